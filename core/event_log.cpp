@@ -1,0 +1,160 @@
+#include "core/event_log.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/crc.hpp>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace harness {
+namespace {
+
+constexpr std::size_t kPrefix = 9;  // eight digits and a blank
+
+std::uint32_t crc32(std::string_view bytes) {
+  boost::crc_32_type crc;
+  crc.process_bytes(bytes.data(), bytes.size());
+  return crc.checksum();
+}
+
+/// True if `line` (without its newline) carries the checksum of its JSON.
+bool is_whole(std::string_view line) {
+  if (line.size() <= kPrefix || line[8] != ' ') return false;
+  std::uint32_t stored = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + 8, stored, 16);
+  return error == std::errc() && end == line.data() + 8 && stored == crc32(line.substr(kPrefix));
+}
+
+[[noreturn]] void fail(const char* action, const std::filesystem::path& path) {
+  const int reason = errno;
+  const char* hint = reason == ENOSPC || reason == EDQUOT
+                         ? "free some space and repeat the command: it goes on where it stopped"
+                         : "";
+  throw Error(fmt::format("{}: {}", action, std::strerror(reason)), path.string(), hint, Status::kFailed);
+}
+
+std::string read_at(int file, std::uint64_t offset, std::size_t size, const std::filesystem::path& path) {
+  std::string bytes(size, '\0');
+  std::size_t done = 0;
+  while (done < size) {
+    const auto got = ::pread(file, bytes.data() + done, size - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail("cannot read", path);
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  bytes.resize(done);
+  return bytes;
+}
+
+/// Length of the log up to its last whole line.
+std::uint64_t length_of_whole_lines(int file, const std::filesystem::path& path) {
+  struct stat info {};
+  if (::fstat(file, &info) != 0) fail("cannot stat", path);
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  if (size == 0) return 0;
+  const std::string bytes = read_at(file, 0, size, path);
+  const auto first_end = bytes.find('\n');
+  if (first_end != std::string::npos && !is_whole(std::string_view(bytes).substr(0, first_end))) {
+    throw Error("is not an event log", path.string(), "remove it, or choose another folder");
+  }
+  const auto last_newline = bytes.rfind('\n');
+  if (last_newline == std::string::npos) return 0;
+  const auto before = last_newline == 0 ? std::string::npos : bytes.rfind('\n', last_newline - 1);
+  const auto begin = before == std::string::npos ? 0 : before + 1;
+  return is_whole(std::string_view(bytes).substr(begin, last_newline - begin)) ? last_newline + 1 : begin;
+}
+
+}  // namespace
+
+EventLogWriter::EventLogWriter(const std::filesystem::path& path) : path_(path) {
+  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (file_ < 0) fail("cannot open", path);
+  try {
+    if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      throw Error("another process is writing this event log", path.string(), "wait for it, or stop it",
+                  Status::kFailed);
+    }
+    if (::ftruncate(file_, static_cast<off_t>(length_of_whole_lines(file_, path))) != 0)
+      fail("cannot truncate", path);
+  } catch (...) {
+    ::close(file_);
+    throw;
+  }
+}
+
+EventLogWriter::~EventLogWriter() {
+  ::close(file_);
+}
+
+void EventLogWriter::append(Json event) {
+  using Seconds = std::chrono::duration<double>;
+  event["time"] = Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
+  const std::string json = canonical_json(event);
+  const std::string line = fmt::format("{:08x} {}\n", crc32(json), json);
+  const auto written = ::write(file_, line.data(), line.size());
+  if (written < 0) fail("cannot write", path_);
+  if (static_cast<std::size_t>(written) != line.size()) {
+    errno = ENOSPC;
+    fail("cannot write a whole line", path_);
+  }
+}
+
+void EventLogWriter::sync() {
+  if (::fdatasync(file_) != 0) fail("cannot sync", path_);
+}
+
+EventBatch read_events(const std::filesystem::path& path, std::uint64_t offset, std::size_t max_bytes) {
+  EventBatch batch{.events = {}, .next_offset = offset};
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    if (errno == ENOENT) return batch;
+    fail("cannot open", path);
+  }
+  std::string bytes;
+  try {
+    bytes = read_at(file, offset, max_bytes, path);
+    // A single line longer than the window: widen it until the line fits.
+    while (bytes.size() == max_bytes && bytes.find('\n') == std::string::npos) {
+      max_bytes *= 2;
+      bytes = read_at(file, offset, max_bytes, path);
+    }
+  } catch (...) {
+    ::close(file);
+    throw;
+  }
+  ::close(file);
+  const std::string_view text = bytes;
+  for (std::size_t begin = 0;;) {
+    const auto end = text.find('\n', begin);
+    if (end == std::string_view::npos) return batch;
+    const auto line = text.substr(begin, end - begin);
+    if (!is_whole(line)) {
+      const bool last = end + 1 == text.size();
+      if (last && event_log_is_held(path)) return batch;
+      throw Error(fmt::format("the line at byte {} has a wrong checksum", batch.next_offset), path.string(),
+                  "the file was changed or damaged; remove the run and repeat it");
+    }
+    batch.events.push_back(parse_json(line.substr(kPrefix), path.string()));
+    begin = end + 1;
+    batch.next_offset = offset + begin;
+  }
+}
+
+bool event_log_is_held(const std::filesystem::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const bool held = ::flock(file, LOCK_SH | LOCK_NB) != 0;
+  ::close(file);
+  return held;
+}
+
+}  // namespace harness

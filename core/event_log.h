@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+
+namespace harness {
+
+/// The append-only record of one job. A line is `CRC32 JSON\n`: eight hexadecimal digits of the JSON's
+/// CRC-32, a blank, one compact JSON object with a string field "type" (core/EVENTS.md lists them).
+class EventLogWriter {
+ public:
+  /// Opens or creates the log, takes an exclusive flock for life, and cuts off a torn last line.
+  /// Throws Error if another process holds the lock (its pid is named when known) or the file is not a log.
+  explicit EventLogWriter(const std::filesystem::path& path);
+  ~EventLogWriter();
+  EventLogWriter(const EventLogWriter&) = delete;
+  EventLogWriter& operator=(const EventLogWriter&) = delete;
+
+  /// Appends one event with a single write(2). Adds "time" (seconds since 1970). Throws Error
+  /// (Status::kFailed) on a full disk.
+  void append(Json event);
+
+  /// fdatasync: after it returns, what was appended survives a power cut.
+  void sync();
+
+ private:
+  int file_ = -1;
+  std::filesystem::path path_;
+};
+
+struct EventBatch {
+  std::vector<Json> events;
+  std::uint64_t next_offset = 0;  ///< just behind the last whole line
+};
+
+/// Whole lines from byte `offset` on (a torn last line is left for later). A missing file gives an empty
+/// batch. Throws Error with file and offset where a line in the middle has a wrong checksum.
+EventBatch read_events(const std::filesystem::path& path, std::uint64_t offset,
+                       std::size_t max_bytes = 8u << 20);
+
+/// True if a living process holds the log's lock.
+bool event_log_is_held(const std::filesystem::path& path);
+
+}  // namespace harness

@@ -1,0 +1,172 @@
+#include "core/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <vector>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+[[noreturn]] void fail(const std::string& action, const fs::path& path) {
+  const int reason = errno;
+  const char* hint = reason == ENOSPC || reason == EDQUOT
+                         ? "free some space and repeat the command: it goes on where it stopped"
+                         : "";
+  throw Error(fmt::format("{}: {}", action, std::strerror(reason)), path.string(), hint, Status::kFailed);
+}
+
+class Descriptor {
+ public:
+  Descriptor(const fs::path& path, int flags) : file_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
+    if (file_ < 0) fail("cannot open", path);
+  }
+  ~Descriptor() {
+    if (file_ >= 0) ::close(file_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return file_; }
+
+ private:
+  int file_;
+};
+
+void write_all(int file, std::string_view bytes, const fs::path& path) {
+  while (!bytes.empty()) {
+    const auto written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      fail("cannot write", path);
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void sync_path(const fs::path& path, int flags) {
+  const Descriptor file(path, flags);
+  if (::fsync(file.get()) != 0 && errno != EINVAL) fail("cannot sync", path);
+}
+
+void rename_path(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) fail("cannot rename to", to);
+  const auto parent = to.parent_path();
+  sync_path(parent.empty() ? "." : parent, O_RDONLY | O_DIRECTORY);
+}
+
+/// Where a path of the installed layout lies in the source tree.
+fs::path source_tree_path(const fs::path& relative) {
+  const fs::path root = HARNESS_SOURCE_DIR;
+  const auto first = relative.begin()->string();
+  if (first == "tables") return root / "harness" / relative;
+  if (first == "backbones") return root / "models" / relative;
+  if (first == "paper") return root / "results" / relative;
+  return root / relative;
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path) {
+  if (fs::is_directory(path)) throw Error("is a folder, not a file", path.string());
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    throw Error(fmt::format("cannot be read: {}", std::strerror(errno)), path.string(),
+                "check the path and its permissions");
+  }
+  std::ostringstream out;
+  out << file.rdbuf();
+  return std::move(out).str();
+}
+
+void write_file_atomically(const fs::path& path, std::string_view bytes) {
+  fs::path aside = path;
+  aside += fmt::format(".tmp{}", ::getpid());
+  try {
+    const Descriptor file(aside, O_WRONLY | O_CREAT | O_TRUNC);
+    write_all(file.get(), bytes, aside);
+    if (::fsync(file.get()) != 0) fail("cannot sync", aside);
+  } catch (...) {
+    ::unlink(aside.c_str());
+    throw;
+  }
+  rename_path(aside, path);
+}
+
+void write_file(const fs::path& path, std::string_view bytes) {
+  const Descriptor file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  write_all(file.get(), bytes, path);
+}
+
+void write_folder_atomically(const fs::path& path, const std::function<void(const fs::path&)>& fill) {
+  fs::path aside = path;
+  aside += ".tmp";
+  fs::remove_all(aside);
+  make_folder(aside);
+  fill(aside);
+  for (const auto& entry : fs::recursive_directory_iterator(aside)) {
+    sync_path(entry.path(), entry.is_directory() ? O_RDONLY | O_DIRECTORY : O_RDONLY);
+  }
+  sync_path(aside, O_RDONLY | O_DIRECTORY);
+  if (fs::exists(path)) {
+    fs::path old = path;
+    old += ".old";
+    fs::remove_all(old);
+    rename_path(path, old);
+    rename_path(aside, path);
+    fs::remove_all(old);
+  } else {
+    rename_path(aside, path);
+  }
+}
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) {
+    throw Error(fmt::format("cannot make the folder: {}", error.message()), path.string(),
+                "choose a folder you can write to", Status::kFailed);
+  }
+}
+
+fs::path executable_folder() {
+  return fs::read_symlink("/proc/self/exe").parent_path();
+}
+
+fs::path sibling_program(const std::string& name) {
+  for (const auto& folder : {executable_folder(), executable_folder().parent_path()}) {
+    if (fs::exists(folder / name)) return folder / name;
+  }
+  throw Error(fmt::format("{} is not beside the running program", name), executable_folder().string(),
+              "build all programs, or install them into one folder");
+}
+
+fs::path find_data_file(const fs::path& relative) {
+  std::vector<fs::path> places;
+  if (const char* path = std::getenv("HARNESS_PATH")) {
+    for (const auto& folder : split(path, ':')) {
+      if (!folder.empty()) places.push_back(fs::path(folder) / relative);
+    }
+  }
+  const auto here = executable_folder();
+  places.push_back(here / "share/harness" / relative);
+  places.push_back(here.parent_path() / "share/harness" / relative);
+  places.push_back(source_tree_path(relative));
+  std::string searched;
+  for (const auto& place : places) {
+    if (fs::exists(place)) return place;
+    searched += (searched.empty() ? "" : ", ") + place.string();
+  }
+  throw Error("not found", relative.string(), fmt::format("searched {}", searched));
+}
+
+}  // namespace harness

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace harness {
+
+/// The whole file. Throws Error with the path and the system's reason.
+std::string read_file(const std::filesystem::path& path);
+
+/// Writes aside, syncs, renames: a reader sees the old bytes or the new ones, never a part.
+/// Throws Error (Status::kFailed) with the system's reason, for instance a full disk; the old file then still
+/// stands.
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+
+/// Writes a file without syncing it, for the many small ones whose checksum stands elsewhere. Throws like the above.
+void write_file(const std::filesystem::path& path, std::string_view bytes);
+
+/// Lets `fill` write into PATH.tmp, syncs every file in it, then renames the folder to PATH (replacing an
+/// older one).
+void write_folder_atomically(const std::filesystem::path& path,
+                             const std::function<void(const std::filesystem::path&)>& fill);
+
+/// create_directories with an Error instead of a filesystem_error.
+void make_folder(const std::filesystem::path& path);
+
+/// Looks `relative` up in each folder of $HARNESS_PATH, then in share/harness beside the running binary, then
+/// in the source tree that this build came from. Throws Error naming every place that was searched.
+std::filesystem::path find_data_file(const std::filesystem::path& relative);
+
+/// Folder of the running executable.
+std::filesystem::path executable_folder();
+
+/// A sibling program (harness-worker, harness-scorer). Throws Error if it is not beside the running one.
+std::filesystem::path sibling_program(const std::string& name);
+
+}  // namespace harness

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace harness {
+
+/// 8-bit RGB, rows from the top, three bytes a pixel.
+struct Image {
+  int width = 0, height = 0;
+  std::vector<std::uint8_t> rgb;
+};
+
+/// PNG bytes with fixed settings and no time stamp: equal images give equal bytes.
+std::string png_bytes(const Image& image);
+
+/// Decodes a PNG of at most 64 megapixels to RGB (alpha is blended on white). Throws Error with the path and
+/// the reason.
+Image read_png(const std::filesystem::path& path);
+
+}  // namespace harness

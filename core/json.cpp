@@ -1,0 +1,161 @@
+#include "core/json.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/files.h"
+#include "core/text.h"
+
+namespace harness {
+namespace {
+
+/// "line L, column C" of a byte offset.
+std::string position_of(std::string_view text, std::size_t offset) {
+  std::size_t line = 1, column = 1;
+  for (std::size_t i = 0; i < std::min(offset, text.size()); ++i) {
+    if (text[i] == '\n') {
+      ++line;
+      column = 1;
+    } else {
+      ++column;
+    }
+  }
+  return fmt::format("line {}, column {}", line, column);
+}
+
+constexpr int kMaxDepth = 64;
+
+/// Builds the document while refusing what nlohmann-json would let through.
+class StrictBuilder : public nlohmann::json_sax<Json> {
+ public:
+  StrictBuilder(std::string_view text, const std::string& where) : text_(text), where_(where) {}
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(number_integer_t value) override { return put(value); }
+  bool number_unsigned(number_unsigned_t value) override { return put(value); }
+  bool number_float(number_float_t value, const string_t& literal) override {
+    if (!std::isfinite(value)) throw Error(fmt::format("number {} is out of range", literal), where_);
+    return put(value);
+  }
+  bool string(string_t& value) override { return put(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(Json::object()); }
+  bool start_array(std::size_t) override { return open(Json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    if (stack_.back()->contains(name))
+      throw Error(fmt::format("key \"{}\" occurs twice in one object", name), where_);
+    key_ = std::move(name);
+    return true;
+  }
+  bool parse_error(std::size_t offset, const std::string& token,
+                   const nlohmann::detail::exception&) override {
+    throw Error(fmt::format("not valid JSON near \"{}\"", token),
+                fmt::format("{}: {}", where_, position_of(text_, offset == 0 ? 0 : offset - 1)));
+  }
+
+  Json take() { return std::move(root_); }
+
+ private:
+  template <class T>
+  bool put(T&& value) {
+    place(Json(std::forward<T>(value)));
+    return true;
+  }
+  Json* place(Json value) {
+    if (stack_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    Json& parent = *stack_.back();
+    if (parent.is_array()) {
+      parent.push_back(std::move(value));
+      return &parent.back();
+    }
+    return &(parent[key_] = std::move(value));
+  }
+  bool open(Json value) {
+    if (stack_.size() >= kMaxDepth) throw Error(fmt::format("nested deeper than {}", kMaxDepth), where_);
+    stack_.push_back(place(std::move(value)));
+    return true;
+  }
+  bool close() {
+    stack_.pop_back();
+    return true;
+  }
+
+  std::string_view text_;
+  const std::string& where_;
+  Json root_;
+  std::vector<Json*> stack_;
+  std::string key_;
+};
+
+void refuse_non_finite(const Json& value) {
+  if (value.is_number_float() && !std::isfinite(value.get<double>()))
+    throw Error("a number is not finite", "JSON");
+  if (value.is_structured()) {
+    for (const auto& child : value) refuse_non_finite(child);
+  }
+}
+
+}  // namespace
+
+Json parse_json(std::string_view text, const std::string& where) {
+  StrictBuilder builder(text, where);
+  Json::sax_parse(text, &builder);
+  return builder.take();
+}
+
+Json read_json(const std::filesystem::path& path) {
+  return parse_json(read_file(path), path.string());
+}
+
+std::string canonical_json(const Json& value) {
+  refuse_non_finite(value);
+  return value.dump();
+}
+
+Fields::Fields(const Json& object, std::string where) : object_(&object), where_(std::move(where)) {
+  if (!object.is_object()) throw Error(fmt::format("must be an object, not {}", object.type_name()), where_);
+}
+
+bool Fields::has(const std::string& key) const {
+  return object_->contains(key);
+}
+
+const Json& Fields::get(const std::string& key) {
+  read_.insert(key);
+  const auto found = object_->find(key);
+  if (found == object_->end()) throw Error(fmt::format("\"{}\" is missing", key), where_);
+  return *found;
+}
+
+Fields Fields::object(const std::string& key) {
+  const char* joint = where_.find(": ") == std::string::npos ? ": " : ".";
+  return Fields(get(key), where_ + joint + key);
+}
+
+std::vector<std::string> Fields::keys() const {
+  std::vector<std::string> names;
+  for (const auto& item : object_->items()) names.push_back(item.key());
+  return names;
+}
+
+void Fields::finish() const {
+  const std::vector<std::string> known(read_.begin(), read_.end());
+  for (const auto& item : object_->items()) {
+    if (!read_.contains(item.key())) {
+      throw Error(fmt::format("unknown key \"{}\"", item.key()), where_, suggestion(item.key(), known));
+    }
+  }
+}
+
+void Fields::fail(const std::string& key, const std::string& problem) const {
+  throw Error(fmt::format("\"{}\" {}", key, problem), where_);
+}
+
+}  // namespace harness

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace harness {
+
+/// The candidate with the smallest edit distance to `word`, or nothing if none is near
+/// (distance above max(2, a third of the word)). Ties: the earlier candidate.
+std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
+
+/// `did you mean "X"?`, or `known: a, b, c` where no candidate is near.
+std::string suggestion(std::string_view word, std::span<const std::string> candidates);
+
+/// Code points of a UTF-8 string. Throws Error (with `where`) at an invalid or overlong sequence, naming the
+/// byte offset.
+std::u32string utf8_to_utf32(std::string_view text, std::string_view where = {});
+std::string utf32_to_utf8(std::u32string_view text);
+
+/// Offset of the first byte that is not valid UTF-8, or nothing.
+std::optional<std::size_t> invalid_utf8_at(std::string_view text);
+
+/// Simple lower case, code point by code point (utf8proc).
+std::u32string to_lower(std::u32string_view text);
+
+/// Every run of Unicode white space becomes one U+0020; both ends are trimmed.
+std::string squeeze_white_space(std::string_view text);
+
+/// Columns that the text takes on a terminal (utf8proc character widths).
+int display_width(std::string_view text);
+
+std::vector<std::string> split(std::string_view text, char separator);
+std::string_view trim(std::string_view text);
+std::string join(std::span<const std::string> parts, std::string_view separator);
+
+/// Edit distance over code points or bytes (insert, delete, substitute: cost 1).
+std::size_t levenshtein(std::u32string_view a, std::u32string_view b);
+
+}  // namespace harness

@@ -1,0 +1,170 @@
+#include "datasets/prompt_set.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <optional>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "datasets/prompt_generator.h"
+
+namespace harness {
+namespace {
+
+struct KnownSet {
+  const char* sha256;
+  const char* name;
+};
+
+/// Raise kNumericsVersion when a generated set changes: stored results refer to these checksums.
+constexpr std::array kKnownSets{
+    KnownSet{"4dd8caf3ab6ade73bd376c7d14c6ca49b6eacfb1bd321e22c40714ae4a98d4dc", "ocr-flow-grpo"},
+    KnownSet{"0c076dd58bcbf73e7f11b5e2d72de120757b47099fef10583a694d34e0d4866e", "ocr-generated"},
+    KnownSet{"c937f8d8a4bbc2014d4907411af2026d02aac5f23bc12f82a4f80778b55b2f9b", "ocr-train-generated"},
+};
+
+void require_ocr(const std::string& task) {
+  const std::vector<std::string> tasks{"ocr"};
+  if (task != tasks[0]) {
+    throw Error(fmt::format("no prompt sets for task \"{}\"", task), "task", suggestion(task, tasks));
+  }
+}
+
+/// The text's control characters, U+0000 to U+001F and U+007F to U+009F.
+std::optional<char32_t> first_control_character(std::u32string_view text) {
+  for (const char32_t c : text) {
+    if (c < 0x20 || (c >= 0x7f && c < 0xa0)) return c;
+  }
+  return std::nullopt;
+}
+
+void check_line(const std::string& line, const std::string& where) {
+  if (line.find_first_not_of(' ') == std::string::npos) {
+    throw Error("empty line", where, "write one prompt on each line");
+  }
+  if (line.back() == '\r') {
+    throw Error("the line ends with a carriage return", where,
+                "save the file with Unix line ends (dos2unix)");
+  }
+  if (const auto byte = invalid_utf8_at(line)) {
+    throw Error(fmt::format("invalid UTF-8 at byte {} of the line", *byte), where, "save the file as UTF-8");
+  }
+  const std::u32string text = utf8_to_utf32(line, where);
+  if (text.front() == 0xfeff) {
+    throw Error("the line starts with a byte order mark", where, "save the file as UTF-8 without it");
+  }
+  if (const auto control = first_control_character(text)) {
+    throw Error(fmt::format("control character U+{:04X}", static_cast<unsigned>(*control)), where,
+                "a prompt is one line of plain text");
+  }
+}
+
+PromptSet identified(std::string_view bytes, std::string origin, std::vector<Prompt> prompts) {
+  PromptSet set{"ocr-user", sha256_hex(bytes), false, std::move(origin), std::move(prompts)};
+  for (const KnownSet& known : kKnownSets) {
+    if (set.sha256 != known.sha256) continue;
+    set.name = known.name;
+    set.known = true;
+  }
+  return set;
+}
+
+PromptSet from_lines(const std::vector<std::string>& lines) {
+  std::vector<Prompt> prompts;
+  for (const std::string& line : lines) {
+    prompts.push_back({static_cast<int>(prompts.size()), line, ocr_target(line)});
+  }
+  return identified(join(lines, "\n"), "generated", std::move(prompts));
+}
+
+/// Position of the first prompt with each key.
+template <class Key>
+std::vector<std::pair<int, int>> common(const PromptSet& a, const PromptSet& b, Key key) {
+  std::map<std::string, int> in_b;
+  for (const Prompt& prompt : b.prompts) in_b.emplace(key(prompt), prompt.position);
+  std::vector<std::pair<int, int>> pairs;
+  for (const Prompt& prompt : a.prompts) {
+    const auto found = in_b.find(key(prompt));
+    if (found != in_b.end()) pairs.emplace_back(prompt.position, found->second);
+  }
+  return pairs;
+}
+
+}  // namespace
+
+PromptSet load_prompt_set(const std::filesystem::path& file, const std::string& task) {
+  require_ocr(task);
+  const std::string bytes = read_file(file);
+  if (bytes.empty()) throw Error("the file is empty", file.string(), "write one prompt on each line");
+  std::vector<std::string> lines = split(bytes, '\n');
+  if (bytes.back() == '\n') lines.pop_back();
+  std::vector<Prompt> prompts;
+  for (const std::string& line : lines) {
+    const std::string where = fmt::format("{}:{}", file.string(), prompts.size() + 1);
+    check_line(line, where);
+    try {
+      prompts.push_back({static_cast<int>(prompts.size()), line, ocr_target(line)});
+    } catch (const Error& error) {
+      throw Error(error.problem(), where, error.hint());
+    }
+  }
+  return identified(bytes, file.string(), std::move(prompts));
+}
+
+std::filesystem::path find_prompt_file(const std::filesystem::path& folder, const std::string& task) {
+  require_ocr(task);
+  const auto file = folder / task / "test.txt";
+  if (!std::filesystem::is_regular_file(file)) {
+    throw Error("no such file", file.string(),
+                fmt::format("--prompts takes the folder that holds {}/test.txt", task));
+  }
+  return file;
+}
+
+PromptSet generated_prompt_set() {
+  return from_lines(generate_evaluation_prompts());
+}
+
+PromptSet generated_training_set() {
+  return from_lines(generate_training_prompts());
+}
+
+std::string prompt_set_bytes(const PromptSet& set) {
+  std::string bytes;
+  for (const Prompt& prompt : set.prompts) {
+    if (!bytes.empty()) bytes += '\n';
+    bytes += prompt.text;
+  }
+  return bytes;
+}
+
+std::string ocr_target(std::string_view prompt) {
+  constexpr const char* kHint = "put the text that the image shall show in double quotes";
+  const auto first = prompt.find('"');
+  if (first == std::string_view::npos) throw Error("no quoted target", "prompt", kHint);
+  const auto rest = prompt.substr(first + 1);
+  const auto target = rest.substr(0, rest.find('"'));
+  if (target.find_first_not_of(' ') == std::string_view::npos) {
+    throw Error("the quoted target is empty", "prompt", kHint);
+  }
+  return std::string(target);
+}
+
+std::string target_key(std::string_view target) {
+  std::u32string key;
+  for (const char32_t c : utf8_to_utf32(target, "target")) {
+    if (c != U' ') key.push_back(c);
+  }
+  return utf32_to_utf8(to_lower(key));
+}
+
+Overlap overlap(const PromptSet& a, const PromptSet& b) {
+  return {common(a, b, [](const Prompt& prompt) { return prompt.text; }),
+          common(a, b, [](const Prompt& prompt) { return target_key(prompt.target); })};
+}
+
+}  // namespace harness

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace harness {
+
+struct Prompt {
+  int position;        ///< from 0, in the whole set; what a split, a noise address and a stored row refer to
+  std::string text;    ///< one line, UTF-8
+  std::string target;  ///< what the image shall say; see ocr_target
+};
+
+/// Prompts in the order of their file, with the checksum that identifies them.
+struct PromptSet {
+  std::string name;    ///< "ocr-generated", "ocr-train-generated", "ocr-flow-grpo", or "ocr-user" for an
+                       ///< unknown checksum
+  std::string sha256;  ///< of the file's bytes
+  bool known;          ///< the checksum is one of those listed in prompt_set.cpp
+  std::string origin;  ///< where the prompts came from: a path, or "generated"
+  std::vector<Prompt> prompts;
+};
+
+/// Reads one prompt a line. A newline at the end of the file is allowed and does not count as a line.
+/// Throws Error at FILE:LINE for an empty line, a carriage return, another control character, bytes that are
+/// not UTF-8 or a prompt without a quoted target, and at FILE for an empty or unreadable file. `task` must be
+/// "ocr".
+PromptSet load_prompt_set(const std::filesystem::path& file, const std::string& task);
+
+/// The evaluation prompts of `task` in a folder laid out like the public repository: FOLDER/ocr/test.txt.
+/// Throws Error if the file is not there.
+std::filesystem::path find_prompt_file(const std::filesystem::path& folder, const std::string& task);
+
+/// The project's own 1018 evaluation prompts (prompt_generator.h), as if read from a file of these lines.
+PromptSet generated_prompt_set();
+
+/// The project's own 2048 training prompts; none of their texts or targets is in the evaluation set.
+PromptSet generated_training_set();
+
+/// The file of a set: the texts joined by '\n', no newline at the end.
+std::string prompt_set_bytes(const PromptSet& set);
+
+/// What stands between the first two U+0022 of a prompt, or from a single one to the end (E60, the public
+/// rule). Throws Error (where: "prompt") if there is none, or if nothing but blanks stands there.
+std::string ocr_target(std::string_view prompt);
+
+/// What two prompt sets have in common, as pairs of positions (first in `a`, second in `b`), ordered by `a`.
+struct Overlap {
+  std::vector<std::pair<int, int>> texts;  ///< the same line
+  std::vector<std::pair<int, int>>
+      targets;  ///< the same target without blanks and in lower case, which is how it is scored
+  bool empty() const { return texts.empty() && targets.empty(); }
+};
+
+Overlap overlap(const PromptSet& a, const PromptSet& b);
+
+/// A target as it is compared between sets: without U+0020, lower case.
+std::string target_key(std::string_view target);
+
+}  // namespace harness

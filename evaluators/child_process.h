@@ -1,0 +1,65 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace harness {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+/// How an exchange with a child ended.
+enum class Exchange {
+  kDone,
+  kEnded,    ///< the child closed its end, which it does when it dies
+  kLate,     ///< the deadline passed
+  kTooLong,  ///< a line grew beyond what any answer needs
+  kStopped   ///< the stop descriptor became readable
+};
+
+/// A program with pipes on its standard input and output (standard error is ours), in a process group of its
+/// own so that a Ctrl-C meant for this program does not reach it. It inherits no other descriptor, and
+/// OMP_THREAD_LIMIT=1 is added to its environment. Not thread-safe. The calling thread must have SIGPIPE
+/// blocked when it writes.
+class ChildProcess {
+ public:
+  /// command: program (looked up in PATH if it has no slash) and arguments. stop_fd: a descriptor that
+  /// becomes readable when waiting shall end at once. Throws Error naming the program if it cannot be
+  /// started.
+  ChildProcess(const std::vector<std::string>& command, int stop_fd);
+
+  /// Closes the child's input, gives it a moment to end by itself, then kills its process group.
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  Exchange write(std::string_view bytes, Deadline deadline);
+
+  /// The next line, without its newline.
+  Exchange read_line(std::string& line, Deadline deadline);
+
+  /// True if the child has said something unasked, or has ended, since the last line was read.
+  bool has_spoken_or_ended();
+
+  /// Ends the child at once.
+  void kill();
+
+  /// Reaps the child (killing it if it does not end within a moment) and says how it went: "ended with status
+  /// 2", "ended by signal 11 (Segmentation fault)".
+  std::string how_it_ended();
+
+ private:
+  Exchange wait_for(int fd, short events, Deadline deadline);
+  void reap(std::chrono::milliseconds grace);
+
+  pid_t pid_ = -1;
+  int input_ = -1, output_ = -1, stop_fd_;
+  int status_ = 0;
+  bool reaped_ = false, killed_ = false;
+  std::string buffer_;
+};
+
+}  // namespace harness

@@ -1,0 +1,43 @@
+#include "evaluators/ocr.h"
+
+#include "core/error.h"
+#include "core/text.h"
+#include "evaluators/text_metrics.h"
+
+namespace harness {
+namespace {
+
+OcrScore not_scored(const std::string& reason) {
+  OcrScore score;
+  for (const std::string& name : ocr_metric_names()) {
+    score.metrics[name] = std::nullopt;
+    score.reasons[name] = reason;
+  }
+  return score;
+}
+
+}  // namespace
+
+const std::vector<std::string>& ocr_metric_names() {
+  static const std::vector<std::string> names{"ocr_reward", "cer", "cer_paper", "exact_match",
+                                              "substring_match"};
+  return names;
+}
+
+OcrScore ocr_score(std::string_view target, const ScorerAnswer& answer) {
+  if (answer.error) return not_scored(*answer.error);
+  if (!answer.transcript_raw) return not_scored("the scorer's answer holds no transcript");
+  if (invalid_utf8_at(*answer.transcript_raw)) return not_scored("the scorer's transcript is not UTF-8");
+  const std::string transcript = squeeze_white_space(*answer.transcript_raw);
+  const TextMetrics metrics = text_metrics(transcript, target);
+  return {.transcript = transcript,
+          .transcript_raw = answer.transcript_raw,
+          .metrics = {{"ocr_reward", metrics.reward},
+                      {"cer", metrics.cer},
+                      {"cer_paper", metrics.cer_paper},
+                      {"exact_match", metrics.exact_match ? 1.0 : 0.0},
+                      {"substring_match", metrics.substring_match ? 1.0 : 0.0}},
+          .reasons = {}};
+}
+
+}  // namespace harness

@@ -1,0 +1,117 @@
+#include "evaluators/scorer_protocol.h"
+
+#include <fmt/format.h>
+
+namespace harness {
+namespace {
+
+constexpr int kLongestSide = 16384;
+
+/// A JSON line; dump() escapes line feeds inside strings, and replaces what is not UTF-8 instead of throwing.
+std::string line_of(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+/// The lines are open for further fields: a reader ignores what it does not know.
+Json object_of(std::string_view line, const std::string& where) {
+  Json value = parse_json(line, where);
+  if (!value.is_object()) throw Error("not a JSON object", where);
+  return value;
+}
+
+std::vector<ScorerData> data_of(const Json& list, const std::string& where) {
+  if (!list.is_array()) throw Error("\"data\" is not a list", where);
+  std::vector<ScorerData> data;
+  for (const Json& entry : list) {
+    Fields fields(entry, fmt::format("{}: data[{}]", where, data.size()));
+    data.push_back({fields.required<std::string>("file"), fields.required<std::string>("sha256")});
+  }
+  return data;
+}
+
+}  // namespace
+
+Json ScorerHello::to_json() const {
+  Json files = Json::array();
+  for (const ScorerData& entry : data) files.push_back({{"file", entry.file}, {"sha256", entry.sha256}});
+  return {{"protocol", kScorerProtocol},
+          {"name", name},
+          {"version", version},
+          {"settings", settings},
+          {"data", files}};
+}
+
+ScorerHello parse_hello(std::string_view line, const std::string& where) {
+  const Json value = object_of(line, where);
+  Fields fields(value, where);
+  const int protocol = fields.required<int>("protocol");
+  if (protocol != kScorerProtocol) {
+    throw Error(fmt::format("speaks scorer protocol {}, this program {}", protocol, kScorerProtocol), where);
+  }
+  if (fields.has("error")) throw Error(fields.required<std::string>("error"), where);
+  ScorerHello hello{fields.required<std::string>("name"), fields.required<std::string>("version"),
+                    fields.get("settings"), data_of(fields.get("data"), where)};
+  if (!hello.settings.is_object()) throw Error("\"settings\" is not an object", where);
+  return hello;
+}
+
+std::string request_line(const ScorerRequest& request) {
+  return line_of({{"id", request.id},
+                  {"width", request.width},
+                  {"height", request.height},
+                  {"channels", 3},
+                  {"bytes", request.bytes()}});
+}
+
+ScorerRequest parse_request(std::string_view line) {
+  const std::string where = "request";
+  const Json value = object_of(line, where);
+  Fields fields(value, where);
+  const ScorerRequest request{fields.required<std::uint64_t>("id"), fields.required<int>("width"),
+                              fields.required<int>("height")};
+  for (const int side : {request.width, request.height}) {
+    if (side < 1 || side > kLongestSide)
+      throw Error(fmt::format("{} pixels a side", side), where, "1 to 16384 are allowed");
+  }
+  if (fields.required<int>("channels") != 3) throw Error("\"channels\" is not 3", where);
+  if (fields.required<std::size_t>("bytes") != request.bytes()) {
+    throw Error("\"bytes\" is not width x height x 3", where);
+  }
+  return request;
+}
+
+std::string answer_line(std::uint64_t id, const ScorerAnswer& answer) {
+  Json value{{"id", id}};
+  if (answer.error) {
+    value["error"] = *answer.error;
+    return line_of(value);
+  }
+  if (answer.transcript_raw) value["transcript_raw"] = *answer.transcript_raw;
+  if (answer.confidence) value["confidence"] = *answer.confidence;
+  if (!answer.values.empty()) value["values"] = answer.values;
+  return line_of(value);
+}
+
+ScorerAnswer parse_answer(std::string_view line, std::uint64_t id) {
+  const std::string where = "answer";
+  const Json value = object_of(line, where);
+  Fields fields(value, where);
+  if (fields.required<std::uint64_t>("id") != id) throw Error("it answers another image", where);
+  ScorerAnswer answer;
+  if (fields.has("error")) {
+    answer.error = fields.required<std::string>("error");
+    return answer;
+  }
+  if (fields.has("transcript_raw")) answer.transcript_raw = fields.required<std::string>("transcript_raw");
+  if (fields.has("confidence")) answer.confidence = fields.required<double>("confidence");
+  if (fields.has("values")) {
+    Fields values = fields.object("values");
+    for (const std::string& name : values.keys()) answer.values[name] = values.required<double>(name);
+  }
+  if (!answer.transcript_raw && answer.values.empty()) {
+    throw Error("it holds neither \"transcript_raw\", \"values\" nor \"error\"", where);
+  }
+  return answer;
+}
+
+}  // namespace harness

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.h"
+
+// The lines that a scorer process and its user exchange; PROTOCOL.md describes them for authors of scorers.
+namespace harness {
+
+inline constexpr int kScorerProtocol = 1;
+
+struct ScorerData {
+  std::string file;    ///< name without folder
+  std::string sha256;  ///< of its bytes
+};
+
+/// What a scorer says about itself before anything else. All of it is part of a job's identity.
+struct ScorerHello {
+  std::string name;
+  std::string version;
+  Json settings;
+  std::vector<ScorerData> data;
+
+  Json to_json() const;
+};
+
+/// Throws Error (where: `where`) for a line that is no hello of this protocol, or with the scorer's own words
+/// where it says why it cannot start.
+ScorerHello parse_hello(std::string_view line, const std::string& where);
+
+struct ScorerRequest {
+  std::uint64_t id;
+  int width, height;
+  std::size_t bytes() const { return static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3; }
+};
+
+/// One line with its newline; the pixels follow.
+std::string request_line(const ScorerRequest& request);
+
+/// Throws Error for a line that is no request, or whose sizes do not fit together (at most 16384 pixels a
+/// side).
+ScorerRequest parse_request(std::string_view line);
+
+/// What a scorer found in one image: a reading, named numbers, or why there is neither.
+struct ScorerAnswer {
+  std::optional<std::string> transcript_raw;  ///< the engine's text as it came
+  std::optional<double> confidence;           ///< the engine's own, 0 to 100
+  std::map<std::string, double> values;
+  std::optional<std::string> error;  ///< set: nothing else is
+};
+
+/// One line with its newline.
+std::string answer_line(std::uint64_t id, const ScorerAnswer& answer);
+
+/// Throws Error for a line that is no answer, answers another id, or holds neither a transcript, values nor
+/// an error.
+ScorerAnswer parse_answer(std::string_view line, std::uint64_t id);
+
+}  // namespace harness

@@ -1,0 +1,76 @@
+#include "harness/artifacts.h"
+
+#include <functional>
+#include <vector>
+
+#include "core/files.h"
+#include "core/sha256.h"
+#include "harness/grid_model.h"
+#include "harness/output.h"
+#include "results/sql.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+const std::vector<std::pair<std::string, std::string>> kTableFiles = {{"table.md", "md"},
+                                                                      {"table.tex", "latex"},
+                                                                      {"table.csv", "csv"},
+                                                                      {"table.json", "json"},
+                                                                      {"table.html", "html"}};
+
+std::map<std::string, std::string> recorded_checksums(Store& store, std::int64_t reproduction_id) {
+  SQLite::Statement statement(store.database(),
+                              "SELECT name, sha256 FROM artifacts WHERE reproduction_id = ?1");
+  Query query(statement, reproduction_id);
+  std::map<std::string, std::string> checksums;
+  while (query.step()) checksums[query.text(0)] = query.text(1);
+  return checksums;
+}
+
+/// True if all of `names` are in the folder with the bytes that were recorded for this reproduction.
+bool all_intact(Store& store, const StoredReproduction& reproduction, const fs::path& folder,
+                const std::vector<std::string>& names) {
+  const auto checksums = recorded_checksums(store, reproduction.id);
+  for (const auto& name : names) {
+    const auto found = checksums.find(name);
+    if (found == checksums.end() || !fs::exists(folder / name) || sha256_file(folder / name) != found->second)
+      return false;
+  }
+  return true;
+}
+
+void record(Store& store, const StoredReproduction& reproduction, const std::string& name,
+            const fs::path& path) {
+  store.record_artifact({.reproduction_id = reproduction.id,
+                         .table_id = reproduction.table_id,
+                         .name = name,
+                         .path = path.string(),
+                         .sha256 = sha256_file(path)});
+}
+
+}  // namespace
+
+std::string render_table(const TableModel& model, const std::string& format) {
+  require_choice(format, {"md", "latex", "csv", "json", "html"}, "format", "--format");
+  if (format == "latex") return table_latex(model);
+  if (format == "csv") return table_csv(model);
+  if (format == "html") return table_html(model);
+  if (format == "json") return table_json(model).dump(2) + "\n";
+  return table_markdown(model);
+}
+
+void write_artifacts(Store& store, const StoredReproduction& reproduction, const fs::path& folder,
+                     TableModel& model) {
+  std::vector<std::string> names = {"grid.png", "grid.tex", "grid.html"};
+  for (const auto& [name, format] : kTableFiles) names.push_back(name);
+  for (const auto& name : names) model.artifacts[name] = (folder / name).string();
+  if (all_intact(store, reproduction, folder, names)) return;
+  make_folder(folder);
+  write_grid(make_grid(store, reproduction, {}), folder);
+  for (const auto& [name, format] : kTableFiles)
+    write_file_atomically(folder / name, render_table(model, format));
+  for (const auto& name : names) record(store, reproduction, name, folder / name);
+}
+
+}  // namespace harness

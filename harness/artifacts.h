@@ -1,0 +1,20 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "results/store.h"
+#include "results/table.h"
+
+namespace harness {
+
+/// Writes OUT/TABLE/table.{md,tex,csv,json,html} and the grid, and records them. Files that are there with
+/// the recorded bytes are left alone, so that a repeated command only reads. Fills model.artifacts.
+void write_artifacts(Store& store, const StoredReproduction& reproduction,
+                     const std::filesystem::path& folder, TableModel& model);
+
+/// The table in one of the formats md, latex, csv, json, html. Throws Error (status 2) for another format.
+std::string render_table(const TableModel& model, const std::string& format);
+
+}  // namespace harness

@@ -1,0 +1,133 @@
+#include "harness/cli.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <string_view>
+
+#include "core/build_info.h"
+#include "core/error.h"
+#include "core/json.h"
+#include "core/text.h"
+#include "harness/commands/commands.h"
+
+namespace harness {
+namespace {
+
+constexpr const char* kFooter = R"(
+Examples:
+  harness reproduce --table sd35-ocr --scale smoke     a first table within a minute
+  harness reproduce --table sd35-ocr                   the main job; repeat it to go on or to see the table again
+  harness query "SELECT method, checkpoint, split, metric, mean, n FROM v_results"
+  harness compare ratio-norm lambda-controlled --metric ocr_reward --split test
+
+Exit status: 0 done, 1 the work failed, 2 the command line or a file given to it was wrong, 130 interrupted.
+`harness COMMAND --help` shows a command's options and examples.)";
+
+/// The sub-command that was being parsed, however deep; the program itself if there was none.
+const CLI::App* deepest(const CLI::App* app) {
+  for (auto parsed = app->get_subcommands(); !parsed.empty(); parsed = app->get_subcommands())
+    app = parsed.back();
+  return app;
+}
+
+/// "harness datasets split"
+std::string full_name(const CLI::App* app) {
+  return app->get_parent() == nullptr ? app->get_name()
+                                      : full_name(app->get_parent()) + " " + app->get_name();
+}
+
+std::vector<std::string> option_names(const CLI::App* app) {
+  std::vector<std::string> names;
+  for (const auto* option : app->get_options()) {
+    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::vector<std::string> command_names(const CLI::App* app) {
+  std::vector<std::string> names;
+  for (const auto* command : app->get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+/// What was wrong with the command line, with the nearest name where a word was unknown.
+Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const auto* command = deepest(&app);
+  const auto where = full_name(command);
+  const auto help = fmt::format("see `{} --help`", where);
+  auto extras = app.remaining(true);
+  extras.erase(std::remove(extras.begin(), extras.end(), "--"), extras.end());
+  if (!extras.empty()) {
+    const auto word = extras.front().substr(0, extras.front().find('='));
+    if (word.rfind('-', 0) == 0) {
+      return Error(fmt::format("unknown option \"{}\"", word), where,
+                   suggestion(word, option_names(command)));
+    }
+    const auto commands = command_names(command);
+    if (!commands.empty())
+      return Error(fmt::format("unknown command \"{}\"", word), where, suggestion(word, commands));
+    return Error(fmt::format("unexpected argument \"{}\"", word), where, help);
+  }
+  const auto commands = command_names(command);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !commands.empty()) {
+    return Error("no command given", where, "commands: " + join(commands, ", "));
+  }
+  return Error(error.what(), where, help);
+}
+
+int dispatch(int argc, char** argv) {
+  CLI::App app("Paired, reproducible benchmarks of RL post-training for flow-matching text-to-image models.",
+               "harness");
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  const auto& build = build_info();
+  app.set_version_flag(
+      "--version", fmt::format("harness {} ({}, {})", build.version, build.git_revision, build.build_type));
+  Actions actions;
+  add_commands(app, actions);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    throw usage_error(app, error);
+  }
+  return actions.at(deepest(&app))();
+}
+
+void print_error(const Error& error, bool json) {
+  if (json) {
+    const Json document = {
+        {"error", {{"what", error.problem()}, {"where", error.where()}, {"hint", error.hint()}}}};
+    fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
+    std::fflush(stdout);
+  }
+  fmt::print(stderr, "{}{}\n", error.status() == Status::kInterrupted ? "" : "error: ", error.what());
+}
+
+bool asks_for_json(int argc, char** argv) {
+  return std::any_of(argv + 1, argv + argc,
+                     [](const char* word) { return std::string_view(word) == "--json"; });
+}
+
+}  // namespace
+
+int run_cli(int argc, char** argv) {
+  const bool json = asks_for_json(argc, argv);
+  try {
+    return dispatch(argc, argv);
+  } catch (const Error& error) {
+    print_error(error, json);
+    return static_cast<int>(error.status());
+  } catch (const std::exception& error) {
+    print_error(Error(error.what(), "", "", Status::kFailed), json);
+    return static_cast<int>(Status::kFailed);
+  }
+}
+
+}  // namespace harness

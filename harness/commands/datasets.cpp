@@ -1,0 +1,143 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "datasets/prompt_set.h"
+#include "datasets/split.h"
+#include "harness/commands/commands.h"
+#include "harness/output.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+struct DatasetsOptions {
+  bool json = false;
+  std::string path, task = "ocr", out = "runs";
+  std::uint64_t seed = 20260501;
+  int of = 1018, take = 256;
+};
+
+Json set_row(const PromptSet& set) {
+  return {{"name", set.name},
+          {"prompts", set.prompts.size()},
+          {"sha256", set.sha256},
+          {"known", set.known},
+          {"origin", set.origin}};
+}
+
+PromptSet load(const DatasetsOptions& options) {
+  const fs::path path = options.path;
+  return load_prompt_set(fs::is_directory(path) ? find_prompt_file(path, options.task) : path, options.task);
+}
+
+int list(const DatasetsOptions& options) {
+  std::vector<Json> rows = {set_row(generated_prompt_set()), set_row(generated_training_set())};
+  const fs::path imported = fs::path(options.out) / "prompts";
+  if (fs::is_directory(imported)) {
+    for (const auto& entry : fs::directory_iterator(imported)) {
+      const auto file = entry.path() / options.task / "test.txt";
+      if (fs::exists(file)) rows.push_back(set_row(load_prompt_set(file, options.task)));
+    }
+  }
+  if (options.json) {
+    print_json(rows);
+  } else {
+    print_rows(rows, {"name", "prompts", "sha256", "origin"});
+  }
+  return 0;
+}
+
+/// Copies a checked set to OUT/prompts/NAME, in the layout that --prompts reads.
+int import(const DatasetsOptions& options) {
+  const auto set = load(options);
+  const auto folder =
+      fs::path(options.out) / "prompts" / (set.known ? set.name : set.name + "-" + set.sha256.substr(0, 8));
+  make_folder(folder / options.task);
+  write_file_atomically(folder / options.task / "test.txt", prompt_set_bytes(set));
+  if (!set.known) fmt::print(stderr, "note: the checksum {} is not one of the public sets'\n", set.sha256);
+  auto row = set_row(set);
+  row["folder"] = folder.string();
+  if (options.json) {
+    print_json(row);
+  } else {
+    fmt::print("{} ({} prompts) is in {}; use it with --prompts {}\n", set.name, set.prompts.size(),
+               folder.string(), folder.string());
+  }
+  return 0;
+}
+
+/// Status 1 if an evaluation prompt occurs in the training set.
+int verify(const DatasetsOptions& options) {
+  const auto set = options.path.empty() ? generated_prompt_set() : load(options);
+  const auto training = generated_training_set();
+  const auto shared = overlap(set, training);
+  Json row = set_row(set);
+  row["training_set"] = training.name;
+  row["shared_texts"] = shared.texts.size();
+  row["shared_targets"] = shared.targets.size();
+  if (options.json) {
+    print_json(row);
+  } else {
+    fmt::print("{}: {} prompts, sha256 {}\n{}\n", set.name, set.prompts.size(), set.sha256,
+               set.known ? "the checksum is a known one" : "the checksum is not one of the public sets'");
+    fmt::print("shared with the training set {}: {} texts, {} targets\n", training.name, shared.texts.size(),
+               shared.targets.size());
+    for (const auto& [a, b] : shared.texts)
+      fmt::print("  the prompt at {} is the training prompt at {}\n", a, b);
+    for (const auto& [a, b] : shared.targets) {
+      fmt::print("  the target of {} is the training target of {}: \"{}\"\n", a, b,
+                 set.prompts[static_cast<std::size_t>(a)].target);
+    }
+  }
+  return shared.texts.empty() ? 0 : 1;
+}
+
+int split(const DatasetsOptions& options) {
+  const auto parts = make_split(options.seed, options.of, options.take);
+  if (options.json) {
+    print_json({{"validation", parts.validation}, {"test", parts.test}});
+  } else {
+    fmt::print("validation ({}): {}\ntest ({}): {}\n", parts.validation.size(),
+               fmt::join(parts.validation, " "), parts.test.size(), fmt::join(parts.test, " "));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_datasets_command(CLI::App& app, Actions& actions) {
+  auto* command = app.add_subcommand("datasets", "Prompt sets and splits");
+  command->require_subcommand(1);
+  command->footer(R"(
+Examples:
+  harness datasets split --seed 20260501 --of 1018 --take 256 --json
+  harness datasets import ~/flow_grpo/dataset
+  harness datasets verify ~/flow_grpo/dataset)");
+  auto options = std::make_shared<DatasetsOptions>();
+  const auto add = [&](const char* name, const char* help, int (*action)(const DatasetsOptions&)) {
+    auto* sub = command->add_subcommand(name, help);
+    sub->add_flag("--json", options->json, "one JSON document on standard output");
+    actions[sub] = [options, action] { return action(*options); };
+    return sub;
+  };
+  auto* list_command = add("list", "prompt sets at hand", list);
+  list_command->add_option("--out", options->out, "workspace")->capture_default_str();
+  auto* import_command = add("import", "check a prompt set and keep a copy in the workspace", import);
+  import_command->add_option("path", options->path, "a folder with ocr/test.txt, or a file")->required();
+  import_command->add_option("--task", options->task, "task")->capture_default_str();
+  import_command->add_option("--out", options->out, "workspace")->capture_default_str();
+  auto* verify_command = add("verify", "checksum, and that no prompt occurs in the training set", verify);
+  verify_command->add_option("path", options->path,
+                             "a folder with ocr/test.txt, or a file; unset: the generated set");
+  verify_command->add_option("--task", options->task, "task")->capture_default_str();
+  auto* split_command = add("split", "the split that Python's random.Random(seed).sample gives", split);
+  split_command->add_option("--seed", options->seed, "seed")->capture_default_str();
+  split_command->add_option("--of", options->of, "prompts to divide")->capture_default_str();
+  split_command->add_option("--take", options->take, "size of the validation split")->capture_default_str();
+}
+
+}  // namespace harness

@@ -1,0 +1,27 @@
+#include "harness/commands/db_options.h"
+
+#include <fmt/format.h>
+
+namespace harness {
+
+void add_db_option(CLI::App& command, DbOptions& options) {
+  command.add_option("--db", options.db, "results DB")->capture_default_str();
+}
+
+void add_filter_options(CLI::App& command, DbOptions& options, bool with_table) {
+  const char* last = "; unset: that of the last completed reproduce";
+  if (with_table) command.add_option("--table", options.filter.table, std::string("table") + last);
+  command.add_option("--backbone", options.filter.backbone, std::string("backbone") + last);
+  command.add_option("--scale", options.filter.scale, std::string("scale") + last);
+  command.add_option("--seeds", options.filter.seeds, std::string("seeds, by comma") + last)->delimiter(',');
+}
+
+StoredReproduction chosen_reproduction(Store& store, const DbOptions& options) {
+  auto reproduction = find_reproduction(store, options.filter);
+  fmt::print(stderr, "table {}, backbone {}, scale {}, seeds {}, finished {}\n", reproduction.table_id,
+             reproduction.backbone, reproduction.scale, fmt::join(reproduction.seeds, ","),
+             reproduction.finished);
+  return reproduction;
+}
+
+}  // namespace harness

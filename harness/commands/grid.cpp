@@ -1,0 +1,64 @@
+#include "results/grid.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "core/error.h"
+#include "harness/commands/commands.h"
+#include "harness/commands/db_options.h"
+#include "harness/grid_model.h"
+#include "harness/output.h"
+
+namespace harness {
+namespace {
+
+struct GridOptions {
+  DbOptions db;
+  std::vector<std::string> pick = {"wins", "mixed", "failures"};
+  std::size_t rows = 9;
+  std::string out;
+  bool json = false;
+};
+
+int grid(const GridOptions& options) {
+  GridChoice choice{.groups = {}, .rows = options.rows};
+  for (const auto& name : options.pick) choice.groups.push_back(grid_group_from_name(name));
+  if (options.rows < 1 || options.rows > 200) throw Error("must be 1 to 200", "-n");
+  Store store(options.db.db, OpenMode::kReadOnly);
+  const auto reproduction = chosen_reproduction(store, options.db);
+  const auto folder = options.out.empty() ? store.path().parent_path() / reproduction.table_id
+                                          : std::filesystem::path(options.out);
+  const auto paths = write_grid(make_grid(store, reproduction, choice), folder);
+  if (options.json) {
+    print_json({{"table", reproduction.table_id}, {"artifacts", paths}});
+  } else {
+    for (const auto& [name, path] : paths) fmt::print("{}\n", path);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_grid_command(CLI::App& app, Actions& actions) {
+  auto* command = app.add_subcommand("grid", "Images of the same prompts and noise, one column a method");
+  command->footer(R"(
+Rows are chosen by rule: the largest wins of the last method over the baseline, prompts where methods differ otherwise, failures.
+Examples:
+  harness grid sd35-ocr
+  harness grid sd35-ocr --pick wins,failures -n 12 -o figures)");
+  auto o = std::make_shared<GridOptions>();
+  command->add_option("id", o->db.filter.table, "table; unset: that of the last completed reproduce");
+  command->add_option("--pick", o->pick, "groups of rows, by comma: wins, mixed, failures")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("-n", o->rows, "rows in all")->capture_default_str();
+  command->add_option("-o,--output", o->out, "folder to write to; unset: the table's folder beside the DB");
+  add_db_option(*command, o->db);
+  add_filter_options(*command, o->db, false);
+  command->add_flag("--json", o->json, "one JSON document on standard output");
+  actions[command] = [o] { return grid(*o); };
+}
+
+}  // namespace harness

@@ -1,0 +1,185 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "harness/commands/commands.h"
+#include "harness/output.h"
+#include "harness/registry.h"
+#include "harness/settings.h"
+#include "harness/table_spec.h"
+#include "results/store.h"
+
+namespace harness {
+namespace {
+
+struct ListOptions {
+  std::string what, table, scale = "default", out = "runs", db;
+  bool json = false;
+};
+
+struct Listing {
+  std::vector<Json> rows;
+  std::vector<std::string> columns;  ///< for reading; --json shows all fields
+};
+
+Listing list_tables() {
+  Listing listing{{}, {"name", "title", "task", "backbone", "methods"}};
+  for (const auto& id : known_tables()) {
+    const auto spec = load_table_spec(id);
+    std::vector<std::string> scales;
+    for (const auto& [name, _] : spec.scales) scales.push_back(name);
+    listing.rows.push_back({{"name", spec.id},
+                            {"title", spec.title},
+                            {"version", spec.version},
+                            {"task", spec.task},
+                            {"backbone", spec.backbone},
+                            {"methods", join(spec.methods, ", ")},
+                            {"scales", scales},
+                            {"reproduces", spec.reproduces},
+                            {"file", spec.file.string()}});
+  }
+  return listing;
+}
+
+Listing list_methods() {
+  Listing listing{{}, {"name", "summary", "equations"}};
+  for (const auto& method : load_registry().methods) {
+    listing.rows.push_back({{"name", method.name},
+                            {"summary", method.summary},
+                            {"equations", method.equations},
+                            {"settings", names_of(method.settings)}});
+  }
+  return listing;
+}
+
+Listing list_tasks() {
+  Listing listing{{}, {"name", "summary"}};
+  for (const auto& task : load_registry().tasks)
+    listing.rows.push_back({{"name", task.name}, {"summary", task.summary}});
+  return listing;
+}
+
+Listing list_backbones() {
+  Listing listing{{}, {"name", "precision", "default_weights"}};
+  for (const auto& backbone : load_registry().backbones) {
+    listing.rows.push_back({{"name", backbone.name},
+                            {"precision", backbone.precision},
+                            {"default_weights", backbone.default_weights}});
+  }
+  return listing;
+}
+
+Listing list_evaluators() {
+  Listing listing{{}, {"name", "metrics", "summary"}};
+  for (const auto& evaluator : load_registry().evaluators) {
+    listing.rows.push_back({{"name", evaluator.name},
+                            {"metrics", join(evaluator.metrics, ", ")},
+                            {"summary", evaluator.summary},
+                            {"identity", evaluator.identity}});
+  }
+  return listing;
+}
+
+Json setting_row(const std::string& method, const SettingSpec& spec, const SettingValue& value) {
+  const auto optional_number = [](const std::optional<double>& number) {
+    return number ? Json(*number) : Json();
+  };
+  return {{"name", method.empty() ? spec.name : method + "." + spec.name},
+          {"value", value.effective},
+          {"origin", value.origin},
+          {"default", spec.default_value},
+          {"minimum", optional_number(spec.minimum)},
+          {"maximum", optional_number(spec.maximum)},
+          {"choices", spec.choices},
+          {"help", spec.help},
+          {"equation", spec.equation}};
+}
+
+Listing list_settings(const ListOptions& options) {
+  const auto registry = load_registry();
+  ResolvedSettings settings = default_settings(registry);
+  if (!options.table.empty()) {
+    const auto spec = load_table_spec(options.table);
+    check_against_registry(spec, registry);
+    settings = resolve_settings(registry, spec, spec.backbone, options.scale, spec.methods, {});
+  }
+  Listing listing{{}, {"name", "value", "origin", "help"}};
+  for (const auto& spec : registry.settings)
+    listing.rows.push_back(setting_row("", spec, settings.loop.at(spec.name)));
+  for (const auto& method : registry.methods) {
+    const auto found = settings.methods.find(method.name);
+    if (found == settings.methods.end()) continue;
+    for (const auto& spec : method.settings) {
+      listing.rows.push_back(setting_row(method.name, spec, found->second.at(spec.name)));
+    }
+  }
+  return listing;
+}
+
+Listing list_runs(const ListOptions& options) {
+  Listing listing{{}, {"name", "table", "method", "seed", "backbone", "scale", "state", "finished"}};
+  const std::filesystem::path db = options.db.empty() ? std::filesystem::path(options.out) / "results.sqlite"
+                                                      : std::filesystem::path(options.db);
+  if (options.db.empty() && !std::filesystem::exists(db)) return listing;
+  Store store(db, OpenMode::kReadOnly);
+  for (const auto& run : store.runs()) {
+    if (!options.table.empty() && run.table_id != options.table) continue;
+    listing.rows.push_back({{"name", run.id},
+                            {"table", run.table_id},
+                            {"method", run.method},
+                            {"seed", run.seed},
+                            {"backbone", run.backbone},
+                            {"task", run.task},
+                            {"scale", run.scale},
+                            {"state", job_state_name(run.state)},
+                            {"folder", run.folder},
+                            {"created", run.created},
+                            {"finished", run.finished ? Json(*run.finished) : Json()}});
+  }
+  return listing;
+}
+
+Listing make_listing(const ListOptions& options) {
+  if (options.what == "tables") return list_tables();
+  if (options.what == "methods") return list_methods();
+  if (options.what == "tasks") return list_tasks();
+  if (options.what == "backbones") return list_backbones();
+  if (options.what == "evaluators") return list_evaluators();
+  if (options.what == "runs") return list_runs(options);
+  return list_settings(options);
+}
+
+}  // namespace
+
+void add_list_command(CLI::App& app, Actions& actions) {
+  auto* command = app.add_subcommand("list", "What this build knows and what a workspace holds");
+  command->footer(R"(
+Examples:
+  harness list tables
+  harness list settings --table sd35-ocr        every value with where it comes from
+  harness list runs --json)");
+  auto o = std::make_shared<ListOptions>();
+  command->add_option("what", o->what, "tables, methods, tasks, backbones, evaluators, runs or settings")
+      ->required();
+  command->add_option("--table", o->table, "settings and runs of this table");
+  command->add_option("--scale", o->scale, "settings at this scale")->capture_default_str();
+  command->add_option("--out", o->out, "workspace whose runs are listed")->capture_default_str();
+  command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");
+  command->add_flag("--json", o->json, "one JSON document on standard output");
+  actions[command] = [o] {
+    require_choice(o->what, {"tables", "methods", "tasks", "backbones", "evaluators", "runs", "settings"},
+                   "list", "harness list");
+    const auto listing = make_listing(*o);
+    if (o->json) {
+      print_json(listing.rows);
+    } else {
+      print_rows(listing.rows, listing.columns);
+    }
+    return 0;
+  };
+}
+
+}  // namespace harness

@@ -1,0 +1,80 @@
+#include "results/query.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "core/error.h"
+#include "harness/commands/commands.h"
+#include "harness/commands/db_options.h"
+#include "harness/output.h"
+#include "results/format.h"
+#include "results/saved_queries.h"
+
+namespace harness {
+namespace {
+
+struct QueryOptions {
+  DbOptions db;
+  std::string sql, format = "table";
+  std::vector<std::pair<std::string, std::string>> params;
+  bool list = false, json = false;
+};
+
+int list_queries(bool json) {
+  std::vector<Json> rows;
+  for (const auto& query : saved_queries()) {
+    Json params = Json::array();
+    std::string text;
+    for (const auto& param : query.params) {
+      params.push_back({{"name", param.name},
+                        {"default", param.fallback ? Json(*param.fallback) : Json()},
+                        {"help", param.help}});
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", param.name);
+    }
+    rows.push_back({{"name", query.name},
+                    {"summary", query.summary},
+                    {"params", params},
+                    {"parameters", text},
+                    {"sql", query.sql}});
+  }
+  if (json) {
+    print_json(rows);
+  } else {
+    print_rows(rows, {"name", "parameters", "summary"});
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_query_command(CLI::App& app, Actions& actions) {
+  auto* command = app.add_subcommand("query", "SQL over the results DB, read-only whatever the SQL");
+  command->footer(R"(
+Examples:
+  harness query "SELECT method, checkpoint, split, metric, mean, n, lambda_late FROM v_results"
+  harness query --list
+  harness query "SELECT * FROM v_results WHERE metric = :m" -p m cer --format csv)");
+  auto o = std::make_shared<QueryOptions>();
+  command->add_option("sql", o->sql, "a SELECT, or the name of a saved query");
+  command->add_option("-p,--param", o->params, "NAME VALUE of a parameter :NAME")->allow_extra_args(false);
+  command->add_flag("--list", o->list, "the saved queries");
+  command->add_option("--format", o->format, "table, csv, json, jsonl, md or latex")->capture_default_str();
+  command->add_flag("--json", o->json, "the same as --format json");
+  add_db_option(*command, o->db);
+  actions[command] = [o] {
+    if (o->list) return list_queries(o->json || o->format == "json");
+    if (o->sql.empty())
+      throw Error("needs a SELECT or the name of a saved query", "harness query",
+                  "see `harness query --list`");
+    const auto format = query_format(o->json ? "json" : o->format);
+    const auto rows = run_query(o->db.db, {.sql = o->sql, .params = o->params});
+    const auto text = format_rows(rows, format);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+    return 0;
+  };
+}
+
+}  // namespace harness

@@ -1,0 +1,48 @@
+#include "harness/reproduce.h"
+
+#include <memory>
+
+#include "core/error.h"
+#include "harness/commands/commands.h"
+
+namespace harness {
+
+void add_reproduce_command(CLI::App& app, Actions& actions) {
+  auto* command =
+      app.add_subcommand("reproduce", "Train, select, test and compare: from nothing to the table");
+  command->footer(R"(
+Repeating the command goes on where it stopped, or prints the table at once when all is done.
+Examples:
+  harness reproduce --table sd35-ocr --scale smoke
+  harness reproduce --table sd35-ocr --dry-run
+  harness reproduce --table sd35-ocr --methods ratio-norm,lambda-controlled --seeds 42,43
+  harness reproduce --table sd35-ocr --set lr=1e-4 --set lambda-controlled.kappa=0.1
+  harness reproduce --table my-table.json --json > result.json)");
+  auto o = std::make_shared<ReproduceOptions>();
+  auto& r = o->request;
+  command->add_option("--table", r.table, "table id (`harness list tables`) or a table spec FILE.json")
+      ->required();
+  command->add_option("--backbone", r.backbone, "backbone; unset: the table's");
+  command->add_option("--weights", r.inputs.weights, "model folder; unset: the backbone's own");
+  command->add_option("--prompts", r.inputs.prompts,
+                      "folder with ocr/test.txt; unset: the generated prompts");
+  command->add_option("--scorers", r.inputs.scorers, "folder with models of optional scorers");
+  command->add_option("--scale", r.scale, "smoke, default or paper")->capture_default_str();
+  command->add_option("--methods", r.methods, "only these methods, by comma")->delimiter(',');
+  command->add_option("--set", r.sets, "NAME=VALUE or METHOD.NAME=VALUE (`harness list settings`)");
+  command->add_option("--seeds", r.seeds, "seeds, by comma; unset: the table's")->delimiter(',');
+  command->add_option("--device", r.device, "auto, cpu or cuda:N")->capture_default_str();
+  command->add_option("--out", o->out, "workspace")->capture_default_str();
+  command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");
+  command->add_option("--jobs", o->jobs, "workers at a time; the cores are divided among them")
+      ->capture_default_str();
+  command->add_flag("--dry-run", o->dry_run, "show the jobs and what they will take; write nothing");
+  command->add_flag("--fresh", o->fresh, "forget these runs and begin anew");
+  command->add_flag("--json", o->json, "one JSON document on standard output");
+  actions[command] = [o] {
+    if (o->jobs < 1 || o->jobs > 1024) throw Error("must be 1 to 1024", "--jobs");
+    return reproduce(*o);
+  };
+}
+
+}  // namespace harness

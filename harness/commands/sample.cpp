@@ -1,0 +1,44 @@
+#include <memory>
+
+#include "harness/commands/commands.h"
+#include "harness/worker_request.h"
+
+namespace harness {
+
+void add_sample_command(CLI::App& app, Actions& actions) {
+  struct Options {
+    std::string prompt, backbone = "glyph", weights, lora, out = "sample.png", device = "auto";
+    std::int64_t seed = 42;
+    int steps = 0;
+    double guidance = -1;
+    bool json = false;
+  };
+  auto* command = app.add_subcommand("sample", "Draw one image for a prompt");
+  command->footer(R"(
+Examples:
+  harness sample "a sign reading \"OPEN\"" -o open.png
+  harness sample "a sign reading \"OPEN\"" --lora runs/RUN/checkpoints/80 --seed 7)");
+  auto o = std::make_shared<Options>();
+  command->add_option("prompt", o->prompt, "prompt; the glyph backbone draws the text in double quotes")
+      ->required();
+  command->add_option("--backbone", o->backbone, "backbone")->capture_default_str();
+  command->add_option("--weights", o->weights, "model folder; unset: the backbone's own");
+  command->add_option("--lora", o->lora, "checkpoint folder of a run, applied to the weights");
+  command->add_option("-o,--output", o->out, "PNG file")->capture_default_str();
+  command->add_option("--seed", o->seed, "seed of the noise")->capture_default_str();
+  command->add_option("--steps", o->steps, "sampling steps; unset: the backbone's default");
+  command->add_option("--guidance", o->guidance, "guidance scale; unset: the backbone's default");
+  command->add_option("--device", o->device, "auto, cpu or cuda:N")->capture_default_str();
+  command->add_flag("--json", o->json, "one JSON document on standard output");
+  actions[command] = [o, command]() -> int {
+    Json request = {{"prompt", o->prompt}, {"backbone", o->backbone}, {"output", o->out},
+                    {"seed", o->seed},     {"device", o->device},     {"json", o->json}};
+    request["weights"] = default_weights(o->backbone, o->weights).string();
+    if (!o->lora.empty()) request["lora"] = o->lora;
+    if (command->count("--steps") > 0) request["steps"] = o->steps;
+    if (command->count("--guidance") > 0) request["guidance"] = o->guidance;
+    become_worker("sample", request);
+  };
+}
+
+}  // namespace harness

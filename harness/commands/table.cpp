@@ -1,0 +1,40 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "harness/artifacts.h"
+#include "harness/commands/commands.h"
+#include "harness/commands/db_options.h"
+#include "harness/output.h"
+
+namespace harness {
+
+void add_table_command(CLI::App& app, Actions& actions) {
+  struct Options {
+    DbOptions db;
+    std::string format = "md";
+    bool json = false;
+  };
+  auto* command = app.add_subcommand("table", "A table from the results DB; nothing is run again");
+  command->footer(R"(
+Examples:
+  harness table sd35-ocr
+  harness table sd35-ocr --format latex > table.tex)");
+  auto o = std::make_shared<Options>();
+  command->add_option("id", o->db.filter.table, "table; unset: that of the last completed reproduce");
+  add_db_option(*command, o->db);
+  add_filter_options(*command, o->db, false);
+  command->add_option("--format", o->format, "md, latex, csv, json or html")->capture_default_str();
+  command->add_flag("--json", o->json, "the same as --format json");
+  actions[command] = [o] {
+    const auto format = o->json ? std::string("json") : o->format;
+    require_choice(format, {"md", "latex", "csv", "json", "html"}, "format", "--format");
+    Store store(o->db.db, OpenMode::kReadOnly);
+    fmt::print("{}", render_table(make_table_model(store, chosen_reproduction(store, o->db)), format));
+    std::fflush(stdout);
+    return 0;
+  };
+}
+
+}  // namespace harness

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "harness/plan.h"
+#include "results/store.h"
+
+namespace harness {
+
+/// What a worker does in a second and needs, measured on finished jobs of the same backbone or, without any,
+/// a stated guess.
+struct Rates {
+  double train_images_per_second = 0, evaluate_images_per_second = 0, peak_memory_mb = 0;
+  bool measured = false;  ///< both rates come from the DB
+};
+
+/// `store`: nullptr without a DB. `threads`: of each worker, for the guess.
+Rates measured_rates(Store* store, const std::string& backbone, int threads);
+
+/// One line of the plan as `--dry-run` shows it.
+struct PlannedJob {
+  std::string kind, id, label;  ///< id is empty where it depends on a selection that was not made yet
+  std::string key;              ///< what Progress knows it by
+  bool done = false;
+  double seconds = 0;  ///< estimated, of the whole job on one worker
+};
+
+/// Every job of the plan in order: train, evaluate, select, test, report. Only reads.
+std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates& rates);
+
+/// Images that a training job draws in all.
+double training_images(const Json& settings);
+
+/// Megabytes that the plan's run folders will take: images, checkpoints and resume points.
+double estimated_disk_mb(const Plan& plan);
+
+/// The document of `--dry-run --json`.
+Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel);
+void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel);
+
+}  // namespace harness

@@ -1,0 +1,353 @@
+#include "harness/experiment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/build_info.h"
+#include "core/error.h"
+#include "core/event_log.h"
+#include "core/files.h"
+#include "core/sha256.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kFixedRule = "fixed";
+
+JobRecord training_record(const RunPlan& run) {
+  return {.id = run.job.id,
+          .kind = run.is_base() ? "base" : "train",
+          .run_id = run.job.id,
+          .evaluation_id = {},
+          .folder = run.job.folder};
+}
+
+JobRecord evaluation_record(const PlannedEvaluation& evaluation) {
+  return {.id = evaluation.job.id,
+          .kind = "evaluate",
+          .run_id = evaluation.run->job.id,
+          .evaluation_id = evaluation.job.id,
+          .folder = evaluation.job.folder};
+}
+
+/// job.json says what the folder is for; only paths and options may change between two starts.
+void write_job_file(const Job& job, int threads, const std::string& device) {
+  make_folder(job.folder);
+  const auto file = job.folder / "job.json";
+  const auto text = job_document(job, threads, device).dump(1) + "\n";
+  if (fs::exists(file) && read_file(file) == text) return;
+  write_file_atomically(file, text);
+}
+
+/// Who started a job last, as its log says; nothing if nobody did.
+struct LastStart {
+  std::string build, cpu;
+};
+std::optional<LastStart> last_start(const fs::path& log) {
+  std::optional<LastStart> found;
+  std::uint64_t offset = 0;
+  for (;;) {
+    const auto batch = read_events(log, offset);
+    if (batch.events.empty()) return found;
+    for (const auto& event : batch.events) {
+      if (event.value("type", "") == "job_started")
+        found = {event.value("build", ""), event.value("cpu", "")};
+    }
+    offset = batch.next_offset;
+  }
+}
+
+}  // namespace
+
+std::optional<double> mean_of(const std::vector<MetricValue>& values) {
+  double sum = 0;
+  std::size_t n = 0;
+  for (const auto& value : values) {
+    if (!value.value) continue;
+    sum += *value.value;
+    ++n;
+  }
+  if (n == 0) return std::nullopt;
+  return sum / static_cast<double>(n);
+}
+
+Experiment::Experiment(const Plan& plan, Store& store, int threads)
+    : plan_(plan), store_(store), threads_(threads) {
+  store_.record_prompt_set(plan_.inputs.evaluation);
+  store_.record_prompt_set(plan_.inputs.training);
+  for (const auto& run : plan_.runs) {
+    record_run(run);
+    if (run.is_base()) record_base(run);
+    catch_up(run);
+  }
+}
+
+void Experiment::record_run(const RunPlan& run) {
+  Json effective = run.is_base() ? Json::object() : run.job.identity.at("settings");
+  if (!run.is_base()) effective["method_settings"] = run.job.identity.at("method_settings");
+  store_.record_run({.id = run.job.id,
+                     .table_id = plan_.spec.id,
+                     .method = run.method,
+                     .backbone = plan_.backbone.name,
+                     .task = plan_.spec.task,
+                     .scale = plan_.scale.name,
+                     .seed = run.seed,
+                     .config = run.job.identity,
+                     .folder = run.job.folder.string(),
+                     .weights_sha256 = plan_.inputs.weights_sha256,
+                     .requested_settings = run.is_base() ? Json::object() : plan_.settings.requested(),
+                     .effective_settings = effective,
+                     .numerics_version = plan_.numerics_version});
+}
+
+/// The starting weights: nothing to run, one checkpoint, and a selection that no data has influenced.
+void Experiment::record_base(const RunPlan& run) {
+  const auto job = training_record(run);
+  store_.record_job(job);
+  if (store_.job_state(job.id)->state != JobState::kDone) {
+    write_job_file(run.job, threads_, plan_.device);
+    store_.record_checkpoint({.run_id = run.job.id,
+                              .step = 0,
+                              .path = fs::absolute(plan_.inputs.weights).string(),
+                              .sha256 = plan_.inputs.weights_sha256,
+                              .lambda_late = {},
+                              .lambda_late_last = {},
+                              .clip_fraction = {}});
+    store_.mark_job(job.id, JobState::kDone);
+  }
+  const auto id = store_.record_selection({.run_id = run.job.id,
+                                           .step = 0,
+                                           .split = "",
+                                           .metric = "",
+                                           .rule = kFixedRule,
+                                           .value = {},
+                                           .evaluation_id = {},
+                                           .candidates = {}});
+  selections_[run.job.id] = {0, id};
+}
+
+std::vector<int> Experiment::validation_steps(const RunPlan& run) const {
+  return run.is_base() ? std::vector<int>{0} : plan_.checkpoints;
+}
+
+PlannedEvaluation Experiment::planned(const RunPlan& run, int step, const std::string& split) const {
+  return {.job = plan_.evaluation(run, step, split), .run = &run, .step = step, .split = split};
+}
+
+/// Reads what the logs hold beyond the DB: a harness that was killed may have left finished work behind.
+void Experiment::catch_up(const RunPlan& run) {
+  if (!run.is_base()) catch_up(training_record(run));
+  if (!is_done(run.job.id)) return;
+  for (const auto step : validation_steps(run)) {
+    const auto evaluation = planned(run, step, "validation");
+    if (!fs::exists(evaluation.job.folder) && !store_.evaluation(evaluation.job.id)) continue;
+    record_evaluation(evaluation);
+    catch_up(evaluation_record(evaluation));
+  }
+  select(run);
+  if (const auto step = selected_step(run)) {
+    const auto evaluation = planned(run, *step, "test");
+    if (!fs::exists(evaluation.job.folder) && !store_.evaluation(evaluation.job.id)) return;
+    record_evaluation(evaluation);
+    catch_up(evaluation_record(evaluation));
+  }
+}
+
+void Experiment::catch_up(const JobRecord& job) {
+  jobs_[job.id] = job;
+  if (is_done(job.id) || !fs::exists(job.folder / "events.log")) return;
+  const auto report = store_.ingest(job);
+  notes_.insert(notes_.end(), report.notes.begin(), report.notes.end());
+}
+
+bool Experiment::is_done(const std::string& job_id) {
+  if (done_.contains(job_id)) return true;
+  const auto status = store_.job_state(job_id);
+  if (!status || status->state != JobState::kDone) return false;
+  done_.insert(job_id);
+  return true;
+}
+
+void Experiment::require_same_build(const fs::path& worker) {
+  std::string build;
+  for (const auto& [id, job] : jobs_) {
+    if (is_done(id)) continue;
+    const auto start = last_start(job.folder / "events.log");
+    if (!start) continue;
+    if (build.empty()) build = sha256_file(worker);
+    if (start->build != build) {
+      throw Error(fmt::format("was begun by another build of harness-worker ({} instead of {})",
+                              start->build.substr(0, 12), build.substr(0, 12)),
+                  job.folder.string(), "go on with that build, or start over with --fresh");
+    }
+    const auto& features = build_info().cpu_features;
+    if (!start->cpu.empty() && start->cpu != features) {
+      throw Error(fmt::format("was begun on a processor with {}, and this one has {}", start->cpu, features),
+                  job.folder.string(), "go on on that machine, or start over with --fresh");
+    }
+  }
+}
+
+std::optional<Task> Experiment::next() {
+  for (const auto& run : plan_.runs) {
+    if (auto task = next_of(run)) return task;
+  }
+  return std::nullopt;
+}
+
+std::optional<Task> Experiment::next_of(const RunPlan& run) {
+  if (!is_done(run.job.id)) {
+    if (!started_.insert(run.job.id).second) return std::nullopt;
+    return prepare_training(run);
+  }
+  if (auto task = next_evaluation(run, validation_steps(run), "validation")) return task;
+  select(run);
+  const auto step = selected_step(run);
+  if (!step) return std::nullopt;
+  return next_evaluation(run, {*step}, "test");
+}
+
+std::optional<Task> Experiment::next_evaluation(const RunPlan& run, const std::vector<int>& steps,
+                                                const std::string& split) {
+  for (const auto step : steps) {
+    const auto evaluation = planned(run, step, split);
+    // Recorded even where it is done: it may have been another table's until now.
+    if (started_.contains(evaluation.job.id)) continue;
+    record_evaluation(evaluation);
+    started_.insert(evaluation.job.id);
+    if (!is_done(evaluation.job.id)) return prepare_evaluation(evaluation);
+  }
+  return std::nullopt;
+}
+
+Task Experiment::prepare_training(const RunPlan& run) {
+  write_job_file(run.job, threads_, plan_.device);
+  const auto record = training_record(run);
+  store_.record_job(record);
+  jobs_[record.id] = record;
+  return {.id = run.job.id, .label = run.job.label, .folder = run.job.folder, .progress_key = run.job.id};
+}
+
+Task Experiment::prepare_evaluation(const PlannedEvaluation& evaluation) {
+  write_job_file(evaluation.job, threads_, plan_.device);
+  write_file_atomically(evaluation.job.folder / "positions.json",
+                        canonical_json(Json(plan_.positions(evaluation.split))));
+  const auto key = evaluation.split == "test" ? test_key(*evaluation.run) : evaluation.job.id;
+  return {.id = evaluation.job.id,
+          .label = evaluation.job.label,
+          .folder = evaluation.job.folder,
+          .progress_key = key};
+}
+
+void Experiment::record_evaluation(const PlannedEvaluation& evaluation) {
+  const auto& identity = evaluation.job.identity;
+  std::optional<std::int64_t> selection;
+  const auto found = selections_.find(evaluation.run->job.id);
+  const bool may_be_selected = evaluation.split == "test" || evaluation.run->is_base();
+  if (may_be_selected && found != selections_.end()) selection = found->second.second;
+  store_.record_evaluation({.id = evaluation.job.id,
+                            .table_id = plan_.spec.id,
+                            .scale = plan_.scale.name,
+                            .run_id = evaluation.run->job.id,
+                            .step = evaluation.step,
+                            .split = evaluation.split,
+                            .n = static_cast<std::int64_t>(plan_.positions(evaluation.split).size()),
+                            .folder = evaluation.job.folder.string(),
+                            .prompt_set_sha256 = plan_.inputs.evaluation.sha256,
+                            .split_sha256 = identity.at("positions_sha256"),
+                            .seed = evaluation.run->seed,
+                            .settings = identity.at("settings"),
+                            .config = identity,
+                            .selection_id = selection,
+                            .peek = false});
+  for (const auto& [metric, reason] : plan_.metrics_not_run)
+    store_.record_not_run(evaluation.job.id, metric, reason);
+  const auto record = evaluation_record(evaluation);
+  store_.record_job(record);
+  jobs_[record.id] = record;
+}
+
+void Experiment::ingest(const Task& task) {
+  const auto report = store_.ingest(jobs_.at(task.id));
+  notes_.insert(notes_.end(), report.notes.begin(), report.notes.end());
+}
+
+bool Experiment::complete(const Task& task) {
+  return is_done(task.id);
+}
+
+/// Highest mean of the selection metric over the validation split; ties go to the earlier checkpoint. Does
+/// nothing until every checkpoint is evaluated.
+void Experiment::select(const RunPlan& run) {
+  if (selections_.contains(run.job.id)) return;
+  SelectionRecord selection{.run_id = run.job.id,
+                            .step = 0,
+                            .split = plan_.spec.selection.split,
+                            .metric = plan_.spec.selection.metric,
+                            .rule = plan_.spec.selection.rule,
+                            .value = {},
+                            .evaluation_id = {},
+                            .candidates = {}};
+  for (const auto step : plan_.checkpoints) {
+    const auto id = plan_.evaluation(run, step, selection.split).id;
+    if (!is_done(id)) return;
+    selection.candidates.push_back(id);
+    const auto mean = mean_of(store_.metric_values(id, selection.metric));
+    if (!mean || (selection.value && *mean <= *selection.value)) continue;
+    selection.value = mean;
+    selection.evaluation_id = id;
+    selection.step = step;
+  }
+  if (!selection.value) {
+    throw Error(
+        fmt::format("no checkpoint has a value of {} on the {} split", selection.metric, selection.split),
+        run.job.label, "the reasons are in the DB: SELECT name, reason FROM metrics", Status::kFailed);
+  }
+  const auto step = static_cast<int>(selection.step);
+  selections_[run.job.id] = {step, store_.record_selection(selection)};
+}
+
+std::optional<int> Experiment::selected_step(const RunPlan& run) const {
+  const auto found = selections_.find(run.job.id);
+  if (found == selections_.end()) return std::nullopt;
+  return found->second.first;
+}
+
+std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store) {
+  std::vector<std::string> candidates;
+  if (!run.is_base()) {
+    for (const auto step : plan.checkpoints)
+      candidates.push_back(plan.evaluation(run, step, "validation").id);
+  }
+  const auto& wanted = plan.spec.selection;
+  for (const auto& selection : store.selections(run.job.id)) {
+    if (run.is_base() && selection.rule == kFixedRule) return selection;
+    if (selection.rule == wanted.rule && selection.metric == wanted.metric &&
+        selection.split == wanted.split && selection.candidates == candidates) {
+      return selection;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store) {
+  std::vector<std::string> ids;
+  for (const auto& run : plan.runs) {
+    const auto selection = recorded_selection(plan, run, store);
+    if (!selection) return std::nullopt;
+    for (const auto step : run.is_base() ? std::vector<int>{0} : plan.checkpoints) {
+      ids.push_back(plan.evaluation(run, step, "validation").id);
+    }
+    ids.push_back(plan.evaluation(run, static_cast<int>(selection->step), "test").id);
+  }
+  const bool all_done = std::all_of(ids.begin(), ids.end(), [&](const std::string& id) {
+    const auto status = store.job_state(id);
+    return status && status->state == JobState::kDone;
+  });
+  if (!all_done) return std::nullopt;
+  return ids;
+}
+
+}  // namespace harness

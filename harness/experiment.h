@@ -1,0 +1,82 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/plan.h"
+#include "harness/scheduler.h"
+#include "results/store.h"
+
+namespace harness {
+
+/// An evaluation of the plan together with the checkpoint it looks at.
+struct PlannedEvaluation {
+  Job job;
+  const RunPlan* run = nullptr;
+  int step = 0;
+  std::string split;
+};
+
+/// Carries a plan out against the results DB: says which job comes next, brings in what workers wrote,
+/// selects checkpoints. All state is in the DB and the run folders, so a new Experiment on the same plan goes
+/// on where the last one stopped.
+class Experiment {
+ public:
+  /// `threads`: of each worker. Records prompt sets, runs and the starting weights; reads what is in the logs
+  /// already.
+  Experiment(const Plan& plan, Store& store, int threads);
+
+  /// Throws Error (status 2) where a job was begun by another build of harness-worker, or on another kind of
+  /// processor.
+  void require_same_build(const std::filesystem::path& worker);
+
+  // The scheduler's hooks.
+  std::optional<Task> next();
+  void ingest(const Task& task);
+  bool complete(const Task& task);
+
+  /// Notes and warnings that came in since the last call.
+  std::vector<Note> take_notes() { return std::exchange(notes_, {}); }
+
+  /// The checkpoint of a run that was selected, once it was.
+  std::optional<int> selected_step(const RunPlan& run) const;
+
+ private:
+  bool is_done(const std::string& job_id);
+  std::optional<Task> next_of(const RunPlan& run);
+  std::optional<Task> next_evaluation(const RunPlan& run, const std::vector<int>& steps,
+                                      const std::string& split);
+  Task prepare_training(const RunPlan& run);
+  Task prepare_evaluation(const PlannedEvaluation& evaluation);
+  void record_evaluation(const PlannedEvaluation& evaluation);
+  void record_run(const RunPlan& run);
+  void record_base(const RunPlan& run);
+  void catch_up(const RunPlan& run);
+  void catch_up(const JobRecord& job);
+  void select(const RunPlan& run);
+  std::vector<int> validation_steps(const RunPlan& run) const;
+  PlannedEvaluation planned(const RunPlan& run, int step, const std::string& split) const;
+
+  const Plan& plan_;
+  Store& store_;
+  int threads_;
+  std::map<std::string, JobRecord> jobs_;                           ///< by id, all that were touched
+  std::set<std::string> done_, started_;                            ///< job ids
+  std::map<std::string, std::pair<int, std::int64_t>> selections_;  ///< run id -> step, selection id
+  std::vector<Note> notes_;
+};
+
+/// The selection that the DB holds for exactly these candidates, or nothing. Only reads.
+std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store);
+
+/// The evaluations of a plan if all of it is done already (validation and test of every run, with its
+/// selection), else nothing. Only reads.
+std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store);
+
+/// The mean of the values that are there; nothing if none is.
+std::optional<double> mean_of(const std::vector<MetricValue>& values);
+
+}  // namespace harness

@@ -1,0 +1,117 @@
+#include "harness/inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/safetensors.h"
+#include "core/sha256.h"
+#include "datasets/split.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+bool is_model_file(const fs::path& file) {
+  const auto extension = file.extension();
+  return extension == ".safetensors" || extension == ".json" || extension == ".txt" || extension == ".model";
+}
+
+void check_prompt_set(const TableSpec& spec, const ScaleSpec& scale, const PromptSet& set) {
+  const auto wanted = scale.prompt_set.value_or(spec.prompt_set);
+  if (!wanted.empty() && set.name != wanted) {
+    throw Error(fmt::format("table {} at scale {} asks for the prompt set {}, and this one is {} (sha256 {})",
+                            spec.id, scale.name, wanted, set.name, set.sha256),
+                "--prompts", "give the folder of that set, or choose another --scale");
+  }
+  if (static_cast<int>(set.prompts.size()) < spec.prompts_first) {
+    throw Error(fmt::format("table {} uses the first {} prompts, and this set has {}", spec.id,
+                            spec.prompts_first, set.prompts.size()),
+                set.origin);
+  }
+}
+
+std::vector<int> first_of(std::vector<int> positions, std::optional<int> limit) {
+  if (limit && static_cast<std::size_t>(*limit) < positions.size())
+    positions.resize(static_cast<std::size_t>(*limit));
+  return positions;
+}
+
+void write_if_absent(const fs::path& file, const PromptSet& set) {
+  if (fs::exists(file) && sha256_file(file) == set.sha256) return;
+  make_folder(file.parent_path());
+  write_file_atomically(file, prompt_set_bytes(set));
+}
+
+}  // namespace
+
+Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,
+                     const InputOptions& options, const Workspace& workspace) {
+  Inputs inputs;
+  inputs.training = generated_training_set();
+  inputs.training_file = workspace.prompts_folder() / "ocr-train-generated.txt";
+  if (options.prompts.empty()) {
+    inputs.evaluation = generated_prompt_set();
+    inputs.evaluation_file = workspace.prompts_folder() / "ocr-generated.txt";
+    inputs.evaluation_file_is_ours = true;
+  } else {
+    inputs.evaluation_file = find_prompt_file(options.prompts, spec.task);
+    inputs.evaluation = load_prompt_set(inputs.evaluation_file, spec.task);
+  }
+  check_prompt_set(spec, scale, inputs.evaluation);
+  const auto split = make_split(spec.split_seed, spec.prompts_first, spec.split_take);
+  inputs.validation_size = static_cast<int>(split.validation.size());
+  inputs.test_size = static_cast<int>(split.test.size());
+  inputs.validation = first_of(split.validation, scale.validation_limit);
+  inputs.test = first_of(split.test, scale.test_limit);
+  inputs.weights = find_weights(backbone, options.weights);
+  inputs.weights_sha256 = weights_checksum(inputs.weights);
+  return inputs;
+}
+
+void write_input_files(const Inputs& inputs) {
+  write_if_absent(inputs.training_file, inputs.training);
+  if (inputs.evaluation_file_is_ours) write_if_absent(inputs.evaluation_file, inputs.evaluation);
+}
+
+fs::path find_weights(const BackboneInfo& backbone, const std::string& chosen) {
+  if (!chosen.empty()) {
+    if (!fs::is_directory(chosen)) throw Error("is not a folder", "--weights " + chosen);
+    return chosen;
+  }
+  try {
+    return find_data_file(backbone.default_weights.empty() ? "backbones/" + backbone.name
+                                                           : backbone.default_weights);
+  } catch (const Error& error) {
+    throw Error(
+        fmt::format("no weights for backbone {}", backbone.name), error.where(),
+        "give their folder with --weights, or make them with `harness pretrain " + backbone.name + "`");
+  }
+}
+
+std::string weights_checksum(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file() && is_model_file(entry.path()))
+      files.push_back(fs::relative(entry.path(), folder));
+  }
+  std::sort(files.begin(), files.end());
+  const bool has_tensors = std::any_of(files.begin(), files.end(),
+                                       [](const fs::path& f) { return f.extension() == ".safetensors"; });
+  if (!has_tensors)
+    throw Error("holds no .safetensors file", folder.string(), "give a model folder in diffusers' layout");
+  std::string listing;
+  for (const auto& file : files) {
+    if (file.extension() == ".safetensors") SafetensorsFile check(folder / file);
+    listing += fmt::format("{} {}\n", sha256_file(folder / file), file.generic_string());
+  }
+  return sha256_hex(listing);
+}
+
+std::string positions_checksum(const std::vector<int>& positions) {
+  return sha256_hex(canonical_json(Json(positions)));
+}
+
+}  // namespace harness

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "datasets/prompt_set.h"
+#include "harness/registry.h"
+#include "harness/table_spec.h"
+#include "harness/workspace.h"
+
+namespace harness {
+
+/// What the user chose on the command line; empty: the default.
+struct InputOptions {
+  std::string weights, prompts, scorers;
+};
+
+/// Everything that jobs read, with the checksums that identify it.
+struct Inputs {
+  PromptSet evaluation, training;
+  std::filesystem::path evaluation_file, training_file;
+  bool evaluation_file_is_ours = false;    ///< written by write_input_files
+  std::vector<int> validation, test;       ///< positions in the whole evaluation set
+  int validation_size = 0, test_size = 0;  ///< before the scale's cut
+  std::filesystem::path weights;
+  std::string weights_sha256;
+};
+
+/// Reads prompts and weights and divides the prompts. Writes nothing.
+/// Throws Error: files that are absent or broken, fewer prompts than the table uses, another set than it asks
+/// for.
+Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,
+                     const InputOptions& options, const Workspace& workspace);
+
+/// Writes the generated prompt sets to OUT/prompts where they are not there yet.
+void write_input_files(const Inputs& inputs);
+
+/// The model folder: the chosen one, or the backbone's own. Throws Error (status 2) if there is none.
+std::filesystem::path find_weights(const BackboneInfo& backbone, const std::string& chosen);
+
+/// SHA-256 over the model files of a folder (safetensors, JSON, tokenizer texts), by relative path and
+/// content. The headers of the safetensors files are checked on the way. Throws Error naming a broken file or
+/// an empty folder.
+std::string weights_checksum(const std::filesystem::path& folder);
+
+/// SHA-256 of the canonical JSON list of positions.
+std::string positions_checksum(const std::vector<int>& positions);
+
+}  // namespace harness

@@ -1,0 +1,57 @@
+#include "harness/output.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace harness {
+namespace {
+
+std::string cell_text(const Json& row, const std::string& column) {
+  const auto found = row.find(column);
+  if (found == row.end() || found->is_null()) return {};
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+}  // namespace
+
+void print_json(const Json& document) {
+  fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
+  std::fflush(stdout);
+}
+
+void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& columns) {
+  std::vector<int> widths;
+  for (const auto& column : columns) {
+    int width = display_width(column);
+    for (const auto& row : rows) width = std::max(width, display_width(cell_text(row, column)));
+    widths.push_back(width);
+  }
+  const auto print_line = [&](const auto& text_of) {
+    std::string line;
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      const std::string text = text_of(columns[i]);
+      line += text;
+      if (i + 1 < columns.size())
+        line.append(static_cast<std::size_t>(widths[i] - display_width(text)) + 2, ' ');
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    fmt::print("{}\n", line);
+  };
+  print_line([](const std::string& column) { return column; });
+  for (const auto& row : rows) {
+    print_line([&](const std::string& column) { return cell_text(row, column); });
+  }
+}
+
+void require_choice(const std::string& value, const std::vector<std::string>& known, const std::string& noun,
+                    const std::string& where) {
+  if (std::find(known.begin(), known.end(), value) != known.end()) return;
+  throw Error(fmt::format("unknown {} \"{}\"", noun, value), where, suggestion(value, known));
+}
+
+}  // namespace harness

@@ -1,0 +1,204 @@
+#include "harness/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "harness/scorers.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kIdDigits = 16;
+
+std::vector<std::string> choose_methods(const TableSpec& spec, const Registry& registry,
+                                        const std::vector<std::string>& chosen) {
+  if (chosen.empty()) return spec.methods;
+  for (const auto& name : chosen) registry.method(name, "--methods");
+  if (std::set<std::string>(chosen.begin(), chosen.end()).size() != chosen.size()) {
+    throw Error("a method is named twice", "--methods " + join(chosen, ","));
+  }
+  return chosen;
+}
+
+/// "auto" is a GPU only where this build can use one.
+std::string choose_device(const std::string& device) {
+  if (device == "auto" || device == "cpu") return "cpu";
+  const bool is_cuda = device.rfind("cuda", 0) == 0;
+  if (is_cuda && !fs::exists("/dev/nvidia0"))
+    throw Error("this machine has no such device", "--device " + device);
+  if (is_cuda) return device;
+  const std::vector<std::string> known = {"auto", "cpu", "cuda:0"};
+  throw Error(fmt::format("unknown device \"{}\"", device), "--device", suggestion(device, known));
+}
+
+/// Updates of a training run must reach the last checkpoint, and `updates` may not be set to less.
+void fit_updates(ResolvedSettings& settings, const std::vector<int>& checkpoints) {
+  const auto found = settings.loop.find("updates");
+  if (found == settings.loop.end()) return;
+  auto& updates = found->second;
+  if (updates.origin == "default") {
+    updates.effective = checkpoints.back();
+    updates.origin = "the last checkpoint";
+  } else if (updates.effective.get<int>() < checkpoints.back()) {
+    throw Error(fmt::format("checkpoint {} comes after the last update {}", checkpoints.back(),
+                            updates.effective.get<int>()),
+                "setting updates (from " + updates.origin + ")",
+                "raise it, or choose a scale with earlier checkpoints");
+  }
+}
+
+/// Optional metrics without an evaluator or without files are left out, with the reason that the table
+/// prints.
+void choose_metrics(Plan& plan) {
+  plan.metrics = plan.spec.required_metrics;
+  for (const auto& metric : plan.spec.optional_metrics) {
+    if (const auto reason = reason_not_to_run(plan.registry, metric)) {
+      plan.metrics_not_run.emplace_back(metric, *reason);
+    } else {
+      plan.metrics.push_back(metric);
+    }
+  }
+}
+
+Json common_identity(const Plan& plan, std::int64_t seed) {
+  return {{"backbone", plan.backbone.name},
+          {"weights_sha256", plan.inputs.weights_sha256},
+          {"task", plan.spec.task},
+          {"seed", seed},
+          {"precision", plan.backbone.precision},
+          {"device", plan.device_kind},
+          {"numerics_version", plan.numerics_version}};
+}
+
+RunPlan base_run(const Plan& plan, std::int64_t seed) {
+  RunPlan run;
+  run.method = kBaseMethod;
+  run.seed = seed;
+  run.job.identity = common_identity(plan, seed);
+  run.job.identity["kind"] = "base";
+  run.job.identity["method"] = kBaseMethod;
+  run.job.paths = {{"weights", fs::absolute(plan.inputs.weights).string()}};
+  run.job.label = fmt::format("base (seed {})", seed);
+  return run;
+}
+
+RunPlan training_run(const Plan& plan, const std::string& method, std::int64_t seed) {
+  RunPlan run;
+  run.method = method;
+  run.seed = seed;
+  Json& identity = run.job.identity = common_identity(plan, seed);
+  identity["kind"] = "train";
+  identity["method"] = method;
+  identity["train_prompts_sha256"] = plan.inputs.training.sha256;
+  identity["settings"] = plan.settings.effective_loop(plan.registry, "train");
+  identity["settings"]["checkpoints"] = plan.checkpoints;
+  identity["method_settings"] = plan.settings.effective_method(method);
+  identity["scorers"] = plan.scorers;
+  identity["ranks"] = 1;
+  run.job.paths = {{"weights", fs::absolute(plan.inputs.weights).string()},
+                   {"train_prompts", fs::absolute(plan.inputs.training_file).string()}};
+  run.job.label = fmt::format("train {} (seed {})", method, seed);
+  return run;
+}
+
+void add_runs(Plan& plan) {
+  const auto scorer = scorer_path();
+  for (const auto seed : plan.seeds) {
+    plan.runs.push_back(base_run(plan, seed));
+    for (const auto& method : plan.methods) plan.runs.push_back(training_run(plan, method, seed));
+  }
+  for (auto& run : plan.runs) {
+    if (!run.is_base()) run.job.paths["scorer"] = scorer.string();
+    run.job.id = job_id(run.job.identity);
+    run.job.folder = plan.workspace.run_folder(run.job.id);
+  }
+}
+
+}  // namespace
+
+std::string test_key(const RunPlan& run) {
+  return "test of " + run.job.id;
+}
+
+std::string job_id(const Json& identity) {
+  return sha256_hex(canonical_json(identity)).substr(0, kIdDigits);
+}
+
+Json job_document(const Job& job, int threads, const std::string& device) {
+  return {{"id", job.id},
+          {"identity", job.identity},
+          {"paths", job.paths},
+          {"options", {{"threads", threads}, {"device", device}}}};
+}
+
+const std::vector<int>& Plan::positions(const std::string& split) const {
+  return split == "test" ? inputs.test : inputs.validation;
+}
+
+Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) const {
+  Job job;
+  job.identity = common_identity(*this, run.seed);
+  job.identity.erase("task");
+  job.identity["kind"] = "evaluate";
+  job.identity["run"] = run.job.id;
+  job.identity["step"] = step;
+  job.identity["split"] = split;
+  job.identity["prompts_sha256"] = inputs.evaluation.sha256;
+  job.identity["split_seed"] = spec.split_seed;
+  job.identity["split_sizes"] = {inputs.validation_size, inputs.test_size};
+  job.identity["positions_sha256"] = positions_checksum(positions(split));
+  job.identity["settings"] = settings.effective_loop(registry, "evaluate");
+  job.identity["scorers"] = scorers;
+  job.identity["metrics"] = metrics;
+  job.id = job_id(job.identity);
+  job.folder = run.job.folder / fmt::format("eval-{}-{}-{}", split, step, job.id);
+  job.paths = {{"weights", fs::absolute(inputs.weights).string()},
+               {"prompts", fs::absolute(inputs.evaluation_file).string()},
+               {"positions", fs::absolute(job.folder / "positions.json").string()},
+               {"scorer", scorer_path().string()}};
+  if (step > 0)
+    job.paths["checkpoint"] = fs::absolute(run.job.folder / "checkpoints" / std::to_string(step)).string();
+  job.label = fmt::format("evaluate {}{} on {} (seed {})", run.method,
+                          step > 0 ? fmt::format(" at {}", step) : "", split, run.seed);
+  return job;
+}
+
+Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
+  Plan plan;
+  plan.workspace = workspace;
+  plan.spec = load_table_spec(request.table);
+  plan.scale = plan.spec.scale(request.scale);
+  plan.registry = load_registry();
+  check_against_registry(plan.spec, plan.registry);
+  plan.numerics_version = plan.registry.numerics_version;
+  plan.backbone =
+      plan.registry.backbone(request.backbone.empty() ? plan.spec.backbone : request.backbone, "--backbone");
+  plan.methods = choose_methods(plan.spec, plan.registry, request.methods);
+  const bool has_baseline =
+      std::find(plan.methods.begin(), plan.methods.end(), plan.spec.baseline) != plan.methods.end();
+  plan.baseline = has_baseline ? plan.spec.baseline : plan.methods.front();
+  plan.seeds = request.seeds.empty() ? plan.spec.seeds : request.seeds;
+  plan.checkpoints = plan.scale.checkpoints.value_or(plan.spec.checkpoints);
+  if (!request.inputs.scorers.empty() && !fs::is_directory(request.inputs.scorers)) {
+    throw Error("is not a folder", "--scorers " + request.inputs.scorers);
+  }
+  plan.device = choose_device(request.device);
+  plan.device_kind = plan.device.substr(0, plan.device.find(':'));
+  plan.settings = resolve_settings(plan.registry, plan.spec, plan.backbone.name, plan.scale.name,
+                                   plan.methods, request.sets);
+  fit_updates(plan.settings, plan.checkpoints);
+  choose_metrics(plan);
+  plan.scorers = scorer_identities(plan.registry, plan.metrics);
+  plan.inputs = gather_inputs(plan.spec, plan.scale, plan.backbone, request.inputs, workspace);
+  add_runs(plan);
+  return plan;
+}
+
+}  // namespace harness

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "harness/inputs.h"
+#include "harness/registry.h"
+#include "harness/settings.h"
+#include "harness/table_spec.h"
+#include "harness/workspace.h"
+
+namespace harness {
+
+/// Name of the run that stands for the starting weights.
+inline constexpr const char* kBaseMethod = "base";
+
+/// What `reproduce` was asked for, as typed; empty: the table's own choice.
+struct PlanRequest {
+  std::string table, backbone, scale = "default", device = "auto";
+  std::vector<std::string> methods, sets;
+  std::vector<std::int64_t> seeds;
+  InputOptions inputs;
+};
+
+/// One job of the plan with the hash of everything that can change its result (core/EVENTS.md). A run is
+/// itself a job: its training, or for the starting weights (method `base`) nothing to run.
+struct Job {
+  std::string id;  ///< first 16 hex digits of the SHA-256 of canonical_json(identity)
+  Json identity, paths;
+  std::filesystem::path folder;
+  std::string label;  ///< for people: "train dual (seed 42)"
+};
+
+struct RunPlan {
+  Job job;
+  std::string method;
+  std::int64_t seed = 0;
+  bool is_base() const { return method == kBaseMethod; }
+};
+
+/// A table spec with everything resolved: what will be trained, evaluated, compared, and from which inputs.
+struct Plan {
+  TableSpec spec;
+  ScaleSpec scale;
+  BackboneInfo backbone;
+  std::vector<std::string>
+      methods;  ///< trained ones, in the table's order; the baseline is among them or replaced by the first
+  std::string baseline;
+  std::vector<std::int64_t> seeds;
+  std::vector<int> checkpoints;
+  std::string device_kind, device;
+  std::vector<std::string> metrics;  ///< that evaluations compute
+  std::vector<std::pair<std::string, std::string>>
+      metrics_not_run;  ///< optional ones left out, with the reason
+  Json scorers;         ///< {name: versions and data files}
+  int numerics_version = 0;
+  ResolvedSettings settings;
+  Registry registry;
+  Inputs inputs;
+  Workspace workspace;
+  std::vector<RunPlan> runs;  ///< for each seed: base, then the methods
+
+  /// The evaluation of a run's checkpoint on "validation" or "test". Step 0: the starting weights.
+  Job evaluation(const RunPlan& run, int step, const std::string& split) const;
+  const std::vector<int>& positions(const std::string& split) const;
+};
+
+/// Expands a request. Writes nothing. Throws Error (status 2) for unknown names, impossible values and absent
+/// files.
+Plan make_plan(const PlanRequest& request, const Workspace& workspace);
+
+/// Name of a run's test evaluation before selection has given it an id.
+std::string test_key(const RunPlan& run);
+
+/// The 16 hex digits that name a job.
+std::string job_id(const Json& identity);
+
+/// The whole job.json: {"id", "identity", "paths", "options"}.
+Json job_document(const Job& job, int threads, const std::string& device);
+
+}  // namespace harness

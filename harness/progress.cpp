@@ -1,0 +1,152 @@
+#include "harness/progress.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "core/text.h"
+
+namespace harness {
+namespace {
+
+constexpr auto kPlainInterval = std::chrono::seconds(15);
+
+double seconds_since(Progress::Clock::time_point begin) {
+  return std::chrono::duration<double>(Progress::Clock::now() - begin).count();
+}
+
+std::size_t terminal_columns(std::FILE* out) {
+  winsize size{};
+  if (::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col;
+  return 80;
+}
+
+/// At most `columns` bytes, never cutting a character of several bytes.
+std::string cut(std::string text, std::size_t columns) {
+  if (text.size() <= columns) return text;
+  while (columns > 0 && (static_cast<unsigned char>(text[columns]) & 0xC0) == 0x80) --columns;
+  text.resize(columns);
+  return text;
+}
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  const auto whole = static_cast<long>(std::lround(std::max(0.0, seconds)));
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+Progress::Progress(std::FILE* out)
+    : out_(out),
+      terminal_(::isatty(::fileno(out)) == 1),
+      colour_(terminal_ && std::getenv("NO_COLOR") == nullptr) {}
+
+Progress::~Progress() {
+  clear();
+}
+
+void Progress::expect(const std::string& job, double seconds) {
+  jobs_[job].expected_seconds = seconds;
+}
+
+void Progress::start(const std::string& job, const std::string& label) {
+  auto& entry = jobs_[job];
+  entry.label = label;
+  entry.running = true;
+  entry.first_time = Clock::now();
+  if (!terminal_) fmt::print(out_, "{}: started\n", label);
+  tick();
+}
+
+void Progress::update(const std::string& job, const JobProgress& progress) {
+  auto& entry = jobs_[job];
+  const double fraction = progress.total > 0 ? std::clamp(progress.done / progress.total, 0.0, 1.0) : 0;
+  if (entry.fraction_at_start < 0) {
+    entry.fraction_at_start = fraction;
+    entry.first_images = progress.images;
+    entry.first_time = Clock::now();
+  }
+  entry.fraction = fraction;
+  entry.last = progress;
+  tick();
+}
+
+void Progress::finish(const std::string& job, const std::string& message) {
+  auto& entry = jobs_[job];
+  entry.running = false;
+  entry.done = true;
+  entry.fraction = 1;
+  if (entry.fraction_at_start < 0) entry.fraction_at_start = 0;
+  say(fmt::format("{}: {}", entry.label, message.empty() ? "done" : message));
+}
+
+void Progress::say(const std::string& line) {
+  clear();
+  fmt::print(out_, "{}\n", line);
+  std::fflush(out_);
+}
+
+void Progress::clear() {
+  if (width_ == 0) return;
+  fmt::print(out_, "\r\x1b[2K");
+  std::fflush(out_);
+  width_ = 0;
+}
+
+std::string Progress::describe(const Job& job) const {
+  if (job.last.total <= 0) return fmt::format("{}: starting", job.label);
+  std::string text =
+      fmt::format("{}: {:.0f}/{:.0f} {}", job.label, job.last.done, job.last.total, job.last.unit);
+  const double elapsed = seconds_since(job.first_time), images = job.last.images - job.first_images;
+  if (elapsed > 1 && images > 0) text += fmt::format(", {:.1f} images/s", images / elapsed);
+  if (!job.last.text.empty()) text += ", " + job.last.text;
+  return text;
+}
+
+/// Estimates of the work that is left, scaled by how fast this session's work went against its own estimates.
+double Progress::remaining_seconds() const {
+  double left = 0, finished = 0;
+  for (const auto& [id, job] : jobs_) {
+    left += job.expected_seconds * (1 - job.fraction);
+    finished += job.expected_seconds * std::max(0.0, job.fraction - std::max(0.0, job.fraction_at_start));
+  }
+  const double elapsed = seconds_since(begin_);
+  // A little faith in the estimate until there is something to measure.
+  constexpr double kPrior = 10;
+  return left * (elapsed + kPrior) / (finished + kPrior);
+}
+
+std::string Progress::line() const {
+  std::size_t done = 0;
+  std::string running;
+  for (const auto& [id, job] : jobs_) {
+    done += job.done ? 1 : 0;
+    if (job.running) running += (running.empty() ? "" : " | ") + describe(job);
+  }
+  if (running.empty()) return {};
+  return fmt::format("[{}/{}] ETA {} | {}", done, jobs_.size(), duration_text(remaining_seconds()), running);
+}
+
+void Progress::tick() {
+  const auto text = line();
+  if (text.empty()) return;
+  if (!terminal_) {
+    if (Clock::now() - last_plain_ < kPlainInterval) return;
+    last_plain_ = Clock::now();
+    fmt::print(out_, "{}\n", text);
+    std::fflush(out_);
+    return;
+  }
+  const auto shown = cut(text, terminal_columns(out_) - 1);
+  fmt::print(out_, "\r\x1b[2K{}{}{}", colour_ ? "\x1b[36m" : "", shown, colour_ ? "\x1b[0m" : "");
+  std::fflush(out_);
+  width_ = shown.size();
+}
+
+}  // namespace harness

@@ -1,0 +1,141 @@
+#include "harness/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/build_info.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "harness/reproductions.h"
+#include "results/sql.h"
+
+namespace harness {
+namespace {
+
+std::string short_hash(const std::string& hash) {
+  return hash.substr(0, 12);
+}
+
+/// A scorer's description (name, version, settings, data files) in a few words.
+std::string scorer_text(const std::string& evaluator, const Json& identity) {
+  const auto name = identity.value("name", evaluator);
+  std::string text = name == evaluator ? name : fmt::format("{} ({})", evaluator, name);
+  text += fmt::format(" v{}", identity.value("version", "-"));
+  const auto settings = identity.value("settings", Json::object());
+  for (const char* key : {"engine", "engine_version"}) {
+    if (settings.contains(key)) text += fmt::format(" {}", settings.at(key).get<std::string>());
+  }
+  for (const auto& data : identity.value("data", Json::array())) {
+    text += fmt::format(" {} {}", data.value("file", ""), short_hash(data.value("sha256", "")));
+  }
+  return text;
+}
+
+/// Which worker builds made the runs, as the DB knows them.
+std::string builds_of(const Plan& plan, Store& store) {
+  std::vector<std::string> builds;
+  for (const auto& run : plan.runs) {
+    const auto stored = store.run(run.job.id);
+    if (!stored || !stored->build) continue;
+    const auto build = short_hash(*stored->build);
+    if (std::find(builds.begin(), builds.end(), build) == builds.end()) builds.push_back(build);
+  }
+  return join(builds, "+");
+}
+
+std::string inputs_text(const Plan& plan) {
+  const auto& inputs = plan.inputs;
+  return fmt::format("{} {} weights {} | {} {} | split seed {} {}/{} of {}, used {}/{}", plan.backbone.name,
+                     plan.backbone.precision, short_hash(inputs.weights_sha256), inputs.evaluation.name,
+                     short_hash(inputs.evaluation.sha256), plan.spec.split_seed, inputs.validation_size,
+                     inputs.test_size, plan.spec.prompts_first, inputs.validation.size(), inputs.test.size());
+}
+
+std::string sampler_text(const Plan& plan) {
+  const auto setting = [&](const char* name) {
+    const auto found = plan.settings.loop.find(name);
+    if (found == plan.settings.loop.end()) return std::string("-");
+    const Json& value = found->second.effective;
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  };
+  return fmt::format("training {} steps, guidance {}, noise {}; evaluation {} steps, guidance {}, {} weights",
+                     setting("sampling_steps"), setting("guidance"), setting("noise_level"),
+                     setting("eval_steps"), setting("eval_guidance"), setting("eval_weights"));
+}
+
+/// One line with all that a reader needs to tell this result from another.
+std::string signature_of(const Plan& plan, Store& store) {
+  std::vector<std::string> scorers;
+  for (const auto& [name, identity] : plan.scorers.items()) scorers.push_back(scorer_text(name, identity));
+  return fmt::format(
+      "{} v{} | {} | {} | {} | seeds {} | percentile bootstrap {} | numerics {} build {} revision {}",
+      plan.spec.id, plan.spec.version, inputs_text(plan), sampler_text(plan), join(scorers, ", "),
+      fmt::join(plan.seeds, ","), BootstrapSettings{}.resamples, plan.numerics_version,
+      builds_of(plan, store), build_info().git_revision);
+}
+
+std::vector<std::string> notes_of(const Plan& plan) {
+  std::vector<std::string> notes;
+  if (!plan.scale.note.empty())
+    notes.push_back(fmt::format("Scale {}: {}.", plan.scale.name, plan.scale.note));
+  if (!plan.inputs.evaluation.known) {
+    notes.push_back(fmt::format("The evaluation prompts are a set of unknown checksum ({}).",
+                                plan.inputs.evaluation.sha256));
+  }
+  const auto tolerance = plan.settings.loop.find("on_policy_tolerance");
+  if (tolerance != plan.settings.loop.end() && tolerance->second.effective.get<double>() > 0) {
+    notes.push_back(fmt::format("On-policy log-ratios up to {} were accepted (on_policy_tolerance).",
+                                tolerance->second.effective.dump()));
+  }
+  return notes;
+}
+
+/// The table spec in effect: the file as it is, and beside it what all choices came to.
+Json effective_spec(const Plan& plan) {
+  Json methods = Json::object();
+  for (const auto& method : plan.methods) methods[method] = plan.settings.effective_method(method);
+  Json spec = plan.spec.document;
+  spec["effective"] = {
+      {"baseline", plan.baseline},
+      {"checkpoints", plan.checkpoints},
+      {"metrics", plan.metrics},
+      {"prompt_set", {{"name", plan.inputs.evaluation.name}, {"sha256", plan.inputs.evaluation.sha256}}},
+      {"split_sizes", {plan.inputs.validation.size(), plan.inputs.test.size()}},
+      {"settings", plan.settings.effective_loop(plan.registry, "train")},
+      {"evaluation_settings", plan.settings.effective_loop(plan.registry, "evaluate")},
+      {"method_settings", std::move(methods)},
+      {"requested", plan.settings.requested()},
+      {"notes", notes_of(plan)}};
+  return spec;
+}
+
+bool has_comparisons(Store& store, std::int64_t reproduction_id) {
+  SQLite::Statement statement(store.database(),
+                              "SELECT count(*) FROM comparisons WHERE reproduction_id = ?1");
+  Query query(statement, reproduction_id);
+  return query.step() && query.integer(0) > 0;
+}
+
+}  // namespace
+
+StoredReproduction record_plan(const Plan& plan, Store& store, std::vector<std::string> evaluations,
+                               double wall_seconds) {
+  ReproductionRecord record{.table_id = plan.spec.id,
+                            .backbone = plan.backbone.name,
+                            .scale = plan.scale.name,
+                            .seeds = plan.seeds,
+                            .methods = plan.methods,
+                            .spec = effective_spec(plan),
+                            .signature = signature_of(plan, store),
+                            .wall_seconds = wall_seconds,
+                            .evaluations = std::move(evaluations)};
+  const auto id = store.record_reproduction(record);
+  auto stored = *store.last_reproduction(plan.spec.id);
+  if (stored.id != id)
+    throw Error("the reproduction was not recorded", store.path().string(), "", Status::kFailed);
+  if (!has_comparisons(store, id)) store.record_comparisons(id, compare_all(store, stored));
+  return stored;
+}
+
+}  // namespace harness

@@ -1,0 +1,138 @@
+#include "harness/registry.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+
+namespace harness {
+namespace {
+
+std::optional<double> bound(Fields& fields, const std::string& key) {
+  if (!fields.has(key) || fields.get(key).is_null()) return std::nullopt;
+  return fields.required<double>(key);
+}
+
+/// Settings whose name says so belong to evaluations alone; a "used_by" in the registry overrides that.
+std::string default_user(const std::string& name) {
+  return name.rfind("eval_", 0) == 0 ? "evaluate" : "train";
+}
+
+/// A text field that may be absent or null.
+std::string text_or_nothing(Fields& fields, const std::string& key) {
+  if (!fields.has(key) || fields.get(key).is_null()) return {};
+  return fields.required<std::string>(key);
+}
+
+SettingSpec read_setting(const Json& value, const std::string& where) {
+  Fields fields(value, where);
+  SettingSpec setting;
+  setting.name = fields.required<std::string>("name");
+  setting.default_value = fields.get("default");
+  setting.minimum = bound(fields, "minimum");
+  setting.maximum = bound(fields, "maximum");
+  if (fields.has("choices") && !fields.get("choices").is_null()) {
+    setting.choices = fields.required<std::vector<Json>>("choices");
+  }
+  setting.help = text_or_nothing(fields, "help");
+  setting.equation = text_or_nothing(fields, "equation");
+  setting.used_by = fields.optional<std::string>("used_by", default_user(setting.name));
+  return setting;
+}
+
+template <class Read>
+auto read_list(Fields& fields, const std::string& key, Read read) {
+  std::vector<decltype(read(Json(), std::string()))> items;
+  if (!fields.has(key)) return items;
+  const Json& list = fields.get(key);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    items.push_back(read(list[i], fields.where() + ": " + key + "[" + std::to_string(i) + "]"));
+  }
+  return items;
+}
+
+/// Equation numbers as one text, whether the registry holds a text or a list.
+std::string equations_text(Fields& fields) {
+  if (!fields.has("equations")) return {};
+  const Json& value = fields.get("equations");
+  if (value.is_string()) return value.get<std::string>();
+  std::vector<std::string> parts;
+  for (const auto& part : value) parts.push_back(part.is_string() ? part.get<std::string>() : part.dump());
+  return join(parts, ", ");
+}
+
+MethodInfo read_method(const Json& value, const std::string& where) {
+  Fields fields(value, where);
+  return {.name = fields.required<std::string>("name"),
+          .summary = fields.optional<std::string>("summary", ""),
+          .equations = equations_text(fields),
+          .settings = read_list(fields, "settings", read_setting)};
+}
+
+BackboneInfo read_backbone(const Json& value, const std::string& where) {
+  Fields fields(value, where);
+  return {.name = fields.required<std::string>("name"),
+          .default_weights = fields.optional<std::string>("default_weights", ""),
+          .precision = fields.optional<std::string>("precision", "fp32")};
+}
+
+EvaluatorInfo read_evaluator(const Json& value, const std::string& where) {
+  Fields fields(value, where);
+  return {.name = fields.required<std::string>("name"),
+          .summary = fields.optional<std::string>("summary", ""),
+          .metrics = fields.optional<std::vector<std::string>>("metrics", {}),
+          .identity = fields.optional<Json>("identity", Json::object())};
+}
+
+TaskInfo read_task(const Json& value, const std::string& where) {
+  if (value.is_string()) return {.name = value.get<std::string>(), .summary = ""};
+  Fields fields(value, where);
+  return {.name = fields.required<std::string>("name"),
+          .summary = fields.optional<std::string>("summary", "")};
+}
+
+template <class T>
+const T& find_named(const std::vector<T>& items, const std::string& name, const char* noun,
+                    const std::string& where) {
+  const auto found =
+      std::find_if(items.begin(), items.end(), [&](const T& item) { return item.name == name; });
+  if (found != items.end()) return *found;
+  throw Error(std::string("unknown ") + noun + " \"" + name + "\"", where, suggestion(name, names_of(items)));
+}
+
+}  // namespace
+
+const MethodInfo& Registry::method(const std::string& name, const std::string& where) const {
+  return find_named(methods, name, "method", where);
+}
+
+const BackboneInfo& Registry::backbone(const std::string& name, const std::string& where) const {
+  return find_named(backbones, name, "backbone", where);
+}
+
+const EvaluatorInfo* Registry::evaluator_of(const std::string& metric) const {
+  for (const auto& evaluator : evaluators) {
+    if (std::find(evaluator.metrics.begin(), evaluator.metrics.end(), metric) != evaluator.metrics.end()) {
+      return &evaluator;
+    }
+  }
+  return nullptr;
+}
+
+Registry read_registry(const std::filesystem::path& file) {
+  const Json document = read_json(file);
+  Fields fields(document, file.string());
+  return {.numerics_version = fields.required<int>("numerics_version"),
+          .methods = read_list(fields, "methods", read_method),
+          .settings = read_list(fields, "settings", read_setting),
+          .backbones = read_list(fields, "backbones", read_backbone),
+          .evaluators = read_list(fields, "evaluators", read_evaluator),
+          .tasks = read_list(fields, "tasks", read_task)};
+}
+
+Registry load_registry() {
+  return read_registry(find_data_file("registry.json"));
+}
+
+}  // namespace harness

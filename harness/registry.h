@@ -1,0 +1,70 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+
+namespace harness {
+
+/// One named setting of the training loop or of a method, as `harness-worker describe` lists it.
+struct SettingSpec {
+  std::string name;
+  Json default_value;                      ///< its JSON type is the setting's type
+  std::optional<double> minimum, maximum;  ///< inclusive
+  std::vector<Json> choices;               ///< empty: any value of the type
+  std::string help, equation;
+  std::string used_by;  ///< "train", "evaluate" or "both": whose identity it belongs to
+};
+
+struct MethodInfo {
+  std::string name, summary, equations;
+  std::vector<SettingSpec> settings;
+};
+
+struct BackboneInfo {
+  std::string name, default_weights, precision;
+};
+
+struct EvaluatorInfo {
+  std::string name, summary;
+  std::vector<std::string> metrics;
+  Json identity;  ///< versions and data files, as far as the build knows them
+};
+
+struct TaskInfo {
+  std::string name, summary;
+};
+
+/// What this build can do, read from registry.json: `harness` itself links no model code.
+struct Registry {
+  int numerics_version = 0;
+  std::vector<MethodInfo> methods;
+  std::vector<SettingSpec> settings;
+  std::vector<BackboneInfo> backbones;
+  std::vector<EvaluatorInfo> evaluators;
+  std::vector<TaskInfo> tasks;
+
+  /// Lookups by name. Throw Error (status 2) with the nearest known name.
+  const MethodInfo& method(const std::string& name, const std::string& where) const;
+  const BackboneInfo& backbone(const std::string& name, const std::string& where) const;
+  /// The evaluator that gives a metric, or nullptr.
+  const EvaluatorInfo* evaluator_of(const std::string& metric) const;
+};
+
+/// Reads share/harness/registry.json (made by the build). Throws Error naming the field that is wrong.
+Registry load_registry();
+Registry read_registry(const std::filesystem::path& file);
+
+/// Names of a list of things that have one.
+template <class T>
+std::vector<std::string> names_of(const std::vector<T>& items) {
+  std::vector<std::string> names;
+  for (const auto& item : items) names.push_back(item.name);
+  return names;
+}
+
+}  // namespace harness

@@ -1,0 +1,182 @@
+#include "harness/reproduce.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "core/error.h"
+#include "core/event_log.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "harness/artifacts.h"
+#include "harness/estimate.h"
+#include "harness/experiment.h"
+#include "harness/output.h"
+#include "harness/progress.h"
+#include "harness/record.h"
+#include "harness/reproductions.h"
+#include "harness/scheduler.h"
+#include "harness/worker_request.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// This command line again, for the message of an interrupted run; without --fresh, which would throw the
+/// work away.
+std::string resume_command() {
+  std::string command;
+  for (const auto& word : split(read_file("/proc/self/cmdline"), '\0')) {
+    if (word.empty() || word == "--fresh") continue;
+    const bool plain =
+        word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%") ==
+        std::string::npos;
+    std::string quoted = word;
+    if (!plain) {
+      for (std::size_t at = 0; (at = quoted.find('\'', at)) != std::string::npos; at += 4)
+        quoted.replace(at, 1, "'\\''");
+      quoted = fmt::format("'{}'", quoted);
+    }
+    command += (command.empty() ? "" : " ") + quoted;
+  }
+  return command;
+}
+
+/// A worker that outlived its orchestrator still holds its log for a moment: its input has closed, so it ends
+/// after its shard.
+void wait_for_left_workers(const Plan& plan, Progress& progress) {
+  constexpr auto kPatience = std::chrono::seconds(60);
+  const auto begin = Clock::now();
+  bool said = false;
+  for (const auto& run : plan.runs) {
+    if (!fs::is_directory(run.job.folder)) continue;
+    std::vector<fs::path> logs = {run.job.folder / "events.log"};
+    for (const auto& entry : fs::directory_iterator(run.job.folder)) {
+      if (entry.is_directory()) logs.push_back(entry.path() / "events.log");
+    }
+    for (const auto& log : logs) {
+      while (fs::exists(log) && event_log_is_held(log)) {
+        if (!std::exchange(said, true)) progress.say("waiting for a worker of an earlier run to end");
+        if (Clock::now() - begin > kPatience) {
+          throw Error("a worker of an earlier run still writes here", log.string(),
+                      "end it, then repeat the command", Status::kFailed);
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      }
+    }
+  }
+}
+
+void forget_runs(const Plan& plan, Store& store) {
+  for (const auto& run : plan.runs) {
+    store.forget(run.job.id);
+    std::error_code error;
+    fs::remove_all(run.job.folder, error);
+    if (error)
+      throw Error("cannot be removed: " + error.message(), run.job.folder.string(), "", Status::kFailed);
+  }
+}
+
+void expect_jobs(const Plan& plan, Store& store, int threads, Progress& progress) {
+  const auto rates = measured_rates(&store, plan.backbone.name, threads);
+  for (const auto& job : planned_jobs(plan, &store, rates)) {
+    if (!job.done && job.kind != "select" && job.kind != "report") progress.expect(job.key, job.seconds);
+  }
+}
+
+/// Runs all that is left to do. Throws Error (Status::kInterrupted) with the command that goes on.
+void carry_out(const Plan& plan, Store& store, int jobs, Progress& progress) {
+  const int threads = std::max(1, core_count() / jobs);
+  Experiment experiment(plan, store, threads);
+  auto settings = SchedulerSettings::from_environment();
+  settings.worker = worker_program();
+  settings.jobs = jobs;
+  experiment.require_same_build(settings.worker);
+  expect_jobs(plan, store, threads, progress);
+  const auto say_notes = [&] {
+    for (const auto& note : experiment.take_notes()) {
+      if (note.level != "info") progress.say(fmt::format("{}: {}", note.level, note.message));
+    }
+  };
+  const SchedulerHooks hooks{.next = [&] { return experiment.next(); },
+                             .ingest =
+                                 [&](const Task& task) {
+                                   experiment.ingest(task);
+                                   say_notes();
+                                 },
+                             .complete = [&](const Task& task) { return experiment.complete(task); }};
+  try {
+    run_scheduler(settings, hooks, progress);
+  } catch (const Error& error) {
+    if (error.status() != Status::kInterrupted) throw;
+    throw Error(error.problem(), "", "go on with: " + resume_command(), Status::kInterrupted);
+  }
+}
+
+void print_result(const ReproduceOptions& options, const TableModel& model) {
+  if (options.json) {
+    print_json(table_json(model));
+    return;
+  }
+  fmt::print("{}\n", table_markdown(model));
+  for (const auto& [name, path] : model.artifacts) fmt::print("{:<12} {}\n", name, path);
+  std::fflush(stdout);
+}
+
+int dry_run(const ReproduceOptions& options, const Plan& plan) {
+  std::optional<Store> store;
+  if (fs::exists(plan.workspace.db)) store.emplace(plan.workspace.db, OpenMode::kReadOnly);
+  auto* known = store ? &*store : nullptr;
+  const auto rates = measured_rates(known, plan.backbone.name, std::max(1, core_count() / options.jobs));
+  const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
+  if (options.json) {
+    print_json(dry_run_json(plan, jobs, rates, options.jobs));
+  } else {
+    print_dry_run(plan, jobs, rates, options.jobs);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int reproduce(const ReproduceOptions& options) {
+  const auto begin = Clock::now();
+  const auto plan = make_plan(options.request, make_workspace(options.out, options.db));
+  if (options.dry_run) return dry_run(options, plan);
+  make_folder(plan.workspace.folder);
+  const WorkspaceLock lock(plan.workspace);
+  Progress progress;
+  Store store(plan.workspace.db, OpenMode::kReadWrite);
+  if (!store.notice().empty()) progress.say("note: " + store.notice());
+  if (!plan.inputs.evaluation.known) {
+    progress.say(fmt::format("note: {} has the unknown checksum {}; it is recorded as {}",
+                             plan.inputs.evaluation.origin, plan.inputs.evaluation.sha256,
+                             plan.inputs.evaluation.name));
+  }
+  if (options.fresh) {
+    wait_for_left_workers(plan, progress);
+    forget_runs(plan, store);
+  }
+  auto evaluations = finished_evaluations(plan, store);
+  if (!evaluations) {
+    write_input_files(plan.inputs);
+    wait_for_left_workers(plan, progress);
+    carry_out(plan, store, options.jobs, progress);
+    evaluations = finished_evaluations(plan, store);
+  }
+  if (!evaluations)
+    throw Error("jobs are left that cannot start", plan.spec.id, "repeat with --fresh", Status::kFailed);
+  const double wall_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const auto reproduction = record_plan(plan, store, *evaluations, wall_seconds);
+  auto model = make_table_model(store, reproduction);
+  write_artifacts(store, reproduction, plan.workspace.table_folder(plan.spec.id), model);
+  print_result(options, model);
+  return 0;
+}
+
+}  // namespace harness

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "harness/plan.h"
+
+namespace harness {
+
+struct ReproduceOptions {
+  PlanRequest request;
+  std::string out = "runs", db;
+  int jobs = 1;
+  bool dry_run = false, fresh = false, json = false;
+};
+
+/// `harness reproduce`: plan, run what is not done, select, test, compare, write and print the table. Gives
+/// the exit status; throws Error for everything that goes wrong.
+int reproduce(const ReproduceOptions& options);
+
+}  // namespace harness

@@ -1,0 +1,386 @@
+#include "harness/reproductions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "core/text.h"
+#include "harness/plan.h"
+#include "results/sql.h"
+
+namespace harness {
+namespace {
+
+constexpr double kUnequalMovement = 3;
+
+/// Order of a method in a reproduction; the starting weights come first.
+std::size_t rank(const StoredReproduction& reproduction, const std::string& method) {
+  if (method == kBaseMethod) return 0;
+  const auto found = std::find(reproduction.methods.begin(), reproduction.methods.end(), method);
+  return 1 + static_cast<std::size_t>(found - reproduction.methods.begin());
+}
+
+template <class Row, class Read, class... Values>
+std::vector<Row> select_rows(Store& store, const char* sql, Read read, const Values&... values) {
+  try {
+    SQLite::Statement statement(store.database(), sql);
+    Query query(statement, values...);
+    std::vector<Row> rows;
+    while (query.step()) rows.push_back(read(query));
+    return rows;
+  } catch (const SQLite::Exception& failure) {
+    throw database_error(failure, store.path());
+  }
+}
+
+StoredReproduction read_reproduction(const Query& row) {
+  StoredReproduction r;
+  r.id = row.integer(0);
+  r.table_id = row.text(1);
+  r.backbone = row.text(2);
+  r.scale = row.text(3);
+  r.seeds = parse_json(row.text(4), "reproductions.seeds").get<std::vector<std::int64_t>>();
+  r.methods = parse_json(row.text(5), "reproductions.methods").get<std::vector<std::string>>();
+  r.spec = parse_json(row.text(6), "reproductions.spec");
+  r.signature = row.text(7);
+  r.finished = row.text(8);
+  r.wall_seconds = row.real(9).value_or(0);
+  return r;
+}
+
+std::vector<StoredReproduction> all_reproductions(Store& store) {
+  return select_rows<StoredReproduction>(store, R"sql(
+    SELECT id, table_id, backbone, scale, seeds, methods, spec, signature, finished, wall_seconds
+    FROM reproductions ORDER BY finished DESC, id DESC)sql",
+                                         read_reproduction);
+}
+
+/// Texts of the prompts as cluster numbers: equal texts are one cluster.
+std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std::string& evaluation_id) {
+  constexpr auto kSql = R"sql(
+    SELECT prompts.id, min(prompts.id) OVER (PARTITION BY prompts.text)
+    FROM prompts JOIN evaluations ON evaluations.prompt_set_id = prompts.prompt_set_id
+    WHERE evaluations.id = ?1)sql";
+  std::map<std::int64_t, std::int64_t> clusters;
+  for (const auto& [prompt, cluster] : select_rows<std::pair<std::int64_t, std::int64_t>>(
+           store, kSql, [](const Query& row) { return std::pair(row.integer(0), row.integer(1)); },
+           evaluation_id)) {
+    clusters[prompt] = cluster;
+  }
+  return clusters;
+}
+
+const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                           const std::string& method, std::int64_t seed,
+                                           const std::string& split) {
+  for (const auto& checkpoint : checkpoints) {
+    if (checkpoint.method == method && checkpoint.seed == seed && checkpoint.split == split &&
+        checkpoint.selected) {
+      return &checkpoint;
+    }
+  }
+  return nullptr;
+}
+
+Better better_of(const StoredReproduction& reproduction, const std::string& metric) {
+  for (const auto& column : reproduction.spec.at("columns")) {
+    if (column.at("name") == metric) return better_from_name(column.value("better", "higher"));
+  }
+  return metric.rfind("cer", 0) == 0 ? Better::kDown : Better::kUp;
+}
+
+/// Mean of a training statistic over the off-policy updates of all runs of a method; nothing without any.
+std::optional<double> off_policy_mean(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                      const std::string& method, const char* sql) {
+  double sum = 0;
+  int n = 0;
+  std::string last_run;
+  for (const auto& checkpoint : checkpoints) {
+    if (checkpoint.method != method || checkpoint.run_id == last_run) continue;
+    last_run = checkpoint.run_id;
+    const auto values = select_rows<std::optional<double>>(
+        store, sql, [](const Query& row) { return row.real(0); }, checkpoint.run_id);
+    if (values.empty() || !values.front()) continue;
+    sum += *values.front();
+    ++n;
+  }
+  if (n == 0) return std::nullopt;
+  return sum / n;
+}
+
+constexpr auto kMeanLambdaCenter =
+    "SELECT avg(value) FROM train_stats WHERE run_id = ?1 AND name = 'lambda_center' AND fresh = 0";
+constexpr auto kDampShare =
+    "SELECT avg(value < 1) FROM train_stats WHERE run_id = ?1 AND name = 'lambda_weight' AND fresh = 0 AND "
+    "timestep IS NOT NULL";
+constexpr auto kMaxClipFraction =
+    "SELECT max(value) FROM train_stats WHERE run_id = ?1 AND name = 'clip_fraction' AND fresh = 0";
+
+bool unequal_movement(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& a,
+                      const std::string& b) {
+  if (a == kBaseMethod || b == kBaseMethod) return false;
+  const auto x = off_policy_mean(store, checkpoints, a, kMeanLambdaCenter);
+  const auto y = off_policy_mean(store, checkpoints, b, kMeanLambdaCenter);
+  if (!x || !y) return false;
+  return std::max(*x, *y) > kUnequalMovement * std::min(*x, *y);
+}
+
+std::vector<TableColumn> columns_of(const Json& spec, const std::string& where) {
+  std::vector<TableColumn> columns;
+  for (const auto& column : spec.at("columns")) {
+    Fields fields(column, where);
+    columns.push_back({.key = fields.required<std::string>("name"),
+                       .title = fields.optional<std::string>("title", fields.required<std::string>("name")),
+                       .unit = unit_from_name(fields.optional<std::string>("unit", "number")),
+                       .decimals = fields.optional<int>("decimals", 4),
+                       .better = better_from_name(fields.optional<std::string>("better", "higher")),
+                       .paper_key = fields.optional<std::string>("paper", "")});
+  }
+  return columns;
+}
+
+TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
+  TableRow row;
+  row.method = evaluated.method;
+  row.seed = evaluated.seed;
+  row.checkpoint = evaluated.step;
+  row.split = evaluated.split;
+  row.peeked = evaluated.peeked;
+  row.n = store.evaluation(evaluated.evaluation_id)->n;
+  std::map<std::pair<std::int64_t, std::int64_t>, bool> missing;
+  for (const auto& metric : metrics_of(store, {evaluated})) {
+    std::vector<std::optional<double>> values;
+    for (const auto& value : store.metric_values(evaluated.evaluation_id, metric)) {
+      values.push_back(value.value);
+      if (!value.value) missing[{value.prompt_id, value.sample}] = true;
+    }
+    row.metrics[metric] = summarize(values);
+  }
+  row.n_missing = static_cast<std::int64_t>(missing.size());
+  for (const auto& checkpoint : store.checkpoints(evaluated.run_id)) {
+    if (checkpoint.step != evaluated.step) continue;
+    row.lambda_late = checkpoint.lambda_late;
+    row.clip_fraction = checkpoint.clip_fraction;
+  }
+  if (evaluated.method == kBaseMethod) return row;
+  row.damp_share = off_policy_mean(store, {evaluated}, evaluated.method, kDampShare);
+  const auto clipped = off_policy_mean(store, {evaluated}, evaluated.method, kMaxClipFraction);
+  row.never_clipped = clipped && *clipped == 0;
+  return row;
+}
+
+std::vector<TableComparison> stored_comparisons(Store& store, const StoredReproduction& reproduction,
+                                                const std::string& split) {
+  constexpr auto kSql = R"sql(
+    SELECT baseline, method, metric, n, n_missing, clusters, baseline_mean, method_mean, delta, ci95_low, ci95_high,
+           wins, ties, losses, t, p_value, test, note
+    FROM comparisons WHERE reproduction_id = ?1 AND split = ?2 ORDER BY id)sql";
+  const auto read = [](const Query& row) {
+    TableComparison c{.baseline = row.text(0), .method = row.text(1), .metric = row.text(2), .values = {}};
+    auto& v = c.values;
+    v.n = row.integer(3);
+    v.n_missing = row.integer(4);
+    v.clusters = row.integer(5);
+    v.baseline_mean = row.real(6);
+    v.method_mean = row.real(7);
+    v.delta = row.real(8);
+    if (const auto low = row.real(9), high = row.real(10); low && high) v.ci = Interval{*low, *high};
+    v.wins = row.integer(11);
+    v.ties = row.integer(12);
+    v.losses = row.integer(13);
+    v.t = row.real(14);
+    v.p_value = row.real(15);
+    v.test = row.text(16);
+    c.unequal_movement = row.optional_text(17).value_or("") == "unequal movement";
+    return c;
+  };
+  return select_rows<TableComparison>(store, kSql, read, reproduction.id, split);
+}
+
+std::map<std::string, std::string> stored_artifacts(Store& store, const StoredReproduction& reproduction) {
+  std::map<std::string, std::string> artifacts;
+  for (auto& [name, path] : select_rows<std::pair<std::string, std::string>>(
+           store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1",
+           [](const Query& row) { return std::pair(row.text(0), row.text(1)); }, reproduction.id)) {
+    artifacts[name] = path;
+  }
+  return artifacts;
+}
+
+}  // namespace
+
+StoredReproduction find_reproduction(Store& store, const ReproductionFilter& filter) {
+  const auto all = all_reproductions(store);
+  if (all.empty()) {
+    throw Error("holds no completed reproduction", store.path().string(),
+                "run `harness reproduce --table sd35-ocr`");
+  }
+  const auto fits = [&](const StoredReproduction& r) {
+    return (filter.table.empty() || r.table_id == filter.table) &&
+           (filter.backbone.empty() || r.backbone == filter.backbone) &&
+           (filter.scale.empty() || r.scale == filter.scale) &&
+           (filter.seeds.empty() || r.seeds == filter.seeds);
+  };
+  const auto found = std::find_if(all.begin(), all.end(), fits);
+  if (found != all.end()) return *found;
+  std::vector<std::string> tables;
+  for (const auto& r : all) {
+    if (std::find(tables.begin(), tables.end(), r.table_id) == tables.end()) tables.push_back(r.table_id);
+  }
+  if (!filter.table.empty() && std::find(tables.begin(), tables.end(), filter.table) == tables.end()) {
+    throw Error(fmt::format("no completed reproduction of table \"{}\"", filter.table), store.path().string(),
+                suggestion(filter.table, tables));
+  }
+  std::vector<std::string> known;
+  for (const auto& r : all)
+    known.push_back(
+        fmt::format("{} {} {} seeds {}", r.table_id, r.backbone, r.scale, fmt::join(r.seeds, ",")));
+  throw Error("no completed reproduction has this backbone, scale and seeds", store.path().string(),
+              "there are: " + join(known, "; "));
+}
+
+std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const StoredReproduction& reproduction) {
+  // Selected: a test evaluation that a selection allowed; on other splits the checkpoint that the selection
+  // came from.
+  constexpr auto kSql = R"sql(
+    SELECT e.id, r.id, r.method, e.split, r.seed, c.step, e.peek,
+           e.selection_id IS NOT NULL OR EXISTS (
+             SELECT 1 FROM selections s
+             WHERE s.checkpoint_id = c.id AND e.split <> 'test' AND s.evaluation_id = e.id)
+    FROM reproduction_evaluations AS member
+    JOIN evaluations AS e ON e.id = member.evaluation_id
+    JOIN checkpoints AS c ON c.id = e.checkpoint_id
+    JOIN runs AS r ON r.id = c.run_id
+    WHERE member.reproduction_id = ?1)sql";
+  const auto read = [](const Query& row) {
+    return EvaluatedCheckpoint{.evaluation_id = row.text(0),
+                               .run_id = row.text(1),
+                               .method = row.text(2),
+                               .split = row.text(3),
+                               .seed = row.integer(4),
+                               .step = static_cast<int>(row.integer(5)),
+                               .peeked = row.integer(6) != 0,
+                               .selected = row.integer(7) != 0};
+  };
+  auto checkpoints = select_rows<EvaluatedCheckpoint>(store, kSql, read, reproduction.id);
+  const auto key = [&](const EvaluatedCheckpoint& c) {
+    return std::tuple(rank(reproduction, c.method), c.seed, c.split, c.step);
+  };
+  std::sort(checkpoints.begin(), checkpoints.end(),
+            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  return checkpoints;
+}
+
+std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints) {
+  std::vector<std::string> names;
+  for (const auto& checkpoint : checkpoints) {
+    const auto evaluation = store.evaluation(checkpoint.evaluation_id);
+    for (const auto& name : evaluation->config.at("metrics")) {
+      const auto text = name.get<std::string>();
+      if (evaluation->not_run.contains(text) || std::find(names.begin(), names.end(), text) != names.end())
+        continue;
+      names.push_back(text);
+    }
+  }
+  return names;
+}
+
+std::vector<PairedValue> paired_values(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                       const std::string& baseline, const std::string& method,
+                                       const std::string& split, const std::string& metric) {
+  std::vector<PairedValue> pairs;
+  for (const auto& checkpoint : checkpoints) {
+    if (checkpoint.method != method || checkpoint.split != split || !checkpoint.selected) continue;
+    const auto* other = find_checkpoint(checkpoints, baseline, checkpoint.seed, split);
+    if (other == nullptr) continue;
+    const auto clusters = clusters_by_prompt(store, checkpoint.evaluation_id);
+    const auto theirs = store.metric_values(other->evaluation_id, metric);
+    const auto ours = store.metric_values(checkpoint.evaluation_id, metric);
+    if (theirs.size() != ours.size()) {
+      throw Error(fmt::format("{} and {} have {} and {} values of {} on the {} split", baseline, method,
+                              theirs.size(), ours.size(), metric, split),
+                  store.path().string(), "repeat the run with --fresh", Status::kFailed);
+    }
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      if (ours[i].prompt_id != theirs[i].prompt_id || ours[i].sample != theirs[i].sample) {
+        throw Error(fmt::format("{} and {} were not measured on the same prompts", baseline, method),
+                    store.path().string(), "repeat the run with --fresh", Status::kFailed);
+      }
+      pairs.push_back(
+          {.baseline = theirs[i].value, .method = ours[i].value, .cluster = clusters.at(ours[i].prompt_id)});
+    }
+  }
+  return pairs;
+}
+
+ComparisonRecord compare_methods(Store& store, const StoredReproduction& reproduction,
+                                 const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                 const std::string& baseline, const std::string& method,
+                                 const std::string& split, const std::string& metric) {
+  const auto pairs = paired_values(store, checkpoints, baseline, method, split, metric);
+  ComparisonRecord record{.split = split,
+                          .metric = metric,
+                          .baseline = baseline,
+                          .method = method,
+                          .result = compare_paired(pairs, better_of(reproduction, metric)),
+                          .note = {}};
+  if (unequal_movement(store, checkpoints, baseline, method)) record.note = "unequal movement";
+  return record;
+}
+
+std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction& reproduction) {
+  const auto checkpoints = evaluated_checkpoints(store, reproduction);
+  const auto baseline = reproduction.spec.at("effective").at("baseline").get<std::string>();
+  std::vector<std::pair<std::string, std::string>> arms;
+  for (const auto& method : reproduction.methods) {
+    if (method != baseline) arms.emplace_back(baseline, method);
+  }
+  for (const auto& method : reproduction.methods) arms.emplace_back(kBaseMethod, method);
+  const auto metrics = metrics_of(store, checkpoints);
+  std::vector<ComparisonRecord> records;
+  for (const std::string split : {"test", "validation"}) {
+    for (const auto& [first, second] : arms) {
+      for (const auto& metric : metrics) {
+        records.push_back(compare_methods(store, reproduction, checkpoints, first, second, split, metric));
+      }
+    }
+  }
+  return records;
+}
+
+TableModel make_table_model(Store& store, const StoredReproduction& reproduction) {
+  const std::string split = "test";
+  TableModel model;
+  model.id = reproduction.table_id;
+  model.title = reproduction.spec.value("title", reproduction.table_id);
+  model.backbone = reproduction.backbone;
+  model.scale = reproduction.scale;
+  model.split = split;
+  model.signature = reproduction.signature;
+  model.columns = columns_of(reproduction.spec, "reproductions.spec");
+  const Json& effective = reproduction.spec.at("effective");
+  model.baseline = effective.at("baseline");
+  model.notes = effective.value("notes", std::vector<std::string>{});
+  for (const auto& checkpoint : evaluated_checkpoints(store, reproduction)) {
+    const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
+    for (const auto& [metric, reason] : not_run.items()) model.not_run[metric] = reason;
+    if (checkpoint.split != split) continue;
+    auto& rows = checkpoint.method == kBaseMethod ? model.reference : model.rows;
+    rows.push_back(table_row(store, checkpoint));
+  }
+  model.comparisons = stored_comparisons(store, reproduction, split);
+  const auto paper = reproduction.spec.value("reproduces", std::string());
+  if (!paper.empty()) model.paper = load_paper_table(paper);
+  model.paper_task = model.paper && model.paper->rows.size() > 0 && !model.paper->rows.front().task.empty()
+                         ? reproduction.spec.value("task", std::string())
+                         : std::string();
+  model.artifacts = stored_artifacts(store, reproduction);
+  model.wall_seconds = reproduction.wall_seconds;
+  return model;
+}
+
+}  // namespace harness

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "results/store.h"
+#include "results/table.h"
+
+namespace harness {
+
+/// Which completed `reproduce` a command looks at; what is unset does not matter, and the last one that fits
+/// is taken.
+struct ReproductionFilter {
+  std::string table, backbone, scale;
+  std::vector<std::int64_t> seeds;
+};
+
+/// The last completed reproduction that fits. Throws Error (status 2) if there is none, naming the nearest
+/// table.
+StoredReproduction find_reproduction(Store& store, const ReproductionFilter& filter);
+
+/// One evaluation that a reproduction's table is made from.
+struct EvaluatedCheckpoint {
+  std::string evaluation_id, run_id, method, split;
+  std::int64_t seed = 0;
+  int step = 0;
+  bool peeked = false, selected = false;
+};
+
+/// Its evaluations: base first, then the methods in the reproduction's order; by seed, split and step.
+std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const StoredReproduction& reproduction);
+
+/// Fills a table from the DB alone. Throws Error if the DB's rows do not make one.
+TableModel make_table_model(Store& store, const StoredReproduction& reproduction);
+
+/// Pairs of one metric on one split at the selected checkpoints, seeds pooled, clustered by prompt text.
+std::vector<PairedValue> paired_values(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                       const std::string& baseline, const std::string& method,
+                                       const std::string& split, const std::string& metric);
+
+/// Comparisons of every method with the baseline, and of every method with the starting weights, for each
+/// metric that was run, on the test and the validation split.
+std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction& reproduction);
+
+/// One comparison, as `compare` and the table make it.
+ComparisonRecord compare_methods(Store& store, const StoredReproduction& reproduction,
+                                 const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                 const std::string& baseline, const std::string& method,
+                                 const std::string& split, const std::string& metric);
+
+/// Names of the metrics that the reproduction's evaluations hold, in the table's order.
+std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints);
+
+}  // namespace harness

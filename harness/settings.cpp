@@ -1,0 +1,227 @@
+#include "harness/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace harness {
+namespace {
+
+const SettingSpec* find_setting(const std::vector<SettingSpec>& settings, const std::string& name) {
+  const auto found =
+      std::find_if(settings.begin(), settings.end(), [&](const SettingSpec& s) { return s.name == name; });
+  return found == settings.end() ? nullptr : &*found;
+}
+
+const char* type_name(const Json& value) {
+  if (value.is_boolean()) return "true or false";
+  if (value.is_number_integer()) return "a whole number";
+  if (value.is_number()) return "a number";
+  if (value.is_string()) return "a text";
+  return "a JSON value";
+}
+
+/// `value` as the setting's own type: a whole number given for a number with fractions becomes one, so that 1
+/// and 1.0 are one run.
+Json typed(const SettingSpec& setting, const Json& value, const std::string& where) {
+  const Json& like = setting.default_value;
+  if (like.is_number_float() && value.is_number()) return value.get<double>();
+  const bool fits = like.is_null() || (like.is_boolean() && value.is_boolean()) ||
+                    (like.is_number_integer() && value.is_number_integer()) ||
+                    (like.is_string() && value.is_string()) || like.is_structured();
+  if (fits) return value;
+  throw Error(fmt::format("setting {} must be {}, not {}", setting.name, type_name(like), value.dump()),
+              where);
+}
+
+void check_range(const SettingSpec& setting, const Json& value, const std::string& where) {
+  if (value.is_number()) {
+    const double number = value.get<double>();
+    if ((setting.minimum && number < *setting.minimum) || (setting.maximum && number > *setting.maximum)) {
+      const auto low = setting.minimum ? fmt::format("{}", *setting.minimum) : "-infinity";
+      const auto high = setting.maximum ? fmt::format("{}", *setting.maximum) : "infinity";
+      throw Error(fmt::format("setting {} = {} is outside [{}, {}]", setting.name, value.dump(), low, high),
+                  where);
+    }
+  }
+  if (setting.choices.empty()) return;
+  if (std::find(setting.choices.begin(), setting.choices.end(), value) != setting.choices.end()) return;
+  std::vector<std::string> known;
+  for (const auto& choice : setting.choices)
+    known.push_back(choice.is_string() ? choice.get<std::string>() : choice.dump());
+  const auto text = value.is_string() ? value.get<std::string>() : value.dump();
+  throw Error(fmt::format("setting {} cannot be \"{}\"", setting.name, text), where, suggestion(text, known));
+}
+
+SettingMap defaults_of(const std::vector<SettingSpec>& settings) {
+  SettingMap map;
+  for (const auto& s : settings)
+    map[s.name] = {.requested = nullptr, .effective = s.default_value, .origin = "default"};
+  return map;
+}
+
+/// Applies one request after the other and knows where each came from.
+class Resolver {
+ public:
+  Resolver(const Registry& registry, const std::vector<std::string>& methods)
+      : registry_(registry), methods_(methods) {
+    resolved_.loop = defaults_of(registry.settings);
+    for (const auto& name : methods)
+      resolved_.methods[name] = defaults_of(registry.method(name, "--methods").settings);
+  }
+
+  void apply_all(const Json& settings, const std::string& where, const std::string& origin) {
+    for (const auto& [name, value] : settings.items())
+      apply(name, value, where + ": settings." + name, origin);
+  }
+
+  void apply(const std::string& name, const Json& value, const std::string& where,
+             const std::string& origin) {
+    const auto dot = name.find('.');
+    if (dot != std::string::npos) {
+      apply_to_method(name.substr(0, dot), name.substr(dot + 1), value, where, origin);
+      return;
+    }
+    if (const auto* setting = find_setting(registry_.settings, name)) {
+      store(resolved_.loop, *setting, value, where, origin);
+      return;
+    }
+    bool known = false;
+    for (const auto& info : registry_.methods) {
+      const auto* setting = find_setting(info.settings, name);
+      if (setting == nullptr) continue;
+      known = true;
+      const Json checked = typed(*setting, value, where);
+      check_range(*setting, checked, where);
+      const auto ours = resolved_.methods.find(info.name);
+      if (ours != resolved_.methods.end()) ours->second[name] = {value, checked, origin};
+    }
+    if (!known) fail_unknown(name, where);
+  }
+
+  ResolvedSettings result() && { return std::move(resolved_); }
+
+ private:
+  void store(SettingMap& map, const SettingSpec& setting, const Json& value, const std::string& where,
+             const std::string& origin) {
+    const Json checked = typed(setting, value, where);
+    check_range(setting, checked, where);
+    map[setting.name] = {value, checked, origin};
+  }
+
+  void apply_to_method(const std::string& method, const std::string& name, const Json& value,
+                       const std::string& where, const std::string& origin) {
+    const auto& info = registry_.method(method, where);
+    const auto* setting = find_setting(info.settings, name);
+    if (setting == nullptr) {
+      const auto known = names_of(info.settings);
+      throw Error(fmt::format("method {} has no setting \"{}\"", method, name), where,
+                  known.empty() ? "it has no settings" : suggestion(name, known));
+    }
+    const auto ours = resolved_.methods.find(method);
+    if (ours != resolved_.methods.end()) {
+      store(ours->second, *setting, value, where, origin);
+      return;
+    }
+    if (origin == "--set") {
+      throw Error(fmt::format("method {} is not one of this run's", method), where,
+                  fmt::format("methods: {}", join(methods_, ", ")));
+    }
+  }
+
+  [[noreturn]] void fail_unknown(const std::string& name, const std::string& where) const {
+    auto known = names_of(registry_.settings);
+    for (const auto& info : registry_.methods) {
+      for (const auto& setting : info.settings) {
+        if (std::find(known.begin(), known.end(), setting.name) == known.end()) known.push_back(setting.name);
+      }
+    }
+    throw Error(fmt::format("unknown setting \"{}\"", name), where, suggestion(name, known));
+  }
+
+  const Registry& registry_;
+  const std::vector<std::string>& methods_;
+  ResolvedSettings resolved_;
+};
+
+/// The type that a setting wants decides how a text from the command line is read; what is no JSON scalar is
+/// a text.
+Json value_of_text(const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  const char* end = text.data() + text.size();
+  std::int64_t whole = 0;
+  if (const auto [at, error] = std::from_chars(text.data(), end, whole); error == std::errc() && at == end)
+    return whole;
+  double number = 0;
+  if (const auto [at, error] = std::from_chars(text.data(), end, number); error == std::errc() && at == end)
+    return number;
+  return text;
+}
+
+}  // namespace
+
+Json ResolvedSettings::effective_loop(const Registry& registry, const std::string& kind) const {
+  Json out = Json::object();
+  for (const auto& [name, value] : loop) {
+    const auto* setting = find_setting(registry.settings, name);
+    if (setting->used_by == kind || setting->used_by == "both") out[name] = value.effective;
+  }
+  return out;
+}
+
+Json ResolvedSettings::effective_method(const std::string& method) const {
+  Json out = Json::object();
+  for (const auto& [name, value] : methods.at(method)) out[name] = value.effective;
+  return out;
+}
+
+Json ResolvedSettings::requested() const {
+  Json out = Json::object();
+  const auto add = [&](const std::string& prefix, const SettingMap& map) {
+    for (const auto& [name, value] : map) {
+      if (value.origin != "default") out[prefix + name] = value.requested;
+    }
+  };
+  add("", loop);
+  for (const auto& [method, map] : methods) add(method + ".", map);
+  return out;
+}
+
+const Json& ResolvedSettings::loop_value(const std::string& name) const {
+  const auto found = loop.find(name);
+  if (found != loop.end()) return found->second.effective;
+  throw Error(fmt::format("this build's training loop has no setting \"{}\"", name), "registry.json",
+              "build it again");
+}
+
+ResolvedSettings default_settings(const Registry& registry) {
+  return Resolver(registry, names_of(registry.methods)).result();
+}
+
+ResolvedSettings resolve_settings(const Registry& registry, const TableSpec& spec,
+                                  const std::string& backbone, const std::string& scale_name,
+                                  const std::vector<std::string>& methods,
+                                  const std::vector<std::string>& sets) {
+  Resolver resolver(registry, methods);
+  const auto where = spec.file.string();
+  const auto& scale = spec.scale(scale_name);
+  resolver.apply_all(spec.settings, where, "table " + spec.id);
+  if (const auto entry = spec.backbone_settings.find(backbone); entry != spec.backbone_settings.end()) {
+    resolver.apply_all(entry->second, where + ": backbones." + backbone, "backbone " + backbone);
+  }
+  resolver.apply_all(scale.settings, where + ": scales." + scale_name, "scale " + scale_name);
+  for (const auto& text : sets) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw Error(fmt::format("\"{}\" is not NAME=VALUE or METHOD.NAME=VALUE", text), "--set");
+    }
+    resolver.apply(text.substr(0, equals), value_of_text(text.substr(equals + 1)), "--set " + text, "--set");
+  }
+  return std::move(resolver).result();
+}
+
+}  // namespace harness

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "harness/registry.h"
+#include "harness/table_spec.h"
+
+namespace harness {
+
+/// One setting as asked for and as used.
+struct SettingValue {
+  Json requested;      ///< null where nobody asked: the default is used
+  Json effective;      ///< of the setting's own type
+  std::string origin;  ///< "default", "table sd35-ocr", "backbone glyph", "scale smoke" or "--set"
+};
+using SettingMap = std::map<std::string, SettingValue>;
+
+/// All settings of a reproduction: the training loop's and, for each method, its own.
+struct ResolvedSettings {
+  SettingMap loop;
+  std::map<std::string, SettingMap> methods;
+
+  /// {name: effective value} of the loop settings that jobs of `kind` ("train" or "evaluate") read.
+  Json effective_loop(const Registry& registry, const std::string& kind) const;
+  Json effective_method(const std::string& method) const;
+  /// Only what was asked for: {"NAME" or "METHOD.NAME": requested value}.
+  Json requested() const;
+  /// Effective value of a loop setting. Throws Error if this build has none of that name.
+  const Json& loop_value(const std::string& name) const;
+};
+
+/// Later ones win: registry defaults, the table's settings, its backbone's, the scale's, then each --set in
+/// order. `sets`: NAME=VALUE (the loop's setting, or that of every method that has it) or METHOD.NAME=VALUE.
+/// Throws Error (status 2): an unknown name (with the nearest), a value of the wrong type, outside its bounds
+/// or choices.
+ResolvedSettings resolve_settings(const Registry& registry, const TableSpec& spec,
+                                  const std::string& backbone, const std::string& scale,
+                                  const std::vector<std::string>& methods,
+                                  const std::vector<std::string>& sets);
+
+/// The defaults alone, for `list settings` without a table.
+ResolvedSettings default_settings(const Registry& registry);
+
+}  // namespace harness

@@ -1,0 +1,255 @@
+#include "harness/table_spec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+/// Metrics of DESIGN's vocabulary: a table may name one that this build cannot compute yet, if it is
+/// optional.
+const std::vector<std::string> kMetricNames = {"ocr_reward",      "cer",       "cer_paper",  "exact_match",
+                                               "substring_match", "pickscore", "clip_score", "geneval_score",
+                                               "geneval_strict",  "jpeg_kb"};
+
+void require(bool holds, const std::string& what, const std::string& where, const std::string& hint = {}) {
+  if (!holds) throw Error(what, where, hint);
+}
+
+void require_one_of(const std::string& value, const std::vector<std::string>& known, const std::string& noun,
+                    const std::string& where) {
+  require(std::find(known.begin(), known.end(), value) != known.end(),
+          fmt::format("unknown {} \"{}\"", noun, value), where, suggestion(value, known));
+}
+
+template <class T>
+void require_distinct(const std::vector<T>& values, const std::string& what, const std::string& where) {
+  require(std::set<T>(values.begin(), values.end()).size() == values.size(), what + " must differ", where);
+}
+
+void check_checkpoints(const std::vector<int>& checkpoints, const std::string& where) {
+  require(!checkpoints.empty(), "needs at least one checkpoint", where);
+  require(checkpoints.front() > 0, "checkpoints count updates from 1", where);
+  require(
+      std::adjacent_find(checkpoints.begin(), checkpoints.end(), std::greater_equal<>()) == checkpoints.end(),
+      "checkpoints must increase", where);
+}
+
+ColumnSpec read_column(const Json& value, const std::string& where) {
+  Fields fields(value, where);
+  ColumnSpec column;
+  column.name = fields.required<std::string>("name");
+  column.title = fields.optional<std::string>("title", column.name);
+  column.unit = fields.optional<std::string>("unit", "number");
+  column.better = fields.optional<std::string>("better", "higher");
+  column.paper = fields.optional<std::string>("paper", "");
+  column.decimals = fields.optional<int>("decimals", 4);
+  fields.finish();
+  require_one_of(column.unit, {"number", "fraction", "percent"}, "unit", where + ": unit");
+  require_one_of(column.better, {"higher", "lower"}, "direction", where + ": better");
+  require(column.decimals >= 0 && column.decimals <= 12, "must be 0 to 12", where + ": decimals");
+  return column;
+}
+
+ScaleSpec read_scale(const std::string& name, Fields fields) {
+  ScaleSpec scale;
+  scale.name = name;
+  scale.note = fields.optional<std::string>("note", "");
+  if (fields.has("checkpoints")) {
+    scale.checkpoints = fields.required<std::vector<int>>("checkpoints");
+    check_checkpoints(*scale.checkpoints, fields.where() + ": checkpoints");
+  }
+  if (fields.has("limit")) {
+    Fields limit = fields.object("limit");
+    if (limit.has("validation")) scale.validation_limit = limit.required<int>("validation");
+    if (limit.has("test")) scale.test_limit = limit.required<int>("test");
+    limit.finish();
+    require(scale.validation_limit.value_or(1) > 0 && scale.test_limit.value_or(1) > 0,
+            "limits must be positive", limit.where());
+  }
+  if (fields.has("prompts")) {
+    Fields prompts = fields.object("prompts");
+    scale.prompt_set = prompts.required<std::string>("set");
+    prompts.finish();
+  }
+  if (fields.has("settings")) scale.settings = fields.get("settings");
+  require(scale.settings.is_object(), "must be an object", fields.where() + ": settings");
+  fields.finish();
+  return scale;
+}
+
+void read_prompts(TableSpec& spec, Fields fields) {
+  spec.prompts_first = fields.required<int>("first");
+  spec.prompt_set = fields.optional<std::string>("set", "");
+  fields.finish();
+  require(spec.prompts_first > 1, "must be at least 2", fields.where() + ": first");
+}
+
+void read_split(TableSpec& spec, Fields fields) {
+  spec.split_seed = fields.required<std::uint64_t>("seed");
+  spec.split_take = fields.required<int>("take");
+  fields.finish();
+  require(spec.split_take > 0 && spec.split_take < spec.prompts_first,
+          fmt::format("must be between 1 and {}, so that both splits hold prompts", spec.prompts_first - 1),
+          fields.where() + ": take");
+}
+
+void read_selection(TableSpec& spec, Fields fields) {
+  spec.selection.split = fields.optional<std::string>("split", "validation");
+  spec.selection.metric = fields.required<std::string>("metric");
+  spec.selection.rule = fields.optional<std::string>("rule", "max-mean");
+  fields.finish();
+  require_one_of(spec.selection.split, {"validation"}, "split", fields.where() + ": split");
+  require_one_of(spec.selection.rule, {"max-mean"}, "rule", fields.where() + ": rule");
+}
+
+void read_metrics(TableSpec& spec, Fields fields) {
+  spec.required_metrics = fields.required<std::vector<std::string>>("required");
+  spec.optional_metrics = fields.optional<std::vector<std::string>>("optional", {});
+  fields.finish();
+  require(!spec.required_metrics.empty(), "needs at least one metric", fields.where() + ": required");
+  require_distinct(spec.metrics(), "metrics", fields.where());
+}
+
+void read_backbones(TableSpec& spec, Fields fields) {
+  for (const auto& name : fields.keys()) {
+    Fields backbone = fields.object(name);
+    Json settings = backbone.has("settings") ? backbone.get("settings") : Json::object();
+    require(settings.is_object(), "must be an object", backbone.where() + ": settings");
+    backbone.finish();
+    spec.backbone_settings[name] = std::move(settings);
+  }
+}
+
+void check_whole(const TableSpec& spec) {
+  const auto where = spec.file.string();
+  require(!spec.methods.empty(), "needs at least one method", where + ": methods");
+  require_distinct(spec.methods, "methods", where + ": methods");
+  require(!spec.seeds.empty(), "needs at least one seed", where + ": seeds");
+  require_distinct(spec.seeds, "seeds", where + ": seeds");
+  require_one_of(spec.baseline, spec.methods, "baseline", where + ": baseline");
+  require_one_of(spec.selection.metric, spec.required_metrics, "metric (it must be a required one)",
+                 where + ": selection.metric");
+  auto column_names = spec.metrics();
+  column_names.push_back("lambda_late");
+  for (std::size_t i = 0; i < spec.columns.size(); ++i) {
+    require_one_of(spec.columns[i].name, column_names, "column", fmt::format("{}: columns[{}]", where, i));
+  }
+}
+
+/// Folders that hold tables: the user's ($HARNESS_PATH) and the one that came with this program.
+std::vector<fs::path> table_folders() {
+  std::vector<fs::path> folders;
+  if (const char* path = std::getenv("HARNESS_PATH")) {
+    for (const auto& folder : split(path, ':')) {
+      if (!folder.empty() && fs::is_directory(fs::path(folder) / "tables")) {
+        folders.push_back(fs::path(folder) / "tables");
+      }
+    }
+  }
+  folders.push_back(find_data_file("tables/sd35-ocr.json").parent_path());
+  return folders;
+}
+
+}  // namespace
+
+const ScaleSpec& TableSpec::scale(const std::string& name) const {
+  const auto found = scales.find(name);
+  if (found != scales.end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& [known_name, _] : scales) known.push_back(known_name);
+  throw Error(fmt::format("table {} has no scale \"{}\"", id, name), "--scale", suggestion(name, known));
+}
+
+std::vector<std::string> TableSpec::metrics() const {
+  auto all = required_metrics;
+  all.insert(all.end(), optional_metrics.begin(), optional_metrics.end());
+  return all;
+}
+
+TableSpec read_table_spec(const fs::path& file) {
+  TableSpec spec;
+  spec.file = file;
+  spec.document = read_json(file);
+  Fields fields(spec.document, file.string());
+  spec.id = fields.required<std::string>("id");
+  spec.version = fields.optional<int>("version", 1);
+  spec.title = fields.optional<std::string>("title", spec.id);
+  spec.task = fields.required<std::string>("task");
+  spec.reproduces = fields.optional<std::string>("reproduces", "");
+  spec.backbone = fields.required<std::string>("backbone");
+  spec.methods = fields.required<std::vector<std::string>>("methods");
+  spec.baseline = fields.required<std::string>("baseline");
+  spec.seeds = fields.optional<std::vector<std::int64_t>>("seeds", {42});
+  read_prompts(spec, fields.object("prompts"));
+  read_split(spec, fields.object("split"));
+  spec.checkpoints = fields.required<std::vector<int>>("checkpoints");
+  check_checkpoints(spec.checkpoints, fields.where() + ": checkpoints");
+  read_metrics(spec, fields.object("metrics"));
+  read_selection(spec, fields.object("selection"));
+  const Json& columns = fields.get("columns");
+  require(columns.is_array() && !columns.empty(), "must be a list of columns", fields.where() + ": columns");
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    spec.columns.push_back(read_column(columns[i], fmt::format("{}: columns[{}]", fields.where(), i)));
+  }
+  if (fields.has("settings")) spec.settings = fields.get("settings");
+  require(spec.settings.is_object(), "must be an object", fields.where() + ": settings");
+  if (fields.has("backbones")) read_backbones(spec, fields.object("backbones"));
+  if (fields.has("scales")) {
+    Fields scales = fields.object("scales");
+    for (const auto& name : scales.keys()) spec.scales[name] = read_scale(name, scales.object(name));
+  }
+  fields.finish();
+  spec.scales["default"].name = "default";
+  check_whole(spec);
+  return spec;
+}
+
+std::vector<std::string> known_tables() {
+  std::set<std::string> ids;
+  for (const auto& folder : table_folders()) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (entry.path().extension() == ".json") ids.insert(entry.path().stem().string());
+    }
+  }
+  return {ids.begin(), ids.end()};
+}
+
+TableSpec load_table_spec(const std::string& id_or_file) {
+  const bool is_path = id_or_file.ends_with(".json") || id_or_file.find('/') != std::string::npos;
+  if (is_path) return read_table_spec(id_or_file);
+  const auto known = known_tables();
+  require_one_of(id_or_file, known, "table", "--table");
+  return read_table_spec(find_data_file("tables/" + id_or_file + ".json"));
+}
+
+void check_against_registry(const TableSpec& spec, const Registry& registry) {
+  const auto where = spec.file.string();
+  for (std::size_t i = 0; i < spec.methods.size(); ++i) {
+    registry.method(spec.methods[i], fmt::format("{}: methods[{}]", where, i));
+  }
+  registry.backbone(spec.backbone, where + ": backbone");
+  require_one_of(spec.task, names_of(registry.tasks), "task", where + ": task");
+  for (std::size_t i = 0; i < spec.required_metrics.size(); ++i) {
+    const auto& metric = spec.required_metrics[i];
+    const auto place = fmt::format("{}: metrics.required[{}]", where, i);
+    require_one_of(metric, kMetricNames, "metric", place);
+    require(registry.evaluator_of(metric) != nullptr,
+            fmt::format("no evaluator of this build gives the required metric \"{}\"", metric), place,
+            "see `harness list evaluators`");
+  }
+  for (std::size_t i = 0; i < spec.optional_metrics.size(); ++i) {
+    require_one_of(spec.optional_metrics[i], kMetricNames, "metric",
+                   fmt::format("{}: metrics.optional[{}]", where, i));
+  }
+}
+
+}  // namespace harness

@@ -1,0 +1,79 @@
+#include "harness/worker_request.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "harness/inputs.h"
+#include "harness/registry.h"
+#include "harness/worker_process.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+/// An unnamed file in memory that a child can open by its path and that nobody has to remove.
+class RequestFile {
+ public:
+  explicit RequestFile(const Json& request) : file_(::memfd_create("harness-request", 0)) {
+    const auto text = request.dump();
+    if (file_ < 0 || ::write(file_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+      throw Error(fmt::format("cannot hold the worker's request: {}", std::strerror(errno)), "", "",
+                  Status::kFailed);
+    }
+  }
+  ~RequestFile() {
+    if (file_ >= 0) ::close(file_);
+  }
+  RequestFile(const RequestFile&) = delete;
+  RequestFile& operator=(const RequestFile&) = delete;
+  std::string path() const { return fmt::format("/dev/fd/{}", file_); }
+
+ private:
+  int file_;
+};
+
+}  // namespace
+
+fs::path worker_program() {
+  if (const char* program = std::getenv("HARNESS_WORKER")) return program;
+  return sibling_program("harness-worker");
+}
+
+int core_count() {
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+void become_worker(const std::string& command, const Json& request) {
+  const auto program = worker_program();
+  const RequestFile file(request);
+  std::fflush(nullptr);
+  ::execl(program.c_str(), program.c_str(), command.c_str(), "--request", file.path().c_str(), nullptr);
+  throw Error(fmt::format("cannot be started: {}", std::strerror(errno)), program.string(), "",
+              Status::kFailed);
+}
+
+Json ask_worker(const std::string& command, const Json& request) {
+  const RequestFile file(request);
+  ExitStatus status;
+  const auto text = run_program(worker_program(), {command, "--request", file.path()}, status);
+  auto answer = Json::parse(text, nullptr, false);
+  if (answer.is_object()) return answer;
+  throw Error(fmt::format("harness-worker {} gave no answer ({})", command, status.text()), "", "",
+              Status::kFailed);
+}
+
+fs::path default_weights(const std::string& backbone, const std::string& chosen) {
+  return find_weights(load_registry().backbone(backbone, "--backbone"), chosen);
+}
+
+}  // namespace harness

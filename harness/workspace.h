@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace harness {
+
+/// `--out DIR`: results.sqlite, one folder a run, one folder a table, prompts/.
+struct Workspace {
+  std::filesystem::path folder;
+  std::filesystem::path db;
+
+  std::filesystem::path run_folder(const std::string& run) const { return folder / run; }
+  std::filesystem::path table_folder(const std::string& table) const { return folder / table; }
+  std::filesystem::path prompts_folder() const { return folder / "prompts"; }
+};
+
+/// `db` empty: OUT/results.sqlite.
+Workspace make_workspace(const std::filesystem::path& out, const std::filesystem::path& db);
+
+/// One `reproduce` at a time in a workspace: flock on OUT/.lock for as long as this object lives. The file
+/// names the holder's pid.
+class WorkspaceLock {
+ public:
+  /// Throws Error (Status::kFailed) naming the process that holds it.
+  explicit WorkspaceLock(const Workspace& workspace);
+  ~WorkspaceLock();
+  WorkspaceLock(const WorkspaceLock&) = delete;
+  WorkspaceLock& operator=(const WorkspaceLock&) = delete;
+
+ private:
+  int file_ = -1;
+};
+
+}  // namespace harness

@@ -1,0 +1,278 @@
+#include "models/autoencoder_kl.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "models/module_path.h"
+#include "models/ops.h"
+
+namespace harness {
+namespace {
+
+using torch::Tensor;
+using torch::nn::Conv2d;
+using torch::nn::Conv2dOptions;
+using torch::nn::GroupNorm;
+using torch::nn::GroupNormOptions;
+
+Conv2d conv3(std::int64_t in, std::int64_t out) {
+  return Conv2d(Conv2dOptions(in, out, 3).padding(1));
+}
+Conv2d conv1(std::int64_t in, std::int64_t out) {
+  return Conv2d(Conv2dOptions(in, out, 1));
+}
+GroupNorm group_norm(std::int64_t groups, std::int64_t channels) {
+  return GroupNorm(GroupNormOptions(groups, channels).eps(1e-6));
+}
+
+/// Norm, silu, conv, twice, with a 1x1 shortcut where the number of channels changes. [B,in,H,W] ->
+/// [B,out,H,W].
+class ResnetImpl : public torch::nn::Module {
+ public:
+  ResnetImpl(std::int64_t in, std::int64_t out, std::int64_t groups) {
+    norm1_ = register_module("norm1", group_norm(groups, in));
+    conv1_ = register_module("conv1", conv3(in, out));
+    norm2_ = register_module("norm2", group_norm(groups, out));
+    conv2_ = register_module("conv2", conv3(out, out));
+    if (in != out) shortcut_ = register_module("conv_shortcut", conv1(in, out));
+  }
+
+  Tensor forward(const Tensor& x) {
+    const auto h = conv2_(torch::silu(norm2_(conv1_(torch::silu(norm1_(x))))));
+    return (shortcut_ ? shortcut_(x) : x) + h;
+  }
+
+ private:
+  GroupNorm norm1_{nullptr}, norm2_{nullptr};
+  Conv2d conv1_{nullptr}, conv2_{nullptr}, shortcut_{nullptr};
+};
+TORCH_MODULE(Resnet);
+
+/// Single-head attention over all positions. [B,C,H,W] -> [B,C,H,W].
+class SpatialAttentionImpl : public torch::nn::Module {
+ public:
+  SpatialAttentionImpl(std::int64_t channels, std::int64_t groups) {
+    norm_ = register_module("group_norm", group_norm(groups, channels));
+    q_ = register_module("to_q", Dense(channels, channels));
+    k_ = register_module("to_k", Dense(channels, channels));
+    v_ = register_module("to_v", Dense(channels, channels));
+    out_ = register_path(*this, "to_out.0", Dense(channels, channels));
+  }
+
+  Tensor forward(const Tensor& x) {
+    const auto tokens = norm_(x).flatten(2).transpose(1, 2);
+    const auto mixed = out_(attention(q_(tokens), k_(tokens), v_(tokens), 1));
+    return x + mixed.transpose(1, 2).reshape(x.sizes());
+  }
+
+ private:
+  GroupNorm norm_{nullptr};
+  Dense q_{nullptr}, k_{nullptr}, v_{nullptr}, out_{nullptr};
+};
+TORCH_MODULE(SpatialAttention);
+
+/// Resnet, attention (optional), resnet at the lowest resolution.
+class MidBlockImpl : public torch::nn::Module {
+ public:
+  MidBlockImpl(std::int64_t channels, const AutoencoderConfig& config) {
+    first_ = register_path(*this, "resnets.0", Resnet(channels, channels, config.norm_num_groups));
+    second_ = register_path(*this, "resnets.1", Resnet(channels, channels, config.norm_num_groups));
+    if (config.mid_block_add_attention) {
+      attention_ = register_path(*this, "attentions.0", SpatialAttention(channels, config.norm_num_groups));
+    }
+  }
+
+  Tensor forward(const Tensor& x) {
+    const auto h = first_(x);
+    return second_(attention_ ? attention_(h) : h);
+  }
+
+ private:
+  Resnet first_{nullptr}, second_{nullptr};
+  SpatialAttention attention_{nullptr};
+};
+TORCH_MODULE(MidBlock);
+
+}  // namespace
+
+class VaeEncoder : public torch::nn::Module {
+ public:
+  explicit VaeEncoder(const AutoencoderConfig& config) {
+    const auto& channels = config.block_out_channels;
+    in_ = register_module("conv_in", conv3(config.in_channels, channels.front()));
+    auto width = channels.front();
+    for (std::size_t i = 0; i < channels.size(); ++i) {
+      Stage stage;
+      for (std::int64_t j = 0; j < config.layers_per_block; ++j) {
+        stage.resnets.push_back(register_path(*this, fmt::format("down_blocks.{}.resnets.{}", i, j),
+                                              Resnet(width, channels[i], config.norm_num_groups)));
+        width = channels[i];
+      }
+      if (i + 1 < channels.size()) {
+        stage.down = register_path(*this, fmt::format("down_blocks.{}.downsamplers.0.conv", i),
+                                   Conv2d(Conv2dOptions(width, width, 3).stride(2)));
+      }
+      stages_.push_back(std::move(stage));
+    }
+    mid_ = register_module("mid_block", MidBlock(width, config));
+    norm_ = register_module("conv_norm_out", group_norm(config.norm_num_groups, width));
+    out_ = register_module("conv_out", conv3(width, 2 * config.latent_channels));
+  }
+
+  Tensor run(const Tensor& image) {
+    auto h = in_(image);
+    for (auto& stage : stages_) {
+      for (auto& resnet : stage.resnets) h = resnet(h);
+      // One row below and one column at the right only.
+      if (stage.down) h = stage.down(torch::constant_pad_nd(h, {0, 1, 0, 1}));
+    }
+    return out_(torch::silu(norm_(mid_(h))));
+  }
+
+ private:
+  struct Stage {
+    std::vector<Resnet> resnets;
+    Conv2d down{nullptr};
+  };
+  Conv2d in_{nullptr}, out_{nullptr};
+  std::vector<Stage> stages_;
+  MidBlock mid_{nullptr};
+  GroupNorm norm_{nullptr};
+};
+
+class VaeDecoder : public torch::nn::Module {
+ public:
+  explicit VaeDecoder(const AutoencoderConfig& config) {
+    const std::vector<std::int64_t> channels(config.block_out_channels.rbegin(),
+                                             config.block_out_channels.rend());
+    auto width = channels.front();
+    in_ = register_module("conv_in", conv3(config.latent_channels, width));
+    mid_ = register_module("mid_block", MidBlock(width, config));
+    for (std::size_t i = 0; i < channels.size(); ++i) {
+      Stage stage;
+      for (std::int64_t j = 0; j <= config.layers_per_block; ++j) {
+        stage.resnets.push_back(register_path(*this, fmt::format("up_blocks.{}.resnets.{}", i, j),
+                                              Resnet(width, channels[i], config.norm_num_groups)));
+        width = channels[i];
+      }
+      if (i + 1 < channels.size()) {
+        stage.up =
+            register_path(*this, fmt::format("up_blocks.{}.upsamplers.0.conv", i), conv3(width, width));
+      }
+      stages_.push_back(std::move(stage));
+    }
+    norm_ = register_module("conv_norm_out", group_norm(config.norm_num_groups, width));
+    out_ = register_module("conv_out", conv3(width, config.out_channels));
+  }
+
+  Tensor run(const Tensor& latents) {
+    auto h = mid_(in_(latents));
+    for (auto& stage : stages_) {
+      for (auto& resnet : stage.resnets) h = resnet(h);
+      if (stage.up) h = stage.up(torch::upsample_nearest2d(h, {2 * h.size(2), 2 * h.size(3)}));
+    }
+    return out_(torch::silu(norm_(h)));
+  }
+
+ private:
+  struct Stage {
+    std::vector<Resnet> resnets;
+    Conv2d up{nullptr};
+  };
+  Conv2d in_{nullptr}, out_{nullptr};
+  std::vector<Stage> stages_;
+  MidBlock mid_{nullptr};
+  GroupNorm norm_{nullptr};
+};
+
+AutoencoderConfig AutoencoderConfig::from_json(const Json& document, const std::string& where) {
+  Fields fields(document, where);
+  AutoencoderConfig c;
+  const auto name = fields.optional<std::string>("_class_name", "AutoencoderKL");
+  if (name != "AutoencoderKL") throw Error(fmt::format("is a {}, not an AutoencoderKL", name), where);
+  fields.optional<std::string>("_diffusers_version", "");
+  fields.optional<std::string>("_name_or_path", "");
+  c.in_channels = fields.optional("in_channels", c.in_channels);
+  c.out_channels = fields.optional("out_channels", c.out_channels);
+  c.block_out_channels = fields.required<std::vector<std::int64_t>>("block_out_channels");
+  c.layers_per_block = fields.required<std::int64_t>("layers_per_block");
+  c.latent_channels = fields.required<std::int64_t>("latent_channels");
+  c.norm_num_groups = fields.optional("norm_num_groups", c.norm_num_groups);
+  c.sample_size = fields.optional("sample_size", c.sample_size);
+  c.scaling_factor = fields.required<double>("scaling_factor");
+  const auto number_or = [&](const char* key, double fallback) {
+    return fields.has(key) && !fields.get(key).is_null() ? fields.required<double>(key) : fallback;
+  };
+  c.shift_factor = number_or("shift_factor", 0.0);
+  c.use_quant_conv = fields.optional("use_quant_conv", true);
+  c.use_post_quant_conv = fields.optional("use_post_quant_conv", true);
+  c.mid_block_add_attention = fields.optional("mid_block_add_attention", true);
+  c.force_upcast = fields.optional("force_upcast", true);
+  const auto only = [&](const char* key, const Json& allowed) {
+    if (!fields.has(key)) return;
+    if (const Json& value = fields.get(key); value != allowed) {
+      throw Error(fmt::format("\"{}\" = {} is not known", key, value.dump()), where,
+                  fmt::format("known: {}", allowed.dump()));
+    }
+  };
+  only("act_fn", "silu");
+  only("latents_mean", nullptr);
+  only("latents_std", nullptr);
+  only("down_block_types", Json(std::vector<std::string>(c.block_out_channels.size(), "DownEncoderBlock2D")));
+  only("up_block_types", Json(std::vector<std::string>(c.block_out_channels.size(), "UpDecoderBlock2D")));
+  fields.finish();
+  if (c.block_out_channels.empty() || c.layers_per_block < 1 || c.norm_num_groups < 1)
+    throw Error("a size is not positive", where);
+  for (const auto channels : c.block_out_channels) {
+    if (channels < 1 || channels % c.norm_num_groups != 0) {
+      throw Error(fmt::format("{} channels cannot be split into {} groups", channels, c.norm_num_groups),
+                  where);
+    }
+  }
+  return c;
+}
+
+Json AutoencoderConfig::to_json() const {
+  return {{"_class_name", "AutoencoderKL"},
+          {"in_channels", in_channels},
+          {"out_channels", out_channels},
+          {"block_out_channels", block_out_channels},
+          {"down_block_types", std::vector<std::string>(block_out_channels.size(), "DownEncoderBlock2D")},
+          {"up_block_types", std::vector<std::string>(block_out_channels.size(), "UpDecoderBlock2D")},
+          {"layers_per_block", layers_per_block},
+          {"latent_channels", latent_channels},
+          {"norm_num_groups", norm_num_groups},
+          {"act_fn", "silu"},
+          {"sample_size", sample_size},
+          {"scaling_factor", scaling_factor},
+          {"shift_factor", shift_factor},
+          {"use_quant_conv", use_quant_conv},
+          {"use_post_quant_conv", use_post_quant_conv},
+          {"mid_block_add_attention", mid_block_add_attention},
+          {"force_upcast", force_upcast}};
+}
+
+AutoencoderKlImpl::AutoencoderKlImpl(const AutoencoderConfig& config) : config_(config) {
+  encoder_ = register_module("encoder", std::make_shared<VaeEncoder>(config));
+  decoder_ = register_module("decoder", std::make_shared<VaeDecoder>(config));
+  const auto c = config.latent_channels;
+  if (config.use_quant_conv) quant_ = register_module("quant_conv", conv1(2 * c, 2 * c));
+  if (config.use_post_quant_conv) post_quant_ = register_module("post_quant_conv", conv1(c, c));
+}
+
+std::pair<Tensor, Tensor> AutoencoderKlImpl::encode(const Tensor& image) {
+  auto moments = encoder_->run(image);
+  if (quant_) moments = quant_(moments);
+  const auto halves = moments.chunk(2, 1);
+  return {halves[0], halves[1].clamp(-30.0, 20.0)};
+}
+
+Tensor AutoencoderKlImpl::decode(const Tensor& latents) {
+  return decoder_->run(post_quant_ ? post_quant_(latents) : latents);
+}
+
+std::vector<Tensor> AutoencoderKlImpl::decoder_parameters() const {
+  return decoder_->parameters();
+}
+
+}  // namespace harness

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace harness {
+
+// The embedded model draws text into a fixed grid of cells: 3 lines of 12 characters, one character to a cell
+// of 8 x 16 pixels, so an image is 96 x 48. Where a character stands is decided here, before the model sees
+// the prompt: the model does not learn word wrap.
+inline constexpr int kGlyphColumns = 12;
+inline constexpr int kGlyphLines = 3;
+inline constexpr int kGlyphCells = kGlyphColumns * kGlyphLines;
+inline constexpr int kGlyphCellWidth = 8;
+inline constexpr int kGlyphCellHeight = 16;
+inline constexpr int kGlyphStyles = 16;
+inline constexpr std::int64_t kGlyphVocabulary = 131;  ///< 0 pad, 1 and 2 unused, byte + 3
+
+struct GlyphLayout {
+  std::string cells;  ///< 36 printable ASCII bytes, row by row, blank where nothing stands
+  bool fits = true;   ///< false where the fallback changed the text
+};
+
+/// Greedy word wrap at 12 columns, balanced to the smallest width with as many lines, each line centred; one
+/// line stands in the middle row. A text that does not fit is never skipped: accents are taken off and other
+/// non-ASCII characters dropped; words longer than 12 are broken; if it still needs more than 3 lines, its
+/// characters are set without regard to words and cut at 36.
+GlyphLayout glyph_layout(std::string_view target);
+
+/// Token ids of the 36 cells: byte + 3. The unconditional prompt is 36 zeros.
+std::vector<std::int64_t> glyph_tokens(const GlyphLayout& layout);
+
+/// Colour style of a prompt, 1..16: CRC-32 of the prompt without its quoted part, modulo 16, plus 1 (0 is the
+/// unconditional style).
+int glyph_style(std::string_view prompt);
+
+}  // namespace harness

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+
+namespace harness::kernels {
+
+// Fused element-wise kernels for float32 on the CPU, compiled for several vector widths and chosen at run
+// time. They have no threads of their own and no state: the same machine gives the same bits. B batch, N
+// tokens, C channels; all arrays are contiguous.
+
+/// y = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
+void gelu_tanh(const float* x, float* y, std::int64_t count);
+
+/// dx = dy * derivative of the above at x.
+void gelu_tanh_backward(const float* x, const float* dy, float* dx, std::int64_t count);
+
+/// Layer norm without weights over C (eps), then (1 + scale) and shift. x, y [B,N,C]; scale, shift [B,C] with
+/// rows `stride` apart; mean and reciprocal standard deviation [B,N] are kept for the gradient.
+void modulated_norm(const float* x, const float* scale, const float* shift, std::int64_t stride, float* y,
+                    float* mean, float* rstd, std::int64_t b, std::int64_t n, std::int64_t c, float eps);
+
+/// Gradients of the above: dx [B,N,C], dscale, dshift [B,C].
+void modulated_norm_backward(const float* x, const float* scale, std::int64_t stride, const float* mean,
+                             const float* rstd, const float* dy, float* dx, float* dscale, float* dshift,
+                             std::int64_t b, std::int64_t n, std::int64_t c);
+
+/// out = x + gate * y; gate [B,C] with rows `stride` apart.
+void gated_add(const float* x, const float* gate, std::int64_t stride, const float* y, float* out,
+               std::int64_t b, std::int64_t n, std::int64_t c);
+
+/// dy = gate * dout [B,N,C]; dgate = sum over N of y * dout [B,C].
+void gated_add_backward(const float* gate, std::int64_t stride, const float* y, const float* dout, float* dy,
+                        float* dgate, std::int64_t b, std::int64_t n, std::int64_t c);
+
+/// Rows of `width` become softmax(scale * row), in place.
+void scaled_softmax(float* rows, std::int64_t count, std::int64_t width, float scale);
+
+/// In place: p-gradient becomes the gradient of the unscaled scores, ds = scale * p (dp - sum(p dp)).
+void scaled_softmax_backward(const float* p, float* dp, std::int64_t count, std::int64_t width, float scale);
+
+}  // namespace harness::kernels

@@ -1,0 +1,147 @@
+#include "models/weights_io.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+
+namespace harness {
+namespace {
+
+torch::ScalarType scalar_type(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::kBool:
+      return torch::kBool;
+    case Dtype::kU8:
+      return torch::kUInt8;
+    case Dtype::kI8:
+      return torch::kInt8;
+    case Dtype::kI16:
+      return torch::kInt16;
+    case Dtype::kI32:
+      return torch::kInt32;
+    case Dtype::kI64:
+      return torch::kInt64;
+    case Dtype::kF16:
+      return torch::kFloat16;
+    case Dtype::kBF16:
+      return torch::kBFloat16;
+    case Dtype::kF32:
+      return torch::kFloat32;
+    case Dtype::kF64:
+      return torch::kFloat64;
+  }
+  TORCH_CHECK(false, "unreachable dtype");
+}
+
+Dtype dtype_of(const torch::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case torch::kBool:
+      return Dtype::kBool;
+    case torch::kUInt8:
+      return Dtype::kU8;
+    case torch::kInt8:
+      return Dtype::kI8;
+    case torch::kInt16:
+      return Dtype::kI16;
+    case torch::kInt32:
+      return Dtype::kI32;
+    case torch::kInt64:
+      return Dtype::kI64;
+    case torch::kFloat16:
+      return Dtype::kF16;
+    case torch::kBFloat16:
+      return Dtype::kBF16;
+    case torch::kFloat32:
+      return Dtype::kF32;
+    case torch::kFloat64:
+      return Dtype::kF64;
+    default:
+      TORCH_CHECK(false, "safetensors cannot hold ", tensor.scalar_type());
+  }
+}
+
+/// "a, b, c and 5 more"
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 5;
+  const std::vector<std::string> head(
+      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, names.size())));
+  std::string text = join(head, ", ");
+  if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
+  return text;
+}
+
+std::string shape_text(at::IntArrayRef shape) {
+  return fmt::format("[{}]", fmt::join(shape.begin(), shape.end(), ", "));
+}
+
+}  // namespace
+
+torch::Tensor to_tensor(const TensorView& view) {
+  auto tensor = torch::empty(view.shape, scalar_type(view.dtype));
+  if (!view.bytes.empty()) std::memcpy(tensor.data_ptr(), view.bytes.data(), view.bytes.size());
+  return tensor;
+}
+
+TensorMap load_tensors(const std::filesystem::path& path) {
+  const SafetensorsFile file(path);
+  TensorMap tensors;
+  for (const auto& [name, view] : file.tensors()) tensors.emplace(name, to_tensor(view));
+  return tensors;
+}
+
+std::string tensors_to_bytes(const TensorMap& tensors, const std::map<std::string, std::string>& metadata) {
+  TensorMap kept;
+  std::map<std::string, TensorView> views;
+  for (const auto& [name, tensor] : tensors) {
+    const auto& held = kept[name] = tensor.detach().to(torch::kCPU).contiguous();
+    views[name] = {
+        dtype_of(held), held.sizes().vec(), {static_cast<const std::byte*>(held.data_ptr()), held.nbytes()}};
+  }
+  return safetensors_bytes(views, metadata);
+}
+
+void save_tensors(const std::filesystem::path& path, const TensorMap& tensors,
+                  const std::map<std::string, std::string>& metadata) {
+  write_file_atomically(path, tensors_to_bytes(tensors, metadata));
+}
+
+TensorMap state_of(const torch::nn::Module& module) {
+  TensorMap state;
+  for (const auto& item : module.named_parameters()) state[item.key()] = item.value();
+  for (const auto& item : module.named_buffers()) state[item.key()] = item.value();
+  return state;
+}
+
+void load_into(torch::nn::Module& module, const TensorMap& tensors, const std::string& where) {
+  const TensorMap state = state_of(module);
+  std::vector<std::string> missing, extra, misshapen;
+  for (const auto& [name, own] : state) {
+    const auto found = tensors.find(name);
+    if (found == tensors.end()) {
+      missing.push_back(name);
+    } else if (found->second.sizes() != own.sizes()) {
+      misshapen.push_back(fmt::format("{} {} instead of {}", name, shape_text(found->second.sizes()),
+                                      shape_text(own.sizes())));
+    }
+  }
+  for (const auto& [name, tensor] : tensors) {
+    if (!state.contains(name)) extra.push_back(name);
+  }
+  std::vector<std::string> problems;
+  if (!missing.empty()) problems.push_back("missing " + some_of(missing));
+  if (!extra.empty()) problems.push_back("unexpected " + some_of(extra));
+  if (!misshapen.empty()) problems.push_back("wrong shape: " + some_of(misshapen));
+  if (!problems.empty())
+    throw Error("the weights do not fit the model: " + join(problems, "; "), where,
+                "check config.json beside it");
+  const torch::NoGradGuard no_grad;
+  for (const auto& [name, own] : state) own.copy_(tensors.at(name));
+}
+
+}  // namespace harness

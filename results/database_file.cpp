@@ -1,0 +1,277 @@
+#include "results/database_file.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <thread>
+
+#include "core/files.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kBusyTimeoutMs = 10'000;
+constexpr const char* kOtherFileHint = "name another file with --db";
+constexpr const char* kRebuildHint =
+    "move it away and re-create it from the event logs with `harness db rebuild`";
+
+/// The two numbers of SQLite's file header (bytes 60 and 68, big-endian) that say whose DB it is.
+struct FileHeader {
+  std::uint32_t user_version;
+  std::uint32_t application_id;
+};
+
+std::uint32_t big_endian(const unsigned char* bytes) {
+  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 |
+         bytes[3];
+}
+
+/// Nothing for a missing or empty file. Read without SQLite, which might roll back another program's journal.
+std::optional<FileHeader> read_header(const fs::path& path) {
+  if (fs::is_directory(path))
+    throw Error("is a folder, not a results database", path.string(), kOtherFileHint);
+  std::error_code error;
+  if (!fs::exists(path, error)) return std::nullopt;
+  std::array<char, 100> bytes{};
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw Error(fmt::format("cannot open: {}", std::strerror(errno)), path.string());
+  file.read(bytes.data(), bytes.size());
+  if (file.gcount() == 0) return std::nullopt;
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  if (file.gcount() < std::ssize(bytes) || std::string_view(bytes.data(), kMagic.size()) != kMagic) {
+    throw Error("is not an SQLite database", path.string(), kOtherFileHint);
+  }
+  const auto* raw = reinterpret_cast<const unsigned char*>(bytes.data());
+  return FileHeader{.user_version = big_endian(raw + 60), .application_id = big_endian(raw + 68)};
+}
+
+void refuse_newer(std::int64_t version, const Schema& schema, const fs::path& path) {
+  if (version <= schema.version()) return;
+  throw Error(fmt::format("has schema version {}, this program knows {}", version, schema.version()),
+              path.string(), "use the newer program that made it, or name another file with --db");
+}
+
+void check_header(const FileHeader& header, const Schema& schema, const fs::path& path) {
+  if (header.application_id != kApplicationId) {
+    throw Error(fmt::format("is a database of another program (application id {:#x})", header.application_id),
+                path.string(), kOtherFileHint);
+  }
+  refuse_newer(header.user_version, schema, path);
+}
+
+std::string file_uri(const fs::path& path, std::string_view parameters) {
+  std::string uri = "file:";
+  for (const char c : fs::absolute(path).string()) {
+    if (c == '%' || c == '?' || c == '#') {
+      uri += fmt::format("%{:02x}", static_cast<unsigned char>(c));
+    } else {
+      uri += c;
+    }
+  }
+  return uri + std::string(parameters);
+}
+
+/// A folder that cannot be written cannot hold the WAL's index either; without a WAL the file alone is the
+/// whole DB.
+bool is_frozen(const fs::path& path) {
+  const auto folder = fs::absolute(path).parent_path();
+  return ::access(folder.c_str(), W_OK) != 0 && !fs::exists(path.string() + "-wal");
+}
+
+std::unique_ptr<SQLite::Database> connect(const fs::path& path, OpenMode mode) {
+  if (mode == OpenMode::kReadOnly) {
+    const auto uri = file_uri(path, is_frozen(path) ? "?mode=ro&immutable=1" : "?mode=ro");
+    return std::make_unique<SQLite::Database>(uri, SQLite::OPEN_READONLY | SQLite::OPEN_URI, kBusyTimeoutMs);
+  }
+  return std::make_unique<SQLite::Database>(path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
+                                            kBusyTimeoutMs);
+}
+
+void harden(SQLite::Database& db) {
+  auto* handle = db.getHandle();
+  sqlite3_extended_result_codes(handle, 1);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
+  // A name in double quotes that no column has is an error, not a text.
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DDL, 0, nullptr);
+}
+
+void set_journal(SQLite::Database& db, const std::string& mode) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kBusyTimeoutMs);
+  for (;;) {
+    try {
+      if (db.execAndGet("PRAGMA journal_mode = " + mode).getString() == mode) return;
+    } catch (const SQLite::Exception& failure) {
+      if (failure.getErrorCode() != SQLITE_BUSY) throw;
+    }
+    // SQLite does not call its busy handler for a change of the journal: wait here while another process
+    // creates the DB.
+    if (std::chrono::steady_clock::now() > deadline) {
+      throw Error("is in use by another process, so its journal mode cannot be set", db.getFilename(),
+                  "wait until that process is done, or stop it", Status::kFailed);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+/// True for a DB without any table, such as one whose creation was interrupted.
+bool is_blank(SQLite::Database& db) {
+  return db.execAndGet("SELECT count(*) FROM sqlite_schema").getInt() == 0;
+}
+
+void bring_up_to_date(SQLite::Database& db, const Schema& schema, const fs::path& path) {
+  const bool blank = is_blank(db);
+  const int version = schema_version(db);
+  refuse_newer(version, schema, path);
+  if (version == 0 && !blank) {
+    throw Error("has tables but no schema version", path.string(), kRebuildHint);
+  }
+  if (version == schema.version()) return;
+  migrate(db, schema);
+  // So that the file's own header says the version, which other builds read without opening the DB. Without a
+  // WAL: no effect.
+  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+void require_current(SQLite::Database& db, const Schema& schema, const fs::path& path) {
+  // Reads the first table page, too: without it a damaged file would be noticed by the first query only.
+  if (is_blank(db)) throw Error("has no tables yet", path.string(), "run `harness reproduce`");
+  const int version = schema_version(db);
+  refuse_newer(version, schema, path);
+  if (version == schema.version()) return;
+  throw Error(fmt::format("has schema version {}, this program needs {}", version, schema.version()),
+              path.string(), "any command that writes, such as `harness reproduce`, brings it up to date");
+}
+
+void prepare(SQLite::Database& db, OpenMode mode, const std::optional<std::string>& network,
+             const Schema& schema, const fs::path& path) {
+  harden(db);
+  // Before anything is read: it decides whether a WAL's index may live in this process's own memory.
+  if (network) db.execAndGet("PRAGMA locking_mode = EXCLUSIVE");
+  if (mode == OpenMode::kReadOnly) {
+    db.exec("PRAGMA query_only = ON");
+    require_current(db, schema, path);
+    return;
+  }
+  db.exec("PRAGMA synchronous = FULL");
+  db.exec("PRAGMA foreign_keys = ON");
+  // Tables first and the WAL then, so that the header of even an interrupted creation is either blank or
+  // ours.
+  bring_up_to_date(db, schema, path);
+  set_journal(db, network ? "delete" : "wal");
+}
+
+std::string network_notice(const std::string& name, const fs::path& path) {
+  return fmt::format(
+      "{} is on a network file system ({}): it is used with a rollback journal and by one process at a time; "
+      "--db FILE can put it on a local disk",
+      path.string(), name);
+}
+
+}  // namespace
+
+std::optional<std::string> network_file_system(std::uint64_t magic) {
+  switch (magic & 0xffffffffU) {
+    case 0x00006969:
+      return "NFS";
+    case 0x0000517b:
+      return "SMB";
+    case 0xff534d42:
+      return "CIFS";
+    case 0xfe534d42:
+      return "SMB2";
+    case 0x0bd00bd0:
+      return "Lustre";
+    case 0x47504653:
+      return "GPFS";
+    case 0x00c36400:
+      return "Ceph";
+    case 0x19830326:
+      return "BeeGFS";
+    case 0xaad7aaea:
+      return "PanFS";
+    case 0x01161970:
+      return "GFS2";
+    case 0x7461636f:
+      return "OCFS2";
+    case 0x5346414f:
+      return "AFS";
+    case 0x01021997:
+      return "9p";
+    case 0x65735546:
+      return "FUSE";
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<std::string> network_file_system_of(const fs::path& path) {
+  auto place = fs::absolute(path);
+  struct statfs info {};
+  while (::statfs(place.c_str(), &info) != 0) {
+    if (!place.has_relative_path()) return std::nullopt;
+    place = place.parent_path();
+  }
+  return network_file_system(static_cast<std::uint64_t>(info.f_type));
+}
+
+OpenedDatabase open_database(const fs::path& path, OpenMode mode, const std::optional<std::string>& network,
+                             const Schema& schema) {
+  const auto header = read_header(path);
+  if (header) {
+    check_header(*header, schema, path);
+  } else if (mode == OpenMode::kReadOnly) {
+    throw Error("there is no results database", path.string(),
+                "run `harness reproduce`, or name an existing file with --db");
+  } else {
+    make_folder(fs::absolute(path).parent_path());
+  }
+  try {
+    OpenedDatabase opened{.db = connect(path, mode), .notice = {}};
+    prepare(*opened.db, mode, network, schema, path);
+    if (network) opened.notice = network_notice(*network, path);
+    return opened;
+  } catch (const SQLite::Exception& failure) {
+    throw database_error(failure, path);
+  }
+}
+
+OpenedDatabase open_database(const fs::path& path, OpenMode mode) {
+  return open_database(path, mode, network_file_system_of(path));
+}
+
+Error database_error(const SQLite::Exception& failure, const fs::path& path) {
+  const auto where = path.string();
+  switch (failure.getErrorCode() & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return Error("is in use by another process", where, "wait until that process is done, or stop it",
+                   Status::kFailed);
+    case SQLITE_FULL:
+      return Error("the disk is full", where,
+                   "free some space and repeat the command: it goes on where it stopped", Status::kFailed);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return Error(fmt::format("is damaged ({})", failure.what()), where, kRebuildHint);
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+      return Error(fmt::format("cannot be opened or written ({})", failure.what()), where,
+                   "check the permissions of the file and its folder");
+    default:
+      return Error(failure.what(), where, {}, Status::kFailed);
+  }
+}
+
+}  // namespace harness

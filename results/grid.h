@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/image.h"
+
+namespace harness {
+
+/// Why a prompt is shown.
+enum class GridGroup { kWins, kMixed, kFailures };
+
+/// "wins", "mixed" or "failures". Throws Error with the nearest known name.
+GridGroup grid_group_from_name(const std::string& name);
+
+/// The scores of one prompt, one a column (the starting weights may be a column too); nothing where a scorer
+/// failed.
+struct PromptScores {
+  int position = 0;  ///< in the whole prompt set
+  std::vector<std::optional<double>> scores;
+};
+
+/// How rows are chosen. Columns are numbered from 0; higher scores are better.
+struct GridRule {
+  std::size_t hero = 0;              ///< the method that the grid is about
+  std::size_t baseline = 0;          ///< the method it is held against
+  std::vector<std::size_t> methods;  ///< all trained methods, hero and baseline among them
+  std::vector<GridGroup> groups{GridGroup::kWins, GridGroup::kMixed, GridGroup::kFailures};
+  std::size_t rows = 9;
+};
+
+struct GridPick {
+  int position = 0;
+  GridGroup group = GridGroup::kWins;
+};
+
+/// The prompts to show, by rule alone:
+///   wins      hero above baseline: largest difference first; then the higher score of the hero
+///   mixed     hero not above baseline, and the methods differ: largest spread (highest - lowest method)
+///   first failures  every method below 1: lowest best score first; then the lower mean
+/// The last tie goes to the earlier position. `rows` are shared equally over the groups, earlier groups
+/// taking the remainder; what a group cannot fill goes to the next groups that can. A prompt is shown once,
+/// in the first group that takes it. Prompts without a score in some method's column are no candidates.
+std::vector<GridPick> pick_grid_rows(std::span<const PromptScores> prompts, const GridRule& rule);
+
+struct GridColumn {
+  std::string title, subtitle;
+};
+
+struct GridCell {
+  std::filesystem::path image;            ///< PNG
+  std::optional<std::string> transcript;  ///< nothing where the scorer failed
+  std::optional<double> score;
+  std::string reason = {};  ///< why there is no transcript or score
+};
+
+struct GridRow {
+  int position = 0;
+  std::string target, prompt;
+  GridGroup group = GridGroup::kWins;
+  std::vector<GridCell> cells = {};  ///< one a column
+};
+
+struct Grid {
+  std::string title, signature;
+  std::string hero, baseline;  ///< names, for headings and caption
+  std::string split;
+  std::vector<GridColumn> columns;
+  std::vector<GridRow> rows;  ///< groups together, as picked
+};
+
+/// A heading of a group, and the rule behind it in words.
+std::string grid_group_title(GridGroup group);
+std::string grid_group_rule(GridGroup group, const Grid& grid);
+
+/// What the figure shows and how its rows were chosen, in sentences.
+std::string grid_caption(const Grid& grid);
+
+/// The figure: one row a prompt, one column a method; images upscaled by whole factors without smoothing
+/// where they are small. Throws Error if an image cannot be read, a row lacks a cell, or the figure would be
+/// too large.
+Image render_grid(const Grid& grid);
+
+/// A LaTeX figure around the rendered PNG (a path relative to the document). Compiles on its own, too.
+std::string grid_latex(const Grid& grid, const std::string& png);
+
+/// A page with the same rows; images are referred to relative to `folder`, where the page will stand.
+std::string grid_html(const Grid& grid, const std::filesystem::path& folder);
+
+}  // namespace harness

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cairo/cairo.h>
+#include <pango/pango.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/image.h"
+
+namespace harness {
+
+struct Color {
+  std::uint8_t red = 0, green = 0, blue = 0;
+};
+
+struct TextStyle {
+  double size = 16;  ///< pixels
+  bool bold = false, italic = false;
+  Color color{};
+  PangoAlignment align = PANGO_ALIGN_LEFT;
+  int max_lines = 1;  ///< what does not fit ends in an ellipsis; 0: as many as needed
+};
+
+/// A page of known width that grows downwards while it is drawn on (Cairo recording surface, Pango text in
+/// DejaVu Sans).
+class GridCanvas {
+ public:
+  GridCanvas();
+
+  /// Draws text in a box of `width` pixels; its height in whole pixels, so that what follows stays on the
+  /// grid of pixels. `markup` is Pango markup; markup_text() makes it from plain text.
+  double text(const std::string& markup, double x, double y, double width, const TextStyle& style);
+  void picture(const Image& image, double x, double y, double width, double height);
+  void frame(double x, double y, double width, double height, Color color);
+  void line(double x, double y, double width, Color color);
+
+  /// The page on white. Throws Error if Cairo cannot hold it.
+  Image finish(int width, int height);
+
+ private:
+  struct Release {
+    void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
+    void operator()(cairo_t* context) const { cairo_destroy(context); }
+  };
+  std::unique_ptr<cairo_surface_t, Release> surface_;
+  std::unique_ptr<cairo_t, Release> context_;
+};
+
+/// Plain text as Pango markup. Control characters become blanks.
+std::string markup_text(const std::string& text);
+
+}  // namespace harness

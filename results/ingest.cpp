@@ -1,0 +1,330 @@
+#include <fmt/format.h>
+
+#include "core/event_log.h"
+#include "results/store_impl.h"
+
+namespace harness {
+namespace {
+
+/// A number, or nothing where the event says null.
+std::optional<double> number_or_null(const Json& value, const Fields& event, std::string_view key) {
+  if (value.is_null()) return std::nullopt;
+  if (value.is_number()) return value.get<double>();
+  throw Error(fmt::format("{} must be a number or null", key), event.where(), {}, Status::kFailed);
+}
+
+std::optional<std::string> text_or_null(Fields& event, const std::string& key) {
+  return event.get(key).is_null() ? std::nullopt : std::optional(event.required<std::string>(key));
+}
+
+const Json& object_field(Fields& event, const std::string& key) {
+  const Json& value = event.get(key);
+  if (!value.is_object())
+    throw Error(fmt::format("{} must be an object", key), event.where(), {}, Status::kFailed);
+  return value;
+}
+
+/// Brings the events of one job into the tables, inside a transaction of the caller.
+class Ingestion {
+ public:
+  Ingestion(Store::Impl& store, const JobRecord& job, std::string log, IngestReport& report)
+      : store_(store), sql_(store.sql), job_(job), log_(std::move(log)), report_(report) {}
+
+  void take(const Json& event);
+
+ private:
+  void job_started(Fields& event);
+  void update(Fields& event);
+  void checkpoint(Fields& event);
+  void sample(Fields& event);
+  void not_run(Fields& event);
+  void note(Fields& event);
+  void effective_settings(Fields& event);
+  void resumed(Fields& event);
+  void job_completed(Fields& event);
+  void job_failed(Fields& event);
+
+  void put_stat(std::int64_t update_index, const std::optional<std::int64_t>& timestep,
+                const std::string& name, const std::optional<double>& value, bool fresh);
+  void put_metrics(Fields& event, std::int64_t prompt_id, std::int64_t sample);
+  void put_event(Fields& event, const std::string& level, const std::string& message, Json detail);
+  void check_complete();
+  const std::string& evaluation_id(const Fields& event) const;
+  std::int64_t prompt_id(std::int64_t position, const Fields& event);
+  [[noreturn]] void refuse(const std::string& problem, const Fields& event,
+                           const std::string& hint = {}) const {
+    throw Error(problem, event.where(), hint, Status::kFailed);
+  }
+
+  Store::Impl& store_;
+  StatementCache& sql_;
+  const JobRecord& job_;
+  std::string log_;
+  IngestReport& report_;
+  std::vector<std::int64_t> prompt_ids_;  ///< by position; read when first needed
+};
+
+void Ingestion::take(const Json& event) {
+  Fields fields(event, log_);
+  const auto type = fields.required<std::string>("type");
+  ++report_.events;
+  // The two frequent ones first.
+  if (type == "sample") return sample(fields);
+  if (type == "update") return update(fields);
+  if (type == "checkpoint") return checkpoint(fields);
+  if (type == "note") return note(fields);
+  if (type == "not_run") return not_run(fields);
+  if (type == "job_started") return job_started(fields);
+  if (type == "effective_settings") return effective_settings(fields);
+  if (type == "resumed") return resumed(fields);
+  if (type == "job_completed") return job_completed(fields);
+  if (type == "job_failed") return job_failed(fields);
+  refuse(fmt::format("unknown event \"{}\"", type), fields,
+         "the log was written by another version of this program");
+}
+
+void Ingestion::job_started(Fields& event) {
+  const auto id = event.required<std::string>("id");
+  if (id != job_.id) {
+    refuse(fmt::format("is the log of job {}, not of job {}", id, job_.id), event,
+           "move the folder away, or repeat with --fresh");
+  }
+  store_.put_job_state(job_.id, JobState::kRunning, std::nullopt);
+  if (!job_.evaluation_id) {
+    sql_.run("UPDATE runs SET build = ?2 WHERE id = ?1", job_.run_id, event.required<std::string>("build"));
+  }
+  put_event(event, "info", "started",
+            {{"pid", event.get("pid")},
+             {"host", event.get("host")},
+             {"build", event.get("build")},
+             {"cpu", event.get("cpu")},
+             {"threads", event.get("threads")}});
+}
+
+/// What the method's settings came to (derived values like the clip radius and tau among them): only the
+/// worker knows.
+void Ingestion::effective_settings(Fields& event) {
+  sql_.run(
+      "UPDATE runs SET effective_settings = json_set(effective_settings, '$.method_settings', json(?2)) "
+      "WHERE id = ?1",
+      job_.run_id, canonical_json(object_field(event, "method_settings")));
+}
+
+void Ingestion::resumed(Fields& event) {
+  const auto update = event.required<std::int64_t>("resumed_from");
+  if (update == 0) return;
+  put_event(event, "info", fmt::format("went on from update {}", update), {{"resumed_from", update}});
+}
+
+void Ingestion::update(Fields& event) {
+  const auto index = event.required<std::int64_t>("update_index");
+  const bool fresh = event.required<bool>("fresh");
+  for (const auto& [name, value] : object_field(event, "stats").items()) {
+    put_stat(index, std::nullopt, name, number_or_null(value, event, name), fresh);
+  }
+  for (const auto& [name, values] : object_field(event, "per_step").items()) {
+    if (!values.is_array()) refuse(fmt::format("per_step.{} must be a list", name), event);
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      put_stat(index, static_cast<std::int64_t>(k), name, number_or_null(values[k], event, name), fresh);
+    }
+  }
+  ++report_.updates;
+}
+
+void Ingestion::put_stat(std::int64_t update_index, const std::optional<std::int64_t>& timestep,
+                         const std::string& name, const std::optional<double>& value, bool fresh) {
+  sql_.run(R"sql(
+    INSERT INTO train_stats (run_id, update_index, timestep, name, value, fresh)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+    ON CONFLICT (run_id, update_index, name, ifnull(timestep, -1)) DO UPDATE SET
+      value = excluded.value, fresh = excluded.fresh)sql",
+           job_.run_id, update_index, timestep, name, value, fresh);
+}
+
+void Ingestion::checkpoint(Fields& event) {
+  const auto number = [&](const char* key) { return number_or_null(event.get(key), event, key); };
+  const CheckpointRecord record{.run_id = job_.run_id,
+                                .step = event.required<std::int64_t>("step"),
+                                .path = event.required<std::string>("path"),
+                                .sha256 = event.required<std::string>("sha256"),
+                                .lambda_late = number("lambda_late"),
+                                .lambda_late_last = number("lambda_late_last"),
+                                .clip_fraction = number("clip_fraction")};
+  store_.put_checkpoint(record);
+  report_.checkpoints.push_back(record.step);
+}
+
+const std::string& Ingestion::evaluation_id(const Fields& event) const {
+  if (!job_.evaluation_id) refuse("a job that is no evaluation wrote a sample", event);
+  return *job_.evaluation_id;
+}
+
+std::int64_t Ingestion::prompt_id(std::int64_t position, const Fields& event) {
+  if (prompt_ids_.empty()) {
+    Query prompts(sql_[R"sql(
+      SELECT prompts.id FROM prompts
+      JOIN evaluations ON evaluations.prompt_set_id = prompts.prompt_set_id
+      WHERE evaluations.id = ?1 ORDER BY position)sql"],
+                  evaluation_id(event));
+    while (prompts.step()) prompt_ids_.push_back(prompts.integer(0));
+  }
+  if (position < 0 || position >= std::ssize(prompt_ids_)) {
+    refuse(fmt::format("position {} is outside the prompt set ({} prompts)", position, prompt_ids_.size()),
+           event);
+  }
+  return prompt_ids_[static_cast<std::size_t>(position)];
+}
+
+void Ingestion::sample(Fields& event) {
+  const auto prompt = prompt_id(event.required<std::int64_t>("position"), event);
+  const auto sample = event.required<std::int64_t>("sample");
+  sql_.run(R"sql(
+    INSERT INTO samples (evaluation_id, prompt_id, sample, seed, path, sha256, transcript, transcript_raw)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+    ON CONFLICT (evaluation_id, prompt_id, sample) DO UPDATE SET
+      seed = excluded.seed, path = excluded.path, sha256 = excluded.sha256, transcript = excluded.transcript,
+      transcript_raw = excluded.transcript_raw)sql",
+           evaluation_id(event), prompt, sample, event.required<std::int64_t>("seed"),
+           event.required<std::string>("path"), event.required<std::string>("sha256"),
+           text_or_null(event, "transcript"), text_or_null(event, "transcript_raw"));
+  put_metrics(event, prompt, sample);
+  ++report_.samples;
+}
+
+void Ingestion::put_metrics(Fields& event, std::int64_t prompt_id, std::int64_t sample) {
+  const Json& reasons = object_field(event, "reasons");
+  for (const auto& [name, json] : object_field(event, "metrics").items()) {
+    const auto value = number_or_null(json, event, name);
+    std::optional<std::string> reason;
+    if (!value) {
+      const auto found = reasons.find(name);
+      if (found == reasons.end() || !found->is_string()) {
+        refuse(fmt::format("metric {} is null without a reason", name), event);
+      }
+      reason = found->get<std::string>();
+    }
+    sql_.run(R"sql(
+      INSERT INTO metrics (evaluation_id, name, prompt_id, sample, value, reason)
+      VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+      ON CONFLICT (evaluation_id, name, prompt_id, sample) DO UPDATE SET
+        value = excluded.value, reason = excluded.reason)sql",
+             evaluation_id(event), name, prompt_id, sample, value, reason);
+    ++report_.metrics;
+  }
+}
+
+void Ingestion::not_run(Fields& event) {
+  store_.put_not_run(evaluation_id(event), event.required<std::string>("metric"),
+                     event.required<std::string>("reason"));
+}
+
+void Ingestion::note(Fields& event) {
+  report_.notes.push_back({event.required<std::string>("level"), event.required<std::string>("message")});
+  put_event(event, report_.notes.back().level, report_.notes.back().message, Json::object());
+}
+
+void Ingestion::job_completed(Fields& event) {
+  if (job_.evaluation_id) check_complete();
+  store_.put_job_state(job_.id, JobState::kDone, std::nullopt);
+  put_event(event, "info", "completed",
+            {{"wall_seconds", event.get("wall_seconds")},
+             {"peak_rss_mb", event.get("peak_rss_mb")},
+             {"summary", event.get("summary")}});
+}
+
+void Ingestion::job_failed(Fields& event) {
+  const Error error(event.required<std::string>("what"), event.optional<std::string>("where", ""),
+                    event.optional<std::string>("hint", ""));
+  store_.put_job_state(job_.id, JobState::kFailed, error.what());
+  put_event(event, "error", error.what(),
+            {{"what", error.problem()}, {"where", error.where()}, {"hint", error.hint()}});
+}
+
+void Ingestion::put_event(Fields& event, const std::string& level, const std::string& message, Json detail) {
+  sql_.run("INSERT INTO events (job_id, time, type, level, message, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+           job_.id, event.required<double>("time"), event.required<std::string>("type"), level, message,
+           canonical_json(detail));
+}
+
+/// N is exact: a finished evaluation has every image, and each of its metrics a row for every image.
+void Ingestion::check_complete() {
+  constexpr auto kShort = R"sql(
+    SELECT what, found, n FROM (
+      SELECT 'images' AS what, (SELECT count(*) FROM samples WHERE evaluation_id = ?1) AS found
+      UNION ALL
+      SELECT 'values of ' || name, count(*) FROM metrics WHERE evaluation_id = ?1 GROUP BY name)
+    JOIN evaluations ON id = ?1
+    WHERE found <> n
+    LIMIT 1)sql";
+  Query incomplete(sql_[kShort], *job_.evaluation_id);
+  if (!incomplete.step()) return;
+  throw Error(fmt::format("says that the evaluation is complete, but holds {} {} of {}",
+                          incomplete.integer(1), incomplete.text(0), incomplete.integer(2)),
+              log_, "repeat the run with --fresh", Status::kFailed);
+}
+
+void require_length(const std::filesystem::path& log, std::uint64_t offset) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(log, error);
+  if (!error && size >= offset) return;
+  if (error && offset == 0) return;  // the worker has not begun
+  throw Error(fmt::format("is shorter than what was read of it before ({} bytes)", offset), log.string(),
+              "it was replaced or cut: repeat the run with --fresh", Status::kFailed);
+}
+
+}  // namespace
+
+void Store::Impl::put_job(const JobRecord& job) {
+  sql.run(R"sql(
+    INSERT INTO jobs (id, kind, run_id, evaluation_id, folder, state) VALUES (?1, ?2, ?3, ?4, ?5, 'planned')
+    ON CONFLICT (id) DO UPDATE SET folder = excluded.folder WHERE folder <> excluded.folder)sql",
+          job.id, job.kind, job.run_id, job.evaluation_id, job.folder.string());
+}
+
+void Store::Impl::put_job_state(const std::string& id, JobState state,
+                                const std::optional<std::string>& failure) {
+  const std::string name(job_state_name(state));
+  if (sql.run("UPDATE jobs SET state = ?2, failure = ?3 WHERE id = ?1", id, name, failure) == 0) {
+    throw Error(fmt::format("there is no job {}", id), path.string(), {}, Status::kFailed);
+  }
+  sql.run(R"sql(
+    UPDATE evaluations
+    SET state = ?2, finished = CASE WHEN ?2 = 'done' THEN strftime('%Y-%m-%dT%H:%M:%fZ', 'now') END
+    WHERE id = (SELECT evaluation_id FROM jobs WHERE id = ?1))sql",
+          id, name);
+  sql.run(R"sql(
+    UPDATE runs
+    SET state = ?2, finished = CASE WHEN ?2 = 'done' THEN strftime('%Y-%m-%dT%H:%M:%fZ', 'now') END
+    WHERE id = (SELECT run_id FROM jobs WHERE id = ?1 AND evaluation_id IS NULL))sql",
+          id, name);
+}
+
+void Store::record_job(const JobRecord& job) {
+  impl_->write([&] { impl_->put_job(job); });
+}
+
+void Store::mark_job(const std::string& id, JobState state, const std::optional<std::string>& failure) {
+  impl_->write([&] { impl_->put_job_state(id, state, failure); });
+}
+
+IngestReport Store::ingest(const JobRecord& job) {
+  const auto log = job.folder / "events.log";
+  IngestReport report;
+  for (bool more = true; more;) {
+    more = impl_->write([&] {
+      impl_->put_job(job);
+      // Read under the write lock, so that two processes cannot bring in the same lines.
+      report.job = *impl_->job_status(job.id);
+      require_length(log, report.job.log_offset);
+      const auto batch = read_events(log, report.job.log_offset);
+      if (batch.events.empty()) return false;
+      Ingestion ingestion(*impl_, job, log.string(), report);
+      for (const auto& event : batch.events) ingestion.take(event);
+      impl_->sql.run("UPDATE jobs SET log_offset = ?2 WHERE id = ?1", job.id, batch.next_offset);
+      return true;
+    });
+  }
+  return report;
+}
+
+}  // namespace harness

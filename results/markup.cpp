@@ -1,0 +1,157 @@
+#include "results/markup.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/text.h"
+
+namespace harness {
+namespace {
+
+const std::map<char32_t, const char*>& latex_commands() {
+  static const std::map<char32_t, const char*> commands{
+      {U'\\', "\\textbackslash{}"},
+      {U'{', "\\{"},
+      {U'}', "\\}"},
+      {U'$', "\\$"},
+      {U'&', "\\&"},
+      {U'#', "\\#"},
+      {U'%', "\\%"},
+      {U'_', "\\_"},
+      {U'^', "\\textasciicircum{}"},
+      {U'~', "\\textasciitilde{}"},
+      {U'<', "\\textless{}"},
+      {U'>', "\\textgreater{}"},
+      {U'|', "\\textbar{}"},
+      {U'"', "''"},
+      {U'`', "\\textasciigrave{}"},
+      {U'\u00a0', "~"},
+      {U'\u00a7', "\\S{}"},
+      {U'\u00b1', "$\\pm$"},
+      {U'\u00b7', "$\\cdot$"},
+      {U'\u00d7', "$\\times$"},
+      {U'\u0394', "$\\Delta$"},
+      {U'\u039b', "$\\Lambda$"},
+      {U'\u03b2', "$\\beta$"},
+      {U'\u03b5', "$\\varepsilon$"},
+      {U'\u03ba', "$\\kappa$"},
+      {U'\u03bb', "$\\lambda$"},
+      {U'\u03bd', "$\\nu$"},
+      {U'\u03c3', "$\\sigma$"},
+      {U'\u03c4', "$\\tau$"},
+      {U'\u2013', "--"},
+      {U'\u2014', "---"},
+      {U'\u2018', "`"},
+      {U'\u2019', "'"},
+      {U'\u201c', "``"},
+      {U'\u201d', "''"},
+      {U'\u2020', "$\\dagger$"},
+      {U'\u2021', "$\\ddagger$"},
+      {U'\u2026', "\\ldots{}"},
+      {U'\u2191', "$\\uparrow$"},
+      {U'\u2193', "$\\downarrow$"},
+      {U'\u21b3', "$\\hookrightarrow$"},
+      {U'\u2192', "$\\rightarrow$"},
+      {U'\u2212', "$-$"},
+      {U'\u2264', "$\\leq$"},
+      {U'\u2265', "$\\geq$"},
+  };
+  return commands;
+}
+
+/// Letters of Latin-1 that pdflatex prints in its default font encoding.
+bool is_plain_latin1_letter(char32_t c) {
+  constexpr std::u32string_view kNotInOt1 = U"\u00d0\u00de\u00f0\u00fe";
+  return c >= 0xc0 && c <= 0xff && c != 0xd7 && c != 0xf7 && kNotInOt1.find(c) == std::u32string_view::npos;
+}
+
+void append_latex(std::string& out, char32_t c) {
+  if (const auto found = latex_commands().find(c); found != latex_commands().end()) {
+    out += found->second;
+  } else if (c == U'-' && out.ends_with('-')) {
+    out += "{}-";  // two hyphens would make a dash
+  } else if (c < 0x20 || c == 0x7f) {
+    out += ' ';
+  } else if (c < 0x80 || is_plain_latin1_letter(c)) {
+    out += utf32_to_utf8(std::u32string(1, c));
+  } else {
+    out += fmt::format("U+{:04X}", static_cast<std::uint32_t>(c));
+  }
+}
+
+}  // namespace
+
+std::string latex_text(std::string_view text) {
+  std::string out;
+  for (const char32_t c : utf8_to_utf32(text)) append_latex(out, c);
+  return out;
+}
+
+std::string latex_file(const std::vector<std::string>& packages, std::string_view body) {
+  std::string uses;
+  for (const auto& package : packages) uses += "\\usepackage{" + package + "}";
+  // \@nodocument is \relax between \begin{document} and \end{document}, and an error message before.
+  return fmt::format(
+      "% Compiles on its own, and can be \\input in a document that loads: {}.\n"
+      "\\makeatletter\n"
+      "\\ifx\\@nodocument\\relax\n"
+      "  \\def\\harnessbegin{{}}\\def\\harnessend{{}}\n"
+      "\\else\n"
+      "  \\def\\harnessbegin{{\\documentclass{{article}}\\usepackage[margin=2cm]{{geometry}}{}"
+      "\\begin{{document}}\\pagestyle{{empty}}}}\n"
+      "  \\def\\harnessend{{\\end{{document}}}}\n"
+      "\\fi\n"
+      "\\makeatother\n"
+      "\\harnessbegin\n"
+      "{}"
+      "\\harnessend\n",
+      join(packages, ", "), uses, body);
+}
+
+std::string html_text(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string html_page(std::string_view title, std::string_view style, std::string_view body) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n{}</body>\n</html>\n",
+      html_text(title), style, body);
+}
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + "\"";
+}
+
+}  // namespace harness

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace harness {
+
+/// Text for pdflatex: the special characters escaped, no accidental ligatures ("--"), common symbols (Greek
+/// letters, arrows, dashes) as their commands, and any other character beyond Latin-1 as U+XXXX, because
+/// pdflatex stops at those it has no glyph for. The text must be UTF-8.
+std::string latex_text(std::string_view text);
+
+/// A LaTeX file that both compiles on its own and can be \input in a document that loads `packages`.
+std::string latex_file(const std::vector<std::string>& packages, std::string_view body);
+
+/// Text for HTML, between tags and inside quoted attributes.
+std::string html_text(std::string_view text);
+
+/// A whole page that loads nothing from anywhere. `title` and `style` are text, `body` is HTML.
+std::string html_page(std::string_view title, std::string_view style, std::string_view body);
+
+/// A field of a CSV line (RFC 4180): quoted where it holds a comma, a quote or a line break.
+std::string csv_field(std::string_view text);
+
+}  // namespace harness

@@ -1,0 +1,154 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.h"
+#include "results/statistics.h"
+
+namespace harness {
+
+// What goes into the results DB and comes out of it. SCHEMA.md describes the columns behind these fields.
+
+enum class JobState { kPlanned, kRunning, kDone, kFailed };
+std::string_view job_state_name(JobState state);
+
+/// A training run, or the starting weights (method "base", checkpoint 0).
+struct RunRecord {
+  std::string id = {};        ///< hash of the training job, 16 hexadecimal digits
+  std::string table_id = {};  ///< the table that asks for it
+  std::string method = {}, backbone = {}, task = {};
+  std::string scale = {};  ///< of the table, not part of the run's identity
+  std::int64_t seed = 0;
+  Json config =
+      Json::object();  ///< the job's identity (EVENTS.md); the training loop's settings under "settings"
+  std::string folder = {};
+  std::string weights_sha256 = {};
+  Json requested_settings = Json::object(), effective_settings = Json::object();
+  std::int64_t numerics_version = 0;
+};
+
+/// A run as the DB knows it. table_id and scale are those of the table that made it first.
+struct StoredRun : RunRecord {
+  JobState state = JobState::kPlanned;
+  std::optional<std::string> build =
+      {};                    ///< SHA-256 of the worker that ran it last; nothing before it started
+  std::string created = {};  ///< UTC, ISO 8601
+  std::optional<std::string> finished = {};  ///< likewise
+};
+
+struct CheckpointRecord {
+  std::string run_id = {};
+  std::int64_t step = 0;  ///< after update `step`; 0: the starting weights
+  std::optional<std::string> path = {}, sha256 = {};
+  std::optional<double> lambda_late = {}, lambda_late_last = {}, clip_fraction = {};
+};
+
+/// One checkpoint sampled and scored on one split.
+struct EvaluationRecord {
+  std::string id = {};                    ///< hash of the evaluation job, 16 hexadecimal digits
+  std::string table_id = {}, scale = {};  ///< the table that asks for it
+  std::string run_id = {};
+  std::int64_t step = 0;   ///< its checkpoint, which must be recorded before
+  std::string split = {};  ///< "validation" or "test"
+  std::int64_t n = 0;      ///< images that it must end with
+  std::string folder = {};
+  std::string prompt_set_sha256 = {};  ///< must be recorded before
+  std::string split_sha256 = {};
+  std::int64_t seed = 0;
+  Json settings = Json::object();  ///< only evaluations with equal settings are paired
+  Json config = Json::object();    ///< the job's identity
+  /// The selection that allowed it; nothing for a validation split or a peek.
+  std::optional<std::int64_t> selection_id = {};
+  bool peek = false;  ///< a test split without a selection (--allow-test-peek)
+};
+
+struct StoredEvaluation : EvaluationRecord {
+  JobState state = JobState::kPlanned;
+  Json not_run = Json::object();  ///< metric -> why it was not run
+  std::optional<std::string> finished = {};
+};
+
+/// Which checkpoint of a run may see the test split, and why.
+struct SelectionRecord {
+  std::string run_id = {};
+  std::int64_t step = 0;                          ///< the chosen checkpoint
+  std::string split = {};                         ///< where it was chosen; empty for rule "fixed"
+  std::string metric = {};                        ///< by which metric; empty for rule "fixed"
+  std::string rule = {};                          ///< for instance "max"; "fixed": before any data was seen
+  std::optional<double> value = {};               ///< of the metric at the chosen checkpoint
+  std::optional<std::string> evaluation_id = {};  ///< the evaluation that gave `value`
+  std::vector<std::string> candidates =
+      {};  ///< ids of all evaluations compared, in order of their checkpoints
+};
+
+struct StoredSelection : SelectionRecord {
+  std::int64_t id = 0;
+};
+
+struct JobRecord {
+  std::string id = {};
+  std::string kind = {};  ///< "train" or "evaluate"
+  std::string run_id = {};
+  std::optional<std::string> evaluation_id = {};  ///< for kind "evaluate"
+  std::filesystem::path folder = {};              ///< holds events.log
+};
+
+struct JobStatus {
+  JobState state = JobState::kPlanned;
+  std::uint64_t log_offset = 0;             ///< bytes of events.log that are in the DB
+  std::optional<std::string> failure = {};  ///< what the worker or the orchestrator said of a failed job
+};
+
+/// One image's value of a metric.
+struct MetricValue {
+  std::int64_t prompt_id = 0;
+  std::int64_t position = 0;  ///< of the prompt in its whole set
+  std::int64_t sample = 0;
+  std::optional<double> value = {};  ///< nothing where the scorer failed
+};
+
+struct ComparisonRecord {
+  std::string split = {}, metric = {}, baseline = {}, method = {};
+  PairedComparison result = {};
+  std::optional<std::string> note = {};  ///< for instance "unequal movement"
+};
+
+/// A `reproduce` that went to its end.
+struct ReproductionRecord {
+  std::string table_id = {}, backbone = {}, scale = {};
+  std::vector<std::int64_t> seeds = {};
+  std::vector<std::string> methods = {};
+  Json spec = Json::object();  ///< the table spec in effect
+  std::string signature = {};
+  double wall_seconds = 0;
+  std::vector<std::string> evaluations = {};  ///< every evaluation that its table was made from
+};
+
+struct StoredReproduction : ReproductionRecord {
+  std::int64_t id = 0;
+  std::string finished = {};  ///< UTC, ISO 8601
+};
+
+struct ArtifactRecord {
+  std::optional<std::int64_t> reproduction_id = {};
+  std::string table_id = {}, name = {}, path = {}, sha256 = {};
+};
+
+struct Note {
+  std::string level = {}, message = {};
+};
+
+/// What one call of Store::ingest brought.
+struct IngestReport {
+  std::int64_t events = 0, updates = 0, samples = 0, metrics = 0;
+  std::vector<std::int64_t> checkpoints = {};  ///< steps recorded, in order of the log
+  std::vector<Note> notes = {};
+  JobStatus job = {};  ///< afterwards
+};
+
+}  // namespace harness

@@ -1,0 +1,126 @@
+#include "results/saved_queries.h"
+
+namespace harness {
+namespace {
+
+const SavedQuery kByCheckpoint{
+    .name = "checkpoints",
+    .summary = "each metric of every evaluated checkpoint",
+    .params = {{"split", "", "validation or test; both where unset"}, {"metric", "", "all where unset"}},
+    .sql = R"sql(
+SELECT table_id, backbone, scale, method, seed, checkpoint, split, metric, mean, std, n, n_missing, lambda_late
+FROM v_results
+WHERE :split IN ('', split) AND :metric IN ('', metric)
+ORDER BY table_id, backbone, scale, metric, split, method = 'base' DESC, method, seed, checkpoint
+)sql"};
+
+const SavedQuery kDifferences{.name = "differences",
+                              .summary = "every pair of images of two methods, the largest differences first",
+                              .params = {{"baseline", {}, "a method, or base"},
+                                         {"method", {}, "a method, or base"},
+                                         {"metric", "ocr_reward", "what is compared"},
+                                         {"split", "test", "validation or test"}},
+                              .sql = R"sql(
+SELECT p.table_id, p.scale, p.seed, prompts.position, p.sample, prompts.target, p.baseline_value, p.method_value, p.delta,
+       a.transcript AS baseline_transcript, b.transcript AS method_transcript
+FROM v_paired AS p
+JOIN prompts ON prompts.id = p.prompt_id
+JOIN samples AS a ON a.evaluation_id = p.baseline_evaluation AND a.prompt_id = p.prompt_id AND a.sample = p.sample
+JOIN samples AS b ON b.evaluation_id = p.method_evaluation AND b.prompt_id = p.prompt_id AND b.sample = p.sample
+WHERE p.baseline = :baseline AND p.method = :method AND p.metric = :metric AND p.split = :split
+ORDER BY p.table_id, p.scale, abs(p.delta) DESC, prompts.position, p.sample, p.seed
+)sql"};
+
+const SavedQuery kFailures{.name = "failures",
+                           .summary = "values that a scorer failed to give, by reason",
+                           .params = {},
+                           .sql = R"sql(
+SELECT runs.method, runs.seed, checkpoints.step AS checkpoint, evaluations.split, metrics.name AS metric, metrics.reason,
+       count(*) AS images
+FROM metrics
+JOIN evaluations ON evaluations.id = metrics.evaluation_id
+JOIN checkpoints ON checkpoints.id = evaluations.checkpoint_id
+JOIN runs ON runs.id = checkpoints.run_id
+WHERE metrics.value IS NULL
+GROUP BY runs.id, evaluations.id, metrics.name, metrics.reason
+ORDER BY images DESC, runs.method, runs.seed, checkpoint, evaluations.split, metric, metrics.reason
+)sql"};
+
+const SavedQuery kHardest{
+    .name = "hardest",
+    .summary = "prompts by their mean over all methods, the worst first",
+    .params = {{"metric", "ocr_reward", "what is averaged; a higher value counts as better"},
+               {"split", "test", "validation or test"},
+               {"n", "20", "how many prompts"}},
+    .sql = R"sql(
+SELECT prompts.position, prompts.target, avg(metrics.value) AS mean, min(metrics.value) AS least,
+       max(metrics.value) AS most, count(metrics.value) AS images, prompts.text
+FROM metrics
+JOIN evaluations ON evaluations.id = metrics.evaluation_id AND evaluations.state = 'done'
+JOIN prompts ON prompts.id = metrics.prompt_id
+WHERE metrics.name = :metric AND evaluations.split = :split
+GROUP BY prompts.id
+ORDER BY mean IS NULL, mean, prompts.position
+LIMIT :n
+)sql"};
+
+const SavedQuery kLawAudit{.name = "law",
+                           .summary =
+                               "path-variance law by timestep: measured mean and variance of the log-ratio "
+                               "against the predicted ones",
+                           .params = {{"method", "", "all where unset"}},
+                           .sql = R"sql(
+SELECT method, seed, timestep, updates, lambda_center, lambda_var, log_ratio_mean, predicted_mean, log_ratio_var,
+       predicted_var, ratio_median, predicted_median, clip_fraction
+FROM v_law_audit
+WHERE :method IN ('', method)
+ORDER BY method, seed, run_id, timestep
+)sql"};
+
+const SavedQuery kSelections{.name = "selections",
+                             .summary = "which checkpoint of each run may see the test split, and why",
+                             .params = {},
+                             .sql = R"sql(
+SELECT runs.method, runs.seed, checkpoints.step AS checkpoint, selections.split, selections.metric, selections.rule,
+       selections.value, json_array_length(selections.candidates) AS candidates, runs.id AS run_id
+FROM selections
+JOIN checkpoints ON checkpoints.id = selections.checkpoint_id
+JOIN runs ON runs.id = selections.run_id
+ORDER BY selections.id
+)sql"};
+
+const SavedQuery kTraining{.name = "training",
+                           .summary = "reward, loss and gradient norm of every update",
+                           .params = {{"method", "", "all where unset"}},
+                           .sql = R"sql(
+SELECT runs.method, runs.seed, update_index, fresh,
+       max(value) FILTER (WHERE name = 'reward_mean') AS reward_mean,
+       max(value) FILTER (WHERE name = 'reward_std') AS reward_std,
+       max(value) FILTER (WHERE name = 'loss') AS loss,
+       max(value) FILTER (WHERE name = 'grad_norm') AS grad_norm,
+       max(value) FILTER (WHERE name = 'update_norm') AS update_norm,
+       max(value) FILTER (WHERE name = 'lambda_late') AS lambda_late,
+       max(value) FILTER (WHERE name = 'zero_std_groups') AS zero_std_groups
+FROM train_stats
+JOIN runs ON runs.id = run_id
+WHERE timestep IS NULL AND :method IN ('', method)
+GROUP BY runs.id, update_index
+ORDER BY runs.method, runs.seed, runs.id, update_index
+)sql"};
+
+}  // namespace
+
+std::span<const SavedQuery> saved_queries() {
+  static const std::vector<SavedQuery> all = {kByCheckpoint, kDifferences, kFailures, kHardest,
+                                              kLawAudit,     kSelections,  kTraining};
+  return all;
+}
+
+const SavedQuery* find_saved_query(std::string_view name) {
+  for (const auto& query : saved_queries()) {
+    if (query.name == name) return &query;
+  }
+  return nullptr;
+}
+
+}  // namespace harness

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace harness {
+
+struct SavedParam {
+  std::string_view name;
+  std::optional<std::string_view> fallback;  ///< nothing: the user must give a value; "" stands for "any"
+  std::string_view help;
+};
+
+/// A query that `harness query NAME` runs.
+struct SavedQuery {
+  std::string_view name, summary;
+  std::vector<SavedParam> params;
+  std::string_view sql;
+};
+
+/// All saved queries by name.
+std::span<const SavedQuery> saved_queries();
+
+/// Nothing if there is none of that name.
+const SavedQuery* find_saved_query(std::string_view name);
+
+}  // namespace harness

@@ -1,0 +1,11 @@
+#pragma once
+
+namespace harness {
+
+/// Tables and indices of version 1 (schema_v1.cpp).
+extern const char kSchemaVersion1[];
+
+/// The views of the current version (schema_views.cpp).
+extern const char kViews[];
+
+}  // namespace harness

@@ -1,0 +1,145 @@
+#include "results/schema_sql.h"
+
+namespace harness {
+
+// Only finished evaluations: half of a split is not a result.
+//
+// The spread is the mean of squared deviations from the mean, in a second pass over the rows: E[x^2] - E[x]^2
+// would lose every digit where the spread is small against the mean.
+const char kViews[] = R"sql(
+CREATE VIEW v_results AS
+WITH summary AS (
+  SELECT evaluation_id, name, avg(value) AS mean, count(value) AS n, count(*) - count(value) AS n_missing
+  FROM metrics
+  GROUP BY evaluation_id, name
+)
+SELECT
+  member.table_id,
+  run.method,
+  run.backbone,
+  member.scale,
+  run.seed,
+  checkpoint.step AS checkpoint,
+  evaluation.split,
+  summary.name AS metric,
+  summary.mean,
+  CASE WHEN summary.n > 1 THEN sqrt(
+    (SELECT sum((m.value - summary.mean) * (m.value - summary.mean))
+     FROM metrics AS m
+     WHERE m.evaluation_id = summary.evaluation_id AND m.name = summary.name)
+    / (summary.n - 1)) END AS std,
+  summary.n,
+  summary.n_missing,
+  checkpoint.lambda_late,
+  checkpoint.lambda_late_last,
+  checkpoint.clip_fraction,
+  evaluation.peek,
+  prompt_set.name AS prompt_set,
+  run.id AS run_id,
+  evaluation.id AS evaluation_id
+FROM table_evaluations AS member
+JOIN evaluations AS evaluation ON evaluation.id = member.evaluation_id AND evaluation.state = 'done'
+JOIN checkpoints AS checkpoint ON checkpoint.id = evaluation.checkpoint_id
+JOIN runs AS run ON run.id = checkpoint.run_id
+JOIN prompt_sets AS prompt_set ON prompt_set.id = evaluation.prompt_set_id
+JOIN summary ON summary.evaluation_id = evaluation.id;
+
+-- A test evaluation is one of a selected checkpoint if a selection allowed it. An evaluation on another split is if its
+-- checkpoint was selected from it, or by a rule that looked at no data (the starting weights).
+CREATE VIEW v_paired AS
+WITH selected AS MATERIALIZED (
+  SELECT
+    member.table_id, member.scale, run.id AS run_id, run.method, run.backbone, run.seed,
+    json_extract(run.config, '$.settings') AS loop_settings,
+    checkpoint.step AS checkpoint,
+    evaluation.id AS evaluation_id, evaluation.split, evaluation.split_sha256, evaluation.settings,
+    evaluation.seed AS evaluation_seed
+  FROM table_evaluations AS member
+  JOIN evaluations AS evaluation ON evaluation.id = member.evaluation_id AND evaluation.state = 'done'
+  JOIN checkpoints AS checkpoint ON checkpoint.id = evaluation.checkpoint_id
+  JOIN runs AS run ON run.id = checkpoint.run_id
+  WHERE evaluation.selection_id IS NOT NULL
+    OR EXISTS (
+      SELECT 1 FROM selections AS selection
+      WHERE selection.checkpoint_id = checkpoint.id AND evaluation.split <> 'test'
+        AND ifnull(selection.evaluation_id, evaluation.id) = evaluation.id)
+)
+SELECT
+  a.table_id,
+  a.split,
+  va.name AS metric,
+  a.seed,
+  va.prompt_id,
+  va.sample,
+  a.method AS baseline,
+  b.method AS method,
+  va.value AS baseline_value,
+  vb.value AS method_value,
+  vb.value - va.value AS delta,
+  a.backbone,
+  a.scale,
+  a.run_id AS baseline_run,
+  b.run_id AS method_run,
+  a.checkpoint AS baseline_checkpoint,
+  b.checkpoint AS method_checkpoint,
+  a.evaluation_id AS baseline_evaluation,
+  b.evaluation_id AS method_evaluation
+FROM selected AS a
+JOIN selected AS b
+  ON b.table_id = a.table_id AND b.scale = a.scale AND b.seed = a.seed AND b.backbone = a.backbone
+  AND b.split = a.split AND b.split_sha256 = a.split_sha256 AND b.settings = a.settings
+  AND b.evaluation_seed = a.evaluation_seed AND b.run_id <> a.run_id
+  AND (a.method = 'base' OR b.method = 'base' OR a.loop_settings IS b.loop_settings
+    OR EXISTS (
+      SELECT 1 FROM reproduction_evaluations AS ra
+      JOIN reproduction_evaluations AS rb ON rb.reproduction_id = ra.reproduction_id
+      WHERE ra.evaluation_id = a.evaluation_id AND rb.evaluation_id = b.evaluation_id))
+-- CROSS fixes the order: first the few pairs of evaluations, then their rows.
+CROSS JOIN metrics AS va ON va.evaluation_id = a.evaluation_id
+CROSS JOIN metrics AS vb
+  ON vb.evaluation_id = b.evaluation_id AND vb.name = va.name AND vb.prompt_id = va.prompt_id
+  AND vb.sample = va.sample;
+
+-- On-policy updates are 0 by construction and say nothing about the law.
+CREATE VIEW v_law_audit AS
+WITH audit AS (
+  SELECT
+    run_id, timestep,
+    count(value) FILTER (WHERE name = 'lambda_center') AS updates,
+    avg(value) FILTER (WHERE name = 'lambda_center') AS lambda_center,
+    avg(value) FILTER (WHERE name = 'lambda_var') AS lambda_var,
+    avg(value) FILTER (WHERE name = 'log_ratio_mean') AS log_ratio_mean,
+    avg(value) FILTER (WHERE name = 'log_ratio_var') AS log_ratio_var,
+    avg(value) FILTER (WHERE name = 'ratio_median') AS ratio_median,
+    avg(value) FILTER (WHERE name = 'step_ess') AS step_ess,
+    avg(value) FILTER (WHERE name = 'path_ess') AS path_ess,
+    avg(value) FILTER (WHERE name = 'clip_fraction') AS clip_fraction
+  FROM train_stats
+  WHERE fresh = 0 AND timestep IS NOT NULL
+  GROUP BY run_id, timestep
+)
+SELECT
+  audit.run_id,
+  run.method,
+  run.seed,
+  audit.timestep,
+  audit.updates,
+  audit.lambda_center,
+  audit.lambda_var,
+  audit.log_ratio_mean,
+  audit.log_ratio_var,
+  -audit.lambda_center / 2 AS predicted_mean,
+  audit.lambda_var AS predicted_var,
+  audit.ratio_median,
+  exp(-audit.lambda_center / 2) AS predicted_median,
+  audit.step_ess,
+  exp(-audit.lambda_var) AS predicted_ess,
+  audit.path_ess,
+  audit.clip_fraction,
+  audit.lambda_center / nullif(audit.lambda_var, 0) AS center_over_var
+FROM audit
+JOIN runs AS run ON run.id = audit.run_id
+WHERE audit.updates > 0;
+)sql";
+
+}  // namespace harness

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <SQLiteCpp/SQLiteCpp.h>
+
+#include <concepts>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <unordered_map>
+
+namespace harness {
+
+inline void bind_value(SQLite::Statement& statement, int index, const std::string& value) {
+  statement.bind(index, value);
+}
+
+template <class T>
+requires std::is_arithmetic_v<T>
+void bind_value(SQLite::Statement& statement, int index, T value) {
+  if constexpr (std::floating_point<T>) {
+    statement.bind(index, static_cast<double>(value));
+  } else {
+    statement.bind(index, static_cast<std::int64_t>(value));
+  }
+}
+
+inline void bind_value(SQLite::Statement& statement, int index, std::nullopt_t) {
+  statement.bind(index);
+}
+
+/// No value is NULL.
+template <class T>
+void bind_value(SQLite::Statement& statement, int index, const std::optional<T>& value) {
+  if (value) {
+    bind_value(statement, index, *value);
+  } else {
+    statement.bind(index);
+  }
+}
+
+/// One use of a prepared statement: binds the values to ?1, ?2, ..., and resets the statement at the end of
+/// its scope, so that no read transaction stays open behind it.
+class Query {
+ public:
+  template <class... Values>
+  explicit Query(SQLite::Statement& statement, const Values&... values) : statement_(statement) {
+    int index = 0;
+    (bind_value(statement_, ++index, values), ...);
+  }
+  ~Query() { statement_.tryReset(); }
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
+
+  /// True while there is a row.
+  bool step() { return statement_.executeStep(); }
+
+  std::int64_t integer(int column) const { return statement_.getColumn(column).getInt64(); }
+  std::string text(int column) const { return statement_.getColumn(column).getString(); }
+  std::optional<double> real(int column) const {
+    const auto value = statement_.getColumn(column);
+    return value.isNull() ? std::nullopt : std::optional(value.getDouble());
+  }
+  std::optional<std::int64_t> optional_integer(int column) const {
+    const auto value = statement_.getColumn(column);
+    return value.isNull() ? std::nullopt : std::optional(value.getInt64());
+  }
+  std::optional<std::string> optional_text(int column) const {
+    const auto value = statement_.getColumn(column);
+    return value.isNull() ? std::nullopt : std::optional(value.getString());
+  }
+
+ private:
+  SQLite::Statement& statement_;
+};
+
+/// Prepared statements by their text, each prepared once a connection.
+class StatementCache {
+ public:
+  explicit StatementCache(SQLite::Database& db) : db_(db) {}
+
+  /// `sql` must be a string constant: the cache keeps no copy.
+  SQLite::Statement& operator[](std::string_view sql) {
+    const auto found = statements_.find(sql);
+    if (found != statements_.end()) return found->second;
+    return statements_.try_emplace(sql, db_, std::string(sql)).first->second;
+  }
+
+  /// Runs a statement that returns no rows; the number of rows it changed.
+  template <class... Values>
+  int run(std::string_view sql, const Values&... values) {
+    Query query((*this)[sql], values...);
+    query.step();
+    return db_.getChanges();
+  }
+
+ private:
+  SQLite::Database& db_;
+  std::unordered_map<std::string_view, SQLite::Statement> statements_;
+};
+
+}  // namespace harness

@@ -1,0 +1,64 @@
+#include "results/sql_guard.h"
+
+#include <sqlite3.h>
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace harness {
+namespace {
+
+bool is_harmless_function(const char* name) {
+  constexpr std::array<std::string_view, 2> kRefused = {"load_extension", "fts3_tokenizer"};
+  for (const auto refused : kRefused) {
+    if (name != nullptr && sqlite3_stricmp(name, refused.data()) == 0) return false;
+  }
+  return true;
+}
+
+/// What is not on this list is refused, actions of later SQLite versions too.
+int authorize(void*, int action, const char*, const char* second, const char*, const char*) {
+  switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_RECURSIVE:
+      return SQLITE_OK;
+    case SQLITE_FUNCTION:
+      return is_harmless_function(second) ? SQLITE_OK : SQLITE_DENY;
+    default:
+      return SQLITE_DENY;
+  }
+}
+
+constexpr std::pair<int, int> kLimits[] = {
+    {SQLITE_LIMIT_LENGTH, 16 << 20},      {SQLITE_LIMIT_SQL_LENGTH, 1 << 20},
+    {SQLITE_LIMIT_COLUMN, 500},           {SQLITE_LIMIT_EXPR_DEPTH, 200},
+    {SQLITE_LIMIT_COMPOUND_SELECT, 100},  {SQLITE_LIMIT_FUNCTION_ARG, 100},
+    {SQLITE_LIMIT_ATTACHED, 0},           {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
+    {SQLITE_LIMIT_VARIABLE_NUMBER, 1000}, {SQLITE_LIMIT_TRIGGER_DEPTH, 1},
+    {SQLITE_LIMIT_WORKER_THREADS, 0},
+};
+
+constexpr int kOperationsBetweenChecks = 10'000;  // well under a millisecond
+
+}  // namespace
+
+SqlGuard::SqlGuard(sqlite3* db, std::chrono::milliseconds time_limit, std::size_t max_bytes)
+    : db_(db),
+      deadline_(std::chrono::steady_clock::now() + time_limit),
+      previous_heap_limit_(sqlite3_hard_heap_limit64(static_cast<sqlite3_int64>(max_bytes))) {
+  sqlite3_exec(db_, "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY", nullptr, nullptr, nullptr);
+  for (const auto& [limit, value] : kLimits) sqlite3_limit(db_, limit, value);
+  const auto stop = [](void* guard) { return static_cast<SqlGuard*>(guard)->expired() ? 1 : 0; };
+  sqlite3_progress_handler(db_, kOperationsBetweenChecks, stop, this);
+  sqlite3_set_authorizer(db_, authorize, nullptr);
+}
+
+SqlGuard::~SqlGuard() {
+  sqlite3_set_authorizer(db_, nullptr, nullptr);
+  sqlite3_progress_handler(db_, 0, nullptr, nullptr);
+  sqlite3_hard_heap_limit64(previous_heap_limit_);
+}
+
+}  // namespace harness

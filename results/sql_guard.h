@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+struct sqlite3;
+
+namespace harness {
+
+/// While it lives, a connection reads and does nothing else:
+/// - an authorizer allows SELECT, reading columns, recursion and functions (except load_extension and
+/// fts3_tokenizer), and so
+///   refuses every write, ATTACH, PRAGMA, transaction and VACUUM when the statement is prepared;
+/// - lengths of values, statements, patterns and expressions are limited;
+/// - sorting stays in memory, of which SQLite gets `max_bytes`, so that an endless query fills neither memory
+/// nor disk;
+/// - a statement stops after `time_limit`.
+/// The memory limit is SQLite's own, one for the process: one guard at a time.
+class SqlGuard {
+ public:
+  SqlGuard(sqlite3* db, std::chrono::milliseconds time_limit, std::size_t max_bytes);
+  ~SqlGuard();
+  SqlGuard(const SqlGuard&) = delete;
+  SqlGuard& operator=(const SqlGuard&) = delete;
+
+  bool expired() const { return std::chrono::steady_clock::now() >= deadline_; }
+
+ private:
+  sqlite3* db_;
+  std::chrono::steady_clock::time_point deadline_;
+  long long previous_heap_limit_;
+};
+
+}  // namespace harness

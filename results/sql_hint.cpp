@@ -1,0 +1,55 @@
+#include "results/sql_hint.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "core/text.h"
+
+namespace harness {
+namespace {
+
+std::vector<std::string> names_of(SQLite::Database& db, const char* sql) {
+  std::vector<std::string> names;
+  SQLite::Statement select(db, sql);
+  while (select.executeStep()) names.push_back(select.getColumn(0).getString());
+  return names;
+}
+
+/// "v_results" of "no such table: main.v_results", if the message starts like that.
+std::optional<std::string> missing(const std::string& message, std::string_view prefix) {
+  if (!message.starts_with(prefix)) return std::nullopt;
+  const auto name = message.substr(prefix.size());
+  const auto dot = name.rfind('.');
+  return dot == std::string::npos ? name : name.substr(dot + 1);
+}
+
+}  // namespace
+
+SchemaNames schema_names(SQLite::Database& db) {
+  return {
+      .relations = names_of(db,
+                            "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') "
+                            "AND name NOT LIKE 'sqlite_%' ORDER BY type DESC, name"),
+      .columns = names_of(db,
+                          "SELECT DISTINCT c.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS c "
+                          "WHERE s.type IN ('table', 'view') ORDER BY c.name"),
+      .functions = names_of(db, "SELECT DISTINCT name FROM pragma_function_list ORDER BY name")};
+}
+
+std::string name_hint(const std::string& message, const SchemaNames& names) {
+  if (const auto table = missing(message, "no such table: ")) return suggestion(*table, names.relations);
+  if (const auto function = missing(message, "no such function: ")) {
+    const auto near = nearest(*function, names.functions);
+    return near ? "did you mean \"" + *near + "\"?" : "";
+  }
+  if (const auto column = missing(message, "no such column: ")) {
+    const auto near = nearest(*column, names.columns);
+    return (near ? "did you mean \"" + *near + "\"? " : "") + "(a text stands in single quotes)";
+  }
+  return "";
+}
+
+}  // namespace harness

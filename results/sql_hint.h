@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace SQLite {
+class Database;
+}
+
+namespace harness {
+
+/// The names that a query can use.
+struct SchemaNames {
+  std::vector<std::string> relations;  ///< tables and views
+  std::vector<std::string> columns;    ///< of all of them, each name once
+  std::vector<std::string> functions;
+};
+
+SchemaNames schema_names(SQLite::Database& db);
+
+/// What helps against SQLite's messages "no such table: X", "no such column: X" and "no such function: X";
+/// empty for others.
+std::string name_hint(const std::string& message, const SchemaNames& names);
+
+}  // namespace harness

@@ -1,0 +1,259 @@
+#include "results/store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/sha256.h"
+#include "results/store_impl.h"
+
+namespace harness {
+
+Store::Store(const std::filesystem::path& path, OpenMode mode) : impl_(std::make_unique<Impl>(path, mode)) {}
+Store::Store(Store&&) noexcept = default;
+Store::~Store() = default;
+
+const std::filesystem::path& Store::path() const {
+  return impl_->path;
+}
+
+const std::string& Store::notice() const {
+  return impl_->opened.notice;
+}
+
+SQLite::Database& Store::database() {
+  return *impl_->opened.db;
+}
+
+std::int64_t Store::record_prompt_set(const PromptSet& set) {
+  auto& sql = impl_->sql;
+  return impl_->write([&]() -> std::int64_t {
+    {
+      Query known(sql["SELECT id FROM prompt_sets WHERE sha256 = ?1"], set.sha256);
+      if (known.step()) return known.integer(0);
+    }
+    sql.run("INSERT INTO prompt_sets (name, sha256, known, origin) VALUES (?1, ?2, ?3, ?4)", set.name,
+            set.sha256, set.known, set.origin);
+    const auto id = impl_->last_id();
+    for (const auto& prompt : set.prompts) {
+      sql.run("INSERT INTO prompts (prompt_set_id, position, text, target) VALUES (?1, ?2, ?3, ?4)", id,
+              prompt.position, prompt.text, prompt.target);
+    }
+    return id;
+  });
+}
+
+void Store::record_run(const RunRecord& run) {
+  constexpr auto kUpsert = R"sql(
+    INSERT INTO runs (id, table_id, method, backbone, task, scale, seed, config, folder, weights_sha256, state,
+                      requested_settings, effective_settings, numerics_version, created)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'planned', ?11, ?12, ?13, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+    ON CONFLICT (id) DO UPDATE SET folder = excluded.folder, requested_settings = excluded.requested_settings)sql";
+  impl_->write([&] {
+    impl_->sql.run(kUpsert, run.id, run.table_id, run.method, run.backbone, run.task, run.scale, run.seed,
+                   canonical_json(run.config), run.folder, run.weights_sha256,
+                   canonical_json(run.requested_settings), canonical_json(run.effective_settings),
+                   run.numerics_version);
+    impl_->sql.run("INSERT OR IGNORE INTO table_runs (table_id, run_id, scale) VALUES (?1, ?2, ?3)",
+                   run.table_id, run.id, run.scale);
+  });
+}
+
+void Store::record_checkpoint(const CheckpointRecord& checkpoint) {
+  impl_->write([&] { impl_->put_checkpoint(checkpoint); });
+}
+
+void Store::Impl::put_checkpoint(const CheckpointRecord& checkpoint) {
+  sql.run(R"sql(
+    INSERT INTO checkpoints (run_id, step, path, sha256, lambda_late, lambda_late_last, clip_fraction)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+    ON CONFLICT (run_id, step) DO UPDATE SET
+      path = excluded.path, sha256 = excluded.sha256, lambda_late = excluded.lambda_late,
+      lambda_late_last = excluded.lambda_late_last, clip_fraction = excluded.clip_fraction)sql",
+          checkpoint.run_id, checkpoint.step, checkpoint.path, checkpoint.sha256, checkpoint.lambda_late,
+          checkpoint.lambda_late_last, checkpoint.clip_fraction);
+}
+
+std::int64_t Store::Impl::checkpoint_id(const std::string& run_id, std::int64_t step) {
+  Query query(sql["SELECT id FROM checkpoints WHERE run_id = ?1 AND step = ?2"], run_id, step);
+  if (query.step()) return query.integer(0);
+  throw Error(fmt::format("run {} has no checkpoint {}", run_id, step), path.string(),
+              "the run has to reach that update first", Status::kFailed);
+}
+
+namespace {
+
+std::int64_t prompt_set_id(StatementCache& sql, const std::string& sha256,
+                           const std::filesystem::path& path) {
+  Query query(sql["SELECT id FROM prompt_sets WHERE sha256 = ?1"], sha256);
+  if (query.step()) return query.integer(0);
+  throw Error(fmt::format("the prompt set with SHA-256 {} is not recorded", sha256), path.string(), {},
+              Status::kFailed);
+}
+
+}  // namespace
+
+void Store::record_evaluation(const EvaluationRecord& evaluation) {
+  constexpr auto kUpsert = R"sql(
+    INSERT INTO evaluations (id, checkpoint_id, split, n, state, folder, prompt_set_id, split_sha256, seed, settings,
+                             config, selection_id, peek, created)
+    VALUES (?1, ?2, ?3, ?4, 'planned', ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+    ON CONFLICT (id) DO UPDATE SET
+      folder = excluded.folder, selection_id = ifnull(selection_id, excluded.selection_id),
+      peek = max(peek, excluded.peek))sql";
+  impl_->write([&] {
+    auto& sql = impl_->sql;
+    const auto checkpoint = impl_->checkpoint_id(evaluation.run_id, evaluation.step);
+    const auto prompts = prompt_set_id(sql, evaluation.prompt_set_sha256, impl_->path);
+    sql.run(kUpsert, evaluation.id, checkpoint, evaluation.split, evaluation.n, evaluation.folder, prompts,
+            evaluation.split_sha256, evaluation.seed, canonical_json(evaluation.settings),
+            canonical_json(evaluation.config), evaluation.selection_id, evaluation.peek);
+    sql.run("INSERT OR IGNORE INTO table_evaluations (table_id, evaluation_id, scale) VALUES (?1, ?2, ?3)",
+            evaluation.table_id, evaluation.id, evaluation.scale);
+  });
+}
+
+std::int64_t Store::record_selection(const SelectionRecord& selection) {
+  constexpr auto kKnown = R"sql(
+    SELECT selections.id, checkpoints.step
+    FROM selections JOIN checkpoints ON checkpoints.id = selections.checkpoint_id
+    WHERE selections.run_id = ?1 AND split = ?2 AND metric = ?3 AND rule = ?4 AND candidates = ?5)sql";
+  constexpr auto kInsert = R"sql(
+    INSERT INTO selections (run_id, checkpoint_id, split, metric, rule, value, evaluation_id, candidates, created)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')))sql";
+  return impl_->write([&]() -> std::int64_t {
+    auto& sql = impl_->sql;
+    const auto candidates = canonical_json(selection.candidates);
+    {
+      Query known(sql[kKnown], selection.run_id, selection.split, selection.metric, selection.rule,
+                  candidates);
+      if (known.step()) {
+        if (known.integer(1) == selection.step) return known.integer(0);
+        throw Error(fmt::format("run {}: checkpoint {} was selected before, now it would be {}",
+                                selection.run_id, known.integer(1), selection.step),
+                    impl_->path.string(), "the recorded values were changed: repeat the run with --fresh",
+                    Status::kFailed);
+      }
+    }
+    const auto checkpoint = impl_->checkpoint_id(selection.run_id, selection.step);
+    sql.run(kInsert, selection.run_id, checkpoint, selection.split, selection.metric, selection.rule,
+            selection.value, selection.evaluation_id, candidates);
+    return impl_->last_id();
+  });
+}
+
+void Store::record_not_run(const std::string& evaluation_id, const std::string& metric,
+                           const std::string& reason) {
+  impl_->write([&] { impl_->put_not_run(evaluation_id, metric, reason); });
+}
+
+void Store::Impl::put_not_run(const std::string& evaluation_id, const std::string& metric,
+                              const std::string& reason) {
+  // json_patch and not json_set: a metric's name is a key here, not a path.
+  const int changed = sql.run("UPDATE evaluations SET not_run = json_patch(not_run, ?2) WHERE id = ?1",
+                              evaluation_id, canonical_json(Json{{metric, reason}}));
+  if (changed == 0) {
+    throw Error(fmt::format("there is no evaluation {}", evaluation_id), path.string(), {}, Status::kFailed);
+  }
+}
+
+std::int64_t Store::record_reproduction(const ReproductionRecord& reproduction) {
+  constexpr auto kUpsert = R"sql(
+    INSERT INTO reproductions (digest, table_id, backbone, scale, seeds, methods, spec, signature, finished,
+                               wall_seconds)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), ?9)
+    ON CONFLICT (digest) DO UPDATE SET finished = excluded.finished
+    RETURNING id)sql";
+  auto evaluations = reproduction.evaluations;
+  std::ranges::sort(evaluations);
+  const auto digest = sha256_hex(canonical_json(
+      Json::array({reproduction.table_id, reproduction.backbone, reproduction.scale, reproduction.seeds,
+                   reproduction.methods, reproduction.spec, reproduction.signature, evaluations})));
+  return impl_->write([&] {
+    auto& sql = impl_->sql;
+    std::int64_t id = 0;
+    {
+      Query upsert(sql[kUpsert], digest, reproduction.table_id, reproduction.backbone, reproduction.scale,
+                   canonical_json(reproduction.seeds), canonical_json(reproduction.methods),
+                   canonical_json(reproduction.spec), reproduction.signature, reproduction.wall_seconds);
+      upsert.step();
+      id = upsert.integer(0);
+      upsert.step();  // to its end, so that the row counts as written
+    }
+    for (const auto& evaluation : evaluations) {
+      sql.run(
+          "INSERT OR IGNORE INTO reproduction_evaluations (reproduction_id, evaluation_id) VALUES (?1, ?2)",
+          id, evaluation);
+    }
+    return id;
+  });
+}
+
+void Store::record_comparisons(std::int64_t reproduction_id, std::span<const ComparisonRecord> comparisons) {
+  constexpr auto kInsert = R"sql(
+    INSERT INTO comparisons (reproduction_id, split, metric, baseline, method, n, n_missing, clusters, baseline_mean,
+                             method_mean, delta, ci95_low, ci95_high, wins, ties, losses, t, p_value, test, note)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20))sql";
+  impl_->write([&] {
+    impl_->sql.run("DELETE FROM comparisons WHERE reproduction_id = ?1", reproduction_id);
+    for (const auto& c : comparisons) {
+      const auto& r = c.result;
+      std::optional<double> low, high;
+      if (r.ci) {
+        low = r.ci->low;
+        high = r.ci->high;
+      }
+      impl_->sql.run(kInsert, reproduction_id, c.split, c.metric, c.baseline, c.method, r.n, r.n_missing,
+                     r.clusters, r.baseline_mean, r.method_mean, r.delta, low, high, r.wins, r.ties, r.losses,
+                     r.t, r.p_value, r.test, c.note);
+    }
+  });
+}
+
+void Store::record_artifact(const ArtifactRecord& artifact) {
+  constexpr auto kUpsert = R"sql(
+    INSERT INTO artifacts (reproduction_id, table_id, name, path, sha256, created)
+    VALUES (?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+    ON CONFLICT (table_id, name, ifnull(reproduction_id, 0)) DO UPDATE SET
+      path = excluded.path, sha256 = excluded.sha256, created = excluded.created)sql";
+  impl_->write([&] {
+    impl_->sql.run(kUpsert, artifact.reproduction_id, artifact.table_id, artifact.name, artifact.path,
+                   artifact.sha256);
+  });
+}
+
+bool Store::forget(const std::string& run_id) {
+  // Children before parents; rows that point at each other (selections, evaluations) are settled by the end
+  // of the transaction.
+  constexpr const char* kEvaluations =
+      "(SELECT evaluations.id FROM evaluations JOIN checkpoints ON checkpoints.id = checkpoint_id "
+      "WHERE run_id = ?1)";
+  const auto reproductions = fmt::format(
+      "(SELECT reproduction_id FROM reproduction_evaluations WHERE evaluation_id IN {})", kEvaluations);
+  return impl_->write([&] {
+    auto& db = *impl_->opened.db;
+    const auto run = [&](const std::string& sql) {
+      SQLite::Statement statement(db, sql);
+      if (statement.getBindParameterCount() > 0) statement.bind(1, run_id);
+      return statement.exec();
+    };
+    run("PRAGMA defer_foreign_keys = ON");
+    for (const auto* table : {"comparisons", "artifacts"}) {
+      run(fmt::format("DELETE FROM {} WHERE reproduction_id IN {}", table, reproductions));
+    }
+    run(fmt::format("DELETE FROM reproductions WHERE id IN {}", reproductions));
+    run("DELETE FROM reproduction_evaluations WHERE reproduction_id NOT IN (SELECT id FROM reproductions)");
+    run("DELETE FROM events WHERE job_id IN (SELECT id FROM jobs WHERE run_id = ?1)");
+    run("DELETE FROM jobs WHERE run_id = ?1");
+    for (const auto* table : {"table_evaluations", "metrics", "samples"}) {
+      run(fmt::format("DELETE FROM {} WHERE evaluation_id IN {}", table, kEvaluations));
+    }
+    run(fmt::format("DELETE FROM evaluations WHERE id IN {}", kEvaluations));
+    for (const auto* table : {"selections", "train_stats", "checkpoints", "table_runs"}) {
+      run(fmt::format("DELETE FROM {} WHERE run_id = ?1", table));
+    }
+    return run("DELETE FROM runs WHERE id = ?1") > 0;
+  });
+}
+
+}  // namespace harness

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "datasets/prompt_set.h"
+#include "results/database_file.h"
+#include "results/records.h"
+
+namespace harness {
+
+/// The results DB of a workspace. Workers never touch it: what they did comes in through their event logs
+/// (ingest).
+///
+/// Every record_* function and every batch of ingest is one transaction, so a process that is killed leaves
+/// whole rows. Recording the same thing again changes nothing. Errors: what the DB refuses (a missing parent
+/// row, a full disk, a lock held for more than 10 s, a damaged file) is an Error that names the file.
+class Store {
+ public:
+  /// See open_database for what is refused.
+  Store(const std::filesystem::path& path, OpenMode mode);
+  Store(Store&&) noexcept;
+  ~Store();
+
+  const std::filesystem::path& path() const;
+
+  /// What the user should be told about how the DB was opened; empty on a local disk.
+  const std::string& notice() const;
+
+  /// The connection, for the SELECTs of tables, figures and grids.
+  SQLite::Database& database();
+
+  // --- Recording ---
+
+  /// Its id. A set of the same checksum is recorded once.
+  std::int64_t record_prompt_set(const PromptSet& set);
+
+  /// Inserts the run as planned, or makes a known one a member of this table too; its state then stays as it
+  /// is.
+  void record_run(const RunRecord& run);
+
+  /// For the starting weights, which no worker reports; a trained run's checkpoints come with its event log.
+  void record_checkpoint(const CheckpointRecord& checkpoint);
+
+  /// Inserts the evaluation as planned, or makes a known one a member of this table too. A later call may add
+  /// a selection; `peek` once set stays. Throws Error if the checkpoint or the prompt set is unknown.
+  void record_evaluation(const EvaluationRecord& evaluation);
+
+  /// Its id. Throws Error (Status::kFailed) if the same candidates led to another checkpoint before.
+  std::int64_t record_selection(const SelectionRecord& selection);
+
+  void record_not_run(const std::string& evaluation_id, const std::string& metric, const std::string& reason);
+
+  /// Its id. An equal one (all fields but wall_seconds) only gets a new time: it is then the last.
+  std::int64_t record_reproduction(const ReproductionRecord& reproduction);
+
+  /// Replaces the comparisons of that reproduction.
+  void record_comparisons(std::int64_t reproduction_id, std::span<const ComparisonRecord> comparisons);
+  void record_artifact(const ArtifactRecord& artifact);
+
+  // --- Jobs ---
+
+  /// Inserts the job as planned if it is new.
+  void record_job(const JobRecord& job);
+
+  /// Sets the state of a job, and with it that of its run or evaluation. `failure`: what went wrong, for
+  /// State::kFailed.
+  void mark_job(const std::string& id, JobState state, const std::optional<std::string>& failure = {});
+
+  /// Brings in what job.folder/events.log holds beyond the committed offset. Every batch of lines is
+  /// committed together with the new offset. A torn last line waits for the next call. An update that is
+  /// recorded again replaces the earlier one. Throws Error if the log is another job's, shorter than what was
+  /// read of it, damaged, or holds an event that EVENTS.md does not allow; if a finished evaluation lacks an
+  /// image or a value; the batch then leaves no trace.
+  IngestReport ingest(const JobRecord& job);
+
+  /// Deletes a run with everything that was measured on it, and every reproduction that rests on it
+  /// (`--fresh`). Prompt sets stay. False if there is no such run.
+  bool forget(const std::string& run_id);
+
+  // --- Reading ---
+
+  std::optional<JobStatus> job_state(const std::string& id);
+  std::vector<StoredRun> runs();  ///< in order of creation
+  std::optional<StoredRun> run(const std::string& id);
+  std::vector<CheckpointRecord> checkpoints(const std::string& run_id);  ///< by step
+  std::optional<StoredEvaluation> evaluation(const std::string& id);
+  std::vector<StoredEvaluation> evaluations(const std::string& run_id);  ///< by step and split
+  std::optional<StoredSelection> selection(std::int64_t id);
+  std::vector<StoredSelection> selections(const std::string& run_id);  ///< in order of recording
+
+  /// By position and sample; empty if the metric was not run.
+  std::vector<MetricValue> metric_values(const std::string& evaluation_id, const std::string& metric);
+
+  /// The last completed reproduction of a table, or of any table.
+  std::optional<StoredReproduction> last_reproduction(const std::optional<std::string>& table_id = {});
+
+  /// SQLite's integrity and foreign key checks, and finished evaluations without all their images: one line a
+  /// problem.
+  std::vector<std::string> check();
+
+ public:
+  struct Impl;  ///< store_impl.h
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace harness

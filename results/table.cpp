@@ -1,0 +1,39 @@
+#include "results/table.h"
+
+namespace harness {
+
+Unit unit_from_name(std::string_view name) {
+  if (name == "fraction") return Unit::kFraction;
+  if (name == "percent") return Unit::kPercent;
+  if (name == "number" || name == "log-ratio") return Unit::kNumber;
+  throw Error("unknown unit \"" + std::string(name) + "\"", "",
+              "it is fraction, percent, number or log-ratio");
+}
+
+Better better_from_name(std::string_view name) {
+  if (name == "higher" || name == "up") return Better::kUp;
+  if (name == "lower" || name == "down") return Better::kDown;
+  if (name == "none") return Better::kNone;
+  throw Error("unknown direction \"" + std::string(name) + "\"", "", "it is higher, lower or none");
+}
+
+std::optional<double> cell_value(const TableRow& row, const TableColumn& column) {
+  if (column.key == "lambda_late") return row.lambda_late;
+  if (column.key == "clip_fraction") return row.clip_fraction;
+  const auto found = row.metrics.find(column.key);
+  return found == row.metrics.end() ? std::nullopt : found->second.mean;
+}
+
+std::map<std::string, double> paper_values(const TableModel& model, std::string_view method) {
+  std::map<std::string, double> values;
+  const PaperRow* row = model.paper ? model.paper->row(method, model.paper_task) : nullptr;
+  if (!row) return values;
+  for (const auto& column : model.columns) {
+    const auto found = row->values.find(column.paper_key);
+    if (found == row->values.end()) continue;
+    values[column.key] = paper_value_in_db_unit(*model.paper->column(column.paper_key), found->second);
+  }
+  return values;
+}
+
+}  // namespace harness

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.h"
+#include "results/paper.h"
+#include "results/statistics.h"
+
+namespace harness {
+
+/// How a column's numbers, fractions in the DB, are printed: as they are, times 100, or any other number
+/// (which turns to scientific notation where `decimals` would leave fewer than two digits).
+enum class Unit { kFraction, kPercent, kNumber };
+
+/// The names that table specs use: "fraction", "percent", "number" or "log-ratio"; "higher" or "up", "lower"
+/// or "down", "none". Throws Error for any other.
+Unit unit_from_name(std::string_view name);
+Better better_from_name(std::string_view name);
+
+/// One printed column. `key` is a metric's name, or "lambda_late" or "clip_fraction", which belong to a
+/// checkpoint.
+struct TableColumn {
+  std::string key, title;
+  Unit unit = Unit::kFraction;
+  int decimals = 4;
+  Better better = Better::kUp;
+  std::string paper_key = {};  ///< the column of the paper's table; empty where the paper has none
+};
+
+/// One evaluated checkpoint: of a method and seed, or the starting weights.
+struct TableRow {
+  std::string method;
+  std::optional<std::int64_t> seed;
+  int checkpoint = 0;
+  std::string split;
+  std::int64_t n = 0, n_missing = 0;       ///< samples, and those that lack at least one value
+  std::map<std::string, Summary> metrics;  ///< by metric name; a metric that was not run has none
+  std::optional<double> lambda_late, clip_fraction;
+  std::optional<double>
+      damp_share;              ///< share of trained steps with damp weight below 1, for methods that have one
+  bool never_clipped = false;  ///< no ratio left the clip range in any off-policy update of the run
+  bool peeked = false;         ///< tested without having been selected
+};
+
+/// A paired comparison, the seeds pooled and clustered by prompt.
+struct TableComparison {
+  std::string baseline, method, metric;
+  PairedComparison values = {};
+  bool unequal_movement = false;  ///< mean lambda_center of the two differs by more than a factor of 3
+};
+
+/// Everything that a table says, in whatever format; pure data, filled from the DB.
+struct TableModel {
+  std::string id, title, backbone, scale, split, baseline, signature;
+  std::vector<TableColumn> columns;
+  std::vector<TableRow> reference;  ///< the starting weights
+  std::vector<TableRow> rows;       ///< in the table's order of methods, the seeds of a method together
+  std::vector<TableComparison> comparisons;
+  std::map<std::string, std::string> not_run;  ///< metric -> reason
+  std::vector<std::string> notes;              ///< further footnotes, a sentence each
+  std::optional<PaperTable> paper;             ///< the paper's table that this one reproduces
+  std::string paper_task;                      ///< which task of it, where it holds several
+  std::uint32_t resamples = 10000;
+  double confidence = 0.95;
+  std::map<std::string, std::string> artifacts;  ///< name -> path
+  double wall_seconds = 0;
+};
+
+/// The number behind a cell, in the DB's unit.
+std::optional<double> cell_value(const TableRow& row, const TableColumn& column);
+
+/// The paper's values for a method by our column keys, in the DB's unit (fractions). Empty where the paper
+/// prints no such row.
+std::map<std::string, double> paper_values(const TableModel& model, std::string_view method);
+
+// One renderer a file; all show the same rows, comparisons, footnotes and signature.
+std::string table_markdown(const TableModel& model);  ///< aligned: reads well in a terminal and on GitHub
+std::string table_latex(
+    const TableModel& model);  ///< booktabs; compiles on its own and can be \input in a paper
+std::string table_csv(
+    const TableModel& model);  ///< one line a row and metric, numbers unrounded, in the DB's unit
+std::string table_html(const TableModel& model);  ///< one small page without any reference to the outside
+
+/// The document of `--json`: table, backbone, scale, signature, reference, rows, comparisons, artifacts,
+/// wall_seconds. All numbers in the DB's unit, the paper's too.
+Json table_json(const TableModel& model);
+
+/// For `harness compare`: the comparisons alone, as Markdown with their notes, and one of them as in
+/// table_json.
+std::string comparisons_markdown(const TableModel& model);
+Json comparison_json(const TableComparison& comparison);
+
+}  // namespace harness

@@ -1,0 +1,60 @@
+#include "results/table.h"
+
+namespace harness {
+namespace {
+
+template <class Number>
+Json number(const std::optional<Number>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json row_json(const TableModel& model, const TableRow& row) {
+  Json metrics = Json::object();
+  for (const auto& [name, summary] : row.metrics) {
+    metrics[name] = {{"mean", number(summary.mean)}, {"std", number(summary.std)}};
+  }
+  return {{"method", row.method},
+          {"seed", number(row.seed)},
+          {"checkpoint", row.checkpoint},
+          {"split", row.split},
+          {"n", row.n},
+          {"n_missing", row.n_missing},
+          {"metrics", std::move(metrics)},
+          {"lambda_late", number(row.lambda_late)},
+          {"paper", Json(paper_values(model, row.method))}};
+}
+
+}  // namespace
+
+Json comparison_json(const TableComparison& comparison) {
+  const auto& values = comparison.values;
+  return {{"baseline", comparison.baseline},
+          {"method", comparison.method},
+          {"metric", comparison.metric},
+          {"n", values.n},
+          {"delta", number(values.delta)},
+          {"ci95", values.ci ? Json::array({values.ci->low, values.ci->high}) : Json()},
+          {"wins", values.wins},
+          {"ties", values.ties},
+          {"losses", values.losses},
+          {"p_value", number(values.p_value)},
+          {"test", values.test}};
+}
+
+Json table_json(const TableModel& model) {
+  Json document = {{"table", model.id},
+                   {"backbone", model.backbone},
+                   {"scale", model.scale},
+                   {"signature", model.signature},
+                   {"reference", Json::array()},
+                   {"rows", Json::array()},
+                   {"comparisons", Json::array()},
+                   {"artifacts", Json(model.artifacts)},
+                   {"wall_seconds", model.wall_seconds}};
+  for (const auto& row : model.reference) document["reference"].push_back(row_json(model, row));
+  for (const auto& row : model.rows) document["rows"].push_back(row_json(model, row));
+  for (const auto& item : model.comparisons) document["comparisons"].push_back(comparison_json(item));
+  return document;
+}
+
+}  // namespace harness

@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/text.h"
+#include "results/table_view.h"
+
+namespace harness {
+namespace {
+
+/// A cell cannot hold a bar or a line break.
+std::string escape(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '|') out += '\\';
+    out += c == '\n' || c == '\r' ? ' ' : c;
+  }
+  return out;
+}
+
+std::string cell_text(const ViewCell& cell) {
+  auto text = escape(cell.text);
+  if (cell.strong) text = fmt::format("**{}**", text);
+  return cell.marks.empty() ? text : fmt::format("{} {}", text, cell.marks);
+}
+
+std::string padded(const std::string& text, int width, bool right) {
+  const std::string space(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ');
+  return right ? space + text : text + space;
+}
+
+std::string rule(int width, bool right) {
+  const auto dashes = std::string(static_cast<std::size_t>(width + 1), '-');
+  return fmt::format(fmt::runtime(right ? "{}:" : ":{}"), dashes);
+}
+
+std::string layout(const ViewTable& table) {
+  std::vector<int> widths;
+  for (const auto& column : table.columns) widths.push_back(std::max(3, display_width(escape(column.title))));
+  for (const auto& row : table.rows) {
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      widths[i] = std::max(widths[i], display_width(cell_text(row.cells[i])));
+    }
+  }
+  std::string head = "|", line = "|", body;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const auto& column = table.columns[i];
+    head += fmt::format(" {} |", padded(escape(column.title), widths[i], column.numeric));
+    line += rule(widths[i], column.numeric) + "|";
+  }
+  for (const auto& row : table.rows) {
+    body += "|";
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      body += fmt::format(" {} |", padded(cell_text(row.cells[i]), widths[i], table.columns[i].numeric));
+    }
+    body += "\n";
+  }
+  return head + "\n" + line + "\n" + body;
+}
+
+std::string note_list(const std::vector<std::string>& notes) {
+  std::string out = notes.empty() ? "" : "\n";
+  for (const auto& note : notes) out += fmt::format("- {}\n", note);
+  return out;
+}
+
+}  // namespace
+
+std::string comparisons_markdown(const TableModel& model) {
+  const auto view = table_view(model);
+  return layout(view.comparisons) + note_list(view.notes);
+}
+
+std::string table_markdown(const TableModel& model) {
+  const auto view = table_view(model);
+  auto out = fmt::format("## {}\n\n{}\n\n{}", view.heading, view.subtitle, layout(view.results));
+  if (!view.comparisons.rows.empty()) out += fmt::format("\n{}", layout(view.comparisons));
+  out += note_list(view.notes);
+  if (!view.signature.empty()) out += fmt::format("\nSignature: `{}`\n", view.signature);
+  return out;
+}
+
+}  // namespace harness

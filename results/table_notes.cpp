@@ -1,0 +1,167 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/text.h"
+#include "results/table_format.h"
+#include "results/table_view.h"
+
+namespace harness {
+namespace {
+
+using Notes = std::vector<std::string>;
+
+std::string row_name(const TableModel& model, const TableRow& row) {
+  const bool several = std::ranges::any_of(model.rows, [&](const TableRow& other) {
+    return other.method == row.method && other.seed != row.seed;
+  });
+  return several && row.seed ? fmt::format("{} (seed {})", row.method, *row.seed) : row.method;
+}
+
+/// Names of the rows for which `holds`, joined; empty if there is none.
+template <class Predicate>
+std::string names_where(const TableModel& model, Predicate holds) {
+  std::vector<std::string> names;
+  for (const auto& row : model.rows) {
+    if (holds(row)) names.push_back(row_name(model, row));
+  }
+  return join(names, ", ");
+}
+
+void add_emphasis_notes(const TableModel& model, Notes& notes) {
+  bool bold = false, dagger = false;
+  for (const auto& column : model.columns) {
+    if (const auto best = best_of_column(model, column)) (best->resolved ? bold : dagger) = true;
+  }
+  const auto level = format_percent(model.confidence);
+  if (bold) {
+    notes.push_back(
+        fmt::format("Bold: best of the methods in its column, and its paired {} % interval against {} "
+                    "excludes 0 (for {} itself: "
+                    "every other method's does).",
+                    level, model.baseline, model.baseline));
+  }
+  if (dagger) {
+    notes.push_back(
+        fmt::format("{} Best of its column, but unresolved: a paired {} % interval against {} includes 0.",
+                    kUnresolvedMark, level, model.baseline));
+  }
+}
+
+void add_interval_note(const TableModel& model, Notes& notes) {
+  if (model.comparisons.empty()) return;
+  std::set<std::int64_t> seeds;
+  for (const auto& row : model.rows) {
+    if (row.seed) seeds.insert(*row.seed);
+  }
+  const auto scope = seeds.size() > 1
+                         ? fmt::format("over prompts, {} training runs a method pooled", seeds.size())
+                         : std::string(
+                               "over prompts, one training run a method: they say nothing about the "
+                               "spread between training runs");
+  notes.push_back(fmt::format(
+      "Differences are method - baseline, paired by prompt, sample and seed. Intervals: percentile "
+      "bootstrap, {} "
+      "resamples, {}. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t.",
+      model.resamples, scope));
+}
+
+void add_movement_note(const TableModel& model, Notes& notes) {
+  std::vector<std::string> pairs;
+  for (const auto& comparison : model.comparisons) {
+    auto pair = fmt::format("{} and {}", comparison.method, comparison.baseline);
+    if (comparison.unequal_movement && std::ranges::find(pairs, pair) == pairs.end()) {
+      pairs.push_back(std::move(pair));
+    }
+  }
+  if (pairs.empty()) return;
+  notes.push_back(
+      fmt::format("{} Unequal movement: the mean lambda_center of {} differs by more than a factor of 3, so "
+                  "the policies have "
+                  "moved by different amounts.",
+                  kUnequalMovementMark, join(pairs, "; ")));
+}
+
+void add_not_run_notes(const TableModel& model, Notes& notes) {
+  for (const auto& [metric, reason] : model.not_run) {
+    notes.push_back(fmt::format("{} {} was not run: {}.", kDash, metric, reason));
+  }
+}
+
+void add_missing_notes(const TableModel& model, Notes& notes) {
+  const auto add = [&](const TableRow& row) {
+    std::vector<std::string> parts;
+    for (const auto& [metric, summary] : row.metrics) {
+      if (summary.n_missing == 0) continue;
+      parts.push_back(fmt::format("{} {} of {}", metric, summary.n_missing, summary.n + summary.n_missing));
+    }
+    if (parts.empty()) return;
+    notes.push_back(fmt::format("Missing values of {}: {}. A scorer failed there; the reasons are in the DB.",
+                                row_name(model, row), join(parts, ", ")));
+  };
+  for (const auto& row : model.reference) add(row);
+  for (const auto& row : model.rows) add(row);
+  for (const auto& comparison : model.comparisons) {
+    if (comparison.values.n_missing == 0) continue;
+    notes.push_back(fmt::format(
+        "{} - {}, {}: {} of {} pairs lack a side and are left out.", comparison.method, comparison.baseline,
+        comparison.metric, comparison.values.n_missing, comparison.values.n + comparison.values.n_missing));
+  }
+}
+
+void add_training_notes(const TableModel& model, Notes& notes) {
+  const auto peeked = names_where(model, [](const TableRow& row) { return row.peeked; });
+  if (!peeked.empty()) {
+    notes.push_back(
+        fmt::format("{} Tested at a checkpoint that selection did not choose (--allow-test-peek): {}.",
+                    kPeekMark, peeked));
+  }
+  const auto unclipped = names_where(model, [](const TableRow& row) { return row.never_clipped; });
+  if (!unclipped.empty()) {
+    notes.push_back(fmt::format(
+        "Never clipped: {} (no ratio left the clip range in any off-policy update of the run).", unclipped));
+  }
+  std::vector<std::string> shares;
+  for (const auto& row : model.rows) {
+    if (row.damp_share) {
+      shares.push_back(fmt::format("{} {:.1f} %", row_name(model, row), *row.damp_share * 100));
+    }
+  }
+  if (!shares.empty()) {
+    notes.push_back(fmt::format("Share of trained steps with damp weight below 1: {}.", join(shares, ", ")));
+  }
+}
+
+void add_paper_note(const TableModel& model, Notes& notes) {
+  const bool has_paper_row =
+      model.paper && std::ranges::any_of(methods_of(model), [&](const std::string& method) {
+        return model.paper->row(method, model.paper_task) != nullptr;
+      });
+  if (model.backbone == "glyph") {
+    notes.push_back(fmt::format(
+        "These are the embedded glyph backbone's numbers, not SD3.5's{}.",
+        has_paper_row ? "; the paper's rows stand here for orientation, and levels do not compare" : ""));
+  }
+  if (has_paper_row) {
+    notes.push_back(fmt::format("\u21b3 paper: as printed in \"{}\" ({}, {}).", model.paper->paper,
+                                model.paper->label, model.paper->backbone));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> table_notes(const TableModel& model) {
+  Notes notes;
+  add_paper_note(model, notes);
+  add_emphasis_notes(model, notes);
+  add_interval_note(model, notes);
+  add_movement_note(model, notes);
+  add_not_run_notes(model, notes);
+  add_missing_notes(model, notes);
+  add_training_notes(model, notes);
+  notes.insert(notes.end(), model.notes.begin(), model.notes.end());
+  return notes;
+}
+
+}  // namespace harness

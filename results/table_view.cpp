@@ -1,0 +1,248 @@
+#include "results/table_view.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/text.h"
+#include "results/table_format.h"
+
+namespace harness {
+namespace {
+
+constexpr const char* kPaperRowTitle = "\u21b3 paper";
+
+/// The columns before the metrics; seed, split and n are shown only where they differ between rows.
+struct LeadColumns {
+  bool seed = false, split = false, n = false;
+};
+
+LeadColumns lead_columns(const TableModel& model) {
+  std::set<std::int64_t> seeds;
+  std::set<std::string> splits;
+  std::set<std::int64_t> counts;
+  const auto add = [&](const TableRow& row) {
+    splits.insert(row.split);
+    counts.insert(row.n);
+  };
+  for (const auto& row : model.rows) {
+    if (row.seed) seeds.insert(*row.seed);
+    add(row);
+  }
+  std::ranges::for_each(model.reference, add);
+  return {seeds.size() > 1, splits.size() > 1, counts.size() > 1};
+}
+
+std::string column_title(const TableColumn& column) {
+  std::string title = column.title;
+  if (column.unit == Unit::kPercent) title += " (%)";
+  if (column.better == Better::kUp) title += " \u2191";
+  if (column.better == Better::kDown) title += " \u2193";
+  return title;
+}
+
+std::vector<ViewColumn> result_columns(const TableModel& model, const LeadColumns& lead) {
+  std::vector<ViewColumn> columns{{"Method", false}};
+  if (lead.seed) columns.push_back({"Seed"});
+  if (lead.split) columns.push_back({"Split", false});
+  if (lead.n) columns.push_back({"n"});
+  columns.push_back({"Ckpt"});
+  for (const auto& column : model.columns) columns.push_back({column_title(column)});
+  return columns;
+}
+
+/// Texts of the cells before the metrics.
+struct LeadCells {
+  std::string title, seed, split, n, checkpoint;
+};
+
+ViewRow start_row(RowKind kind, const LeadColumns& lead, const LeadCells& cells) {
+  ViewRow row{kind, {{cells.title}}};
+  if (lead.seed) row.cells.push_back({cells.seed});
+  if (lead.split) row.cells.push_back({cells.split});
+  if (lead.n) row.cells.push_back({cells.n});
+  row.cells.push_back({cells.checkpoint});
+  return row;
+}
+
+template <class Number>
+std::string number_or_blank(const std::optional<Number>& number) {
+  return number ? fmt::format("{}", *number) : "";
+}
+
+void mark_best(const TableModel& model, const std::string& method, const TableColumn& column,
+               ViewCell& cell) {
+  const auto best = best_of_column(model, column);
+  if (!best || best->method != method) return;
+  if (best->resolved) {
+    cell.strong = true;
+  } else {
+    cell.marks = kUnresolvedMark;
+  }
+}
+
+ViewRow run_row(const TableModel& model, const TableRow& run, RowKind kind, const LeadColumns& lead) {
+  auto row = start_row(kind, lead,
+                       {.title = run.method,
+                        .seed = number_or_blank(run.seed),
+                        .split = run.split,
+                        .n = fmt::format("{}", run.n),
+                        .checkpoint = fmt::format("{}", run.checkpoint)});
+  if (run.peeked) row.cells[0].marks = kPeekMark;
+  for (const auto& column : model.columns) {
+    ViewCell cell{format_value(cell_value(run, column), column)};
+    if (kind == RowKind::kOurs && !lead.seed) mark_best(model, run.method, column, cell);
+    row.cells.push_back(std::move(cell));
+  }
+  return row;
+}
+
+/// The mean of a method's seeds; only this row carries the marks of the best then.
+ViewRow pooled_row(const TableModel& model, const std::string& method, const LeadColumns& lead) {
+  auto row = start_row(RowKind::kOurs, lead,
+                       {.title = method, .seed = "mean", .split = model.split, .n = {}, .checkpoint = {}});
+  for (const auto& column : model.columns) {
+    ViewCell cell{format_value(mean_over_seeds(model, method, column), column)};
+    mark_best(model, method, column, cell);
+    row.cells.push_back(std::move(cell));
+  }
+  return row;
+}
+
+std::string paper_cell(const TableModel& model, const PaperRow& paper, const TableColumn& column) {
+  const auto found = paper.values.find(column.paper_key);
+  if (found == paper.values.end()) return "";
+  const auto& paper_column = *model.paper->column(column.paper_key);
+  const bool same_unit = (paper_column.unit == "percent") == (column.unit == Unit::kPercent);
+  if (same_unit) return found->second.printed;
+  return format_value(paper_value_in_db_unit(paper_column, found->second), column);
+}
+
+std::optional<ViewRow> paper_row(const TableModel& model, const std::string& method,
+                                 const LeadColumns& lead) {
+  const PaperRow* paper = model.paper ? model.paper->row(method, model.paper_task) : nullptr;
+  if (!paper) return std::nullopt;
+  auto row = start_row(RowKind::kPaper, lead,
+                       {.title = kPaperRowTitle,
+                        .seed = {},
+                        .split = model.paper->split,
+                        .n = number_or_blank(model.paper->n),
+                        .checkpoint = number_or_blank(paper->checkpoint)});
+  for (const auto& column : model.columns) row.cells.push_back({paper_cell(model, *paper, column)});
+  return row;
+}
+
+ViewTable results_view(const TableModel& model) {
+  const auto lead = lead_columns(model);
+  ViewTable table{result_columns(model, lead), {}};
+  for (const auto& row : model.reference) {
+    table.rows.push_back(run_row(model, row, RowKind::kReference, lead));
+  }
+  for (const auto& method : methods_of(model)) {
+    for (const auto& row : model.rows) {
+      if (row.method == method) table.rows.push_back(run_row(model, row, RowKind::kOurs, lead));
+    }
+    if (lead.seed) table.rows.push_back(pooled_row(model, method, lead));
+    if (auto paper = paper_row(model, method, lead)) table.rows.push_back(std::move(*paper));
+  }
+  return table;
+}
+
+/// The column that shows a metric; one of the same look where the table has none.
+TableColumn column_of(const TableModel& model, const std::string& metric) {
+  for (const auto& column : model.columns) {
+    if (column.key == metric) return column;
+  }
+  return {.key = metric, .title = metric, .paper_key = {}};
+}
+
+std::string metric_title(const TableColumn& column) {
+  return column.unit == Unit::kPercent ? column.title + " (points)" : column.title;
+}
+
+ViewRow comparison_row(const TableComparison& comparison, const TableColumn& column) {
+  const auto& values = comparison.values;
+  ViewRow row;
+  row.cells = {{fmt::format("{} \u2212 {}", comparison.method, comparison.baseline)},
+               {metric_title(column)},
+               {format_delta(values.delta, column)},
+               {format_interval(values.ci, column)},
+               {fmt::format("{} / {} / {}", values.wins, values.ties, values.losses)},
+               {format_p_value(values.p_value)},
+               {fmt::format("{}", values.n)}};
+  if (comparison.unequal_movement) row.cells[0].marks = kUnequalMovementMark;
+  return row;
+}
+
+/// The paper's own difference under ours, where it prints one.
+std::optional<ViewRow> paper_comparison_row(const TableModel& model, const TableComparison& comparison,
+                                            const TableColumn& column) {
+  if (!model.paper || column.paper_key.empty()) return std::nullopt;
+  const auto* paper =
+      model.paper->comparison(comparison.baseline, comparison.method, column.paper_key, model.paper_task);
+  if (!paper || !paper->printed || !paper->delta) return std::nullopt;
+  TableColumn as_printed = column;  // the paper's differences stand in the unit of its column already
+  if (as_printed.unit == Unit::kPercent) as_printed.unit = Unit::kFraction;
+  std::string outcomes;
+  if (paper->wins && paper->ties && paper->losses) {
+    outcomes = fmt::format("{} / {} / {}", *paper->wins, *paper->ties, *paper->losses);
+  } else if (paper->wins) {
+    outcomes = fmt::format("{} wins", *paper->wins);
+  }
+  ViewRow row{RowKind::kPaper, {{kPaperRowTitle}, {metric_title(column)}}};
+  row.cells.push_back({format_delta(paper->delta, as_printed)});
+  row.cells.push_back({paper->ci ? format_interval(paper->ci, as_printed) : ""});
+  row.cells.push_back({outcomes});
+  row.cells.push_back({""});
+  row.cells.push_back({number_or_blank(paper->n)});
+  return row;
+}
+
+ViewTable comparisons_view(const TableModel& model) {
+  ViewTable table;
+  table.columns = {{"Comparison", false},
+                   {"Metric", false},
+                   {"\u0394"},
+                   {fmt::format("{} % interval", format_percent(model.confidence))},
+                   {"W / T / L"},
+                   {"p"},
+                   {"n"}};
+  for (const auto& comparison : model.comparisons) {
+    const auto column = column_of(model, comparison.metric);
+    table.rows.push_back(comparison_row(comparison, column));
+    if (auto paper = paper_comparison_row(model, comparison, column)) table.rows.push_back(std::move(*paper));
+  }
+  return table;
+}
+
+std::string subtitle(const TableModel& model) {
+  std::set<std::int64_t> counts;
+  std::vector<std::string> seeds;
+  for (const auto& row : model.rows) {
+    counts.insert(row.n);
+    const auto seed = row.seed ? fmt::format("{}", *row.seed) : "";
+    if (!seed.empty() && std::ranges::find(seeds, seed) == seeds.end()) seeds.push_back(seed);
+  }
+  for (const auto& row : model.reference) counts.insert(row.n);
+  std::vector<std::string> parts{"Backbone " + model.backbone, "scale " + model.scale};
+  if (!model.split.empty()) parts.push_back(model.split + " split");
+  if (counts.size() == 1) parts.push_back(fmt::format("n = {}", *counts.begin()));
+  if (!seeds.empty()) parts.push_back((seeds.size() > 1 ? "seeds " : "seed ") + join(seeds, ", "));
+  return join(parts, " \u00b7 ");
+}
+
+}  // namespace
+
+TableView table_view(const TableModel& model) {
+  TableView view;
+  view.heading = model.title.empty() ? model.id : model.id + ": " + model.title;
+  view.subtitle = subtitle(model);
+  view.results = results_view(model);
+  view.comparisons = comparisons_view(model);
+  view.notes = table_notes(model);
+  view.signature = model.signature;
+  return view;
+}
+
+}  // namespace harness

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/table.h"
+
+namespace harness {
+
+/// What a table shows, decided once and independent of the format: every renderer only lays this out.
+struct ViewCell {
+  std::string text;
+  bool strong = false;     ///< the best of its column, resolved
+  std::string marks = {};  ///< references to the notes, such as a dagger
+};
+
+enum class RowKind {
+  kReference,  ///< the starting weights
+  kOurs,
+  kPaper  ///< the paper's row under ours
+};
+
+struct ViewRow {
+  RowKind kind = RowKind::kOurs;
+  std::vector<ViewCell> cells = {};
+};
+
+struct ViewColumn {
+  std::string title;
+  bool numeric = true;  ///< aligned right
+};
+
+struct ViewTable {
+  std::vector<ViewColumn> columns;
+  std::vector<ViewRow> rows;
+};
+
+struct TableView {
+  std::string heading, subtitle;
+  ViewTable results;
+  ViewTable comparisons;  ///< without rows where nothing was compared
+  std::vector<std::string> notes;
+  std::string signature;
+};
+
+TableView table_view(const TableModel& model);
+
+/// The footnotes alone, in the order in which tables show them.
+std::vector<std::string> table_notes(const TableModel& model);
+
+inline constexpr const char* kUnresolvedMark = "\u2020";       ///< dagger
+inline constexpr const char* kPeekMark = "\u2021";             ///< double dagger
+inline constexpr const char* kUnequalMovementMark = "\u00a7";  ///< section sign
+
+/// Which method is the best of a column, over the methods' means (seeds pooled), and whether the data say so.
+struct BestOfColumn {
+  std::string method;
+  bool resolved = false;
+};
+
+/// Nothing where fewer than two methods have a value, where two share the best one, or where the column's
+/// metric was never compared. Resolved: the paired interval of the best method against the baseline excludes
+/// 0; where the baseline itself is best, those of all other methods do.
+std::optional<BestOfColumn> best_of_column(const TableModel& model, const TableColumn& column);
+
+/// Mean of a column over the seeds of a method; nothing if a seed has no value.
+std::optional<double> mean_over_seeds(const TableModel& model, const std::string& method,
+                                      const TableColumn& column);
+
+/// The methods in order of first appearance.
+std::vector<std::string> methods_of(const TableModel& model);
+
+}  // namespace harness

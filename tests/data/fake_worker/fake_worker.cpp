@@ -1,0 +1,262 @@
+// Stands in for harness-worker in tests: speaks event logs and the pipe of core/EVENTS.md, computes numbers
+// from hashes instead of a model, and fails on demand.
+//
+//   HARNESS_FAKE_MODE   "die" (exit status 3), "crash" (SIGABRT), "fail" (a job_failed event), "silent" (says
+//   nothing more); HARNESS_FAKE_KIND   only jobs of this kind do so ("train", "evaluate"); unset: all
+//   HARNESS_FAKE_DELAY_US   how long an update or an image takes
+#include <poll.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "core/build_info.h"
+#include "core/event_log.h"
+#include "core/files.h"
+#include "core/image.h"
+#include "core/json.h"
+#include "core/sha256.h"
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// A number in [0, 1) that depends on the text alone.
+double hash_number(const std::string& text) {
+  return static_cast<double>(std::stoull(sha256_hex(text).substr(0, 12), nullptr, 16)) /
+         static_cast<double>(1ull << 48);
+}
+
+bool input_is_closed() {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  if (::poll(&input, 1, 0) <= 0) return false;
+  char byte = 0;
+  return ::read(STDIN_FILENO, &byte, 1) == 0;
+}
+
+void say(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+class Job {
+ public:
+  explicit Job(const fs::path& folder)
+      : folder_(folder),
+        job_(read_json(folder / "job.json")),
+        identity_(job_.at("identity")),
+        log_(folder / "events.log") {}
+
+  int run() {
+    const auto kind = identity_.at("kind").get<std::string>();
+    misbehave(kind);
+    const int done = kind == "train" ? resume_point() : 0;
+    log_.append({{"type", "job_started"},
+                 {"id", job_.at("id")},
+                 {"kind", kind},
+                 {"pid", ::getpid()},
+                 {"host", "test"},
+                 {"build", sha256_file(executable_folder() / "harness-fake-worker")},
+                 {"cpu", build_info().cpu_features},
+                 {"threads", job_.at("options").at("threads")},
+                 {"resumed_from", done}});
+    const bool whole = kind == "train" ? train(done) : evaluate();
+    if (!whole) return 0;
+    log_.append({{"type", "job_completed"},
+                 {"wall_seconds", 0.5},
+                 {"peak_rss_mb", 10.0},
+                 {"summary", Json::object()}});
+    log_.sync();
+    say("wake");
+    return 0;
+  }
+
+ private:
+  /// Waits as long as one unit of work takes; false if the worker shall end.
+  bool step(std::size_t done, std::size_t total, const char* unit) {
+    const auto delay = environment("HARNESS_FAKE_DELAY_US");
+    if (!delay.empty()) std::this_thread::sleep_for(std::chrono::microseconds(std::stol(delay)));
+    if (done % 16 == 0) {
+      say("wake");
+      say("progress " +
+          Json{{"done", done}, {"total", total}, {"unit", unit}, {"images", done * 8}, {"text", ""}}.dump());
+    }
+    return !input_is_closed();
+  }
+
+  void misbehave(const std::string& kind) {
+    const auto mode = environment("HARNESS_FAKE_MODE"), only = environment("HARNESS_FAKE_KIND");
+    if (mode.empty() || (!only.empty() && only != kind)) return;
+    std::fprintf(stderr, "fake worker: asked to %s\n", mode.c_str());
+    if (mode == "die") std::exit(3);
+    if (mode == "crash") std::abort();
+    if (mode == "silent") std::this_thread::sleep_for(std::chrono::minutes(10));
+    if (mode == "fail") {
+      log_.append({{"type", "job_failed"},
+                   {"what", "the disk is full"},
+                   {"where", "checkpoints/2"},
+                   {"hint", "free some space"}});
+      std::exit(1);
+    }
+  }
+
+  /// The last checkpoint written, from the log.
+  int resume_point() {
+    int last = 0;
+    for (const auto& event : read_events(folder_ / "events.log", 0).events) {
+      if (event.at("type") == "checkpoint") last = event.at("step");
+    }
+    return last;
+  }
+
+  bool train(int done) {
+    const auto& settings = identity_.at("settings");
+    const int updates = settings.at("updates");
+    const auto checkpoints = settings.at("checkpoints").get<std::vector<int>>();
+    for (int update = done + 1; update <= updates; ++update) {
+      if (!step(static_cast<std::size_t>(update), static_cast<std::size_t>(updates), "updates")) return false;
+      const bool fresh = update % 2 == 1;
+      const double lambda = fresh ? 0 : hash_number(seed_text(update));
+      log_.append(
+          {{"type", "update"},
+           {"update_index", update},
+           {"epoch", (update + 1) / 2},
+           {"fresh", fresh},
+           {"stats",
+            {{"reward_mean", hash_number("reward" + seed_text(update))}, {"clip_fraction", lambda / 2}}},
+           {"per_step",
+            {{"lambda_center", {lambda, lambda / 2}}, {"lambda_weight", {1.0, fresh ? 1.0 : 0.5}}}}});
+      for (const int checkpoint : checkpoints) {
+        if (checkpoint == update) save(checkpoint);
+      }
+    }
+    return true;
+  }
+
+  void save(int step) {
+    const auto folder = fs::path("checkpoints") / std::to_string(step);
+    const auto manifest = Json{{"step", step}}.dump();
+    make_folder(folder_ / folder);
+    write_file_atomically(folder_ / folder / "manifest.json", manifest);
+    const double lambda = hash_number(seed_text(step)) / 1000;
+    log_.append({{"type", "checkpoint"},
+                 {"step", step},
+                 {"path", folder.string()},
+                 {"sha256", sha256_hex(manifest)},
+                 {"lambda_late", lambda},
+                 {"lambda_late_last", lambda / 2},
+                 {"clip_fraction", 0.25}});
+    say("wake");
+  }
+
+  std::string seed_text(int update) const {
+    return identity_.at("method").get<std::string>() + identity_.at("seed").dump() + std::to_string(update);
+  }
+
+  bool evaluate() {
+    const auto positions = read_json(job_.at("paths").at("positions")).get<std::vector<int>>();
+    make_folder(folder_ / "images");
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      if (!step(i, positions.size(), "images")) return false;
+      sample(positions[i]);
+    }
+    return true;
+  }
+
+  void sample(int position) {
+    const auto key =
+        identity_.at("run").get<std::string>() + identity_.at("step").dump() + std::to_string(position);
+    const double reward = hash_number(key);
+    const auto path = fs::path("images") / (std::to_string(position) + ".png");
+    Image image{.width = 8,
+                .height = 4,
+                .rgb = std::vector<std::uint8_t>(8 * 4 * 3, static_cast<std::uint8_t>(reward * 255))};
+    const auto bytes = png_bytes(image);
+    write_file_atomically(folder_ / path, bytes);
+    Json metrics = {{"ocr_reward", reward},
+                    {"cer", 1.5 * (1 - reward)},
+                    {"cer_paper", 1 - reward},
+                    {"exact_match", reward > 0.8 ? 1 : 0},
+                    {"substring_match", reward > 0.6 ? 1 : 0}};
+    Json reasons = Json::object(), transcript = "text " + std::to_string(position);
+    if (position == 5) {  // a scorer that fails costs this image
+      for (auto& [name, value] : metrics.items()) {
+        value = nullptr;
+        reasons[name] = "the fake scorer fails at position 5";
+      }
+      transcript = nullptr;
+    }
+    log_.append({{"type", "sample"},
+                 {"position", position},
+                 {"sample", 0},
+                 {"seed", identity_.at("seed")},
+                 {"path", path.string()},
+                 {"sha256", sha256_hex(bytes)},
+                 {"transcript", transcript},
+                 {"transcript_raw", transcript},
+                 {"metrics", metrics},
+                 {"reasons", reasons}});
+  }
+
+  fs::path folder_;
+  Json job_;
+  const Json& identity_;
+  EventLogWriter log_;
+};
+
+/// Passes every model case; a kind that starts with "unknown" is unknown.
+int parity(const fs::path& request_file) {
+  Json cases = Json::array();
+  const Json request = read_json(request_file);
+  for (const auto& folder : request.at("cases")) {
+    const auto description = read_json(fs::path(folder.get<std::string>()) / "case.json");
+    const auto kind = description.at("kind").get<std::string>();
+    const bool known = kind.rfind("unknown", 0) != 0;
+    cases.push_back({{"name", description.at("name")},
+                     {"kind", kind},
+                     {"passed", known},
+                     {"max_abs", 0.0},
+                     {"max_rel", 0.0},
+                     {"message", known ? "" : "unknown kind"}});
+  }
+  say(Json{{"cases", cases}}.dump());
+  return 0;
+}
+
+int main_program(int argc, char** argv) {
+  const std::string command = argc > 1 ? argv[1] : "";
+  if (command == "run" && argc == 3) return Job(argv[2]).run();
+  if (command == "--describe") {  // as HARNESS_SCORER
+    say(R"({"protocol": 1, "name": "ocr-fake", "version": "1", "settings": {}, "data": []})");
+    return 0;
+  }
+  if (command == "parity" && argc == 4) return parity(argv[3]);
+  if (argc == 4) {  // sample, pretrain: shows the request
+    say(read_json(argv[3]).dump());
+    return 0;
+  }
+  std::fprintf(stderr, "fake worker: unknown command\n");
+  return 2;
+}
+
+}  // namespace
+}  // namespace harness
+
+int main(int argc, char** argv) {
+  try {
+    return harness::main_program(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fake worker: %s\n", error.what());
+    return 1;
+  }
+}

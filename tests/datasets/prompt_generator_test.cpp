@@ -1,0 +1,121 @@
+#include "datasets/prompt_generator.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "datasets/prompt_set.h"
+
+namespace harness {
+namespace {
+
+const PromptSet& evaluation() {
+  static const PromptSet set = generated_prompt_set();
+  return set;
+}
+
+const PromptSet& training() {
+  static const PromptSet set = generated_training_set();
+  return set;
+}
+
+std::set<std::string> texts(const PromptSet& set) {
+  std::set<std::string> all;
+  for (const Prompt& prompt : set.prompts) all.insert(prompt.text);
+  return all;
+}
+
+std::set<std::string> targets(const PromptSet& set) {
+  std::set<std::string> all;
+  for (const Prompt& prompt : set.prompts) all.insert(prompt.target);
+  return all;
+}
+
+template <class Number>
+Number median(std::vector<Number> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+TEST(PromptGenerator, MakesExactlyThePublicNumberOfDifferentPrompts) {
+  EXPECT_EQ(evaluation().prompts.size(), 1018u);
+  EXPECT_EQ(texts(evaluation()).size(), 1018u);
+  EXPECT_GE(targets(evaluation()).size(), 900u);
+  EXPECT_EQ(training().prompts.size(), 2048u);
+  EXPECT_EQ(texts(training()).size(), 2048u);
+}
+
+TEST(PromptGenerator, MakesTheSameBytesEverywhere) {
+  // The names come from checksums in prompt_set.cpp: a changed word list, template or draw fails here.
+  EXPECT_EQ(evaluation().name, "ocr-generated") << evaluation().sha256;
+  EXPECT_EQ(training().name, "ocr-train-generated") << training().sha256;
+  EXPECT_TRUE(evaluation().known && training().known);
+}
+
+TEST(PromptGenerator, TrainingHoldsNoEvaluationTextOrTarget) {
+  EXPECT_TRUE(overlap(evaluation(), training()).empty());
+}
+
+TEST(PromptGenerator, MakesTargetsThatFitTheTextGrid) {
+  for (const PromptSet* set : {&evaluation(), &training()}) {
+    for (const Prompt& prompt : set->prompts) {
+      EXPECT_TRUE(fits_grid(prompt.target, 12, 3)) << prompt.target;
+      EXPECT_TRUE(std::all_of(prompt.target.begin(), prompt.target.end(),
+                              [](char c) { return c >= ' ' && c <= '~'; }));
+      EXPECT_EQ(std::count(prompt.text.begin(), prompt.text.end(), '"'), 2) << prompt.text;
+    }
+  }
+}
+
+TEST(PromptGenerator, MatchesThePublicSetInLengths) {
+  // The public set: targets of 2 to 29 characters with median 17; prompts of 140 to 296 with median 210.
+  std::vector<std::size_t> target_lengths, text_lengths;
+  for (const Prompt& prompt : evaluation().prompts) {
+    target_lengths.push_back(prompt.target.size());
+    text_lengths.push_back(prompt.text.size());
+  }
+  EXPECT_EQ(median(target_lengths), 17u);
+  EXPECT_NEAR(static_cast<double>(median(text_lengths)), 210, 10);
+  EXPECT_GE(*std::min_element(target_lengths.begin(), target_lengths.end()), 2u);
+  EXPECT_LE(*std::max_element(target_lengths.begin(), target_lengths.end()), 29u);
+}
+
+TEST(PromptGenerator, WritesCleanSentences) {
+  const std::regex wrong_article("(^| )[Aa] [aei]\\w+|(^| )[Aa]n [^aeiou]"),
+      loose_blank("  | [,.]|^ | $|[<>{}|]");
+  for (const PromptSet* set : {&evaluation(), &training()}) {
+    for (const Prompt& prompt : set->prompts) {
+      const std::string around = std::regex_replace(prompt.text, std::regex("\"[^\"]*\""), "\"\"");
+      EXPECT_FALSE(std::regex_search(around, wrong_article)) << prompt.text;
+      EXPECT_FALSE(std::regex_search(prompt.text, loose_blank)) << prompt.text;
+      EXPECT_EQ(prompt.text.back(), '.') << prompt.text;
+    }
+  }
+}
+
+TEST(PromptGenerator, HasManySceneKindsWithDifferentNames) {
+  std::set<std::string> names;
+  for (const Scene& scene : prompt_scenes()) {
+    names.insert(scene.name);
+    EXPECT_GE(scene.prompts.size(), 2u) << scene.name;
+    EXPECT_GE(scene.targets.size(), 2u) << scene.name;
+  }
+  EXPECT_EQ(names.size(), prompt_scenes().size());
+  EXPECT_GE(names.size(), 40u);
+}
+
+TEST(FitsGrid, WrapsGreedilyAtBlanks) {
+  EXPECT_TRUE(fits_grid("abcdefghijkl", 12, 1));
+  EXPECT_FALSE(fits_grid("abcdefghijklm", 12, 3));
+  EXPECT_TRUE(fits_grid("abcdef ghijk", 12, 1));
+  EXPECT_FALSE(fits_grid("abcdef ghijkl", 12, 1));
+  EXPECT_TRUE(fits_grid("abcdef ghijkl", 12, 2));
+  EXPECT_TRUE(fits_grid("aaaaaaaaaaaa bbbbbbbbbbbb cc", 12, 3));
+  EXPECT_FALSE(fits_grid("aaaaaaaaaaaa bbbbbbbbbbbb cccccccccccc d", 12, 3));
+}
+
+}  // namespace
+}  // namespace harness

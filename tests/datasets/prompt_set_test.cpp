@@ -1,0 +1,151 @@
+#include "datasets/prompt_set.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/json.h"
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A file of its own for each test, removed at the end.
+class PromptFile : public testing::Test {
+ protected:
+  PromptFile() {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ =
+        fs::temp_directory_path() / ("harness-prompts-" + std::to_string(::getpid()) + "-" + test->name());
+    fs::create_directories(folder_);
+  }
+  ~PromptFile() override { fs::remove_all(folder_); }
+
+  fs::path write(const std::string& bytes) {
+    std::ofstream(folder_ / "test.txt", std::ios::binary) << bytes;
+    return folder_ / "test.txt";
+  }
+
+  /// The message of the error that loading these bytes gives, without the folder.
+  std::string error_of(const std::string& bytes) {
+    const auto file = write(bytes);
+    try {
+      load_prompt_set(file, "ocr");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.status(), Status::kUsage);
+      const std::string message = error.what(), folder = folder_.string() + "/";
+      EXPECT_EQ(message.rfind(folder, 0), 0u) << message;
+      return message.substr(folder.size());
+    }
+    return "no error";
+  }
+
+  fs::path folder_;
+};
+
+constexpr const char* kGood = "A sign that reads \"Open\".";
+
+TEST_F(PromptFile, KeepsLinesPositionsAndTargets) {
+  const auto set = load_prompt_set(write("One \"A b\" here\n\"Second\" first"), "ocr");
+  ASSERT_EQ(set.prompts.size(), 2u);
+  EXPECT_EQ(set.prompts[0].target, "A b");
+  EXPECT_EQ(set.prompts[1].position, 1);
+  EXPECT_EQ(set.prompts[1].text, "\"Second\" first");
+  EXPECT_EQ(set.name, "ocr-user");
+  EXPECT_FALSE(set.known);
+}
+
+TEST_F(PromptFile, CountsNoLineAfterTheLastNewlineButKeepsItsChecksum) {
+  const auto without = load_prompt_set(write(kGood), "ocr");
+  const auto with = load_prompt_set(write(std::string(kGood) + "\n"), "ocr");
+  EXPECT_EQ(with.prompts.size(), 1u);
+  EXPECT_NE(with.sha256, without.sha256);
+}
+
+TEST_F(PromptFile, NamesTheLineOfEveryFault) {
+  const std::string good = std::string(kGood) + "\n";
+  EXPECT_EQ(error_of(good + "\n" + good), "test.txt:2: empty line; write one prompt on each line");
+  EXPECT_EQ(error_of(good + good + "\n"), "test.txt:3: empty line; write one prompt on each line");
+  EXPECT_EQ(error_of(good + "   \n"), "test.txt:2: empty line; write one prompt on each line");
+  EXPECT_EQ(error_of(good + good + "no quotes"),
+            "test.txt:3: no quoted target; put the text that the image shall show in double quotes");
+  EXPECT_EQ(
+      error_of("empty \"\" quotes"),
+      "test.txt:1: the quoted target is empty; put the text that the image shall show in double quotes");
+  EXPECT_EQ(error_of(good + "caf\xe9 \"x\"\n"),
+            "test.txt:2: invalid UTF-8 at byte 3 of the line; save the file as UTF-8");
+  EXPECT_EQ(error_of(good + "a \"x\"\r\n"),
+            "test.txt:2: the line ends with a carriage return; save the file with Unix line ends (dos2unix)");
+  EXPECT_EQ(error_of(good + "a\t\"x\""),
+            "test.txt:2: control character U+0009; a prompt is one line of plain text");
+  EXPECT_EQ(error_of(good + "a \"x\xc2\x85\""),
+            "test.txt:2: control character U+0085; a prompt is one line of plain text");
+  EXPECT_EQ(error_of(std::string("\xef\xbb\xbf") + good),
+            "test.txt:1: the line starts with a byte order mark; save the file as UTF-8 without it");
+  EXPECT_EQ(error_of(std::string("a \"x\0\"", 6)),
+            "test.txt:1: control character U+0000; a prompt is one line of plain text");
+  EXPECT_EQ(error_of(""), "test.txt: the file is empty; write one prompt on each line");
+}
+
+TEST_F(PromptFile, IsKnownByItsChecksumAlone) {
+  const auto generated = generated_prompt_set();
+  const auto loaded = load_prompt_set(write(prompt_set_bytes(generated)), "ocr");
+  EXPECT_EQ(loaded.name, "ocr-generated");
+  EXPECT_TRUE(loaded.known);
+  EXPECT_EQ(loaded.sha256, generated.sha256);
+  ASSERT_EQ(loaded.prompts.size(), generated.prompts.size());
+  EXPECT_EQ(loaded.prompts.back().target, generated.prompts.back().target);
+}
+
+TEST_F(PromptFile, IsFoundInAFolderLaidOutLikeThePublicRepository) {
+  fs::create_directories(folder_ / "ocr");
+  EXPECT_THROW(find_prompt_file(folder_, "ocr"), Error);
+  fs::rename(write(kGood), folder_ / "ocr" / "test.txt");
+  EXPECT_EQ(find_prompt_file(folder_, "ocr"), folder_ / "ocr" / "test.txt");
+  EXPECT_THROW(find_prompt_file(folder_, "ocrr"), Error);
+}
+
+TEST_F(PromptFile, WantsATaskThatHasPrompts) {
+  EXPECT_THROW(load_prompt_set(write(kGood), "orc"), Error);
+}
+
+TEST(PromptSet, MissingFileIsAnError) {
+  EXPECT_THROW(load_prompt_set("/nowhere/test.txt", "ocr"), Error);
+}
+
+// The targets of the recorded parity case; its two empty ones are refused here, as nothing could be scored
+// against them.
+TEST(OcrTarget, FollowsThePublicRule) {
+  const auto parity =
+      read_json(fs::path(HARNESS_SOURCE_DIR) / "tests/data/parity/ocr_text_metrics/case.json");
+  const auto& text = parity.at("text");
+  ASSERT_EQ(text.at("prompts").size(), text.at("targets").size());
+  for (std::size_t i = 0; i < text.at("prompts").size(); ++i) {
+    const auto prompt = text["prompts"][i].get<std::string>(), target = text["targets"][i].get<std::string>();
+    if (target.empty()) {
+      EXPECT_THROW(ocr_target(prompt), Error) << prompt;
+    } else {
+      EXPECT_EQ(ocr_target(prompt), target) << prompt;
+    }
+  }
+  EXPECT_EQ(ocr_target("runs to the end \"of the line"), "of the line");
+}
+
+TEST(Overlap, FindsEqualTextsAndEqualTargets) {
+  const auto set = [](std::vector<Prompt> prompts) {
+    return PromptSet{"", "", false, "", std::move(prompts)};
+  };
+  const auto a = set({{0, "x \"Open Now\"", "Open Now"}, {1, "y \"Shut\"", "Shut"}});
+  const auto b =
+      set({{0, "z \"open  now\"", "open  now"}, {1, "other \"Else\"", "Else"}, {2, "y \"Shut\"", "Shut"}});
+  const auto both = overlap(a, b);
+  EXPECT_EQ(both.texts, (std::vector<std::pair<int, int>>{{1, 2}}));
+  EXPECT_EQ(both.targets, (std::vector<std::pair<int, int>>{{0, 0}, {1, 2}}));
+  EXPECT_TRUE(overlap(set({a.prompts[0]}), set({b.prompts[1]})).empty());
+}
+
+}  // namespace
+}  // namespace harness

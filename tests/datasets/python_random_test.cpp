@@ -1,0 +1,96 @@
+#include "datasets/python_random.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <numeric>
+
+#include "core/error.h"
+#include "core/safetensors.h"
+#include "datasets/python_random_parity.h"
+
+namespace harness {
+namespace {
+
+const std::filesystem::path kCase =
+    std::filesystem::path(HARNESS_SOURCE_DIR) / "tests/data/parity/python_random_sample";
+
+template <class T>
+void expect_equal(const TensorView& reference, const std::vector<T>& computed, const std::string& name) {
+  const auto expected = reference.as<T>();
+  EXPECT_EQ(std::vector<T>(expected.begin(), expected.end()), computed) << name;
+}
+
+TEST(PythonRandom, EqualsTheRecordedCaseOfCPython) {
+  const auto outputs = python_random_outputs(read_json(kCase / "case.json"), "case.json");
+  const SafetensorsFile reference(kCase / "outputs.safetensors");
+  ASSERT_FALSE(reference.tensors().empty());
+  for (const auto& [name, tensor] : reference.tensors()) {
+    ASSERT_TRUE(outputs.contains(name)) << name;
+    std::visit([&tensor = tensor, &name = name](const auto& values) { expect_equal(tensor, values, name); },
+               outputs.at(name));
+  }
+}
+
+// python3 -c 'import random; r = random.Random(SEED); print([r.getrandbits(64) for _ in range(3)],
+// r.random())'
+TEST(PythonRandom, ReadsSeedsOfAnySizeAndIgnoresTheSign) {
+  const std::string googol = "1" + std::string(100, '0');
+  PythonRandom positive(googol), negative("-" + googol);
+  const std::uint64_t first = positive.getrandbits(64);
+  EXPECT_EQ(first, 14423644418233776674u);
+  EXPECT_EQ(negative.getrandbits(64), first);
+  EXPECT_EQ(PythonRandom("+7").getrandbits(32), PythonRandom(std::int64_t{-7}).getrandbits(32));
+  EXPECT_EQ(PythonRandom("000").getrandbits(32), PythonRandom(std::int64_t{0}).getrandbits(32));
+  EXPECT_EQ(PythonRandom("-9223372036854775808").getrandbits(32),
+            PythonRandom(std::numeric_limits<std::int64_t>::min()).getrandbits(32));
+}
+
+// python3 -c 'import random; r = random.Random(99); print([r.getrandbits(k) for k in (0, 1, 31, 32, 33, 63,
+// 64)])'
+TEST(PythonRandom, FillsWordsFromTheLowEnd) {
+  PythonRandom random(std::int64_t{99});
+  const std::vector<std::uint64_t> expected{
+      0u, 0u, 817660058u, 859317502u, 2574571355u, 2291374498038054784u, 14017264690403233280u};
+  std::vector<std::uint64_t> drawn;
+  for (const int k : {0, 1, 31, 32, 33, 63, 64}) drawn.push_back(random.getrandbits(k));
+  EXPECT_EQ(drawn, expected);
+}
+
+TEST(PythonRandom, SamplesAWholePopulationOnce) {
+  auto drawn = PythonRandom(std::int64_t{3}).sample(500, 500);
+  std::sort(drawn.begin(), drawn.end());
+  std::vector<std::int64_t> all(500);
+  std::iota(all.begin(), all.end(), 0);
+  EXPECT_EQ(drawn, all);
+}
+
+// python3 -c 'import random; print(random.Random(5).sample(range(2**40), 4))'
+TEST(PythonRandom, SamplesHugePopulationsInLittleMemory) {
+  const std::vector<std::int64_t> expected{561021090885, 789164966041, 549512532852, 114456474197};
+  EXPECT_EQ(PythonRandom(std::int64_t{5}).sample(std::int64_t{1} << 40, 4), expected);
+}
+
+TEST(PythonRandom, RefusesWhatPythonRefuses) {
+  PythonRandom random(std::int64_t{1});
+  EXPECT_THROW(random.sample(3, 4), Error);
+  EXPECT_THROW(random.sample(3, -1), Error);
+  EXPECT_THROW(random.randrange(0), Error);
+  EXPECT_THROW(random.getrandbits(-1), Error);
+  EXPECT_THROW(random.getrandbits(65), Error);
+  for (const char* seed : {"", "-", "12a", "1.5", " 1", "0x10"})
+    EXPECT_THROW(PythonRandom{seed}, Error) << seed;
+}
+
+TEST(PythonRandomParity, NamesAMalformedDraw) {
+  const Json broken = {{"params", {{"draws", {{"1", 10, 2}, {1, 10, 2}}}}}};
+  try {
+    python_random_outputs(broken, "my-case.json");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "my-case.json: params.draws[1] is not [seed, n, k]");
+  }
+}
+
+}  // namespace
+}  // namespace harness

@@ -1,0 +1,188 @@
+#include "evaluators/scorer_client.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "core/error.h"
+
+namespace harness {
+namespace {
+
+using std::chrono::steady_clock;
+using testing::HasSubstr;
+
+constexpr int kDeadline = 10000, kShortDeadline = 1000;
+
+/// What tests/data/scorers/fake_scorer.py does with an image of this first byte.
+enum Kind : std::uint8_t {
+  kGood = 0,
+  kExits = 1,
+  kSegfaults = 2,
+  kHangs = 3,
+  kGarbage = 4,
+  kSlow = 5,
+  kWrongId = 6,
+  kFloods = 7,
+  kSaysWhy = 8,
+  kCountsLeaks = 9,
+  kTalksOn = 10,
+  kLeaves = 11
+};
+
+std::vector<std::string> fake(std::vector<std::string> arguments = {}) {
+  std::vector<std::string> command{"python3",
+                                   std::string(HARNESS_SOURCE_DIR) + "/tests/data/scorers/fake_scorer.py"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+Image image(Kind kind, std::uint8_t rest = 1) {
+  Image out{4, 2, std::vector<std::uint8_t>(24, rest)};
+  out.rgb[0] = kind;
+  return out;
+}
+
+std::string expected(Kind kind, int rest = 1) {
+  return "4x2:" + std::to_string(kind + 23 * rest);
+}
+
+std::string error_of(ScorerPool& pool, Kind kind) {
+  return pool.submit(image(kind)).get().error.value_or("no error");
+}
+
+std::string start_error(std::vector<std::string> command, int start_deadline_ms = 60000) {
+  try {
+    ScorerPool(std::move(command), 1, kDeadline, start_deadline_ms);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(ScorerPool, AnswersInTheOrderOfSubmissionWhateverTheTiming) {
+  ScorerPool pool(fake(), 3, kDeadline);
+  std::vector<std::future<ScorerAnswer>> answers;
+  for (int i = 0; i < 30; ++i)
+    answers.push_back(pool.submit(image(i % 5 == 0 ? kSlow : kGood, static_cast<std::uint8_t>(i))));
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_EQ(answers[static_cast<std::size_t>(i)].get().transcript_raw,
+              expected(i % 5 == 0 ? kSlow : kGood, i));
+  }
+  EXPECT_EQ(pool.replaced(), 0u);
+}
+
+TEST(ScorerPool, KnowsWhatTheScorerSaysAboutItself) {
+  ScorerPool pool(fake(), 1, kDeadline);
+  EXPECT_EQ(pool.hello().name, "fake");
+  EXPECT_EQ(pool.hello().settings.at("omp"), "1");
+  EXPECT_EQ(pool.hello().data.at(0).file, "fake.bin");
+}
+
+TEST(ScorerPool, ACrashCostsItsImageAloneAndSaysHow) {
+  ScorerPool pool(fake(), 2, kDeadline);
+  std::vector<std::future<ScorerAnswer>> answers;
+  for (const Kind kind : {kGood, kExits, kGood, kSegfaults, kGood})
+    answers.push_back(pool.submit(image(kind)));
+  EXPECT_EQ(answers[0].get().transcript_raw, expected(kGood));
+  EXPECT_EQ(answers[1].get().error, "the scorer ended with status 3");
+  EXPECT_EQ(answers[2].get().transcript_raw, expected(kGood));
+  EXPECT_EQ(answers[3].get().error, "the scorer ended by signal 11 (Segmentation fault)");
+  EXPECT_EQ(answers[4].get().transcript_raw, expected(kGood));
+}
+
+TEST(ScorerPool, AHangCostsItsImageAfterTheDeadline) {
+  ScorerPool pool(fake(), 1, kShortDeadline);
+  const auto begin = steady_clock::now();
+  auto hanging = pool.submit(image(kHangs)), next = pool.submit(image(kGood));
+  EXPECT_EQ(hanging.get().error, "no answer within 1000 ms");
+  const auto waited = steady_clock::now() - begin;
+  EXPECT_GE(waited, std::chrono::milliseconds(kShortDeadline));
+  EXPECT_LT(waited, std::chrono::milliseconds(10 * kShortDeadline));
+  EXPECT_EQ(next.get().transcript_raw, expected(kGood));
+  EXPECT_EQ(pool.replaced(), 1u);
+}
+
+TEST(ScorerPool, TheDeadlineIsForOneImageNotForTheQueue) {
+  ScorerPool pool(fake(), 1, 1500);
+  std::vector<std::future<ScorerAnswer>> answers;
+  for (int i = 0; i < 10; ++i) answers.push_back(pool.submit(image(kSlow)));  // 2 s in all
+  for (auto& answer : answers) EXPECT_EQ(answer.get().transcript_raw, expected(kSlow));
+}
+
+TEST(ScorerPool, GarbageCostsItsImageAlone) {
+  ScorerPool pool(fake(), 1, kDeadline);
+  EXPECT_THAT(error_of(pool, kGarbage), HasSubstr("unreadable answer"));
+  EXPECT_EQ(error_of(pool, kWrongId), "unreadable answer: it answers another image");
+  EXPECT_EQ(error_of(pool, kFloods), "unreadable answer: a line of more than 1 MiB");
+  EXPECT_EQ(pool.submit(image(kGood)).get().transcript_raw, expected(kGood));
+}
+
+TEST(ScorerPool, AScorerMayRefuseAnImageAndGoOn) {
+  ScorerPool pool(fake(), 1, kDeadline);
+  EXPECT_EQ(error_of(pool, kSaysWhy), "too blurred");
+  EXPECT_EQ(pool.submit(image(kGood)).get().transcript_raw, expected(kGood));
+  EXPECT_EQ(pool.replaced(), 0u);
+}
+
+TEST(ScorerPool, WhatAChildDoesBetweenImagesCostsNoImage) {
+  ScorerPool pool(fake(), 1, kDeadline);
+  for (const Kind kind : {kTalksOn, kLeaves, kGood}) {
+    EXPECT_EQ(pool.submit(image(kind)).get().transcript_raw, expected(kind));
+    ::usleep(1000000);  // time for the child to talk on, or to leave
+  }
+  EXPECT_EQ(pool.replaced(), 2u);
+}
+
+TEST(ScorerPool, LeavesNoDescriptorToItsChildren) {
+  const int open_here = ::open("/dev/null", O_RDONLY);  // as a careless library does
+  ScorerPool other(fake(), 2, kDeadline), pool(fake(), 2, kDeadline);
+  EXPECT_EQ(pool.submit(image(kCountsLeaks)).get().values.at("leaked"), 0);
+  ::close(open_here);
+}
+
+TEST(ScorerPool, ClosingAnswersWhatWaits) {
+  std::vector<std::future<ScorerAnswer>> answers;
+  const auto begin = steady_clock::now();
+  {
+    ScorerPool pool(fake(), 1, kDeadline);
+    for (int i = 0; i < 3; ++i) answers.push_back(pool.submit(image(kHangs)));
+  }
+  EXPECT_LT(steady_clock::now() - begin, std::chrono::milliseconds(kDeadline / 2));
+  for (auto& answer : answers) EXPECT_EQ(answer.get().error, "the scorer was closed before it answered");
+}
+
+TEST(ScorerPool, NamesAProgramThatCannotStart) {
+  EXPECT_EQ(start_error({"/nowhere/scorer"}),
+            "/nowhere/scorer: cannot be started: No such file or directory; check the scorer's path and that "
+            "it may be "
+            "executed");
+  EXPECT_THAT(start_error(fake({"die"})),
+              HasSubstr("python3: ended with status 7 before its hello line (3 attempts)"));
+  EXPECT_THAT(start_error(fake({"silent"}), 200),
+              HasSubstr("python3: sent no hello line within 200 ms (3 attempts)"));
+  EXPECT_THAT(start_error(fake({"garbage"})), HasSubstr("python3"));
+  EXPECT_EQ(start_error(fake({"protocol"})), "python3: speaks scorer protocol 99, this program 1");
+  EXPECT_EQ(start_error(fake({"refuse"})), "python3: the weights are missing");
+}
+
+TEST(ScorerPool, AReplacementThatDescribesItselfDifferentlyEndsThePool) {
+  const auto mark =
+      std::filesystem::temp_directory_path() / ("harness-scorer-mark-" + std::to_string(::getpid()));
+  std::filesystem::remove(mark);
+  ScorerPool pool(fake({"changing", mark.string()}), 1, kDeadline);
+  EXPECT_EQ(error_of(pool, kExits), "the scorer ended with status 3");
+  EXPECT_THROW(pool.submit(image(kGood)).get(), Error);
+  std::filesystem::remove(mark);
+}
+
+TEST(ScorerPool, WantsAllPixelsOfAnImage) {
+  ScorerPool pool(fake(), 1, kDeadline);
+  EXPECT_THROW(pool.submit({4, 2, std::vector<std::uint8_t>(23)}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace harness

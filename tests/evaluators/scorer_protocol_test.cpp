@@ -1,0 +1,71 @@
+#include "evaluators/scorer_protocol.h"
+
+#include <gtest/gtest.h>
+
+namespace harness {
+namespace {
+
+template <class Call>
+std::string error_of(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(ScorerProtocol, RequestsSurviveTheirLine) {
+  const auto request = parse_request(request_line({7, 96, 48}));
+  EXPECT_EQ(request.id, 7u);
+  EXPECT_EQ(request.width, 96);
+  EXPECT_EQ(request.height, 48);
+  EXPECT_EQ(request.bytes(), 96u * 48u * 3u);
+}
+
+TEST(ScorerProtocol, RequestsMustFitTogether) {
+  EXPECT_EQ(error_of([] { parse_request(R"({"id":1,"width":2,"height":2,"channels":3,"bytes":11})"); }),
+            "request: \"bytes\" is not width x height x 3");
+  EXPECT_EQ(error_of([] { parse_request(R"({"id":1,"width":0,"height":2,"channels":3,"bytes":0})"); }),
+            "request: 0 pixels a side; 1 to 16384 are allowed");
+  EXPECT_EQ(error_of([] { parse_request(R"({"id":1,"width":1,"height":1,"channels":4,"bytes":3})"); }),
+            "request: \"channels\" is not 3");
+}
+
+TEST(ScorerProtocol, AnswersSurviveTheirLine) {
+  ScorerAnswer answer;
+  answer.transcript_raw = "two\nlines \u20ac";
+  answer.confidence = 87.5;
+  answer.values = {{"pickscore", 0.25}};
+  const std::string line = answer_line(3, answer);
+  EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
+  const auto read = parse_answer(line, 3);
+  EXPECT_EQ(read.transcript_raw, answer.transcript_raw);
+  EXPECT_EQ(read.confidence, answer.confidence);
+  EXPECT_EQ(read.values, answer.values);
+  EXPECT_FALSE(read.error.has_value());
+}
+
+TEST(ScorerProtocol, AnAnswerMustBeToThisImageAndHoldSomething) {
+  EXPECT_EQ(error_of([] { parse_answer(R"({"id":4,"transcript_raw":""})", 3); }),
+            "answer: it answers another image");
+  EXPECT_EQ(error_of([] { parse_answer(R"({"id":3,"confidence":1})", 3); }),
+            "answer: it holds neither \"transcript_raw\", \"values\" nor \"error\"");
+  EXPECT_EQ(parse_answer(R"({"id":3,"error":"blurred","transcript_raw":"x"})", 3).error, "blurred");
+  EXPECT_NE(error_of([] { parse_answer(R"({"id":3,"values":{"a":"b"}})", 3); }), "no error");
+  EXPECT_NE(error_of([] { parse_answer("[]", 3); }), "no error");
+}
+
+TEST(ScorerProtocol, AHelloMustDescribeTheScorer) {
+  const ScorerHello hello{"mine", "2", {{"k", 1}}, {{"w.bin", "ab"}}};
+  EXPECT_EQ(parse_hello(hello.to_json().dump(), "mine").to_json(), hello.to_json());
+  EXPECT_EQ(error_of([] { parse_hello(R"({"protocol":2})", "mine"); }),
+            "mine: speaks scorer protocol 2, this program 1");
+  EXPECT_EQ(error_of([] { parse_hello(R"({"protocol":1,"error":"no weights"})", "mine"); }),
+            "mine: no weights");
+  EXPECT_EQ(error_of([] { parse_hello(R"({"protocol":1,"name":"x","version":"1","settings":{}})", "mine"); }),
+            "mine: \"data\" is missing");
+}
+
+}  // namespace
+}  // namespace harness

@@ -1,0 +1,90 @@
+#include "evaluators/text_metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/safetensors.h"
+#include "core/text.h"
+#include "evaluators/lower_case.h"
+#include "evaluators/text_metrics_parity.h"
+
+namespace harness {
+namespace {
+
+const std::filesystem::path kCase =
+    std::filesystem::path(HARNESS_SOURCE_DIR) / "tests/data/parity/ocr_text_metrics";
+
+std::string lower(std::string_view text) {
+  return utf32_to_utf8(python_lower(utf8_to_utf32(text)));
+}
+
+TEST(TextMetrics, EqualTheRecordedCase) {
+  const Json parity = read_json(kCase / "case.json");
+  const double tolerance = parity.at("tolerance").at("atol");
+  const auto outputs = text_metrics_outputs(parity, "case.json");
+  const SafetensorsFile reference(kCase / "outputs.safetensors");
+  ASSERT_EQ(reference.tensors().size(), 7u);
+  for (const auto& [name, tensor] : reference.tensors()) {
+    ASSERT_TRUE(outputs.contains(name)) << name;
+    if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&outputs.at(name))) {
+      const auto expected = tensor.as<std::int64_t>();
+      EXPECT_EQ(*integers, std::vector<std::int64_t>(expected.begin(), expected.end())) << name;
+    } else {
+      const auto& computed = std::get<std::vector<double>>(outputs.at(name));
+      const auto expected = tensor.as<double>();
+      ASSERT_EQ(computed.size(), expected.size()) << name;
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        EXPECT_NEAR(computed[i], expected[i], tolerance) << name << i;
+    }
+  }
+}
+
+TEST(TextMetrics, CapTheRewardButNotTheErrorRate) {
+  const auto metrics = text_metrics("something else entirely", "abc");
+  EXPECT_EQ(metrics.reward, 0);
+  EXPECT_EQ(metrics.cer_paper, 1);
+  EXPECT_GT(metrics.cer, 1);
+}
+
+TEST(TextMetrics, ForgiveTextAroundTheTargetInTheRewardOnly) {
+  const auto metrics = text_metrics("we are OPEN daily", "Open");
+  EXPECT_EQ(metrics.reward, 1);
+  EXPECT_TRUE(metrics.substring_match);
+  EXPECT_FALSE(metrics.exact_match);
+  EXPECT_EQ(metrics.distance, 10u);
+  EXPECT_EQ(metrics.cer, 2.5);
+}
+
+TEST(TextMetrics, RefuseWhatIsNotUtf8) {
+  EXPECT_THROW(text_metrics("\xff", "a"), Error);
+}
+
+// python3 -c 'for s in (...): print(s.lower())'
+TEST(PythonLower, UsesTheFinalSigmaAsPythonDoes) {
+  EXPECT_EQ(lower("\u039f\u0394\u039f\u03a3"), "\u03bf\u03b4\u03bf\u03c2");
+  EXPECT_EQ(lower("\u03a3"), "\u03c3");
+  EXPECT_EQ(lower("A\u03a3B \u03a3A A\u03a3."), "a\u03c3b \u03c3a a\u03c2.");
+  EXPECT_EQ(lower("A'\u03a3'B"), "a'\u03c3'b");
+  EXPECT_EQ(lower("A\u0301\u03a3\u0301 \u2160\u03a3"), "a\u0301\u03c2\u0301 \u2170\u03c2");
+  EXPECT_EQ(lower("1\u03a3"), "1\u03c3");
+}
+
+TEST(PythonLower, MakesTwoCodePointsOfADottedI) {
+  EXPECT_EQ(lower("\u0130"), "i\u0307");
+}
+
+TEST(TextMetricsParity, NamesAMalformedPair) {
+  const Json broken = {{"text", {{"pairs", {{"a", "b"}, {"a"}}}}}};
+  try {
+    text_metrics_outputs(broken, "my-case.json");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "my-case.json: text.pairs[1] is not [prediction, target]");
+  }
+}
+
+}  // namespace
+}  // namespace harness

@@ -1,0 +1,155 @@
+#include <gmock/gmock.h>
+
+#include "tests/harness/workplace.h"
+
+namespace harness::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Runs a command that must fail with `status` and say `text`, in words and as the JSON document of --json.
+void expect_error(const std::vector<std::string>& arguments, int status, const std::string& text) {
+  Workplace place;
+  const auto outcome = place.run(arguments);
+  EXPECT_EQ(outcome.status, status) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr(text));
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST(CommandLine, UnknownNamesGetTheNearestKnownOneAndStatus2) {
+  expect_error({"repoduce"}, 2, R"(unknown command "repoduce"; did you mean "reproduce"?)");
+  expect_error({"reproduce", "--tabel", "sd35-ocr"}, 2, R"(did you mean "--table"?)");
+  expect_error({"reproduce", "--table", "sd35-orc"}, 2,
+               R"(unknown table "sd35-orc"; did you mean "sd35-ocr"?)");
+  expect_error({"reproduce", "--table", "sd35-ocr", "--methods", "ratio-nrm"}, 2,
+               R"(did you mean "ratio-norm"?)");
+  expect_error({"reproduce", "--table", "sd35-ocr", "--scale", "smok"}, 2, R"(did you mean "smoke"?)");
+  expect_error({"reproduce", "--table", "sd35-ocr", "--backbone", "glyhp"}, 2, R"(did you mean "glyph"?)");
+  expect_error({"reproduce", "--table", "sd35-ocr", "--set", "group_sise=4"}, 2,
+               R"(did you mean "group_size"?)");
+  expect_error({"reproduce", "--table", "sd35-ocr", "--set", "dual.beta_mx=4"}, 2,
+               R"(did you mean "beta_max"?)");
+  expect_error({"list", "tabels"}, 2, R"(did you mean "tables"?)");
+  expect_error({"datasets", "splt"}, 2, R"(did you mean "split"?)");
+  expect_error({}, 2, "no command given");
+}
+
+TEST(CommandLine, UnderJsonAnErrorIsOneDocumentOnStdout) {
+  Workplace place;
+  const auto outcome = place.run({"reproduce", "--table", "sd35-orc", "--json"});
+  EXPECT_EQ(outcome.status, 2);
+  const auto document = parse_json(outcome.out, "stdout");
+  EXPECT_EQ(document.at("error").at("where"), "--table");
+  EXPECT_EQ(document.at("error").at("hint"), R"(did you mean "sd35-ocr"?)");
+}
+
+TEST(CommandLine, HelpOfEveryCommandHasExamplesAndStatus0) {
+  Workplace place;
+  EXPECT_EQ(place.run({"--help"}).status, 0);
+  for (const char* command : {"reproduce", "list", "query", "table", "compare", "grid", "sample", "pretrain",
+                              "datasets", "parity"}) {
+    const auto outcome = place.run({command, "--help"});
+    EXPECT_EQ(outcome.status, 0) << command;
+    EXPECT_THAT(outcome.out, HasSubstr("Examples:")) << command;
+  }
+}
+
+TEST(CommandLine, ListsAreArraysOfNamedObjects) {
+  Workplace place;
+  for (const char* what : {"tables", "methods", "tasks", "backbones", "evaluators", "runs", "settings"}) {
+    const auto list = place.json({"list", what, "--json"});
+    ASSERT_TRUE(list.is_array()) << what;
+    for (const auto& item : list) EXPECT_TRUE(item.at("name").is_string()) << what;
+  }
+  EXPECT_FALSE(fs::exists(place.folder() / "runs"));
+}
+
+TEST(CommandLine, ListSettingsSaysWhereEachValueComesFrom) {
+  Workplace place;
+  std::map<std::string, Json> settings;
+  for (const auto& row :
+       place.json({"list", "settings", "--table", "sd35-ocr", "--scale", "smoke", "--json"})) {
+    settings[row.at("name")] = row;
+  }
+  EXPECT_EQ(settings.at("group_size").at("origin"), "backbone glyph");
+  EXPECT_EQ(settings.at("prompts_per_epoch").at("origin"), "scale smoke");
+  EXPECT_EQ(settings.at("lambda-controlled.kappa").at("origin"), "default");
+}
+
+// CPython 3.11: random.Random(20260501).sample(range(10), 3) and the sorted rest.
+TEST(CommandLine, DatasetsSplitGivesPythonsSample) {
+  Workplace place;
+  const auto split =
+      place.json({"datasets", "split", "--seed", "20260501", "--of", "10", "--take", "3", "--json"});
+  EXPECT_EQ(split, parse_json(R"({"validation": [1, 8, 3], "test": [0, 2, 4, 5, 6, 7, 9]})", "expected"));
+}
+
+TEST(CommandLine, ParityAnswersInTheOrderGivenAndFailsOnAnUnknownKind) {
+  Workplace place;
+  const auto add_case = [&](const std::string& kind) {
+    const auto folder = place.folder() / kind;
+    fs::create_directories(folder);
+    write_file_atomically(folder / "case.json",
+                          Json{{"name", kind}, {"kind", kind}, {"params", Json::object()}}.dump());
+    return folder.string();
+  };
+  const auto known = add_case("sde_step"), unknown = add_case("unknown_kind");
+  EXPECT_EQ(place.run({"parity", known}).status, 0);
+  const auto outcome = place.run({"parity", unknown, known, "--json"});
+  EXPECT_EQ(outcome.status, 1);
+  const auto cases = parse_json(outcome.out, "stdout").at("cases");
+  ASSERT_EQ(cases.size(), 2u);
+  EXPECT_EQ(cases[0].at("kind"), "unknown_kind");
+  EXPECT_EQ(cases[0].at("passed"), false);
+  EXPECT_EQ(cases[1].at("passed"), true);
+}
+
+TEST(CommandLine, SampleHandsItsOptionsToTheWorker) {
+  Workplace place;
+  const auto request = place.json({"sample", R"(a sign reading "OPEN")", "--seed", "7", "-o", "x.png"});
+  EXPECT_EQ(request.at("prompt"), R"(a sign reading "OPEN")");
+  EXPECT_EQ(request.at("seed"), 7);
+  EXPECT_EQ(request.at("output"), "x.png");
+  EXPECT_EQ(request.at("weights"), (place.share() / "backbones/glyph").string());
+  EXPECT_FALSE(request.contains("steps"));
+}
+
+TEST(DryRun, ShowsTheJobsAndWritesNothing) {
+  Workplace place;
+  const auto plan = place.json({"reproduce", "--table", "sd35-ocr", "--dry-run", "--json"});
+  std::map<std::string, int> kinds;
+  for (const auto& job : plan.at("jobs")) {
+    ++kinds[job.at("kind")];
+    EXPECT_FALSE(job.at("done").get<bool>());
+  }
+  EXPECT_EQ(kinds, (std::map<std::string, int>{
+                       {"train", 3}, {"evaluate", 10}, {"select", 3}, {"test", 4}, {"report", 1}}));
+  EXPECT_GT(plan.at("estimate").at("seconds"), 0);
+  EXPECT_GT(plan.at("estimate").at("memory_mb"), 0);
+  EXPECT_FALSE(fs::exists(place.folder() / "runs"));
+}
+
+TEST(Inputs, BrokenOnesAreNamedWithStatus2BeforeAnythingIsWritten) {
+  Workplace place;
+  const auto prompts = place.folder() / "prompts/ocr";
+  fs::create_directories(prompts);
+  write_file_atomically(prompts / "test.txt", "a sign \"A\"\n\nb \"B\"");
+  const auto refuse = [&](const std::vector<std::string>& more, const std::string& text) {
+    std::vector<std::string> arguments = {"reproduce", "--table", "sd35-ocr"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto outcome = place.run(arguments);
+    EXPECT_EQ(outcome.status, 2) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(text));
+    EXPECT_FALSE(fs::exists(place.folder() / "runs"));
+  };
+  refuse({"--prompts", "prompts"}, "test.txt:2");
+  write_file_atomically(prompts / "test.txt", "a sign \"A\"\nb \"B\"");
+  refuse({"--prompts", "prompts"}, "uses the first 1018 prompts");
+  refuse({"--scale", "paper"}, "asks for the prompt set ocr-flow-grpo");
+  refuse({"--weights", "nowhere"}, "is not a folder");
+  write_file_atomically(place.share() / "backbones/glyph/model.safetensors", "not safetensors");
+  refuse({}, "model.safetensors");
+}
+
+}  // namespace
+}  // namespace harness::test

@@ -1,0 +1,302 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "core/event_log.h"
+#include "tests/harness/workplace.h"
+
+namespace harness::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
+
+std::vector<std::string> smoke(const std::vector<std::string>& more) {
+  auto arguments = kSmoke;
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+/// The metric rows of a run that nothing disturbed.
+const std::string& undisturbed_rows() {
+  static const std::string rows = [] {
+    Workplace place;
+    EXPECT_EQ(place.run(kSmoke).status, 0);
+    return place.metric_rows();
+  }();
+  return rows;
+}
+
+/// Event logs of the jobs of a kind that are under `runs`.
+std::vector<fs::path> logs_of(const Workplace& place, const std::string& kind) {
+  std::vector<fs::path> logs;
+  if (!fs::exists(place.folder() / "runs")) return logs;
+  for (const auto& entry : fs::recursive_directory_iterator(place.folder() / "runs",
+                                                            fs::directory_options::skip_permission_denied)) {
+    const bool is_evaluation = entry.path().parent_path().filename().string().rfind("eval-", 0) == 0;
+    if (entry.path().filename() == "events.log" && is_evaluation == (kind == "evaluate"))
+      logs.push_back(entry.path());
+  }
+  return logs;
+}
+
+/// The pid of a worker that is in the middle of a job of this kind, or nothing.
+std::optional<pid_t> busy_worker(const Workplace& place, const std::string& kind) {
+  for (const auto& log : logs_of(place, kind)) {
+    const auto events = read_events(log, 0).events;
+    if (events.size() < 3 || events.back().at("type") == "job_completed") continue;
+    for (const auto& event : events) {
+      if (event.at("type") == "job_started") return event.at("pid").get<pid_t>();
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(Reproduce, EndsWithATrueTableAndItsArtifacts) {
+  Workplace place;
+  const auto result = place.json(smoke({"--json"}));
+  EXPECT_EQ(result.at("table"), "sd35-ocr");
+  EXPECT_EQ(result.at("rows").size(), 3u);
+  EXPECT_EQ(result.at("reference").size(), 1u);
+  for (const auto& row : result.at("rows")) {
+    EXPECT_EQ(row.at("n"), 48);
+    EXPECT_EQ(row.at("n_missing"), 1);  // the fake scorer fails at one position
+    EXPECT_TRUE(row.at("metrics").contains("ocr_reward"));
+    EXPECT_TRUE(row.at("paper").contains("ocr_reward"));
+  }
+  // Two methods against the baseline, three against the starting weights, five metrics.
+  EXPECT_EQ(result.at("comparisons").size(), 25u);
+  for (const auto& [name, path] : result.at("artifacts").items()) {
+    EXPECT_GT(fs::file_size(place.folder() / path.get<std::string>()), 0u) << name;
+  }
+  EXPECT_EQ(place
+                .run({"query", "SELECT DISTINCT n + n_missing FROM v_results WHERE split = 'validation'",
+                      "--format", "csv"})
+                .out,
+            "n + n_missing\n24\n");
+}
+
+TEST(Reproduce, SelectsTheHighestValidationMeanAndTestsNothingElse) {
+  Workplace place;
+  ASSERT_EQ(place.run(kSmoke).status, 0);
+  const auto wrong = place.run({"query", R"sql(
+    SELECT method, checkpoint FROM v_results v WHERE split = 'test' AND metric = 'ocr_reward' AND method <> 'base'
+    AND mean IS NOT NULL AND checkpoint <> (SELECT checkpoint FROM v_results w WHERE w.method = v.method
+      AND w.split = 'validation' AND w.metric = 'ocr_reward' ORDER BY mean DESC, checkpoint LIMIT 1))sql",
+                                "--format", "jsonl"});
+  EXPECT_EQ(wrong.out, "");
+  const auto tested = place.run(
+      {"query", "SELECT count(*) AS n FROM evaluations WHERE split = 'test' AND selection_id IS NULL",
+       "--format", "csv"});
+  EXPECT_EQ(tested.out, "n\n0\n");
+}
+
+TEST(Reproduce, RepeatedItAnswersFromTheDbWithoutAWorker) {
+  Workplace place;
+  const auto first = place.json(smoke({"--json"}));
+  place.environment["HARNESS_WORKER"] = "/nonexistent";
+  const auto second = place.run(smoke({"--json"}));
+  EXPECT_EQ(second.status, 0) << second.err;
+  EXPECT_EQ(parse_json(second.out, "stdout"), first);
+  const auto written = read_json(place.folder() / "runs/sd35-ocr/table.json");
+  EXPECT_EQ(written, first);
+}
+
+TEST(Reproduce, TwoFoldersHoldTheSameRowsAndTables) {
+  Workplace place;
+  auto a = place.json(smoke({"--json", "--out", "a"})),
+       b = place.json(smoke({"--json", "--out", "b", "--jobs", "2", "--fresh"}));
+  for (auto* document : {&a, &b}) {
+    document->erase("artifacts");
+    document->erase("wall_seconds");
+  }
+  EXPECT_EQ(a, b);
+  EXPECT_EQ(place.metric_rows("a/results.sqlite"), place.metric_rows("b/results.sqlite"));
+  EXPECT_EQ(place.metric_rows("a/results.sqlite"), undisturbed_rows());
+}
+
+TEST(Reproduce, TableCompareAndGridWorkFromTheDbAlone) {
+  Workplace place;
+  const auto result = place.json(smoke({"--json"}));
+  EXPECT_EQ(place.json({"table", "sd35-ocr", "--format", "json"}), result);
+  for (const char* format : {"md", "latex", "csv", "html"}) {
+    EXPECT_EQ(place.run({"table", "--format", format}).status, 0) << format;
+  }
+  const auto compared = place.json(
+      {"compare", "ratio-norm", "lambda-controlled", "--metric", "ocr_reward", "--split", "test", "--json"});
+  const auto& comparison = compared.at("comparisons").at(0);
+  const auto same =
+      std::find_if(result.at("comparisons").begin(), result.at("comparisons").end(), [](const Json& c) {
+        return c.at("baseline") == "ratio-norm" && c.at("method") == "lambda-controlled" &&
+               c.at("metric") == "ocr_reward";
+      });
+  for (const char* field : {"n", "delta", "ci95", "wins", "ties", "losses", "p_value"}) {
+    EXPECT_EQ(comparison.at(field), same->at(field)) << field;
+  }
+  const auto paired =
+      place.run({"query",
+                 "SELECT avg(delta) AS d, count(delta) AS n FROM v_paired WHERE baseline = 'ratio-norm' "
+                 "AND method = 'lambda-controlled' AND metric = 'ocr_reward' AND split = 'test'",
+                 "--format", "json"});
+  const auto row = parse_json(paired.out, "stdout").at(0);
+  EXPECT_NEAR(row.at("d").get<double>(), comparison.at("delta").get<double>(), 1e-12);
+  EXPECT_EQ(row.at("n"), comparison.at("n"));
+  EXPECT_EQ(place.run({"grid", "-n", "3", "--pick", "wins,failures", "-o", "figures"}).status, 0);
+  EXPECT_TRUE(fs::exists(place.folder() / "figures/grid.png"));
+  const auto unknown = place.run({"compare", "ratio-norm", "dual", "--metric", "ocr_rewrd"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr(R"(did you mean "ocr_reward"?)"));
+}
+
+TEST(Reproduce, AnotherSettingOrOtherWeightsAreANewRun) {
+  Workplace place;
+  const auto ids = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = smoke({"--dry-run", "--json"}), ids;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto plan = place.json(arguments);
+    for (const auto& job : plan.at("jobs")) {
+      if (job.at("kind") == "train") ids.push_back(job.at("id"));
+    }
+    return ids;
+  };
+  const auto usual = ids({});
+  EXPECT_EQ(ids({}), usual);
+  EXPECT_EQ(ids({"--jobs", "2", "--out", "elsewhere", "--set", "lr=0.00005"}), usual);
+  EXPECT_NE(ids({"--set", "lr=1e-4"}), usual);
+  EXPECT_NE(ids({"--seeds", "43"}), usual);
+  const auto changed = ids({"--set", "lambda-controlled.kappa=0.1"});
+  EXPECT_EQ(changed[0], usual[0]);
+  EXPECT_NE(changed[2], usual[2]);
+  Workplace::write_weights(place.folder() / "other", 2);
+  EXPECT_NE(ids({"--weights", "other"}), usual);
+}
+
+TEST(Reproduce, SubsetsAndSeedsShareTheirRuns) {
+  Workplace place;
+  const auto one = place.json(smoke({"--json", "--methods", "dual"}));
+  EXPECT_EQ(one.at("rows").size(), 1u);
+  const auto two = place.json(smoke({"--json", "--seeds", "42,43"}));
+  EXPECT_EQ(two.at("rows").size(), 6u);
+  const auto runs = place.json({"list", "runs", "--json"});
+  EXPECT_EQ(runs.size(), 8u);
+  EXPECT_EQ(two.at("comparisons").at(0).at("test"), "paired-t-clustered");
+}
+
+TEST(Reproduce, ADeadWorkerIsNamedWithItsStatusAndTheEndOfItsLog) {
+  Workplace place;
+  place.environment["HARNESS_FAKE_MODE"] = "die";
+  place.environment["HARNESS_FAKE_KIND"] = "train";
+  const auto outcome = place.run(kSmoke);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("train ratio-norm (seed 42)"));
+  EXPECT_THAT(outcome.err, HasSubstr("exit status 3"));
+  EXPECT_THAT(outcome.err, HasSubstr("fake worker: asked to die"));
+  place.environment["HARNESS_FAKE_MODE"] = "crash";
+  EXPECT_THAT(place.run(kSmoke).err, HasSubstr("signal 6"));
+  place.environment.erase("HARNESS_FAKE_MODE");
+  EXPECT_EQ(place.run(kSmoke).status, 0);
+  EXPECT_EQ(place.metric_rows(), undisturbed_rows());
+}
+
+TEST(Reproduce, AWorkersOwnReasonIsPassedOn) {
+  Workplace place;
+  place.environment["HARNESS_FAKE_MODE"] = "fail";
+  const auto outcome = place.run(smoke({"--json"}));
+  EXPECT_EQ(outcome.status, 1);
+  const auto error = parse_json(outcome.out, "stdout").at("error");
+  EXPECT_EQ(error.at("what"), "the disk is full");
+  EXPECT_EQ(error.at("hint"), "free some space");
+  place.environment.erase("HARNESS_FAKE_MODE");
+  EXPECT_EQ(place.run(kSmoke).status, 0);
+}
+
+TEST(Reproduce, ASilentWorkerIsKilledAndNamed) {
+  Workplace place;
+  place.environment["HARNESS_FAKE_MODE"] = "silent";
+  place.environment["HARNESS_SILENCE_MS"] = "500";
+  const auto outcome = place.run(kSmoke);
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("no sign of life"));
+}
+
+TEST(Reproduce, CtrlCEndsWith130AndTheCommandThatGoesOn) {
+  Workplace place;
+  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
+  const auto pid = place.start(smoke({"--fresh"}));
+  ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
+  ::kill(pid, SIGINT);
+  const auto outcome = place.wait(pid);
+  EXPECT_EQ(outcome.status, 130);
+  EXPECT_THAT(outcome.err, HasSubstr("reproduce --table sd35-ocr --scale smoke"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("--fresh")));
+  place.environment.erase("HARNESS_FAKE_DELAY_US");
+  EXPECT_EQ(place.run(kSmoke).status, 0);
+  EXPECT_EQ(place.metric_rows(), undisturbed_rows());
+}
+
+TEST(Reproduce, ASecondOneInTheSameFolderSaysWhoIsThere) {
+  Workplace place;
+  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
+  const auto pid = place.start(kSmoke);
+  ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
+  Workplace other;
+  const auto outcome = other.run(smoke({"--out", (place.folder() / "runs").string()}));
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("pid " + std::to_string(pid)));
+  ::kill(pid, SIGTERM);
+  EXPECT_EQ(place.wait(pid).status, 130);
+}
+
+TEST(Reproduce, AnotherBuildDoesNotContinueARun) {
+  Workplace place;
+  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
+  const auto pid = place.start(kSmoke);
+  ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
+  ::kill(pid, SIGINT);
+  ASSERT_EQ(place.wait(pid).status, 130);
+  const auto other = place.folder() / "harness-fake-worker";
+  write_file_atomically(other, read_file(place.environment.at("HARNESS_WORKER")) + "another build");
+  fs::permissions(other, fs::perms::owner_all);
+  place.environment["HARNESS_WORKER"] = other.string();
+  place.environment.erase("HARNESS_FAKE_DELAY_US");
+  const auto refused = place.run(kSmoke);
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("another build"));
+  EXPECT_THAT(refused.err, HasSubstr("--fresh"));
+  EXPECT_EQ(place.run(smoke({"--fresh"})).status, 0);
+}
+
+struct Kill {
+  const char *kind, *victim;
+};
+
+class KilledReproduce : public ::testing::TestWithParam<Kill> {};
+
+TEST_P(KilledReproduce, EndsWithTheSameRowsWhenRepeated) {
+  const auto [kind, victim] = GetParam();
+  Workplace place;
+  place.environment["HARNESS_FAKE_DELAY_US"] = std::string(kind) == "train" ? "200000" : "20000";
+  place.environment["HARNESS_FAKE_KIND"] = kind;
+  const auto pid = place.start(kSmoke);
+  std::optional<pid_t> worker;
+  ASSERT_TRUE(wait_until([&] { return (worker = busy_worker(place, kind)).has_value(); }));
+  ::kill(std::string(victim) == "worker" ? *worker : pid, SIGKILL);
+  const auto killed = place.wait(pid);
+  EXPECT_NE(killed.status, 0);
+  place.environment.erase("HARNESS_FAKE_DELAY_US");
+  const auto repeated = place.run(kSmoke);
+  EXPECT_EQ(repeated.status, 0) << repeated.err;
+  EXPECT_EQ(place.metric_rows(), undisturbed_rows());
+}
+
+INSTANTIATE_TEST_SUITE_P(AtEveryPoint, KilledReproduce,
+                         ::testing::Values(Kill{"train", "worker"}, Kill{"train", "orchestrator"},
+                                           Kill{"evaluate", "worker"}, Kill{"evaluate", "orchestrator"}),
+                         [](const auto& info) {
+                           return std::string(info.param.kind) + "_" + info.param.victim;
+                         });
+
+}  // namespace
+}  // namespace harness::test

@@ -1,0 +1,78 @@
+#include "harness/table_spec.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <functional>
+
+#include "core/error.h"
+#include "core/files.h"
+
+namespace harness {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::filesystem::path kShipped = HARNESS_SOURCE_DIR "/harness/tables/sd35-ocr.json";
+
+/// The shipped table with one change, read back; gives the message of the refusal.
+std::string refusal(const std::function<void(Json&)>& change) {
+  Json document = read_json(kShipped);
+  change(document);
+  const auto file = std::filesystem::path(::testing::TempDir()) / "changed-table.json";
+  write_file_atomically(file, document.dump());
+  try {
+    read_table_spec(file);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), Status::kUsage);
+    return error.what();
+  }
+  return "accepted";
+}
+
+// Printed in the paper: 256 validation prompts, checkpoints 40 to 80, RatioNorm as the baseline.
+TEST(TableSpec, TheShippedTableIsThePapers) {
+  const auto spec = read_table_spec(kShipped);
+  EXPECT_EQ(spec.split_seed, 20260501u);
+  EXPECT_EQ(spec.split_take, 256);
+  EXPECT_EQ(spec.prompts_first - spec.split_take, 762);
+  EXPECT_EQ(spec.checkpoints, (std::vector<int>{40, 60, 80}));
+  EXPECT_EQ(spec.baseline, "ratio-norm");
+  EXPECT_EQ(spec.scale("smoke").validation_limit, 24);
+  EXPECT_EQ(spec.scale("paper").prompt_set, "ocr-flow-grpo");
+}
+
+TEST(TableSpec, UnknownKeysAndNamesAreRefusedWhereTheyStand) {
+  EXPECT_THAT(refusal([](Json& t) { t["methds"] = 1; }),
+              HasSubstr(R"(unknown key "methds"; did you mean "methods"?)"));
+  EXPECT_THAT(refusal([](Json& t) { t["split"]["sede"] = 1; }), HasSubstr("split"));
+  EXPECT_THAT(refusal([](Json& t) { t["columns"][1]["name"] = "cer_papr"; }), HasSubstr("columns[1]"));
+  EXPECT_THAT(refusal([](Json& t) { t["columns"][0]["unit"] = "percnt"; }),
+              HasSubstr(R"(did you mean "percent"?)"));
+  EXPECT_THAT(refusal([](Json& t) { t["baseline"] = "ratio-nrom"; }),
+              HasSubstr(R"(did you mean "ratio-norm"?)"));
+  EXPECT_THAT(refusal([](Json& t) { t["scales"]["smoke"]["limits"] = 3; }), HasSubstr("smoke"));
+}
+
+TEST(TableSpec, ImpossibleValuesAreRefused) {
+  EXPECT_THAT(refusal([](Json& t) { t["checkpoints"] = {40, 40}; }), HasSubstr("must increase"));
+  EXPECT_THAT(refusal([](Json& t) { t["checkpoints"] = Json::array(); }), HasSubstr("at least one"));
+  EXPECT_THAT(refusal([](Json& t) {
+                t["methods"] = {"dual", "dual", "ratio-norm"};
+              }),
+              HasSubstr("must differ"));
+  EXPECT_THAT(refusal([](Json& t) { t["split"]["take"] = 1018; }), HasSubstr("both splits"));
+  EXPECT_THAT(refusal([](Json& t) { t["selection"]["metric"] = "pickscore"; }),
+              HasSubstr("must be a required one"));
+}
+
+TEST(TableSpec, AnUnknownMethodIsNamedWithTheNearestOfTheRegistry) {
+  const auto registry = read_registry(HARNESS_SOURCE_DIR "/tests/data/fake_share/registry.json");
+  auto spec = read_table_spec(kShipped);
+  spec.methods[1] = "duel";
+  EXPECT_THAT([&] { check_against_registry(spec, registry); },
+              ::testing::Throws<Error>(::testing::Property(&Error::hint, R"(did you mean "dual"?)")));
+}
+
+}  // namespace
+}  // namespace harness

@@ -1,0 +1,226 @@
+#include "results/grid.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+#include "core/error.h"
+#include "core/files.h"
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// Columns: 0 base, 1 baseline, 2 other, 3 hero.
+GridRule rule(std::vector<GridGroup> groups, std::size_t rows) {
+  return {.hero = 3, .baseline = 1, .methods = {1, 2, 3}, .groups = std::move(groups), .rows = rows};
+}
+
+std::vector<int> positions(const std::vector<GridPick>& picks) {
+  std::vector<int> out;
+  for (const auto& pick : picks) out.push_back(pick.position);
+  return out;
+}
+
+TEST(GridRows, WinsAreTheLargestGainsThenTheHigherScoreThenThePosition) {
+  const std::vector<PromptScores> prompts{{9, {0.0, 0.2, 0.0, 0.7}},
+                                          {4, {0.0, 0.5, 0.0, 1.0}},
+                                          {2, {0.0, 0.5, 0.0, 1.0}},
+                                          {1, {0.0, 0.1, 0.0, 0.9}},
+                                          {0, {0.0, 0.9, 0.0, 0.8}}};
+  EXPECT_THAT(positions(pick_grid_rows(prompts, rule({GridGroup::kWins}, 9))), ElementsAre(1, 2, 4, 9));
+}
+
+TEST(GridRows, MixedAreWhereTheHeroDoesNotWinAndTheMethodsDiffer) {
+  const std::vector<PromptScores> prompts{
+      {0, {0.0, 0.5, 0.5, 0.5}},   // no difference
+      {1, {0.0, 0.9, 0.5, 0.4}},   // spread 0.5
+      {2, {0.0, 0.5, 1.0, 0.5}},   // spread 0.5, hero level with the baseline
+      {3, {0.0, 1.0, 0.1, 0.9}},   // spread 0.9
+      {4, {0.0, 0.1, 0.0, 0.2}}};  // a win
+  EXPECT_THAT(positions(pick_grid_rows(prompts, rule({GridGroup::kMixed}, 9))), ElementsAre(3, 1, 2));
+}
+
+TEST(GridRows, FailuresAreWhereEveryMethodFails) {
+  const std::vector<PromptScores> prompts{{0, {0.0, 0.3, 0.2, 0.1}},
+                                          {1, {1.0, 0.1, 0.1, 0.1}},
+                                          {2, {0.0, 0.0, 0.0, 1.0}},
+                                          {3, {0.0, 0.1, 0.0, 0.1}}};
+  EXPECT_THAT(positions(pick_grid_rows(prompts, rule({GridGroup::kFailures}, 9))), ElementsAre(3, 1, 0));
+}
+
+TEST(GridRows, ArePicksOfTheirGroupsAndNoPromptIsShownTwice) {
+  std::vector<PromptScores> prompts;
+  for (int i = 0; i < 30; ++i) {
+    prompts.push_back({i, {0.0, 0.1 + 0.01 * (i % 7), 0.5, 0.01 * ((i * 11) % 40)}});
+  }
+  const auto picks =
+      pick_grid_rows(prompts, rule({GridGroup::kWins, GridGroup::kMixed, GridGroup::kFailures}, 8));
+  ASSERT_EQ(picks.size(), 8u);
+  EXPECT_EQ(std::ranges::count(picks, GridGroup::kWins, &GridPick::group), 3);
+  EXPECT_EQ(std::ranges::count(picks, GridGroup::kMixed, &GridPick::group), 3);
+  EXPECT_EQ(std::ranges::count(picks, GridGroup::kFailures, &GridPick::group), 2);
+  auto seen = positions(picks);
+  std::ranges::sort(seen);
+  EXPECT_EQ(std::ranges::adjacent_find(seen), seen.end());
+}
+
+TEST(GridRows, DoNotDependOnTheOrderOfThePrompts) {
+  std::vector<PromptScores> prompts;
+  for (int i = 0; i < 20; ++i) prompts.push_back({i, {0.0, 0.5, 0.25 * (i % 3), 0.25 * (i % 5)}});
+  const auto all = rule({GridGroup::kWins, GridGroup::kMixed, GridGroup::kFailures}, 9);
+  const auto expected = positions(pick_grid_rows(prompts, all));
+  std::ranges::reverse(prompts);
+  EXPECT_EQ(positions(pick_grid_rows(prompts, all)), expected);
+}
+
+TEST(GridRows, WhatAGroupCannotFillGoesToTheOthers) {
+  const std::vector<PromptScores> prompts{{0, {0.0, 0.1, 0.1, 0.2}},
+                                          {1, {0.0, 0.1, 0.1, 0.3}},
+                                          {2, {0.0, 0.1, 0.1, 0.4}},
+                                          {3, {0.0, 0.1, 0.1, 1.0}}};
+  const auto picks = pick_grid_rows(prompts, rule({GridGroup::kWins, GridGroup::kMixed}, 4));
+  EXPECT_THAT(positions(picks), ElementsAre(3, 2, 1, 0));
+}
+
+TEST(GridRows, APromptWithoutAScoreIsNoCandidate) {
+  const std::vector<PromptScores> prompts{{0, {std::nullopt, 0.1, 0.1, 0.9}},
+                                          {1, {0.0, std::nullopt, 0.1, 1.0}}};
+  EXPECT_THAT(positions(pick_grid_rows(prompts, rule({GridGroup::kWins}, 4))), ElementsAre(0))
+      << "the starting weights are no method";
+}
+
+TEST(GridGroups, AnUnknownNameIsAnErrorWithTheNearestOne) {
+  EXPECT_EQ(grid_group_from_name("mixed"), GridGroup::kMixed);
+  try {
+    grid_group_from_name("win");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("did you mean \"wins\"?"));
+  }
+}
+
+// ---- drawing
+// -------------------------------------------------------------------------------------------------------
+
+class GridFigure : public testing::Test {
+ protected:
+  GridFigure() : folder_(fs::path(testing::TempDir()) / "grid figure") {
+    fs::create_directories(folder_ / "images");
+    write_image("a.png", 96, 48, {250, 10, 20});
+    write_image("b.png", 96, 48, {10, 20, 250});
+  }
+
+  void write_image(const std::string& name, int width, int height, std::array<std::uint8_t, 3> color) {
+    Image image{width, height, {}};
+    for (int i = 0; i < width * height; ++i) image.rgb.insert(image.rgb.end(), color.begin(), color.end());
+    std::ofstream(folder_ / "images" / name, std::ios::binary) << png_bytes(image);
+  }
+
+  Grid grid() const {
+    Grid grid;
+    grid.title = "tiny & small";
+    grid.signature = "tiny v1; 100%";
+    grid.hero = "lambda-controlled";
+    grid.baseline = "ratio-norm";
+    grid.split = "test";
+    grid.columns = {{"ratio-norm", "checkpoint 40"}, {"lambda-controlled", "checkpoint 80"}};
+    GridRow row{.position = 17, .target = "Cold <Beer> & Wine", .prompt = "a sign \"Cold <Beer> & Wine\""};
+    row.cells = {{folder_ / "images/a.png", "Cqld <Beer>", 0.5, ""},
+                 {folder_ / "images/b.png", "Cold <Beer> & Wine", 1.0, ""}};
+    grid.rows = {row};
+    return grid;
+  }
+
+  fs::path folder_;
+};
+
+int count_color(const Image& image, std::array<std::uint8_t, 3> color) {
+  int count = 0;
+  for (std::size_t i = 0; i < image.rgb.size(); i += 3) {
+    count += std::equal(color.begin(), color.end(), image.rgb.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return count;
+}
+
+TEST_F(GridFigure, SmallImagesAreEnlargedByAWholeFactorWithoutSmoothing) {
+  const auto figure = render_grid(grid());
+  EXPECT_EQ(count_color(figure, {250, 10, 20}), 96 * 3 * 48 * 3);
+  EXPECT_EQ(count_color(figure, {10, 20, 250}), 96 * 3 * 48 * 3);
+}
+
+TEST_F(GridFigure, StandsOnWhiteWithAMarginAllAround) {
+  const auto figure = render_grid(grid());
+  constexpr int kClear = 30;
+  const auto white = [&](int x, int y) {
+    const auto* pixel = &figure.rgb[static_cast<std::size_t>(y * figure.width + x) * 3];
+    return pixel[0] == 255 && pixel[1] == 255 && pixel[2] == 255;
+  };
+  for (int y = 0; y < figure.height; ++y) {
+    for (int x = 0; x < figure.width; ++x) {
+      const bool inside =
+          x >= kClear && x < figure.width - kClear && y >= kClear && y < figure.height - kClear;
+      ASSERT_TRUE(inside || white(x, y)) << x << ", " << y;
+    }
+  }
+}
+
+TEST_F(GridFigure, IsTheSameToTheByteEveryTime) {
+  EXPECT_EQ(png_bytes(render_grid(grid())), png_bytes(render_grid(grid())));
+}
+
+TEST_F(GridFigure, LargeImagesAreShrunkToTheirCell) {
+  write_image("large.png", 512, 512, {250, 10, 20});
+  auto large = grid();
+  large.rows[0].cells[0].image = folder_ / "images/large.png";
+  EXPECT_EQ(render_grid(large).width, render_grid(grid()).width);
+}
+
+TEST_F(GridFigure, FailedScorersAndEmptyTranscriptsAreDrawn) {
+  auto failed = grid();
+  failed.rows[0].cells[0].transcript = "";
+  failed.rows[0].cells[1] = {folder_ / "images/b.png", std::nullopt, std::nullopt, "timed out <after> 10 s"};
+  EXPECT_NO_THROW(render_grid(failed));
+}
+
+TEST_F(GridFigure, AMissingImageIsNamed) {
+  auto broken = grid();
+  broken.rows[0].cells[0].image = folder_ / "images/none.png";
+  try {
+    render_grid(broken);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("none.png"));
+  }
+}
+
+TEST_F(GridFigure, PagesReferToImagesByRelativePaths) {
+  const auto page = grid_html(grid(), folder_ / "table");
+  EXPECT_THAT(page, HasSubstr("src=\"../images/a.png\""));
+  EXPECT_THAT(page, HasSubstr("C<span class=\"wrong\">q</span>ld &lt;Beer&gt;"));
+  EXPECT_THAT(page, testing::Not(HasSubstr("http")));
+}
+
+TEST_F(GridFigure, TheCaptionStatesTheRule) {
+  EXPECT_THAT(grid_caption(grid()),
+              HasSubstr("lambda-controlled above ratio-norm, largest difference first"));
+  EXPECT_THAT(grid_latex(grid(), "grid.png"), HasSubstr("tiny \\& small"));
+}
+
+TEST_F(GridFigure, TheLatexFigureCompiles) {
+  if (std::system("command -v pdflatex >/dev/null 2>&1") != 0) GTEST_SKIP() << "pdflatex is not installed";
+  write_file_atomically(folder_ / "grid.png", png_bytes(render_grid(grid())));
+  write_file_atomically(folder_ / "figure.tex", grid_latex(grid(), "grid.png"));
+  const auto command = "cd '" + folder_.string() +
+                       "' && pdflatex -interaction=nonstopmode -halt-on-error figure.tex >out 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
+}  // namespace
+}  // namespace harness

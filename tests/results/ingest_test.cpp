@@ -1,0 +1,284 @@
+#include <fstream>
+
+#include "tests/results/store_fixture.h"
+
+namespace harness {
+namespace {
+
+class Ingest : public StoreTest {
+ protected:
+  Ingest() {
+    store().record_run(a_run("r1", "dual"));
+    store().record_checkpoint({.run_id = "r1", .step = 0});
+    store().record_evaluation(an_evaluation("e1", "r1", 0));
+  }
+
+  JobRecord train() const { return train_job("r1"); }
+  JobRecord evaluation() const { return evaluation_job("e1", "r1"); }
+
+  std::vector<Json> training_events() const {
+    return {started("r1"),
+            update_event(1, true, {{"loss", 0.5}, {"grad_norm", nullptr}}, {{"lambda_center", {0, 0}}}),
+            update_event(2, false, {{"loss", 0.25}}, {{"lambda_center", {0.1, 0.2}}}),
+            checkpoint_event(2, 0.15),
+            {{"type", "note"}, {"level", "warning"}, {"message", "few rewards"}}};
+  }
+
+  std::vector<Json> evaluation_events() const {
+    return {started("e1"),
+            sample_event(0, {{"ocr_reward", 1}, {"cer", 0}}),
+            sample_event(1, {{"ocr_reward", std::nullopt}, {"cer", std::nullopt}}),
+            sample_event(2, {{"ocr_reward", 0.5}, {"cer", 0.5}}),
+            sample_event(3, {{"ocr_reward", 0}, {"cer", 2}}),
+            {{"type", "not_run"}, {"metric", "pickscore"}, {"reason", "no files"}},
+            completed()};
+  }
+
+  std::string log_bytes(const JobRecord& job) const { return read_file(job.folder / "events.log"); }
+  void set_log(const JobRecord& job, const std::string& bytes) const {
+    make_folder(job.folder);
+    std::ofstream(job.folder / "events.log", std::ios::binary | std::ios::trunc) << bytes;
+  }
+};
+
+TEST_F(Ingest, MissingLogIsAJobThatHasNotBegun) {
+  const auto report = store().ingest(train());
+  EXPECT_EQ(report.events, 0);
+  EXPECT_EQ(report.job.state, JobState::kPlanned);
+  EXPECT_EQ(report.job.log_offset, 0U);
+}
+
+TEST_F(Ingest, TrainingEventsBecomeRows) {
+  log(train(), training_events());
+  const auto report = store().ingest(train());
+  EXPECT_EQ(report.events, 5);
+  EXPECT_EQ(report.updates, 2);
+  EXPECT_EQ(report.checkpoints, std::vector<std::int64_t>{2});
+  ASSERT_EQ(report.notes.size(), 1U);
+  EXPECT_EQ(report.notes[0].message, "few rewards");
+  EXPECT_EQ(report.job.state, JobState::kRunning);
+  EXPECT_EQ(report.job.log_offset, log_bytes(train()).size());
+  EXPECT_EQ(store().run("r1")->state, JobState::kRunning);
+  EXPECT_EQ(store().run("r1")->build, "b1");
+  EXPECT_EQ(value("SELECT count(*) FROM train_stats"), "7");
+  EXPECT_EQ(value("SELECT value FROM train_stats WHERE update_index = 2 AND timestep = 1 AND fresh = 0"),
+            "0.2");
+  EXPECT_EQ(value("SELECT value IS NULL FROM train_stats WHERE name = 'grad_norm' AND timestep IS NULL"),
+            "1");
+  EXPECT_EQ(store().checkpoints("r1").back().lambda_late, 0.15);
+  EXPECT_EQ(value("SELECT group_concat(type) FROM events"), "job_started,note");
+}
+
+TEST_F(Ingest, EvaluationEventsBecomeRows) {
+  log(evaluation(), evaluation_events());
+  const auto report = store().ingest(evaluation());
+  EXPECT_EQ(report.samples, 4);
+  EXPECT_EQ(report.metrics, 8);
+  EXPECT_EQ(report.job.state, JobState::kDone);
+  const auto stored = store().evaluation("e1");
+  EXPECT_EQ(stored->state, JobState::kDone);
+  EXPECT_TRUE(stored->finished);
+  EXPECT_EQ(stored->not_run, Json({{"pickscore", "no files"}}));
+  EXPECT_EQ(value("SELECT reason FROM metrics WHERE value IS NULL AND name = 'cer'"), "timeout");
+  EXPECT_EQ(value("SELECT transcript_raw FROM samples WHERE prompt_id = 1"), "OPEN\n");
+  EXPECT_EQ(store().run("r1")->state, JobState::kPlanned) << "an evaluation is not the run";
+}
+
+TEST_F(Ingest, IngestingAgainAddsNothing) {
+  log(train(), training_events());
+  log(evaluation(), evaluation_events());
+  store().ingest(train());
+  store().ingest(evaluation());
+  const auto before = dump();
+  EXPECT_EQ(store().ingest(train()).events, 0);
+  EXPECT_EQ(store().ingest(evaluation()).events, 0);
+  EXPECT_EQ(dump(), before);
+}
+
+TEST_F(Ingest, LineByLineGivesTheSameRowsAsAtOnce) {
+  log(train(), training_events());
+  store().ingest(train());
+  const auto at_once = dump();
+  const auto bytes = log_bytes(train());
+  ASSERT_TRUE(store().forget("r1"));
+  store().record_run(a_run("r1", "dual"));
+  store().record_checkpoint({.run_id = "r1", .step = 0});
+  store().record_evaluation(an_evaluation("e1", "r1", 0));
+  for (std::size_t length = 0; length <= bytes.size(); length += 7) {
+    set_log(train(), bytes.substr(0, length));
+    store().ingest(train());
+    close();  // as if the process had ended
+  }
+  set_log(train(), bytes);
+  store().ingest(train());
+  EXPECT_EQ(dump(), at_once);
+}
+
+TEST_F(Ingest, TornLastLineWaitsForItsEnd) {
+  log(evaluation(), evaluation_events());
+  const auto bytes = log_bytes(evaluation());
+  set_log(evaluation(), bytes.substr(0, bytes.size() - 10));
+  EXPECT_EQ(store().ingest(evaluation()).job.state, JobState::kRunning);
+  set_log(evaluation(), bytes);
+  const auto report = store().ingest(evaluation());
+  EXPECT_EQ(report.events, 1);
+  EXPECT_EQ(report.job.state, JobState::kDone);
+}
+
+TEST_F(Ingest, UpdatesThatAreRecordedAgainReplaceTheEarlierOnes) {
+  log(train(), training_events());
+  store().ingest(train());
+  const auto rows = value("SELECT count(*) FROM train_stats");
+  auto again = started("r1");
+  again["resumed_from"] = 1;
+  log(train(), {again, update_event(2, false, {{"loss", 0.25}}, {{"lambda_center", {0.1, 0.2}}}),
+                checkpoint_event(2, 0.15)});
+  store().ingest(train());
+  EXPECT_EQ(value("SELECT count(*) FROM train_stats"), rows);
+  EXPECT_EQ(value("SELECT count(*) FROM checkpoints WHERE step = 2"), "1");
+  EXPECT_EQ(value("SELECT message FROM events ORDER BY id DESC LIMIT 1"), "started again from update 1");
+}
+
+TEST_F(Ingest, BadEventLeavesNoTraceOfItsBatch) {
+  auto events = evaluation_events();
+  events[3] = sample_event(99, {{"ocr_reward", 1}});
+  log(evaluation(), events);
+  const auto before = dump();
+  const auto error = error_of([&] { store().ingest(evaluation()); });
+  EXPECT_EQ(error.problem(), "position 99 is outside the prompt set (4 prompts)");
+  EXPECT_EQ(error.where(), (evaluation().folder / "events.log").string());
+  EXPECT_EQ(dump(), before);
+}
+
+TEST_F(Ingest, NullWithoutAReasonIsRefused) {
+  auto event = sample_event(0, {{"ocr_reward", std::nullopt}});
+  event["reasons"] = Json::object();
+  log(evaluation(), {started("e1"), event});
+  EXPECT_EQ(error_of([&] { store().ingest(evaluation()); }).problem(),
+            "metric ocr_reward is null without a reason");
+}
+
+TEST_F(Ingest, WrongTypesAreRefused) {
+  const std::vector<Json> bad = {{{"type", "no_such_event"}},
+                                 {{"type", "update"},
+                                  {"update_index", "1"},
+                                  {"fresh", true},
+                                  {"stats", Json::object()},
+                                  {"per_step", Json::object()}},
+                                 {{"type", "update"},
+                                  {"update_index", 1},
+                                  {"fresh", true},
+                                  {"stats", {{"loss", "x"}}},
+                                  {"per_step", Json::object()}},
+                                 {{"type", "update"},
+                                  {"update_index", 1},
+                                  {"fresh", true},
+                                  {"stats", Json::object()},
+                                  {"per_step", {{"loss", 1}}}},
+                                 {{"type", "update"},
+                                  {"update_index", 0},
+                                  {"fresh", true},
+                                  {"stats", {{"loss", 1}}},
+                                  {"per_step", Json::object()}},
+                                 {{"type", "checkpoint"}, {"step", 1}},
+                                 sample_event(0, {{"ocr_reward", 1}})};
+  for (const auto& event : bad) {
+    std::filesystem::remove_all(train().folder);
+    log(train(), {started("r1"), event});
+    EXPECT_THROW(store().ingest(train()), Error) << event;
+    EXPECT_EQ(value("SELECT count(*) FROM events"), "0") << event;
+  }
+}
+
+TEST_F(Ingest, LogOfAnotherJobIsRefused) {
+  log(train(), {started("r9")});
+  EXPECT_EQ(error_of([&] { store().ingest(train()); }).problem(), "is the log of job r9, not of job r1");
+}
+
+TEST_F(Ingest, LogThatWasCutIsRefused) {
+  log(train(), training_events());
+  store().ingest(train());
+  set_log(train(), log_bytes(train()).substr(0, 50));
+  EXPECT_NE(
+      std::string(error_of([&] { store().ingest(train()); }).what()).find("is shorter than what was read"),
+      std::string::npos);
+  std::filesystem::remove(train().folder / "events.log");
+  EXPECT_THROW(store().ingest(train()), Error);
+}
+
+TEST_F(Ingest, DamagedLineIsRefusedAndWhatCameBeforeStays) {
+  log(train(), training_events());
+  store().ingest(train());
+  const auto before = dump();
+  log(train(), {update_event(3, true, {{"loss", 1}}, Json::object()),
+                update_event(4, false, {{"loss", 1}}, Json::object())});
+  auto bytes = log_bytes(train());
+  bytes[store().job_state("r1")->log_offset + 20] ^= 1;
+  set_log(train(), bytes);
+  EXPECT_THROW(store().ingest(train()), Error);
+  EXPECT_EQ(dump(), before);
+}
+
+TEST_F(Ingest, EvaluationThatEndsWithoutAllItsImagesIsRefused) {
+  auto events = evaluation_events();
+  events.erase(events.begin() + 2);
+  log(evaluation(), events);
+  const auto error = error_of([&] { store().ingest(evaluation()); });
+  EXPECT_EQ(error.problem(), "says that the evaluation is complete, but holds 3 images of 4");
+  EXPECT_EQ(error.status(), Status::kFailed);
+}
+
+TEST_F(Ingest, EvaluationThatEndsWithoutAllValuesOfAMetricIsRefused) {
+  auto events = evaluation_events();
+  events[1]["metrics"].erase("cer");
+  log(evaluation(), events);
+  EXPECT_EQ(error_of([&] { store().ingest(evaluation()); }).problem(),
+            "says that the evaluation is complete, but holds 3 values of cer of 4");
+}
+
+TEST_F(Ingest, FailureIsKeptUntilTheJobStartsAgain) {
+  log(train(),
+      {started("r1"),
+       {{"type", "job_failed"}, {"what", "the disk is full"}, {"where", "/x"}, {"hint", "free some"}}});
+  EXPECT_EQ(store().ingest(train()).job.failure, "/x: the disk is full; free some");
+  EXPECT_EQ(store().run("r1")->state, JobState::kFailed);
+  log(train(), {started("r1")});
+  const auto report = store().ingest(train());
+  EXPECT_EQ(report.job.state, JobState::kRunning);
+  EXPECT_FALSE(report.job.failure);
+}
+
+TEST_F(Ingest, SeveralSamplesOfAPromptAreKeptApart) {
+  auto record = an_evaluation("e2", "r1", 0, "validation", 2);
+  store().record_evaluation(record);
+  const auto job = evaluation_job("e2", "r1");
+  log(job, {started("e2"), sample_event(1, {{"ocr_reward", 0.5}}, 0), sample_event(1, {{"ocr_reward", 1}}, 1),
+            completed()});
+  store().ingest(job);
+  const auto values = store().metric_values("e2", "ocr_reward");
+  ASSERT_EQ(values.size(), 2U);
+  EXPECT_EQ(values[1].sample, 1);
+  EXPECT_EQ(values[1].value, 1);
+}
+
+TEST_F(Ingest, LogLargerThanABatchArrivesWhole) {
+  store().record_prompt_set(prompts(9000));
+  auto record = an_evaluation("big", "r1", 0, "validation", 9000);
+  record.prompt_set_sha256 = "prompts-9000";
+  store().record_evaluation(record);
+  const auto job = evaluation_job("big", "r1");
+  std::vector<Json> events = {started("big")};
+  for (int i = 0; i < 9000; ++i) {
+    events.push_back(sample_event(i, {{"ocr_reward", i / 9000.0}}));
+    events.back()["transcript"] = std::string(1000, 'x');
+  }
+  events.push_back(completed());
+  log(job, events);
+  ASSERT_GT(std::filesystem::file_size(job.folder / "events.log"), 8U << 20);
+  const auto report = store().ingest(job);
+  EXPECT_EQ(report.samples, 9000);
+  EXPECT_EQ(report.job.state, JobState::kDone);
+}
+
+}  // namespace
+}  // namespace harness

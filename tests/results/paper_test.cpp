@@ -1,0 +1,96 @@
+#include "results/paper.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/error.h"
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+PaperTable paper(const std::string& id) {
+  return read_paper_table(fs::path(HARNESS_SOURCE_DIR) / "results/paper" / (id + ".json"));
+}
+
+TEST(PaperTable, EveryTranscribedTableReads) {
+  int tables = 0;
+  for (const auto& entry : fs::directory_iterator(fs::path(HARNESS_SOURCE_DIR) / "results/paper")) {
+    if (entry.path().extension() != ".json") continue;
+    const auto table = read_paper_table(entry.path());
+    EXPECT_EQ(table.id, entry.path().stem().string());
+    EXPECT_FALSE(table.rows.empty()) << table.id;
+    ++tables;
+  }
+  EXPECT_EQ(tables, 9);
+}
+
+TEST(PaperTable, PrintedTextAndNumberAgree) {
+  for (const auto& entry : fs::directory_iterator(fs::path(HARNESS_SOURCE_DIR) / "results/paper")) {
+    if (entry.path().extension() != ".json") continue;
+    for (const auto& row : read_paper_table(entry.path()).rows) {
+      for (const auto& [key, value] : row.values) EXPECT_EQ(std::stod(value.printed), value.value) << key;
+    }
+  }
+}
+
+TEST(PaperTable, OcrRowsHoldThePrintedFigures) {
+  const auto table = paper("sd35-ocr");
+  EXPECT_EQ(table.n, 762);
+  const auto* row = table.row("lambda-controlled");
+  ASSERT_NE(row, nullptr);
+  EXPECT_EQ(row->checkpoint, 80);
+  EXPECT_EQ(row->values.at("ocr").printed, "0.5831");
+  EXPECT_EQ(row->values.at("substr").printed, "22.83");
+  EXPECT_EQ(table.row("flow-grpo"), nullptr);
+}
+
+TEST(PaperTable, ARowIsTheSelectedOneUnlessACheckpointIsNamed) {
+  const auto table = paper("sd35-pickscore-val");
+  EXPECT_EQ(table.row("ratio-norm")->checkpoint, 40);
+  EXPECT_EQ(table.row("ratio-norm", {}, 60)->values.at("pickscore").printed, "0.8266");
+  EXPECT_EQ(table.row("ratio-norm", {}, 50), nullptr);
+}
+
+TEST(PaperTable, TasksTellRowsOfOneMethodApart) {
+  const auto table = paper("flux");
+  EXPECT_EQ(table.row("ratio-norm", "ocr")->values.at("primary").printed, "0.6453");
+  EXPECT_EQ(table.row("ratio-norm", "geneval")->values.at("primary").printed, "0.6569");
+}
+
+TEST(PaperTable, ComparisonsSayWhetherThePaperPrintsThem) {
+  const auto table = paper("sd35-ocr");
+  EXPECT_TRUE(table.comparison("ratio-norm", "lambda-controlled", "ocr")->printed);
+  EXPECT_FALSE(table.comparison("ratio-norm", "lambda-controlled", "cer")->printed);
+  const auto pickscore = paper("sd35-pickscore");
+  const auto* printed = pickscore.comparison("ratio-norm", "lambda-controlled", "pickscore");
+  EXPECT_EQ(printed->wins, 467);
+  EXPECT_EQ(printed->ci->low, 0.0059);
+}
+
+TEST(PaperTable, PercentBecomesTheNearestFraction) {
+  const PaperColumn percent{"substr", "", "percent", Better::kUp},
+      fraction{"ocr", "", "fraction", Better::kUp};
+  EXPECT_EQ(paper_value_in_db_unit(percent, {22.83, "22.83"}), 0.2283);
+  EXPECT_EQ(paper_value_in_db_unit(fraction, {0.5831, "0.5831"}), 0.5831);
+}
+
+TEST(PaperTable, ASlipInAFileIsNamed) {
+  const auto file = fs::path(testing::TempDir()) / "slip.json";
+  std::ofstream(file)
+      << R"({"id": "x", "paper": "p", "label": "l", "caption": "c", "columns": [], "comparisons": [],
+    "rows": [{"method": "m", "selected": true, "values": {"ocr": {"value": 1, "printed": "1"}}}]})";
+  try {
+    read_paper_table(file);
+    FAIL() << "a value without a column was accepted";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("no column \"ocr\""));
+    EXPECT_THAT(error.what(), testing::HasSubstr("slip.json"));
+  }
+}
+
+}  // namespace
+}  // namespace harness

@@ -1,0 +1,287 @@
+#include "results/schema.h"
+
+#include <set>
+
+#include "core/json.h"
+#include "results/database_file.h"
+#include "tests/results/store_fixture.h"
+
+namespace harness {
+namespace {
+
+constexpr Migration kOld[] = {{1, "CREATE TABLE runs (id TEXT PRIMARY KEY, method TEXT) STRICT"}};
+constexpr Migration kNew[] = {{1, "CREATE TABLE runs (id TEXT PRIMARY KEY, method TEXT) STRICT"},
+                              {2, "ALTER TABLE runs ADD COLUMN seed INTEGER NOT NULL DEFAULT 42"}};
+constexpr Migration kBroken[] = {
+    {1, "CREATE TABLE runs (id TEXT PRIMARY KEY, method TEXT) STRICT"},
+    {2, "ALTER TABLE runs ADD COLUMN seed INTEGER; INSERT INTO no_such_table VALUES (1)"}};
+constexpr Migration kDangling[] = {{1, "CREATE TABLE runs (id TEXT PRIMARY KEY, method TEXT) STRICT"},
+                                   {2,
+                                    "CREATE TABLE checkpoints (run_id TEXT REFERENCES runs (id)) STRICT; "
+                                    "INSERT INTO checkpoints VALUES ('gone')"}};
+
+constexpr Schema kOldSchema{.migrations = kOld, .views = "CREATE VIEW v AS SELECT method FROM runs;"};
+constexpr Schema kNewSchema{.migrations = kNew, .views = "CREATE VIEW v AS SELECT method, seed FROM runs;"};
+constexpr Schema kBrokenSchema{.migrations = kBroken, .views = ""};
+constexpr Schema kDanglingSchema{.migrations = kDangling, .views = ""};
+
+class Schemas : public testing::Test {
+ protected:
+  std::filesystem::path path() const { return folder_.path() / "results.sqlite"; }
+
+  OpenedDatabase open(const Schema& schema, OpenMode mode = OpenMode::kReadWrite) {
+    return open_database(path(), mode, std::nullopt, schema);
+  }
+
+  /// A DB of kOldSchema with one run.
+  void make_old() { open(kOldSchema).db->exec("INSERT INTO runs VALUES ('a', 'dual')"); }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_F(Schemas, MigrationsAreNumberedFromOneWithoutGap) {
+  int expected = 0;
+  for (const auto& step : current_schema().migrations) EXPECT_EQ(step.version, ++expected);
+  EXPECT_EQ(current_schema().version(), 1);
+}
+
+TEST_F(Schemas, NewDatabaseIsMarkedAsOursAndOfTheCurrentVersion) {
+  auto opened = open_database(path(), OpenMode::kReadWrite);
+  EXPECT_EQ(opened.db->execAndGet("PRAGMA application_id").getInt64(), kApplicationId);
+  EXPECT_EQ(schema_version(*opened.db), current_schema().version());
+  EXPECT_EQ(opened.db->execAndGet("PRAGMA journal_mode").getString(), "wal");
+  EXPECT_EQ(opened.db->execAndGet("PRAGMA synchronous").getInt(), 2);
+  EXPECT_EQ(opened.db->execAndGet("PRAGMA foreign_keys").getInt(), 1);
+  EXPECT_EQ(opened.notice, "");
+}
+
+TEST_F(Schemas, EveryTableIsStrict) {
+  auto opened = open_database(path(), OpenMode::kReadWrite);
+  SQLite::Statement loose(
+      *opened.db,
+      "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND strict = 0 "
+      "AND name NOT LIKE 'sqlite_%'");
+  while (loose.executeStep()) ADD_FAILURE() << loose.getColumn(0).getString();
+}
+
+// The contract: users' SQL relies on these names.
+TEST_F(Schemas, TablesAndViewsHaveTheColumnsThatQueriesRelyOn) {
+  const std::map<std::string, std::string> contract = {
+      {"runs", "id table_id method backbone task scale seed config"},
+      {"table_runs", "table_id run_id"},
+      {"checkpoints", "id run_id step path sha256 lambda_late lambda_late_last clip_fraction"},
+      {"prompt_sets", "id name sha256"},
+      {"prompts", "id prompt_set_id position text target"},
+      {"evaluations", "id checkpoint_id split n not_run"},
+      {"samples", "id evaluation_id prompt_id sample seed path sha256 transcript transcript_raw"},
+      {"metrics", "evaluation_id prompt_id sample name value reason"},
+      {"train_stats", "run_id update_index timestep name value fresh"},
+      {"selections", "id run_id checkpoint_id split metric rule value"},
+      {"comparisons", "baseline method metric n delta wins ties losses p_value test"},
+      {"artifacts", "name path"},
+      {"events", "job_id type message"},
+      {"v_results",
+       "table_id method backbone scale seed checkpoint split metric mean std n n_missing lambda_late"},
+      {"v_paired",
+       "table_id split metric seed prompt_id sample baseline method baseline_value method_value delta"},
+      {"v_law_audit",
+       "run_id method seed timestep updates lambda_center lambda_var log_ratio_mean log_ratio_var "
+       "predicted_mean"}};
+  auto opened = open_database(path(), OpenMode::kReadWrite);
+  for (const auto& [relation, columns] : contract) {
+    std::string list;
+    for (const char c : columns) list += c == ' ' ? ',' : c;
+    EXPECT_NO_THROW(opened.db->exec("SELECT " + list + " FROM " + relation)) << relation;
+  }
+}
+
+TEST_F(Schemas, LibraryHasTheFunctionsThatTheViewsNeed) {
+  auto opened = open_database(path(), OpenMode::kReadWrite);
+  EXPECT_EQ(opened.db->execAndGet("SELECT sqrt(4.0)").getDouble(), 2);
+  EXPECT_EQ(opened.db->execAndGet("SELECT exp(0.0)").getDouble(), 1);
+}
+
+TEST_F(Schemas, OlderDatabaseIsBroughtUpToDateWithItsRows) {
+  make_old();
+  auto opened = open(kNewSchema);
+  EXPECT_EQ(schema_version(*opened.db), 2);
+  EXPECT_EQ(opened.db->execAndGet("SELECT method || seed FROM runs").getString(), "dual42");
+  EXPECT_EQ(opened.db->execAndGet("SELECT seed FROM v").getInt(), 42) << "views are made anew";
+  EXPECT_EQ(opened.db->execAndGet("PRAGMA foreign_keys").getInt(), 1);
+}
+
+TEST_F(Schemas, MigrationReachesTheFilesOwnHeader) {
+  make_old();
+  auto opened = open(kNewSchema);
+  const auto bytes =
+      read_file(path());  // while the DB is open, so that a WAL is not yet written back by closing
+  EXPECT_EQ(bytes.substr(60, 4), std::string("\0\0\0\2", 4));
+}
+
+TEST_F(Schemas, MigrationThatFailsLeavesTheOldDatabase) {
+  for (const auto* schema : {&kBrokenSchema, &kDanglingSchema}) {
+    std::filesystem::remove(path());
+    make_old();
+    EXPECT_THROW(open(*schema), Error);
+    auto opened = open(kOldSchema);
+    EXPECT_EQ(schema_version(*opened.db), 1);
+    EXPECT_EQ(opened.db->execAndGet("SELECT count(*) FROM v").getInt(), 1);
+    EXPECT_EQ(opened.db->execAndGet("SELECT count(*) FROM pragma_table_info('runs')").getInt(), 2);
+  }
+}
+
+TEST_F(Schemas, ReadingAnOlderDatabaseSaysWhatBringsItUpToDate) {
+  make_old();
+  const auto error = error_of([&] { open(kNewSchema, OpenMode::kReadOnly); });
+  EXPECT_EQ(error.problem(), "has schema version 1, this program needs 2");
+  EXPECT_EQ(error.where(), path().string());
+  EXPECT_NE(error.hint(), "");
+}
+
+TEST_F(Schemas, OpeningTwiceChangesNothing) {
+  open_database(path(), OpenMode::kReadWrite);
+  const auto before = sha256_file(path());
+  open_database(path(), OpenMode::kReadWrite);
+  EXPECT_EQ(sha256_file(path()), before);
+}
+
+// --- What is refused, untouched ---
+
+class Refused : public Schemas {
+ protected:
+  /// Opening in either mode must fail with `problem` and leave every byte.
+  void expect_refused(const std::string& problem) {
+    const auto before = sha256_file(path());
+    for (const auto mode : {OpenMode::kReadWrite, OpenMode::kReadOnly}) {
+      const auto error = error_of([&] { open_database(path(), mode); });
+      EXPECT_NE(std::string(error.what()).find(problem), std::string::npos) << error.what();
+      EXPECT_EQ(error.where(), path().string());
+      EXPECT_NE(error.hint(), "");
+      EXPECT_EQ(error.status(), Status::kUsage);
+    }
+    EXPECT_EQ(sha256_file(path()), before);
+  }
+
+  /// The same, and SQLite never came near the file.
+  void expect_not_opened(const std::string& problem) {
+    expect_refused(problem);
+    for (const char* companion : {"-wal", "-shm", "-journal"}) {
+      EXPECT_FALSE(std::filesystem::exists(path().string() + companion)) << companion;
+    }
+  }
+
+  void write(const std::string& bytes) { std::ofstream(path(), std::ios::binary) << bytes; }
+};
+
+TEST_F(Refused, DatabaseOfAnotherProgram) {
+  SQLite::Database(path().string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
+      .exec("PRAGMA application_id = 1234; CREATE TABLE runs (id TEXT)");
+  expect_not_opened("is a database of another program (application id 0x4d2)");
+}
+
+TEST_F(Refused, DatabaseWithoutAnApplicationId) {
+  SQLite::Database(path().string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE).exec("CREATE TABLE t (x)");
+  expect_not_opened("is a database of another program");
+}
+
+TEST_F(Refused, ForeignDatabaseInWalMode) {
+  SQLite::Database(path().string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
+      .exec("PRAGMA journal_mode = WAL; CREATE TABLE t (x); INSERT INTO t VALUES (1)");
+  expect_not_opened("is a database of another program");
+}
+
+TEST_F(Refused, NewerSchema) {
+  open_database(path(), OpenMode::kReadWrite).db->exec("PRAGMA user_version = 99");
+  expect_not_opened("has schema version 99, this program knows 1");
+}
+
+TEST_F(Refused, TextFile) {
+  write("these are my notes, please do not overwrite them\n" + std::string(200, 'x'));
+  expect_not_opened("is not an SQLite database");
+}
+
+TEST_F(Refused, FileShorterThanAHeader) {
+  write("SQLite format 3");
+  expect_not_opened("is not an SQLite database");
+}
+
+TEST_F(Refused, TruncatedDatabase) {
+  open_database(path(), OpenMode::kReadWrite);
+  const auto bytes = read_file(path());
+  write(bytes.substr(0, bytes.size() / 2));
+  expect_refused("is damaged");
+}
+
+TEST_F(Refused, DatabaseWithOverwrittenSchemaPage) {
+  open_database(path(), OpenMode::kReadWrite);
+  auto bytes = read_file(path());
+  for (std::size_t i = 100; i < 4096; ++i) bytes[i] = static_cast<char>(i * 31);
+  write(bytes);
+  expect_refused("is damaged");
+}
+
+TEST_F(Refused, Folder) {
+  std::filesystem::create_directories(path());
+  const auto error = error_of([&] { open_database(path(), OpenMode::kReadWrite); });
+  EXPECT_EQ(error.problem(), "is a folder, not a results database");
+}
+
+TEST_F(Refused, MissingFileWhereOneIsRead) {
+  const auto error = error_of([&] { open_database(path(), OpenMode::kReadOnly); });
+  EXPECT_EQ(error.problem(), "there is no results database");
+  EXPECT_FALSE(std::filesystem::exists(path()));
+}
+
+// --- Journals ---
+
+TEST_F(Schemas, CreationMakesTheFolder) {
+  const auto deep = path().parent_path() / "a" / "b" / "results.sqlite";
+  open_database(deep, OpenMode::kReadWrite);
+  EXPECT_TRUE(std::filesystem::exists(deep));
+}
+
+TEST_F(Schemas, EmptyFileIsTakenAsANewDatabase) {
+  std::ofstream(path()).flush();
+  EXPECT_EQ(schema_version(*open_database(path(), OpenMode::kReadWrite).db), 1);
+}
+
+TEST_F(Schemas, NameWithSpecialCharactersIsNotAUri) {
+  const auto odd = path().parent_path() / "100% a?mode=rw#b.sqlite";
+  open_database(odd, OpenMode::kReadWrite);
+  EXPECT_TRUE(std::filesystem::exists(odd));
+  EXPECT_EQ(schema_version(*open_database(odd, OpenMode::kReadOnly).db), 1);
+}
+
+TEST_F(Schemas, NetworkFileSystemGetsARollbackJournalAndOneProcess) {
+  open_database(path(), OpenMode::kReadWrite);  // made on a local disk, in WAL mode
+  auto opened = open_database(path(), OpenMode::kReadWrite, "NFS");
+  EXPECT_EQ(opened.db->execAndGet("PRAGMA journal_mode").getString(), "delete");
+  EXPECT_EQ(opened.db->execAndGet("PRAGMA locking_mode").getString(), "exclusive");
+  EXPECT_NE(opened.notice.find("network file system (NFS)"), std::string::npos);
+  EXPECT_NE(opened.notice.find("--db"), std::string::npos);
+  opened.db->exec("CREATE TABLE held (x)");
+  EXPECT_FALSE(std::filesystem::exists(path().string() + "-shm"));
+  SQLite::Database other(path().string(), SQLite::OPEN_READONLY);
+  EXPECT_THROW(other.execAndGet("SELECT count(*) FROM runs"), SQLite::Exception);
+}
+
+TEST_F(Schemas, NetworkFileSystemsAreKnownByTheirMagicNumber) {
+  EXPECT_EQ(network_file_system(0x6969), "NFS");
+  EXPECT_EQ(network_file_system(0xff534d42), "CIFS");
+  EXPECT_EQ(network_file_system(0xffffffffff534d42), "CIFS");  // f_type is signed on some machines
+  EXPECT_EQ(network_file_system(0x0bd00bd0), "Lustre");
+  EXPECT_EQ(network_file_system(0xef53), std::nullopt);      // ext4
+  EXPECT_EQ(network_file_system(0x01021994), std::nullopt);  // tmpfs
+  EXPECT_EQ(network_file_system(0x794c7630), std::nullopt);  // overlayfs
+}
+
+TEST_F(Schemas, TwoConnectionsCanCreateAtTheSameTime) {
+  auto first = open_database(path(), OpenMode::kReadWrite);
+  auto second = open_database(path(), OpenMode::kReadWrite);
+  first.db->exec("INSERT INTO prompt_sets VALUES (1, 'a', 'a', 1, 'x')");
+  EXPECT_EQ(second.db->execAndGet("SELECT count(*) FROM prompt_sets").getInt(), 1);
+}
+
+}  // namespace
+}  // namespace harness

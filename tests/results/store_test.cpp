@@ -1,0 +1,507 @@
+#include "results/store.h"
+
+#include <cmath>
+
+#include "tests/results/store_fixture.h"
+
+namespace harness {
+namespace {
+
+TEST_F(StoreTest, PromptSetIsRecordedOnceByItsChecksum) {
+  const auto id = store().record_prompt_set(prompts());
+  auto renamed = prompts();
+  renamed.name = "another name";
+  EXPECT_EQ(store().record_prompt_set(renamed), id);
+  EXPECT_NE(store().record_prompt_set(prompts(3)), id);
+  EXPECT_EQ(value("SELECT count(*) FROM prompts"), "7");
+  EXPECT_EQ(value("SELECT target FROM prompts WHERE position = 3"), "W3");
+}
+
+TEST_F(StoreTest, RunComesBackAsItWasRecorded) {
+  auto record = a_run("r1", "dual");
+  record.requested_settings = {{"clip", 0.1}};
+  record.effective_settings = {{"clip", 0.1}, {"tau", 0.01}};
+  record.numerics_version = 3;
+  store().record_run(record);
+  const auto run = store().run("r1");
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->method, "dual");
+  EXPECT_EQ(run->config, record.config);
+  EXPECT_EQ(run->effective_settings, record.effective_settings);
+  EXPECT_EQ(run->requested_settings, record.requested_settings);
+  EXPECT_EQ(run->numerics_version, 3);
+  EXPECT_EQ(run->state, JobState::kPlanned);
+  EXPECT_FALSE(run->build);
+  EXPECT_FALSE(run->finished);
+  EXPECT_FALSE(store().run("r2"));
+}
+
+TEST_F(StoreTest, RunOfASecondTableKeepsItsStateAndItsFirstTable) {
+  store().record_run(a_run("r1", "dual"));
+  store().record_job(train_job("r1"));
+  store().mark_job("r1", JobState::kDone);
+  auto again = a_run("r1", "dual");
+  again.table_id = "second";
+  again.scale = "paper";
+  store().record_run(again);
+  const auto run = store().run("r1");
+  EXPECT_EQ(run->state, JobState::kDone);
+  EXPECT_TRUE(run->finished);
+  EXPECT_EQ(run->table_id, "t");
+  EXPECT_EQ(run->scale, "smoke");
+  EXPECT_EQ(value("SELECT group_concat(table_id || scale) FROM table_runs"), "secondpaper,tsmoke");
+  EXPECT_EQ(store().runs().size(), 1U);
+}
+
+TEST_F(StoreTest, EvaluationNeedsItsCheckpointAndItsPromptSet) {
+  store().record_run(a_run("r1", "base"));
+  const auto missing = error_of([&] { store().record_evaluation(an_evaluation("e1", "r1", 0)); });
+  EXPECT_EQ(missing.problem(), "run r1 has no checkpoint 0");
+  EXPECT_EQ(missing.where(), db().string());
+  store().record_checkpoint({.run_id = "r1", .step = 0});
+  auto other = an_evaluation("e1", "r1", 0);
+  other.prompt_set_sha256 = "unknown";
+  EXPECT_EQ(error_of([&] { store().record_evaluation(other); }).problem(),
+            "the prompt set with SHA-256 unknown is not recorded");
+  store().record_evaluation(an_evaluation("e1", "r1", 0));
+  EXPECT_TRUE(store().evaluation("e1"));
+}
+
+TEST_F(StoreTest, EvaluationComesBackAsItWasRecorded) {
+  store().record_run(a_run("r1", "base"));
+  store().record_checkpoint({.run_id = "r1", .step = 0});
+  store().record_evaluation(an_evaluation("e1", "r1", 0, "validation", 2));
+  const auto evaluation = store().evaluation("e1");
+  ASSERT_TRUE(evaluation);
+  EXPECT_EQ(evaluation->run_id, "r1");
+  EXPECT_EQ(evaluation->table_id, "t");
+  EXPECT_EQ(evaluation->scale, "smoke");
+  EXPECT_EQ(evaluation->n, 2);
+  EXPECT_EQ(evaluation->prompt_set_sha256, "prompts-4");
+  EXPECT_EQ(evaluation->settings, Json({{"steps", 10}}));
+  EXPECT_EQ(evaluation->state, JobState::kPlanned);
+  EXPECT_FALSE(evaluation->peek);
+  EXPECT_FALSE(evaluation->selection_id);
+  EXPECT_EQ(store().evaluations("r1").size(), 1U);
+  EXPECT_FALSE(store().evaluation("e2"));
+}
+
+TEST_F(StoreTest, PeekOnceMadeStaysMarkedWhenASelectionFollows) {
+  store().record_run(a_run("r1", "base"));
+  store().record_checkpoint({.run_id = "r1", .step = 0});
+  auto evaluation = an_evaluation("e1", "r1", 0, "test");
+  evaluation.peek = true;
+  store().record_evaluation(evaluation);
+  evaluation.peek = false;
+  evaluation.selection_id = store().record_selection({.run_id = "r1", .step = 0, .rule = "fixed"});
+  store().record_evaluation(evaluation);
+  EXPECT_TRUE(store().evaluation("e1")->peek);
+  EXPECT_EQ(store().evaluation("e1")->selection_id, evaluation.selection_id);
+}
+
+TEST_F(StoreTest, NotRunKeepsOneReasonAMetric) {
+  store().record_run(a_run("r1", "base"));
+  store().record_checkpoint({.run_id = "r1", .step = 0});
+  store().record_evaluation(an_evaluation("e1", "r1", 0));
+  store().record_not_run("e1", "pickscore", "no files");
+  store().record_not_run("e1", "clip_score", "no \"files\"");
+  store().record_not_run("e1", "pickscore", "no --scorers DIR");
+  EXPECT_EQ(store().evaluation("e1")->not_run,
+            Json({{"pickscore", "no --scorers DIR"}, {"clip_score", "no \"files\""}}));
+  EXPECT_THROW(store().record_not_run("e2", "pickscore", "x"), Error);
+}
+
+TEST_F(StoreTest, SelectionIsRecordedOnceAndNeverChanges) {
+  store().record_run(a_run("r1", "dual"));
+  store().record_checkpoint({.run_id = "r1", .step = 40});
+  store().record_checkpoint({.run_id = "r1", .step = 60});
+  evaluated(an_evaluation("e40", "r1", 40), {0.5, 0.5, 0.5, 0.5});
+  SelectionRecord selection{.run_id = "r1",
+                            .step = 40,
+                            .split = "validation",
+                            .metric = "ocr_reward",
+                            .rule = "max",
+                            .value = 0.5,
+                            .evaluation_id = "e40",
+                            .candidates = {"e40", "e60"}};
+  const auto id = store().record_selection(selection);
+  EXPECT_EQ(store().record_selection(selection), id);
+  const auto stored = store().selection(id);
+  ASSERT_TRUE(stored);
+  EXPECT_EQ(stored->step, 40);
+  EXPECT_EQ(stored->value, 0.5);
+  EXPECT_EQ(stored->candidates, selection.candidates);
+  selection.step = 60;
+  EXPECT_EQ(error_of([&] { store().record_selection(selection); }).problem(),
+            "run r1: checkpoint 40 was selected before, now it would be 60");
+  selection.candidates.push_back("e80");  // another question
+  EXPECT_NE(store().record_selection(selection), id);
+  EXPECT_EQ(store().selections("r1").size(), 2U);
+}
+
+TEST_F(StoreTest, LastReproductionIsTheOneFinishedLast) {
+  EXPECT_FALSE(store().last_reproduction());
+  ReproductionRecord first{.table_id = "a",
+                           .backbone = "glyph",
+                           .scale = "smoke",
+                           .seeds = {42, 43},
+                           .methods = {"dual"},
+                           .spec = {{"k", 1}},
+                           .signature = "s",
+                           .wall_seconds = 9};
+  auto second = first;
+  second.table_id = "b";
+  const auto a = store().record_reproduction(first);
+  const auto b = store().record_reproduction(second);
+  EXPECT_EQ(store().last_reproduction()->id, b);
+  EXPECT_EQ(store().last_reproduction("a")->id, a);
+  EXPECT_EQ(store().last_reproduction("a")->seeds, (std::vector<std::int64_t>{42, 43}));
+  EXPECT_FALSE(store().last_reproduction("c"));
+  store().database().exec("UPDATE reproductions SET finished = '2000-01-01T00:00:00.000Z'");
+  first.wall_seconds = 0.1;
+  EXPECT_EQ(store().record_reproduction(first), a) << "the same again";
+  EXPECT_EQ(store().last_reproduction()->id, a);
+  EXPECT_EQ(store().last_reproduction()->wall_seconds, 9) << "what the work took";
+}
+
+TEST_F(StoreTest, ComparisonsOfAReproductionAreReplaced) {
+  const auto id =
+      store().record_reproduction({.table_id = "a", .backbone = "glyph", .scale = "smoke", .signature = "s"});
+  ComparisonRecord comparison;
+  comparison.split = "test";
+  comparison.metric = "ocr_reward";
+  comparison.baseline = "ratio-norm";
+  comparison.method = "dual";
+  comparison.result.n = comparison.result.clusters = 4;
+  comparison.result.delta = 0.25;
+  comparison.result.ci = Interval{-0.5, 1};
+  comparison.result.wins = 1;
+  comparison.result.ties = 3;
+  comparison.result.p_value = 0.5;
+  comparison.note = "unequal movement";
+  store().record_comparisons(id, {&comparison, 1});
+  comparison.result.delta = 0.5;
+  comparison.result.p_value = std::nullopt;
+  store().record_comparisons(id, {&comparison, 1});
+  EXPECT_EQ(value("SELECT count(*) || ' ' || delta || ' ' || ci95_low || ' ' || ties || ' ' || note FROM "
+                  "comparisons"),
+            "1 0.5 -0.5 3 unequal movement");
+  EXPECT_EQ(value("SELECT p_value IS NULL FROM comparisons"), "1");
+}
+
+TEST_F(StoreTest, ArtifactOfTheSameNameIsReplaced) {
+  store().record_artifact({.table_id = "a", .name = "grid", .path = "grid.png", .sha256 = "1"});
+  store().record_artifact({.table_id = "a", .name = "grid", .path = "grid.png", .sha256 = "2"});
+  EXPECT_EQ(value("SELECT group_concat(sha256) FROM artifacts"), "2");
+}
+
+TEST_F(StoreTest, ForgettingARunRemovesItsRowsAndNoOthers) {
+  for (const std::string run : {"r1", "r2"}) {
+    store().record_run(a_run(run, "base"));
+    store().record_checkpoint({.run_id = run, .step = 0});
+    const auto selection = store().record_selection({.run_id = run, .step = 0, .rule = "fixed"});
+    auto test = an_evaluation("t-" + run, run, 0, "test");
+    test.selection_id = selection;
+    evaluated(test, {1, 1, 1, 1});
+    evaluated(an_evaluation("v-" + run, run, 0), {1, 1, 1, 1});
+    store().record_selection({.run_id = run,
+                              .step = 0,
+                              .split = "validation",
+                              .metric = "ocr_reward",
+                              .rule = "max",
+                              .value = 1,
+                              .evaluation_id = "v-" + run,
+                              .candidates = {"v-" + run}});
+    ReproductionRecord reproduction{.table_id = "a", .backbone = "glyph", .scale = run, .signature = "s"};
+    reproduction.evaluations = {"t-" + run};
+    const auto id = store().record_reproduction(reproduction);
+    const ComparisonRecord comparison;
+    store().record_comparisons(id, {&comparison, 1});
+    store().record_artifact(
+        {.reproduction_id = id, .table_id = "a", .name = "grid", .path = "p", .sha256 = "1"});
+  }
+  EXPECT_TRUE(store().forget("r1"));
+  EXPECT_FALSE(store().forget("r1"));
+  for (const char* table : {"runs", "table_runs", "checkpoints", "reproductions", "comparisons", "artifacts",
+                            "reproduction_evaluations"}) {
+    EXPECT_EQ(value(std::string("SELECT count(*) FROM ") + table), "1") << table;
+  }
+  EXPECT_EQ(value("SELECT count(*) FROM metrics"), "8");
+  EXPECT_EQ(value("SELECT count(*) FROM evaluations"), "2");
+  EXPECT_EQ(value("SELECT count(*) FROM selections"), "2");
+  EXPECT_EQ(value("SELECT count(*) FROM jobs"), "2");
+  EXPECT_EQ(value("SELECT count(*) FROM prompts"), "4") << "shared";
+  EXPECT_EQ(store().check(), std::vector<std::string>{});
+}
+
+TEST_F(StoreTest, ForgottenRunCanBeRecordedAgain) {
+  store().record_run(a_run("r1", "base"));
+  store().record_checkpoint({.run_id = "r1", .step = 0});
+  evaluated(an_evaluation("e1", "r1", 0), {1, 1, 1, 1});
+  const auto before = dump();
+  EXPECT_TRUE(store().forget("r1"));
+  store().record_run(a_run("r1", "base"));
+  store().record_checkpoint({.run_id = "r1", .step = 0});
+  store().record_evaluation(an_evaluation("e1", "r1", 0));
+  store().ingest(evaluation_job("e1", "r1"));
+  EXPECT_EQ(dump(), before);
+}
+
+TEST_F(StoreTest, MarkingAJobMarksItsRunOrItsEvaluation) {
+  store().record_run(a_run("r1", "base"));
+  store().record_checkpoint({.run_id = "r1", .step = 0});
+  store().record_evaluation(an_evaluation("e1", "r1", 0));
+  store().record_job(train_job("r1"));
+  store().record_job(evaluation_job("e1", "r1"));
+  store().mark_job("e1", JobState::kFailed, "the worker was killed (signal 9)");
+  EXPECT_EQ(store().evaluation("e1")->state, JobState::kFailed);
+  EXPECT_EQ(store().run("r1")->state, JobState::kPlanned);
+  EXPECT_EQ(store().job_state("e1")->failure, "the worker was killed (signal 9)");
+  store().mark_job("e1", JobState::kRunning);
+  EXPECT_FALSE(store().job_state("e1")->failure);
+  EXPECT_FALSE(store().job_state("e9"));
+  EXPECT_THROW(store().mark_job("e9", JobState::kDone), Error);
+}
+
+TEST_F(StoreTest, MetricValuesComeInOrderOfPositionWithGaps) {
+  store().record_run(a_run("r1", "base"));
+  store().record_checkpoint({.run_id = "r1", .step = 0});
+  evaluated(an_evaluation("e1", "r1", 0), {0.25, std::nullopt, 0.5, 1});
+  const auto values = store().metric_values("e1", "ocr_reward");
+  ASSERT_EQ(values.size(), 4U);
+  EXPECT_EQ(values[0].value, 0.25);
+  EXPECT_FALSE(values[1].value);
+  EXPECT_EQ(values[1].position, 1);
+  EXPECT_EQ(values[3].value, 1);
+  EXPECT_TRUE(store().metric_values("e1", "cer").empty());
+}
+
+TEST_F(StoreTest, CheckFindsAFinishedEvaluationThatLacksImages) {
+  store().record_run(a_run("r1", "base"));
+  store().record_checkpoint({.run_id = "r1", .step = 0});
+  evaluated(an_evaluation("e1", "r1", 0), {1, 1, 1, 1});
+  EXPECT_EQ(store().check(), std::vector<std::string>{});
+  store().database().exec("DELETE FROM metrics WHERE prompt_id = 4; DELETE FROM samples WHERE prompt_id = 4");
+  EXPECT_EQ(store().check(), std::vector<std::string>{"evaluation e1 is finished with 3 of 4 images"});
+}
+
+TEST_F(StoreTest, RowThatPointsNowhereIsRefused) {
+  EXPECT_THROW(store().record_checkpoint({.run_id = "no such run", .step = 1}), Error);
+  EXPECT_THROW(store().record_job(train_job("no such run")), Error);
+}
+
+TEST_F(StoreTest, ReadOnlyStoreReadsAndRefusesToWrite) {
+  store().record_run(a_run("r1", "base"));
+  Store reader(db(), OpenMode::kReadOnly);
+  EXPECT_EQ(reader.runs().size(), 1U);
+  EXPECT_THROW(reader.record_run(a_run("r2", "base")), Error);
+}
+
+// --- Views ---
+
+class Views : public StoreTest {
+ protected:
+  /// Runs of two methods and the starting weights on both splits; checkpoint 60 selected of each method.
+  void pair_of_methods() {
+    store().record_run(a_run("b0", "base"));
+    store().record_checkpoint({.run_id = "b0", .step = 0});
+    const auto fixed = store().record_selection({.run_id = "b0", .step = 0, .rule = "fixed"});
+    evaluated(an_evaluation("b0-v", "b0", 0), {0, 0, 0, 0});
+    evaluated(test("b0-t", "b0", 0, fixed), {0.25, 0.25, 0.25, 0.25});
+    trained("rn", "ratio-norm", {0.5, 0.5, 0.25, 1});
+    trained("lc", "lambda-controlled", {1, 0.5, std::nullopt, 0.5});
+  }
+
+  static EvaluationRecord test(const std::string& id, const std::string& run, std::int64_t step,
+                               std::int64_t selection) {
+    auto evaluation = an_evaluation(id, run, step, "test");
+    evaluation.selection_id = selection;
+    return evaluation;
+  }
+
+  void trained(const std::string& id, const std::string& method,
+               const std::vector<std::optional<double>>& rewards, const Json& settings = {{"lr", 0.001}}) {
+    auto run = a_run(id, method);
+    run.config["settings"] = settings;
+    store().record_run(run);
+    for (const int step : {40, 60}) {
+      store().record_checkpoint({.run_id = id, .step = step, .lambda_late = step / 1000.0});
+      evaluated(an_evaluation(fmt::format("{}-v{}", id, step), id, step), {0.5, 0.5, 0.5, step / 60.0});
+    }
+    const auto selection = store().record_selection({.run_id = id,
+                                                     .step = 60,
+                                                     .split = "validation",
+                                                     .metric = "ocr_reward",
+                                                     .rule = "max",
+                                                     .value = 0.625,
+                                                     .evaluation_id = id + "-v60",
+                                                     .candidates = {id + "-v40", id + "-v60"}});
+    evaluated(test(id + "-t", id, 60, selection), rewards);
+  }
+};
+
+// Mean of 0.25, 0.5, 1 = 7/12; squared deviations 16/144, 1/144, 25/144; std = sqrt((42/144) / 2).
+TEST_F(Views, ResultsAgreeWithNumbersWorkedOutByHand) {
+  store().record_run(a_run("r1", "dual"));
+  store().record_checkpoint({.run_id = "r1", .step = 40, .lambda_late = 0.01});
+  evaluated(an_evaluation("e1", "r1", 40), {0.25, std::nullopt, 0.5, 1});
+  SQLite::Statement row(
+      store().database(),
+      "SELECT table_id, method, backbone, scale, seed, checkpoint, split, metric, mean, std, n, "
+      "n_missing, lambda_late FROM v_results");
+  ASSERT_TRUE(row.executeStep());
+  EXPECT_EQ(row.getColumn(0).getString(), "t");
+  EXPECT_EQ(row.getColumn(1).getString(), "dual");
+  EXPECT_EQ(row.getColumn(2).getString(), "glyph");
+  EXPECT_EQ(row.getColumn(3).getString(), "smoke");
+  EXPECT_EQ(row.getColumn(4).getInt(), 42);
+  EXPECT_EQ(row.getColumn(5).getInt(), 40);
+  EXPECT_EQ(row.getColumn(6).getString(), "validation");
+  EXPECT_EQ(row.getColumn(7).getString(), "ocr_reward");
+  EXPECT_DOUBLE_EQ(row.getColumn(8).getDouble(), 7.0 / 12);
+  EXPECT_DOUBLE_EQ(row.getColumn(9).getDouble(), std::sqrt(42.0 / 144 / 2));
+  EXPECT_EQ(row.getColumn(10).getInt(), 3);
+  EXPECT_EQ(row.getColumn(11).getInt(), 1);
+  EXPECT_DOUBLE_EQ(row.getColumn(12).getDouble(), 0.01);
+  EXPECT_FALSE(row.executeStep());
+}
+
+// E[x^2] - E[x]^2 gives 0 or a negative variance here: 1e9 squared leaves no digit for 0.01.
+TEST_F(Views, SpreadSurvivesALargeMean) {
+  store().record_run(a_run("r1", "dual"));
+  store().record_checkpoint({.run_id = "r1", .step = 40});
+  evaluated(an_evaluation("e1", "r1", 40), {1e9 + 0.0, 1e9 + 0.125, 1e9 + 0.25, 1e9 + 0.375});
+  EXPECT_NEAR(std::stod(value("SELECT std FROM v_results")), 0.125 * std::sqrt(5.0 / 3), 1e-12);
+}
+
+TEST_F(Views, MetricWithoutAnyValueHasNoMeanAndIsCounted) {
+  store().record_run(a_run("r1", "dual"));
+  store().record_checkpoint({.run_id = "r1", .step = 40});
+  evaluated(an_evaluation("e1", "r1", 40), {std::nullopt, std::nullopt, std::nullopt, std::nullopt});
+  EXPECT_EQ(value("SELECT (mean IS NULL) || (std IS NULL) || n || n_missing FROM v_results"), "1104");
+}
+
+TEST_F(Views, OneValueHasNoSpread) {
+  store().record_run(a_run("r1", "dual"));
+  store().record_checkpoint({.run_id = "r1", .step = 40});
+  evaluated(an_evaluation("e1", "r1", 40), {1, std::nullopt, std::nullopt, std::nullopt});
+  EXPECT_EQ(value("SELECT mean || ' ' || (std IS NULL) FROM v_results"), "1.0 1");
+}
+
+TEST_F(Views, UnfinishedEvaluationIsNoResult) {
+  store().record_run(a_run("r1", "dual"));
+  store().record_checkpoint({.run_id = "r1", .step = 40});
+  store().record_evaluation(an_evaluation("e1", "r1", 40));
+  const auto job = evaluation_job("e1", "r1");
+  log(job, {started("e1"), sample_event(0, {{"ocr_reward", 1}})});
+  store().ingest(job);
+  EXPECT_EQ(value("SELECT count(*) FROM metrics"), "1");
+  EXPECT_EQ(value("SELECT count(*) FROM v_results"), "0");
+}
+
+TEST_F(Views, RunSharedByTwoTablesHasARowInEach) {
+  pair_of_methods();
+  auto run = a_run("rn", "ratio-norm");
+  run.table_id = "second";
+  run.scale = "default";
+  store().record_run(run);
+  auto evaluation = an_evaluation("rn-t", "rn", 60, "test");
+  evaluation.table_id = "second";
+  evaluation.scale = "default";
+  store().record_evaluation(evaluation);
+  EXPECT_EQ(value("SELECT group_concat(table_id || ' ' || scale) FROM (SELECT * FROM v_results WHERE split = "
+                  "'test' AND "
+                  "method = 'ratio-norm' ORDER BY table_id)"),
+            "second default,t smoke");
+}
+
+TEST_F(Views, PairsHoldSelectedCheckpointsInBothOrders) {
+  pair_of_methods();
+  EXPECT_EQ(value("SELECT count(*) FROM v_paired WHERE split = 'test'"), "24")
+      << "6 ordered pairs of 4 images";
+  EXPECT_EQ(value("SELECT count(*) FROM v_paired WHERE split = 'validation'"), "24")
+      << "checkpoint 40 is not there";
+  EXPECT_EQ(value("SELECT group_concat(DISTINCT method_checkpoint) FROM v_paired WHERE method <> 'base'"),
+            "60");
+  EXPECT_EQ(value("SELECT avg(delta) FROM v_paired WHERE split = 'test' AND baseline = 'base' AND method = "
+                  "'ratio-norm'"),
+            "0.3125");
+  EXPECT_EQ(value("SELECT count(*) FROM v_paired WHERE baseline = method"), "0");
+}
+
+// lambda-controlled - ratio-norm: 0.5, 0, NULL (a scorer failed), -0.5.
+TEST_F(Views, PairsKeepTheImageWhereAScorerFailed) {
+  pair_of_methods();
+  EXPECT_EQ(value("SELECT group_concat(ifnull(delta, 'none')) FROM (SELECT delta FROM v_paired WHERE split = "
+                  "'test' AND "
+                  "baseline = 'ratio-norm' AND method = 'lambda-controlled' ORDER BY prompt_id)"),
+            "0.5,0.0,none,-0.5");
+}
+
+TEST_F(Views, PeekedCheckpointIsInNoPair) {
+  pair_of_methods();
+  auto peek = an_evaluation("rn-peek", "rn", 40, "test");
+  peek.peek = true;
+  evaluated(peek, {1, 1, 1, 1});
+  EXPECT_EQ(value("SELECT count(*) FROM v_paired WHERE split = 'test'"), "24");
+  EXPECT_EQ(value("SELECT group_concat(DISTINCT checkpoint) FROM v_results WHERE peek = 1"), "40");
+}
+
+TEST_F(Views, RunsWithOtherLoopSettingsArePairedOnlyIfATableComparedThem) {
+  pair_of_methods();
+  trained("rn2", "ratio-norm", {1, 1, 1, 1}, {{"lr", 0.1}});
+  const std::string pairs =
+      "SELECT count(*) FROM v_paired WHERE split = 'test' AND baseline_run = 'lc' AND method_run = 'rn2'";
+  EXPECT_EQ(value(pairs), "0");
+  EXPECT_EQ(
+      value(
+          "SELECT count(*) FROM v_paired WHERE split = 'test' AND baseline = 'base' AND method_run = 'rn2'"),
+      "4");
+  ReproductionRecord reproduction{.table_id = "t", .backbone = "glyph", .scale = "smoke", .signature = "s"};
+  reproduction.evaluations = {"lc-t", "rn2-t"};
+  store().record_reproduction(reproduction);
+  EXPECT_EQ(value(pairs), "4");
+}
+
+TEST_F(Views, EvaluationsWithOtherSamplerSettingsAreNoPair) {
+  pair_of_methods();
+  store().database().exec("UPDATE evaluations SET settings = '{\"steps\":40}' WHERE id = 'lc-t'");
+  EXPECT_EQ(value("SELECT count(*) FROM v_paired WHERE split = 'test'"), "8") << "base and ratio-norm remain";
+}
+
+TEST_F(Views, LawAuditAveragesOffPolicyUpdatesAlone) {
+  store().record_run(a_run("r1", "ratio-norm"));
+  const auto job = train_job("r1");
+  log(job, {started("r1"),
+            update_event(1, true, {{"loss", 1}}, {{"lambda_center", {0, 0}}, {"lambda_var", {0, 0}}}),
+            update_event(2, false, {{"loss", 1}},
+                         {{"lambda_center", {0.2, 0.4}},
+                          {"lambda_var", {0.01, 0.02}},
+                          {"log_ratio_mean", {-0.11, nullptr}}}),
+            update_event(4, false, {{"loss", 1}},
+                         {{"lambda_center", {0.4, nullptr}},
+                          {"lambda_var", {0.03, nullptr}},
+                          {"log_ratio_mean", {-0.13, nullptr}}})});
+  store().ingest(job);
+  SQLite::Statement row(
+      store().database(),
+      "SELECT timestep, updates, lambda_center, lambda_var, log_ratio_mean, predicted_mean, method, seed, "
+      "center_over_var FROM v_law_audit ORDER BY timestep");
+  ASSERT_TRUE(row.executeStep());
+  EXPECT_EQ(row.getColumn(1).getInt(), 2);
+  EXPECT_DOUBLE_EQ(row.getColumn(2).getDouble(), 0.3);
+  EXPECT_DOUBLE_EQ(row.getColumn(3).getDouble(), 0.02);
+  EXPECT_DOUBLE_EQ(row.getColumn(4).getDouble(), -0.12);
+  EXPECT_DOUBLE_EQ(row.getColumn(5).getDouble(), -0.15);
+  EXPECT_EQ(row.getColumn(6).getString(), "ratio-norm");
+  EXPECT_EQ(row.getColumn(7).getInt(), 42);
+  EXPECT_DOUBLE_EQ(row.getColumn(8).getDouble(), 15);
+  ASSERT_TRUE(row.executeStep());
+  EXPECT_EQ(row.getColumn(1).getInt(), 1);
+  EXPECT_DOUBLE_EQ(row.getColumn(2).getDouble(), 0.4);
+  EXPECT_TRUE(row.getColumn(4).isNull());
+  EXPECT_FALSE(row.executeStep());
+}
+
+}  // namespace
+}  // namespace harness

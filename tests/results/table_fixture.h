@@ -1,0 +1,93 @@
+#pragma once
+
+#include <string>
+
+#include "results/table.h"
+
+namespace harness {
+
+inline PaperTable fixture_paper() {
+  PaperTable paper;
+  paper.id = "tiny";
+  paper.paper = "A Paper";
+  paper.label = "tab:tiny";
+  paper.backbone = "sd3.5-medium-lora";
+  paper.split = "test";
+  paper.n = 762;
+  paper.columns = {{"ocr", "OCR reward", "fraction", Better::kUp},
+                   {"exact", "exact match", "percent", Better::kUp}};
+  PaperRow row;
+  row.method = "lambda-controlled";
+  row.checkpoint = 80;
+  row.selected = true;
+  row.values = {{"ocr", {0.5831, "0.5831"}}, {"exact", {14.4, "14.40"}}};
+  paper.rows = {row};
+  PaperComparison comparison;
+  comparison.baseline = "ratio-norm";
+  comparison.method = "lambda-controlled";
+  comparison.metric = "exact";
+  comparison.delta = 1.44;
+  comparison.n = 762;
+  comparison.printed = true;
+  paper.comparisons = {comparison};
+  return paper;
+}
+
+inline Summary fixture_summary(double mean, std::int64_t missing = 0) {
+  return {.n = 40 - missing, .n_missing = missing, .mean = mean, .std = 0.25};
+}
+
+inline TableRow fixture_row(const std::string& method, int checkpoint, double ocr, double exact) {
+  TableRow row;
+  row.method = method;
+  row.seed = 42;
+  row.checkpoint = checkpoint;
+  row.split = "test";
+  row.n = 40;
+  row.metrics = {{"ocr_reward", fixture_summary(ocr)}, {"exact_match", fixture_summary(exact)}};
+  return row;
+}
+
+inline TableComparison fixture_comparison(const std::string& metric, double delta, double low, double high) {
+  TableComparison comparison{"ratio-norm", "lambda-controlled", metric, {}};
+  comparison.values.n = 40;
+  comparison.values.delta = delta;
+  comparison.values.ci = Interval{low, high};
+  comparison.values.wins = 20;
+  comparison.values.ties = 8;
+  comparison.values.losses = 12;
+  comparison.values.t = 2.5;
+  comparison.values.p_value = 0.0167;
+  return comparison;
+}
+
+/// Two methods: the reward's difference is resolved, the exact matches' is not.
+inline TableModel fixture_table() {
+  TableModel model;
+  model.id = "tiny";
+  model.title = "a small table";
+  model.backbone = "glyph";
+  model.scale = "smoke";
+  model.split = "test";
+  model.baseline = "ratio-norm";
+  model.signature = "tiny v1; seed 42";
+  model.columns = {{"ocr_reward", "OCR reward", Unit::kFraction, 4, Better::kUp, "ocr"},
+                   {"exact_match", "Exact", Unit::kPercent, 2, Better::kUp, "exact"},
+                   {"lambda_late", "Lambda_late", Unit::kNumber, 6, Better::kDown, ""},
+                   {"pickscore", "PickScore", Unit::kNumber, 4, Better::kUp, ""}};
+  model.reference = {fixture_row("base", 0, 0.735, 0.4)};
+  model.rows = {fixture_row("ratio-norm", 40, 0.89, 0.55),
+                fixture_row("lambda-controlled", 80, 0.9012, 0.575)};
+  model.rows[0].lambda_late = 3.8e-7;
+  model.rows[1].lambda_late = 0.000332;
+  model.rows[1].damp_share = 0.125;
+  model.comparisons = {fixture_comparison("ocr_reward", 0.0112, 0.0021, 0.0203),
+                       fixture_comparison("exact_match", 0.025, -0.05, 0.1)};
+  model.not_run = {{"pickscore", "its files are absent (--scorers DIR)"}};
+  model.paper = fixture_paper();
+  model.artifacts = {{"table.md", "runs/tiny/table.md"}};
+  model.wall_seconds = 12.5;
+  return model;
+}
+
+}  // namespace harness

@@ -1,0 +1,366 @@
+#include "results/table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <set>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "results/table_format.h"
+#include "results/table_view.h"
+#include "tests/results/table_fixture.h"
+
+namespace harness {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+// ---- numbers
+// -------------------------------------------------------------------------------------------------------
+
+TEST(TableFormat, PercentColumnsShowTheFractionOfTheDbTimesAHundred) {
+  const TableColumn percent{"exact_match", "Exact", Unit::kPercent, 2, Better::kUp, ""};
+  EXPECT_EQ(format_value(99.0 / 762, percent), "12.99");
+  EXPECT_EQ(format_delta(11.0 / 762, percent), "+1.44");
+  EXPECT_EQ(format_interval(Interval{-0.01, 0.0389}, percent), "[-1.00, +3.89]");
+}
+
+TEST(TableFormat, NothingIsADash) {
+  const TableColumn column{"x", "X", Unit::kFraction, 4, Better::kUp, ""};
+  EXPECT_EQ(format_value(std::nullopt, column), "\u2014");
+  EXPECT_EQ(format_interval(std::nullopt, column), "\u2014");
+  EXPECT_EQ(format_p_value(std::nullopt), "\u2014");
+  EXPECT_EQ(format_value(std::numeric_limits<double>::quiet_NaN(), column), "\u2014");
+}
+
+TEST(TableFormat, ANumberThatWouldVanishIsScientific) {
+  const TableColumn number{"lambda_late", "L", Unit::kNumber, 6, Better::kDown, ""};
+  EXPECT_EQ(format_value(0.000217, number), "0.000217");
+  EXPECT_EQ(format_value(3.8e-7, number), "3.80e-7");
+  EXPECT_EQ(format_value(0.0, number), "0.000000");
+}
+
+TEST(TableFormat, RoundingToZeroLeavesNoSignOfMinus) {
+  const TableColumn column{"x", "X", Unit::kFraction, 4, Better::kUp, ""};
+  EXPECT_EQ(format_delta(-0.00001, column), "+0.0000");
+  EXPECT_EQ(format_value(-0.00001, column), "0.0000");
+}
+
+TEST(TableFormat, SmallPValuesAreBounded) {
+  EXPECT_EQ(format_p_value(0.0401), "0.0401");
+  EXPECT_EQ(format_p_value(1e-9), "<0.0001");
+}
+
+// ---- which cell is best
+// --------------------------------------------------------------------------------------------
+
+TEST(BestOfColumn, IsResolvedOnlyWhereTheIntervalExcludesZero) {
+  const auto model = fixture_table();
+  const auto reward = best_of_column(model, model.columns[0]),
+             exact = best_of_column(model, model.columns[1]);
+  ASSERT_TRUE(reward && exact);
+  EXPECT_EQ(reward->method, "lambda-controlled");
+  EXPECT_TRUE(reward->resolved);
+  EXPECT_EQ(exact->method, "lambda-controlled");
+  EXPECT_FALSE(exact->resolved);
+}
+
+TEST(BestOfColumn, LowerIsBetterWhereTheColumnSaysSo) {
+  auto model = fixture_table();
+  model.columns[0].better = Better::kDown;
+  const auto best = best_of_column(model, model.columns[0]);
+  ASSERT_TRUE(best);
+  EXPECT_EQ(best->method, "ratio-norm");
+  EXPECT_TRUE(best->resolved) << "every other method is worse, with an interval above 0";
+}
+
+TEST(BestOfColumn, AnIntervalOnTheWrongSideDoesNotResolve) {
+  auto model = fixture_table();
+  model.comparisons[0].values.ci = Interval{-0.02, -0.001};
+  EXPECT_FALSE(best_of_column(model, model.columns[0])->resolved);
+}
+
+TEST(BestOfColumn, IsNobodyWhereTwoShareItOrNothingWasCompared) {
+  auto model = fixture_table();
+  model.rows[0].metrics["ocr_reward"].mean = model.rows[1].metrics["ocr_reward"].mean;
+  EXPECT_FALSE(best_of_column(model, model.columns[0]).has_value());
+  EXPECT_FALSE(best_of_column(model, model.columns[2]).has_value()) << "lambda_late is never compared";
+}
+
+// ---- markdown
+// ------------------------------------------------------------------------------------------------------
+
+TEST(TableMarkdown, ReadsAsWritten) {
+  EXPECT_EQ(table_markdown(fixture_table()), R"(## tiny: a small table
+
+Backbone glyph · scale smoke · test split · n = 40 · seed 42
+
+| Method            | Ckpt | OCR reward ↑ | Exact (%) ↑ | Lambda_late ↓ | PickScore ↑ |
+|:------------------|-----:|-------------:|------------:|--------------:|------------:|
+| base              |    0 |       0.7350 |       40.00 |             — |           — |
+| ratio-norm        |   40 |       0.8900 |       55.00 |       3.80e-7 |           — |
+| lambda-controlled |   80 |   **0.9012** |     57.50 † |      0.000332 |           — |
+| ↳ paper           |   80 |       0.5831 |       14.40 |               |             |
+
+| Comparison                     | Metric         |       Δ |      95 % interval |   W / T / L |      p |   n |
+|:-------------------------------|:---------------|--------:|-------------------:|------------:|-------:|----:|
+| lambda-controlled − ratio-norm | OCR reward     | +0.0112 | [+0.0021, +0.0203] | 20 / 8 / 12 | 0.0167 |  40 |
+| lambda-controlled − ratio-norm | Exact (points) |   +2.50 |    [-5.00, +10.00] | 20 / 8 / 12 | 0.0167 |  40 |
+| ↳ paper                        | Exact (points) |   +1.44 |                    |             |        | 762 |
+
+- These are the embedded glyph backbone's numbers, not SD3.5's; the paper's rows stand here for orientation, and levels do not compare.
+- ↳ paper: as printed in "A Paper" (tab:tiny, sd3.5-medium-lora).
+- Bold: best of the methods in its column, and its paired 95 % interval against ratio-norm excludes 0 (for ratio-norm itself: every other method's does).
+- † Best of its column, but unresolved: a paired 95 % interval against ratio-norm includes 0.
+- Differences are method - baseline, paired by prompt, sample and seed. Intervals: percentile bootstrap, 10000 resamples, over prompts, one training run a method: they say nothing about the spread between training runs. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t.
+- — pickscore was not run: its files are absent (--scorers DIR).
+- Share of trained steps with damp weight below 1: lambda-controlled 12.5 %.
+
+Signature: `tiny v1; seed 42`
+)");
+}
+
+TEST(TableMarkdown, ColumnsAreAlignedOnATerminal) {
+  std::set<int> widths;
+  for (const auto& line : split(table_markdown(fixture_table()), '\n')) {
+    if (line.starts_with("| Method") || line.starts_with("| base") ||
+        line.starts_with("| \u21b3 paper           |")) {
+      widths.insert(display_width(line));
+    }
+  }
+  EXPECT_EQ(widths.size(), 1u);
+}
+
+TEST(TableMarkdown, ComparisonsCanStandAlone) {
+  auto model = fixture_table();
+  model.rows.clear();
+  model.reference.clear();
+  const auto markdown = comparisons_markdown(model);
+  EXPECT_TRUE(markdown.starts_with("| Comparison"));
+  EXPECT_THAT(markdown, HasSubstr("| +0.0112 | [+0.0021, +0.0203] |"));
+  EXPECT_THAT(markdown, HasSubstr("paired by prompt"));
+}
+
+TEST(TableMarkdown, ABarInATitleStaysInItsCell) {
+  auto model = fixture_table();
+  model.columns[0].title = "a|b";
+  EXPECT_THAT(table_markdown(model), HasSubstr("| a\\|b"));
+}
+
+// ---- notes
+// ---------------------------------------------------------------------------------------------------------
+
+std::string notes_of(const TableModel& model) {
+  return join(table_notes(model), "\n");
+}
+
+TEST(TableNotes, MissingValuesAreCounted) {
+  auto model = fixture_table();
+  model.rows[0].metrics["ocr_reward"] = fixture_summary(0.89, 3);
+  model.comparisons[0].values.n = 37;
+  model.comparisons[0].values.n_missing = 3;
+  EXPECT_THAT(notes_of(model), HasSubstr("Missing values of ratio-norm: ocr_reward 3 of 40."));
+  EXPECT_THAT(notes_of(model),
+              HasSubstr("lambda-controlled - ratio-norm, ocr_reward: 3 of 40 pairs lack a side"));
+}
+
+TEST(TableNotes, OneSeedSaysNothingAboutTrainingRuns) {
+  auto model = fixture_table();
+  EXPECT_THAT(notes_of(model), HasSubstr("over prompts, one training run a method"));
+  auto second = model.rows;
+  for (auto& row : second) row.seed = 43;
+  model.rows.insert(model.rows.end(), second.begin(), second.end());
+  EXPECT_THAT(notes_of(model), HasSubstr("2 training runs a method pooled"));
+}
+
+TEST(TableNotes, PeeksUnequalMovementAndUnusedClippingAreSaid) {
+  auto model = fixture_table();
+  model.rows[1].peeked = true;
+  model.rows[0].never_clipped = true;
+  model.comparisons[0].unequal_movement = true;
+  const auto notes = notes_of(model);
+  EXPECT_THAT(notes, HasSubstr("\u2021 Tested at a checkpoint that selection did not choose"));
+  EXPECT_THAT(notes, HasSubstr("Never clipped: ratio-norm"));
+  EXPECT_THAT(notes, HasSubstr("\u00a7 Unequal movement"));
+  const auto markdown = table_markdown(model);
+  EXPECT_THAT(markdown, HasSubstr("| lambda-controlled \u2021 |"));
+  EXPECT_THAT(markdown, HasSubstr("lambda-controlled \u2212 ratio-norm \u00a7"));
+}
+
+TEST(TableNotes, OnlyTheGlyphBackboneIsSaidToBeGlyph) {
+  auto model = fixture_table();
+  model.backbone = "sd3.5-medium";
+  EXPECT_THAT(notes_of(model), Not(HasSubstr("glyph")));
+}
+
+// ---- several seeds
+// -------------------------------------------------------------------------------------------------
+
+TEST(TableView, SeedsGetARowEachAndTheirMeanCarriesTheMarks) {
+  auto model = fixture_table();
+  auto other = model.rows[1];
+  other.seed = 43;
+  other.metrics["ocr_reward"].mean = 0.9112;
+  model.rows.push_back(other);
+  const auto view = table_view(model);
+  std::vector<std::string> seeds;
+  for (const auto& row : view.results.rows) seeds.push_back(row.cells[1].text);
+  EXPECT_THAT(seeds, ElementsAre("42", "42", "mean", "42", "43", "mean", ""));
+  EXPECT_EQ(view.results.rows[5].cells[3].text, "0.9062");
+  EXPECT_TRUE(view.results.rows[5].cells[3].strong);
+  EXPECT_FALSE(view.results.rows[3].cells[3].strong);
+}
+
+TEST(TableView, CountsAppearWhereTheyDiffer) {
+  auto model = fixture_table();
+  model.rows[0].n = 39;
+  const auto view = table_view(model);
+  EXPECT_EQ(view.results.columns[1].title, "n");
+  EXPECT_THAT(view.subtitle, Not(HasSubstr("n =")));
+}
+
+// ---- json
+// ----------------------------------------------------------------------------------------------------------
+
+std::vector<std::string> keys_of(const Json& object) {
+  std::vector<std::string> keys;
+  for (const auto& item : object.items()) keys.push_back(item.key());
+  return keys;
+}
+
+TEST(TableJson, IsTheDocumentOfTheContract) {
+  const auto document = table_json(fixture_table());
+  EXPECT_THAT(keys_of(document), ElementsAre("artifacts", "backbone", "comparisons", "reference", "rows",
+                                             "scale", "signature", "table", "wall_seconds"));
+  EXPECT_THAT(keys_of(document["rows"][0]), ElementsAre("checkpoint", "lambda_late", "method", "metrics", "n",
+                                                        "n_missing", "paper", "seed", "split"));
+  EXPECT_THAT(keys_of(document["comparisons"][0]),
+              ElementsAre("baseline", "ci95", "delta", "losses", "method", "metric", "n", "p_value", "test",
+                          "ties", "wins"));
+  EXPECT_THAT(keys_of(document["rows"][0]["metrics"]["ocr_reward"]), ElementsAre("mean", "std"));
+}
+
+TEST(TableJson, KeepsTheUnitOfTheDbForThePapersFiguresToo) {
+  const auto document = table_json(fixture_table());
+  const auto& row = document["rows"][1];
+  EXPECT_EQ(row["metrics"]["exact_match"]["mean"], 0.575);
+  EXPECT_EQ(row["paper"]["exact_match"], 0.144);
+  EXPECT_EQ(row["paper"]["ocr_reward"], 0.5831);
+  EXPECT_EQ(document["rows"][0]["paper"], Json::object()) << "the paper has no such row";
+}
+
+TEST(TableJson, WhatIsNotThereIsNull) {
+  auto model = fixture_table();
+  model.comparisons[0].values = {};
+  const auto document = table_json(model);
+  EXPECT_TRUE(document["reference"][0]["lambda_late"].is_null());
+  EXPECT_TRUE(document["comparisons"][0]["ci95"].is_null());
+  EXPECT_TRUE(document["comparisons"][0]["p_value"].is_null());
+  EXPECT_NO_THROW(canonical_json(document));
+}
+
+// ---- csv, html
+// -----------------------------------------------------------------------------------------------------
+
+TEST(TableCsv, IsRectangularAndUnrounded) {
+  const auto lines = split(table_csv(fixture_table()), '\n');
+  ASSERT_GT(lines.size(), 5u);
+  const auto commas = std::count(lines[0].begin(), lines[0].end(), ',');
+  for (const auto& line : lines) {
+    EXPECT_TRUE(line.empty() || std::count(line.begin(), line.end(), ',') == commas) << line;
+  }
+  EXPECT_THAT(lines,
+              testing::Contains("method,,lambda-controlled,42,80,test,ocr_reward,40,0,0.9012,0.25,,,,,,,"));
+  EXPECT_THAT(lines, testing::Contains("paper,,lambda-controlled,,80,test,exact_match,762,,0.144,,,,,,,,"));
+  EXPECT_THAT(lines, testing::Contains(
+                         "comparison,ratio-norm,lambda-controlled,,,test,exact_match,40,0,0.025,,-0.05,0.1,"
+                         "20,8,12,0.0167,paired-t"));
+}
+
+TEST(TableHtml, LoadsNothingFromOutsideAndEscapes) {
+  auto model = fixture_table();
+  model.title = "<script>alert(1)</script>";
+  const auto page = table_html(model);
+  EXPECT_THAT(page, Not(HasSubstr("<script")));
+  EXPECT_THAT(page, Not(HasSubstr("http")));
+  EXPECT_THAT(page, HasSubstr("<strong>0.9012</strong>"));
+  EXPECT_THAT(page, HasSubstr("57.50<sup>\u2020</sup>"));
+}
+
+// ---- latex
+// ---------------------------------------------------------------------------------------------------------
+
+/// A table whose every text is full of characters that LaTeX would stumble over.
+TableModel hostile_table() {
+  auto model = fixture_table();
+  model.id = "my_table #1";
+  model.title = "50% of $x_1$ & {more} \\ ~^ <|> \"quoted\" \u4f60 caf\u00e9 \u03bb";
+  model.rows[1].method = model.comparisons[0].method = model.comparisons[1].method = "lambda_ctrl & co";
+  model.columns[0].title = "OCR_reward [%]";
+  model.not_run["pickscore"] = "C:\\scorers\\{x} & 100 % --scorers #";
+  model.notes = {"[starts with a bracket]", "a very long word: " + std::string(200, 'x')};
+  model.signature = "sha256 " + std::string(64, 'a') + "_b";
+  return model;
+}
+
+TEST(TableLatex, HasTheShapeOfBooktabsAndAsManyCellsAsColumns) {
+  const auto latex = table_latex(fixture_table());
+  EXPECT_THAT(latex, HasSubstr("\\begin{tabular}{lrrrrr}"));
+  EXPECT_THAT(latex, HasSubstr("\\toprule"));
+  EXPECT_THAT(latex, HasSubstr("\\bottomrule"));
+  EXPECT_THAT(latex, Not(HasSubstr("\\hline")));
+  EXPECT_THAT(latex, HasSubstr("Lambda\\_late"));
+  EXPECT_THAT(latex, HasSubstr("$\\mathbf{0.9012}$"));
+  EXPECT_THAT(latex, HasSubstr("$3.80\\mathrm{e}{-7}$"));
+  for (const auto& line : split(latex, '\n')) {
+    EXPECT_TRUE(!line.starts_with("{base}") || std::count(line.begin(), line.end(), '&') == 5) << line;
+  }
+}
+
+bool has_pdflatex() {
+  return std::system("command -v pdflatex >/dev/null 2>&1") == 0;
+}
+
+/// True if pdflatex makes a PDF of `source`.
+bool compiles(const std::string& source, const std::string& name) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / ("latex-" + name);
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "document.tex") << source;
+  std::ofstream(folder / "table.tex") << table_latex(hostile_table());
+  const auto command = "cd '" + folder.string() +
+                       "' && pdflatex -interaction=nonstopmode -halt-on-error document.tex >out 2>&1";
+  return std::system(command.c_str()) == 0 && std::filesystem::exists(folder / "document.pdf");
+}
+
+TEST(TableLatex, CompilesOnItsOwn) {
+  if (!has_pdflatex()) GTEST_SKIP() << "pdflatex is not installed";
+  EXPECT_TRUE(compiles(table_latex(fixture_table()), "plain"));
+  EXPECT_TRUE(compiles(table_latex(hostile_table()), "hostile"));
+}
+
+TEST(TableLatex, CompilesInsideAnotherDocument) {
+  if (!has_pdflatex()) GTEST_SKIP() << "pdflatex is not installed";
+  EXPECT_TRUE(
+      compiles("\\documentclass{article}\\usepackage{booktabs,graphicx}\\begin{document}\\input{table}"
+               "\\input{table}\\end{document}\n",
+               "inside"));
+}
+
+// ---- names
+// ---------------------------------------------------------------------------------------------------------
+
+TEST(TableNames, SpecsNameUnitsAndDirections) {
+  EXPECT_EQ(unit_from_name("percent"), Unit::kPercent);
+  EXPECT_EQ(better_from_name("lower"), Better::kDown);
+  EXPECT_THROW(unit_from_name("furlong"), Error);
+  EXPECT_THROW(better_from_name("sideways"), Error);
+}
+
+}  // namespace
+}  // namespace harness

@@ -1,0 +1,301 @@
+#include "trainers/method.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "core/error.h"
+
+namespace harness {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const MethodContext kOcr{.task = "ocr", .latent_size = 1152, .late_steps = 5};
+const double kTau = -std::log(0.95) / 5;  // E46: 0.01026
+
+Json effective(const std::string& method, const Json& given = Json::object(), MethodContext context = kOcr) {
+  return make_method(method, given, context, "table.json").effective;
+}
+
+std::string error_of(const std::string& method, const Json& given, MethodContext context = kOcr) {
+  try {
+    make_method(method, given, context, "table.json");
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+/// Statistics of two samples; leaves require gradients.
+StepStats stats_of(std::vector<double> y, std::vector<double> center, std::int64_t latent = 1152) {
+  StepStats s{.s = 0.2, .dt = 0.1, .step = 6, .late = true, .latent_size = latent};
+  s.y = torch::tensor(y, torch::kFloat64).requires_grad_();
+  s.lambda_center = torch::tensor(center, torch::kFloat64).requires_grad_();
+  s.lambda_var = s.lambda_center / static_cast<double>(latent);
+  return s;
+}
+
+TEST(Methods, AreAllRegistered) {
+  std::vector<std::string> names;
+  for (const auto& [name, info] : methods()) names.push_back(name);
+  EXPECT_THAT(names, ElementsAre("dual", "flow-grpo", "lambda-controlled", "lambda-norm-t", "lambda-z-clip",
+                                 "ratio-norm"));
+}
+
+TEST(Methods, DescribeEverySettingWithHelp) {
+  const auto list = describe_methods();
+  ASSERT_EQ(list.size(), 6u);
+  for (const auto& method : list) {
+    EXPECT_FALSE(method.at("summary").get<std::string>().empty());
+    for (const auto& s : method.at("settings")) {
+      for (const auto* key : {"name", "default", "minimum", "maximum", "choices", "help", "equation"}) {
+        EXPECT_TRUE(s.contains(key)) << key;
+      }
+      EXPECT_FALSE(s.at("help").get<std::string>().empty()) << s.at("name");
+    }
+  }
+}
+
+TEST(Methods, EveryMethodWorksWithItsDefaults) {
+  for (const auto& [name, info] : methods()) {
+    const auto method = make_method(name, Json::object(), kOcr, "test").method;
+    const auto stats = stats_of({1e-3, -2e-3}, {1e-3, 4e-3});
+    const auto surrogate = method->step(stats);
+    EXPECT_GT(surrogate.clip, 0) << name;
+    EXPECT_EQ(surrogate.ratio.sizes(), torch::IntArrayRef({2})) << name;
+    EXPECT_EQ(surrogate.slope.sizes(), torch::IntArrayRef({2})) << name;
+    EXPECT_FALSE(surrogate.slope.requires_grad()) << name;
+    EXPECT_FALSE(surrogate.weight.defined() && surrogate.weight.requires_grad()) << name;
+  }
+}
+
+TEST(Methods, AnUnknownNameGetsTheNearest) {
+  EXPECT_THAT(error_of("ratio_norm", {}), HasSubstr("did you mean \"ratio-norm\"?"));
+}
+
+// ---- clip rule
+// ------------------------------------------------------------------------------------------------------
+
+TEST(ClipRule, PublicValuesScaleWithTheLatent) {
+  const double scale = std::sqrt(65536.0 / 1152);
+  EXPECT_DOUBLE_EQ(effective("ratio-norm").at("clip"), 2e-6 * scale);
+  EXPECT_NEAR(effective("ratio-norm").at("clip"), 1.5e-5, 1e-7);  // the figure in the documentation
+  EXPECT_DOUBLE_EQ(effective("dual").at("clip"), 2e-6 * scale);
+  EXPECT_DOUBLE_EQ(effective("flow-grpo").at("clip"), 1e-4 * scale);
+  EXPECT_DOUBLE_EQ(effective("lambda-z-clip").at("clip"), 1e-4 * scale);
+  EXPECT_DOUBLE_EQ(effective("ratio-norm", Json::object(), {"pickscore", 65536, 5}).at("clip"), 4e-6);
+  EXPECT_DOUBLE_EQ(effective("ratio-norm", Json::object(), {"geneval", 65536, 5}).at("clip"), 2e-6);
+}
+
+TEST(ClipRule, LambdaMethodsTakeTheTasksEpsilonWhateverTheLatent) {
+  EXPECT_EQ(effective("lambda-controlled").at("clip"), 0.2);
+  EXPECT_EQ(effective("lambda-norm-t", Json::object(), {"pickscore", 65536, 5}).at("clip"), 0.1);
+  EXPECT_EQ(effective("lambda-controlled", {{"clip_rule", "one-sigma"}}).at("clip"), 0.2);
+}
+
+TEST(ClipRule, OneSigmaIsTheSpreadAtTheBudget) {
+  const double sigma = std::sqrt(kTau / 1152);
+  EXPECT_DOUBLE_EQ(effective("flow-grpo", {{"clip_rule", "one-sigma"}}).at("clip"), sigma);
+  EXPECT_DOUBLE_EQ(effective("ratio-norm", {{"clip_rule", "one-sigma"}}).at("clip_over_s"), sigma);
+  const auto method = make_method("ratio-norm", {{"clip_rule", "one-sigma"}}, kOcr, "test").method;
+  EXPECT_DOUBLE_EQ(method->step(stats_of({0}, {0})).clip, 0.2 * sigma);
+}
+
+TEST(ClipRule, AbsoluteTakesTheNumberAsItIs) {
+  EXPECT_EQ(effective("flow-grpo", {{"clip_rule", "absolute"}, {"clip", 3e-4}}).at("clip"), 3e-4);
+  EXPECT_THAT(error_of("flow-grpo", {{"clip_rule", "absolute"}}), HasSubstr("\"clip\": has no default here"));
+}
+
+TEST(ClipRule, ATaskWithoutPublishedValueNeedsOne) {
+  EXPECT_THAT(error_of("ratio-norm", Json::object(), {"jpeg", 1152, 5}), HasSubstr("\"jpeg\""));
+  EXPECT_THAT(error_of("lambda-controlled", Json::object(), {"geneval", 65536, 5}),
+              HasSubstr("set clip_rule to absolute"));
+  EXPECT_THAT(
+      error_of("lambda-controlled", {{"clip_rule", "absolute"}, {"clip", 0.2}}, {"geneval", 65536, 5}),
+      HasSubstr("\"q\""));
+}
+
+// ---- settings
+// -------------------------------------------------------------------------------------------------------
+
+TEST(MethodSettings, AnUnknownSettingGetsTheNearestName) {
+  const auto message = error_of("lambda-controlled", {{"kapa", 0.1}});
+  EXPECT_THAT(message, HasSubstr("table.json: lambda-controlled: unknown setting \"kapa\""));
+  EXPECT_THAT(message, HasSubstr("did you mean \"kappa\"?"));
+}
+
+TEST(MethodSettings, AValueThatNothingReadsIsAnError) {
+  EXPECT_THAT(error_of("ratio-norm", {{"clip", 1e-5}}), HasSubstr("\"clip\": is given but not used"));
+  EXPECT_THAT(error_of("flow-grpo", {{"q", 0.9}}), HasSubstr("\"q\": is given but not used"));
+  EXPECT_THAT(error_of("lambda-norm-t", {{"kappa", 0.1}, {"eps_lambda", 1e-8}}),
+              HasSubstr("\"kappa\": is given but"));
+  EXPECT_THAT(error_of("dual", {{"nu_rule", "log"}}), HasSubstr("\"nu_rule\": is given but not used"));
+}
+
+TEST(MethodSettings, WrongTypesRangesAndChoicesAreNamed) {
+  EXPECT_THAT(error_of("lambda-norm-t", {{"kappa", "much"}}), HasSubstr("must be a number"));
+  EXPECT_THAT(error_of("lambda-norm-t", {{"kappa", -1}}), HasSubstr("must be between"));
+  EXPECT_THAT(error_of("lambda-norm-t", {{"form", "other"}}), HasSubstr("must be one of: main, temperature"));
+  EXPECT_THAT(error_of("lambda-norm-t", {{"q", 1}}), HasSubstr("must be between"));
+  EXPECT_THAT(error_of("lambda-norm-t", Json::array()), HasSubstr("not an object"));
+}
+
+TEST(MethodSettings, NullStandsForTheDefault) {
+  EXPECT_EQ(effective("lambda-norm-t", {{"kappa", nullptr}}), effective("lambda-norm-t"));
+}
+
+TEST(MethodSettings, EpsilonLambdaIsKappaTimesTheBudgetVariance) {
+  EXPECT_DOUBLE_EQ(effective("lambda-controlled").at("eps_lambda"), 0.01 * kTau / 1152);
+  EXPECT_DOUBLE_EQ(effective("lambda-controlled", {{"kappa", 1}}).at("eps_lambda"), kTau / 1152);
+  EXPECT_EQ(effective("lambda-controlled", {{"eps_lambda", 1e-8}}).at("eps_lambda"), 1e-8);
+  EXPECT_NEAR(effective("lambda-controlled").at("tau").get<double>(), 0.01026, 1e-5);  // E76
+  EXPECT_NEAR(effective("lambda-controlled", Json::object(), {"pickscore", 1152, 5}).at("tau").get<double>(),
+              0.00201, 1e-5);
+}
+
+TEST(MethodSettings, TargetVarianceFollowsItsRule) {
+  EXPECT_DOUBLE_EQ(effective("lambda-norm-t").at("nu"), 0.2 * 0.2);
+  EXPECT_DOUBLE_EQ(effective("lambda-norm-t", {{"nu_rule", "log"}}).at("nu"),
+                   std::log1p(0.2) * std::log1p(0.2));
+}
+
+// ---- objectives
+// -----------------------------------------------------------------------------------------------------
+
+double on_policy_ratio(const std::string& method, const Json& given = Json::object()) {
+  return make_method(method, given, kOcr, "test").method->step(stats_of({0}, {0})).ratio.item<double>();
+}
+
+TEST(FlowGrpo, OnPolicyRatioIsOne) {
+  EXPECT_EQ(on_policy_ratio("flow-grpo"), 1);
+}
+TEST(RatioNorm, OnPolicyRatioIsOne) {
+  EXPECT_EQ(on_policy_ratio("ratio-norm"), 1);
+}
+TEST(Dual, OnPolicyRatioIsOne) {
+  EXPECT_EQ(on_policy_ratio("dual"), 1);
+}
+TEST(LambdaZClip, OnPolicyRatioIsOne) {
+  EXPECT_EQ(on_policy_ratio("lambda-z-clip"), 1);
+}
+TEST(LambdaNormT, OnPolicyRatioIsExpMinusHalfNu) {
+  EXPECT_DOUBLE_EQ(on_policy_ratio("lambda-norm-t"), std::exp(-0.02));        // E37
+  EXPECT_EQ(on_policy_ratio("lambda-norm-t", {{"form", "temperature"}}), 1);  // E40
+}
+
+TEST(LambdaNormT, OnPolicySlopeIsSetByEpsilonLambda) {
+  const auto method = make_method("lambda-norm-t", {{"eps_lambda", 1e-8}}, kOcr, "test").method;
+  EXPECT_NEAR(method->step(stats_of({0}, {0})).slope.item<double>(), std::sqrt(0.04 / 1e-8), 1e-6);  // E37
+}
+
+TEST(LambdaNormT, FormsAgreeWithoutEpsilonLambda) {
+  const auto main = make_method("lambda-norm-t", {{"eps_lambda", 1e-30}}, kOcr, "test").method;
+  const auto other =
+      make_method("lambda-norm-t", {{"eps_lambda", 1e-30}, {"form", "temperature"}}, kOcr, "test").method;
+  const auto stats = stats_of({1e-3, -4e-3}, {1e-3, 5e-3});
+  EXPECT_TRUE(torch::allclose(main->step(stats).ratio, other->step(stats).ratio, 1e-12, 0));
+}
+
+TEST(LambdaControlled, WeightNeverExceedsOneAndMeetsTheBudget) {
+  const auto method = make_method("lambda-controlled", Json::object(), kOcr, "test").method;
+  EXPECT_EQ(method->step(stats_of({0, 0}, {1e-4, 1e-3})).weight.item<double>(), 1);
+  const double spend = 3 * kTau;
+  const double w = method->step(stats_of({0, 0}, {spend, spend})).weight.item<double>();
+  EXPECT_NEAR(w * w * spend, kTau, 1e-5 * kTau);  // E44, up to eps_lambda
+}
+
+TEST(RatioNorm, CentringByBatchUsesOneValueForTheShard) {
+  const auto sample = make_method("ratio-norm", Json::object(), kOcr, "test").method;
+  const auto batch = make_method("ratio-norm", {{"centring", "batch"}}, kOcr, "test").method;
+  const auto stats = stats_of({0, 0}, {0.02, 0.04});
+  EXPECT_NEAR(sample->step(stats).ratio[0].item<double>(), std::exp(0.01 * 0.2), 1e-15);
+  EXPECT_NEAR(batch->step(stats).ratio[0].item<double>(), std::exp(0.015 * 0.2), 1e-15);
+  EXPECT_DOUBLE_EQ(sample->step(stats).scale, 1 / 0.1);
+}
+
+TEST(LambdaZClip, AClampedSampleHasNoGradient) {
+  const auto method = make_method("lambda-z-clip", {{"z_clip", 0.5}}, kOcr, "test").method;
+  const auto stats = stats_of({-5e-4, 0.5}, {1e-3, 1e-3});
+  method->step(stats).ratio.sum().backward();
+  EXPECT_NE(stats.y.grad()[0].item<double>(), 0);
+  EXPECT_EQ(stats.y.grad()[1].item<double>(), 0);
+}
+
+// ---- gradients against finite differences
+// ---------------------------------------------------------------------------
+
+/// d f / d x_i by central differences.
+std::vector<double> numeric_gradient(const std::function<double(const std::vector<double>&)>& f,
+                                     std::vector<double> x, double h) {
+  std::vector<double> gradient;
+  for (double& v : x) {
+    const double kept = v;
+    v = kept + h;
+    const double up = f(x);
+    v = kept - h;
+    gradient.push_back((up - f(x)) / (2 * h));
+    v = kept;
+  }
+  return gradient;
+}
+
+struct GradientCase {
+  const char* method;
+  Json settings;
+  bool through_center;  // the gradient flows through lambda_center
+};
+
+class MethodGradient : public ::testing::TestWithParam<GradientCase> {};
+
+/// The loss that a method makes of given statistics; advantages and radii such that some samples are clipped,
+/// some not.
+double loss_of(const Method& method, const std::vector<double>& y, const std::vector<double>& center) {
+  return surrogate_loss(method.step(stats_of(y, center)),
+                        torch::tensor({1.3, -0.7, 0.4, -2.0}, torch::kFloat64))
+      .item<double>();
+}
+
+TEST_P(MethodGradient, IsTheDerivativeOfTheLoss) {
+  const auto& p = GetParam();
+  const auto method = make_method(p.method, p.settings, kOcr, "test").method;
+  const std::vector<double> y = {2e-3, -3e-3, 1e-3, 4e-3}, center = {8e-3, 3e-3, 1e-2, 2e-2};
+  const auto stats = stats_of(y, center);
+  surrogate_loss(method->step(stats), torch::tensor({1.3, -0.7, 0.4, -2.0}, torch::kFloat64)).backward();
+  const auto by_y = numeric_gradient([&](const auto& v) { return loss_of(*method, v, center); }, y, 1e-7);
+  for (std::int64_t i = 0; i < 4; ++i) {
+    const double expected = by_y[static_cast<std::size_t>(i)];
+    EXPECT_NEAR(stats.y.grad()[i].item<double>(), expected, 1e-6 * (1 + std::abs(expected))) << i;
+  }
+  EXPECT_EQ(stats.lambda_center.grad().defined(), p.through_center);
+  if (!p.through_center) return;
+  const auto by_center =
+      numeric_gradient([&](const auto& v) { return loss_of(*method, y, v); }, center, 1e-7);
+  for (std::int64_t i = 0; i < 4; ++i) {
+    const double expected = by_center[static_cast<std::size_t>(i)];
+    EXPECT_NEAR(stats.lambda_center.grad()[i].item<double>(), expected, 1e-6 * (1 + std::abs(expected))) << i;
+  }
+}
+
+const Json kWide = {{"clip_rule", "absolute"}, {"clip", 5e-4}};
+const Json kWideBatch = {{"clip_rule", "absolute"}, {"clip", 5e-4}, {"centring", "batch"}};
+
+INSTANTIATE_TEST_SUITE_P(
+    Methods, MethodGradient,
+    ::testing::Values(GradientCase{"flow-grpo", {{"clip_rule", "absolute"}, {"clip", 2.5e-3}}, false},
+                      GradientCase{"ratio-norm", kWide, true}, GradientCase{"ratio-norm", kWideBatch, true},
+                      GradientCase{"dual", kWide, true}, GradientCase{"lambda-norm-t", Json::object(), false},
+                      GradientCase{"lambda-norm-t", {{"form", "temperature"}}, false},
+                      GradientCase{"lambda-controlled", {{"q", 0.999}}, false},
+                      GradientCase{"lambda-z-clip", {{"clip_rule", "absolute"}, {"clip", 5e-3}}, false}),
+    [](const auto& instance) {
+      std::string name = std::string(instance.param.method) + std::to_string(instance.index);
+      std::erase(name, '-');
+      return name;
+    });
+
+}  // namespace
+}  // namespace harness

@@ -1,0 +1,168 @@
+#include "trainers/optimiser.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "trainers/ema.h"
+#include "trainers/noise.h"
+
+namespace harness {
+namespace {
+
+using ::testing::HasSubstr;
+
+torch::Tensor normal(std::uint32_t sample, torch::IntArrayRef shape) {
+  auto out = torch::empty(shape);
+  fill_normal({.seed = 2, .sample = sample}, {out.data_ptr<float>(), static_cast<std::size_t>(out.numel())});
+  return out;
+}
+
+std::vector<NamedTensor> two_weights() {
+  return {{"w", normal(1, {5, 7}).requires_grad_()}, {"b", normal(2, {3}).requires_grad_()}};
+}
+
+std::vector<torch::Tensor> gradients(std::uint32_t step) {
+  return {normal(10 + 2 * step, {5, 7}), normal(11 + 2 * step, {3})};
+}
+
+void expect_equal(const std::vector<NamedTensor>& a, const std::vector<NamedTensor>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(torch::equal(a[i].tensor, b[i].tensor)) << a[i].name;
+}
+
+TEST(AdamW, AgreesWithLibTorchs) {
+  auto ours = two_weights(), theirs = two_weights();
+  AdamW optimiser(ours, {.lr = 3e-3, .weight_decay = 0.05});
+  torch::optim::AdamW reference({theirs[0].tensor, theirs[1].tensor},
+                                torch::optim::AdamWOptions(3e-3).weight_decay(0.05));
+  for (std::uint32_t step = 0; step < 20; ++step) {
+    const auto g = gradients(step);
+    optimiser.step(g, 1e9);
+    for (std::size_t i = 0; i < 2; ++i) theirs[i].tensor.mutable_grad() = g[i];
+    reference.step();
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_TRUE(torch::allclose(ours[i].tensor, theirs[i].tensor, 1e-6, 1e-7));
+  }
+}
+
+TEST(AdamW, GoesOnBitForBitFromItsState) {
+  auto straight = two_weights(), resumed = two_weights();
+  AdamW first(straight, {.lr = 1e-2}), before(resumed, {.lr = 1e-2});
+  for (std::uint32_t step = 0; step < 3; ++step)
+    first.step(gradients(step), 1), before.step(gradients(step), 1);
+  AdamW after(resumed, {.lr = 1e-2});
+  after.restore(before.state(), "state");
+  for (std::uint32_t step = 3; step < 6; ++step)
+    first.step(gradients(step), 1), after.step(gradients(step), 1);
+  expect_equal(straight, resumed);
+}
+
+TEST(AdamW, StateIsACopy) {
+  auto weights = two_weights();
+  AdamW optimiser(weights, {});
+  optimiser.step(gradients(0), 1);
+  const auto state = optimiser.state();
+  const auto kept = state.at("exp_avg.w").clone();
+  optimiser.step(gradients(1), 1);
+  EXPECT_TRUE(torch::equal(state.at("exp_avg.w"), kept));
+}
+
+TEST(AdamW, ReportsTheNormBeforeClippingAndTheChange) {
+  auto weights = two_weights();
+  const auto before = weights[0].tensor.detach().clone();
+  AdamW optimiser(weights, {.lr = 1e-3, .weight_decay = 0});
+  const std::vector<torch::Tensor> g = {torch::full({5, 7}, 2.f), torch::zeros({3})};
+  const auto report = optimiser.step(g, 0.5);
+  EXPECT_NEAR(report.grad_norm, 2 * std::sqrt(35.0), 1e-12);
+  EXPECT_NEAR(report.clip_coefficient, 0.5 / (report.grad_norm + 1e-6), 1e-12);
+  EXPECT_NEAR(report.update_norm, (weights[0].tensor - before).norm().item<double>(), 1e-8);
+  EXPECT_NEAR(report.update_norm, 1e-3 * std::sqrt(35.0), 1e-6);  // the first Adam step is lr a coordinate
+}
+
+TEST(AdamW, LeavesAParameterWithoutGradientAlone) {
+  auto weights = two_weights();
+  const auto before = weights[1].tensor.detach().clone();
+  AdamW optimiser(weights, {.lr = 1e-2, .weight_decay = 0.5});
+  const std::vector<torch::Tensor> g = {normal(3, {5, 7}), torch::Tensor()};
+  optimiser.step(g, 1);
+  EXPECT_TRUE(torch::equal(weights[1].tensor, before));
+}
+
+TEST(AdamW, RefusesANonFiniteGradientAndChangesNothing) {
+  auto weights = two_weights();
+  const auto before = weights[0].tensor.detach().clone();
+  AdamW optimiser(weights, {});
+  auto g = gradients(0);
+  g[1][2] = NAN;
+  EXPECT_THROW(optimiser.step(g, 1), Error);
+  EXPECT_TRUE(torch::equal(weights[0].tensor, before));
+}
+
+TEST(AdamW, RefusesTheStateOfAnotherModel) {
+  auto weights = two_weights();
+  AdamW optimiser(weights, {});
+  auto state = optimiser.state();
+  state["exp_avg.b"] = torch::zeros({4});
+  try {
+    optimiser.restore(state, "resume/12/optimiser.safetensors");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("exp_avg.b"));
+    EXPECT_THAT(e.what(), HasSubstr("resume/12/optimiser.safetensors"));
+  }
+}
+
+TEST(L2Norm, DoesNotDependOnTheNumberOfThreads) {
+  const std::vector<torch::Tensor> big = {normal(4, {1'000'003})};
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
+  const double one = l2_norm(big);
+  at::set_num_threads(2);
+  EXPECT_EQ(l2_norm(big), one);
+  at::set_num_threads(threads);
+  EXPECT_NEAR(one, big[0].to(torch::kFloat64).norm().item<double>(), 1e-9);
+}
+
+TEST(Ema, ActsOnEveryIntervalThUpdateOnly) {
+  auto weights = two_weights();
+  Ema ema(weights, {.decay = 0.5, .interval = 2});
+  const auto start = weights[0].tensor.detach().clone();
+  {
+    const torch::NoGradGuard no_grad;
+    weights[0].tensor.add_(1);
+  }
+  EXPECT_FALSE(ema.update(weights).has_value());
+  EXPECT_TRUE(torch::equal(ema.averages()[0].tensor, start));
+  EXPECT_EQ(ema.update(weights), 0.5);
+  EXPECT_TRUE(torch::allclose(ema.averages()[0].tensor, start + 0.5));
+}
+
+TEST(Ema, GoesOnBitForBitFromItsState) {
+  for (const auto rule : {EmaRule::kPlain, EmaRule::kDiffusers, EmaRule::kFlowGrpo}) {
+    auto weights = two_weights();
+    const EmaOptions options{.rule = rule, .decay = 0.8, .interval = 3};
+    Ema straight(weights, options), before(weights, options);
+    AdamW optimiser(weights, {.lr = 1e-2});
+    const auto advance = [&](Ema& a, Ema& b, std::uint32_t first, std::uint32_t last) {
+      for (std::uint32_t step = first; step < last; ++step) {
+        optimiser.step(gradients(step), 1);
+        a.update(weights), b.update(weights);
+      }
+    };
+    advance(straight, before, 0, 5);
+    Ema after(two_weights(), options);
+    after.restore(before.state(), "state");
+    advance(straight, after, 5, 10);
+    expect_equal(straight.averages(), after.averages());
+  }
+}
+
+TEST(Ema, UnknownRuleIsAnError) {
+  EXPECT_THROW(parse_ema_rule("plane", "--set ema"), Error);
+}
+
+}  // namespace
+}  // namespace harness

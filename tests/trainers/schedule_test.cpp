@@ -1,0 +1,79 @@
+#include "trainers/schedule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/error.h"
+
+namespace harness {
+namespace {
+
+using ::testing::FloatNear;
+using ::testing::HasSubstr;
+using ::testing::Pointwise;
+
+TEST(Schedule, UniformGridWithoutShiftIsALine) {
+  const auto schedule = shifted_schedule(Grid::kUniform, 10, 1);
+  EXPECT_THAT(schedule.sigmas,
+              Pointwise(::testing::FloatEq(), {1.f, .9f, .8f, .7f, .6f, .5f, .4f, .3f, .2f, .1f, 0.f}));
+  EXPECT_EQ(schedule.steps(), 10);
+  EXPECT_FLOAT_EQ(schedule.timesteps[1], 900);
+}
+
+// FlowMatchEulerDiscreteScheduler(shift=1).set_timesteps(10): linspace(1000, 1, 10) / 1000.
+TEST(Schedule, DiffusersGridWithoutShiftEndsAtItsSmallestTrainingLevel) {
+  const auto schedule = shifted_schedule(Grid::kDiffusers, 10, 1);
+  EXPECT_THAT(schedule.sigmas, Pointwise(FloatNear(1e-6f), {1.f, .889f, .778f, .667f, .556f, .445f, .334f,
+                                                            .223f, .112f, .001f, 0.f}));
+}
+
+// The ten levels of SD3.5 that the public training configuration samples with (measured with diffusers 0.42).
+TEST(Schedule, DiffusersGridIsShiftedTwiceAtItsEnd) {
+  EXPECT_THAT(shifted_schedule(Grid::kDiffusers, 10, 3).sigmas,
+              Pointwise(FloatNear(1e-6f), {1.f, .9601293f, .913349f, .8576923f, .7903683f, .7072785f,
+                                           .6021506f, .464876f, .2780488f, .0089286f, 0.f}));
+}
+
+// FLUX at 512 px: 1024 tokens, mu 0.63 (measured with diffusers 0.42).
+TEST(Schedule, FluxShiftFollowsTheImageSize) {
+  const SchedulerConfig config{.shift = 3, .use_dynamic_shifting = true};
+  EXPECT_NEAR(flux_mu(config, 1024), 0.63, 1e-12);
+  EXPECT_THAT(flux_schedule(6, 0.63).sigmas,
+              Pointwise(FloatNear(1e-6f), {1.f, .9037356f, .7897048f, .6524894f, .4842184f, .2730033f, 0.f}));
+}
+
+TEST(Schedule, FirstSigmaIsExactlyOne) {
+  for (const double shift : {0.5, 1.0, 3.0, 7.3}) {
+    for (const int steps : {1, 2, 7, 10, 40}) {
+      EXPECT_EQ(shifted_schedule(Grid::kDiffusers, steps, shift).sigmas[0], 1.f) << shift << " " << steps;
+      EXPECT_EQ(shifted_schedule(Grid::kUniform, steps, shift).sigmas[0], 1.f) << shift << " " << steps;
+    }
+  }
+}
+
+TEST(Schedule, UnknownGridNamesTheNearest) {
+  try {
+    parse_grid("diffuser", "--set grid");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("did you mean \"diffusers\"?"));
+  }
+}
+
+TEST(Schedule, AnUnsupportedOptionOfTheSchedulerIsRefused) {
+  const auto file = std::filesystem::path(::testing::TempDir()) / "scheduler_config.json";
+  std::ofstream(file)
+      << R"({"_class_name": "FlowMatchEulerDiscreteScheduler", "shift": 3.0, "use_karras_sigmas": true})";
+  try {
+    read_scheduler_config(file);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("use_karras_sigmas"));
+    EXPECT_THAT(e.what(), HasSubstr("scheduler_config.json"));
+  }
+}
+
+}  // namespace
+}  // namespace harness

@@ -1,0 +1,73 @@
+#include "trainers/sde.h"
+
+#include <gtest/gtest.h>
+
+#include "trainers/noise.h"
+#include "trainers/reduced_law.h"
+#include "trainers/schedule.h"
+
+namespace harness {
+namespace {
+
+torch::Tensor normal(std::uint32_t sample, torch::IntArrayRef shape) {
+  auto out = torch::empty(shape);
+  fill_normal({.seed = 1, .sample = sample}, {out.data_ptr<float>(), static_cast<std::size_t>(out.numel())});
+  return out;
+}
+
+const std::vector<float> kSigmas = shifted_schedule(Grid::kUniform, 10, 1).sigmas;
+
+TEST(SdeStep, AtSigmaOneTheDivisorTakesTheNextLevel) {
+  const auto step = sde_step(kSigmas, 0, 0.7);
+  EXPECT_NEAR(step.std, 0.7 * std::sqrt(10.0), 1e-6);
+  EXPECT_NEAR(step.s, step.std * std::sqrt(0.1), 1e-6);
+}
+
+TEST(SdeStep, WithoutNoiseTheMeanIsTheEulerStep) {
+  const auto x = normal(1, {2, 3, 4}).to(torch::kFloat64), v = normal(2, {2, 3, 4}).to(torch::kFloat64);
+  const auto mean = sde_mean(sde_step(kSigmas, 4, 0), x, v);
+  EXPECT_TRUE(torch::allclose(mean, euler_step(kSigmas[4], kSigmas[5], x, v), 1e-7, 1e-9));
+}
+
+TEST(ReducedLaw, LogRatioIsExactlyZeroWhenTheMeansAreEqual) {
+  for (int k = 0; k < 10; ++k) {
+    const auto step = sde_step(kSigmas, k, 0.7);
+    const auto mean = sde_mean(step, normal(3, {4, 16, 6, 12}), normal(4, {4, 16, 6, 12}));
+    const auto next = sde_next(step, mean, normal(5, {4, 16, 6, 12}));
+    EXPECT_TRUE(torch::equal(reduced_log_ratio(step.s, mean, mean.clone(), next), torch::zeros({4})));
+    EXPECT_TRUE(torch::equal(lambda_center(step.s, mean, mean.clone()), torch::zeros({4})));
+  }
+}
+
+TEST(ReducedLaw, LogRatioIsTheDifferenceOfLogProbabilities) {
+  const auto step = sde_step(kSigmas, 3, 0.7);
+  const auto x = normal(6, {4, 16, 6}).to(torch::kFloat64), v = normal(7, {4, 16, 6}).to(torch::kFloat64);
+  const auto old_mean = sde_mean(step, x, v), new_mean = sde_mean(step, x, v * 1.01);
+  const auto next = sde_next(step, old_mean, normal(8, {4, 16, 6}).to(torch::kFloat64));
+  const auto y = reduced_log_ratio(step.s, old_mean, new_mean, next);
+  EXPECT_TRUE(
+      torch::allclose(y, sde_log_prob(step, new_mean, next) - sde_log_prob(step, old_mean, next), 0, 1e-14));
+}
+
+// E24: y has mean -lambda_center / 2 and variance lambda_center / D.
+TEST(ReducedLaw, LogRatioHasTheMeanAndVarianceOfTheLaw) {
+  constexpr std::int64_t kBatch = 4000, kLatent = 64;
+  const auto step = sde_step(kSigmas, 5, 0.7);
+  const auto old_mean = normal(9, {1, kLatent}).to(torch::kFloat64).expand({kBatch, kLatent});
+  const auto new_mean = old_mean + 0.3 * step.s;  // lambda_center 0.09
+  const auto next = sde_next(step, old_mean, normal(10, {kBatch, kLatent}).to(torch::kFloat64));
+  const auto y = reduced_log_ratio(step.s, old_mean, new_mean, next);
+  EXPECT_NEAR(lambda_center(step.s, old_mean, new_mean).mean().item<double>(), 0.09, 1e-12);
+  EXPECT_NEAR(y.mean().item<double>(), -0.045, 5 * std::sqrt(0.09 / kLatent / kBatch));
+  EXPECT_NEAR(y.var().item<double>() / (0.09 / kLatent), 1, 5 * std::sqrt(2.0 / kBatch));
+}
+
+TEST(SdeStep, ReferenceKlIsTheSquaredShiftInUnitsOfStd) {
+  const auto step = sde_step(kSigmas, 2, 0.7);
+  const auto mean = normal(11, {3, 20}).to(torch::kFloat64);
+  const auto kl = reference_kl(step, mean + 2 * step.std, mean);
+  EXPECT_TRUE(torch::allclose(kl, torch::full({3}, 2.0, torch::kFloat64)));
+}
+
+}  // namespace
+}  // namespace harness

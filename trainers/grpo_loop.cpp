@@ -1,0 +1,416 @@
+#include "trainers/grpo_loop.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+#include "core/error.h"
+#include "trainers/advantage.h"
+#include "trainers/gradient_sum.h"
+#include "trainers/path_variance.h"
+#include "trainers/prompt_order.h"
+#include "trainers/reduced_law.h"
+#include "trainers/rollout.h"
+#include "trainers/run_state.h"
+
+namespace harness {
+namespace {
+
+using torch::Tensor;
+
+constexpr double kMissingLimit = 0.05;   // share of an epoch's rewards that may be missing
+constexpr std::size_t kLateWindow = 10;  // off-policy updates behind a checkpoint's Lambda_late
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return values.empty() ? kNan : sum / static_cast<double>(values.size());
+}
+
+std::vector<double> to_doubles(const Tensor& x) {
+  const auto wide = x.detach().to(torch::kCPU, torch::kFloat64).contiguous();
+  return {wide.const_data_ptr<double>(), wide.const_data_ptr<double>() + wide.numel()};
+}
+
+/// An epoch's samples: shards in prompt order, with advantages.
+struct Epoch {
+  std::vector<Trajectory> shards;
+  std::vector<Tensor> advantages;  ///< [B] a shard
+  double reward_mean = 0, reward_std = 0;
+  int zero_std_groups = 0, missing = 0;
+};
+
+/// What one (shard, step) of an update leaves for the record.
+struct StepTrace {
+  std::vector<double> y, lambda_center, ratio;
+  double loss = 0, clip = 0, weight = 1, slope = kNan;
+};
+
+class GrpoLoop {
+ public:
+  GrpoLoop(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool, const TrainHooks& hooks)
+      : job_(job),
+        settings_(job.settings),
+        backbone_(backbone),
+        method_(method),
+        pool_(pool),
+        hooks_(hooks),
+        sampler_(SdeSampler::make(settings_.grid, settings_.sampling_steps, settings_.shift,
+                                  settings_.noise_level, settings_.guidance)),
+        weights_(trainable(backbone)),
+        optimiser_(weights_, settings_.adamw),
+        ema_(weights_, settings_.ema) {
+    if (settings_.kl > 0) reference_.emplace(Backbone::load(job.backbone, job.weights, backbone.device()));
+    for (const auto& weight : weights_) parameters_.push_back(weight.tensor);
+  }
+
+  bool run() {
+    go_on_from_resume_point();
+    hooks_.on_resume(update_);
+    while (update_ < settings_.updates) {
+      if (hooks_.should_stop()) {
+        save_resume_point();
+        return false;
+      }
+      const auto epoch_number = update_ / settings_.updates_of_an_epoch() + 1;
+      const Epoch epoch = sample(epoch_number);
+      for (std::int64_t part = 0; part < settings_.updates_of_an_epoch() && update_ < settings_.updates;
+           ++part)
+        update(epoch, epoch_number, part);
+      if (update_ < settings_.updates && hooks_.should_save()) save_resume_point();
+    }
+    return true;
+  }
+
+ private:
+  static std::vector<NamedTensor> trainable(Backbone& backbone) {
+    std::vector<NamedTensor> weights;
+    for (const auto& item : backbone.transformer()->named_parameters())
+      weights.push_back({item.key(), item.value()});
+    return weights;
+  }
+
+  // Sampling
+  // ------------------------------------------------------------------------------------------------------
+
+  Epoch sample(std::int64_t number) {
+    const auto per_shard = settings_.shard_prompts;
+    const auto chosen = epoch_prompts(job_.seed, number, settings_.prompts_per_epoch,
+                                      static_cast<std::int64_t>(job_.prompts.size()));
+    const auto shards = static_cast<std::size_t>(settings_.prompts_per_epoch / per_shard);
+    Epoch epoch;
+    epoch.shards.resize(shards);
+    std::vector<std::vector<Image>> images(shards);
+    std::vector<std::vector<std::future<std::optional<double>>>> rewards(shards);
+    pool_.run(shards, [&](std::size_t i) {
+      std::vector<SampleAddress> rows;
+      std::vector<PromptText> prompts;
+      std::vector<const TrainingPrompt*> sources;
+      for (std::int64_t p = 0; p < per_shard; ++p) {
+        const auto& prompt = job_.prompts[static_cast<std::size_t>(
+            chosen[i * static_cast<std::size_t>(per_shard) + static_cast<std::size_t>(p)])];
+        for (std::int64_t j = 0; j < settings_.group_size; ++j) {
+          rows.push_back({static_cast<std::uint32_t>(prompt.position), static_cast<std::uint32_t>(j)});
+          prompts.push_back(prompt.prompt);
+          sources.push_back(&prompt);
+        }
+      }
+      epoch.shards[i] = sample_trajectory(backbone_, sampler_, job_.seed, static_cast<std::uint32_t>(number),
+                                          std::move(rows), backbone_.encode(prompts));
+      auto pictures = backbone_.decode(epoch.shards[i].x.back());
+      for (std::size_t j = 0; j < pictures.size(); ++j)
+        rewards[i].push_back(hooks_.reward(*sources[j], std::move(pictures[j])));
+    });
+    std::vector<std::optional<double>> values;
+    for (auto& shard : rewards) {
+      for (auto& reward : shard) values.push_back(reward.get());
+    }
+    score(epoch, values, number);
+    return epoch;
+  }
+
+  void score(Epoch& epoch, const std::vector<std::optional<double>>& rewards, std::int64_t number) const {
+    const auto advantages =
+        group_advantages(rewards, static_cast<int>(settings_.group_size), settings_.advantage_limit);
+    std::vector<double> present;
+    for (const auto& reward : rewards) {
+      if (reward) present.push_back(*reward);
+    }
+    epoch.missing = advantages.missing;
+    epoch.zero_std_groups = advantages.zero_std_groups;
+    if (static_cast<double>(epoch.missing) > kMissingLimit * static_cast<double>(rewards.size())) {
+      throw Error(
+          fmt::format("{} of the {} rewards of epoch {} are missing", epoch.missing, rewards.size(), number),
+          "scorer", "see worker.log for the reasons; the run goes on when the command is repeated",
+          Status::kFailed);
+    }
+    epoch.reward_mean = mean_of(present);
+    double squares = 0;
+    for (const double r : present) squares += (r - epoch.reward_mean) * (r - epoch.reward_mean);
+    epoch.reward_std =
+        present.size() > 1 ? std::sqrt(squares / static_cast<double>(present.size() - 1)) : kNan;
+    auto next = advantages.values.begin();
+    for (const auto& shard : epoch.shards) {
+      const std::vector<float> rows(next, next + static_cast<std::ptrdiff_t>(shard.rows.size()));
+      epoch.advantages.push_back(torch::tensor(rows).to(backbone_.device()));
+      next += static_cast<std::ptrdiff_t>(shard.rows.size());
+    }
+  }
+
+  // One update
+  // ------------------------------------------------------------------------------------------------------
+
+  void update(const Epoch& epoch, std::int64_t epoch_number, std::int64_t part) {
+    const bool fresh = part == 0;
+    const auto shards_of_an_update =
+        epoch.shards.size() / static_cast<std::size_t>(settings_.updates_per_epoch);
+    const auto first = static_cast<std::size_t>(part % settings_.updates_per_epoch) * shards_of_an_update;
+    const auto steps = static_cast<std::size_t>(settings_.trained_steps);
+
+    std::vector<Penalty> penalties(shards_of_an_update);
+    if (method_.has_penalty() && !fresh) penalties = measure_penalties(epoch, first, shards_of_an_update);
+
+    GradientSum sum(parameters_.size());
+    std::vector<std::vector<StepTrace>> traces(shards_of_an_update, std::vector<StepTrace>(steps));
+    pool_.run(shards_of_an_update * steps, [&](std::size_t task) {
+      const auto shard = task / steps, step = task % steps;
+      const auto share = 1.0 / static_cast<double>(shards_of_an_update * steps);
+      const auto loss =
+          step_loss(epoch.shards[first + shard], epoch.advantages[first + shard], static_cast<int>(step),
+                    share, penalties[shard], fresh, traces[shard][step]);
+      sum.add(task, torch::autograd::grad({loss}, parameters_, {}, std::nullopt, false, true));
+    });
+
+    auto record = describe(epoch, epoch_number, fresh, traces, penalties);
+    const auto step = optimiser_.step(sum.total(), settings_.max_grad_norm);
+    ema_.update(weights_);
+    ++update_;
+    record.update_index = update_;
+    record.stats["grad_norm"] = step.grad_norm;
+    record.stats["clip_coefficient"] = step.clip_coefficient;
+    record.stats["update_norm"] = step.update_norm;
+    remember(record);
+    method_.after_update({.lambda_late = record.stats.at("lambda_late"), .fresh = fresh});
+    hooks_.on_update(record);
+    if (std::find(settings_.checkpoints.begin(), settings_.checkpoints.end(), update_) !=
+        settings_.checkpoints.end())
+      save_checkpoint();
+  }
+
+  /// L of each shard, without gradient, at the present weights: what the penalty's derivative is taken at
+  /// (E51).
+  std::vector<Penalty> measure_penalties(const Epoch& epoch, std::size_t first, std::size_t count) {
+    const auto late = static_cast<std::size_t>(settings_.late_steps);
+    const auto begin = static_cast<std::size_t>(settings_.trained_steps) - late;
+    std::vector<double> lambdas(count * late);
+    pool_.run(count * late, [&](std::size_t task) {
+      const torch::NoGradGuard no_grad;
+      const auto& shard = epoch.shards[first + task / late];
+      const auto k = begin + task % late;
+      const auto mean =
+          transition_mean(backbone_, sampler_, static_cast<int>(k), shard.x[k], shard.condition);
+      lambdas[task] = lambda_center(sampler_.steps[k].s, shard.mean_old[k], mean).mean().item<double>();
+    });
+    std::vector<Penalty> penalties;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto from = lambdas.begin() + static_cast<std::ptrdiff_t>(i * late);
+      penalties.push_back(method_.penalty(mean_of({from, from + static_cast<std::ptrdiff_t>(late)})));
+    }
+    return penalties;
+  }
+
+  /// The share of the update's loss that shard and step k contribute, differentiable.
+  Tensor step_loss(const Trajectory& shard, const Tensor& advantages, int k, double share,
+                   const Penalty& penalty, bool fresh, StepTrace& trace) {
+    const auto i = static_cast<std::size_t>(k);
+    const auto& step = sampler_.steps[i];
+    const auto mean = transition_mean(backbone_, sampler_, k, shard.x[i], shard.condition);
+    const auto stats =
+        step_stats(step.s, step.dt, k, settings_.is_late(k), shard.mean_old[i], mean, shard.x[i + 1]);
+    if (fresh) check_on_policy(stats.y, k);
+    const auto surrogate = method_.step(stats);
+    auto loss = surrogate_loss(surrogate, advantages);
+    trace.loss = loss.item<double>();
+    if (!std::isfinite(trace.loss)) fail_not_finite("the loss", k);
+    if (settings_.kl > 0) {
+      Tensor reference;
+      {
+        const torch::NoGradGuard no_grad;
+        reference = transition_mean(*reference_, sampler_, k, shard.x[i], shard.condition);
+      }
+      loss = loss + settings_.kl * reference_kl(step, mean, reference).mean();
+    }
+    loss = loss * share;
+    if (stats.late && !fresh && method_.has_penalty()) {
+      // Each shard's penalty counts as much as its share of the mean over shards; share is 1 / (shards *
+      // steps).
+      const double per_shard = share * settings_.trained_steps;
+      loss = loss + per_shard * penalty.derivative / settings_.late_steps * stats.lambda_center.mean();
+    }
+    trace.y = to_doubles(stats.y);
+    trace.lambda_center = to_doubles(stats.lambda_center);
+    trace.ratio = to_doubles(surrogate.ratio);
+    trace.clip = surrogate.clip;
+    if (surrogate.weight.defined()) trace.weight = surrogate.weight.item<double>();
+    if (surrogate.slope.defined()) trace.slope = surrogate.slope.mean().item<double>();
+    return loss;
+  }
+
+  void check_on_policy(const Tensor& y, int k) const {
+    const double largest = y.detach().abs().max().item<double>();
+    if (std::isnan(largest)) fail_not_finite("the log-ratio", k);
+    if (largest <= settings_.on_policy_tolerance) return;
+    throw Error(fmt::format("the log-ratio is {:.3g} at step {} of update {}, where new and old policy are "
+                            "the same and it must be exactly 0",
+                            largest, k, update_ + 1),
+                "on-policy check",
+                "rollout and training did not compute the same mean: another shard composition, precision, "
+                "guidance or attention kernel; or set "
+                "on_policy_tolerance, which the table will state",
+                Status::kFailed);
+  }
+
+  [[noreturn]] void fail_not_finite(const std::string& what, int k) const {
+    throw Error(fmt::format("{} is not finite at step {} of update {}", what, k, update_ + 1), "training",
+                "lower lr, or raise eps_lambda", Status::kFailed);
+  }
+
+  // Records
+  // ---------------------------------------------------------------------------------------------------------
+
+  UpdateRecord describe(const Epoch& epoch, std::int64_t epoch_number, bool fresh,
+                        const std::vector<std::vector<StepTrace>>& traces,
+                        const std::vector<Penalty>& penalties) const {
+    const auto steps = static_cast<std::size_t>(settings_.trained_steps);
+    std::vector<StepRecord> records(steps);
+    std::vector<double> weights(steps), losses, penalty_values, slopes;
+    double damped = 0;
+    for (std::size_t k = 0; k < steps; ++k) {
+      double weight = 0;
+      for (const auto& shard : traces) {
+        const auto& t = shard[k];
+        auto& r = records[k];
+        r.y.insert(r.y.end(), t.y.begin(), t.y.end());
+        r.lambda_center.insert(r.lambda_center.end(), t.lambda_center.begin(), t.lambda_center.end());
+        r.ratio.insert(r.ratio.end(), t.ratio.begin(), t.ratio.end());
+        r.clip = t.clip;
+        weight += t.weight / static_cast<double>(traces.size());
+        damped += t.weight < 1 ? 1 : 0;
+        losses.push_back(t.loss);
+        if (!std::isnan(t.slope)) slopes.push_back(t.slope);
+      }
+      weights[k] = weight;
+    }
+    for (const auto& penalty : penalties) penalty_values.push_back(penalty.value);
+    const auto laws = step_laws(records, backbone_.latent().size());
+    std::vector<int> late;
+    for (int k = 0; k < settings_.trained_steps; ++k) {
+      if (settings_.is_late(k)) late.push_back(k);
+    }
+
+    UpdateRecord record{.epoch = epoch_number, .fresh = fresh, .stats = {}, .per_step = {}};
+    auto& s = record.stats;
+    s["reward_mean"] = epoch.reward_mean;
+    s["reward_std"] = epoch.reward_std;
+    s["zero_std_groups"] = epoch.zero_std_groups;
+    s["missing_rewards"] = epoch.missing;
+    s["loss"] = mean_of(losses);
+    s["lambda_late"] = lambda_late(laws, late);
+    s["clip_fraction"] = mean_clip_fraction(laws);
+    s["damped_share"] = damped / static_cast<double>(steps * traces.size());
+    if (!slopes.empty()) s[fresh ? "on_policy_slope" : "off_policy_slope"] = mean_of(slopes);
+    if (method_.has_penalty()) s["penalty"] = mean_of(penalty_values);
+    for (const auto& [name, value] : method_.statistics()) s[name] = value;
+
+    const auto put = [&](const char* name, auto value_of) {
+      auto& row = record.per_step[name];
+      row.assign(static_cast<std::size_t>(settings_.sampling_steps), kNan);
+      for (std::size_t k = 0; k < steps; ++k) row[k] = value_of(k);
+    };
+    put("lambda_center", [&](std::size_t k) { return laws[k].lambda_center; });
+    put("lambda_var", [&](std::size_t k) { return laws[k].lambda_var; });
+    put("log_ratio_mean", [&](std::size_t k) { return laws[k].log_ratio_mean; });
+    put("log_ratio_var", [&](std::size_t k) { return laws[k].log_ratio_var; });
+    put("ratio_median", [&](std::size_t k) { return laws[k].ratio_median; });
+    put("step_ess", [&](std::size_t k) { return laws[k].step_ess; });
+    put("path_ess", [&](std::size_t k) { return laws[k].path_ess; });
+    put("clip_fraction", [&](std::size_t k) { return laws[k].clip_fraction; });
+    put("lambda_weight", [&](std::size_t k) { return weights[k]; });
+    return record;
+  }
+
+  /// Keeps what a checkpoint states of the updates before it: off-policy ones only, as on-policy ones are 0
+  /// by construction.
+  void remember(const UpdateRecord& record) {
+    if (record.fresh) return;
+    lambda_window_.push_back(record.stats.at("lambda_late"));
+    clip_window_.push_back(record.stats.at("clip_fraction"));
+    if (lambda_window_.size() > kLateWindow) {
+      lambda_window_.erase(lambda_window_.begin());
+      clip_window_.erase(clip_window_.begin());
+    }
+  }
+
+  void save_checkpoint() {
+    CheckpointRecord record{
+        .step = update_, .folder = job_.folder / "checkpoints" / std::to_string(update_), .sha256 = {}};
+    if (!lambda_window_.empty()) {
+      record.lambda_late = mean_of(lambda_window_);
+      record.lambda_late_last = lambda_window_.back();
+      record.clip_fraction = mean_of(clip_window_);
+    }
+    record.sha256 = write_checkpoint(record.folder, weights_, ema_, {{"step", update_}});
+    hooks_.on_checkpoint(record);
+  }
+
+  void save_resume_point() {
+    const Json state{{"key", job_.resume_key},
+                     {"update", update_},
+                     {"method", method_.state()},
+                     {"lambda_window", lambda_window_},
+                     {"clip_window", clip_window_}};
+    write_resume_point(job_.folder, update_, weights_, optimiser_, ema_, state);
+  }
+
+  void go_on_from_resume_point() {
+    const auto warn = [](const std::string& message) { fmt::print(stderr, "warning: {}\n", message); };
+    const auto state = read_resume_point(job_.folder, job_.resume_key, weights_, optimiser_, ema_, warn);
+    if (!state) return;
+    const auto where = (job_.folder / "resume").string();
+    Fields fields(*state, where);
+    fields.required<std::string>("key");
+    update_ = fields.required<std::int64_t>("update");
+    method_.restore(fields.get("method"), where);
+    lambda_window_ = fields.required<std::vector<double>>("lambda_window");
+    clip_window_ = fields.required<std::vector<double>>("clip_window");
+    fields.finish();
+  }
+
+  const TrainJob& job_;
+  const TrainSettings& settings_;
+  Backbone& backbone_;
+  Method& method_;
+  WorkerPool& pool_;
+  const TrainHooks& hooks_;
+  SdeSampler sampler_;
+  std::vector<NamedTensor> weights_;
+  std::vector<Tensor> parameters_;
+  AdamW optimiser_;
+  Ema ema_;
+  std::optional<Backbone> reference_;
+  std::int64_t update_ = 0;  ///< updates done
+  std::vector<double> lambda_window_, clip_window_;
+};
+
+}  // namespace
+
+bool train(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool,
+           const TrainHooks& hooks) {
+  return GrpoLoop(job, backbone, method, pool, hooks).run();
+}
+
+}  // namespace harness

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <filesystem>
+#include <functional>
+#include <future>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/worker_pool.h"
+#include "models/backbone.h"
+#include "trainers/loop_settings.h"
+#include "trainers/method.h"
+
+namespace harness {
+
+/// A training prompt: its position in the training set is its noise address.
+struct TrainingPrompt {
+  int position = 0;
+  PromptText prompt;
+};
+
+/// Statistics of one update, as they are stored. Per-step values are NaN for untrained steps.
+struct UpdateRecord {
+  std::int64_t update_index = 0;  ///< from 1
+  std::int64_t epoch = 0;         ///< from 1
+  bool fresh = false;             ///< on-policy: no update since the old policy made these samples
+  std::map<std::string, double> stats;
+  std::map<std::string, std::vector<double>> per_step;
+};
+
+/// A checkpoint that now lies in `folder`.
+struct CheckpointRecord {
+  std::int64_t step = 0;
+  std::filesystem::path folder;
+  std::string sha256;  ///< of its manifest
+  std::optional<double> lambda_late = {}, lambda_late_last = {}, clip_fraction = {};
+};
+
+/// What the loop needs from outside, and what it tells.
+struct TrainHooks {
+  /// Scores one image; nothing where the scorer failed. Called in the same order whatever the threads.
+  std::function<std::future<std::optional<double>>(const TrainingPrompt&, Image)> reward;
+  std::function<void(const UpdateRecord&)> on_update;
+  std::function<void(const CheckpointRecord&)> on_checkpoint;
+  std::function<void(std::int64_t update)>
+      on_resume;  ///< called once, with the update that the run goes on from (0: the start)
+  std::function<bool()> should_stop = [] { return false; };  ///< asked between epochs
+  std::function<bool()> should_save = [] {
+    return true;
+  };  ///< asked at each epoch's end: is it time for a resume point?
+};
+
+struct TrainJob {
+  TrainSettings settings;
+  std::uint32_t seed = 42;
+  std::vector<TrainingPrompt> prompts;
+  std::filesystem::path folder;   ///< of the run: checkpoints/ and resume/ are written there
+  std::filesystem::path weights;  ///< of the backbone, for the KL term's reference
+  std::string backbone,
+      resume_key;  ///< `resume_key` must be equal for a resume point to be taken: build and CPU features
+};
+
+/// Trains with `method` until the last update or a stop. Returns true when all updates are done.
+/// Throws Error if the on-policy log-ratio is not 0, a value is not finite, or more than 5 % of an epoch's
+/// rewards are missing.
+bool train(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool,
+           const TrainHooks& hooks);
+
+}  // namespace harness

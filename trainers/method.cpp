@@ -1,0 +1,68 @@
+#include "trainers/method.h"
+
+#include <fmt/format.h>
+
+#include "core/text.h"
+
+namespace harness {
+namespace {
+
+std::map<std::string, MethodInfo>& registry() {
+  static std::map<std::string, MethodInfo> methods;  // made on first use: registration runs before main
+  return methods;
+}
+
+}  // namespace
+
+void Method::restore(const Json& state, const std::string& where) {
+  if (!state.is_object() || !state.empty())
+    throw Error("holds a method state, but this method has none", where);
+}
+
+torch::Tensor surrogate_loss(const Surrogate& surrogate, const torch::Tensor& advantages) {
+  const auto& ratio = surrogate.ratio;
+  const auto clipped = ratio.clamp(1 - surrogate.clip, 1 + surrogate.clip);
+  auto loss = torch::maximum(-advantages * ratio, -advantages * clipped).mean();
+  if (surrogate.weight.defined()) loss = loss * surrogate.weight;
+  return surrogate.scale == 1 ? loss : loss * surrogate.scale;
+}
+
+bool register_method(MethodInfo info) {
+  const std::string name = info.name;
+  const bool added = registry().emplace(name, std::move(info)).second;
+  TORCH_CHECK(added, "two methods are named ", name);
+  return added;
+}
+
+const std::map<std::string, MethodInfo>& methods() {
+  return registry();
+}
+
+ConfiguredMethod make_method(const std::string& name, const Json& given, const MethodContext& context,
+                             const std::string& where) {
+  const auto found = methods().find(name);
+  if (found == methods().end()) {
+    std::vector<std::string> names;
+    for (const auto& [known, info] : methods()) names.push_back(known);
+    throw Error(fmt::format("unknown method \"{}\"", name), where, suggestion(name, names));
+  }
+  TORCH_CHECK(context.latent_size > 0 && context.late_steps > 0, "a method needs a latent and a late set");
+  const auto& info = found->second;
+  Settings settings(info.settings, given, where.empty() ? name : where + ": " + name);
+  auto method = info.make(settings, context);
+  settings.finish();
+  return {std::move(method), settings.effective()};
+}
+
+Json describe_methods() {
+  Json list = Json::array();
+  for (const auto& [name, info] : methods()) {
+    list.push_back({{"name", name},
+                    {"summary", info.summary},
+                    {"equations", info.equations},
+                    {"settings", describe(info.settings)}});
+  }
+  return list;
+}
+
+}  // namespace harness

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "trainers/settings.h"
+
+namespace harness {
+
+/// What a method sees of one denoising step of one shard. B: samples of the shard; D: latent coordinates of a
+/// sample.
+struct StepStats {
+  torch::Tensor y = {};              ///< [B] mean-reduced log-ratio, new minus old (E22); differentiable
+  torch::Tensor lambda_center = {};  ///< [B] E27; differentiable
+  torch::Tensor lambda_var = {};     ///< [B] lambda_center / D (E27); differentiable
+  double s = 0;                      ///< sigma_k sqrt(|dt|), the step's standard deviation
+  double dt = 0;                     ///< |dt|
+  int step = 0;                      ///< k from 0, the noisiest
+  bool late = false;                 ///< in the late set
+  std::int64_t latent_size = 0;      ///< D
+};
+
+/// What a method makes of it: the ratio that the clipped loss uses, and its factors.
+struct Surrogate {
+  torch::Tensor ratio = {};   ///< [B], differentiable
+  double clip = 0;            ///< PPO radius: the ratio is clamped to 1 - clip .. 1 + clip
+  torch::Tensor weight = {};  ///< [] detached factor of the step's loss; undefined: 1
+  double scale = 1;           ///< constant factor of the step's loss
+  torch::Tensor slope = {};   ///< [B] detached d log(ratio) / dy, for the record
+};
+
+/// mean over the shard of max(-A r, -A clamp(r, 1 - clip, 1 + clip)), times weight and scale (E12, E45): a
+/// scalar. advantages: [B], already clamped.
+torch::Tensor surrogate_loss(const Surrogate& surrogate, const torch::Tensor& advantages);
+
+/// A term added to the loss of a shard for its late path variance L (mean of lambda_center over late steps
+/// and samples).
+struct Penalty {
+  double value = 0;  ///< beta phi(L - tau)
+  double derivative =
+      0;  ///< d value / dL: the loop adds derivative / |K_late| * mean(lambda_center) for each late step
+};
+
+/// What an update amounted to, for a method with state.
+struct UpdateOutcome {
+  double lambda_late = 0;  ///< E47, mean over the update's shards
+  bool fresh = false;      ///< on-policy: every lambda is 0 by construction
+};
+
+/// A method's objective for one run. The training loop owns everything else.
+class Method {
+ public:
+  virtual ~Method() = default;
+
+  virtual Surrogate step(const StepStats& stats) const = 0;
+
+  /// Nothing, unless the method penalises the late path variance; the loop then spends a gradient-free pass
+  /// on L.
+  virtual bool has_penalty() const { return false; }
+  virtual Penalty penalty(double /*late_lambda*/) const { return {}; }
+
+  /// Called once after every optimiser step.
+  virtual void after_update(const UpdateOutcome& /*outcome*/) {}
+
+  /// What a checkpoint has to hold so that the run goes on bit for bit. Numbers are written so that they
+  /// round-trip.
+  virtual Json state() const { return Json::object(); }
+  /// Throws Error (with `where`) for a state that is not this method's.
+  virtual void restore(const Json& state, const std::string& where);
+
+  /// Statistics of its own to store with every update, as they were while the update was made.
+  virtual std::map<std::string, double> statistics() const { return {}; }
+};
+
+/// What a method's defaults may depend on.
+struct MethodContext {
+  std::string task;              ///< "ocr", "pickscore", ...
+  std::int64_t latent_size = 0;  ///< D = C h w
+  int late_steps = 0;            ///< |K_late|
+};
+
+struct MethodInfo {
+  std::string name;
+  std::string summary;    ///< one line
+  std::string equations;  ///< the objective in a line, with equation numbers
+  std::vector<Setting> settings;
+  std::function<std::unique_ptr<Method>(Settings&, const MethodContext&)> make;
+};
+
+/// Called by the initialiser of a constant in each file of methods/.
+bool register_method(MethodInfo info);
+
+/// Every method by name.
+const std::map<std::string, MethodInfo>& methods();
+
+struct ConfiguredMethod {
+  std::unique_ptr<Method> method;
+  Json effective;  ///< effective settings, derived values (clip, nu, tau, eps_lambda, ...) among them
+};
+
+/// Throws Error (`where`: file or flag that named the method) for an unknown method, with the nearest name,
+/// and for settings that are unknown, out of range, or given without being used.
+ConfiguredMethod make_method(const std::string& name, const Json& given, const MethodContext& context,
+                             const std::string& where);
+
+/// [{"name", "summary", "equations", "settings": [...]}], by name.
+Json describe_methods();
+
+}  // namespace harness

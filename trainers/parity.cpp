@@ -1,0 +1,273 @@
+#include "trainers/parity.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "core/json.h"
+#include "trainers/ema.h"
+#include "trainers/method.h"
+#include "trainers/optimiser.h"
+#include "trainers/reduced_law.h"
+#include "trainers/schedule.h"
+#include "trainers/sde.h"
+
+namespace harness {
+namespace {
+
+/// A recorded computation: its parameters and inputs.
+struct ParityCase {
+  std::filesystem::path folder;
+  std::string kind;
+  Json params;
+  TensorMap inputs;
+};
+
+/// Rows of tensors, stacked at the end.
+class Rows {
+ public:
+  void add(const std::string& name, const torch::Tensor& value) {
+    rows_[name].push_back(value.detach().clone());
+  }
+  void add(const std::string& name, double value, torch::ScalarType dtype) {
+    add(name, torch::tensor(value, dtype));
+  }
+
+  TensorMap stacked() const {
+    TensorMap out;
+    for (const auto& [name, values] : rows_) out[name] = torch::stack(values);
+    return out;
+  }
+
+ private:
+  std::map<std::string, std::vector<torch::Tensor>> rows_;
+};
+
+/// A kind's params, each read once and all of them.
+Fields params_of(const ParityCase& c) {
+  return {c.params, (c.folder / "case.json").string() + ": params"};
+}
+
+const torch::Tensor& input(const ParityCase& c, const std::string& name) {
+  const auto found = c.inputs.find(name);
+  if (found == c.inputs.end()) {
+    throw Error(fmt::format("tensor \"{}\" is missing", name), (c.folder / "inputs.safetensors").string());
+  }
+  return found->second;
+}
+
+std::vector<float> floats(const torch::Tensor& t) {
+  const auto values = t.to(torch::kFloat32).contiguous();
+  return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel()};
+}
+
+/// The two precisions that a kind records, with their prefixes.
+constexpr std::pair<const char*, torch::ScalarType> kPrecisions[] = {{"f32.", torch::kFloat32},
+                                                                     {"f64.", torch::kFloat64}};
+
+// ---- scheduler
+// ------------------------------------------------------------------------------------------------------
+
+void record_schedule(const ParityCase& c, const Schedule& schedule, std::size_t step,
+                     const std::string& label, TensorMap& out) {
+  out[label + ".sigmas"] = torch::tensor(schedule.sigmas);
+  out[label + ".timesteps"] = torch::tensor(schedule.timesteps);
+  if (step >= schedule.timesteps.size()) {
+    throw Error(fmt::format("step_index {} is beyond {} steps", step, schedule.steps()), c.folder.string());
+  }
+  out[label + ".stepped"] =
+      euler_step(schedule.sigmas[step], schedule.sigmas[step + 1], input(c, "sample"), input(c, "velocity"));
+}
+
+TensorMap run_scheduler(const ParityCase& c) {
+  auto params = params_of(c);
+  const auto config = read_scheduler_config(c.folder / "model" / "scheduler_config.json");
+  const auto step = params.required<std::size_t>("step_index");
+  const auto family = params.required<std::string>("family");
+  TensorMap out;
+  for (const int steps : params.required<std::vector<int>>("steps")) {
+    if (family == "sd3") {
+      record_schedule(c, shifted_schedule(Grid::kDiffusers, steps, config.shift, config.num_train_timesteps),
+                      step, fmt::format("{}", steps), out);
+      continue;
+    }
+    for (const int tokens : params.required<std::vector<int>>("image_seq_lens")) {
+      const auto label = fmt::format("{}.{}", steps, tokens);
+      const double mu = flux_mu(config, tokens);
+      out[label + ".mu"] = torch::tensor(mu, torch::kFloat64);
+      record_schedule(c, flux_schedule(steps, mu, config.num_train_timesteps), step, label, out);
+    }
+  }
+  return out;
+}
+
+// ---- sde_step
+// -------------------------------------------------------------------------------------------------------
+
+TensorMap run_sde_step(const ParityCase& c) {
+  const auto noise_level = params_of(c).required<double>("noise_level");
+  const auto sigmas = floats(input(c, "sigmas"));
+  Rows rows;
+  for (const auto& [prefix, dtype] : kPrecisions) {
+    const auto row = [&, &p = prefix](const char* name) { return std::string(p) + name; };
+    const auto at = [&, &d = dtype](const char* name, int k) { return input(c, name)[k].to(d); };
+    for (int k = 0; k + 1 < static_cast<int>(sigmas.size()); ++k) {
+      const auto step = sde_step(sigmas, k, noise_level);
+      const auto mean = sde_mean(step, at("x", k), at("v", k));
+      const auto mean_new = sde_mean(step, at("x", k), at("v_new", k));
+      const auto next = sde_next(step, mean, at("noise", k));
+      rows.add(row("mean"), mean);
+      rows.add(row("mean_new"), mean_new);
+      rows.add(row("next"), next);
+      rows.add(row("log_prob"), sde_log_prob(step, mean, next));
+      rows.add(row("log_prob_new"), sde_log_prob(step, mean_new, next));
+      rows.add(row("std"), step.std, dtype);
+      rows.add(row("sqrt_dt"), step.sqrt_dt(), dtype);
+    }
+  }
+  return rows.stacked();
+}
+
+// ---- grpo_losses
+// ----------------------------------------------------------------------------------------------------
+
+struct LossCase {
+  std::string method;  // as this project names it
+  double clip, eps_lambda, q, z_clip;
+  int late_steps;
+};
+
+/// The recorded settings as this project's, all of them absolute.
+Json method_settings(const LossCase& l) {
+  Json settings = {{"clip_rule", "absolute"}, {"clip", l.clip}};
+  if (l.method.starts_with("lambda-")) settings["eps_lambda"] = l.eps_lambda;
+  if (l.method == "lambda-controlled") settings["q"] = l.q;
+  if (l.method == "lambda-z-clip") settings["z_clip"] = l.z_clip;
+  return settings;
+}
+
+/// Adds one method's rows in one precision.
+void record_losses(const ParityCase& c, const LossCase& l, torch::ScalarType dtype, double advantage_limit,
+                   const std::string& prefix, Rows& rows) {
+  const auto at = [&](const char* name, std::int64_t k) { return input(c, name)[k].to(dtype); };
+  const auto advantages = input(c, "advantages").to(dtype).clamp(-advantage_limit, advantage_limit);
+  const auto& means = input(c, "mean_old");
+  const MethodContext context{
+      .task = "parity", .latent_size = means[0][0].numel(), .late_steps = l.late_steps};
+  const auto configured = make_method(l.method, method_settings(l), context, c.folder.string());
+  for (std::int64_t k = 0; k < means.size(0); ++k) {
+    const auto mean_new = at("mean_new", k).clone().requires_grad_();
+    const double sqrt_dt = input(c, "sqrt_dt")[k].item<float>();
+    const double s = input(c, "std_dev")[k].item<float>() * sqrt_dt;
+    const auto stats = step_stats(s, sqrt_dt * sqrt_dt, static_cast<int>(k), true, at("mean_old", k),
+                                  mean_new, at("samples", k));
+    const auto surrogate = configured.method->step(stats);
+    const auto loss = surrogate_loss(surrogate, advantages);
+    rows.add(prefix + "ratio", surrogate.ratio);
+    rows.add(prefix + "loss", loss);
+    rows.add(prefix + "grad_mean_new", torch::autograd::grad({loss}, {mean_new})[0]);
+    if (surrogate.weight.defined()) rows.add(prefix + "weight", surrogate.weight);
+    if (!l.method.starts_with("lambda-")) continue;
+    rows.add(prefix + "lambda_center", stats.lambda_center);
+    rows.add(prefix + "lambda_var", stats.lambda_var);
+    rows.add(prefix + "z", standardised_log_ratio(stats, l.eps_lambda));
+  }
+}
+
+TensorMap run_grpo_losses(const ParityCase& c) {
+  auto params = params_of(c);
+  auto clips = params.object("clip_range");
+  const auto advantage_limit = params.required<double>("adv_clip");
+  Rows rows;
+  for (const auto& name : params.required<std::vector<std::string>>("methods")) {
+    LossCase l{.method = name,
+               .clip = clips.required<double>(name),
+               .eps_lambda = params.required<double>("eps_lambda"),
+               .q = params.required<double>("q"),
+               .z_clip = params.required<double>("z_clip"),
+               .late_steps = params.required<int>("late_steps")};
+    for (char& letter : l.method) letter = letter == '_' ? '-' : letter;
+    for (const auto& [prefix, dtype] : kPrecisions) {
+      record_losses(c, l, dtype, advantage_limit, prefix + name + ".", rows);
+    }
+  }
+  return rows.stacked();
+}
+
+// ---- adamw_ema
+// ------------------------------------------------------------------------------------------------------
+
+AdamWOptions adamw_options(Fields& params) {
+  const auto betas = params.required<std::vector<double>>("betas");
+  if (betas.size() != 2) throw Error("betas are not two numbers", params.where());
+  return {.lr = params.required<double>("lr"),
+          .beta1 = betas[0],
+          .beta2 = betas[1],
+          .eps = params.required<double>("eps"),
+          .weight_decay = params.required<double>("weight_decay")};
+}
+
+TensorMap run_adamw_ema(const ParityCase& c) {
+  auto params = params_of(c);
+  const auto names = params.required<std::vector<std::string>>("parameters");
+  const auto max_norm = params.required<double>("max_grad_norm");
+  std::vector<NamedTensor> weights;
+  for (const auto& name : names) weights.push_back({name, input(c, name + ".initial").clone()});
+
+  AdamW optimiser(weights, adamw_options(params));
+  std::pair<std::string, Ema> averages[] = {
+      {"ema_plain", {weights, {EmaRule::kPlain, params.required<double>("ema_decay")}}},
+      {"ema_diffusers",
+       {weights,
+        {EmaRule::kDiffusers, params.required<double>("diffusers_decay"), 1,
+         params.required<std::int64_t>("diffusers_update_after_step")}}},
+      {"ema_flow_grpo",
+       {weights,
+        {EmaRule::kFlowGrpo, params.required<double>("flow_grpo_decay"),
+         params.required<int>("flow_grpo_interval")}}}};
+
+  Rows rows;
+  for (int step = 0; step < params.required<int>("steps"); ++step) {
+    std::vector<torch::Tensor> gradients;
+    for (const auto& name : names) gradients.push_back(input(c, name + ".grad")[step]);
+    rows.add("grad_norm", optimiser.step(gradients, max_norm).grad_norm, torch::kFloat32);
+    for (const auto& w : weights) rows.add("weights." + w.name, w.tensor);
+    for (auto& [label, ema] : averages) {
+      const auto decay = ema.update(weights);
+      if (label == "ema_diffusers") rows.add(label + ".decay", decay.value(), torch::kFloat64);
+      for (const auto& a : ema.averages()) rows.add(label + "." + a.name, a.tensor);
+    }
+  }
+  return rows.stacked();
+}
+
+ParityCase read_case(const std::filesystem::path& folder) {
+  const auto file = folder / "case.json";
+  const Json meta = read_json(file);
+  Fields fields(meta, file.string());
+  return {folder, fields.required<std::string>("kind"), fields.get("params"),
+          load_tensors(folder / "inputs.safetensors")};
+}
+
+const std::map<std::string, TensorMap (*)(const ParityCase&)> kRunners = {{"adamw_ema", run_adamw_ema},
+                                                                          {"grpo_losses", run_grpo_losses},
+                                                                          {"scheduler", run_scheduler},
+                                                                          {"sde_step", run_sde_step}};
+
+}  // namespace
+
+bool is_trainer_case(const std::string& kind) {
+  return kRunners.contains(kind);
+}
+
+TensorMap run_trainer_case(const std::filesystem::path& folder) {
+  const auto c = read_case(folder);
+  const auto runner = kRunners.find(c.kind);
+  if (runner == kRunners.end()) {
+    throw Error(fmt::format("kind \"{}\" is not one of this part's", c.kind),
+                (folder / "case.json").string());
+  }
+  return runner->second(c);
+}
+
+}  // namespace harness

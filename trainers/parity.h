@@ -1,0 +1,18 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "models/weights_io.h"
+
+namespace harness {
+
+/// Kinds of recorded reference computations that trainers/ can repeat: adamw_ema, grpo_losses, scheduler,
+/// sde_step.
+bool is_trainer_case(const std::string& kind);
+
+/// Computes the outputs of a parity case folder (case.json, inputs.safetensors) of one of those kinds. Throws
+/// Error at a folder that does not hold what its kind needs.
+TensorMap run_trainer_case(const std::filesystem::path& folder);
+
+}  // namespace harness

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace harness {
+
+/// What one denoising step of an update's batch left behind; entry i belongs to the same sample in every
+/// step.
+struct StepRecord {
+  std::vector<double> y = {};              ///< mean-reduced log-ratio (E22)
+  std::vector<double> lambda_center = {};  ///< E27
+  std::vector<double> ratio = {};          ///< the ratio that the loss uses
+  double clip = 0;                         ///< its PPO radius
+};
+
+/// Statistics of one step over the batch (E58).
+struct StepLaw {
+  double lambda_center = 0;   ///< mean (E34)
+  double lambda_var = 0;      ///< mean, lambda_center / D (E27)
+  double log_ratio_mean = 0;  ///< of y
+  double log_ratio_var = 0;   ///< of y, divisor n - 1; NaN for a single sample
+  double ratio_median = 0;    ///< of exp(y)
+  double step_ess = 0;        ///< effective sample share with weights exp(y) of this step (E21)
+  double path_ess = 0;        ///< the same with the products of exp(y) over this and all earlier given steps
+  double clip_fraction = 0;   ///< share with |ratio - 1| > clip (E59)
+};
+
+/// One StepLaw a record. Records: the trained steps in sampling order, all with the same n >= 1 samples.
+std::vector<StepLaw> step_laws(std::span<const StepRecord> records, std::int64_t latent_size);
+
+/// Effective sample share (sum w)^2 / (n sum w^2) of weights exp(log_weights) (E21). Any common factor
+/// cancels.
+double effective_share(std::span<const double> log_weights);
+
+/// Lambda_late: mean of lambda_center over the late steps (E47). late: indices into `laws`.
+double lambda_late(std::span<const StepLaw> laws, std::span<const int> late);
+
+/// Mean clip fraction over the steps (E59).
+double mean_clip_fraction(std::span<const StepLaw> laws);
+
+}  // namespace harness

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include "trainers/method.h"
+
+namespace harness {
+
+// The mean-reduced law of one step, from stored means: no log-probability is subtracted from another, since y
+// is a small difference of large numbers. Means and next: [B, ...]; s: the step's standard deviation;
+// results: [B].
+
+/// y = mean((mean_new - mean_old) (2 next - mean_old - mean_new)) / (2 s^2), the difference of the E9
+/// log-probabilities (E22). Exactly 0 where the means are equal.
+torch::Tensor reduced_log_ratio(double s, const torch::Tensor& mean_old, const torch::Tensor& mean_new,
+                                const torch::Tensor& next);
+
+/// lambda_center = mean(((mean_new - mean_old) / s)^2) (E27).
+torch::Tensor lambda_center(double s, const torch::Tensor& mean_old, const torch::Tensor& mean_new);
+
+/// z = (y + lambda_center / 2) / sqrt(lambda_var + eps_lambda), the lambdas without gradient (E35).
+torch::Tensor standardised_log_ratio(const StepStats& stats, double eps_lambda);
+
+/// All of a step's statistics from its means.
+StepStats step_stats(double s, double dt, int step, bool late, const torch::Tensor& mean_old,
+                     const torch::Tensor& mean_new, const torch::Tensor& next);
+
+}  // namespace harness

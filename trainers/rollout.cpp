@@ -1,0 +1,69 @@
+#include "trainers/rollout.h"
+
+namespace harness {
+
+using torch::Tensor;
+
+Tensor shard_noise(std::uint32_t seed, std::uint32_t epoch, NoiseStream stream, int step,
+                   const std::vector<SampleAddress>& rows, const LatentShape& latent, torch::Device device) {
+  const auto size = static_cast<std::size_t>(latent.size());
+  auto noise =
+      torch::empty({static_cast<std::int64_t>(rows.size()), latent.channels, latent.rows, latent.columns},
+                   torch::kFloat32);
+  auto* data = noise.mutable_data_ptr<float>();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const NoiseAddress address{.seed = seed,
+                               .epoch = epoch,
+                               .stream = stream,
+                               .step = static_cast<std::uint16_t>(step),
+                               .sample = rows[i].sample,
+                               .prompt = rows[i].prompt};
+    fill_normal(address, {data + i * size, size});
+  }
+  return noise.to(device);
+}
+
+SdeSampler SdeSampler::make(Grid grid, int count, double shift, double noise_level, double guidance) {
+  SdeSampler sampler{
+      .sigmas = shifted_schedule(grid, count, shift).sigmas, .steps = {}, .guidance = guidance};
+  for (int k = 0; k < count; ++k) sampler.steps.push_back(sde_step(sampler.sigmas, k, noise_level));
+  return sampler;
+}
+
+Tensor transition_mean(Backbone& backbone, const SdeSampler& sampler, int k, const Tensor& x,
+                       const TextCondition& condition) {
+  const auto& step = sampler.steps[static_cast<std::size_t>(k)];
+  return sde_mean(step, x, backbone.velocity(x, step.sigma, condition, sampler.guidance));
+}
+
+Trajectory sample_trajectory(Backbone& backbone, const SdeSampler& sampler, std::uint32_t seed,
+                             std::uint32_t epoch, std::vector<SampleAddress> rows, TextCondition condition) {
+  const torch::NoGradGuard no_grad;
+  const auto noise = [&](NoiseStream stream, int step) {
+    return shard_noise(seed, epoch, stream, step, rows, backbone.latent(), backbone.device());
+  };
+  Trajectory t{.rows = rows,
+               .condition = std::move(condition),
+               .x = {noise(NoiseStream::kInitialLatent, 0)},
+               .mean_old = {}};
+  for (int k = 0; k < static_cast<int>(sampler.steps.size()); ++k) {
+    t.mean_old.push_back(transition_mean(backbone, sampler, k, t.x.back(), t.condition));
+    t.x.push_back(sde_next(sampler.steps[static_cast<std::size_t>(k)], t.mean_old.back(),
+                           noise(NoiseStream::kSdeStep, k)));
+  }
+  return t;
+}
+
+Tensor sample_ode(Backbone& backbone, const Schedule& schedule, double guidance, Tensor noise,
+                  const TextCondition& condition) {
+  const torch::NoGradGuard no_grad;
+  auto x = std::move(noise);
+  for (int k = 0; k < schedule.steps(); ++k) {
+    const auto i = static_cast<std::size_t>(k);
+    x = euler_step(schedule.sigmas[i], schedule.sigmas[i + 1], x,
+                   backbone.velocity(x, schedule.sigmas[i], condition, guidance));
+  }
+  return x;
+}
+
+}  // namespace harness

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "models/backbone.h"
+#include "trainers/noise.h"
+#include "trainers/schedule.h"
+#include "trainers/sde.h"
+
+namespace harness {
+
+// B: images of a shard; K: sampling steps; C, h, w: the latent.
+
+/// One image of a shard, as noise addresses name it.
+struct SampleAddress {
+  std::uint32_t prompt = 0;  ///< position in its whole set
+  std::uint32_t sample = 0;  ///< which of the prompt's images
+};
+
+/// Normal noise [B,C,h,w] on `device`, made on the CPU: row i belongs to rows[i] whatever else is in the
+/// shard.
+torch::Tensor shard_noise(std::uint32_t seed, std::uint32_t epoch, NoiseStream stream, int step,
+                          const std::vector<SampleAddress>& rows, const LatentShape& latent,
+                          torch::Device device);
+
+/// What a shard's sampling leaves for training: everything in float32, K trained steps.
+struct Trajectory {
+  std::vector<SampleAddress> rows;
+  TextCondition condition;
+  std::vector<torch::Tensor> x;         ///< K + 1 latents [B,C,h,w]: x[k] before step k
+  std::vector<torch::Tensor> mean_old;  ///< K means of the old policy's transitions
+};
+
+/// The transitions of a run's sampler, from noise to data.
+struct SdeSampler {
+  std::vector<float> sigmas;  ///< K + 1
+  std::vector<SdeStep> steps;
+  double guidance = 1;
+
+  static SdeSampler make(Grid grid, int count, double shift, double noise_level, double guidance);
+};
+
+/// Mean of transition k (E8) at x under the backbone's present weights. The one forward function of rollouts
+/// and training.
+torch::Tensor transition_mean(Backbone& backbone, const SdeSampler& sampler, int k, const torch::Tensor& x,
+                              const TextCondition& condition);
+
+/// Samples a shard with the present weights (no gradient) and keeps its trajectory.
+Trajectory sample_trajectory(Backbone& backbone, const SdeSampler& sampler, std::uint32_t seed,
+                             std::uint32_t epoch, std::vector<SampleAddress> rows, TextCondition condition);
+
+/// Deterministic Euler sampling of the flow from `noise` (E2) -> latents [B,C,h,w].
+torch::Tensor sample_ode(Backbone& backbone, const Schedule& schedule, double guidance, torch::Tensor noise,
+                         const TextCondition& condition);
+
+}  // namespace harness

@@ -1,0 +1,134 @@
+#include "trainers/run_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/sha256.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr auto kManifest = "manifest.json";
+constexpr std::size_t kKept = 2;
+
+TensorMap as_map(const std::vector<NamedTensor>& tensors) {
+  TensorMap map;
+  for (const auto& [name, tensor] : tensors) map[name] = tensor;
+  return map;
+}
+
+/// Writes files and a manifest that holds `facts` and the files' checksums. Returns the manifest's bytes.
+std::string write_set(const fs::path& folder, const std::vector<std::pair<std::string, TensorMap>>& files,
+                      Json facts) {
+  Json sums = Json::object();
+  std::string manifest;
+  write_folder_atomically(folder, [&](const fs::path& aside) {
+    for (const auto& [name, tensors] : files) {
+      const auto bytes = tensors_to_bytes(tensors);
+      sums[name] = sha256_hex(bytes);
+      write_file_atomically(aside / name, bytes);
+    }
+    facts["files"] = sums;
+    manifest = facts.dump(2) + "\n";
+    write_file_atomically(aside / kManifest, manifest);
+  });
+  return manifest;
+}
+
+TensorMap read_checked(const fs::path& folder, const Json& manifest, const std::string& name) {
+  const auto file = folder / name;
+  const auto& sums = manifest.at("files");
+  if (!sums.contains(name)) throw Error(fmt::format("lists no {}", name), (folder / kManifest).string());
+  if (sha256_file(file) != sums.at(name).get<std::string>()) {
+    throw Error("does not have the checksum that its manifest states", file.string(),
+                "it was changed or cut off: repeat the run with --fresh");
+  }
+  return load_tensors(file);
+}
+
+Json read_manifest(const fs::path& folder) {
+  const auto file = folder / kManifest;
+  auto manifest = read_json(file);
+  if (!manifest.is_object() || !manifest.contains("files") || !manifest.at("files").is_object())
+    throw Error("is no manifest", file.string());
+  return manifest;
+}
+
+/// Updates of the run's resume points, newest first.
+std::vector<std::int64_t> resume_updates(const fs::path& run) {
+  std::vector<std::int64_t> updates;
+  if (!fs::exists(run / "resume")) return updates;
+  for (const auto& entry : fs::directory_iterator(run / "resume")) {
+    const auto name = entry.path().filename().string();
+    if (std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isdigit(c) != 0; }))
+      updates.push_back(std::stoll(name));
+  }
+  std::sort(updates.rbegin(), updates.rend());
+  return updates;
+}
+
+fs::path resume_folder(const fs::path& run, std::int64_t update) {
+  return run / "resume" / std::to_string(update);
+}
+
+}  // namespace
+
+std::string write_checkpoint(const fs::path& folder, const std::vector<NamedTensor>& weights, const Ema& ema,
+                             const Json& facts) {
+  make_folder(folder.parent_path());
+  return sha256_hex(write_set(
+      folder, {{"model.safetensors", as_map(weights)}, {"ema.safetensors", as_map(ema.averages())}}, facts));
+}
+
+void read_checkpoint(const fs::path& folder, bool ema, std::vector<NamedTensor> weights) {
+  const auto name = ema ? "ema.safetensors" : "model.safetensors";
+  const auto tensors = read_checked(folder, read_manifest(folder), name);
+  const torch::NoGradGuard no_grad;
+  for (auto& [key, tensor] : weights) restore_tensor(tensors, key, tensor, (folder / name).string());
+}
+
+void write_resume_point(const fs::path& run, std::int64_t update, const std::vector<NamedTensor>& weights,
+                        const AdamW& optimiser, const Ema& ema, const Json& state) {
+  make_folder(run / "resume");
+  write_set(resume_folder(run, update),
+            {{"weights.safetensors", as_map(weights)},
+             {"optimiser.safetensors", optimiser.state()},
+             {"ema.safetensors", ema.state()}},
+            {{"state", state}});
+  const auto updates = resume_updates(run);
+  for (std::size_t i = kKept; i < updates.size(); ++i) fs::remove_all(resume_folder(run, updates[i]));
+}
+
+std::optional<Json> read_resume_point(const fs::path& run, const std::string& key,
+                                      std::vector<NamedTensor> weights, AdamW& optimiser, Ema& ema,
+                                      const std::function<void(const std::string&)>& warn) {
+  for (const auto update : resume_updates(run)) {
+    const auto folder = resume_folder(run, update);
+    try {
+      const auto manifest = read_manifest(folder);
+      const Json state = manifest.at("state");
+      if (state.at("key") != key) {
+        throw Error("was begun by another build or on a CPU with other features", folder.string(),
+                    "repeat with --fresh, or continue with the build that began it", Status::kFailed);
+      }
+      const auto stored = read_checked(folder, manifest, "weights.safetensors");
+      const auto moments = read_checked(folder, manifest, "optimiser.safetensors");
+      const auto averages = read_checked(folder, manifest, "ema.safetensors");
+      const torch::NoGradGuard no_grad;
+      for (auto& [name, tensor] : weights) restore_tensor(stored, name, tensor, folder.string());
+      optimiser.restore(moments, folder.string());
+      ema.restore(averages, folder.string());
+      return state;
+    } catch (const Error& error) {
+      if (error.status() == Status::kFailed) throw;
+      warn(fmt::format("resume point {} is damaged and not used: {}", folder.string(), error.what()));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace harness

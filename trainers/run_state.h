@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "trainers/ema.h"
+#include "trainers/named_tensors.h"
+#include "trainers/optimiser.h"
+
+namespace harness {
+
+/// Writes weights (raw and averaged) and a manifest with their checksums to FOLDER. Returns the manifest's
+/// SHA-256.
+std::string write_checkpoint(const std::filesystem::path& folder, const std::vector<NamedTensor>& weights,
+                             const Ema& ema, const Json& facts);
+
+/// Copies one file of a checkpoint ("model" or "ema") into `weights`, after checking it against the manifest.
+/// Throws Error naming the file that is missing, changed or truncated.
+void read_checkpoint(const std::filesystem::path& folder, bool ema, std::vector<NamedTensor> weights);
+
+/// Everything needed to go on bit for bit, in RUN/resume/<update>/. The last two are kept.
+void write_resume_point(const std::filesystem::path& run, std::int64_t update,
+                        const std::vector<NamedTensor>& weights, const AdamW& optimiser, const Ema& ema,
+                        const Json& state);
+
+/// Restores the newest whole resume point and returns its state, or nothing if there is none. A point whose
+/// key differs from `key` is an Error that asks for --fresh; a damaged one is left for the one before it, and
+/// `warn` says so.
+std::optional<Json> read_resume_point(const std::filesystem::path& run, const std::string& key,
+                                      std::vector<NamedTensor> weights, AdamW& optimiser, Ema& ema,
+                                      const std::function<void(const std::string&)>& warn);
+
+}  // namespace harness

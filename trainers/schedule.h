@@ -1,0 +1,53 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+
+namespace harness {
+
+/// Noise levels of a sampling run, from noise to data.
+struct Schedule {
+  std::vector<float> sigmas;     ///< K + 1, falling, the last is 0
+  std::vector<float> timesteps;  ///< K, 1000 sigma: what the transformer is given
+
+  int steps() const { return static_cast<int>(timesteps.size()); }
+};
+
+/// How the K unshifted levels are spaced.
+enum class Grid {
+  kDiffusers,  ///< as FlowMatchEulerDiscreteScheduler: linear between its largest and smallest training
+               ///< level, both shifted already, so that the end is shifted twice; with shift 1 the last level
+               ///< before 0 is 0.001
+  kUniform  ///< linspace(1, 0, K + 1): all steps equal before the shift
+};
+
+/// "diffusers" or "uniform". Throws Error (with `where`) otherwise.
+Grid parse_grid(const std::string& name, const std::string& where);
+
+/// scheduler_config.json of a diffusers folder, as far as it bears on the grid.
+struct SchedulerConfig {
+  int num_train_timesteps = 1000;
+  double shift = 1;
+  bool use_dynamic_shifting = false;  ///< FLUX: the shift follows from the image's size, through mu
+  double base_shift = 0.5, max_shift = 1.15;
+  int base_image_seq_len = 256, max_image_seq_len = 4096;
+};
+
+/// Throws Error naming the file for a scheduler of another class or an option that is not supported.
+SchedulerConfig read_scheduler_config(const std::filesystem::path& file);
+
+/// sigma -> shift sigma / (1 + (shift - 1) sigma).
+Schedule shifted_schedule(Grid grid, int steps, double shift, int num_train_timesteps = 1000);
+
+/// FLUX: mu, linear in the number of image tokens through (base_image_seq_len, base_shift) and (max_...,
+/// max_shift).
+double flux_mu(const SchedulerConfig& config, int image_tokens);
+
+/// FLUX: linspace(1, 1 / steps, steps), sigma -> exp(mu) / (exp(mu) + 1 / sigma - 1).
+Schedule flux_schedule(int steps, double mu, int num_train_timesteps = 1000);
+
+}  // namespace harness

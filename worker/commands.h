@@ -1,0 +1,24 @@
+#pragma once
+
+#include "core/json.h"
+#include "worker/job.h"
+#include "worker/reporter.h"
+
+namespace harness {
+
+/// Runs a training job to its end, or to a resume point when the orchestrator goes. True when complete.
+bool run_training(const Job& job, Reporter& reporter);
+
+/// Draws and scores the images of an evaluation; images already in the log are kept. True when complete.
+bool run_evaluation(const Job& job, Reporter& reporter);
+
+/// `harness sample`, `harness pretrain`, `harness parity`: request as harness/ writes it; the answer under
+/// "json" goes to stdout. Returns the exit status.
+int sample_command(const Json& request);
+int pretrain_command(const Json& request);
+int parity_command(const Json& request);
+
+/// What this build can do: registry.json.
+Json describe_build();
+
+}  // namespace harness

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "core/json.h"
+
+namespace harness {
+
+/// A job folder's job.json (core/EVENTS.md).
+struct Job {
+  std::string id;
+  Json identity, paths;
+  int threads = 1;
+  std::string device = "cpu";
+  std::filesystem::path folder;
+
+  /// "FOLDER/job.json", for messages.
+  std::string file() const { return (folder / "job.json").string(); }
+
+  /// A path of the job; throws Error if it is not given.
+  std::filesystem::path path(const std::string& name) const;
+
+  /// A field of the identity; throws Error naming it if it is missing or of another type.
+  template <class T>
+  T get(const std::string& name) const {
+    return Fields(identity, file() + ": identity").required<T>(name);
+  }
+};
+
+/// Throws Error if the file is missing or malformed.
+Job read_job(const std::filesystem::path& folder);
+
+/// SHA-256 of this program's file: which build made a result.
+const std::string& worker_build();
+
+}  // namespace harness

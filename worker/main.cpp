@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "worker/commands.h"
+#include "worker/threads.h"
+
+namespace harness {
+namespace {
+
+int run_job(const std::filesystem::path& folder) {
+  const auto job = read_job(folder);
+  Reporter reporter(job);
+  try {
+    use_one_thread();
+    const auto kind = job.get<std::string>("kind");
+    if (kind != "train" && kind != "evaluate")
+      throw Error(fmt::format("unknown kind of job \"{}\"", kind), job.file());
+    const bool done = kind == "train" ? run_training(job, reporter) : run_evaluation(job, reporter);
+    return done ? 0 : static_cast<int>(Status::kInterrupted);
+  } catch (const Error& error) {
+    reporter.failed(error.problem(), error.where(), error.hint());
+    throw;
+  } catch (const std::exception& error) {
+    reporter.failed(error.what(), "harness-worker",
+                    "this is a defect of the program; please report it with worker.log");
+    throw;
+  }
+}
+
+int run_command(int count, char** words) {
+  const std::string command = count > 1 ? words[1] : "";
+  if (command == "run" && count == 3) return run_job(words[2]);
+  if (command == "describe" && count == 2) {
+    fmt::print("{}\n", describe_build().dump(1));
+    return 0;
+  }
+  if (count == 4 && std::string(words[2]) == "--request") {
+    const auto request = read_json(words[3]);
+    if (command == "sample") return sample_command(request);
+    if (command == "pretrain") return pretrain_command(request);
+    if (command == "parity") return parity_command(request);
+  }
+  throw Error("is started by harness, not by hand", "harness-worker",
+              "usage: harness-worker run FOLDER | describe | sample|pretrain|parity --request FILE");
+}
+
+}  // namespace
+}  // namespace harness
+
+int main(int count, char** words) {
+  // Read by OpenMP and MKL when the first thread pool is made; every thread also asks for one thread itself.
+  ::setenv("OMP_NUM_THREADS", "1", 1);
+  ::setenv("MKL_NUM_THREADS", "1", 1);
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return harness::run_command(count, words);
+  } catch (const harness::Error& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return static_cast<int>(error.status());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return 1;
+  }
+}

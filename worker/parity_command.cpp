@@ -1,0 +1,46 @@
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "models/parity.h"
+#include "models/parity_check.h"
+#include "trainers/parity.h"
+#include "worker/commands.h"
+#include "worker/threads.h"
+
+namespace harness {
+namespace {
+
+ParityResult check_case(const std::filesystem::path& folder) {
+  const auto file = folder / "case.json";
+  const auto document = read_json(file);
+  Fields fields(document, file.string());
+  ParityResult result{.name = fields.required<std::string>("name"),
+                      .kind = fields.required<std::string>("kind"),
+                      .message = ""};
+  try {
+    if (is_model_case(result.kind)) return compare_with_case(folder, run_model_case(folder));
+    if (is_trainer_case(result.kind)) return compare_with_case(folder, run_trainer_case(folder));
+    result.message = fmt::format("this build does not know the kind \"{}\"", result.kind);
+  } catch (const Error& error) {
+    result.message = error.what();
+  }
+  return result;
+}
+
+}  // namespace
+
+int parity_command(const Json& request) {
+  use_one_thread();
+  Fields fields(request, "parity");
+  Json cases = Json::array();
+  bool passed = true;
+  for (const auto& folder : fields.required<std::vector<std::string>>("cases")) {
+    const auto result = check_case(folder);
+    passed = passed && result.passed;
+    cases.push_back(result.to_json());
+  }
+  fmt::print("{}\n", Json{{"cases", cases}}.dump());
+  return passed ? 0 : 1;
+}
+
+}  // namespace harness

@@ -1,0 +1,128 @@
+#include "worker/reporter.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cmath>
+
+#include "core/build_info.h"
+
+namespace harness {
+namespace {
+
+constexpr auto kAlive = std::chrono::seconds(2);
+
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Json finite_or_null(Json value) {
+  if (value.is_number_float() && !std::isfinite(value.get<double>())) return nullptr;
+  if (value.is_structured()) {
+    for (auto& child : value) child = finite_or_null(std::move(child));
+  }
+  return value;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+double peak_rss_mb() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+}  // namespace
+
+Reporter::Reporter(const Job& job) : log_(job.folder / "events.log"), started_(now_seconds()) {
+  event({{"type", "job_started"},
+         {"id", job.id},
+         {"kind", job.get<std::string>("kind")},
+         {"pid", ::getpid()},
+         {"host", host_name()},
+         {"build", worker_build()},
+         {"cpu", build_info().cpu_features},
+         {"threads", job.threads}});
+  if (::pipe(end_pipe_) != 0) throw Error("cannot make a pipe", "harness-worker", "", Status::kFailed);
+  input_ = std::thread([this] { watch_input(); });
+  alive_ = std::thread([this] { keep_alive(); });
+}
+
+Reporter::~Reporter() {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+  }
+  ending_.notify_all();
+  ::close(end_pipe_[1]);
+  input_.join();
+  alive_.join();
+  ::close(end_pipe_[0]);
+}
+
+void Reporter::event(Json event) {
+  const std::lock_guard lock(mutex_);
+  log_.append(finite_or_null(std::move(event)));
+}
+
+void Reporter::wake() {
+  say("wake\n");
+}
+
+void Reporter::progress(double done, double total, const std::string& unit, double images,
+                        const std::string& text) {
+  const Json value =
+      finite_or_null({{"done", done}, {"total", total}, {"unit", unit}, {"images", images}, {"text", text}});
+  say("progress " + value.dump() + "\n");
+}
+
+void Reporter::completed(Json summary) {
+  event({{"type", "job_completed"},
+         {"wall_seconds", now_seconds() - started_},
+         {"peak_rss_mb", peak_rss_mb()},
+         {"summary", std::move(summary)}});
+  log_.sync();
+  wake();
+}
+
+void Reporter::failed(const std::string& what, const std::string& where, const std::string& hint) {
+  event({{"type", "job_failed"}, {"what", what}, {"where", where}, {"hint", hint}});
+  wake();
+}
+
+void Reporter::say(const std::string& line) {
+  // A pipe that nobody reads any more only means that the orchestrator has gone; the log is the record.
+  if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) stop_ = true;
+}
+
+void Reporter::watch_input() {
+  std::array<pollfd, 2> files{pollfd{STDIN_FILENO, POLLIN, 0}, pollfd{end_pipe_[0], POLLIN, 0}};
+  std::array<char, 256> bytes;
+  while (true) {
+    if (::poll(files.data(), files.size(), -1) < 0) continue;
+    if (files[1].revents != 0) return;
+    if (files[0].revents != 0 && ::read(STDIN_FILENO, bytes.data(), bytes.size()) <= 0) {
+      stop_ = true;
+      return;
+    }
+  }
+}
+
+void Reporter::keep_alive() {
+  std::unique_lock lock(mutex_);
+  while (!ending_.wait_for(lock, kAlive, [this] { return ended_; })) {
+    lock.unlock();
+    say("alive\n");
+    lock.lock();
+  }
+}
+
+}  // namespace harness

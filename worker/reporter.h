@@ -1,0 +1,52 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "core/event_log.h"
+#include "worker/job.h"
+
+namespace harness {
+
+/// Writes a job's event log and keeps the orchestrator informed over the pipe (core/EVENTS.md): `wake` after
+/// events, `alive` every 2 s, `progress {...}`. Notices when the orchestrator closes our standard input.
+class Reporter {
+ public:
+  /// Takes the log's lock and records `job_started`; `resumed_from` follows in `note_resumed`.
+  explicit Reporter(const Job& job);
+  ~Reporter();
+  Reporter(const Reporter&) = delete;
+  Reporter& operator=(const Reporter&) = delete;
+
+  /// Appends to the log; thread-safe. Non-finite numbers become null.
+  void event(Json event);
+  /// Tells the orchestrator that the log has grown.
+  void wake();
+  void progress(double done, double total, const std::string& unit, double images, const std::string& text);
+
+  /// job_completed, with wall time and peak memory; synced.
+  void completed(Json summary);
+  void failed(const std::string& what, const std::string& where, const std::string& hint);
+
+  /// True once the orchestrator has closed the pipe: finish the shard and end.
+  bool should_stop() const { return stop_; }
+
+ private:
+  void say(const std::string& line);
+  void watch_input();
+  void keep_alive();
+
+  EventLogWriter log_;
+  double started_;
+  std::mutex mutex_;
+  std::condition_variable ending_;
+  bool ended_ = false;
+  std::atomic<bool> stop_ = false;
+  int end_pipe_[2] = {-1, -1};
+  std::thread input_, alive_;
+};
+
+}  // namespace harness

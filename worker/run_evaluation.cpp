@@ -1,0 +1,194 @@
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/sha256.h"
+#include "core/worker_pool.h"
+#include "datasets/prompt_set.h"
+#include "trainers/loop_settings.h"
+#include "trainers/rollout.h"
+#include "trainers/run_state.h"
+#include "worker/commands.h"
+#include "worker/scoring.h"
+#include "worker/threads.h"
+
+namespace harness {
+namespace {
+
+std::vector<Prompt> prompts_of(const Job& job) {
+  const auto set = load_prompt_set(job.path("prompts"), "ocr");
+  if (set.sha256 != job.get<std::string>("prompts_sha256")) {
+    throw Error("was changed since the evaluation was planned", job.path("prompts").string(),
+                "repeat the command");
+  }
+  const auto file = job.path("positions");
+  std::vector<Prompt> prompts;
+  for (const auto& position : read_json(file)) {
+    const auto i = position.get<std::size_t>();
+    if (i >= set.prompts.size())
+      throw Error(fmt::format("position {} lies outside the {} prompts", i, set.prompts.size()),
+                  file.string());
+    prompts.push_back(set.prompts[i]);
+  }
+  return prompts;
+}
+
+/// Positions whose images the log already holds.
+std::set<int> positions_done(const Job& job) {
+  std::set<int> done;
+  std::uint64_t offset = 0;
+  while (true) {
+    const auto batch = read_events(job.folder / "events.log", offset);
+    for (const auto& event : batch.events) {
+      if (event.at("type") == "sample") done.insert(event.at("position").get<int>());
+    }
+    if (batch.next_offset == offset) return done;
+    offset = batch.next_offset;
+  }
+}
+
+void load_checkpoint(const Job& job, Backbone& backbone, bool ema) {
+  if (job.get<int>("step") == 0) return;
+  std::vector<NamedTensor> weights;
+  for (const auto& item : backbone.transformer()->named_parameters())
+    weights.push_back({item.key(), item.value()});
+  read_checkpoint(job.path("checkpoint"), ema, weights);
+}
+
+/// One image that waits for its score.
+struct Pending {
+  const Prompt* prompt;
+  std::string path, sha256;
+  std::future<OcrScore> score;
+};
+
+class Evaluation {
+ public:
+  Evaluation(const Job& job, Reporter& reporter)
+      : job_(job),
+        reporter_(reporter),
+        settings_(read_evaluate_settings(job.get<Json>("settings"), job.file() + ": identity.settings")),
+        seed_(static_cast<std::uint32_t>(job.get<std::int64_t>("seed"))),
+        prompts_(prompts_of(job)),
+        done_(positions_done(job)),
+        backbone_(
+            Backbone::load(job.get<std::string>("backbone"), job.path("weights"), torch::Device(job.device))),
+        schedule_(shifted_schedule(settings_.grid, settings_.steps, settings_.shift)),
+        scoring_(job),
+        pool_(job.threads, use_one_thread) {
+    load_checkpoint(job, backbone_, settings_.use_ema);
+    make_folder(job.folder / "images");
+  }
+
+  bool run() {
+    const auto size = static_cast<std::size_t>(settings_.shard_size);
+    std::vector<std::size_t> shards;
+    for (std::size_t begin = 0; begin < prompts_.size(); begin += size) {
+      if (!shard_is_done(begin)) shards.push_back(begin);
+    }
+    // While a wave of shards is drawn, the scores of the one before it come in; events keep the order of the
+    // prompts.
+    const auto wave = static_cast<std::size_t>(2 * pool_.threads());
+    std::vector<Pending> drawn;
+    for (std::size_t i = 0; i < shards.size(); i += wave) {
+      if (reporter_.should_stop()) return false;
+      const auto count = std::min(wave, shards.size() - i);
+      std::vector<std::vector<Pending>> parts(count);
+      pool_.run(count, [&](std::size_t j) { parts[j] = draw(shards[i + j]); });
+      record(drawn);
+      drawn.clear();
+      for (auto& part : parts) std::move(part.begin(), part.end(), std::back_inserter(drawn));
+    }
+    record(drawn);
+    reporter_.completed({{"images", prompts_.size()}, {"scorers_replaced", scoring_.replaced()}});
+    return true;
+  }
+
+ private:
+  bool shard_is_done(std::size_t begin) const {
+    const auto end = std::min(begin + static_cast<std::size_t>(settings_.shard_size), prompts_.size());
+    return std::all_of(prompts_.begin() + static_cast<std::ptrdiff_t>(begin),
+                       prompts_.begin() + static_cast<std::ptrdiff_t>(end),
+                       [this](const Prompt& p) { return done_.contains(p.position); });
+  }
+
+  /// Draws one shard. A short last one is filled up with its last prompt, and the filling is thrown away: a
+  /// row's bits depend on the shard's size.
+  std::vector<Pending> draw(std::size_t begin) {
+    std::vector<const Prompt*> chosen;
+    std::vector<SampleAddress> rows;
+    std::vector<PromptText> texts;
+    for (std::int64_t i = 0; i < settings_.shard_size; ++i) {
+      const auto& prompt = prompts_[std::min(begin + static_cast<std::size_t>(i), prompts_.size() - 1)];
+      chosen.push_back(&prompt);
+      rows.push_back({static_cast<std::uint32_t>(prompt.position), 0});
+      texts.push_back({prompt.text, prompt.target});
+    }
+    auto noise = shard_noise(seed_, 0, NoiseStream::kEvaluationLatent, 0, rows, backbone_.latent(),
+                             backbone_.device());
+    auto images = backbone_.decode(
+        sample_ode(backbone_, schedule_, settings_.guidance, std::move(noise), backbone_.encode(texts)));
+    std::vector<Pending> pending;
+    for (std::size_t i = 0; i < images.size() && begin + i < prompts_.size(); ++i) {
+      const auto path = fmt::format("images/{:04}.png", chosen[i]->position);
+      const auto bytes = png_bytes(images[i]);
+      write_file(job_.folder / path, bytes);
+      pending.push_back(
+          {chosen[i], path, sha256_hex(bytes), scoring_.score(chosen[i]->target, std::move(images[i]))});
+    }
+    return pending;
+  }
+
+  void record(std::vector<Pending>& drawn) {
+    for (auto& one : drawn) {
+      const auto score = one.score.get();
+      const auto text = [](const std::optional<std::string>& value) {
+        return value ? Json(*value) : Json(nullptr);
+      };
+      Json metrics = Json::object();
+      for (const auto& [name, value] : score.metrics) metrics[name] = value ? Json(*value) : Json(nullptr);
+      reporter_.event({{"type", "sample"},
+                       {"position", one.prompt->position},
+                       {"sample", 0},
+                       {"seed", seed_},
+                       {"path", one.path},
+                       {"sha256", one.sha256},
+                       {"transcript", text(score.transcript)},
+                       {"transcript_raw", text(score.transcript_raw)},
+                       {"metrics", metrics},
+                       {"reasons", score.reasons}});
+      done_.insert(one.prompt->position);
+      reward_ += score.metrics.at("ocr_reward").value_or(0);
+      ++scored_;
+    }
+    if (drawn.empty()) return;
+    reporter_.wake();
+    const auto done = static_cast<double>(done_.size());
+    reporter_.progress(done, static_cast<double>(prompts_.size()), "images", done,
+                       fmt::format("reward {:.3f}", reward_ / scored_));
+  }
+
+  const Job& job_;
+  Reporter& reporter_;
+  EvaluateSettings settings_;
+  std::uint32_t seed_;
+  std::vector<Prompt> prompts_;
+  std::set<int> done_;
+  Backbone backbone_;
+  Schedule schedule_;
+  Scoring scoring_;
+  WorkerPool pool_;
+  double reward_ = 0, scored_ = 0;
+};
+
+}  // namespace
+
+bool run_evaluation(const Job& job, Reporter& reporter) {
+  return Evaluation(job, reporter).run();
+}
+
+}  // namespace harness

@@ -1,0 +1,106 @@
+#include <fmt/format.h>
+#include <torch/torch.h>
+
+#include <chrono>
+
+#include "core/build_info.h"
+#include "core/error.h"
+#include "datasets/prompt_set.h"
+#include "trainers/grpo_loop.h"
+#include "trainers/method.h"
+#include "worker/commands.h"
+#include "worker/scoring.h"
+#include "worker/threads.h"
+
+namespace harness {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kBetweenResumePoints = std::chrono::seconds(10);
+
+std::vector<TrainingPrompt> training_prompts(const Job& job) {
+  const auto set = load_prompt_set(job.path("train_prompts"), job.get<std::string>("task"));
+  if (set.sha256 != job.get<std::string>("train_prompts_sha256")) {
+    throw Error("was changed since the run was planned", job.path("train_prompts").string(),
+                "repeat the command");
+  }
+  std::vector<TrainingPrompt> prompts;
+  for (const auto& p : set.prompts) prompts.push_back({p.position, {p.text, p.target}});
+  return prompts;
+}
+
+Json optional_number(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+}  // namespace
+
+bool run_training(const Job& job, Reporter& reporter) {
+  const auto where = job.file() + ": identity";
+  const auto task = job.get<std::string>("task");
+  TrainJob training{.settings = read_train_settings(job.get<Json>("settings"), where + ".settings"),
+                    .seed = static_cast<std::uint32_t>(job.get<std::int64_t>("seed")),
+                    .prompts = training_prompts(job),
+                    .folder = job.folder,
+                    .weights = job.path("weights"),
+                    .backbone = job.get<std::string>("backbone"),
+                    .resume_key = worker_build() + " " + build_info().cpu_features};
+  auto backbone = Backbone::load(training.backbone, training.weights, torch::Device(job.device));
+  const MethodContext context{
+      .task = task, .latent_size = backbone.latent().size(), .late_steps = training.settings.late_steps};
+  auto configured = make_method(job.get<std::string>("method"), job.get<Json>("method_settings"), context,
+                                where + ".method_settings");
+  reporter.event({{"type", "effective_settings"}, {"method_settings", configured.effective}});
+
+  Scoring scoring(job);
+  const auto total = static_cast<double>(training.settings.updates);
+  const auto images_per_update = static_cast<double>(training.settings.images_per_epoch()) /
+                                 static_cast<double>(training.settings.updates_of_an_epoch());
+  auto last_save = Clock::now();
+  TrainHooks hooks;
+  hooks.reward = [&](const TrainingPrompt& prompt, Image image) {
+    return std::async(std::launch::deferred,
+                      [score = scoring.score(prompt.prompt.target, std::move(image))]() mutable {
+                        return score.get().metrics.at("ocr_reward");
+                      });
+  };
+  hooks.on_resume = [&](std::int64_t update) {
+    reporter.event({{"type", "resumed"}, {"resumed_from", update}});
+  };
+  hooks.on_update = [&](const UpdateRecord& u) {
+    reporter.event({{"type", "update"},
+                    {"update_index", u.update_index},
+                    {"epoch", u.epoch},
+                    {"fresh", u.fresh},
+                    {"stats", u.stats},
+                    {"per_step", u.per_step}});
+    reporter.wake();
+    const auto done = static_cast<double>(u.update_index);
+    reporter.progress(done, total, "updates", done * images_per_update,
+                      fmt::format("reward {:.3f}", u.stats.at("reward_mean")));
+  };
+  hooks.on_checkpoint = [&](const CheckpointRecord& c) {
+    reporter.event({{"type", "checkpoint"},
+                    {"step", c.step},
+                    {"path", std::filesystem::relative(c.folder, job.folder).string()},
+                    {"sha256", c.sha256},
+                    {"lambda_late", optional_number(c.lambda_late)},
+                    {"lambda_late_last", optional_number(c.lambda_late_last)},
+                    {"clip_fraction", optional_number(c.clip_fraction)}});
+    reporter.wake();
+  };
+  hooks.should_stop = [&] { return reporter.should_stop(); };
+  hooks.should_save = [&] {
+    if (Clock::now() - last_save < kBetweenResumePoints) return false;
+    last_save = Clock::now();
+    return true;
+  };
+  WorkerPool pool(job.threads, use_one_thread);
+  const bool done = train(training, backbone, *configured.method, pool, hooks);
+  if (done)
+    reporter.completed({{"updates", training.settings.updates}, {"scorers_replaced", scoring.replaced()}});
+  return done;
+}
+
+}  // namespace harness

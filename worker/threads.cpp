@@ -1,0 +1,11 @@
+#include "worker/threads.h"
+
+#include <torch/torch.h>
+
+namespace harness {
+
+void use_one_thread() {
+  torch::set_num_threads(1);
+}
+
+}  // namespace harness
