@@ -8,7 +8,8 @@ const SavedQuery kByCheckpoint{
     .summary = "each metric of every evaluated checkpoint",
     .params = {{"split", "", "validation or test; both where unset"}, {"metric", "", "all where unset"}},
     .sql = R"sql(
-SELECT table_id, backbone, scale, method, seed, checkpoint, split, metric, mean, std, n, n_missing, lambda_late
+SELECT table_id, backbone, scale, method, seed, checkpoint, split, metric, mean, std, n, n_missing,
+       lambda_late
 FROM v_results
 WHERE :split IN ('', split) AND :metric IN ('', metric)
 ORDER BY table_id, backbone, scale, metric, split, method = 'base' DESC, method, seed, checkpoint
@@ -21,12 +22,14 @@ const SavedQuery kDifferences{.name = "differences",
                                          {"metric", "ocr_reward", "what is compared"},
                                          {"split", "test", "validation or test"}},
                               .sql = R"sql(
-SELECT p.table_id, p.scale, p.seed, prompts.position, p.sample, prompts.target, p.baseline_value, p.method_value, p.delta,
-       a.transcript AS baseline_transcript, b.transcript AS method_transcript
+SELECT p.table_id, p.scale, p.seed, prompts.position, p.sample, prompts.target, p.baseline_value,
+       p.method_value, p.delta, a.transcript AS baseline_transcript, b.transcript AS method_transcript
 FROM v_paired AS p
 JOIN prompts ON prompts.id = p.prompt_id
-JOIN samples AS a ON a.evaluation_id = p.baseline_evaluation AND a.prompt_id = p.prompt_id AND a.sample = p.sample
-JOIN samples AS b ON b.evaluation_id = p.method_evaluation AND b.prompt_id = p.prompt_id AND b.sample = p.sample
+JOIN samples AS a
+  ON a.evaluation_id = p.baseline_evaluation AND a.prompt_id = p.prompt_id AND a.sample = p.sample
+JOIN samples AS b
+  ON b.evaluation_id = p.method_evaluation AND b.prompt_id = p.prompt_id AND b.sample = p.sample
 WHERE p.baseline = :baseline AND p.method = :method AND p.metric = :metric AND p.split = :split
 ORDER BY p.table_id, p.scale, abs(p.delta) DESC, prompts.position, p.sample, p.seed
 )sql"};
@@ -35,8 +38,8 @@ const SavedQuery kFailures{.name = "failures",
                            .summary = "values that a scorer failed to give, by reason",
                            .params = {},
                            .sql = R"sql(
-SELECT runs.method, runs.seed, checkpoints.step AS checkpoint, evaluations.split, metrics.name AS metric, metrics.reason,
-       count(*) AS images
+SELECT runs.method, runs.seed, checkpoints.step AS checkpoint, evaluations.split, metrics.name AS metric,
+       metrics.reason, count(*) AS images
 FROM metrics
 JOIN evaluations ON evaluations.id = metrics.evaluation_id
 JOIN checkpoints ON checkpoints.id = evaluations.checkpoint_id
@@ -70,8 +73,8 @@ const SavedQuery kLawAudit{.name = "law",
                                "against the predicted ones",
                            .params = {{"method", "", "all where unset"}},
                            .sql = R"sql(
-SELECT method, seed, timestep, updates, lambda_center, lambda_var, log_ratio_mean, predicted_mean, log_ratio_var,
-       predicted_var, ratio_median, predicted_median, clip_fraction
+SELECT method, seed, timestep, updates, lambda_center, lambda_var, log_ratio_mean, predicted_mean,
+       log_ratio_var, predicted_var, ratio_median, predicted_median, clip_fraction
 FROM v_law_audit
 WHERE :method IN ('', method)
 ORDER BY method, seed, run_id, timestep
@@ -81,8 +84,8 @@ const SavedQuery kSelections{.name = "selections",
                              .summary = "which checkpoint of each run may see the test split, and why",
                              .params = {},
                              .sql = R"sql(
-SELECT runs.method, runs.seed, checkpoints.step AS checkpoint, selections.split, selections.metric, selections.rule,
-       selections.value, json_array_length(selections.candidates) AS candidates, runs.id AS run_id
+SELECT runs.method, runs.seed, checkpoints.step AS checkpoint, selections.split, selections.metric,
+       selections.rule, selections.value, json_array_length(selections.candidates) AS candidates, runs.id AS run_id
 FROM selections
 JOIN checkpoints ON checkpoints.id = selections.checkpoint_id
 JOIN runs ON runs.id = selections.run_id

@@ -44,7 +44,7 @@ JOIN runs AS run ON run.id = checkpoint.run_id
 JOIN prompt_sets AS prompt_set ON prompt_set.id = evaluation.prompt_set_id
 JOIN summary ON summary.evaluation_id = evaluation.id;
 
--- A test evaluation is one of a selected checkpoint if a selection allowed it. An evaluation on another split is if its
+-- A test evaluation is one of a selected checkpoint if a selection allowed it. One on another split is if its
 -- checkpoint was selected from it, or by a rule that looked at no data (the starting weights).
 CREATE VIEW v_paired AS
 WITH selected AS MATERIALIZED (

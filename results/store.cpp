@@ -45,10 +45,12 @@ std::int64_t Store::record_prompt_set(const PromptSet& set) {
 
 void Store::record_run(const RunRecord& run) {
   constexpr auto kUpsert = R"sql(
-    INSERT INTO runs (id, table_id, method, backbone, task, scale, seed, config, folder, weights_sha256, state,
-                      requested_settings, effective_settings, numerics_version, created)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'planned', ?11, ?12, ?13, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
-    ON CONFLICT (id) DO UPDATE SET folder = excluded.folder, requested_settings = excluded.requested_settings)sql";
+    INSERT INTO runs (id, table_id, method, backbone, task, scale, seed, config, folder, weights_sha256,
+                      requested_settings, effective_settings, numerics_version, state, created)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'planned',
+            strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+    ON CONFLICT (id) DO UPDATE SET
+      folder = excluded.folder, requested_settings = excluded.requested_settings)sql";
   impl_->write([&] {
     impl_->sql.run(kUpsert, run.id, run.table_id, run.method, run.backbone, run.task, run.scale, run.seed,
                    canonical_json(run.config), run.folder, run.weights_sha256,
@@ -95,9 +97,10 @@ std::int64_t prompt_set_id(StatementCache& sql, const std::string& sha256,
 
 void Store::record_evaluation(const EvaluationRecord& evaluation) {
   constexpr auto kUpsert = R"sql(
-    INSERT INTO evaluations (id, checkpoint_id, split, n, state, folder, prompt_set_id, split_sha256, seed, settings,
-                             config, selection_id, peek, created)
-    VALUES (?1, ?2, ?3, ?4, 'planned', ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+    INSERT INTO evaluations (id, checkpoint_id, split, n, folder, prompt_set_id, split_sha256, seed, settings,
+                             config, selection_id, peek, state, created)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'planned',
+            strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
     ON CONFLICT (id) DO UPDATE SET
       folder = excluded.folder, selection_id = ifnull(selection_id, excluded.selection_id),
       peek = max(peek, excluded.peek))sql";
@@ -119,7 +122,8 @@ std::int64_t Store::record_selection(const SelectionRecord& selection) {
     FROM selections JOIN checkpoints ON checkpoints.id = selections.checkpoint_id
     WHERE selections.run_id = ?1 AND split = ?2 AND metric = ?3 AND rule = ?4 AND candidates = ?5)sql";
   constexpr auto kInsert = R"sql(
-    INSERT INTO selections (run_id, checkpoint_id, split, metric, rule, value, evaluation_id, candidates, created)
+    INSERT INTO selections (run_id, checkpoint_id, split, metric, rule, value, evaluation_id, candidates,
+                            created)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')))sql";
   return impl_->write([&]() -> std::int64_t {
     auto& sql = impl_->sql;
@@ -191,8 +195,9 @@ std::int64_t Store::record_reproduction(const ReproductionRecord& reproduction) 
 
 void Store::record_comparisons(std::int64_t reproduction_id, std::span<const ComparisonRecord> comparisons) {
   constexpr auto kInsert = R"sql(
-    INSERT INTO comparisons (reproduction_id, split, metric, baseline, method, n, n_missing, clusters, baseline_mean,
-                             method_mean, delta, ci95_low, ci95_high, wins, ties, losses, t, p_value, test, note)
+    INSERT INTO comparisons (reproduction_id, split, metric, baseline, method, n, n_missing, clusters,
+                             baseline_mean, method_mean, delta, ci95_low, ci95_high, wins, ties, losses, t,
+                             p_value, test, note)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20))sql";
   impl_->write([&] {
     impl_->sql.run("DELETE FROM comparisons WHERE reproduction_id = ?1", reproduction_id);

@@ -10,8 +10,8 @@ namespace {
 constexpr std::array<std::string_view, 4> kStateNames = {"planned", "running", "done", "failed"};
 
 constexpr std::string_view kRuns = R"sql(
-  SELECT id, table_id, method, backbone, task, scale, seed, config, folder, weights_sha256, requested_settings,
-         effective_settings, numerics_version, state, build, created, finished
+  SELECT id, table_id, method, backbone, task, scale, seed, config, folder, weights_sha256,
+         requested_settings, effective_settings, numerics_version, state, build, created, finished
   FROM runs
   WHERE ifnull(?1, id) = id
   ORDER BY created, rowid)sql";
@@ -40,8 +40,8 @@ StoredRun read_run(const Query& row) {
 
 // The membership that came first stands for table_id and scale.
 constexpr std::string_view kEvaluations = R"sql(
-  SELECT evaluations.id, checkpoints.run_id, checkpoints.step, split, n, folder, prompt_sets.sha256, split_sha256,
-         seed, settings, evaluations.config, selection_id, peek, state, not_run, finished,
+  SELECT evaluations.id, checkpoints.run_id, checkpoints.step, split, n, folder, prompt_sets.sha256,
+         split_sha256, seed, settings, evaluations.config, selection_id, peek, state, not_run, finished,
          (SELECT table_id FROM table_evaluations WHERE evaluation_id = evaluations.id LIMIT 1),
          (SELECT scale FROM table_evaluations WHERE evaluation_id = evaluations.id LIMIT 1)
   FROM evaluations
@@ -74,7 +74,8 @@ StoredEvaluation read_evaluation(const Query& row) {
 }
 
 constexpr std::string_view kSelections = R"sql(
-  SELECT selections.id, selections.run_id, checkpoints.step, split, metric, rule, value, evaluation_id, candidates
+  SELECT selections.id, selections.run_id, checkpoints.step, split, metric, rule, value, evaluation_id,
+         candidates
   FROM selections
   JOIN checkpoints ON checkpoints.id = checkpoint_id
   WHERE (?1 IS NULL OR selections.id = ?1) AND (?2 IS NULL OR selections.run_id = ?2)

@@ -3,10 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
-#include <regex>
 #include <set>
 
+#include "core/text.h"
 #include "datasets/prompt_set.h"
 
 namespace harness {
@@ -38,6 +37,21 @@ template <class Number>
 Number median(std::vector<Number> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
+}
+
+/// The first "a" before a vowel letter or "an" before another, outside the target, with the word after it; or
+/// nothing. Words in "o" and "u" are left out: "a one-wheeled robot" is right.
+std::string wrong_article(const Prompt& prompt) {
+  std::string around = prompt.text;
+  around.replace(around.find(prompt.target), prompt.target.size(), "");
+  const auto words = split(around, ' ');
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    const bool vowel = std::string_view("aei").find(words[i + 1][0]) != std::string_view::npos;
+    const bool open = std::string_view("ou").find(words[i + 1][0]) != std::string_view::npos;
+    const bool a = words[i] == "a" || words[i] == "A", an = words[i] == "an" || words[i] == "An";
+    if (!open && ((a && vowel) || (an && !vowel))) return words[i] + " " + words[i + 1];
+  }
+  return "";
 }
 
 TEST(PromptGenerator, MakesExactlyThePublicNumberOfDifferentPrompts) {
@@ -84,13 +98,12 @@ TEST(PromptGenerator, MatchesThePublicSetInLengths) {
 }
 
 TEST(PromptGenerator, WritesCleanSentences) {
-  const std::regex wrong_article("(^| )[Aa] [aei]\\w+|(^| )[Aa]n [^aeiou]"),
-      loose_blank("  | [,.]|^ | $|[<>{}|]");
   for (const PromptSet* set : {&evaluation(), &training()}) {
     for (const Prompt& prompt : set->prompts) {
-      const std::string around = std::regex_replace(prompt.text, std::regex("\"[^\"]*\""), "\"\"");
-      EXPECT_FALSE(std::regex_search(around, wrong_article)) << prompt.text;
-      EXPECT_FALSE(std::regex_search(prompt.text, loose_blank)) << prompt.text;
+      EXPECT_EQ(wrong_article(prompt), "") << prompt.text;
+      for (const char* fault : {"  ", " ,", " .", "..", "<", ">", "{", "}", "|"}) {
+        EXPECT_EQ(prompt.text.find(fault), std::string::npos) << prompt.text;
+      }
       EXPECT_EQ(prompt.text.back(), '.') << prompt.text;
     }
   }

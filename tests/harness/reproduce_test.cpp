@@ -150,16 +150,33 @@ TEST(Reproduce, TableCompareAndGridWorkFromTheDbAlone) {
   EXPECT_THAT(unknown.err, HasSubstr(R"(did you mean "ocr_reward"?)"));
 }
 
+TEST(Reproduce, ADryRunAfterItShowsAllDoneAndChangesNoFile) {
+  Workplace place;
+  ASSERT_EQ(place.run(kSmoke).status, 0);
+  const auto contents = [&] {
+    std::map<std::string, std::string> files;
+    for (const auto& entry : fs::recursive_directory_iterator(place.folder() / "runs")) {
+      files[entry.path().string()] = entry.is_regular_file() ? read_file(entry.path()) : "";
+    }
+    return files;
+  };
+  const auto before = contents();
+  const auto plan = place.json(smoke({"--dry-run", "--json"}));
+  for (const auto& job : plan.at("jobs")) EXPECT_TRUE(job.at("done").get<bool>()) << job;
+  EXPECT_EQ(plan.at("estimate").at("seconds"), 0);
+  EXPECT_EQ(contents(), before);
+}
+
 TEST(Reproduce, AnotherSettingOrOtherWeightsAreANewRun) {
   Workplace place;
   const auto ids = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = smoke({"--dry-run", "--json"}), ids;
+    std::vector<std::string> arguments = smoke({"--dry-run", "--json"}), found;
     arguments.insert(arguments.end(), more.begin(), more.end());
     const auto plan = place.json(arguments);
     for (const auto& job : plan.at("jobs")) {
-      if (job.at("kind") == "train") ids.push_back(job.at("id"));
+      if (job.at("kind") == "train") found.push_back(job.at("id"));
     }
-    return ids;
+    return found;
   };
   const auto usual = ids({});
   EXPECT_EQ(ids({}), usual);
@@ -294,8 +311,8 @@ TEST_P(KilledReproduce, EndsWithTheSameRowsWhenRepeated) {
 INSTANTIATE_TEST_SUITE_P(AtEveryPoint, KilledReproduce,
                          ::testing::Values(Kill{"train", "worker"}, Kill{"train", "orchestrator"},
                                            Kill{"evaluate", "worker"}, Kill{"evaluate", "orchestrator"}),
-                         [](const auto& info) {
-                           return std::string(info.param.kind) + "_" + info.param.victim;
+                         [](const auto& param) {
+                           return std::string(param.param.kind) + "_" + param.param.victim;
                          });
 
 }  // namespace

@@ -129,14 +129,33 @@ TEST_F(Ingest, UpdatesThatAreRecordedAgainReplaceTheEarlierOnes) {
   log(train(), training_events());
   store().ingest(train());
   const auto rows = value("SELECT count(*) FROM train_stats");
-  auto again = started("r1");
-  again["resumed_from"] = 1;
-  log(train(), {again, update_event(2, false, {{"loss", 0.25}}, {{"lambda_center", {0.1, 0.2}}}),
+  log(train(), {started("r1"),
+                {{"type", "resumed"}, {"resumed_from", 1}},
+                update_event(2, false, {{"loss", 0.25}}, {{"lambda_center", {0.1, 0.2}}}),
                 checkpoint_event(2, 0.15)});
   store().ingest(train());
   EXPECT_EQ(value("SELECT count(*) FROM train_stats"), rows);
   EXPECT_EQ(value("SELECT count(*) FROM checkpoints WHERE step = 2"), "1");
-  EXPECT_EQ(value("SELECT message FROM events ORDER BY id DESC LIMIT 1"), "started again from update 1");
+  EXPECT_EQ(value("SELECT message FROM events ORDER BY id DESC LIMIT 1"), "went on from update 1");
+}
+
+TEST_F(Ingest, WhatTheWorkerMadeOfTheMethodsSettingsIsKept) {
+  auto record = a_run("r2", "dual");
+  record.effective_settings = {{"lr", 0.001}, {"method_settings", {{"clip", "public"}}}};
+  store().record_run(record);
+  const auto job = train_job("r2");
+  log(job, {started("r2"),
+            {{"type", "effective_settings"}, {"method_settings", {{"clip", 1.5e-5}, {"tau", 0.01}}}}});
+  store().ingest(job);
+  store().record_run(record);  // a later plan knows less
+  EXPECT_EQ(store().run("r2")->effective_settings,
+            Json({{"lr", 0.001}, {"method_settings", {{"clip", 1.5e-5}, {"tau", 0.01}}}}));
+}
+
+TEST_F(Ingest, StartFromTheBeginningIsNoResumption) {
+  log(train(), {started("r1"), {{"type", "resumed"}, {"resumed_from", 0}}});
+  store().ingest(train());
+  EXPECT_EQ(value("SELECT group_concat(type) FROM events"), "job_started");
 }
 
 TEST_F(Ingest, BadEventLeavesNoTraceOfItsBatch) {

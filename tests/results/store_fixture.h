@@ -55,8 +55,7 @@ Error error_of(Body&& body) {
 
 inline Json started(const std::string& id) {
   return {{"type", "job_started"}, {"id", id},      {"kind", "evaluate"}, {"pid", 1},
-          {"host", "here"},        {"build", "b1"}, {"cpu", "some cpu"},  {"threads", 1},
-          {"resumed_from", 0}};
+          {"host", "here"},        {"build", "b1"}, {"cpu", "some cpu"},  {"threads", 1}};
 }
 
 inline Json completed() {

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 
@@ -182,7 +183,7 @@ class Job {
                 .height = 4,
                 .rgb = std::vector<std::uint8_t>(8 * 4 * 3, static_cast<std::uint8_t>(reward * 255))};
     const auto bytes = png_bytes(image);
-    write_file_atomically(folder_ / path, bytes);
+    std::ofstream(folder_ / path, std::ios::binary) << bytes;
     Json metrics = {{"ocr_reward", reward},
                     {"cer", 1.5 * (1 - reward)},
                     {"cer_paper", 1 - reward},
