@@ -103,13 +103,16 @@ void carry_out(const Plan& plan, Store& store, int jobs, Progress& progress) {
       if (note.level != "info") progress.say(fmt::format("{}: {}", note.level, note.message));
     }
   };
-  const SchedulerHooks hooks{.next = [&] { return experiment.next(); },
-                             .ingest =
-                                 [&](const Task& task) {
-                                   experiment.ingest(task);
-                                   say_notes();
-                                 },
-                             .complete = [&](const Task& task) { return experiment.complete(task); }};
+  const SchedulerHooks hooks{
+      .next = [&] { return experiment.next(); },
+      .ingest =
+          [&](const Task& task) {
+            experiment.ingest(task);
+            say_notes();
+          },
+      .complete = [&](const Task& task) { return experiment.complete(task); },
+      .failed = [&](const Task& task,
+                    const std::string& what) { store.mark_job(task.id, JobState::kFailed, what); }};
   try {
     run_scheduler(settings, hooks, progress);
   } catch (const Error& error) {

@@ -61,13 +61,13 @@ std::optional<Error> reported_failure(const Task& task) {
   }
 }
 
-Error worker_error(const Worker& worker, const std::string& what, const std::string& hint) {
+Error worker_error(const Worker& worker, const std::string& what) {
   const auto log = worker.task.folder / "worker.log";
   const auto tail = tail_of_file(log, kLogTailLines);
   const auto shown =
       tail.empty() ? std::string("its log is empty") : "the end of " + log.string() + ":\n" + tail;
-  return Error(fmt::format("{} (pid {})\n{}\n", what, worker.process->pid(), shown), worker.task.label, hint,
-               Status::kFailed);
+  return Error(fmt::format("{} (pid {})\n{}\n", what, worker.process->pid(), shown), worker.task.label,
+               "repeat the command to go on", Status::kFailed);
 }
 
 class Scheduler {
@@ -221,16 +221,19 @@ class Scheduler {
       return;
     }
     if (interrupted_) return;
-    if (worker.silent) {
-      throw worker_error(worker,
-                         fmt::format("gave no sign of life for {:.0f} s and was killed", silence_seconds()),
-                         "repeat the command to go on");
-    }
-    if (failure_) return;
+    if (failure_ && !worker.silent) return;
     if (const auto reported = reported_failure(worker.task); reported && status.signal == 0) throw *reported;
-    if (status.ok())
-      throw worker_error(worker, "ended without completing its job", "repeat the command to go on");
-    throw worker_error(worker, "died with " + status.text(), "repeat the command to go on");
+    const auto what = how_it_ended(worker, status);
+    hooks_.failed(worker.task, what);
+    throw worker_error(worker, what);
+  }
+
+  std::string how_it_ended(const Worker& worker, const ExitStatus& status) const {
+    if (worker.silent) {
+      const double seconds = std::chrono::duration<double>(settings_.silence_limit).count();
+      return fmt::format("gave no sign of life for {:.0f} s and was killed", seconds);
+    }
+    return status.ok() ? "ended without completing its job" : "died with " + status.text();
   }
 
   double silence_seconds() const { return std::chrono::duration<double>(settings_.silence_limit).count(); }

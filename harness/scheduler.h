@@ -34,6 +34,8 @@ struct SchedulerHooks {
   std::function<void(const Task&)> ingest;
   /// After the worker ended with status 0 and the last ingest: must say whether the job is complete.
   std::function<bool(const Task&)> complete;
+  /// The worker failed, died or fell silent: record why.
+  std::function<void(const Task&, const std::string& what)> failed;
 };
 
 /// Runs jobs until none is left. Throws

@@ -2,8 +2,8 @@
 // from hashes instead of a model, and fails on demand.
 //
 //   HARNESS_FAKE_MODE   "die" (exit status 3), "crash" (SIGABRT), "fail" (a job_failed event), "silent" (says
-//   nothing more); HARNESS_FAKE_KIND   only jobs of this kind do so ("train", "evaluate"); unset: all
-//   HARNESS_FAKE_DELAY_US   how long an update or an image takes
+//   nothing more); HARNESS_FAKE_KIND   only jobs of this kind do so, or are slow ("train", "evaluate");
+//   unset: all HARNESS_FAKE_DELAY_US   how long an update or an image takes
 #include <poll.h>
 #include <unistd.h>
 
@@ -86,7 +86,9 @@ class Job {
   /// Waits as long as one unit of work takes; false if the worker shall end.
   bool step(std::size_t done, std::size_t total, const char* unit) {
     const auto delay = environment("HARNESS_FAKE_DELAY_US");
-    if (!delay.empty()) std::this_thread::sleep_for(std::chrono::microseconds(std::stol(delay)));
+    const auto only = environment("HARNESS_FAKE_KIND");
+    if (!delay.empty() && (only.empty() || only == identity_.at("kind")))
+      std::this_thread::sleep_for(std::chrono::microseconds(std::stol(delay)));
     if (done % 16 == 0) {
       say("wake");
       say("progress " +

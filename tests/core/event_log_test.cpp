@@ -1,0 +1,83 @@
+#include "core/event_log.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/files.h"
+
+namespace harness {
+namespace {
+
+class EventLog : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    log_ = folder_ / "events.log";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void add_bytes(const std::string& bytes) const { std::ofstream(log_, std::ios::app) << bytes; }
+
+  std::filesystem::path folder_, log_;
+};
+
+TEST_F(EventLog, GivesBackWhatWasAppendedFromAnyOffset) {
+  EventLogWriter writer(log_);
+  writer.append({{"type", "note"}, {"n", 1}});
+  const auto first = read_events(log_, 0);
+  writer.append({{"type", "note"}, {"n", 2}});
+  const auto second = read_events(log_, first.next_offset);
+  ASSERT_EQ(first.events.size(), 1U);
+  ASSERT_EQ(second.events.size(), 1U);
+  EXPECT_EQ(second.events[0].at("n"), 2);
+  EXPECT_EQ(read_events(log_, second.next_offset).events.size(), 0U);
+}
+
+TEST_F(EventLog, HasOneWriter) {
+  EventLogWriter writer(log_);
+  EXPECT_TRUE(event_log_is_held(log_));
+  EXPECT_THROW(EventLogWriter second(log_), Error);
+}
+
+TEST_F(EventLog, ATornLastLineIsLeftByReadersAndCutOffByTheNextWriter) {
+  { EventLogWriter(log_).append({{"type", "note"}}); }
+  const auto whole = std::filesystem::file_size(log_);
+  add_bytes("0123abcd {\"type\":\"no");
+  EXPECT_EQ(read_events(log_, 0).events.size(), 1U);
+  EXPECT_EQ(read_events(log_, 0).next_offset, whole);
+  EventLogWriter writer(log_);
+  EXPECT_EQ(std::filesystem::file_size(log_), whole);
+  writer.append({{"type", "note"}, {"n", 3}});
+  EXPECT_EQ(read_events(log_, whole).events.at(0).at("n"), 3);
+}
+
+TEST_F(EventLog, ADamagedLineInTheMiddleIsAnErrorThatNamesItsPlace) {
+  {
+    EventLogWriter writer(log_);
+    writer.append({{"type", "note"}, {"text", "aaaa"}});
+    writer.append({{"type", "note"}, {"text", "bbbb"}});
+  }
+  auto bytes = read_file(log_);
+  bytes[bytes.find("aaaa")] = 'x';
+  write_file_atomically(log_, bytes);
+  try {
+    read_events(log_, 0);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("the line at byte 0 has a wrong checksum"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST_F(EventLog, AFileOfSomethingElseIsRefusedAndLeftAsItIs) {
+  add_bytes("hello\nworld\n");
+  EXPECT_THROW(EventLogWriter writer(log_), Error);
+  EXPECT_EQ(read_file(log_), "hello\nworld\n");
+}
+
+}  // namespace
+}  // namespace harness

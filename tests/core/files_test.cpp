@@ -1,0 +1,100 @@
+#include "core/files.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "core/error.h"
+#include "core/image.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "core/worker_pool.h"
+
+namespace harness {
+namespace {
+
+std::filesystem::path scratch() {
+  const auto folder =
+      std::filesystem::temp_directory_path() / testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  return folder;
+}
+
+TEST(Files, AFolderIsReplacedWholeOrNotAtAll) {
+  const auto folder = scratch();
+  write_folder_atomically(folder / "a", [](const auto& aside) { write_file_atomically(aside / "x", "1"); });
+  EXPECT_THROW(write_folder_atomically(folder / "a",
+                                       [](const auto& aside) {
+                                         write_file_atomically(aside / "y", "2");
+                                         throw Error("no");
+                                       }),
+               Error);
+  EXPECT_EQ(read_file(folder / "a/x"), "1");
+  EXPECT_FALSE(std::filesystem::exists(folder / "a/y"));
+}
+
+TEST(Files, AWriteThatFailsNamesThePathAndTheReason) {
+  try {
+    write_file_atomically("/proc/none/x", "1");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), Status::kFailed);
+    EXPECT_NE(std::string(error.what()).find("/proc/none/x"), std::string::npos);
+  }
+}
+
+TEST(Sha256, MatchesTheStandardsExample) {
+  // FIPS 180-2, appendix B.1.
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+TEST(Png, PixelsComeBackAndEqualImagesGiveEqualBytes) {
+  const auto folder = scratch();
+  Image image{3, 2, {}};
+  for (int i = 0; i < 18; ++i) image.rgb.push_back(static_cast<std::uint8_t>(i * 14));
+  write_file_atomically(folder / "a.png", png_bytes(image));
+  EXPECT_EQ(read_png(folder / "a.png").rgb, image.rgb);
+  EXPECT_EQ(png_bytes(image), png_bytes(image));
+}
+
+TEST(Png, ATruncatedFileIsAnErrorThatNamesIt) {
+  const auto folder = scratch();
+  const auto bytes = png_bytes({8, 8, std::vector<std::uint8_t>(192, 7)});
+  write_file_atomically(folder / "cut.png", bytes.substr(0, bytes.size() - 20));
+  EXPECT_THROW(read_png(folder / "cut.png"), Error);
+}
+
+TEST(Text, TheNearestNameIsFoundAndAFarOneIsNot) {
+  const std::vector<std::string> names = {"ratio-norm", "dual"};
+  EXPECT_EQ(nearest("ratio-nrm", names), "ratio-norm");
+  EXPECT_EQ(nearest("completely", names), std::nullopt);
+}
+
+TEST(Text, WhiteSpaceOfEveryKindBecomesOneBlank) {
+  EXPECT_EQ(squeeze_white_space("\n a\t\u00a0 b\u2003c \n"), "a b c");
+}
+
+TEST(Text, InvalidUtf8IsLocated) {
+  EXPECT_EQ(invalid_utf8_at("ab\xff"), 2U);
+  EXPECT_EQ(invalid_utf8_at("a\xc0\xaf"), 1U);  // overlong
+  EXPECT_EQ(invalid_utf8_at("grün"), std::nullopt);
+}
+
+TEST(WorkerPool, RunsEveryTaskOnceAndThrowsTheFirstFailureByNumber) {
+  WorkerPool pool(3);
+  std::vector<int> seen(100);
+  pool.run(100, [&](std::size_t i) { ++seen[i]; });
+  EXPECT_EQ(seen, std::vector<int>(100, 1));
+  try {
+    pool.run(1, [](std::size_t) { throw Error("task failed"); });
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "task failed");
+  }
+  pool.run(2, [&](std::size_t i) { ++seen[i]; });
+  EXPECT_EQ(seen[1], 2);
+}
+
+}  // namespace
+}  // namespace harness

@@ -1,0 +1,100 @@
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/json.h"
+#include "models/backbone.h"
+#include "models/glyph_layout.h"
+#include "models/glyph_renderer.h"
+#include "models/loading.h"
+
+namespace harness {
+namespace {
+
+TEST(GlyphLayout, ThreeWordsAreCentredOnThreeLines) {
+  const auto layout = glyph_layout("Spring Collection 2024");
+  EXPECT_EQ(layout.cells, "   Spring    Collection     2024    ");
+  EXPECT_TRUE(layout.fits);
+}
+
+TEST(GlyphLayout, OneLineStandsInTheMiddleRow) {
+  EXPECT_EQ(glyph_layout("OPEN").cells, std::string(12, ' ') + "    OPEN    " + std::string(12, ' '));
+}
+
+TEST(GlyphLayout, LinesAreBalancedWithoutAddingOne) {
+  // Greedy at 12 gives "Burn After" / "Reading Now"; a narrower width would need three lines.
+  EXPECT_EQ(glyph_layout("Burn After Reading Now").cells.substr(0, 24), " Burn After Reading Now ");
+}
+
+TEST(GlyphLayout, ATextThatDoesNotFitIsDrawnByTheFallbackAndSaysSo) {
+  const auto accents = glyph_layout("Café");
+  EXPECT_NE(accents.cells.find("Cafe"), std::string::npos);
+  EXPECT_FALSE(accents.fits);
+  const auto broken = glyph_layout("Supercalifragilistic");
+  EXPECT_NE(broken.cells.find("Supercalifra"), std::string::npos);
+  EXPECT_FALSE(broken.fits);
+  const auto cut = glyph_layout("one two three four five six seven eight nine ten eleven");
+  EXPECT_EQ(cut.cells, "one two three four five six seven ei");
+  EXPECT_FALSE(cut.fits);
+  EXPECT_EQ(glyph_layout("\u4f60\u597d").cells, std::string(36, ' '));
+}
+
+TEST(GlyphLayout, StyleDependsOnThePromptWithoutItsQuotedPart) {
+  EXPECT_EQ(glyph_style("a sign reading \"A\" at night"),
+            glyph_style("a sign reading \"Something else\" at night"));
+  std::set<int> seen;
+  for (int i = 0; i < 200; ++i) seen.insert(glyph_style("scene " + std::to_string(i) + " \"A\""));
+  EXPECT_EQ(seen.size(), 16U);
+  EXPECT_EQ(*seen.begin(), 1);
+  EXPECT_EQ(*seen.rbegin(), 16);
+}
+
+TEST(GlyphRenderer, StrengthZeroLeavesTheBackground) {
+  const GlyphRenderer renderer(find_data_file("backbones/glyph/atlas.png"));
+  std::vector<float> blank(3 * 48 * 96), faint(blank.size()), clean(blank.size());
+  renderer.draw(glyph_layout(" "), {.font = 0, .style = 3}, blank);
+  renderer.draw(glyph_layout("Text"), {.font = 0, .style = 3, .strength = 0}, faint);
+  renderer.draw(glyph_layout("Text"), {.font = 0, .style = 3}, clean);
+  EXPECT_EQ(blank, faint);
+  EXPECT_NE(blank, clean);
+}
+
+TEST(Backbone, AFolderOfAnotherModelIsNamed) {
+  const auto folder = std::filesystem::temp_directory_path() / "other-model";
+  std::filesystem::create_directories(folder);
+  write_file_atomically(folder / "model_index.json", R"({"_class_name": "SomethingPipeline"})");
+  try {
+    Backbone::load("glyph", folder);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("SomethingPipeline"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Backbone, GuidanceOneEqualsThePlainVelocityAndZeroTheUnconditional) {
+  const torch::NoGradGuard no_grad;
+  torch::set_num_threads(1);
+  auto backbone = Backbone::load("glyph", find_data_file("backbones/glyph"));
+  const auto& shape = backbone.latent();
+  EXPECT_EQ(shape.size(), 16 * 6 * 12);
+  torch::manual_seed(1);
+  const auto x = torch::randn({2, shape.channels, shape.rows, shape.columns});
+  const auto condition = backbone.encode({{"a \"Sign\"", "Sign"}, {"b \"Other\"", "Other"}});
+  const auto plain = backbone.velocity(x, 0.5, condition, 1),
+             free = backbone.velocity(x, 0.5, backbone.encode_empty(2), 1);
+  const auto doubled = backbone.velocity(x, 0.5, condition, 2);
+  EXPECT_TRUE(torch::allclose(backbone.velocity(x, 0.5, condition, 0), free, 1e-4, 1e-4));
+  EXPECT_TRUE(torch::allclose(doubled, free + 2 * (plain - free), 1e-3, 1e-3));
+}
+
+TEST(Loading, UnknownFlagsAreErrorsNotGuesses) {
+  auto document = read_json(find_data_file("backbones/glyph/transformer/config.json"));
+  document["rope"] = true;
+  EXPECT_THROW(Sd3Config::from_json(document, "config.json"), Error);
+  document.erase("rope");
+  document["qk_norm"] = "layer_norm";
+  EXPECT_THROW(Sd3Config::from_json(document, "config.json"), Error);
+}
+
+}  // namespace
+}  // namespace harness
