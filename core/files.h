@@ -15,7 +15,8 @@ std::string read_file(const std::filesystem::path& path);
 /// stands.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-/// Writes a file without syncing it, for the many small ones whose checksum stands elsewhere. Throws like the above.
+/// Writes a file without syncing it, for the many small ones whose checksum stands elsewhere. Throws like the
+/// above.
 void write_file(const std::filesystem::path& path, std::string_view bytes);
 
 /// Lets `fill` write into PATH.tmp, syncs every file in it, then renames the folder to PATH (replacing an

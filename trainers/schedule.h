@@ -22,7 +22,7 @@ enum class Grid {
   kDiffusers,  ///< as FlowMatchEulerDiscreteScheduler: linear between its largest and smallest training
                ///< level, both shifted already, so that the end is shifted twice; with shift 1 the last level
                ///< before 0 is 0.001
-  kUniform  ///< linspace(1, 0, K + 1): all steps equal before the shift
+  kUniform     ///< linspace(1, 0, K + 1): all steps equal before the shift
 };
 
 /// "diffusers" or "uniform". Throws Error (with `where`) otherwise.

@@ -27,8 +27,8 @@ Json describe(const std::vector<Setting>& settings);
 /// `base` with those of `more` that it does not name yet.
 std::vector<Setting> merged(std::vector<Setting> base, const std::vector<Setting>& more);
 
-/// The values of one run. Remembers what was read, so that a value given (other than the default) but used by nothing is an error, and
-/// what was in effect, so that it can be stored.
+/// The values of one run. Remembers what was read, so that a value given (other than the default) but used by
+/// nothing is an error, and what was in effect, so that it can be stored.
 class Settings {
  public:
   /// `given` is an object {name: value}; null stands for "not given". Throws Error, with `where` as its
