@@ -2,7 +2,6 @@
 
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 
 #include "core/error.h"
@@ -12,6 +11,14 @@
 
 namespace harness {
 namespace {
+
+/// On a full disk the log cannot take the reason either; standard error then still does.
+void report_failure(Reporter& reporter, const Error& error) {
+  try {
+    reporter.failed(error.problem(), error.where(), error.hint());
+  } catch (const Error&) {
+  }
+}
 
 int run_job(const std::filesystem::path& folder) {
   const auto job = read_job(folder);
@@ -24,13 +31,29 @@ int run_job(const std::filesystem::path& folder) {
     const bool done = kind == "train" ? run_training(job, reporter) : run_evaluation(job, reporter);
     return done ? 0 : static_cast<int>(Status::kInterrupted);
   } catch (const Error& error) {
-    reporter.failed(error.problem(), error.where(), error.hint());
+    report_failure(reporter, error);
     throw;
   } catch (const std::exception& error) {
-    reporter.failed(error.what(), "harness-worker",
-                    "this is a defect of the program; please report it with worker.log");
+    report_failure(reporter, Error(error.what(), "harness-worker",
+                                   "this is a defect of the program; please report it with worker.log"));
     throw;
   }
+}
+
+/// A command that harness became: under --json an error is a document on standard output.
+int run_request(const std::string& command, const Json& request) {
+  try {
+    if (command == "sample") return sample_command(request);
+    if (command == "pretrain") return pretrain_command(request);
+    if (command == "parity") return parity_command(request);
+  } catch (const Error& error) {
+    if (!request.value("json", false)) throw;
+    fmt::print("{}\n",
+               Json{{"error", {{"what", error.problem()}, {"where", error.where()}, {"hint", error.hint()}}}}
+                   .dump());
+    return static_cast<int>(error.status());
+  }
+  throw Error(fmt::format("unknown command \"{}\"", command), "harness-worker");
 }
 
 int run_command(int count, char** words) {
@@ -40,12 +63,7 @@ int run_command(int count, char** words) {
     fmt::print("{}\n", describe_build().dump(1));
     return 0;
   }
-  if (count == 4 && std::string(words[2]) == "--request") {
-    const auto request = read_json(words[3]);
-    if (command == "sample") return sample_command(request);
-    if (command == "pretrain") return pretrain_command(request);
-    if (command == "parity") return parity_command(request);
-  }
+  if (count == 4 && std::string(words[2]) == "--request") return run_request(command, read_json(words[3]));
   throw Error("is started by harness, not by hand", "harness-worker",
               "usage: harness-worker run FOLDER | describe | sample|pretrain|parity --request FILE");
 }
@@ -54,9 +72,6 @@ int run_command(int count, char** words) {
 }  // namespace harness
 
 int main(int count, char** words) {
-  // Read by OpenMP and MKL when the first thread pool is made; every thread also asks for one thread itself.
-  ::setenv("OMP_NUM_THREADS", "1", 1);
-  ::setenv("MKL_NUM_THREADS", "1", 1);
   std::signal(SIGPIPE, SIG_IGN);
   try {
     return harness::run_command(count, words);

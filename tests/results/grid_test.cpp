@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -111,7 +112,7 @@ TEST(GridGroups, AnUnknownNameIsAnErrorWithTheNearestOne) {
 
 class GridFigure : public testing::Test {
  protected:
-  GridFigure() : folder_(fs::path(testing::TempDir()) / "grid figure") {
+  GridFigure() : folder_(fs::path(testing::TempDir()) / ("grid figure " + std::to_string(::getpid()))) {
     fs::create_directories(folder_ / "images");
     write_image("a.png", 96, 48, {250, 10, 20});
     write_image("b.png", 96, 48, {10, 20, 250});

@@ -1,0 +1,216 @@
+// The whole chain through the real programs: harness, harness-worker, harness-scorer, the embedded weights, a
+// table made small.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "core/files.h"
+#include "core/json.h"
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+const std::string kHarness = std::string(HARNESS_BINARY_DIR) + "/harness";
+
+struct Finished {
+  int status = -1;
+  std::string out;
+};
+
+/// Runs the shell line and collects its standard output.
+Finished shell(const std::string& line) {
+  Finished result;
+  FILE* pipe = ::popen(line.c_str(), "r");
+  std::array<char, 4096> buffer;
+  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+    result.out.append(buffer.data(), n);
+  const int status = ::pclose(pipe);
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return result;
+}
+
+class Chain : public testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = fs::temp_directory_path() / fmt::format("harness-chain-{}", ::getpid());
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+    Json table = read_json(fs::path(HARNESS_SOURCE_DIR) / "harness/tables/sd35-ocr.json");
+    table["id"] = "chain";
+    table["methods"] = {"ratio-norm", "lambda-controlled"};
+    table["scales"]["smoke"] = {{"checkpoints", {2, 4}},
+                                {"limit", {{"validation", 5}, {"test", 7}}},
+                                {"settings",
+                                 {{"prompts_per_epoch", 4},
+                                  {"group_size", 3},
+                                  {"shard_prompts", 1},
+                                  {"sampling_steps", 6},
+                                  {"updates", 4}}}};
+    write_file_atomically(root_ / "chain.json", table.dump(2));
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  std::string reproduce(const std::string& out, const std::string& more = {}) const {
+    return fmt::format("{} reproduce --table {} --scale smoke --out {} {}", kHarness,
+                       (root_ / "chain.json").string(), (root_ / out).string(), more);
+  }
+
+  /// Everything that must not depend on when, where or how often the run was interrupted.
+  std::string rows(const std::string& out) const {
+    const auto query = [&](const std::string& sql) {
+      const auto answer = shell(fmt::format("{} query \"{}\" --db {} --format csv 2>&1", kHarness, sql,
+                                            (root_ / out / "results.sqlite").string()));
+      EXPECT_EQ(answer.status, 0) << answer.out;
+      return answer.out;
+    };
+    return query(
+               "SELECT r.method, c.step, e.split, p.position, m.name, m.value, s.sha256, s.transcript FROM "
+               "metrics m JOIN evaluations e ON e.id = "
+               "m.evaluation_id JOIN checkpoints c ON c.id = e.checkpoint_id JOIN runs r ON r.id = c.run_id "
+               "JOIN prompts p ON p.id = m.prompt_id JOIN samples s "
+               "ON s.evaluation_id = e.id AND s.prompt_id = m.prompt_id ORDER BY 1, 2, 3, 4, 5") +
+           query(
+               "SELECT r.method, t.update_index, t.timestep, t.name, t.value, t.fresh FROM train_stats t "
+               "JOIN runs r ON r.id = t.run_id ORDER BY 1, 2, 3, 4") +
+           query(
+               "SELECT r.method, c.step, c.sha256, c.lambda_late FROM checkpoints c JOIN runs r ON r.id = "
+               "c.run_id ORDER BY 1, 2") +
+           query(
+               "SELECT r.method, s.split, s.metric, s.rule, s.value, c.step FROM selections s JOIN "
+               "checkpoints c ON c.id = s.checkpoint_id JOIN runs r ON r.id = "
+               "s.run_id ORDER BY 1, 2, 3, 6");
+  }
+
+  /// table.json without what may differ: times, paths and the checkout's revision.
+  Json table(const std::string& out) const {
+    Json document = read_json(root_ / out / "chain/table.json");
+    document.erase("wall_seconds");
+    document.erase("artifacts");
+    return document;
+  }
+
+  fs::path root_;
+};
+
+/// Starts a shell line in its own process group.
+pid_t start(const std::string& line) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setpgid(0, 0);
+    const int null = ::open("/dev/null", O_RDWR);
+    for (const int file : {0, 1, 2}) ::dup2(null, file);
+    ::execl("/bin/sh", "sh", "-c", ("exec " + line).c_str(), nullptr);
+    ::_exit(127);
+  }
+  return child;
+}
+
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", parent));
+  for (pid_t child; list >> child;) children.push_back(child);
+  return children;
+}
+
+TEST_F(Chain, TwoFoldersHoldTheSameRowsAndTheSecondRequestAnswersFromTheDatabase) {
+  ASSERT_EQ(shell(reproduce("a") + " 2>/dev/null").status, 0);
+  ASSERT_EQ(shell(reproduce("b", "--fresh") + " 2>/dev/null").status, 0);
+  const auto a = rows("a");
+  EXPECT_GT(a.size(), 10'000U);
+  EXPECT_EQ(a, rows("b"));
+  EXPECT_EQ(table("a"), table("b"));
+  EXPECT_EQ(table("a").at("rows").size(), 2U);
+  EXPECT_EQ(table("a").at("rows")[0].at("n"), 7);
+
+  const auto again = shell(reproduce("a", "--json") + " 2>/dev/null");
+  EXPECT_EQ(again.status, 0);
+  Json document = parse_json(again.out, "stdout");
+  document.erase("wall_seconds");
+  document.erase("artifacts");
+  EXPECT_EQ(document, table("a"));
+  EXPECT_TRUE(fs::exists(root_ / "a/chain/grid.png"));
+}
+
+TEST_F(Chain, KilledWorkersAndOrchestratorsLeaveTheSameRowsWhenTheCommandIsRepeated) {
+  ASSERT_EQ(shell(reproduce("whole") + " 2>/dev/null").status, 0);
+  // Every attempt gets a little further before it is killed: through evaluation, training, selection and
+  // test.
+  int kills = 0;
+  for (int attempt = 0; attempt < 12; ++attempt) {
+    const pid_t harness = start(reproduce("killed"));
+    std::this_thread::sleep_for(milliseconds(700 + 150 * attempt));
+    const auto workers = children_of(harness);
+    const bool orchestrator_too = attempt % 3 != 0;
+    if (orchestrator_too) ::kill(harness, SIGKILL);
+    for (const pid_t worker : workers) {
+      ::kill(worker, SIGKILL);
+      ++kills;
+    }
+    int status = 0;
+    ::waitpid(harness, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) break;
+  }
+  EXPECT_GE(kills, 4);
+  const auto last = shell(reproduce("killed") + " 2>&1");
+  ASSERT_EQ(last.status, 0) << last.out;
+  EXPECT_EQ(rows("whole"), rows("killed"));
+  EXPECT_EQ(table("whole"), table("killed"));
+}
+
+TEST_F(Chain, AnotherSettingIsANewRunAndNeverAnOldAnswer) {
+  ASSERT_EQ(shell(reproduce("a", "--methods ratio-norm") + " 2>/dev/null").status, 0);
+  ASSERT_EQ(shell(reproduce("a", "--methods ratio-norm --set lr=1e-5") + " 2>/dev/null").status, 0);
+  const auto runs = shell(fmt::format(
+      "{} query \"SELECT count(*) AS n FROM runs WHERE method = 'ratio-norm'\" --db {} --format json",
+      kHarness, (root_ / "a/results.sqlite").string()));
+  EXPECT_EQ(parse_json(runs.out, "stdout").at(0).at("n"), 2);
+}
+
+TEST(SampleCommand, DrawsTheSameImageForTheSameSeed) {
+  const auto folder = fs::temp_directory_path() / fmt::format("harness-sample-{}", ::getpid());
+  fs::create_directories(folder);
+  const auto draw = [&](const std::string& name, int seed) {
+    const auto answer =
+        shell(fmt::format("{} sample 'a sign reading \"OPEN\"' -o {} --seed {} --json 2>/dev/null", kHarness,
+                          (folder / name).string(), seed));
+    EXPECT_EQ(answer.status, 0);
+    return parse_json(answer.out, "stdout").at("sha256").get<std::string>();
+  };
+  EXPECT_EQ(draw("a.png", 1), draw("b.png", 1));
+  EXPECT_NE(draw("a.png", 1), draw("c.png", 2));
+  EXPECT_EQ(
+      shell(fmt::format("{} sample 'no quotes' -o {} 2>&1", kHarness, (folder / "d.png").string())).status,
+      2);
+  fs::remove_all(folder);
+}
+
+TEST(ParityCommand, OwnCasesPassAndAnUnknownKindIsReportedWithStatusOne) {
+  const auto cases = fs::path(HARNESS_SOURCE_DIR) / "tests/data/parity";
+  const auto good = shell(fmt::format("{} parity {}/* --json 2>&1", kHarness, cases.string()));
+  EXPECT_EQ(good.status, 0) << good.out;
+  const auto folder = fs::temp_directory_path() / fmt::format("harness-parity-{}", ::getpid());
+  fs::create_directories(folder);
+  write_file_atomically(folder / "case.json", R"({"name": "x", "kind": "hologram"})");
+  const auto unknown = shell(fmt::format("{} parity {} --json 2>/dev/null", kHarness, folder.string()));
+  EXPECT_EQ(unknown.status, 1);
+  EXPECT_NE(unknown.out.find("does not know the kind"), std::string::npos) << unknown.out;
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace harness
