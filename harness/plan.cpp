@@ -27,17 +27,6 @@ std::vector<std::string> choose_methods(const TableSpec& spec, const Registry& r
   return chosen;
 }
 
-/// "auto" is a GPU only where this build can use one.
-std::string choose_device(const std::string& device) {
-  if (device == "auto" || device == "cpu") return "cpu";
-  const bool is_cuda = device.rfind("cuda", 0) == 0;
-  if (is_cuda && !fs::exists("/dev/nvidia0"))
-    throw Error("this machine has no such device", "--device " + device);
-  if (is_cuda) return device;
-  const std::vector<std::string> known = {"auto", "cpu", "cuda:0"};
-  throw Error(fmt::format("unknown device \"{}\"", device), "--device", suggestion(device, known));
-}
-
 /// Updates of a training run must reach the last checkpoint, and `updates` may not be set to less.
 void fit_updates(ResolvedSettings& settings, const std::vector<int>& checkpoints) {
   const auto found = settings.loop.find("updates");
@@ -125,6 +114,16 @@ void add_runs(Plan& plan) {
 
 std::string test_key(const RunPlan& run) {
   return "test of " + run.job.id;
+}
+
+std::string choose_device(const std::string& device) {
+  if (device == "auto" || device == "cpu") return "cpu";
+  const bool is_cuda = device.rfind("cuda", 0) == 0;
+  if (is_cuda && !fs::exists("/dev/nvidia0"))
+    throw Error("this machine has no such device", "--device " + device);
+  if (is_cuda) return device;
+  const std::vector<std::string> known = {"auto", "cpu", "cuda:0"};
+  throw Error(fmt::format("unknown device \"{}\"", device), "--device", suggestion(device, known));
 }
 
 std::string job_id(const Json& identity) {

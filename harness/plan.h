@@ -76,6 +76,10 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace);
 /// Name of a run's test evaluation before selection has given it an id.
 std::string test_key(const RunPlan& run);
 
+/// The device that --device means: "auto" is a GPU only where this build can use one. Throws Error for an
+/// unknown or absent one.
+std::string choose_device(const std::string& device);
+
 /// The 16 hex digits that name a job.
 std::string job_id(const Json& identity);
 

@@ -23,7 +23,7 @@ namespace {
 constexpr int kBusyTimeoutMs = 10'000;
 constexpr const char* kOtherFileHint = "name another file with --db";
 constexpr const char* kRebuildHint =
-    "move it away and re-create it from the event logs with `harness db rebuild`";
+    "move it away and repeat the reproduce command: finished jobs are read again from their event logs";
 
 /// The two numbers of SQLite's file header (bytes 60 and 68, big-endian) that say whose DB it is.
 struct FileHeader {

@@ -28,7 +28,7 @@ void check_foreign_keys(SQLite::Database& db, int version) {
   if (!check.executeStep()) return;
   throw Error(fmt::format("a row of table {} would point nowhere after the change to schema version {}",
                           check.getColumn(0).getString(), version),
-              db.getFilename(), "re-create it from the event logs with `harness db rebuild`",
+              db.getFilename(), "move it away and repeat the reproduce command: finished jobs are read again from their event logs",
               Status::kFailed);
 }
 

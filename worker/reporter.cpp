@@ -40,9 +40,21 @@ double peak_rss_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
+/// An orchestrator that was killed leaves a worker that ends after its shard or epoch: wait for it to let go
+/// of the log.
+std::filesystem::path wait_until_free(const std::filesystem::path& log) {
+  constexpr auto kPatience = std::chrono::seconds(20);
+  const auto start = std::chrono::steady_clock::now();
+  while (event_log_is_held(log) && std::chrono::steady_clock::now() - start < kPatience) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return log;
+}
+
 }  // namespace
 
-Reporter::Reporter(const Job& job) : log_(job.folder / "events.log"), started_(now_seconds()) {
+Reporter::Reporter(const Job& job)
+    : log_(wait_until_free(job.folder / "events.log")), started_(now_seconds()) {
   event({{"type", "job_started"},
          {"id", job.id},
          {"kind", job.get<std::string>("kind")},

@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "core/image.h"
 #include "core/sha256.h"
+#include "core/text.h"
 #include "datasets/prompt_set.h"
 #include "trainers/loop_settings.h"
 #include "trainers/rollout.h"
@@ -50,12 +51,14 @@ int sample_command(const Json& request) {
       sample_ode(backbone, schedule, settings.guidance, std::move(noise), backbone.encode({text})));
   const auto bytes = png_bytes(images.front());
   write_file_atomically(output, bytes);
+  const auto layout = glyph_layout(text.target);
+  if (!layout.fits)
+    fmt::print(stderr, "note: the text does not fit the glyph backbone; drawn by the fallback as \"{}\"\n",
+               squeeze_white_space(layout.cells));
   if (as_json) {
-    const Json answer{{"path", output},
-                      {"target", text.target},
-                      {"sha256", sha256_hex(bytes)},
-                      {"width", images[0].width},
-                      {"height", images[0].height}};
+    const Json answer{{"path", output},           {"fits", layout.fits},
+                      {"target", text.target},    {"sha256", sha256_hex(bytes)},
+                      {"width", images[0].width}, {"height", images[0].height}};
     fmt::print("{}\n", answer.dump());
   } else {
     fmt::print("{}\n", output);

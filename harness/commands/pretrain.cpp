@@ -22,7 +22,8 @@ Examples:
   command->add_option("backbone", o->backbone, "glyph")->required();
   command->add_option("--seed", o->seed, "seed of weights and data")->capture_default_str();
   command->add_option("-o,--output", o->out, "model folder to write")->capture_default_str();
-  command->add_option("--threads", o->threads, "worker threads; unset: one a core. Never changes the result");
+  command->add_option("--threads", o->threads, "worker threads; unset: one a core. Never changes the result")
+      ->check(CLI::PositiveNumber);
   command->add_flag("--json", o->json, "one JSON document on standard output");
   actions[command] = [o]() -> int {
     require_choice(o->backbone, {"glyph"}, "backbone to pretrain", "harness pretrain");

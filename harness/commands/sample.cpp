@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "harness/commands/commands.h"
+#include "harness/plan.h"
 #include "harness/worker_request.h"
 
 namespace harness {
@@ -31,8 +32,12 @@ Examples:
   command->add_option("--device", o->device, "auto, cpu or cuda:N")->capture_default_str();
   command->add_flag("--json", o->json, "one JSON document on standard output");
   actions[command] = [o, command]() -> int {
-    Json request = {{"prompt", o->prompt}, {"backbone", o->backbone}, {"output", o->out},
-                    {"seed", o->seed},     {"device", o->device},     {"json", o->json}};
+    Json request = {{"prompt", o->prompt},
+                    {"backbone", o->backbone},
+                    {"output", o->out},
+                    {"seed", o->seed},
+                    {"device", choose_device(o->device)},
+                    {"json", o->json}};
     request["weights"] = default_weights(o->backbone, o->weights).string();
     if (!o->lora.empty()) request["lora"] = o->lora;
     if (command->count("--steps") > 0) request["steps"] = o->steps;

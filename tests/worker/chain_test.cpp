@@ -120,11 +120,25 @@ pid_t start(const std::string& line) {
   return child;
 }
 
-std::vector<pid_t> children_of(pid_t parent) {
-  std::vector<pid_t> children;
+/// The harness-worker processes that `parent` runs.
+std::vector<pid_t> workers_of(pid_t parent) {
+  std::vector<pid_t> workers;
   std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", parent));
-  for (pid_t child; list >> child;) children.push_back(child);
-  return children;
+  for (pid_t child; list >> child;) {
+    std::string name;
+    std::getline(std::ifstream(fmt::format("/proc/{}/comm", child)) >> std::ws, name);
+    if (name == "harness-worker") workers.push_back(child);
+  }
+  return workers;
+}
+
+/// Waits until the process has a worker, or has ended (then false, with its exit status).
+bool wait_for_worker(pid_t harness, int& status) {
+  while (workers_of(harness).empty()) {
+    if (::waitpid(harness, &status, WNOHANG) == harness) return false;
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  return true;
 }
 
 TEST_F(Chain, TwoFoldersHoldTheSameRowsAndTheSecondRequestAnswersFromTheDatabase) {
@@ -148,22 +162,24 @@ TEST_F(Chain, TwoFoldersHoldTheSameRowsAndTheSecondRequestAnswersFromTheDatabase
 
 TEST_F(Chain, KilledWorkersAndOrchestratorsLeaveTheSameRowsWhenTheCommandIsRepeated) {
   ASSERT_EQ(shell(reproduce("whole") + " 2>/dev/null").status, 0);
-  // Every attempt gets a little further before it is killed: through evaluation, training, selection and
-  // test.
+  // Delays of different lengths after a worker has started reach evaluation, training and test; what is done
+  // is kept, so that the attempts get to the end.
   int kills = 0;
-  for (int attempt = 0; attempt < 12; ++attempt) {
+  for (int attempt = 0; attempt < 14; ++attempt) {
     const pid_t harness = start(reproduce("killed"));
-    std::this_thread::sleep_for(milliseconds(700 + 150 * attempt));
-    const auto workers = children_of(harness);
+    int status = 0;
+    if (!wait_for_worker(harness, status)) {
+      ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+      break;
+    }
+    std::this_thread::sleep_for(milliseconds(200 * (attempt % 7)));
     const bool orchestrator_too = attempt % 3 != 0;
     if (orchestrator_too) ::kill(harness, SIGKILL);
-    for (const pid_t worker : workers) {
+    for (const pid_t worker : workers_of(harness)) {
       ::kill(worker, SIGKILL);
       ++kills;
     }
-    int status = 0;
     ::waitpid(harness, &status, 0);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) break;
   }
   EXPECT_GE(kills, 4);
   const auto last = shell(reproduce("killed") + " 2>&1");
