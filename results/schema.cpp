@@ -26,10 +26,12 @@ void drop_views(SQLite::Database& db) {
 void check_foreign_keys(SQLite::Database& db, int version) {
   SQLite::Statement check(db, "PRAGMA foreign_key_check");
   if (!check.executeStep()) return;
-  throw Error(fmt::format("a row of table {} would point nowhere after the change to schema version {}",
-                          check.getColumn(0).getString(), version),
-              db.getFilename(), "move it away and repeat the reproduce command: finished jobs are read again from their event logs",
-              Status::kFailed);
+  throw Error(
+      fmt::format("a row of table {} would point nowhere after the change to schema version {}",
+                  check.getColumn(0).getString(), version),
+      db.getFilename(),
+      "move it away and repeat the reproduce command: finished jobs are read again from their event logs",
+      Status::kFailed);
 }
 
 void apply_steps(SQLite::Database& db, const Schema& schema, int from) {
