@@ -13,6 +13,7 @@
 #include "trainers/rollout.h"
 #include "trainers/run_state.h"
 #include "worker/commands.h"
+#include "worker/device.h"
 #include "worker/scoring.h"
 #include "worker/threads.h"
 
@@ -76,7 +77,7 @@ class Evaluation {
         prompts_(prompts_of(job)),
         done_(positions_done(job)),
         backbone_(
-            Backbone::load(job.get<std::string>("backbone"), job.path("weights"), torch::Device(job.device))),
+            Backbone::load(job.get<std::string>("backbone"), job.path("weights"), open_device(job.device))),
         schedule_(shifted_schedule(settings_.grid, settings_.steps, settings_.shift)),
         scoring_(job),
         pool_(job.threads, use_one_thread) {

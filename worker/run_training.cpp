@@ -9,6 +9,7 @@
 #include "trainers/grpo_loop.h"
 #include "trainers/method.h"
 #include "worker/commands.h"
+#include "worker/device.h"
 #include "worker/scoring.h"
 #include "worker/threads.h"
 
@@ -46,7 +47,7 @@ bool run_training(const Job& job, Reporter& reporter) {
                     .weights = job.path("weights"),
                     .backbone = job.get<std::string>("backbone"),
                     .resume_key = worker_build() + " " + build_info().cpu_features};
-  auto backbone = Backbone::load(training.backbone, training.weights, torch::Device(job.device));
+  auto backbone = Backbone::load(training.backbone, training.weights, open_device(job.device));
   const MethodContext context{
       .task = task, .latent_size = backbone.latent().size(), .late_steps = training.settings.late_steps};
   auto configured = make_method(job.get<std::string>("method"), job.get<Json>("method_settings"), context,

@@ -13,6 +13,7 @@
 #include "trainers/rollout.h"
 #include "trainers/run_state.h"
 #include "worker/commands.h"
+#include "worker/device.h"
 #include "worker/threads.h"
 
 namespace harness {
@@ -33,9 +34,8 @@ int sample_command(const Json& request) {
     throw Error(fmt::format("{} is no guidance scale", settings.guidance), "--guidance", "give 0 or more");
 
   use_one_thread();
-  auto backbone =
-      Backbone::load(fields.required<std::string>("backbone"), fields.required<std::string>("weights"),
-                     torch::Device(device == "auto" ? "cpu" : device));
+  auto backbone = Backbone::load(fields.required<std::string>("backbone"),
+                                 fields.required<std::string>("weights"), open_device(device));
   if (fields.has("lora")) {
     std::vector<NamedTensor> weights;
     for (const auto& item : backbone.transformer()->named_parameters())
