@@ -61,7 +61,7 @@ class GrpoLoop {
         hooks_(hooks),
         sampler_(SdeSampler::make(settings_.grid, settings_.sampling_steps, settings_.shift,
                                   settings_.noise_level, settings_.guidance)),
-        weights_(trainable(backbone)),
+        weights_(trainable_weights(backbone)),
         optimiser_(weights_, settings_.adamw),
         ema_(weights_, settings_.ema) {
     if (settings_.kl > 0) reference_.emplace(Backbone::load(job.backbone, job.weights, backbone.device()));
@@ -87,13 +87,6 @@ class GrpoLoop {
   }
 
  private:
-  static std::vector<NamedTensor> trainable(Backbone& backbone) {
-    std::vector<NamedTensor> weights;
-    for (const auto& item : backbone.transformer()->named_parameters())
-      weights.push_back({item.key(), item.value()});
-    return weights;
-  }
-
   // Sampling
   // ------------------------------------------------------------------------------------------------------
 

@@ -7,11 +7,15 @@
 #include <vector>
 
 #include "core/json.h"
+#include "models/backbone.h"
 #include "trainers/ema.h"
 #include "trainers/named_tensors.h"
 #include "trainers/optimiser.h"
 
 namespace harness {
+
+/// The weights that training changes, under their key names; the tensors are the backbone's own.
+std::vector<NamedTensor> trainable_weights(Backbone& backbone);
 
 /// Writes weights (raw and averaged) and a manifest with their checksums to FOLDER. Returns the manifest's
 /// SHA-256.

@@ -54,10 +54,7 @@ std::set<int> positions_done(const Job& job) {
 
 void load_checkpoint(const Job& job, Backbone& backbone, bool ema) {
   if (job.get<int>("step") == 0) return;
-  std::vector<NamedTensor> weights;
-  for (const auto& item : backbone.transformer()->named_parameters())
-    weights.push_back({item.key(), item.value()});
-  read_checkpoint(job.path("checkpoint"), ema, weights);
+  read_checkpoint(job.path("checkpoint"), ema, trainable_weights(backbone));
 }
 
 /// One image that waits for its score.
@@ -163,14 +160,16 @@ class Evaluation {
                        {"metrics", metrics},
                        {"reasons", score.reasons}});
       done_.insert(one.prompt->position);
-      reward_ += score.metrics.at("ocr_reward").value_or(0);
-      ++scored_;
+      if (const auto reward = score.metrics.at("ocr_reward")) {
+        reward_ += *reward;
+        ++scored_;
+      }
     }
     if (drawn.empty()) return;
     reporter_.wake();
     const auto done = static_cast<double>(done_.size());
     reporter_.progress(done, static_cast<double>(prompts_.size()), "images", done,
-                       fmt::format("reward {:.3f}", reward_ / scored_));
+                       scored_ > 0 ? fmt::format("reward {:.3f}", reward_ / scored_) : std::string());
   }
 
   const Job& job_;

@@ -37,10 +37,7 @@ int sample_command(const Json& request) {
   auto backbone = Backbone::load(fields.required<std::string>("backbone"),
                                  fields.required<std::string>("weights"), open_device(device));
   if (fields.has("lora")) {
-    std::vector<NamedTensor> weights;
-    for (const auto& item : backbone.transformer()->named_parameters())
-      weights.push_back({item.key(), item.value()});
-    read_checkpoint(fields.required<std::string>("lora"), settings.use_ema, weights);
+    read_checkpoint(fields.required<std::string>("lora"), settings.use_ema, trainable_weights(backbone));
   }
   fields.finish();
   const PromptText text{prompt, ocr_target(prompt)};
