@@ -18,18 +18,37 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
+/// A place that cannot be written to was chosen wrongly; a full disk, or a broken one, is nobody's typing
+/// error.
 [[noreturn]] void fail(const std::string& action, const fs::path& path) {
   const int reason = errno;
-  const char* hint = reason == ENOSPC || reason == EDQUOT
-                         ? "free some space and repeat the command: it goes on where it stopped"
-                         : "";
-  throw Error(fmt::format("{}: {}", action, std::strerror(reason)), path.string(), hint, Status::kFailed);
+  const auto problem = fmt::format("{}: {}", action, std::strerror(reason));
+  switch (reason) {
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case ENAMETOOLONG:
+    case ELOOP:
+      throw Error(problem, path.string(), "choose a place that you can write to");
+    case ENOSPC:
+    case EDQUOT:
+      throw Error(problem, path.string(),
+                  "free some space and repeat the command: it goes on where it stopped", Status::kFailed);
+    default:
+      throw Error(problem, path.string(), "", Status::kFailed);
+  }
 }
 
 class Descriptor {
  public:
-  Descriptor(const fs::path& path, int flags) : file_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-    if (file_ < 0) fail("cannot open", path);
+  Descriptor(const fs::path& path, int flags) : Descriptor(path, flags, path) {}
+  /// `named`: the path that an error is about, where that is not the one opened.
+  Descriptor(const fs::path& path, int flags, const fs::path& named)
+      : file_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
+    if (file_ < 0) fail((flags & O_ACCMODE) == O_RDONLY ? "cannot open" : "cannot write", named);
   }
   ~Descriptor() {
     if (file_ >= 0) ::close(file_);
@@ -92,9 +111,9 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
   fs::path aside = path;
   aside += fmt::format(".tmp{}", ::getpid());
   try {
-    const Descriptor file(aside, O_WRONLY | O_CREAT | O_TRUNC);
-    write_all(file.get(), bytes, aside);
-    if (::fsync(file.get()) != 0) fail("cannot sync", aside);
+    const Descriptor file(aside, O_WRONLY | O_CREAT | O_TRUNC, path);
+    write_all(file.get(), bytes, path);
+    if (::fsync(file.get()) != 0) fail("cannot sync", path);
   } catch (...) {
     ::unlink(aside.c_str());
     throw;
@@ -133,8 +152,8 @@ void make_folder(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error) {
-    throw Error(fmt::format("cannot make the folder: {}", error.message()), path.string(),
-                "choose a folder you can write to", Status::kFailed);
+    errno = error.value();
+    fail("cannot make the folder", path);
   }
 }
 

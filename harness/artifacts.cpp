@@ -60,6 +60,17 @@ std::string render_table(const TableModel& model, const std::string& format) {
   return table_markdown(model);
 }
 
+std::optional<std::int64_t> experiment_in(Store& store, const fs::path& folder) {
+  const auto file = folder / "table.json";
+  if (!fs::exists(file)) return std::nullopt;
+  SQLite::Statement statement(
+      store.database(),
+      "SELECT max(reproduction_id) FROM artifacts WHERE name = 'table.json' AND sha256 = ?1");
+  Query query(statement, sha256_file(file));
+  if (!query.step()) return std::nullopt;
+  return query.optional_integer(0);
+}
+
 void write_artifacts(Store& store, const StoredReproduction& reproduction, const fs::path& folder,
                      TableModel& model) {
   std::vector<std::string> names = {"grid.png", "grid.tex", "grid.html"};

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "results/store.h"
@@ -13,6 +15,9 @@ namespace harness {
 /// the recorded bytes are left alone, so that a repeated command only reads. Fills model.artifacts.
 void write_artifacts(Store& store, const StoredReproduction& reproduction,
                      const std::filesystem::path& folder, TableModel& model);
+
+/// The reproduction whose table.json lies in `folder`, if it is one of this DB.
+std::optional<std::int64_t> experiment_in(Store& store, const std::filesystem::path& folder);
 
 /// The table in one of the formats md, latex, csv, json, html. Throws Error (status 2) for another format.
 std::string render_table(const TableModel& model, const std::string& format);

@@ -76,6 +76,12 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !commands.empty()) {
     return Error("no command given", where, "commands: " + join(commands, ", "));
   }
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
+    constexpr std::string_view kPrefix = "Could not convert: ";
+    std::string message = error.what();
+    if (message.starts_with(kPrefix)) message.erase(0, kPrefix.size());
+    return Error("is not of the kind that this option takes", where + ": " + message, help);
+  }
   return Error(error.what(), where, help);
 }
 

@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "core/safetensors.h"
 #include "core/sha256.h"
+#include "core/text.h"
 #include "datasets/split.h"
 
 namespace harness {
@@ -79,6 +80,11 @@ void write_input_files(const Inputs& inputs) {
 fs::path find_weights(const BackboneInfo& backbone, const std::string& chosen) {
   if (!chosen.empty()) {
     if (!fs::is_directory(chosen)) throw Error("is not a folder", "--weights " + chosen);
+    for (const auto& file : backbone.files) {
+      if (fs::is_regular_file(fs::path(chosen) / file)) continue;
+      throw Error(fmt::format("lacks {}, so it is no weights folder of backbone {}", file, backbone.name),
+                  "--weights " + chosen, fmt::format("it must hold {}", join(backbone.files, ", ")));
+    }
     return chosen;
   }
   try {

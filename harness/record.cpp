@@ -106,6 +106,8 @@ Json effective_spec(const Plan& plan) {
       {"evaluation_settings", plan.settings.effective_loop(plan.registry, "evaluate")},
       {"method_settings", std::move(methods)},
       {"requested", plan.settings.requested()},
+      {"set", plan.settings.requested("--set")},
+      {"weights_sha256", plan.inputs.weights_sha256},
       {"notes", notes_of(plan)}};
   return spec;
 }

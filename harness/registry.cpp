@@ -74,7 +74,8 @@ BackboneInfo read_backbone(const Json& value, const std::string& where) {
   Fields fields(value, where);
   return {.name = fields.required<std::string>("name"),
           .default_weights = fields.optional<std::string>("default_weights", ""),
-          .precision = fields.optional<std::string>("precision", "fp32")};
+          .precision = fields.optional<std::string>("precision", "fp32"),
+          .files = fields.optional<std::vector<std::string>>("files", {})};
 }
 
 EvaluatorInfo read_evaluator(const Json& value, const std::string& where) {

@@ -27,6 +27,7 @@ struct MethodInfo {
 
 struct BackboneInfo {
   std::string name, default_weights, precision;
+  std::vector<std::string> files = {};  ///< that a weights folder must hold, relative to it
 };
 
 struct EvaluatorInfo {

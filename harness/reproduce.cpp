@@ -150,6 +150,7 @@ int dry_run(const ReproduceOptions& options, const Plan& plan) {
 int reproduce(const ReproduceOptions& options) {
   const auto begin = Clock::now();
   const auto plan = make_plan(options.request, make_workspace(options.out, options.db));
+  require_own_database(plan.workspace.db);
   if (options.dry_run) return dry_run(options, plan);
   make_folder(plan.workspace.folder);
   const WorkspaceLock lock(plan.workspace);
@@ -177,7 +178,14 @@ int reproduce(const ReproduceOptions& options) {
   const double wall_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   const auto reproduction = record_plan(plan, store, *evaluations, wall_seconds);
   auto model = make_table_model(store, reproduction);
-  write_artifacts(store, reproduction, plan.workspace.table_folder(plan.spec.id), model);
+  const auto folder = plan.workspace.table_folder(plan.spec.id);
+  if (const auto other = experiment_in(store, folder); other && *other != reproduction.id) {
+    progress.say(
+        fmt::format("note: {} held experiment {}, and now holds experiment {}; `harness table {} "
+                    "--experiment {}` shows the other",
+                    folder.string(), *other, reproduction.id, plan.spec.id, *other));
+  }
+  write_artifacts(store, reproduction, folder, model);
   print_result(options, model);
   return 0;
 }

@@ -52,13 +52,6 @@ StoredReproduction read_reproduction(const Query& row) {
   return r;
 }
 
-std::vector<StoredReproduction> all_reproductions(Store& store) {
-  return select_rows<StoredReproduction>(store, R"sql(
-    SELECT id, table_id, backbone, scale, seeds, methods, spec, signature, finished, wall_seconds
-    FROM reproductions ORDER BY finished DESC, id DESC)sql",
-                                         read_reproduction);
-}
-
 /// Texts of the prompts as cluster numbers: equal texts are one cluster.
 std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std::string& evaluation_id) {
   constexpr auto kSql = R"sql(
@@ -138,7 +131,8 @@ std::vector<TableColumn> columns_of(const Json& spec, const std::string& where) 
                        .unit = unit_from_name(fields.optional<std::string>("unit", "number")),
                        .decimals = fields.optional<int>("decimals", 4),
                        .better = better_from_name(fields.optional<std::string>("better", "higher")),
-                       .paper_key = fields.optional<std::string>("paper", "")});
+                       .paper_key = fields.optional<std::string>("paper", ""),
+                       .note = fields.optional<std::string>("note", "")});
   }
   return columns;
 }
@@ -211,7 +205,36 @@ std::map<std::string, std::string> stored_artifacts(Store& store, const StoredRe
   return artifacts;
 }
 
+/// What the jobs of these evaluations want said under every table made from them, each text once.
+std::vector<std::string> notes_of_evaluations(Store& store,
+                                              const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                              const std::string& split) {
+  constexpr auto kSql = R"sql(
+    SELECT note.value FROM events, json_each(events.detail, '$.summary.table_notes') AS note
+    WHERE events.job_id = ?1 AND events.type = 'job_completed' ORDER BY events.id, note.key)sql";
+  std::vector<std::string> notes;
+  for (const auto& checkpoint : checkpoints) {
+    if (checkpoint.split != split) continue;
+    for (auto& note : select_rows<std::string>(
+             store, kSql, [](const Query& row) { return row.text(0); }, checkpoint.evaluation_id)) {
+      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
+    }
+  }
+  return notes;
+}
+
 }  // namespace
+
+std::vector<StoredReproduction> all_reproductions(Store& store) {
+  return select_rows<StoredReproduction>(store, R"sql(
+    SELECT id, table_id, backbone, scale, seeds, methods, spec, signature, finished, wall_seconds
+    FROM reproductions ORDER BY finished DESC, id DESC)sql",
+                                         read_reproduction);
+}
+
+std::string prompt_set_of(const StoredReproduction& reproduction) {
+  return reproduction.spec.at("effective").at("prompt_set").at("name").get<std::string>();
+}
 
 StoredReproduction find_reproduction(Store& store, const ReproductionFilter& filter) {
   const auto all = all_reproductions(store);
@@ -223,6 +246,8 @@ StoredReproduction find_reproduction(Store& store, const ReproductionFilter& fil
     return (filter.table.empty() || r.table_id == filter.table) &&
            (filter.backbone.empty() || r.backbone == filter.backbone) &&
            (filter.scale.empty() || r.scale == filter.scale) &&
+           (filter.prompts.empty() || prompt_set_of(r) == filter.prompts) &&
+           (filter.experiment == 0 || r.id == filter.experiment) &&
            (filter.seeds.empty() || r.seeds == filter.seeds);
   };
   const auto found = std::find_if(all.begin(), all.end(), fits);
@@ -236,11 +261,12 @@ StoredReproduction find_reproduction(Store& store, const ReproductionFilter& fil
                 suggestion(filter.table, tables));
   }
   std::vector<std::string> known;
-  for (const auto& r : all)
-    known.push_back(
-        fmt::format("{} {} {} seeds {}", r.table_id, r.backbone, r.scale, fmt::join(r.seeds, ",")));
-  throw Error("no completed reproduction has this backbone, scale and seeds", store.path().string(),
-              "there are: " + join(known, "; "));
+  for (const auto& r : all) {
+    known.push_back(fmt::format("{}: {} {} {} {} seeds {}", r.id, r.table_id, r.backbone, r.scale,
+                                prompt_set_of(r), fmt::join(r.seeds, ",")));
+  }
+  throw Error("no completed experiment has this number, table, backbone, scale, prompts and seeds",
+              store.path().string(), "there are: " + join(known, "; "));
 }
 
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const StoredReproduction& reproduction) {
@@ -365,7 +391,9 @@ TableModel make_table_model(Store& store, const StoredReproduction& reproduction
   const Json& effective = reproduction.spec.at("effective");
   model.baseline = effective.at("baseline");
   model.notes = effective.value("notes", std::vector<std::string>{});
-  for (const auto& checkpoint : evaluated_checkpoints(store, reproduction)) {
+  const auto checkpoints = evaluated_checkpoints(store, reproduction);
+  for (auto& note : notes_of_evaluations(store, checkpoints, split)) model.notes.push_back(std::move(note));
+  for (const auto& checkpoint : checkpoints) {
     const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
     for (const auto& [metric, reason] : not_run.items()) model.not_run[metric] = reason;
     if (checkpoint.split != split) continue;

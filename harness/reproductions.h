@@ -14,12 +14,19 @@ namespace harness {
 /// Which completed `reproduce` a command looks at; what is unset does not matter, and the last one that fits
 /// is taken.
 struct ReproductionFilter {
-  std::string table, backbone, scale;
+  std::string table, backbone, scale, prompts;
   std::vector<std::int64_t> seeds;
+  std::int64_t experiment = 0;  ///< reproductions.id; 0: any
 };
 
+/// All completed reproductions, the last one first.
+std::vector<StoredReproduction> all_reproductions(Store& store);
+
+/// Name of the prompt set that a reproduction was evaluated on.
+std::string prompt_set_of(const StoredReproduction& reproduction);
+
 /// The last completed reproduction that fits. Throws Error (status 2) if there is none, naming the nearest
-/// table.
+/// table, or what there is.
 StoredReproduction find_reproduction(Store& store, const ReproductionFilter& filter);
 
 /// One evaluation that a reproduction's table is made from.

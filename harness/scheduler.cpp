@@ -42,8 +42,11 @@ struct Worker {
   bool log_has_grown = false, silent = false;
 };
 
-/// The reason a worker itself gave for failing, or nothing.
-std::optional<Error> reported_failure(const Task& task) {
+/// The reason a worker itself gave for failing, or nothing. Where it ended with the status of a wrong input
+/// (a file that it was given), so does the program.
+std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended) {
+  if (ended.signal != 0) return std::nullopt;
+  const auto status = ended.code == static_cast<int>(Status::kUsage) ? Status::kUsage : Status::kFailed;
   std::optional<Error> found;
   std::uint64_t offset = 0;
   for (;;) {
@@ -55,7 +58,7 @@ std::optional<Error> reported_failure(const Task& task) {
       if (type != "job_failed") continue;
       const auto where = event.value("where", "");
       found.emplace(event.value("what", "failed"), where.empty() ? task.label : task.label + ": " + where,
-                    event.value("hint", ""), Status::kFailed);
+                    event.value("hint", ""), status);
     }
     offset = batch.next_offset;
   }
@@ -222,7 +225,7 @@ class Scheduler {
     }
     if (interrupted_) return;
     if (failure_ && !worker.silent) return;
-    if (const auto reported = reported_failure(worker.task); reported && status.signal == 0) throw *reported;
+    if (const auto reported = reported_failure(worker.task, status)) throw *reported;
     const auto what = how_it_ended(worker, status);
     hooks_.failed(worker.task, what);
     throw worker_error(worker, what);

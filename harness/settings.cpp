@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -20,7 +21,7 @@ const SettingSpec* find_setting(const std::vector<SettingSpec>& settings, const 
 const char* type_name(const Json& value) {
   if (value.is_boolean()) return "true or false";
   if (value.is_number_integer()) return "a whole number";
-  if (value.is_number()) return "a number";
+  if (value.is_number()) return "a finite number";
   if (value.is_string()) return "a text";
   return "a JSON value";
 }
@@ -34,8 +35,9 @@ Json typed(const SettingSpec& setting, const Json& value, const std::string& whe
                     (like.is_number_integer() && value.is_number_integer()) ||
                     (like.is_string() && value.is_string()) || like.is_structured();
   if (fits) return value;
-  throw Error(fmt::format("setting {} must be {}, not {}", setting.name, type_name(like), value.dump()),
-              where);
+  const auto text = value.is_string() ? value.get<std::string>() : value.dump();
+  throw Error(fmt::format("setting {} must be {}, not {}", setting.name, type_name(like), text), where,
+              fmt::format("its default is {}", like.dump()));
 }
 
 void check_range(const SettingSpec& setting, const Json& value, const std::string& where) {
@@ -157,7 +159,8 @@ Json value_of_text(const std::string& text) {
   if (const auto [at, error] = std::from_chars(text.data(), end, whole); error == std::errc() && at == end)
     return whole;
   double number = 0;
-  if (const auto [at, error] = std::from_chars(text.data(), end, number); error == std::errc() && at == end)
+  if (const auto [at, error] = std::from_chars(text.data(), end, number);
+      error == std::errc() && at == end && std::isfinite(number))
     return number;
   return text;
 }
@@ -179,11 +182,12 @@ Json ResolvedSettings::effective_method(const std::string& method) const {
   return out;
 }
 
-Json ResolvedSettings::requested() const {
+Json ResolvedSettings::requested(const std::string& origin) const {
   Json out = Json::object();
   const auto add = [&](const std::string& prefix, const SettingMap& map) {
     for (const auto& [name, value] : map) {
-      if (value.origin != "default") out[prefix + name] = value.requested;
+      if (origin.empty() ? value.origin != "default" : value.origin == origin)
+        out[prefix + name] = value.requested;
     }
   };
   add("", loop);

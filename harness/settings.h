@@ -26,8 +26,9 @@ struct ResolvedSettings {
   /// {name: effective value} of the loop settings that jobs of `kind` ("train" or "evaluate") read.
   Json effective_loop(const Registry& registry, const std::string& kind) const;
   Json effective_method(const std::string& method) const;
-  /// Only what was asked for: {"NAME" or "METHOD.NAME": requested value}.
-  Json requested() const;
+  /// Only what was asked for: {"NAME" or "METHOD.NAME": requested value}; with `origin`, only what came from
+  /// there.
+  Json requested(const std::string& origin = {}) const;
   /// Effective value of a loop setting. Throws Error if this build has none of that name.
   const Json& loop_value(const std::string& name) const;
 };

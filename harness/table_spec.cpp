@@ -52,6 +52,7 @@ ColumnSpec read_column(const Json& value, const std::string& where) {
   column.better = fields.optional<std::string>("better", "higher");
   column.paper = fields.optional<std::string>("paper", "");
   column.decimals = fields.optional<int>("decimals", 4);
+  column.note = fields.optional<std::string>("note", "");
   fields.finish();
   require_one_of(column.unit, {"number", "fraction", "percent"}, "unit", where + ": unit");
   require_one_of(column.better, {"higher", "lower"}, "direction", where + ": better");

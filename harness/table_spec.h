@@ -19,7 +19,7 @@ struct SelectionSpec {
 
 /// One column of the table. `paper` is the key of the paper's figure, empty where the paper prints none.
 struct ColumnSpec {
-  std::string name, title, unit, better, paper;
+  std::string name, title, unit, better, paper, note;
   int decimals = 4;
 };
 

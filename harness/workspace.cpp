@@ -23,8 +23,8 @@ WorkspaceLock::WorkspaceLock(const Workspace& workspace) {
   const auto path = workspace.folder / ".lock";
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (file_ < 0) {
-    throw Error(fmt::format("cannot be opened: {}", std::strerror(errno)), path.string(),
-                "choose a folder you can write to with --out", Status::kFailed);
+    throw Error(fmt::format("cannot be written: {}", std::strerror(errno)), workspace.folder.string(),
+                "choose a folder you can write to with --out");
   }
   if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
     const std::string holder(trim(read_file(path)));

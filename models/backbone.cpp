@@ -99,6 +99,16 @@ std::vector<Image> Backbone::decode(const Tensor& latents) {
   return to_images(vae_->decode(vae_->from_flow(latents)));
 }
 
+std::vector<std::string> glyph_files() {
+  return {"model_index.json",
+          "text_encoder/config.json",
+          "text_encoder/model.safetensors",
+          "transformer/config.json",
+          "transformer/diffusion_pytorch_model.safetensors",
+          "vae/config.json",
+          "vae/diffusion_pytorch_model.safetensors"};
+}
+
 std::vector<Image> to_images(const Tensor& pixels) {
   const auto bytes = (pixels.detach() / 2 + 0.5)
                          .clamp(0, 1)

@@ -59,6 +59,9 @@ class Backbone {
   LatentShape latent_;
 };
 
+/// Files that a weights folder of backbone glyph must hold, relative to it.
+std::vector<std::string> glyph_files();
+
 /// 8-bit images of a tensor [B,3,H,W] in -1..1.
 std::vector<Image> to_images(const torch::Tensor& pixels);
 

@@ -232,7 +232,7 @@ OpenedDatabase open_database(const fs::path& path, OpenMode mode, const std::opt
   if (header) {
     check_header(*header, schema, path);
   } else if (mode == OpenMode::kReadOnly) {
-    throw Error("there is no results database", path.string(),
+    throw Error(fs::exists(path) ? "is an empty file" : "there is no results database", path.string(),
                 "run `harness reproduce`, or name an existing file with --db");
   } else {
     make_folder(fs::absolute(path).parent_path());
@@ -245,6 +245,10 @@ OpenedDatabase open_database(const fs::path& path, OpenMode mode, const std::opt
   } catch (const SQLite::Exception& failure) {
     throw database_error(failure, path);
   }
+}
+
+void require_own_database(const fs::path& path) {
+  if (const auto header = read_header(path)) check_header(*header, current_schema(), path);
 }
 
 OpenedDatabase open_database(const fs::path& path, OpenMode mode) {

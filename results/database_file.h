@@ -44,6 +44,10 @@ OpenedDatabase open_database(const std::filesystem::path& path, OpenMode mode,
 /// open_database with network_file_system_of(path).
 OpenedDatabase open_database(const std::filesystem::path& path, OpenMode mode);
 
+/// Throws the Error of open_database if a file is there that is not SQLite, another program's or of a newer
+/// schema. Only reads.
+void require_own_database(const std::filesystem::path& path);
+
 /// What an SQLite failure means to a user: full disk, DB in use, damaged DB, read-only, or SQLite's own
 /// words.
 Error database_error(const SQLite::Exception& failure, const std::filesystem::path& path);

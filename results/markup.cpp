@@ -25,7 +25,6 @@ const std::map<char32_t, const char*>& latex_commands() {
       {U'<', "\\textless{}"},
       {U'>', "\\textgreater{}"},
       {U'|', "\\textbar{}"},
-      {U'"', "''"},
       {U'`', "\\textasciigrave{}"},
       {U'\u00a0', "~"},
       {U'\u00a7', "\\S{}"},
@@ -50,6 +49,7 @@ const std::map<char32_t, const char*>& latex_commands() {
       {U'\u2020', "$\\dagger$"},
       {U'\u2021', "$\\ddagger$"},
       {U'\u2026', "\\ldots{}"},
+      {U'\u2038', "$_{\\wedge}$"},
       {U'\u2191', "$\\uparrow$"},
       {U'\u2193', "$\\downarrow$"},
       {U'\u21b3', "$\\hookrightarrow$"},
@@ -85,7 +85,15 @@ void append_latex(std::string& out, char32_t c) {
 
 std::string latex_text(std::string_view text) {
   std::string out;
-  for (const char32_t c : utf8_to_utf32(text)) append_latex(out, c);
+  bool open = false;
+  for (const char32_t c : utf8_to_utf32(text)) {
+    if (c == U'"') {
+      out += open ? "''" : "``";
+      open = !open;
+    } else {
+      append_latex(out, c);
+    }
+  }
   return out;
 }
 

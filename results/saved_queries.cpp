@@ -3,16 +3,17 @@
 namespace harness {
 namespace {
 
-const SavedQuery kByCheckpoint{
-    .name = "checkpoints",
-    .summary = "each metric of every evaluated checkpoint",
-    .params = {{"split", "", "validation or test; both where unset"}, {"metric", "", "all where unset"}},
-    .sql = R"sql(
-SELECT table_id, backbone, scale, method, seed, checkpoint, split, metric, mean, std, n, n_missing,
+const SavedQuery kByCheckpoint{.name = "checkpoints",
+                               .summary = "each metric of every evaluated checkpoint",
+                               .params = {{"split", "", "validation or test; both where unset"},
+                                          {"metric", "", "all where unset"},
+                                          {"prompts", "", "name of the prompt set; all where unset"}},
+                               .sql = R"sql(
+SELECT table_id, backbone, scale, prompt_set, method, seed, checkpoint, split, metric, mean, std, n, n_missing,
        lambda_late
 FROM v_results
-WHERE :split IN ('', split) AND :metric IN ('', metric)
-ORDER BY table_id, backbone, scale, metric, split, method = 'base' DESC, method, seed, checkpoint
+WHERE :split IN ('', split) AND :metric IN ('', metric) AND :prompts IN ('', prompt_set)
+ORDER BY table_id, backbone, scale, prompt_set, metric, split, method = 'base' DESC, method, seed, checkpoint
 )sql"};
 
 const SavedQuery kDifferences{.name = "differences",
@@ -22,16 +23,17 @@ const SavedQuery kDifferences{.name = "differences",
                                          {"metric", "ocr_reward", "what is compared"},
                                          {"split", "test", "validation or test"}},
                               .sql = R"sql(
-SELECT p.table_id, p.scale, p.seed, prompts.position, p.sample, prompts.target, p.baseline_value,
+SELECT p.table_id, p.scale, prompt_sets.name AS prompt_set, p.seed, prompts.position, p.sample, prompts.target, p.baseline_value,
        p.method_value, p.delta, a.transcript AS baseline_transcript, b.transcript AS method_transcript
 FROM v_paired AS p
 JOIN prompts ON prompts.id = p.prompt_id
+JOIN prompt_sets ON prompt_sets.id = prompts.prompt_set_id
 JOIN samples AS a
   ON a.evaluation_id = p.baseline_evaluation AND a.prompt_id = p.prompt_id AND a.sample = p.sample
 JOIN samples AS b
   ON b.evaluation_id = p.method_evaluation AND b.prompt_id = p.prompt_id AND b.sample = p.sample
 WHERE p.baseline = :baseline AND p.method = :method AND p.metric = :metric AND p.split = :split
-ORDER BY p.table_id, p.scale, abs(p.delta) DESC, prompts.position, p.sample, p.seed
+ORDER BY p.table_id, p.scale, prompt_set, abs(p.delta) DESC, prompts.position, p.sample, p.seed
 )sql"};
 
 const SavedQuery kFailures{.name = "failures",
@@ -54,14 +56,16 @@ const SavedQuery kHardest{
     .summary = "prompts by their mean over all methods, the worst first",
     .params = {{"metric", "ocr_reward", "what is averaged; a higher value counts as better"},
                {"split", "test", "validation or test"},
+               {"prompts", "", "name of the prompt set; all where unset"},
                {"n", "20", "how many prompts"}},
     .sql = R"sql(
-SELECT prompts.position, prompts.target, avg(metrics.value) AS mean, min(metrics.value) AS least,
+SELECT prompt_sets.name AS prompt_set, prompts.position, prompts.target, avg(metrics.value) AS mean, min(metrics.value) AS least,
        max(metrics.value) AS most, count(metrics.value) AS images, prompts.text
 FROM metrics
 JOIN evaluations ON evaluations.id = metrics.evaluation_id AND evaluations.state = 'done'
 JOIN prompts ON prompts.id = metrics.prompt_id
-WHERE metrics.name = :metric AND evaluations.split = :split
+JOIN prompt_sets ON prompt_sets.id = prompts.prompt_set_id
+WHERE metrics.name = :metric AND evaluations.split = :split AND :prompts IN ('', prompt_sets.name)
 GROUP BY prompts.id
 ORDER BY mean IS NULL, mean, prompts.position
 LIMIT :n

@@ -30,6 +30,7 @@ struct TableColumn {
   int decimals = 4;
   Better better = Better::kUp;
   std::string paper_key = {};  ///< the column of the paper's table; empty where the paper has none
+  std::string note = {};       ///< what the column measures; stands below the table
 };
 
 /// One evaluated checkpoint: of a method and seed, or the starting weights.

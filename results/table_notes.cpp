@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "core/text.h"
@@ -27,6 +28,12 @@ std::string names_where(const TableModel& model, Predicate holds) {
     if (holds(row)) names.push_back(row_name(model, row));
   }
   return join(names, ", ");
+}
+
+void add_column_notes(const TableModel& model, Notes& notes) {
+  for (const auto& column : model.columns) {
+    if (!column.note.empty()) notes.push_back(fmt::format("{}: {}.", column.title, column.note));
+  }
 }
 
 void add_emphasis_notes(const TableModel& model, Notes& notes) {
@@ -61,7 +68,7 @@ void add_interval_note(const TableModel& model, Notes& notes) {
                                "over prompts, one training run a method: they say nothing about the "
                                "spread between training runs");
   notes.push_back(fmt::format(
-      "Differences are method - baseline, paired by prompt, sample and seed. Intervals: percentile "
+      "Differences are method \u2212 baseline, paired by prompt, sample and seed. Intervals: percentile "
       "bootstrap, {} "
       "resamples, {}. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t.",
       model.resamples, scope));
@@ -89,6 +96,23 @@ void add_not_run_notes(const TableModel& model, Notes& notes) {
   }
 }
 
+/// One note for all comparisons: which pairs of methods lost how many pairs of images in which metrics.
+void add_incomplete_pairs_note(const TableModel& model, Notes& notes) {
+  std::vector<std::string> arms;
+  std::map<std::string, std::vector<std::string>> losses;
+  for (const auto& comparison : model.comparisons) {
+    const auto& values = comparison.values;
+    if (values.n_missing == 0) continue;
+    auto arm = fmt::format("{} \u2212 {}", comparison.method, comparison.baseline);
+    if (!losses.contains(arm)) arms.push_back(arm);
+    losses[arm].push_back(
+        fmt::format("{} {} of {}", comparison.metric, values.n_missing, values.n + values.n_missing));
+  }
+  if (arms.empty()) return;
+  for (auto& arm : arms) arm += ": " + join(losses[arm], ", ");
+  notes.push_back(fmt::format("Pairs that lack a side and are left out. {}.", join(arms, "; ")));
+}
+
 void add_missing_notes(const TableModel& model, Notes& notes) {
   const auto add = [&](const TableRow& row) {
     std::vector<std::string> parts;
@@ -102,12 +126,7 @@ void add_missing_notes(const TableModel& model, Notes& notes) {
   };
   for (const auto& row : model.reference) add(row);
   for (const auto& row : model.rows) add(row);
-  for (const auto& comparison : model.comparisons) {
-    if (comparison.values.n_missing == 0) continue;
-    notes.push_back(fmt::format(
-        "{} - {}, {}: {} of {} pairs lack a side and are left out.", comparison.method, comparison.baseline,
-        comparison.metric, comparison.values.n_missing, comparison.values.n + comparison.values.n_missing));
-  }
+  add_incomplete_pairs_note(model, notes);
 }
 
 void add_training_notes(const TableModel& model, Notes& notes) {
@@ -154,6 +173,7 @@ void add_paper_note(const TableModel& model, Notes& notes) {
 std::vector<std::string> table_notes(const TableModel& model) {
   Notes notes;
   add_paper_note(model, notes);
+  add_column_notes(model, notes);
   add_emphasis_notes(model, notes);
   add_interval_note(model, notes);
   add_movement_note(model, notes);

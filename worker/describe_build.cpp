@@ -1,5 +1,6 @@
 #include "core/build_info.h"
 #include "evaluators/ocr.h"
+#include "models/backbone.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 #include "worker/commands.h"
@@ -12,7 +13,11 @@ Json describe_build() {
       {"numerics_version", kNumericsVersion},
       {"methods", describe_methods()},
       {"settings", describe_loop_settings()},
-      {"backbones", {{{"name", "glyph"}, {"default_weights", "backbones/glyph"}, {"precision", "fp32"}}}},
+      {"backbones",
+       {{{"name", "glyph"},
+         {"default_weights", "backbones/glyph"},
+         {"precision", "fp32"},
+         {"files", glyph_files()}}}},
       {"evaluators",
        {{{"name", kOcrScorer},
          {"metrics", ocr_metric_names()},

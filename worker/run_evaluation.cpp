@@ -9,6 +9,7 @@
 #include "core/sha256.h"
 #include "core/worker_pool.h"
 #include "datasets/prompt_set.h"
+#include "models/glyph_layout.h"
 #include "trainers/loop_settings.h"
 #include "trainers/rollout.h"
 #include "trainers/run_state.h"
@@ -102,11 +103,29 @@ class Evaluation {
       for (auto& part : parts) std::move(part.begin(), part.end(), std::back_inserter(drawn));
     }
     record(drawn);
-    reporter_.completed({{"images", prompts_.size()}, {"scorers_replaced", scoring_.replaced()}});
+    reporter_.completed(summary());
     return true;
   }
 
  private:
+  Json summary() const {
+    std::vector<int> changed;
+    for (const auto& prompt : prompts_) {
+      if (!glyph_layout(prompt.target).fits) changed.push_back(prompt.position);
+    }
+    Json notes = Json::array();
+    if (!changed.empty()) {
+      notes.push_back(fmt::format(
+          "{} of {} targets do not fit the glyph backbone's {} lines of {} characters and are drawn by "
+          "the fallback that models/glyph_layout.h states.",
+          changed.size(), prompts_.size(), kGlyphLines, kGlyphColumns));
+    }
+    return {{"images", prompts_.size()},
+            {"scorers_replaced", scoring_.replaced()},
+            {"drawn_by_fallback", changed},
+            {"table_notes", std::move(notes)}};
+  }
+
   bool shard_is_done(std::size_t begin) const {
     const auto end = std::min(begin + static_cast<std::size_t>(settings_.shard_size), prompts_.size());
     return std::all_of(prompts_.begin() + static_cast<std::ptrdiff_t>(begin),

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <cmath>
 #include <cstdio>
 
 #include "core/error.h"
@@ -30,7 +31,7 @@ int sample_command(const Json& request) {
   settings.guidance = fields.optional<double>("guidance", settings.guidance);
   if (settings.steps < 1)
     throw Error(fmt::format("{} is no number of steps", settings.steps), "--steps", "give 1 or more");
-  if (!(settings.guidance >= 0))
+  if (!(settings.guidance >= 0) || !std::isfinite(settings.guidance))
     throw Error(fmt::format("{} is no guidance scale", settings.guidance), "--guidance", "give 0 or more");
 
   use_one_thread();

@@ -13,14 +13,17 @@ void add_filter_options(CLI::App& command, DbOptions& options, bool with_table) 
   if (with_table) command.add_option("--table", options.filter.table, std::string("table") + last);
   command.add_option("--backbone", options.filter.backbone, std::string("backbone") + last);
   command.add_option("--scale", options.filter.scale, std::string("scale") + last);
+  command.add_option("--prompts", options.filter.prompts, std::string("name of the prompt set") + last);
+  command.add_option("--experiment", options.filter.experiment,
+                     std::string("number in `harness list experiments`") + last);
   command.add_option("--seeds", options.filter.seeds, std::string("seeds, by comma") + last)->delimiter(',');
 }
 
 StoredReproduction chosen_reproduction(Store& store, const DbOptions& options) {
   auto reproduction = find_reproduction(store, options.filter);
-  fmt::print(stderr, "table {}, backbone {}, scale {}, seeds {}, finished {}\n", reproduction.table_id,
-             reproduction.backbone, reproduction.scale, fmt::join(reproduction.seeds, ","),
-             reproduction.finished);
+  fmt::print(stderr, "experiment {}: table {}, backbone {}, scale {}, prompts {}, seeds {}, finished {}\n",
+             reproduction.id, reproduction.table_id, reproduction.backbone, reproduction.scale,
+             prompt_set_of(reproduction), fmt::join(reproduction.seeds, ","), reproduction.finished);
   return reproduction;
 }
 

@@ -16,7 +16,8 @@ struct DbOptions {
 /// Adds --db.
 void add_db_option(CLI::App& command, DbOptions& options);
 
-/// Adds --backbone, --scale and --seeds, and --table unless it is the command's own argument.
+/// Adds --backbone, --scale, --prompts, --experiment and --seeds, and --table unless it is the command's own
+/// argument.
 void add_filter_options(CLI::App& command, DbOptions& options, bool with_table);
 
 /// Opens the DB for reading and takes the last reproduction that fits; names it on standard error.

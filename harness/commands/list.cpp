@@ -8,6 +8,7 @@
 #include "harness/commands/commands.h"
 #include "harness/output.h"
 #include "harness/registry.h"
+#include "harness/reproductions.h"
 #include "harness/settings.h"
 #include "harness/table_spec.h"
 #include "results/store.h"
@@ -16,7 +17,7 @@ namespace harness {
 namespace {
 
 struct ListOptions {
-  std::string what, table, scale = "default", out = "runs", db;
+  std::string what, table, scale, out = "runs", db;
   bool json = false;
 };
 
@@ -98,13 +99,28 @@ Json setting_row(const std::string& method, const SettingSpec& spec, const Setti
           {"equation", spec.equation}};
 }
 
+Listing list_metrics() {
+  Listing listing{{}, {"name", "evaluator", "summary"}};
+  for (const auto& evaluator : load_registry().evaluators) {
+    for (const auto& metric : evaluator.metrics)
+      listing.rows.push_back(
+          {{"name", metric}, {"evaluator", evaluator.name}, {"summary", evaluator.summary}});
+  }
+  return listing;
+}
+
 Listing list_settings(const ListOptions& options) {
   const auto registry = load_registry();
   ResolvedSettings settings = default_settings(registry);
+  if (options.table.empty() && !options.scale.empty()) {
+    throw Error("needs a table: scales are a table's", "--scale " + options.scale,
+                "add --table ID; `harness list tables` names them");
+  }
   if (!options.table.empty()) {
     const auto spec = load_table_spec(options.table);
     check_against_registry(spec, registry);
-    settings = resolve_settings(registry, spec, spec.backbone, options.scale, spec.methods, {});
+    settings = resolve_settings(registry, spec, spec.backbone,
+                                options.scale.empty() ? "default" : options.scale, spec.methods, {});
   }
   Listing listing{{}, {"name", "value", "origin", "help"}};
   for (const auto& spec : registry.settings)
@@ -119,13 +135,65 @@ Listing list_settings(const ListOptions& options) {
   return listing;
 }
 
-Listing list_runs(const ListOptions& options) {
-  Listing listing{{}, {"name", "table", "method", "seed", "backbone", "scale", "state", "finished"}};
+/// The workspace's DB; nothing if there is none yet where the default one would be.
+std::optional<Store> open_workspace(const ListOptions& options) {
   const std::filesystem::path db = options.db.empty() ? std::filesystem::path(options.out) / "results.sqlite"
                                                       : std::filesystem::path(options.db);
-  if (options.db.empty() && !std::filesystem::exists(db)) return listing;
-  Store store(db, OpenMode::kReadOnly);
-  for (const auto& run : store.runs()) {
+  if (options.db.empty() && !std::filesystem::exists(db)) return std::nullopt;
+  return std::optional<Store>(std::in_place, db, OpenMode::kReadOnly);
+}
+
+/// A table that neither the workspace nor this build knows is a typing error, not an empty list.
+void require_table(const ListOptions& options, std::vector<std::string> stored) {
+  if (options.table.empty()) return;
+  for (const auto& id : known_tables()) stored.push_back(id);
+  require_choice(options.table, stored, "table", "--table");
+}
+
+/// {"lr": 0.1} as lr=0.1.
+std::string assignments(const Json& settings) {
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : settings.items())
+    texts.push_back(fmt::format("{}={}", name, value.is_string() ? value.get<std::string>() : value.dump()));
+  return join(texts, " ");
+}
+
+Listing list_experiments(const ListOptions& options) {
+  Listing listing{
+      {},
+      {"name", "table", "backbone", "scale", "prompts", "methods", "seeds", "set", "weights", "finished"}};
+  auto store = open_workspace(options);
+  const auto experiments = store ? all_reproductions(*store) : std::vector<StoredReproduction>{};
+  std::vector<std::string> tables;
+  for (const auto& experiment : experiments) tables.push_back(experiment.table_id);
+  require_table(options, std::move(tables));
+  for (const auto& experiment : experiments) {
+    if (!options.table.empty() && experiment.table_id != options.table) continue;
+    if (!options.scale.empty() && experiment.scale != options.scale) continue;
+    const Json& effective = experiment.spec.at("effective");
+    listing.rows.push_back({{"name", fmt::format("{}", experiment.id)},
+                            {"table", experiment.table_id},
+                            {"backbone", experiment.backbone},
+                            {"scale", experiment.scale},
+                            {"prompts", prompt_set_of(experiment)},
+                            {"methods", join(experiment.methods, ", ")},
+                            {"seeds", fmt::format("{}", fmt::join(experiment.seeds, ","))},
+                            {"set", assignments(effective.value("set", Json::object()))},
+                            {"weights", effective.value("weights_sha256", std::string()).substr(0, 12)},
+                            {"finished", experiment.finished},
+                            {"signature", experiment.signature}});
+  }
+  return listing;
+}
+
+Listing list_runs(const ListOptions& options) {
+  Listing listing{{}, {"name", "table", "method", "seed", "backbone", "scale", "state", "finished"}};
+  auto store = open_workspace(options);
+  const auto runs = store ? store->runs() : std::vector<StoredRun>{};
+  std::vector<std::string> tables;
+  for (const auto& run : runs) tables.push_back(run.table_id);
+  require_table(options, std::move(tables));
+  for (const auto& run : runs) {
     if (!options.table.empty() && run.table_id != options.table) continue;
     listing.rows.push_back({{"name", run.id},
                             {"table", run.table_id},
@@ -149,6 +217,8 @@ Listing make_listing(const ListOptions& options) {
   if (options.what == "backbones") return list_backbones();
   if (options.what == "evaluators") return list_evaluators();
   if (options.what == "runs") return list_runs(options);
+  if (options.what == "experiments") return list_experiments(options);
+  if (options.what == "metrics") return list_metrics();
   return list_settings(options);
 }
 
@@ -162,15 +232,21 @@ Examples:
   harness list settings --table sd35-ocr        every value with where it comes from
   harness list runs --json)");
   auto o = std::make_shared<ListOptions>();
-  command->add_option("what", o->what, "tables, methods, tasks, backbones, evaluators, runs or settings")
+  command
+      ->add_option("what", o->what,
+                   "tables, methods, tasks, backbones, evaluators, metrics, settings, runs or experiments")
       ->required();
-  command->add_option("--table", o->table, "settings and runs of this table");
-  command->add_option("--scale", o->scale, "settings at this scale")->capture_default_str();
-  command->add_option("--out", o->out, "workspace whose runs are listed")->capture_default_str();
+  command->add_option("--table", o->table, "settings, runs and experiments of this table");
+  command->add_option("--scale", o->scale,
+                      "settings or experiments at this scale; settings need --table with it");
+  command->add_option("--out", o->out, "workspace whose runs and experiments are listed")
+      ->capture_default_str();
   command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");
   command->add_flag("--json", o->json, "one JSON document on standard output");
   actions[command] = [o] {
-    require_choice(o->what, {"tables", "methods", "tasks", "backbones", "evaluators", "runs", "settings"},
+    require_choice(o->what,
+                   {"tables", "methods", "tasks", "backbones", "evaluators", "metrics", "settings", "runs",
+                    "experiments"},
                    "list", "harness list");
     const auto listing = make_listing(*o);
     if (o->json) {

@@ -1,5 +1,10 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
 #include <memory>
 
+#include "core/error.h"
 #include "harness/commands/commands.h"
 #include "harness/plan.h"
 #include "harness/worker_request.h"
@@ -32,6 +37,10 @@ Examples:
   command->add_option("--device", o->device, "auto, cpu or cuda:N")->capture_default_str();
   command->add_flag("--json", o->json, "one JSON document on standard output");
   actions[command] = [o, command]() -> int {
+    if (!std::isfinite(o->guidance))
+      throw Error(fmt::format("{} is no guidance scale", o->guidance), "--guidance", "give 0 or more");
+    if (std::filesystem::path(o->out).extension() != ".png")
+      throw Error("images are written as PNG", "-o " + o->out, "end the name with .png");
     Json request = {{"prompt", o->prompt},
                     {"backbone", o->backbone},
                     {"output", o->out},

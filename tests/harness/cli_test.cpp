@@ -34,6 +34,21 @@ TEST(CommandLine, UnknownNamesGetTheNearestKnownOneAndStatus2) {
   expect_error({}, 2, "no command given");
 }
 
+TEST(CommandLine, AValueOfTheWrongKindIsNamedWithWhatIsWanted) {
+  expect_error({"reproduce", "--table", "sd35-ocr", "--set", "lr=nan"}, 2,
+               "setting lr must be a finite number, not nan");
+  expect_error({"reproduce", "--table", "sd35-ocr", "--seeds", "42,x"}, 2, "--seeds");
+  expect_error({"sample", "a \"b\"", "--guidance", "nan"}, 2, "--guidance: nan is no guidance scale");
+  expect_error({"sample", "a \"b\"", "-o", "x.jpg"}, 2, "images are written as PNG");
+  expect_error({"list", "settings", "--scale", "smoke"}, 2, "needs a table");
+  expect_error({"list", "runs", "--table", "sd35-orc"}, 2, R"(did you mean "sd35-ocr"?)");
+}
+
+TEST(CommandLine, AWorkspaceThatCannotBeWrittenIsStatus2) {
+  expect_error({"reproduce", "--table", "sd35-ocr", "--out", "/proc/none"}, 2,
+               "choose a place that you can write to");
+}
+
 TEST(CommandLine, UnderJsonAnErrorIsOneDocumentOnStdout) {
   Workplace place;
   const auto outcome = place.run({"reproduce", "--table", "sd35-orc", "--json"});
@@ -56,7 +71,8 @@ TEST(CommandLine, HelpOfEveryCommandHasExamplesAndStatus0) {
 
 TEST(CommandLine, ListsAreArraysOfNamedObjects) {
   Workplace place;
-  for (const char* what : {"tables", "methods", "tasks", "backbones", "evaluators", "runs", "settings"}) {
+  for (const char* what : {"tables", "methods", "tasks", "backbones", "evaluators", "metrics", "settings",
+                           "runs", "experiments"}) {
     const auto list = place.json({"list", what, "--json"});
     ASSERT_TRUE(list.is_array()) << what;
     for (const auto& item : list) EXPECT_TRUE(item.at("name").is_string()) << what;

@@ -240,6 +240,61 @@ TEST(Reproduce, AWorkersOwnReasonIsPassedOn) {
   EXPECT_EQ(place.run(kSmoke).status, 0);
 }
 
+TEST(Reproduce, AnInputThatAWorkerRefusesIsStatus2) {
+  Workplace place;
+  place.environment["HARNESS_FAKE_MODE"] = "refuse";
+  const auto outcome = place.run(kSmoke);
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("vae/model.safetensors: has a tensor of another shape"));
+}
+
+TEST(Reproduce, WeightsThatLackAFileAreRefusedBeforeAnythingIsWritten) {
+  Workplace place;
+  Workplace::write_weights(place.folder() / "other", 2);
+  fs::rename(place.folder() / "other/model.safetensors", place.folder() / "other/another.safetensors");
+  const auto outcome = place.run(smoke({"--weights", "other"}));
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("lacks model.safetensors"));
+  EXPECT_FALSE(fs::exists(place.folder() / "runs"));
+}
+
+TEST(Reproduce, WhatAJobWantsSaidStandsUnderTheTableOnce) {
+  Workplace place;
+  const auto table = place.run(kSmoke).out;
+  const auto first = table.find("The fake worker draws no text.");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(table.find("The fake worker draws no text.", first + 1), std::string::npos);
+}
+
+TEST(Reproduce, ExperimentsOfOneWorkspaceAreToldApart) {
+  Workplace place;
+  const auto first = place.json(smoke({"--json"}));
+  const auto again = place.run(smoke({"--json", "--set", "lr=1e-4"}));
+  const auto second = parse_json(again.out, "stdout");
+  EXPECT_THAT(again.err, HasSubstr("held experiment 1, and now holds experiment 2"));
+  const auto list = place.json({"list", "experiments", "--json"});
+  ASSERT_EQ(list.size(), 2u);
+  EXPECT_EQ(list.at(0).at("name"), "2");
+  EXPECT_EQ(list.at(0).at("set"), "lr=0.0001");
+  EXPECT_EQ(list.at(1).at("set"), "");
+  EXPECT_EQ(place.json({"table", "sd35-ocr", "--experiment", "1", "--json"}).at("rows"), first.at("rows"));
+  EXPECT_EQ(place.json({"table", "sd35-ocr", "--json"}).at("rows"), second.at("rows"));
+  EXPECT_NE(first.at("rows"), second.at("rows"));
+  const auto absent = place.run({"table", "--prompts", "ocr-flow-grpo"});
+  EXPECT_EQ(absent.status, 2);
+  EXPECT_THAT(absent.err, HasSubstr("there are: 2: sd35-ocr glyph smoke ocr-generated"));
+}
+
+TEST(Reproduce, ADatabaseOfAnotherProgramIsRefusedAndNothingIsWritten) {
+  Workplace place;
+  write_file_atomically(place.folder() / "other.sqlite",
+                        "not a database, but a file of somebody else's" + std::string(100, '.'));
+  const auto outcome = place.run(smoke({"--db", "other.sqlite"}));
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("is not an SQLite database"));
+  EXPECT_FALSE(fs::exists(place.folder() / "runs"));
+}
+
 TEST(Reproduce, ASilentWorkerIsKilledAndNamed) {
   Workplace place;
   place.environment["HARNESS_FAKE_MODE"] = "silent";

@@ -19,6 +19,10 @@ TEST(LatexText, SymbolsBecomeCommands) {
   EXPECT_EQ(latex_text("\u03bb \u2191 \u2014 \u2020"), "$\\lambda$ $\\uparrow$ --- $\\dagger$");
 }
 
+TEST(LatexText, StraightQuotesOpenAndClose) {
+  EXPECT_EQ(latex_text("a sign \"OPEN\" and \"SHUT\""), "a sign ``OPEN'' and ``SHUT''");
+}
+
 TEST(LatexText, WhatPdflatexCannotPrintIsNamed) {
   EXPECT_EQ(latex_text("caf\u00e9 \u4f60 \U0001f600"), "caf\u00e9 U+4F60 U+1F600");
   EXPECT_EQ(latex_text("a\nb\tc"), "a b c");

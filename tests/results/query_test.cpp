@@ -213,7 +213,7 @@ TEST_F(Queries, SavedQueryGivesItsRows) {
   EXPECT_EQ(failures.rows[0][5], SqlValue("timeout"));
   const auto hardest = query("hardest", {{"split", "validation"}, {"n", "1"}});
   ASSERT_EQ(hardest.rows.size(), 1U);
-  EXPECT_EQ(hardest.rows[0][1], SqlValue("W0"));
+  EXPECT_EQ(hardest.rows[0][2], SqlValue("W0"));
 }
 
 TEST_F(Queries, SavedQuerySaysWhichValueItNeeds) {

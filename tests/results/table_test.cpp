@@ -118,7 +118,7 @@ Backbone glyph · scale smoke · test split · n = 40 · seed 42
 - ↳ paper: as printed in "A Paper" (tab:tiny, sd3.5-medium-lora).
 - Bold: best of the methods in its column, and its paired 95 % interval against ratio-norm excludes 0 (for ratio-norm itself: every other method's does).
 - † Best of its column, but unresolved: a paired 95 % interval against ratio-norm includes 0.
-- Differences are method - baseline, paired by prompt, sample and seed. Intervals: percentile bootstrap, 10000 resamples, over prompts, one training run a method: they say nothing about the spread between training runs. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t.
+- Differences are method − baseline, paired by prompt, sample and seed. Intervals: percentile bootstrap, 10000 resamples, over prompts, one training run a method: they say nothing about the spread between training runs. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t.
 - — pickscore was not run: its files are absent (--scorers DIR).
 - Share of trained steps with damp weight below 1: lambda-controlled 12.5 %.
 
@@ -166,8 +166,8 @@ TEST(TableNotes, MissingValuesAreCounted) {
   model.comparisons[0].values.n = 37;
   model.comparisons[0].values.n_missing = 3;
   EXPECT_THAT(notes_of(model), HasSubstr("Missing values of ratio-norm: ocr_reward 3 of 40."));
-  EXPECT_THAT(notes_of(model),
-              HasSubstr("lambda-controlled - ratio-norm, ocr_reward: 3 of 40 pairs lack a side"));
+  EXPECT_THAT(notes_of(model), HasSubstr("Pairs that lack a side and are left out. lambda-controlled \u2212 "
+                                         "ratio-norm: ocr_reward 3 of 40"));
 }
 
 TEST(TableNotes, OneSeedSaysNothingAboutTrainingRuns) {

@@ -1,9 +1,10 @@
 // Stands in for harness-worker in tests: speaks event logs and the pipe of core/EVENTS.md, computes numbers
 // from hashes instead of a model, and fails on demand.
 //
-//   HARNESS_FAKE_MODE   "die" (exit status 3), "crash" (SIGABRT), "fail" (a job_failed event), "silent" (says
-//   nothing more); HARNESS_FAKE_KIND   only jobs of this kind do so, or are slow ("train", "evaluate");
-//   unset: all HARNESS_FAKE_DELAY_US   how long an update or an image takes
+//   HARNESS_FAKE_MODE   "die" (exit status 3), "crash" (SIGABRT), "fail" (a job_failed event), "refuse" (the
+//   same for an input: exit status 2), "silent" (says nothing more); HARNESS_FAKE_KIND   only jobs of this
+//   kind do so, or are slow ("train", "evaluate"); unset: all HARNESS_FAKE_DELAY_US   how long an update or
+//   an image takes
 #include <poll.h>
 #include <unistd.h>
 
@@ -76,7 +77,7 @@ class Job {
     log_.append({{"type", "job_completed"},
                  {"wall_seconds", 0.5},
                  {"peak_rss_mb", 10.0},
-                 {"summary", Json::object()}});
+                 {"summary", {{"table_notes", {"The fake worker draws no text."}}}}});
     log_.sync();
     say("wake");
     return 0;
@@ -104,6 +105,13 @@ class Job {
     if (mode == "die") std::exit(3);
     if (mode == "crash") std::abort();
     if (mode == "silent") std::this_thread::sleep_for(std::chrono::minutes(10));
+    if (mode == "refuse") {
+      log_.append({{"type", "job_failed"},
+                   {"what", "has a tensor of another shape"},
+                   {"where", "vae/model.safetensors"},
+                   {"hint", "give other weights"}});
+      std::exit(2);
+    }
     if (mode == "fail") {
       log_.append({{"type", "job_failed"},
                    {"what", "the disk is full"},
