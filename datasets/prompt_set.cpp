@@ -64,7 +64,8 @@ void check_line(const std::string& line, const std::string& where) {
 }
 
 PromptSet identified(std::string_view bytes, std::string origin, std::vector<Prompt> prompts) {
-  PromptSet set{"ocr-user", sha256_hex(bytes), false, std::move(origin), std::move(prompts)};
+  const auto sha256 = sha256_hex(bytes);
+  PromptSet set{"ocr-user-" + sha256.substr(0, 8), sha256, false, std::move(origin), std::move(prompts)};
   for (const KnownSet& known : kKnownSets) {
     if (set.sha256 != known.sha256) continue;
     set.name = known.name;

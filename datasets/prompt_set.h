@@ -16,8 +16,8 @@ struct Prompt {
 
 /// Prompts in the order of their file, with the checksum that identifies them.
 struct PromptSet {
-  std::string name;    ///< "ocr-generated", "ocr-train-generated", "ocr-flow-grpo", or "ocr-user" for an
-                       ///< unknown checksum
+  std::string name;    ///< "ocr-generated", "ocr-train-generated", "ocr-flow-grpo", or
+                       ///< "ocr-user-" and its first 8 digits for an unknown checksum
   std::string sha256;  ///< of the file's bytes
   bool known;          ///< the checksum is one of those listed in prompt_set.cpp
   std::string origin;  ///< where the prompts came from: a path, or "generated"

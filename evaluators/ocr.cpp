@@ -7,8 +7,8 @@
 namespace harness {
 namespace {
 
-OcrScore not_scored(const std::string& reason) {
-  OcrScore score;
+SampleScore not_scored(const std::string& reason) {
+  SampleScore score;
   for (const std::string& name : ocr_metric_names()) {
     score.metrics[name] = std::nullopt;
     score.reasons[name] = reason;
@@ -24,7 +24,7 @@ const std::vector<std::string>& ocr_metric_names() {
   return names;
 }
 
-OcrScore ocr_score(std::string_view target, const ScorerAnswer& answer) {
+SampleScore ocr_score(std::string_view target, const ScorerAnswer& answer) {
   if (answer.error) return not_scored(*answer.error);
   if (!answer.transcript_raw) return not_scored("the scorer's answer holds no transcript");
   if (invalid_utf8_at(*answer.transcript_raw)) return not_scored("the scorer's transcript is not UTF-8");

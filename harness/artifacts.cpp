@@ -7,6 +7,7 @@
 #include "core/sha256.h"
 #include "harness/grid_model.h"
 #include "harness/output.h"
+#include "harness/training_table.h"
 #include "results/sql.h"
 
 namespace harness {
@@ -73,12 +74,14 @@ std::optional<std::int64_t> experiment_in(Store& store, const fs::path& folder) 
 
 void write_artifacts(Store& store, const StoredReproduction& reproduction, const fs::path& folder,
                      TableModel& model) {
-  std::vector<std::string> names = {"grid.png", "grid.tex", "grid.html"};
+  const bool has_images = !is_training_table(reproduction);
+  std::vector<std::string> names;
+  if (has_images) names = {"grid.png", "grid.tex", "grid.html"};
   for (const auto& [name, format] : kTableFiles) names.push_back(name);
   for (const auto& name : names) model.artifacts[name] = (folder / name).string();
   if (all_intact(store, reproduction, folder, names)) return;
   make_folder(folder);
-  write_grid(make_grid(store, reproduction, {}), folder);
+  if (has_images) write_grid(make_grid(store, reproduction, {}), folder);
   for (const auto& [name, format] : kTableFiles)
     write_file_atomically(folder / name, render_table(model, format));
   for (const auto& name : names) record(store, reproduction, name, folder / name);

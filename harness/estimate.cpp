@@ -22,6 +22,7 @@ constexpr double kSampleKb = 8;            // a PNG of 96 x 48 and its line of t
 constexpr int kWeightCopiesPerResume = 4;  // raw, EMA and two moments, as float32
 constexpr int kResumePoints = 2, kWeightCopiesPerCheckpoint = 2;
 constexpr double kReportSeconds = 3;
+constexpr double kRandomWeightsMb = 1;
 
 struct Measured {
   double images = 0, seconds = 0;
@@ -101,14 +102,14 @@ class JobList {
       planned.done = is_done(job.id);
     } else {
       planned.label =
-          fmt::format("evaluate the selected checkpoint of {} on test (seed {})", run.method, run.seed);
+          fmt::format("evaluate the selected checkpoint of {} on test (seed {})", run.name, run.seed);
     }
     jobs_.push_back(std::move(planned));
   }
 
   void add_selection(const RunPlan& run, std::optional<int> step) {
     const auto outcome = step ? fmt::format(": {}", *step) : std::string();
-    const auto label = fmt::format("select a checkpoint of {} (seed {}){}", run.method, run.seed, outcome);
+    const auto label = fmt::format("select a checkpoint of {} (seed {}){}", run.name, run.seed, outcome);
     jobs_.push_back({"select", "", label, "select " + run.job.id, step.has_value(), 0});
   }
 
@@ -120,6 +121,7 @@ class JobList {
     }
     const double seconds = training_images(run.job.identity.at("settings")) / rates_.train_images_per_second;
     jobs_.push_back({"train", run.job.id, run.job.label, run.job.id, is_done(run.job.id), seconds});
+    if (plan_.spec.is_training()) return;
     for (const auto step : plan_.checkpoints) add_validation(run, step);
     std::optional<int> selected;
     if (store_ != nullptr) {
@@ -171,7 +173,9 @@ std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates
 }
 
 double estimated_disk_mb(const Plan& plan) {
-  const double weights = 2 * folder_megabytes(plan.inputs.weights);  // shipped as float16, kept as float32
+  // Shipped as float16, kept as float32; random weights are those of a debug model.
+  const double weights =
+      plan.inputs.weights.empty() ? kRandomWeightsMb : 2 * folder_megabytes(plan.inputs.weights);
   double megabytes = 0;
   for (const auto& run : plan.runs) {
     const auto evaluations = run.is_base() ? std::size_t{1} : plan.checkpoints.size();
@@ -207,9 +211,12 @@ Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const R
 
 void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel) {
   std::vector<Json> rows;
-  std::size_t done = 0;
+  std::size_t done = 0, counted = 0;
   for (const auto& job : jobs) {
-    done += job.done ? 1 : 0;
+    if (job.kind != "select" && job.kind != "report") {  // they take no worker and no time
+      ++counted;
+      done += job.done ? 1 : 0;
+    }
     rows.push_back({{"state", job.done ? "done" : "to do"},
                     {"kind", job.kind},
                     {"id", job.id},
@@ -219,7 +226,7 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
   print_rows(rows, {"state", "kind", "id", "estimate", "job"});
   fmt::print(
       "\n{}: {} of {} jobs done. Left: about {}, {:.0f} MB of memory, {:.0f} MB on disk when all is done.\n",
-      plan.spec.id, done, jobs.size(), duration_text(seconds_left(jobs, parallel)),
+      plan.spec.id, done, counted, duration_text(seconds_left(jobs, parallel)),
       rates.peak_memory_mb * parallel, estimated_disk_mb(plan));
   fmt::print(
       "Rates: {:.1f} training and {:.1f} evaluation images/s a worker, {}.\n", rates.train_images_per_second,

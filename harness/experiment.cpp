@@ -75,7 +75,7 @@ std::optional<double> mean_of(const std::vector<MetricValue>& values) {
 
 Experiment::Experiment(const Plan& plan, Store& store, int threads)
     : plan_(plan), store_(store), threads_(threads) {
-  store_.record_prompt_set(plan_.inputs.evaluation);
+  if (plan_.inputs.has_evaluation()) store_.record_prompt_set(plan_.inputs.evaluation);
   store_.record_prompt_set(plan_.inputs.training);
   for (const auto& run : plan_.runs) {
     record_run(run);
@@ -92,6 +92,7 @@ void Experiment::record_run(const RunPlan& run) {
                      .method = run.method,
                      .backbone = plan_.backbone.name,
                      .task = plan_.spec.task,
+                     .arm = run.name,
                      .scale = plan_.scale.name,
                      .seed = run.seed,
                      .config = run.job.identity,
@@ -110,7 +111,7 @@ void Experiment::record_base(const RunPlan& run) {
     write_job_file(run.job, threads_, plan_.device);
     store_.record_checkpoint({.run_id = run.job.id,
                               .step = 0,
-                              .path = fs::absolute(plan_.inputs.weights).string(),
+                              .path = plan_.inputs.weights_path(),
                               .sha256 = plan_.inputs.weights_sha256,
                               .lambda_late = {},
                               .lambda_late_last = {},
@@ -139,7 +140,7 @@ PlannedEvaluation Experiment::planned(const RunPlan& run, int step, const std::s
 /// Reads what the logs hold beyond the DB: a harness that was killed may have left finished work behind.
 void Experiment::catch_up(const RunPlan& run) {
   if (!run.is_base()) catch_up(training_record(run));
-  if (!is_done(run.job.id)) return;
+  if (!is_done(run.job.id) || plan_.spec.is_training()) return;
   for (const auto step : validation_steps(run)) {
     const auto evaluation = planned(run, step, "validation");
     if (!fs::exists(evaluation.job.folder) && !store_.evaluation(evaluation.job.id)) continue;
@@ -202,6 +203,7 @@ std::optional<Task> Experiment::next_of(const RunPlan& run) {
     if (!started_.insert(run.job.id).second) return std::nullopt;
     return prepare_training(run);
   }
+  if (plan_.spec.is_training()) return std::nullopt;
   if (auto task = next_evaluation(run, validation_steps(run), "validation")) return task;
   select(run);
   const auto step = selected_step(run);
@@ -333,8 +335,14 @@ std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPla
 }
 
 std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store) {
+  const auto is_done = [&](const std::string& id) {
+    const auto status = store.job_state(id);
+    return status && status->state == JobState::kDone;
+  };
   std::vector<std::string> ids;
   for (const auto& run : plan.runs) {
+    if (!is_done(run.job.id)) return std::nullopt;
+    if (plan.spec.is_training()) continue;
     const auto selection = recorded_selection(plan, run, store);
     if (!selection) return std::nullopt;
     for (const auto step : run.is_base() ? std::vector<int>{0} : plan.checkpoints) {
@@ -342,11 +350,7 @@ std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, S
     }
     ids.push_back(plan.evaluation(run, static_cast<int>(selection->step), "test").id);
   }
-  const bool all_done = std::all_of(ids.begin(), ids.end(), [&](const std::string& id) {
-    const auto status = store.job_state(id);
-    return status && status->state == JobState::kDone;
-  });
-  if (!all_done) return std::nullopt;
+  if (!std::all_of(ids.begin(), ids.end(), is_done)) return std::nullopt;
   return ids;
 }
 

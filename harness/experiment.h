@@ -72,8 +72,8 @@ class Experiment {
 /// The selection that the DB holds for exactly these candidates, or nothing. Only reads.
 std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store);
 
-/// The evaluations of a plan if all of it is done already (validation and test of every run, with its
-/// selection), else nothing. Only reads.
+/// The evaluations of a plan if all of it is done already (every run; validation and test of each, with its
+/// selection, unless the table is one of the training), else nothing. Only reads.
 std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store);
 
 /// The mean of the values that are there; nothing if none is.

@@ -23,11 +23,12 @@ struct Sample {
 /// The first image of every prompt, by position.
 using Samples = std::map<int, Sample>;
 
-/// Where an evaluation's files are: as recorded, or beside the DB if the workspace was moved.
+/// Where an evaluation's files are: beside the DB, so that a workspace can be moved and copied, or where they
+/// were recorded if the DB lies elsewhere.
 fs::path evaluation_folder(Store& store, const StoredEvaluation& evaluation) {
   const fs::path recorded = evaluation.folder;
-  if (fs::exists(recorded)) return recorded;
-  return store.path().parent_path() / evaluation.run_id / recorded.filename();
+  const auto run = store.path().parent_path() / evaluation.run_id;
+  return fs::exists(run) ? run / recorded.filename() : recorded;
 }
 
 Samples read_samples(Store& store, const std::string& evaluation_id, const std::string& metric) {
@@ -104,6 +105,7 @@ Grid make_grid(Store& store, const StoredReproduction& reproduction, const GridC
          .subtitle = is_base ? "starting weights" : fmt::format("checkpoint {}", checkpoint.step)});
     columns.push_back(read_samples(store, checkpoint.evaluation_id, metric));
   }
+  if (reproduction.seeds.size() > 1) grid.title += fmt::format(" (seed {})", reproduction.seeds.front());
   if (columns.empty()) throw Error("the reproduction has no test evaluation", "grid", "", Status::kFailed);
   for (const auto& pick : pick_grid_rows(scores_by_prompt(columns), rule)) {
     const auto& sample = columns.front().at(pick.position);

@@ -40,19 +40,8 @@ std::vector<int> first_of(std::vector<int> positions, std::optional<int> limit) 
   return positions;
 }
 
-void write_if_absent(const fs::path& file, const PromptSet& set) {
-  if (fs::exists(file) && sha256_file(file) == set.sha256) return;
-  make_folder(file.parent_path());
-  write_file_atomically(file, prompt_set_bytes(set));
-}
-
-}  // namespace
-
-Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,
-                     const InputOptions& options, const Workspace& workspace) {
-  Inputs inputs;
-  inputs.training = generated_training_set();
-  inputs.training_file = workspace.prompts_folder() / "ocr-train-generated.txt";
+void gather_evaluation_prompts(Inputs& inputs, const TableSpec& spec, const ScaleSpec& scale,
+                               const InputOptions& options, const Workspace& workspace) {
   if (options.prompts.empty()) {
     inputs.evaluation = generated_prompt_set();
     inputs.evaluation_file = workspace.prompts_folder() / "ocr-generated.txt";
@@ -67,8 +56,35 @@ Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const Backbo
   inputs.test_size = static_cast<int>(split.test.size());
   inputs.validation = first_of(split.validation, scale.validation_limit);
   inputs.test = first_of(split.test, scale.test_limit);
+}
+
+void write_if_absent(const fs::path& file, const PromptSet& set) {
+  if (fs::exists(file) && sha256_file(file) == set.sha256) return;
+  make_folder(file.parent_path());
+  write_file_atomically(file, prompt_set_bytes(set));
+}
+
+}  // namespace
+
+std::string Inputs::weights_path() const {
+  return weights.empty() ? std::string() : fs::absolute(weights).string();
+}
+
+Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,
+                     const InputOptions& options, const Workspace& workspace) {
+  Inputs inputs;
+  inputs.training = generated_training_set();
+  inputs.training_file = workspace.prompts_folder() / "ocr-train-generated.txt";
+  if (!spec.is_training()) {
+    gather_evaluation_prompts(inputs, spec, scale, options, workspace);
+  } else if (!options.prompts.empty()) {
+    throw Error(
+        fmt::format("table {} evaluates nothing: its figures are statistics of the training", spec.id),
+        "--prompts " + options.prompts, "leave it out");
+  }
   inputs.weights = find_weights(backbone, options.weights);
-  inputs.weights_sha256 = weights_checksum(inputs.weights);
+  inputs.weights_sha256 = inputs.weights.empty() ? sha256_hex(canonical_json(backbone.random_weights))
+                                                 : weights_checksum(inputs.weights);
   return inputs;
 }
 
@@ -78,6 +94,11 @@ void write_input_files(const Inputs& inputs) {
 }
 
 fs::path find_weights(const BackboneInfo& backbone, const std::string& chosen) {
+  if (!backbone.random_weights.is_null()) {
+    if (chosen.empty()) return {};
+    throw Error(fmt::format("backbone {} begins with random weights", backbone.name), "--weights " + chosen,
+                "leave it out, or choose another --backbone");
+  }
   if (!chosen.empty()) {
     if (!fs::is_directory(chosen)) throw Error("is not a folder", "--weights " + chosen);
     for (const auto& file : backbone.files) {

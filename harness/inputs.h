@@ -24,20 +24,24 @@ struct Inputs {
   bool evaluation_file_is_ours = false;    ///< written by write_input_files
   std::vector<int> validation, test;       ///< positions in the whole evaluation set
   int validation_size = 0, test_size = 0;  ///< before the scale's cut
-  std::filesystem::path weights;
-  std::string weights_sha256;
+  std::filesystem::path weights;           ///< empty for a backbone with random weights
+  std::string weights_sha256;              ///< or of the recipe of the random ones
+
+  bool has_evaluation() const { return !evaluation.prompts.empty(); }  ///< not in a training table
+  std::string weights_path() const;                                    ///< absolute, or empty
 };
 
-/// Reads prompts and weights and divides the prompts. Writes nothing.
-/// Throws Error: files that are absent or broken, fewer prompts than the table uses, another set than it asks
-/// for.
+/// Reads prompts and weights and divides the prompts; a training table has no evaluation prompts. Writes
+/// nothing. Throws Error: files that are absent or broken, fewer prompts than the table uses, another set
+/// than it asks for.
 Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,
                      const InputOptions& options, const Workspace& workspace);
 
 /// Writes the generated prompt sets to OUT/prompts where they are not there yet.
 void write_input_files(const Inputs& inputs);
 
-/// The model folder: the chosen one, or the backbone's own. Throws Error (status 2) if there is none.
+/// The model folder: the chosen one, or the backbone's own; empty for a backbone with random weights. Throws
+/// Error (status 2) if there is none.
 std::filesystem::path find_weights(const BackboneInfo& backbone, const std::string& chosen);
 
 /// SHA-256 over the model files of a folder (safetensors, JSON, tokenizer texts), by relative path and

@@ -14,6 +14,11 @@ namespace {
 std::string cell_text(const Json& row, const std::string& column) {
   const auto found = row.find(column);
   if (found == row.end() || found->is_null()) return {};
+  if (found->is_array()) {
+    std::vector<std::string> parts;
+    for (const auto& item : *found) parts.push_back(item.is_string() ? item.get<std::string>() : item.dump());
+    return join(parts, ", ");
+  }
   return found->is_string() ? found->get<std::string>() : found->dump();
 }
 

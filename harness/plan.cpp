@@ -20,7 +20,9 @@ constexpr std::size_t kIdDigits = 16;
 std::vector<std::string> choose_methods(const TableSpec& spec, const Registry& registry,
                                         const std::vector<std::string>& chosen) {
   if (chosen.empty()) return spec.methods;
-  for (const auto& name : chosen) registry.method(name, "--methods");
+  for (const auto& name : chosen) {
+    if (!spec.arms.contains(name)) registry.method(name, "--methods");
+  }
   if (std::set<std::string>(chosen.begin(), chosen.end()).size() != chosen.size()) {
     throw Error("a method is named twice", "--methods " + join(chosen, ","));
   }
@@ -68,40 +70,41 @@ Json common_identity(const Plan& plan, std::int64_t seed) {
 
 RunPlan base_run(const Plan& plan, std::int64_t seed) {
   RunPlan run;
-  run.method = kBaseMethod;
+  run.name = run.method = kBaseMethod;
   run.seed = seed;
   run.job.identity = common_identity(plan, seed);
   run.job.identity["kind"] = "base";
   run.job.identity["method"] = kBaseMethod;
-  run.job.paths = {{"weights", fs::absolute(plan.inputs.weights).string()}};
+  run.job.paths = {{"weights", plan.inputs.weights_path()}};
   run.job.label = fmt::format("base (seed {})", seed);
   return run;
 }
 
-RunPlan training_run(const Plan& plan, const std::string& method, std::int64_t seed) {
+RunPlan training_run(const Plan& plan, const std::string& name, std::int64_t seed) {
   RunPlan run;
-  run.method = method;
+  run.name = name;
+  run.method = plan.spec.arm(name).method;
   run.seed = seed;
   Json& identity = run.job.identity = common_identity(plan, seed);
   identity["kind"] = "train";
-  identity["method"] = method;
+  identity["method"] = run.method;
   identity["train_prompts_sha256"] = plan.inputs.training.sha256;
   identity["settings"] = plan.settings.effective_loop(plan.registry, "train");
   identity["settings"]["checkpoints"] = plan.checkpoints;
-  identity["method_settings"] = plan.settings.effective_method(method);
-  identity["scorers"] = plan.scorers;
+  identity["method_settings"] = plan.settings.effective_method(name);
+  identity["scorers"] = plan.reward_scorers;
   identity["ranks"] = 1;
-  run.job.paths = {{"weights", fs::absolute(plan.inputs.weights).string()},
+  run.job.paths = {{"weights", plan.inputs.weights_path()},
                    {"train_prompts", fs::absolute(plan.inputs.training_file).string()}};
-  run.job.label = fmt::format("train {} (seed {})", method, seed);
+  run.job.label = fmt::format("train {} (seed {})", name, seed);
   return run;
 }
 
 void add_runs(Plan& plan) {
   const auto scorer = scorer_path();
   for (const auto seed : plan.seeds) {
-    plan.runs.push_back(base_run(plan, seed));
-    for (const auto& method : plan.methods) plan.runs.push_back(training_run(plan, method, seed));
+    if (!plan.spec.is_training()) plan.runs.push_back(base_run(plan, seed));
+    for (const auto& name : plan.methods) plan.runs.push_back(training_run(plan, name, seed));
   }
   for (auto& run : plan.runs) {
     if (!run.is_base()) run.job.paths["scorer"] = scorer.string();
@@ -158,13 +161,13 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
   job.identity["metrics"] = metrics;
   job.id = job_id(job.identity);
   job.folder = run.job.folder / fmt::format("eval-{}-{}-{}", split, step, job.id);
-  job.paths = {{"weights", fs::absolute(inputs.weights).string()},
+  job.paths = {{"weights", inputs.weights_path()},
                {"prompts", fs::absolute(inputs.evaluation_file).string()},
                {"positions", fs::absolute(job.folder / "positions.json").string()},
                {"scorer", scorer_path().string()}};
   if (step > 0)
     job.paths["checkpoint"] = fs::absolute(run.job.folder / "checkpoints" / std::to_string(step)).string();
-  job.label = fmt::format("evaluate {}{} on {} (seed {})", run.method,
+  job.label = fmt::format("evaluate {}{} on {} (seed {})", run.name,
                           step > 0 ? fmt::format(" at {}", step) : "", split, run.seed);
   return job;
 }
@@ -195,6 +198,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   fit_updates(plan.settings, plan.checkpoints);
   choose_metrics(plan);
   plan.scorers = scorer_identities(plan.registry, plan.metrics);
+  plan.reward_scorers = reward_identities(plan.registry, plan.spec.task);
   plan.inputs = gather_inputs(plan.spec, plan.scale, plan.backbone, request.inputs, workspace);
   add_runs(plan);
   return plan;

@@ -37,7 +37,8 @@ struct Job {
 
 struct RunPlan {
   Job job;
-  std::string method;
+  std::string name;    ///< of its row in the table
+  std::string method;  ///< the registered method, or kBaseMethod
   std::int64_t seed = 0;
   bool is_base() const { return method == kBaseMethod; }
 };
@@ -47,8 +48,8 @@ struct Plan {
   TableSpec spec;
   ScaleSpec scale;
   BackboneInfo backbone;
-  std::vector<std::string>
-      methods;  ///< trained ones, in the table's order; the baseline is among them or replaced by the first
+  std::vector<std::string> methods;  ///< names of the trained rows, in the table's order; the baseline is
+                                     ///< among them or replaced by the first
   std::string baseline;
   std::vector<std::int64_t> seeds;
   std::vector<int> checkpoints;
@@ -56,13 +57,14 @@ struct Plan {
   std::vector<std::string> metrics;  ///< that evaluations compute
   std::vector<std::pair<std::string, std::string>>
       metrics_not_run;  ///< optional ones left out, with the reason
-  Json scorers;         ///< {name: versions and data files}
+  Json scorers;         ///< {name: versions and data files} of the evaluations
+  Json reward_scorers;  ///< the same of what training is rewarded by
   int numerics_version = 0;
   ResolvedSettings settings;
   Registry registry;
   Inputs inputs;
   Workspace workspace;
-  std::vector<RunPlan> runs;  ///< for each seed: base, then the methods
+  std::vector<RunPlan> runs;  ///< for each seed: base (not in a training table), then the methods
 
   /// The evaluation of a run's checkpoint on "validation" or "test". Step 0: the starting weights.
   Job evaluation(const RunPlan& run, int step, const std::string& split) const;

@@ -46,6 +46,11 @@ std::string builds_of(const Plan& plan, Store& store) {
 
 std::string inputs_text(const Plan& plan) {
   const auto& inputs = plan.inputs;
+  if (!inputs.has_evaluation()) {
+    return fmt::format("{} {} weights {} | training prompts {} {}", plan.backbone.name,
+                       plan.backbone.precision, short_hash(inputs.weights_sha256), inputs.training.name,
+                       short_hash(inputs.training.sha256));
+  }
   return fmt::format("{} {} weights {} | {} {} | split seed {} {}/{} of {}, used {}/{}", plan.backbone.name,
                      plan.backbone.precision, short_hash(inputs.weights_sha256), inputs.evaluation.name,
                      short_hash(inputs.evaluation.sha256), plan.spec.split_seed, inputs.validation_size,
@@ -59,29 +64,48 @@ std::string sampler_text(const Plan& plan) {
     const Json& value = found->second.effective;
     return value.is_string() ? value.get<std::string>() : value.dump();
   };
-  return fmt::format("training {} steps, guidance {}, noise {}; evaluation {} steps, guidance {}, {} weights",
-                     setting("sampling_steps"), setting("guidance"), setting("noise_level"),
-                     setting("eval_steps"), setting("eval_guidance"), setting("eval_weights"));
+  const auto training =
+      fmt::format("training {} updates, {} x {} images an epoch, lr {}, {} steps, guidance {}, noise {}",
+                  setting("updates"), setting("prompts_per_epoch"), setting("group_size"), setting("lr"),
+                  setting("sampling_steps"), setting("guidance"), setting("noise_level"));
+  if (plan.spec.is_training()) return training;
+  return fmt::format("{}; evaluation {} steps, guidance {}, {} weights", training, setting("eval_steps"),
+                     setting("eval_guidance"), setting("eval_weights"));
 }
 
 /// One line with all that a reader needs to tell this result from another.
 std::string signature_of(const Plan& plan, Store& store) {
   std::vector<std::string> scorers;
-  for (const auto& [name, identity] : plan.scorers.items()) scorers.push_back(scorer_text(name, identity));
+  const Json& used = plan.spec.is_training() ? plan.reward_scorers : plan.scorers;
+  for (const auto& [name, identity] : used.items()) scorers.push_back(scorer_text(name, identity));
+  const auto set = assignments(plan.settings.requested("--set"));
   return fmt::format(
-      "{} v{} | {} | {} | {} | seeds {} | percentile bootstrap {} | numerics {} build {} revision {}",
-      plan.spec.id, plan.spec.version, inputs_text(plan), sampler_text(plan), join(scorers, ", "),
-      fmt::join(plan.seeds, ","), BootstrapSettings{}.resamples, plan.numerics_version,
-      builds_of(plan, store), build_info().git_revision);
+      "{} v{} scale {} | {} | {} | {}{} | seeds {} | percentile bootstrap {} | numerics {} build {} revision "
+      "{}",
+      plan.spec.id, plan.spec.version, plan.scale.name, inputs_text(plan), sampler_text(plan),
+      set.empty() ? "" : fmt::format("set {} | ", set), join(scorers, ", "), fmt::join(plan.seeds, ","),
+      BootstrapSettings{}.resamples, plan.numerics_version, builds_of(plan, store),
+      build_info().git_revision);
 }
 
 std::vector<std::string> notes_of(const Plan& plan) {
   std::vector<std::string> notes;
   if (!plan.scale.note.empty())
     notes.push_back(fmt::format("Scale {}: {}.", plan.scale.name, plan.scale.note));
-  if (!plan.inputs.evaluation.known) {
+  if (plan.inputs.has_evaluation() && !plan.inputs.evaluation.known) {
     notes.push_back(fmt::format("The evaluation prompts are a set of unknown checksum ({}).",
                                 plan.inputs.evaluation.sha256));
+  }
+  if (const auto set = assignments(plan.settings.requested("--set")); !set.empty())
+    notes.push_back(fmt::format("Settings changed on the command line: {}.", set));
+  if (plan.inputs.has_evaluation()) {
+    const auto shared = overlap(plan.inputs.evaluation, plan.inputs.training);
+    if (!shared.empty()) {
+      notes.push_back(
+          fmt::format("Training has seen {} of the evaluation's prompts and {} of its targets (`harness "
+                      "datasets verify` lists them).",
+                      shared.texts.size(), shared.targets.size()));
+    }
   }
   const auto tolerance = plan.settings.loop.find("on_policy_tolerance");
   if (tolerance != plan.settings.loop.end() && tolerance->second.effective.get<double>() > 0) {
@@ -95,20 +119,20 @@ std::vector<std::string> notes_of(const Plan& plan) {
 Json effective_spec(const Plan& plan) {
   Json methods = Json::object();
   for (const auto& method : plan.methods) methods[method] = plan.settings.effective_method(method);
+  const auto& prompts = plan.inputs.has_evaluation() ? plan.inputs.evaluation : plan.inputs.training;
   Json spec = plan.spec.document;
-  spec["effective"] = {
-      {"baseline", plan.baseline},
-      {"checkpoints", plan.checkpoints},
-      {"metrics", plan.metrics},
-      {"prompt_set", {{"name", plan.inputs.evaluation.name}, {"sha256", plan.inputs.evaluation.sha256}}},
-      {"split_sizes", {plan.inputs.validation.size(), plan.inputs.test.size()}},
-      {"settings", plan.settings.effective_loop(plan.registry, "train")},
-      {"evaluation_settings", plan.settings.effective_loop(plan.registry, "evaluate")},
-      {"method_settings", std::move(methods)},
-      {"requested", plan.settings.requested()},
-      {"set", plan.settings.requested("--set")},
-      {"weights_sha256", plan.inputs.weights_sha256},
-      {"notes", notes_of(plan)}};
+  spec["effective"] = {{"baseline", plan.baseline},
+                       {"checkpoints", plan.checkpoints},
+                       {"metrics", plan.metrics},
+                       {"prompt_set", {{"name", prompts.name}, {"sha256", prompts.sha256}}},
+                       {"split_sizes", {plan.inputs.validation.size(), plan.inputs.test.size()}},
+                       {"settings", plan.settings.effective_loop(plan.registry, "train")},
+                       {"evaluation_settings", plan.settings.effective_loop(plan.registry, "evaluate")},
+                       {"method_settings", std::move(methods)},
+                       {"requested", plan.settings.requested()},
+                       {"set", plan.settings.requested("--set")},
+                       {"weights_sha256", plan.inputs.weights_sha256},
+                       {"notes", notes_of(plan)}};
   return spec;
 }
 
@@ -131,7 +155,9 @@ StoredReproduction record_plan(const Plan& plan, Store& store, std::vector<std::
                             .spec = effective_spec(plan),
                             .signature = signature_of(plan, store),
                             .wall_seconds = wall_seconds,
-                            .evaluations = std::move(evaluations)};
+                            .evaluations = std::move(evaluations),
+                            .runs = {}};
+  for (const auto& run : plan.runs) record.runs.emplace_back(run.job.id, run.name);
   const auto id = store.record_reproduction(record);
   auto stored = *store.last_reproduction(plan.spec.id);
   if (stored.id != id)

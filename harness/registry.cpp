@@ -75,7 +75,9 @@ BackboneInfo read_backbone(const Json& value, const std::string& where) {
   return {.name = fields.required<std::string>("name"),
           .default_weights = fields.optional<std::string>("default_weights", ""),
           .precision = fields.optional<std::string>("precision", "fp32"),
-          .files = fields.optional<std::vector<std::string>>("files", {})};
+          .files = fields.optional<std::vector<std::string>>("files", {}),
+          .threads = fields.optional<int>("threads", 0),
+          .random_weights = fields.has("random_weights") ? fields.get("random_weights") : Json()};
 }
 
 EvaluatorInfo read_evaluator(const Json& value, const std::string& where) {
@@ -83,14 +85,15 @@ EvaluatorInfo read_evaluator(const Json& value, const std::string& where) {
   return {.name = fields.required<std::string>("name"),
           .summary = fields.optional<std::string>("summary", ""),
           .metrics = fields.optional<std::vector<std::string>>("metrics", {}),
+          .metric_help = fields.optional<Json>("metric_help", Json::object()),
           .identity = fields.optional<Json>("identity", Json::object())};
 }
 
 TaskInfo read_task(const Json& value, const std::string& where) {
-  if (value.is_string()) return {.name = value.get<std::string>(), .summary = ""};
   Fields fields(value, where);
   return {.name = fields.required<std::string>("name"),
-          .summary = fields.optional<std::string>("summary", "")};
+          .summary = fields.optional<std::string>("summary", ""),
+          .evaluator = fields.required<std::string>("evaluator")};
 }
 
 template <class T>
@@ -119,6 +122,11 @@ const EvaluatorInfo* Registry::evaluator_of(const std::string& metric) const {
     }
   }
   return nullptr;
+}
+
+const EvaluatorInfo& Registry::evaluator_of_task(const std::string& task) const {
+  const auto& info = find_named(tasks, task, "task", "task");
+  return find_named(evaluators, info.evaluator, "evaluator", "registry.json: task " + task);
 }
 
 Registry read_registry(const std::filesystem::path& file) {

@@ -28,16 +28,21 @@ struct MethodInfo {
 struct BackboneInfo {
   std::string name, default_weights, precision;
   std::vector<std::string> files = {};  ///< that a weights folder must hold, relative to it
+  int threads = 0;                      ///< that a worker makes good use of; 0: as many as there are
+  Json random_weights =
+      {};  ///< what random weights follow from besides the seed; null for a backbone with trained ones
 };
 
 struct EvaluatorInfo {
   std::string name, summary;
   std::vector<std::string> metrics;
-  Json identity;  ///< versions and data files, as far as the build knows them
+  Json metric_help = Json::object();  ///< {metric: what it is}
+  Json identity;                      ///< versions and data files, as far as the build knows them
 };
 
 struct TaskInfo {
   std::string name, summary;
+  std::string evaluator;  ///< whose metrics the training reward is made of
 };
 
 /// What this build can do, read from registry.json: `harness` itself links no model code.
@@ -54,6 +59,8 @@ struct Registry {
   const BackboneInfo& backbone(const std::string& name, const std::string& where) const;
   /// The evaluator that gives a metric, or nullptr.
   const EvaluatorInfo* evaluator_of(const std::string& metric) const;
+  /// The evaluator that a task's reward is made of. Throws Error if this build has none.
+  const EvaluatorInfo& evaluator_of_task(const std::string& task) const;
 };
 
 /// Reads share/harness/registry.json (made by the build). Throws Error naming the field that is wrong.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <set>
 #include <thread>
 
 #include "core/error.h"
@@ -72,6 +73,39 @@ void wait_for_left_workers(const Plan& plan, Progress& progress) {
   }
 }
 
+/// Settings of a method can only be read by the worker: it says whether they fit together, before anything
+/// runs.
+void check_settings(const Plan& plan) {
+  Json request = {{"task", plan.spec.task}, {"json", true}, {"methods", Json::array()}};
+  request["settings"] = plan.settings.effective_loop(plan.registry, "train");
+  request["settings"]["checkpoints"] = plan.checkpoints;
+  if (!plan.spec.is_training())
+    request["evaluation_settings"] = plan.settings.effective_loop(plan.registry, "evaluate");
+  for (const auto& name : plan.methods) {
+    request["methods"].push_back({{"name", name},
+                                  {"method", plan.spec.arm(name).method},
+                                  {"settings", plan.settings.effective_method(name)}});
+  }
+  const Json answer = ask_worker("check", request);
+  if (!answer.contains("error")) return;
+  const Json& error = answer.at("error");
+  throw Error(error.value("what", ""), error.value("where", ""), error.value("hint", ""));
+}
+
+/// --fresh takes every experiment with it that rests on a run which is forgotten.
+void warn_of_experiments_lost(const Plan& plan, Store& store, Progress& progress) {
+  std::set<std::string> ours;
+  for (const auto& run : plan.runs) ours.insert(run.job.id);
+  for (const auto& experiment : all_reproductions(store)) {
+    const auto runs = runs_of_reproduction(store, experiment.id);
+    if (std::none_of(runs.begin(), runs.end(), [&](const std::string& run) { return ours.contains(run); }))
+      continue;
+    progress.say(fmt::format(
+        "note: --fresh drops experiment {} ({} at scale {}, {}), which rests on runs that begin anew",
+        experiment.id, experiment.table_id, experiment.scale, join(experiment.methods, ", ")));
+  }
+}
+
 void forget_runs(const Plan& plan, Store& store) {
   for (const auto& run : plan.runs) {
     store.forget(run.job.id);
@@ -131,16 +165,26 @@ void print_result(const ReproduceOptions& options, const TableModel& model) {
   std::fflush(stdout);
 }
 
+/// Workers at a time: as asked for, or side by side where a worker cannot use all cores.
+int jobs_of(const ReproduceOptions& options, const Plan& plan) {
+  if (options.jobs > 0) return options.jobs;
+  if (plan.backbone.threads == 0) return 1;
+  const auto trained = static_cast<int>(plan.methods.size() * plan.seeds.size());
+  return std::clamp(core_count() / plan.backbone.threads, 1, std::max(1, trained));
+}
+
 int dry_run(const ReproduceOptions& options, const Plan& plan) {
   std::optional<Store> store;
   if (fs::exists(plan.workspace.db)) store.emplace(plan.workspace.db, OpenMode::kReadOnly);
   auto* known = store ? &*store : nullptr;
-  const auto rates = measured_rates(known, plan.backbone.name, std::max(1, core_count() / options.jobs));
+  check_settings(plan);
+  const int parallel = jobs_of(options, plan);
+  const auto rates = measured_rates(known, plan.backbone.name, std::max(1, core_count() / parallel));
   const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
   if (options.json) {
-    print_json(dry_run_json(plan, jobs, rates, options.jobs));
+    print_json(dry_run_json(plan, jobs, rates, parallel));
   } else {
-    print_dry_run(plan, jobs, rates, options.jobs);
+    print_dry_run(plan, jobs, rates, parallel);
   }
   return 0;
 }
@@ -157,20 +201,23 @@ int reproduce(const ReproduceOptions& options) {
   Progress progress;
   Store store(plan.workspace.db, OpenMode::kReadWrite);
   if (!store.notice().empty()) progress.say("note: " + store.notice());
-  if (!plan.inputs.evaluation.known) {
+  if (plan.inputs.has_evaluation() && !plan.inputs.evaluation.known) {
     progress.say(fmt::format("note: {} has the unknown checksum {}; it is recorded as {}",
                              plan.inputs.evaluation.origin, plan.inputs.evaluation.sha256,
                              plan.inputs.evaluation.name));
   }
   if (options.fresh) {
+    check_settings(plan);
     wait_for_left_workers(plan, progress);
+    warn_of_experiments_lost(plan, store, progress);
     forget_runs(plan, store);
   }
   auto evaluations = finished_evaluations(plan, store);
   if (!evaluations) {
+    if (!options.fresh) check_settings(plan);
     write_input_files(plan.inputs);
     wait_for_left_workers(plan, progress);
-    carry_out(plan, store, options.jobs, progress);
+    carry_out(plan, store, jobs_of(options, plan), progress);
     evaluations = finished_evaluations(plan, store);
   }
   if (!evaluations)
@@ -181,9 +228,9 @@ int reproduce(const ReproduceOptions& options) {
   const auto folder = plan.workspace.table_folder(plan.spec.id);
   if (const auto other = experiment_in(store, folder); other && *other != reproduction.id) {
     progress.say(
-        fmt::format("note: {} held experiment {}, and now holds experiment {}; `harness table {} "
-                    "--experiment {}` shows the other",
-                    folder.string(), *other, reproduction.id, plan.spec.id, *other));
+        fmt::format("note: {} held experiment {}, and now holds experiment {}; --experiment {} of "
+                    "`harness table` and `harness grid` shows the other",
+                    folder.string(), *other, reproduction.id, *other));
   }
   write_artifacts(store, reproduction, folder, model);
   print_result(options, model);

@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "harness/plan.h"
+#include "harness/training_table.h"
 #include "results/sql.h"
 
 namespace harness {
@@ -106,12 +107,13 @@ std::optional<double> off_policy_mean(Store& store, const std::vector<EvaluatedC
 }
 
 constexpr auto kMeanLambdaCenter =
-    "SELECT avg(value) FROM train_stats WHERE run_id = ?1 AND name = 'lambda_center' AND fresh = 0";
+    "SELECT avg(value) FROM train_stats WHERE run_id = ?1 AND name = 'lambda_center' AND on_policy = 0";
 constexpr auto kDampShare =
-    "SELECT avg(value < 1) FROM train_stats WHERE run_id = ?1 AND name = 'lambda_weight' AND fresh = 0 AND "
+    "SELECT avg(value < 1) FROM train_stats WHERE run_id = ?1 AND name = 'lambda_weight' AND on_policy = 0 "
+    "AND "
     "timestep IS NOT NULL";
 constexpr auto kMaxClipFraction =
-    "SELECT max(value) FROM train_stats WHERE run_id = ?1 AND name = 'clip_fraction' AND fresh = 0";
+    "SELECT max(value) FROM train_stats WHERE run_id = ?1 AND name = 'clip_fraction' AND on_policy = 0";
 
 bool unequal_movement(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& a,
                       const std::string& b) {
@@ -205,22 +207,71 @@ std::map<std::string, std::string> stored_artifacts(Store& store, const StoredRe
   return artifacts;
 }
 
-/// What the jobs of these evaluations want said under every table made from them, each text once.
-std::vector<std::string> notes_of_evaluations(Store& store,
-                                              const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                              const std::string& split) {
+/// What the jobs behind a reproduction want said under every table made from it, each text once: those of its
+/// runs, and of its evaluations on `split`.
+std::vector<std::string> notes_of_jobs(Store& store, const StoredReproduction& reproduction,
+                                       const std::string& split) {
   constexpr auto kSql = R"sql(
-    SELECT note.value FROM events, json_each(events.detail, '$.summary.table_notes') AS note
-    WHERE events.job_id = ?1 AND events.type = 'job_completed' ORDER BY events.id, note.key)sql";
-  std::vector<std::string> notes;
-  for (const auto& checkpoint : checkpoints) {
+    WITH member AS (
+      SELECT run_id AS job_id FROM reproduction_runs WHERE reproduction_id = ?1
+      UNION ALL
+      SELECT evaluations.id FROM reproduction_evaluations JOIN evaluations ON evaluations.id = evaluation_id
+      WHERE reproduction_id = ?1 AND evaluations.split = ?2
+    )
+    SELECT note.value
+    FROM member JOIN events ON events.job_id = member.job_id AND events.type = 'job_completed',
+      json_each(events.detail, '$.summary.table_notes') AS note
+    GROUP BY note.value ORDER BY min(events.id))sql";
+  return select_rows<std::string>(
+      store, kSql, [](const Query& row) { return row.text(0); }, reproduction.id, split);
+}
+
+void fill_evaluation_table(Store& store, const StoredReproduction& reproduction, const std::string& split,
+                           TableModel& model) {
+  for (const auto& checkpoint : evaluated_checkpoints(store, reproduction)) {
+    const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
+    for (const auto& [metric, reason] : not_run.items()) model.not_run[metric] = reason;
     if (checkpoint.split != split) continue;
-    for (auto& note : select_rows<std::string>(
-             store, kSql, [](const Query& row) { return row.text(0); }, checkpoint.evaluation_id)) {
-      if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(std::move(note));
-    }
+    auto& rows = checkpoint.method == kBaseMethod ? model.reference : model.rows;
+    rows.push_back(table_row(store, checkpoint));
   }
-  return notes;
+  model.comparisons = stored_comparisons(store, reproduction, split);
+}
+
+void fill_training_table(Store& store, const StoredReproduction& reproduction, const std::string& window_unit,
+                         TableModel& model) {
+  model.over_training = true;
+  model.rows = training_rows(store, reproduction, window_unit);
+  model.comparisons = training_comparisons(reproduction, model.columns, model.rows);
+  model.notes.insert(model.notes.begin(), window_note(reproduction, window_unit));
+}
+
+void load_paper(const StoredReproduction& reproduction, TableModel& model) {
+  const auto paper = reproduction.spec.value("reproduces", std::string());
+  if (!paper.empty()) model.paper = load_paper_table(paper);
+  model.levels_compare = reproduction.spec.value("levels_compare", false);
+  for (const auto& row : reproduction.spec.at("methods")) {
+    if (row.is_object() && row.contains("paper"))
+      model.paper_rows[row.value("name", row.at("method"))] = row.at("paper");
+  }
+  model.paper_task = model.paper && model.paper->rows.size() > 0 && !model.paper->rows.front().task.empty()
+                         ? reproduction.spec.value("task", std::string())
+                         : std::string();
+}
+
+/// What was asked for: "--experiment 3 --scale smoke".
+std::string description_of(const ReproductionFilter& filter) {
+  std::vector<std::string> parts;
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) parts.push_back(fmt::format("{} {}", option, value));
+  };
+  add("--experiment", filter.experiment ? fmt::format("{}", *filter.experiment) : "");
+  add("--table", filter.table);
+  add("--backbone", filter.backbone);
+  add("--scale", filter.scale);
+  add("--prompts", filter.prompts);
+  add("--seeds", fmt::format("{}", fmt::join(filter.seeds, ",")));
+  return join(parts, " ");
 }
 
 }  // namespace
@@ -230,6 +281,12 @@ std::vector<StoredReproduction> all_reproductions(Store& store) {
     SELECT id, table_id, backbone, scale, seeds, methods, spec, signature, finished, wall_seconds
     FROM reproductions ORDER BY finished DESC, id DESC)sql",
                                          read_reproduction);
+}
+
+std::vector<std::string> runs_of_reproduction(Store& store, std::int64_t reproduction_id) {
+  return select_rows<std::string>(
+      store, "SELECT run_id FROM reproduction_runs WHERE reproduction_id = ?1 ORDER BY run_id",
+      [](const Query& row) { return row.text(0); }, reproduction_id);
 }
 
 std::string prompt_set_of(const StoredReproduction& reproduction) {
@@ -247,7 +304,7 @@ StoredReproduction find_reproduction(Store& store, const ReproductionFilter& fil
            (filter.backbone.empty() || r.backbone == filter.backbone) &&
            (filter.scale.empty() || r.scale == filter.scale) &&
            (filter.prompts.empty() || prompt_set_of(r) == filter.prompts) &&
-           (filter.experiment == 0 || r.id == filter.experiment) &&
+           (!filter.experiment || r.id == *filter.experiment) &&
            (filter.seeds.empty() || r.seeds == filter.seeds);
   };
   const auto found = std::find_if(all.begin(), all.end(), fits);
@@ -265,15 +322,15 @@ StoredReproduction find_reproduction(Store& store, const ReproductionFilter& fil
     known.push_back(fmt::format("{}: {} {} {} {} seeds {}", r.id, r.table_id, r.backbone, r.scale,
                                 prompt_set_of(r), fmt::join(r.seeds, ",")));
   }
-  throw Error("no completed experiment has this number, table, backbone, scale, prompts and seeds",
-              store.path().string(), "there are: " + join(known, "; "));
+  throw Error("no completed experiment fits " + description_of(filter), store.path().string(),
+              "there are: " + join(known, "; "));
 }
 
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const StoredReproduction& reproduction) {
   // Selected: a test evaluation that a selection allowed; on other splits the checkpoint that the selection
   // came from.
   constexpr auto kSql = R"sql(
-    SELECT e.id, r.id, r.method, e.split, r.seed, c.step, e.peek,
+    SELECT e.id, r.id, entry.arm, e.split, r.seed, c.step, e.peek,
            e.selection_id IS NOT NULL OR EXISTS (
              SELECT 1 FROM selections s
              WHERE s.checkpoint_id = c.id AND e.split <> 'test' AND s.evaluation_id = e.id)
@@ -281,6 +338,7 @@ std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Store
     JOIN evaluations AS e ON e.id = member.evaluation_id
     JOIN checkpoints AS c ON c.id = e.checkpoint_id
     JOIN runs AS r ON r.id = c.run_id
+    JOIN reproduction_runs AS entry ON entry.reproduction_id = member.reproduction_id AND entry.run_id = r.id
     WHERE member.reproduction_id = ?1)sql";
   const auto read = [](const Query& row) {
     return EvaluatedCheckpoint{.evaluation_id = row.text(0),
@@ -347,7 +405,9 @@ ComparisonRecord compare_methods(Store& store, const StoredReproduction& reprodu
                                  const std::vector<EvaluatedCheckpoint>& checkpoints,
                                  const std::string& baseline, const std::string& method,
                                  const std::string& split, const std::string& metric) {
-  const auto pairs = paired_values(store, checkpoints, baseline, method, split, metric);
+  const auto pairs = is_training_table(reproduction)
+                         ? seed_pairs(training_rows(store, reproduction), baseline, method, metric)
+                         : paired_values(store, checkpoints, baseline, method, split, metric);
   ComparisonRecord record{.split = split,
                           .metric = metric,
                           .baseline = baseline,
@@ -358,7 +418,27 @@ ComparisonRecord compare_methods(Store& store, const StoredReproduction& reprodu
   return record;
 }
 
+namespace {
+
+std::vector<ComparisonRecord> training_records(Store& store, const StoredReproduction& reproduction) {
+  std::vector<ComparisonRecord> records;
+  const auto columns = columns_of(reproduction.spec, "reproductions.spec");
+  for (const auto& comparison :
+       training_comparisons(reproduction, columns, training_rows(store, reproduction))) {
+    records.push_back({.split = "train",
+                       .metric = comparison.metric,
+                       .baseline = comparison.baseline,
+                       .method = comparison.method,
+                       .result = comparison.values,
+                       .note = {}});
+  }
+  return records;
+}
+
+}  // namespace
+
 std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction& reproduction) {
+  if (is_training_table(reproduction)) return training_records(store, reproduction);
   const auto checkpoints = evaluated_checkpoints(store, reproduction);
   const auto baseline = reproduction.spec.at("effective").at("baseline").get<std::string>();
   std::vector<std::pair<std::string, std::string>> arms;
@@ -378,8 +458,9 @@ std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction
   return records;
 }
 
-TableModel make_table_model(Store& store, const StoredReproduction& reproduction) {
-  const std::string split = "test";
+TableModel make_table_model(Store& store, const StoredReproduction& reproduction,
+                            const std::string& window_unit) {
+  const std::string split = is_training_table(reproduction) ? "train" : "test";
   TableModel model;
   model.id = reproduction.table_id;
   model.title = reproduction.spec.value("title", reproduction.table_id);
@@ -391,24 +472,16 @@ TableModel make_table_model(Store& store, const StoredReproduction& reproduction
   const Json& effective = reproduction.spec.at("effective");
   model.baseline = effective.at("baseline");
   model.notes = effective.value("notes", std::vector<std::string>{});
-  const auto checkpoints = evaluated_checkpoints(store, reproduction);
-  for (auto& note : notes_of_evaluations(store, checkpoints, split)) model.notes.push_back(std::move(note));
-  for (const auto& checkpoint : checkpoints) {
-    const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
-    for (const auto& [metric, reason] : not_run.items()) model.not_run[metric] = reason;
-    if (checkpoint.split != split) continue;
-    auto& rows = checkpoint.method == kBaseMethod ? model.reference : model.rows;
-    rows.push_back(table_row(store, checkpoint));
+  for (auto& note : notes_of_jobs(store, reproduction, split)) model.notes.push_back(std::move(note));
+  if (is_training_table(reproduction)) {
+    fill_training_table(store, reproduction, window_unit, model);
+  } else {
+    fill_evaluation_table(store, reproduction, split, model);
   }
-  model.comparisons = stored_comparisons(store, reproduction, split);
-  const auto paper = reproduction.spec.value("reproduces", std::string());
-  if (!paper.empty()) model.paper = load_paper_table(paper);
-  model.paper_task = model.paper && model.paper->rows.size() > 0 && !model.paper->rows.front().task.empty()
-                         ? reproduction.spec.value("task", std::string())
-                         : std::string();
+  load_paper(reproduction, model);
   model.artifacts = stored_artifacts(store, reproduction);
   model.wall_seconds = reproduction.wall_seconds;
+  model.claims = decide_claims(reproduction, model);
   return model;
 }
-
 }  // namespace harness

@@ -16,11 +16,14 @@ namespace harness {
 struct ReproductionFilter {
   std::string table, backbone, scale, prompts;
   std::vector<std::int64_t> seeds;
-  std::int64_t experiment = 0;  ///< reproductions.id; 0: any
+  std::optional<std::int64_t> experiment;  ///< reproductions.id
 };
 
 /// All completed reproductions, the last one first.
 std::vector<StoredReproduction> all_reproductions(Store& store);
+
+/// Ids of the runs that a reproduction rests on.
+std::vector<std::string> runs_of_reproduction(Store& store, std::int64_t reproduction_id);
 
 /// Name of the prompt set that a reproduction was evaluated on.
 std::string prompt_set_of(const StoredReproduction& reproduction);
@@ -40,8 +43,10 @@ struct EvaluatedCheckpoint {
 /// Its evaluations: base first, then the methods in the reproduction's order; by seed, split and step.
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const StoredReproduction& reproduction);
 
-/// Fills a table from the DB alone. Throws Error if the DB's rows do not make one.
-TableModel make_table_model(Store& store, const StoredReproduction& reproduction);
+/// Fills a table from the DB alone. `window_unit`: training_rows. Throws Error if the DB's rows do not make
+/// one.
+TableModel make_table_model(Store& store, const StoredReproduction& reproduction,
+                            const std::string& window_unit = {});
 
 /// Pairs of one metric on one split at the selected checkpoints, seeds pooled, clustered by prompt text.
 std::vector<PairedValue> paired_values(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,

@@ -29,6 +29,12 @@ Json describe_scorer() {
   return hello;
 }
 
+/// An evaluator inside harness-worker describes itself in the registry; the others are programs.
+Json identity_of(const EvaluatorInfo& evaluator) {
+  const bool is_known = evaluator.identity.is_object() && !evaluator.identity.empty();
+  return is_known ? evaluator.identity : describe_scorer();
+}
+
 }  // namespace
 
 std::optional<std::string> reason_not_to_run(const Registry& registry, const std::string& metric) {
@@ -41,9 +47,14 @@ Json scorer_identities(const Registry& registry, const std::vector<std::string>&
   for (const auto& metric : metrics) {
     const auto* evaluator = registry.evaluator_of(metric);
     if (evaluator != nullptr && !identities.contains(evaluator->name))
-      identities[evaluator->name] = describe_scorer();
+      identities[evaluator->name] = identity_of(*evaluator);
   }
   return identities;
+}
+
+Json reward_identities(const Registry& registry, const std::string& task) {
+  const auto& evaluator = registry.evaluator_of_task(task);
+  return {{evaluator.name, identity_of(evaluator)}};
 }
 
 }  // namespace harness

@@ -20,4 +20,7 @@ std::optional<std::string> reason_not_to_run(const Registry& registry, const std
 /// that depends on them.
 Json scorer_identities(const Registry& registry, const std::vector<std::string>& metrics);
 
+/// The same of the evaluator that a task's training reward comes from.
+Json reward_identities(const Registry& registry, const std::string& task);
+
 }  // namespace harness

@@ -69,11 +69,10 @@ SettingMap defaults_of(const std::vector<SettingSpec>& settings) {
 /// Applies one request after the other and knows where each came from.
 class Resolver {
  public:
-  Resolver(const Registry& registry, const std::vector<std::string>& methods)
-      : registry_(registry), methods_(methods) {
+  Resolver(const Registry& registry, const std::vector<ArmSpec>& arms) : registry_(registry), arms_(arms) {
     resolved_.loop = defaults_of(registry.settings);
-    for (const auto& name : methods)
-      resolved_.methods[name] = defaults_of(registry.method(name, "--methods").settings);
+    for (const auto& arm : arms)
+      resolved_.methods[arm.name] = defaults_of(registry.method(arm.method, "--methods").settings);
   }
 
   void apply_all(const Json& settings, const std::string& where, const std::string& origin) {
@@ -83,8 +82,14 @@ class Resolver {
 
   void apply(const std::string& name, const Json& value, const std::string& where,
              const std::string& origin) {
-    const auto dot = name.find('.');
-    if (dot != std::string::npos) {
+    // A row's name may itself hold a dot ("nu 0.04").
+    for (const auto& arm : arms_) {
+      if (name.starts_with(arm.name + ".")) {
+        apply_to_method(arm.name, name.substr(arm.name.size() + 1), value, where, origin);
+        return;
+      }
+    }
+    if (const auto dot = name.find('.'); dot != std::string::npos) {
       apply_to_method(name.substr(0, dot), name.substr(dot + 1), value, where, origin);
       return;
     }
@@ -99,8 +104,9 @@ class Resolver {
       known = true;
       const Json checked = typed(*setting, value, where);
       check_range(*setting, checked, where);
-      const auto ours = resolved_.methods.find(info.name);
-      if (ours != resolved_.methods.end()) ours->second[name] = {value, checked, origin};
+      for (const auto& arm : arms_) {
+        if (arm.method == info.name) resolved_.methods.at(arm.name)[name] = {value, checked, origin};
+      }
     }
     if (!known) fail_unknown(name, where);
   }
@@ -115,8 +121,14 @@ class Resolver {
     map[setting.name] = {value, checked, origin};
   }
 
-  void apply_to_method(const std::string& method, const std::string& name, const Json& value,
+  /// `owner`: a row of the table, or a method, which stands for all rows that use it.
+  void apply_to_method(const std::string& owner, const std::string& name, const Json& value,
                        const std::string& where, const std::string& origin) {
+    std::vector<const ArmSpec*> meant;
+    for (const auto& arm : arms_) {
+      if (arm.name == owner || arm.method == owner) meant.push_back(&arm);
+    }
+    const auto& method = meant.empty() ? owner : meant.front()->method;
     const auto& info = registry_.method(method, where);
     const auto* setting = find_setting(info.settings, name);
     if (setting == nullptr) {
@@ -124,14 +136,12 @@ class Resolver {
       throw Error(fmt::format("method {} has no setting \"{}\"", method, name), where,
                   known.empty() ? "it has no settings" : suggestion(name, known));
     }
-    const auto ours = resolved_.methods.find(method);
-    if (ours != resolved_.methods.end()) {
-      store(ours->second, *setting, value, where, origin);
-      return;
-    }
-    if (origin == "--set") {
+    for (const auto* arm : meant) store(resolved_.methods.at(arm->name), *setting, value, where, origin);
+    if (meant.empty() && origin == "--set") {
+      std::vector<std::string> names;
+      for (const auto& arm : arms_) names.push_back(arm.name);
       throw Error(fmt::format("method {} is not one of this run's", method), where,
-                  fmt::format("methods: {}", join(methods_, ", ")));
+                  fmt::format("methods: {}", join(names, ", ")));
     }
   }
 
@@ -146,7 +156,7 @@ class Resolver {
   }
 
   const Registry& registry_;
-  const std::vector<std::string>& methods_;
+  const std::vector<ArmSpec>& arms_;
   ResolvedSettings resolved_;
 };
 
@@ -202,15 +212,26 @@ const Json& ResolvedSettings::loop_value(const std::string& name) const {
               "build it again");
 }
 
+std::string assignments(const Json& settings) {
+  std::vector<std::string> texts;
+  for (const auto& [name, value] : settings.items())
+    texts.push_back(fmt::format("{}={}", name, value.is_string() ? value.get<std::string>() : value.dump()));
+  return join(texts, " ");
+}
+
 ResolvedSettings default_settings(const Registry& registry) {
-  return Resolver(registry, names_of(registry.methods)).result();
+  std::vector<ArmSpec> arms;
+  for (const auto& method : registry.methods) arms.push_back({.name = method.name, .method = method.name});
+  return Resolver(registry, arms).result();
 }
 
 ResolvedSettings resolve_settings(const Registry& registry, const TableSpec& spec,
                                   const std::string& backbone, const std::string& scale_name,
                                   const std::vector<std::string>& methods,
                                   const std::vector<std::string>& sets) {
-  Resolver resolver(registry, methods);
+  std::vector<ArmSpec> arms;
+  for (const auto& name : methods) arms.push_back(spec.arm(name));
+  Resolver resolver(registry, arms);
   const auto where = spec.file.string();
   const auto& scale = spec.scale(scale_name);
   resolver.apply_all(spec.settings, where, "table " + spec.id);
@@ -218,6 +239,11 @@ ResolvedSettings resolve_settings(const Registry& registry, const TableSpec& spe
     resolver.apply_all(entry->second, where + ": backbones." + backbone, "backbone " + backbone);
   }
   resolver.apply_all(scale.settings, where + ": scales." + scale_name, "scale " + scale_name);
+  for (const auto& arm : arms) {
+    for (const auto& [name, value] : arm.settings.items())
+      resolver.apply(arm.name + "." + name, value,
+                     fmt::format("{}: methods: {}: settings.{}", where, arm.name, name), "row " + arm.name);
+  }
   for (const auto& text : sets) {
     const auto equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {

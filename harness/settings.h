@@ -12,16 +12,17 @@ namespace harness {
 
 /// One setting as asked for and as used.
 struct SettingValue {
-  Json requested;      ///< null where nobody asked: the default is used
-  Json effective;      ///< of the setting's own type
-  std::string origin;  ///< "default", "table sd35-ocr", "backbone glyph", "scale smoke" or "--set"
+  Json requested;  ///< null where nobody asked: the default is used
+  Json effective;  ///< of the setting's own type
+  std::string
+      origin;  ///< "default", "table sd35-ocr", "backbone glyph", "scale smoke", "row nu 0.04" or "--set"
 };
 using SettingMap = std::map<std::string, SettingValue>;
 
-/// All settings of a reproduction: the training loop's and, for each method, its own.
+/// All settings of a reproduction: the training loop's and, for each row of the table, its method's own.
 struct ResolvedSettings {
   SettingMap loop;
-  std::map<std::string, SettingMap> methods;
+  std::map<std::string, SettingMap> methods;  ///< by row: a method's name, or an arm's
 
   /// {name: effective value} of the loop settings that jobs of `kind` ("train" or "evaluate") read.
   Json effective_loop(const Registry& registry, const std::string& kind) const;
@@ -33,14 +34,17 @@ struct ResolvedSettings {
   const Json& loop_value(const std::string& name) const;
 };
 
-/// Later ones win: registry defaults, the table's settings, its backbone's, the scale's, then each --set in
-/// order. `sets`: NAME=VALUE (the loop's setting, or that of every method that has it) or METHOD.NAME=VALUE.
-/// Throws Error (status 2): an unknown name (with the nearest), a value of the wrong type, outside its bounds
-/// or choices.
+/// Later ones win: registry defaults, the table's settings, its backbone's, the scale's, a row's own, then
+/// each --set in order. `sets`: NAME=VALUE (the loop's setting, or that of every method that has it) or
+/// METHOD.NAME=VALUE, METHOD being a method (all of its rows) or a row. Throws Error (status 2): an unknown
+/// name (with the nearest), a value of the wrong type, outside its bounds or choices.
 ResolvedSettings resolve_settings(const Registry& registry, const TableSpec& spec,
                                   const std::string& backbone, const std::string& scale,
                                   const std::vector<std::string>& methods,
                                   const std::vector<std::string>& sets);
+
+/// {"lr": 0.1, "dual.gamma": 1} as "lr=0.1 dual.gamma=1".
+std::string assignments(const Json& settings);
 
 /// The defaults alone, for `list settings` without a table.
 ResolvedSettings default_settings(const Registry& registry);

@@ -43,7 +43,7 @@ void check_checkpoints(const std::vector<int>& checkpoints, const std::string& w
       "checkpoints must increase", where);
 }
 
-ColumnSpec read_column(const Json& value, const std::string& where) {
+ColumnSpec read_column(const Json& value, TableKind kind, const std::string& where) {
   Fields fields(value, where);
   ColumnSpec column;
   column.name = fields.required<std::string>("name");
@@ -53,9 +53,14 @@ ColumnSpec read_column(const Json& value, const std::string& where) {
   column.paper = fields.optional<std::string>("paper", "");
   column.decimals = fields.optional<int>("decimals", 4);
   column.note = fields.optional<std::string>("note", "");
+  if (kind == TableKind::kTraining) {
+    column.statistic.name = fields.optional<std::string>("stat", column.name);
+    if (fields.has("timestep")) column.statistic.timestep = fields.required<int>("timestep");
+    column.statistic.on_policy_too = fields.optional<bool>("on_policy_too", false);
+  }
   fields.finish();
   require_one_of(column.unit, {"number", "fraction", "percent"}, "unit", where + ": unit");
-  require_one_of(column.better, {"higher", "lower"}, "direction", where + ": better");
+  require_one_of(column.better, {"higher", "lower", "none"}, "direction", where + ": better");
   require(column.decimals >= 0 && column.decimals <= 12, "must be 0 to 12", where + ": decimals");
   return column;
 }
@@ -130,6 +135,75 @@ void read_backbones(TableSpec& spec, Fields fields) {
   }
 }
 
+void read_window(TableSpec& spec, Fields fields) {
+  spec.window.last = fields.optional<int>("last", spec.window.last);
+  spec.window.unit = fields.optional<std::string>("unit", spec.window.unit);
+  fields.finish();
+  require(spec.window.last > 0, "must be positive", fields.where() + ": last");
+  require_one_of(spec.window.unit, {"updates", "epochs"}, "unit", fields.where() + ": unit");
+}
+
+/// A row: the name of a method, or {"name", "method", "settings", "paper"}.
+void read_row(TableSpec& spec, const Json& value, const std::string& where) {
+  if (value.is_string()) {
+    spec.methods.push_back(value.get<std::string>());
+    return;
+  }
+  Fields fields(value, where);
+  ArmSpec arm;
+  arm.method = fields.required<std::string>("method");
+  arm.name = fields.optional<std::string>("name", arm.method);
+  if (fields.has("settings")) arm.settings = fields.get("settings");
+  const auto paper = fields.optional<std::string>("paper", "");
+  fields.finish();
+  require(arm.settings.is_object(), "must be an object", where + ": settings");
+  // "base" is the row of the starting weights.
+  require(!arm.name.empty() && arm.name != "base" && arm.name.find_first_of(",=") == std::string::npos,
+          "must be a name without , and = other than base", where + ": name");
+  if (!paper.empty()) spec.paper_rows[arm.name] = paper;
+  spec.methods.push_back(arm.name);
+  spec.arms[arm.name] = std::move(arm);
+}
+
+void read_rows(TableSpec& spec, const Json& rows, const std::string& where) {
+  require(rows.is_array(), "must be a list of methods", where);
+  for (std::size_t i = 0; i < rows.size(); ++i) read_row(spec, rows[i], fmt::format("{}[{}]", where, i));
+}
+
+// Rules of claims; harness/training_table.cpp decides them.
+const std::vector<std::string> kClaimRules = {"ratio-at-most", "within", "lower-on-every-seed",
+                                              "higher-on-every-seed", "columns-agree"};
+
+ClaimSpec read_claim(const Json& value, const std::string& where) {
+  Fields fields(value, where);
+  ClaimSpec claim{.text = fields.required<std::string>("claim"),
+                  .rule = fields.required<std::string>("rule"),
+                  .column = fields.required<std::string>("column"),
+                  .method = fields.optional<std::string>("method", ""),
+                  .against = fields.required<std::string>("against"),
+                  .bound = fields.optional<double>("bound", 0),
+                  .factor = fields.optional<double>("factor", 1)};
+  fields.finish();
+  require_one_of(claim.rule, kClaimRules, "rule", where + ": rule");
+  return claim;
+}
+
+void read_claims(TableSpec& spec, const Json& claims, const std::string& where) {
+  require(claims.is_array(), "must be a list of claims", where);
+  std::vector<std::string> columns;
+  for (const auto& column : spec.columns) columns.push_back(column.name);
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const auto place = fmt::format("{}[{}]", where, i);
+    const auto claim = read_claim(claims[i], place);
+    require_one_of(claim.column, columns, "column", place + ": column");
+    const bool two_columns = claim.rule == "columns-agree";
+    require_one_of(claim.against, two_columns ? columns : spec.methods, two_columns ? "column" : "method",
+                   place + ": against");
+    if (!two_columns) require_one_of(claim.method, spec.methods, "method", place + ": method");
+    spec.claims.push_back(claim);
+  }
+}
+
 void check_whole(const TableSpec& spec) {
   const auto where = spec.file.string();
   require(!spec.methods.empty(), "needs at least one method", where + ": methods");
@@ -137,6 +211,7 @@ void check_whole(const TableSpec& spec) {
   require(!spec.seeds.empty(), "needs at least one seed", where + ": seeds");
   require_distinct(spec.seeds, "seeds", where + ": seeds");
   require_one_of(spec.baseline, spec.methods, "baseline", where + ": baseline");
+  if (spec.is_training()) return;
   require_one_of(spec.selection.metric, spec.required_metrics, "metric (it must be a required one)",
                  where + ": selection.metric");
   auto column_names = spec.metrics();
@@ -170,6 +245,11 @@ const ScaleSpec& TableSpec::scale(const std::string& name) const {
   throw Error(fmt::format("table {} has no scale \"{}\"", id, name), "--scale", suggestion(name, known));
 }
 
+ArmSpec TableSpec::arm(const std::string& name) const {
+  const auto found = arms.find(name);
+  return found != arms.end() ? found->second : ArmSpec{.name = name, .method = name};
+}
+
 std::vector<std::string> TableSpec::metrics() const {
   auto all = required_metrics;
   all.insert(all.end(), optional_metrics.begin(), optional_metrics.end());
@@ -187,20 +267,30 @@ TableSpec read_table_spec(const fs::path& file) {
   spec.task = fields.required<std::string>("task");
   spec.reproduces = fields.optional<std::string>("reproduces", "");
   spec.backbone = fields.required<std::string>("backbone");
-  spec.methods = fields.required<std::vector<std::string>>("methods");
+  const auto kind = fields.optional<std::string>("kind", "evaluation");
+  require_one_of(kind, {"evaluation", "training"}, "kind of table", fields.where() + ": kind");
+  spec.kind = kind == "training" ? TableKind::kTraining : TableKind::kEvaluation;
+  read_rows(spec, fields.get("methods"), fields.where() + ": methods");
   spec.baseline = fields.required<std::string>("baseline");
   spec.seeds = fields.optional<std::vector<std::int64_t>>("seeds", {42});
-  read_prompts(spec, fields.object("prompts"));
-  read_split(spec, fields.object("split"));
+  spec.levels_compare = fields.optional<bool>("levels_compare", false);
+  if (!spec.is_training()) {
+    read_prompts(spec, fields.object("prompts"));
+    read_split(spec, fields.object("split"));
+    read_metrics(spec, fields.object("metrics"));
+    read_selection(spec, fields.object("selection"));
+  } else if (fields.has("window")) {
+    read_window(spec, fields.object("window"));
+  }
   spec.checkpoints = fields.required<std::vector<int>>("checkpoints");
   check_checkpoints(spec.checkpoints, fields.where() + ": checkpoints");
-  read_metrics(spec, fields.object("metrics"));
-  read_selection(spec, fields.object("selection"));
   const Json& columns = fields.get("columns");
   require(columns.is_array() && !columns.empty(), "must be a list of columns", fields.where() + ": columns");
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    spec.columns.push_back(read_column(columns[i], fmt::format("{}: columns[{}]", fields.where(), i)));
+    spec.columns.push_back(
+        read_column(columns[i], spec.kind, fmt::format("{}: columns[{}]", fields.where(), i)));
   }
+  if (fields.has("claims")) read_claims(spec, fields.get("claims"), fields.where() + ": claims");
   if (fields.has("settings")) spec.settings = fields.get("settings");
   require(spec.settings.is_object(), "must be an object", fields.where() + ": settings");
   if (fields.has("backbones")) read_backbones(spec, fields.object("backbones"));
@@ -235,7 +325,7 @@ TableSpec load_table_spec(const std::string& id_or_file) {
 void check_against_registry(const TableSpec& spec, const Registry& registry) {
   const auto where = spec.file.string();
   for (std::size_t i = 0; i < spec.methods.size(); ++i) {
-    registry.method(spec.methods[i], fmt::format("{}: methods[{}]", where, i));
+    registry.method(spec.arm(spec.methods[i]).method, fmt::format("{}: methods[{}]", where, i));
   }
   registry.backbone(spec.backbone, where + ": backbone");
   require_one_of(spec.task, names_of(registry.tasks), "task", where + ": task");

@@ -17,10 +17,44 @@ struct SelectionSpec {
   std::string split = "validation", metric, rule = "max-mean";
 };
 
+/// What a table is made of: evaluations of selected checkpoints on a test split, or statistics of the
+/// training itself.
+enum class TableKind { kEvaluation, kTraining };
+
+/// A training statistic behind a column of a training table: its mean over the table's window of updates.
+struct StatisticSpec {
+  std::string name;             ///< as in train_stats
+  std::optional<int> timestep;  ///< nothing: a statistic of the whole update
+  bool on_policy_too = false;   ///< also over on-policy updates, where every log-ratio is 0 by construction
+};
+
 /// One column of the table. `paper` is the key of the paper's figure, empty where the paper prints none.
 struct ColumnSpec {
   std::string name, title, unit, better, paper, note;
   int decimals = 4;
+  StatisticSpec statistic = {};  ///< training tables only
+};
+
+/// The last so many updates of a run, an update being an optimiser step or an epoch.
+struct WindowSpec {
+  int last = 50;
+  std::string unit = "updates";  ///< or "epochs"
+};
+
+/// One trained row of a table: a registered method, alone or with settings of its own under a name of its
+/// own.
+struct ArmSpec {
+  std::string name, method;
+  Json settings = Json::object();
+};
+
+/// A statement of the paper that a table can decide, from the columns of its rows.
+struct ClaimSpec {
+  std::string text, rule;
+  std::string column, method,
+      against;  ///< what the rule looks at; `against`: a method or a column, as the rule says
+  double bound = 0;
+  double factor = 1;  ///< columns-agree: of the column `against`
 };
 
 /// What a scale changes; absent parts keep the table's own values.
@@ -35,8 +69,14 @@ struct ScaleSpec {
 /// A table as its author wrote it: one JSON file, no C++.
 struct TableSpec {
   std::string id, title, task, reproduces, backbone, baseline;
+  TableKind kind = TableKind::kEvaluation;
   int version = 1;
-  std::vector<std::string> methods;
+  std::vector<std::string> methods;     ///< names of the rows: of methods, or of `arms`
+  std::map<std::string, ArmSpec> arms;  ///< rows that are more than a method's name
+  std::map<std::string, std::string>
+      paper_rows;  ///< the paper's name for a row where it is another than ours
+  bool levels_compare =
+      false;  ///< our figures and the paper's stand for the same thing, so their ratio says something
   std::vector<std::int64_t> seeds;
   int prompts_first = 0;   ///< evaluation uses the first so many prompts of the set
   std::string prompt_set;  ///< required prompt set, empty for any
@@ -46,6 +86,8 @@ struct TableSpec {
   SelectionSpec selection;
   std::vector<std::string> required_metrics, optional_metrics;
   std::vector<ColumnSpec> columns;
+  WindowSpec window;  ///< training tables only
+  std::vector<ClaimSpec> claims;
   Json settings = Json::object();
   std::map<std::string, Json> backbone_settings;
   std::map<std::string, ScaleSpec> scales;
@@ -55,6 +97,9 @@ struct TableSpec {
   /// Throws Error (status 2) with the nearest known scale.
   const ScaleSpec& scale(const std::string& name) const;
   std::vector<std::string> metrics() const;  ///< required, then optional
+  /// What a row's name stands for; a name that is no arm's is a method's.
+  ArmSpec arm(const std::string& name) const;
+  bool is_training() const { return kind == TableKind::kTraining; }
 };
 
 /// Reads ID from the tables folder (tables/ID.json), or a user's own FILE.json.

@@ -5,6 +5,8 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "models/loading.h"
+#include "models/random_weights.h"
+#include "models/tiny_sd3.h"
 #include "models/weights_io.h"
 
 namespace harness {
@@ -38,17 +40,28 @@ void check_index(const std::filesystem::path& folder) {
   }
 }
 
+std::pair<Tensor, Tensor> glyph_prompt_inputs(const std::vector<PromptText>& prompts) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const auto& prompt : prompts) pairs.emplace_back(prompt.text, prompt.target);
+  return glyph_inputs(pairs);
+}
+
+std::pair<Tensor, Tensor> tiny_prompt_inputs(const std::vector<PromptText>& prompts) {
+  std::vector<std::string> texts;
+  for (const auto& prompt : prompts) texts.push_back(prompt.text);
+  return tiny_sd3_inputs(texts);
+}
+
 }  // namespace
 
 Backbone::Backbone(Sd3Transformer transformer, AutoencoderKl vae, GlyphTextEncoder encoder,
-                   torch::Device device)
+                   PromptInputs inputs, LatentShape latent, torch::Device device)
     : transformer_(std::move(transformer)),
       vae_(std::move(vae)),
       encoder_(std::move(encoder)),
+      inputs_(inputs),
+      latent_(latent),
       device_(device) {
-  const auto reduction = vae_->config().reduction();
-  latent_ = {vae_->config().latent_channels, kGlyphLines * kGlyphCellHeight / reduction,
-             kGlyphColumns * kGlyphCellWidth / reduction};
   for (auto* module : std::initializer_list<torch::nn::Module*>{vae_.get(), encoder_.get()}) {
     for (auto& p : module->parameters()) p.set_requires_grad(false);
   }
@@ -57,21 +70,43 @@ Backbone::Backbone(Sd3Transformer transformer, AutoencoderKl vae, GlyphTextEncod
     module->to(device);
 }
 
-Backbone Backbone::load(const std::string& name, const std::filesystem::path& folder, torch::Device device) {
-  if (name != "glyph") {
-    const std::vector<std::string> known = {"glyph"};
-    throw Error(fmt::format("unknown backbone \"{}\"", name), "backbone", suggestion(name, known));
-  }
+Backbone Backbone::glyph(const std::filesystem::path& folder, torch::Device device) {
   check_index(folder);
-  return Backbone(load_sd3_transformer(folder / "transformer"), load_autoencoder(folder / "vae"),
-                  load_text_encoder(folder / "text_encoder"), device);
+  auto vae = load_autoencoder(folder / "vae");
+  const auto reduction = vae->config().reduction();
+  const LatentShape latent{vae->config().latent_channels, kGlyphLines * kGlyphCellHeight / reduction,
+                           kGlyphColumns * kGlyphCellWidth / reduction};
+  return {load_sd3_transformer(folder / "transformer"),
+          std::move(vae),
+          load_text_encoder(folder / "text_encoder"),
+          glyph_prompt_inputs,
+          latent,
+          device};
+}
+
+Backbone Backbone::tiny_sd3(std::uint64_t seed, torch::Device device) {
+  Sd3Transformer transformer(tiny_sd3_transformer());
+  AutoencoderKl vae(tiny_sd3_autoencoder());
+  GlyphTextEncoder encoder(kTinySd3TextWidth, kTinySd3PooledWidth);
+  initialise_uniform(*transformer, mixed_seed({seed, 201}));
+  initialise_uniform(*vae, mixed_seed({seed, 202}));
+  initialise_uniform(*encoder, mixed_seed({seed, 203}));
+  const auto size = transformer->config().sample_size;
+  const LatentShape latent{transformer->config().in_channels, size, size};
+  return {std::move(transformer), std::move(vae), std::move(encoder), tiny_prompt_inputs, latent, device};
+}
+
+Backbone Backbone::load(const std::string& name, const std::filesystem::path& folder, torch::Device device,
+                        std::uint64_t seed) {
+  if (name == "glyph") return glyph(folder, device);
+  if (name == "tiny-sd3") return tiny_sd3(seed, device);
+  const std::vector<std::string> known = {"glyph", "tiny-sd3"};
+  throw Error(fmt::format("unknown backbone \"{}\"", name), "backbone", suggestion(name, known));
 }
 
 TextCondition Backbone::encode(const std::vector<PromptText>& prompts) {
   const torch::NoGradGuard no_grad;
-  std::vector<std::pair<std::string, std::string>> pairs;
-  for (const auto& prompt : prompts) pairs.emplace_back(prompt.text, prompt.target);
-  const auto [tokens, styles] = glyph_inputs(pairs);
+  const auto [tokens, styles] = inputs_(prompts);
   return encoder_->forward(tokens.to(device_), styles.to(device_));
 }
 
@@ -99,14 +134,18 @@ std::vector<Image> Backbone::decode(const Tensor& latents) {
   return to_images(vae_->decode(vae_->from_flow(latents)));
 }
 
-std::vector<std::string> glyph_files() {
-  return {"model_index.json",
-          "text_encoder/config.json",
-          "text_encoder/model.safetensors",
-          "transformer/config.json",
-          "transformer/diffusion_pytorch_model.safetensors",
-          "vae/config.json",
-          "vae/diffusion_pytorch_model.safetensors"};
+Json describe_backbones() {
+  return {{{"name", "glyph"},
+           {"precision", "fp32"},
+           {"default_weights", "backbones/glyph"},
+           {"files",
+            {"model_index.json", "text_encoder/config.json", "text_encoder/model.safetensors",
+             "transformer/config.json", "transformer/diffusion_pytorch_model.safetensors", "vae/config.json",
+             "vae/diffusion_pytorch_model.safetensors"}}},
+          {{"name", "tiny-sd3"},
+           {"precision", "fp32"},
+           {"threads", 1},  // its operations are too small to share: two runs side by side are faster
+           {"random_weights", tiny_sd3_identity()}}};
 }
 
 std::vector<Image> to_images(const Tensor& pixels) {

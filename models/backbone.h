@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/image.h"
+#include "core/json.h"
 #include "models/autoencoder_kl.h"
 #include "models/glyph_text_encoder.h"
 #include "models/sd3_transformer.h"
@@ -28,9 +29,10 @@ struct LatentShape {
 class Backbone {
  public:
   /// Loads model folder `folder` (model_index.json, transformer/, vae/, text_encoder/) onto `device`, in
-  /// float32. Throws Error if the folder is not of backbone `name`, or broken.
+  /// float32. tiny-sd3 has no folder: its weights are random and follow from `seed`, which the others ignore.
+  /// Throws Error if the folder is not of backbone `name`, or broken.
   static Backbone load(const std::string& name, const std::filesystem::path& folder,
-                       torch::Device device = torch::kCPU);
+                       torch::Device device = torch::kCPU, std::uint64_t seed = 0);
 
   /// What the prompts become for the velocity network, without gradient.
   TextCondition encode(const std::vector<PromptText>& prompts);
@@ -50,17 +52,25 @@ class Backbone {
   Sd3Transformer transformer() const { return transformer_; }
 
  private:
-  Backbone(Sd3Transformer transformer, AutoencoderKl vae, GlyphTextEncoder encoder, torch::Device device);
+  /// Prompts as the text table takes them: tokens [B,S] and styles [B].
+  using PromptInputs = std::pair<torch::Tensor, torch::Tensor> (*)(const std::vector<PromptText>&);
+
+  Backbone(Sd3Transformer transformer, AutoencoderKl vae, GlyphTextEncoder encoder, PromptInputs inputs,
+           LatentShape latent, torch::Device device);
+  static Backbone glyph(const std::filesystem::path& folder, torch::Device device);
+  static Backbone tiny_sd3(std::uint64_t seed, torch::Device device);
 
   Sd3Transformer transformer_;
   AutoencoderKl vae_;
   GlyphTextEncoder encoder_;
-  torch::Device device_;
+  PromptInputs inputs_;
   LatentShape latent_;
+  torch::Device device_;
 };
 
-/// Files that a weights folder of backbone glyph must hold, relative to it.
-std::vector<std::string> glyph_files();
+/// What the build says of its backbones: [{"name", "precision", "default_weights" and "files" (relative to a
+/// weights folder), or "random_weights" (what they follow from besides the seed)}].
+Json describe_backbones();
 
 /// 8-bit images of a tensor [B,3,H,W] in -1..1.
 std::vector<Image> to_images(const torch::Tensor& pixels);

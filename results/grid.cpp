@@ -52,7 +52,8 @@ std::string grid_caption(const Grid& grid) {
       "is "
       "made from the same noise. Beneath each image: what the scorer read, and its score; red characters are "
       "not in the "
-      "target, \u2038 marks where some are missing.",
+      "target, \u2038 marks where some are missing; a target that stands whole inside a longer text counts "
+      "as read.",
       grid.rows.size(), grid.split, rules);
 }
 

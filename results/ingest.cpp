@@ -25,6 +25,11 @@ const Json& object_field(Fields& event, const std::string& key) {
 }
 
 /// Brings the events of one job into the tables, inside a transaction of the caller.
+/// Whether an update's samples were used before, and whether the policy has moved since they were drawn.
+struct Freshness {
+  bool fresh, on_policy;
+};
+
 class Ingestion {
  public:
   Ingestion(Store::Impl& store, const JobRecord& job, std::string log, IngestReport& report)
@@ -45,7 +50,7 @@ class Ingestion {
   void job_failed(Fields& event);
 
   void put_stat(std::int64_t update_index, const std::optional<std::int64_t>& timestep,
-                const std::string& name, const std::optional<double>& value, bool fresh);
+                const std::string& name, const std::optional<double>& value, const Freshness& of);
   void put_metrics(Fields& event, std::int64_t prompt_id, std::int64_t sample);
   void put_event(Fields& event, const std::string& level, const std::string& message, Json detail);
   void check_complete();
@@ -118,27 +123,27 @@ void Ingestion::resumed(Fields& event) {
 
 void Ingestion::update(Fields& event) {
   const auto index = event.required<std::int64_t>("update_index");
-  const bool fresh = event.required<bool>("fresh");
+  const Freshness of{event.required<bool>("fresh"), event.required<bool>("on_policy")};
   for (const auto& [name, value] : object_field(event, "stats").items()) {
-    put_stat(index, std::nullopt, name, number_or_null(value, event, name), fresh);
+    put_stat(index, std::nullopt, name, number_or_null(value, event, name), of);
   }
   for (const auto& [name, values] : object_field(event, "per_step").items()) {
     if (!values.is_array()) refuse(fmt::format("per_step.{} must be a list", name), event);
     for (std::size_t k = 0; k < values.size(); ++k) {
-      put_stat(index, static_cast<std::int64_t>(k), name, number_or_null(values[k], event, name), fresh);
+      put_stat(index, static_cast<std::int64_t>(k), name, number_or_null(values[k], event, name), of);
     }
   }
   ++report_.updates;
 }
 
 void Ingestion::put_stat(std::int64_t update_index, const std::optional<std::int64_t>& timestep,
-                         const std::string& name, const std::optional<double>& value, bool fresh) {
+                         const std::string& name, const std::optional<double>& value, const Freshness& of) {
   sql_.run(R"sql(
-    INSERT INTO train_stats (run_id, update_index, timestep, name, value, fresh)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+    INSERT INTO train_stats (run_id, update_index, timestep, name, value, fresh, on_policy)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
     ON CONFLICT (run_id, update_index, name, ifnull(timestep, -1)) DO UPDATE SET
-      value = excluded.value, fresh = excluded.fresh)sql",
-           job_.run_id, update_index, timestep, name, value, fresh);
+      value = excluded.value, fresh = excluded.fresh, on_policy = excluded.on_policy)sql",
+           job_.run_id, update_index, timestep, name, value, of.fresh, of.on_policy);
 }
 
 void Ingestion::checkpoint(Fields& event) {

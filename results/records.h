@@ -22,6 +22,7 @@ struct RunRecord {
   std::string id = {};        ///< hash of the training job, 16 hexadecimal digits
   std::string table_id = {};  ///< the table that asks for it
   std::string method = {}, backbone = {}, task = {};
+  std::string arm = {};    ///< name of its row in the table; empty: the method's
   std::string scale = {};  ///< of the table, not part of the run's identity
   std::int64_t seed = 0;
   Json config =
@@ -127,6 +128,8 @@ struct ReproductionRecord {
   std::string signature = {};
   double wall_seconds = 0;
   std::vector<std::string> evaluations = {};  ///< every evaluation that its table was made from
+  std::vector<std::pair<std::string, std::string>> runs =
+      {};  ///< id and the table's name for it (base, a method, an arm)
 };
 
 struct StoredReproduction : ReproductionRecord {

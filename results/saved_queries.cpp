@@ -77,11 +77,11 @@ const SavedQuery kLawAudit{.name = "law",
                                "against the predicted ones",
                            .params = {{"method", "", "all where unset"}},
                            .sql = R"sql(
-SELECT method, seed, timestep, updates, lambda_center, lambda_var, log_ratio_mean, predicted_mean,
-       log_ratio_var, predicted_var, ratio_median, predicted_median, clip_fraction
+SELECT method, seed, timestep, fresh, samples, lambda_center, lambda_var, log_ratio_mean, predicted_mean, mean_z,
+       log_ratio_var, predicted_var, var_z, ratio_median, predicted_median, clip_fraction
 FROM v_law_audit
 WHERE :method IN ('', method)
-ORDER BY method, seed, run_id, timestep
+ORDER BY method, seed, run_id, fresh DESC, timestep
 )sql"};
 
 const SavedQuery kSelections{.name = "selections",
@@ -100,7 +100,7 @@ const SavedQuery kTraining{.name = "training",
                            .summary = "reward, loss and gradient norm of every update",
                            .params = {{"method", "", "all where unset"}},
                            .sql = R"sql(
-SELECT runs.method, runs.seed, update_index, fresh,
+SELECT runs.method, runs.seed, update_index, fresh, on_policy,
        max(value) FILTER (WHERE name = 'reward_mean') AS reward_mean,
        max(value) FILTER (WHERE name = 'reward_std') AS reward_std,
        max(value) FILTER (WHERE name = 'loss') AS loss,

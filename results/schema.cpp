@@ -12,7 +12,7 @@
 namespace harness {
 namespace {
 
-constexpr Migration kMigrations[] = {{1, kSchemaVersion1}};
+constexpr Migration kMigrations[] = {{1, kSchemaVersion1}, {2, kSchemaVersion2}};
 constexpr Schema kCurrent{.migrations = kMigrations, .views = kViews};
 
 void drop_views(SQLite::Database& db) {

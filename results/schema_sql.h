@@ -5,6 +5,9 @@ namespace harness {
 /// Tables and indices of version 1 (schema_v1.cpp).
 extern const char kSchemaVersion1[];
 
+/// What version 2 changes (schema_v2.cpp).
+extern const char kSchemaVersion2[];
+
 /// The views of the current version (schema_views.cpp).
 extern const char kViews[];
 

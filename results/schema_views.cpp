@@ -15,7 +15,7 @@ WITH summary AS (
 )
 SELECT
   member.table_id,
-  run.method,
+  coalesce(nullif(entry.arm, ''), run.method) AS method,
   run.backbone,
   member.scale,
   run.seed,
@@ -41,6 +41,8 @@ FROM table_evaluations AS member
 JOIN evaluations AS evaluation ON evaluation.id = member.evaluation_id AND evaluation.state = 'done'
 JOIN checkpoints AS checkpoint ON checkpoint.id = evaluation.checkpoint_id
 JOIN runs AS run ON run.id = checkpoint.run_id
+LEFT JOIN table_runs AS entry
+  ON entry.table_id = member.table_id AND entry.run_id = run.id AND entry.scale = member.scale
 JOIN prompt_sets AS prompt_set ON prompt_set.id = evaluation.prompt_set_id
 JOIN summary ON summary.evaluation_id = evaluation.id;
 
@@ -49,7 +51,8 @@ JOIN summary ON summary.evaluation_id = evaluation.id;
 CREATE VIEW v_paired AS
 WITH selected AS MATERIALIZED (
   SELECT
-    member.table_id, member.scale, run.id AS run_id, run.method, run.backbone, run.seed,
+    member.table_id, member.scale, run.id AS run_id, coalesce(nullif(entry.arm, ''), run.method) AS method,
+    run.backbone, run.seed,
     json_extract(run.config, '$.settings') AS loop_settings,
     checkpoint.step AS checkpoint,
     evaluation.id AS evaluation_id, evaluation.split, evaluation.split_sha256, evaluation.settings,
@@ -58,6 +61,8 @@ WITH selected AS MATERIALIZED (
   JOIN evaluations AS evaluation ON evaluation.id = member.evaluation_id AND evaluation.state = 'done'
   JOIN checkpoints AS checkpoint ON checkpoint.id = evaluation.checkpoint_id
   JOIN runs AS run ON run.id = checkpoint.run_id
+  LEFT JOIN table_runs AS entry
+    ON entry.table_id = member.table_id AND entry.run_id = run.id AND entry.scale = member.scale
   WHERE evaluation.selection_id IS NOT NULL
     OR EXISTS (
       SELECT 1 FROM selections AS selection
@@ -100,46 +105,85 @@ CROSS JOIN metrics AS vb
   ON vb.evaluation_id = b.evaluation_id AND vb.name = va.name AND vb.prompt_id = va.prompt_id
   AND vb.sample = va.sample;
 
--- On-policy updates are 0 by construction and say nothing about the law.
+-- Every training statistic under the names that its table has for run and row.
+CREATE VIEW v_training AS
+SELECT
+  entry.table_id,
+  coalesce(nullif(entry.arm, ''), run.method) AS method,
+  run.backbone,
+  entry.scale,
+  run.seed,
+  stat.update_index,
+  stat.timestep,
+  stat.name,
+  stat.value,
+  stat.fresh,
+  stat.on_policy,
+  run.id AS run_id
+FROM train_stats AS stat
+JOIN runs AS run ON run.id = stat.run_id
+JOIN table_runs AS entry ON entry.run_id = run.id;
+
+-- On-policy updates are 0 by construction and say nothing about the law. fresh = 0: samples that updates had used before,
+-- whose noise is no longer independent of the policy's move; the law does not promise anything for them.
 CREATE VIEW v_law_audit AS
 WITH audit AS (
   SELECT
-    run_id, timestep,
+    run_id, timestep, fresh,
     count(value) FILTER (WHERE name = 'lambda_center') AS updates,
     avg(value) FILTER (WHERE name = 'lambda_center') AS lambda_center,
     avg(value) FILTER (WHERE name = 'lambda_var') AS lambda_var,
     avg(value) FILTER (WHERE name = 'log_ratio_mean') AS log_ratio_mean,
     avg(value) FILTER (WHERE name = 'log_ratio_var') AS log_ratio_var,
+    avg(value) FILTER (WHERE name = 'predicted_var') AS predicted_var,
+    avg(value) FILTER (WHERE name = 'drift_error') AS drift_error,
+    avg(value) FILTER (WHERE name = 'drift_error_sq') AS drift_error_sq,
+    avg(value) FILTER (WHERE name = 'var_error') AS var_error,
+    avg(value) FILTER (WHERE name = 'var_error_sq') AS var_error_sq,
     avg(value) FILTER (WHERE name = 'ratio_median') AS ratio_median,
     avg(value) FILTER (WHERE name = 'step_ess') AS step_ess,
     avg(value) FILTER (WHERE name = 'path_ess') AS path_ess,
     avg(value) FILTER (WHERE name = 'clip_fraction') AS clip_fraction
   FROM train_stats
-  WHERE fresh = 0 AND timestep IS NOT NULL
-  GROUP BY run_id, timestep
+  WHERE on_policy = 0 AND timestep IS NOT NULL
+  GROUP BY run_id, timestep, fresh
+), sized AS (
+  SELECT
+    audit.*,
+    audit.updates * json_extract(run.config, '$.settings.prompts_per_epoch')
+      * json_extract(run.config, '$.settings.group_size')
+      / json_extract(run.config, '$.settings.updates_per_epoch') AS samples,
+    run.method, run.seed
+  FROM audit
+  JOIN runs AS run ON run.id = audit.run_id
+  WHERE audit.updates > 0
 )
 SELECT
-  audit.run_id,
-  run.method,
-  run.seed,
-  audit.timestep,
-  audit.updates,
-  audit.lambda_center,
-  audit.lambda_var,
-  audit.log_ratio_mean,
-  audit.log_ratio_var,
-  -audit.lambda_center / 2 AS predicted_mean,
-  audit.lambda_var AS predicted_var,
-  audit.ratio_median,
-  exp(-audit.lambda_center / 2) AS predicted_median,
-  audit.step_ess,
-  exp(-audit.lambda_var) AS predicted_ess,
-  audit.path_ess,
-  audit.clip_fraction,
-  audit.lambda_center / nullif(audit.lambda_var, 0) AS center_over_var
-FROM audit
-JOIN runs AS run ON run.id = audit.run_id
-WHERE audit.updates > 0;
+  run_id,
+  method,
+  seed,
+  timestep,
+  fresh,
+  updates,
+  samples,
+  lambda_center,
+  lambda_var,
+  log_ratio_mean,
+  log_ratio_var,
+  -lambda_center / 2 AS predicted_mean,
+  ifnull(predicted_var, lambda_var) AS predicted_var,
+  sqrt(max(drift_error_sq - drift_error * drift_error, 0) / nullif(samples - 1, 0)) AS mean_se,
+  sqrt(max(var_error_sq - var_error * var_error, 0) / nullif(samples - 1, 0)) AS var_se,
+  drift_error / nullif(sqrt(max(drift_error_sq - drift_error * drift_error, 0) / nullif(samples - 1, 0)), 0) AS mean_z,
+  var_error / nullif(sqrt(max(var_error_sq - var_error * var_error, 0) / nullif(samples - 1, 0)), 0) AS var_z,
+  ratio_median,
+  exp(-lambda_center / 2) AS predicted_median,
+  step_ess,
+  exp(-lambda_var) AS predicted_ess,
+  path_ess,
+  clip_fraction,
+  lambda_center / nullif(lambda_var, 0) AS center_over_var
+FROM sized;
 )sql";
 
 }  // namespace harness

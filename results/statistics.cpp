@@ -158,7 +158,8 @@ PairedComparison compare_paired(std::span<const PairedValue> pairs, Better bette
   result.baseline_mean = total(sums.baseline) / static_cast<double>(result.n);
   result.method_mean = total(sums.method) / static_cast<double>(result.n);
   result.delta = mean_delta(sums);
-  result.ci = percentile_interval(bootstrap_deltas(sums, settings), settings.confidence);
+  // The resamples of a single cluster are all itself: they say nothing.
+  if (sums.size() > 1) result.ci = percentile_interval(bootstrap_deltas(sums, settings), settings.confidence);
   count_outcomes(complete, better, result);
   if (result.clusters < result.n) result.test = "paired-t-clustered";
   if (const auto test = paired_t(sums)) {

@@ -45,7 +45,7 @@ struct BootstrapSettings {
 struct PairedComparison {
   std::int64_t n = 0, n_missing = 0, clusters = 0;
   std::optional<double> baseline_mean, method_mean, delta;  ///< delta = method - baseline; nothing if n is 0
-  std::optional<Interval> ci;                               ///< percentile bootstrap of delta
+  std::optional<Interval> ci;                   ///< percentile bootstrap of delta; nothing below 2 clusters
   std::int64_t wins = 0, ties = 0, losses = 0;  ///< pairs in which the method is better, equal, worse
   std::optional<double> t, p_value;             ///< two-sided; nothing below 2 clusters or without spread
   std::string test = "paired-t";                ///< "paired-t-clustered" where a cluster holds several pairs

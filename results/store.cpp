@@ -56,8 +56,8 @@ void Store::record_run(const RunRecord& run) {
                    canonical_json(run.config), run.folder, run.weights_sha256,
                    canonical_json(run.requested_settings), canonical_json(run.effective_settings),
                    run.numerics_version);
-    impl_->sql.run("INSERT OR IGNORE INTO table_runs (table_id, run_id, scale) VALUES (?1, ?2, ?3)",
-                   run.table_id, run.id, run.scale);
+    impl_->sql.run("INSERT OR IGNORE INTO table_runs (table_id, run_id, scale, arm) VALUES (?1, ?2, ?3, ?4)",
+                   run.table_id, run.id, run.scale, run.arm);
   });
 }
 
@@ -163,16 +163,19 @@ void Store::Impl::put_not_run(const std::string& evaluation_id, const std::strin
 
 std::int64_t Store::record_reproduction(const ReproductionRecord& reproduction) {
   constexpr auto kUpsert = R"sql(
-    INSERT INTO reproductions (digest, table_id, backbone, scale, seeds, methods, spec, signature, finished,
+    INSERT INTO reproductions (id, digest, table_id, backbone, scale, seeds, methods, spec, signature, finished,
                                wall_seconds)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), ?9)
+    VALUES ((SELECT value + 1 FROM counters WHERE name = 'reproductions'), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
+            strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), ?9)
     ON CONFLICT (digest) DO UPDATE SET finished = excluded.finished
     RETURNING id)sql";
   auto evaluations = reproduction.evaluations;
+  auto runs = reproduction.runs;
   std::ranges::sort(evaluations);
+  std::ranges::sort(runs);
   const auto digest = sha256_hex(canonical_json(
       Json::array({reproduction.table_id, reproduction.backbone, reproduction.scale, reproduction.seeds,
-                   reproduction.methods, reproduction.spec, reproduction.signature, evaluations})));
+                   reproduction.methods, reproduction.spec, reproduction.signature, evaluations, runs})));
   return impl_->write([&] {
     auto& sql = impl_->sql;
     std::int64_t id = 0;
@@ -184,10 +187,15 @@ std::int64_t Store::record_reproduction(const ReproductionRecord& reproduction) 
       id = upsert.integer(0);
       upsert.step();  // to its end, so that the row counts as written
     }
+    sql.run("UPDATE counters SET value = max(value, ?1) WHERE name = 'reproductions'", id);
     for (const auto& evaluation : evaluations) {
       sql.run(
           "INSERT OR IGNORE INTO reproduction_evaluations (reproduction_id, evaluation_id) VALUES (?1, ?2)",
           id, evaluation);
+    }
+    for (const auto& [run, arm] : runs) {
+      sql.run("INSERT OR IGNORE INTO reproduction_runs (reproduction_id, run_id, arm) VALUES (?1, ?2, ?3)",
+              id, run, arm);
     }
     return id;
   });
@@ -234,7 +242,9 @@ bool Store::forget(const std::string& run_id) {
       "(SELECT evaluations.id FROM evaluations JOIN checkpoints ON checkpoints.id = checkpoint_id "
       "WHERE run_id = ?1)";
   const auto reproductions = fmt::format(
-      "(SELECT reproduction_id FROM reproduction_evaluations WHERE evaluation_id IN {})", kEvaluations);
+      "(SELECT reproduction_id FROM reproduction_runs WHERE run_id = ?1 UNION "
+      "SELECT reproduction_id FROM reproduction_evaluations WHERE evaluation_id IN {})",
+      kEvaluations);
   return impl_->write([&] {
     auto& db = *impl_->opened.db;
     const auto run = [&](const std::string& sql) {
@@ -247,7 +257,9 @@ bool Store::forget(const std::string& run_id) {
       run(fmt::format("DELETE FROM {} WHERE reproduction_id IN {}", table, reproductions));
     }
     run(fmt::format("DELETE FROM reproductions WHERE id IN {}", reproductions));
-    run("DELETE FROM reproduction_evaluations WHERE reproduction_id NOT IN (SELECT id FROM reproductions)");
+    for (const auto* table : {"reproduction_evaluations", "reproduction_runs"}) {
+      run(fmt::format("DELETE FROM {} WHERE reproduction_id NOT IN (SELECT id FROM reproductions)", table));
+    }
     run("DELETE FROM events WHERE job_id IN (SELECT id FROM jobs WHERE run_id = ?1)");
     run("DELETE FROM jobs WHERE run_id = ?1");
     for (const auto* table : {"table_evaluations", "metrics", "samples"}) {

@@ -199,6 +199,8 @@ std::optional<StoredReproduction> Store::last_reproduction(const std::optional<s
     LIMIT 1)sql";
   constexpr auto kMembers = R"sql(
     SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = ?1 ORDER BY evaluation_id)sql";
+  constexpr auto kRuns =
+      "SELECT run_id, arm FROM reproduction_runs WHERE reproduction_id = ?1 ORDER BY run_id";
   return impl_->guarded([&]() -> std::optional<StoredReproduction> {
     StoredReproduction last;
     {
@@ -217,6 +219,8 @@ std::optional<StoredReproduction> Store::last_reproduction(const std::optional<s
     }
     Query members(impl_->sql[kMembers], last.id);
     while (members.step()) last.evaluations.push_back(members.text(0));
+    Query runs(impl_->sql[kRuns], last.id);
+    while (runs.step()) last.runs.emplace_back(runs.text(0), runs.text(1));
     return last;
   });
 }

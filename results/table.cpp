@@ -24,9 +24,18 @@ std::optional<double> cell_value(const TableRow& row, const TableColumn& column)
   return found == row.metrics.end() ? std::nullopt : found->second.mean;
 }
 
+std::string_view paper_name(const TableModel& model, std::string_view method) {
+  const auto found = model.paper_rows.find(std::string(method));
+  return found == model.paper_rows.end() ? method : std::string_view(found->second);
+}
+
+const PaperRow* paper_row_of(const TableModel& model, std::string_view method) {
+  return model.paper ? model.paper->row(paper_name(model, method), model.paper_task) : nullptr;
+}
+
 std::map<std::string, double> paper_values(const TableModel& model, std::string_view method) {
   std::map<std::string, double> values;
-  const PaperRow* row = model.paper ? model.paper->row(method, model.paper_task) : nullptr;
+  const PaperRow* row = paper_row_of(model, method);
   if (!row) return values;
   for (const auto& column : model.columns) {
     const auto found = row->values.find(column.paper_key);

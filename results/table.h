@@ -55,6 +55,13 @@ struct TableComparison {
   bool unequal_movement = false;  ///< mean lambda_center of the two differs by more than a factor of 3
 };
 
+/// A statement of the paper, decided on this table's own figures.
+struct TableClaim {
+  std::string text;
+  std::optional<bool> holds;  ///< nothing where a figure behind it is missing
+  std::string detail;         ///< the numbers that decided it
+};
+
 /// Everything that a table says, in whatever format; pure data, filled from the DB.
 struct TableModel {
   std::string id, title, backbone, scale, split, baseline, signature;
@@ -66,6 +73,12 @@ struct TableModel {
   std::vector<std::string> notes;              ///< further footnotes, a sentence each
   std::optional<PaperTable> paper;             ///< the paper's table that this one reproduces
   std::string paper_task;                      ///< which task of it, where it holds several
+  std::map<std::string, std::string>
+      paper_rows;               ///< the paper's name for a row, where it is another than ours
+  bool levels_compare = false;  ///< ours and the paper's figures stand for the same thing
+  std::vector<TableClaim> claims;
+  bool over_training =
+      false;  ///< rows are statistics of the training, paired by seed, instead of evaluations
   std::uint32_t resamples = 10000;
   double confidence = 0.95;
   std::map<std::string, std::string> artifacts;  ///< name -> path
@@ -74,6 +87,10 @@ struct TableModel {
 
 /// The number behind a cell, in the DB's unit.
 std::optional<double> cell_value(const TableRow& row, const TableColumn& column);
+
+/// The paper's row for one of ours, or nullptr; and the paper's name for it.
+const PaperRow* paper_row_of(const TableModel& model, std::string_view method);
+std::string_view paper_name(const TableModel& model, std::string_view method);
 
 /// The paper's values for a method by our column keys, in the DB's unit (fractions). Empty where the paper
 /// prints no such row.

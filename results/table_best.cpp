@@ -38,12 +38,14 @@ std::vector<std::string> methods_of(const TableModel& model) {
 std::optional<double> mean_over_seeds(const TableModel& model, const std::string& method,
                                       const TableColumn& column) {
   double sum = 0, count = 0;
-  for (const auto& row : model.rows) {
-    if (row.method != method) continue;
-    const auto value = cell_value(row, column);
-    if (!value) return std::nullopt;
-    sum += *value;
-    ++count;
+  for (const auto* rows : {&model.rows, &model.reference}) {
+    for (const auto& row : *rows) {
+      if (row.method != method) continue;
+      const auto value = cell_value(row, column);
+      if (!value) return std::nullopt;
+      sum += *value;
+      ++count;
+    }
   }
   if (count == 0) return std::nullopt;
   return sum / count;

@@ -71,7 +71,7 @@ std::string paper_lines(const TableModel& model) {
     if (!seen.empty() && seen.back() == row.method) continue;
     seen.push_back(row.method);
     for (const auto& [metric, value] : paper_values(model, row.method)) {
-      const auto* paper = model.paper->row(row.method, model.paper_task);
+      const auto* paper = paper_row_of(model, row.method);
       Line line;
       line.record = "paper";
       line.method = row.method;

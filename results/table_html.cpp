@@ -60,6 +60,7 @@ std::string table_html(const TableModel& model) {
                           html_text(view.subtitle));
   body += layout(view.results);
   if (!view.comparisons.rows.empty()) body += layout(view.comparisons);
+  if (!view.claims.rows.empty()) body += layout(view.claims);
   body += "<ul>\n";
   for (const auto& note : view.notes) body += "<li>" + html_text(note) + "</li>\n";
   body += "</ul>\n";

@@ -54,6 +54,11 @@ Json table_json(const TableModel& model) {
   for (const auto& row : model.reference) document["reference"].push_back(row_json(model, row));
   for (const auto& row : model.rows) document["rows"].push_back(row_json(model, row));
   for (const auto& item : model.comparisons) document["comparisons"].push_back(comparison_json(item));
+  if (!model.claims.empty()) document["claims"] = Json::array();
+  for (const auto& claim : model.claims) {
+    document["claims"].push_back(
+        {{"claim", claim.text}, {"holds", number(claim.holds)}, {"detail", claim.detail}});
+  }
   return document;
 }
 

@@ -98,6 +98,7 @@ std::string table_latex(const TableModel& model) {
                       latex_text(view.subtitle), label_of(model.id));
   body += layout(view.results);
   if (!view.comparisons.rows.empty()) body += "\\par\\medskip\n" + layout(view.comparisons);
+  if (!view.claims.rows.empty()) body += "\\par\\medskip\n" + layout(view.claims);
   body += "\\par\\medskip\n\\begin{minipage}{\\linewidth}\\scriptsize\\raggedright\n";
   for (const auto& note : view.notes) body += latex_text(note) + "\\par\n";
   if (!view.signature.empty()) body += "\\sloppy Signature: " + latex_text(view.signature) + "\\par\n";

@@ -75,6 +75,7 @@ std::string table_markdown(const TableModel& model) {
   const auto view = table_view(model);
   auto out = fmt::format("## {}\n\n{}\n\n{}", view.heading, view.subtitle, layout(view.results));
   if (!view.comparisons.rows.empty()) out += fmt::format("\n{}", layout(view.comparisons));
+  if (!view.claims.rows.empty()) out += fmt::format("\n{}", layout(view.claims));
   out += note_list(view.notes);
   if (!view.signature.empty()) out += fmt::format("\nSignature: `{}`\n", view.signature);
   return out;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -50,9 +51,10 @@ void add_emphasis_notes(const TableModel& model, Notes& notes) {
                     level, model.baseline, model.baseline));
   }
   if (dagger) {
-    notes.push_back(
-        fmt::format("{} Best of its column, but unresolved: a paired {} % interval against {} includes 0.",
-                    kUnresolvedMark, level, model.baseline));
+    notes.push_back(fmt::format(
+        "{} Best of its column, but unresolved: its paired {} % interval against {} includes 0 (for {} "
+        "itself: some other method's does).",
+        kUnresolvedMark, level, model.baseline, model.baseline));
   }
 }
 
@@ -62,6 +64,16 @@ void add_interval_note(const TableModel& model, Notes& notes) {
   for (const auto& row : model.rows) {
     if (row.seed) seeds.insert(*row.seed);
   }
+  if (model.over_training) {
+    notes.push_back(
+        fmt::format("Differences are method \u2212 baseline, paired by seed (same starting weights, prompts "
+                    "and noise), {}. "
+                    "Intervals: percentile bootstrap over seeds, {} resamples; with few seeds they are "
+                    "narrow. W / T / L: seeds on "
+                    "which the method is better, equal, worse. p: two-sided paired t.",
+                    seeds.size() == 1 ? "one seed" : fmt::format("{} seeds", seeds.size()), model.resamples));
+    return;
+  }
   const auto scope = seeds.size() > 1
                          ? fmt::format("over prompts, {} training runs a method pooled", seeds.size())
                          : std::string(
@@ -70,8 +82,10 @@ void add_interval_note(const TableModel& model, Notes& notes) {
   notes.push_back(fmt::format(
       "Differences are method \u2212 baseline, paired by prompt, sample and seed. Intervals: percentile "
       "bootstrap, {} "
-      "resamples, {}. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t.",
-      model.resamples, scope));
+      "resamples, {}. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t{}; "
+      "with few "
+      "pairs it and the interval can disagree near 0.05.",
+      model.resamples, scope, seeds.size() > 1 ? ", clustered by prompt" : ""));
 }
 
 void add_movement_note(const TableModel& model, Notes& notes) {
@@ -152,16 +166,38 @@ void add_training_notes(const TableModel& model, Notes& notes) {
   }
 }
 
+/// How many of the printed figures ours come near to, a method.
+void add_agreement_note(const TableModel& model, Notes& notes) {
+  for (const auto& method : methods_of(model)) {
+    const auto printed = paper_values(model, method);
+    int near = 0, same_order = 0, all = 0;
+    for (const auto& column : model.columns) {
+      const auto paper = printed.find(column.key);
+      const auto ours = mean_over_seeds(model, method, column);
+      if (paper == printed.end() || !ours) continue;
+      ++all;
+      const double distance = std::abs(std::log(*ours / paper->second));
+      near += distance <= std::log(2.0) ? 1 : 0;
+      same_order += distance <= std::log(10.0) ? 1 : 0;
+    }
+    if (all == 0) continue;
+    notes.push_back(
+        fmt::format("Against the print, {}: {} of {} figures within a factor of 2, {} within a factor of 10.",
+                    method, near, all, same_order));
+  }
+}
+
 void add_paper_note(const TableModel& model, Notes& notes) {
   const bool has_paper_row =
       model.paper && std::ranges::any_of(methods_of(model), [&](const std::string& method) {
-        return model.paper->row(method, model.paper_task) != nullptr;
+        return paper_row_of(model, method) != nullptr;
       });
   if (model.backbone == "glyph") {
     notes.push_back(fmt::format(
         "These are the embedded glyph backbone's numbers, not SD3.5's{}.",
         has_paper_row ? "; the paper's rows stand here for orientation, and levels do not compare" : ""));
   }
+  if (has_paper_row && model.levels_compare) add_agreement_note(model, notes);
   if (has_paper_row) {
     notes.push_back(fmt::format("\u21b3 paper: as printed in \"{}\" ({}, {}).", model.paper->paper,
                                 model.paper->label, model.paper->backbone));

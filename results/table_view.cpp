@@ -99,12 +99,13 @@ ViewRow run_row(const TableModel& model, const TableRow& run, RowKind kind, cons
 }
 
 /// The mean of a method's seeds; only this row carries the marks of the best then.
-ViewRow pooled_row(const TableModel& model, const std::string& method, const LeadColumns& lead) {
-  auto row = start_row(RowKind::kOurs, lead,
+ViewRow pooled_row(const TableModel& model, const std::string& method, const LeadColumns& lead,
+                   RowKind kind) {
+  auto row = start_row(kind, lead,
                        {.title = method, .seed = "mean", .split = model.split, .n = {}, .checkpoint = {}});
   for (const auto& column : model.columns) {
     ViewCell cell{format_value(mean_over_seeds(model, method, column), column)};
-    mark_best(model, method, column, cell);
+    if (kind == RowKind::kOurs) mark_best(model, method, column, cell);
     row.cells.push_back(std::move(cell));
   }
   return row;
@@ -121,7 +122,7 @@ std::string paper_cell(const TableModel& model, const PaperRow& paper, const Tab
 
 std::optional<ViewRow> paper_row(const TableModel& model, const std::string& method,
                                  const LeadColumns& lead) {
-  const PaperRow* paper = model.paper ? model.paper->row(method, model.paper_task) : nullptr;
+  const PaperRow* paper = paper_row_of(model, method);
   if (!paper) return std::nullopt;
   auto row = start_row(RowKind::kPaper, lead,
                        {.title = kPaperRowTitle,
@@ -133,18 +134,37 @@ std::optional<ViewRow> paper_row(const TableModel& model, const std::string& met
   return row;
 }
 
+/// Ours over the paper's, where the two stand for the same thing.
+std::optional<ViewRow> ratio_row(const TableModel& model, const std::string& method,
+                                 const LeadColumns& lead) {
+  if (!model.levels_compare || !paper_row_of(model, method)) return std::nullopt;
+  auto row = start_row(RowKind::kPaper, lead,
+                       {.title = "\u21b3 ours / paper", .seed = {}, .split = {}, .n = {}, .checkpoint = {}});
+  const auto printed = paper_values(model, method);
+  for (const auto& column : model.columns) {
+    const auto paper = printed.find(column.key);
+    const auto ours = mean_over_seeds(model, method, column);
+    const bool known = paper != printed.end() && ours && paper->second != 0;
+    row.cells.push_back({known ? fmt::format("\u00d7{:.3g}", *ours / paper->second) : std::string()});
+  }
+  return row;
+}
+
 ViewTable results_view(const TableModel& model) {
   const auto lead = lead_columns(model);
   ViewTable table{result_columns(model, lead), {}};
   for (const auto& row : model.reference) {
     table.rows.push_back(run_row(model, row, RowKind::kReference, lead));
   }
+  if (lead.seed && !model.reference.empty())
+    table.rows.push_back(pooled_row(model, model.reference.front().method, lead, RowKind::kReference));
   for (const auto& method : methods_of(model)) {
     for (const auto& row : model.rows) {
       if (row.method == method) table.rows.push_back(run_row(model, row, RowKind::kOurs, lead));
     }
-    if (lead.seed) table.rows.push_back(pooled_row(model, method, lead));
+    if (lead.seed) table.rows.push_back(pooled_row(model, method, lead, RowKind::kOurs));
     if (auto paper = paper_row(model, method, lead)) table.rows.push_back(std::move(*paper));
+    if (auto ratio = ratio_row(model, method, lead)) table.rows.push_back(std::move(*ratio));
   }
   return table;
 }
@@ -180,7 +200,8 @@ std::optional<ViewRow> paper_comparison_row(const TableModel& model, const Table
                                             const TableColumn& column) {
   if (!model.paper || column.paper_key.empty()) return std::nullopt;
   const auto* paper =
-      model.paper->comparison(comparison.baseline, comparison.method, column.paper_key, model.paper_task);
+      model.paper->comparison(paper_name(model, comparison.baseline), paper_name(model, comparison.method),
+                              column.paper_key, model.paper_task);
   if (!paper || !paper->printed || !paper->delta) return std::nullopt;
   TableColumn as_printed = column;  // the paper's differences stand in the unit of its column already
   if (as_printed.unit == Unit::kPercent) as_printed.unit = Unit::kFraction;
@@ -216,6 +237,16 @@ ViewTable comparisons_view(const TableModel& model) {
   return table;
 }
 
+ViewTable claims_view(const TableModel& model) {
+  ViewTable table;
+  table.columns = {{"The paper says", false}, {"Here", false}, {"Figures", false}};
+  for (const auto& claim : model.claims) {
+    const char* verdict = !claim.holds ? "undecided" : *claim.holds ? "holds" : "does not hold";
+    table.rows.push_back({RowKind::kOurs, {{claim.text}, {verdict}, {claim.detail}}});
+  }
+  return table;
+}
+
 std::string subtitle(const TableModel& model) {
   std::set<std::int64_t> counts;
   std::vector<std::string> seeds;
@@ -226,8 +257,13 @@ std::string subtitle(const TableModel& model) {
   }
   for (const auto& row : model.reference) counts.insert(row.n);
   std::vector<std::string> parts{"Backbone " + model.backbone, "scale " + model.scale};
-  if (!model.split.empty()) parts.push_back(model.split + " split");
-  if (counts.size() == 1) parts.push_back(fmt::format("n = {}", *counts.begin()));
+  if (model.over_training) {
+    parts.push_back("statistics of the training");
+  } else if (!model.split.empty()) {
+    parts.push_back(model.split + " split");
+  }
+  if (counts.size() == 1 && !model.over_training)
+    parts.push_back(fmt::format("n = {}{}", *counts.begin(), seeds.size() > 1 ? " a seed" : ""));
   if (!seeds.empty()) parts.push_back((seeds.size() > 1 ? "seeds " : "seed ") + join(seeds, ", "));
   return join(parts, " \u00b7 ");
 }
@@ -240,6 +276,7 @@ TableView table_view(const TableModel& model) {
   view.subtitle = subtitle(model);
   view.results = results_view(model);
   view.comparisons = comparisons_view(model);
+  view.claims = claims_view(model);
   view.notes = table_notes(model);
   view.signature = model.signature;
   return view;

@@ -39,6 +39,7 @@ struct TableView {
   std::string heading, subtitle;
   ViewTable results;
   ViewTable comparisons;  ///< without rows where nothing was compared
+  ViewTable claims;       ///< without rows where the table decides none
   std::vector<std::string> notes;
   std::string signature;
 };

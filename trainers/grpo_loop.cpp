@@ -47,8 +47,23 @@ struct Epoch {
 /// What one (shard, step) of an update leaves for the record.
 struct StepTrace {
   std::vector<double> y, lambda_center, ratio;
-  double loss = 0, clip = 0, weight = 1, slope = kNan;
+  double loss = 0, clip = 0, weight = kNan, slope = kNan;  ///< NaN: the method has none
 };
+
+/// Loss weight of each trained step (E48).
+std::vector<double> loss_weights(const TrainSettings& settings, const SdeSampler& sampler) {
+  std::vector<double> weights(static_cast<std::size_t>(settings.trained_steps), 1.0);
+  if (!settings.score_weight) return weights;
+  double mean = 0;
+  for (std::size_t k = 0; k < weights.size(); ++k)
+    mean += sampler.steps[k].s / static_cast<double>(weights.size());
+  const double reference = settings.score_weight->reference.value_or(mean);
+  for (std::size_t k = 0; k < weights.size(); ++k) {
+    weights[k] = std::clamp(sampler.steps[k].s / reference, settings.score_weight->minimum,
+                            settings.score_weight->maximum);
+  }
+  return weights;
+}
 
 class GrpoLoop {
  public:
@@ -63,27 +78,33 @@ class GrpoLoop {
                                   settings_.noise_level, settings_.guidance)),
         weights_(trainable_weights(backbone)),
         optimiser_(weights_, settings_.adamw),
-        ema_(weights_, settings_.ema) {
-    if (settings_.kl > 0) reference_.emplace(Backbone::load(job.backbone, job.weights, backbone.device()));
+        ema_(weights_, settings_.ema),
+        audit_(settings_.sampling_steps, static_cast<double>(backbone.latent().size()),
+               settings_.noise_level),
+        step_weights_(loss_weights(settings_, sampler_)) {
+    if (settings_.kl > 0)
+      reference_.emplace(Backbone::load(job.backbone, job.weights, backbone.device(), job.seed));
     for (const auto& weight : weights_) parameters_.push_back(weight.tensor);
   }
 
-  bool run() {
+  TrainOutcome run() {
     go_on_from_resume_point();
     hooks_.on_resume(update_);
     while (update_ < settings_.updates) {
       if (hooks_.should_stop()) {
         save_resume_point();
-        return false;
+        return {.done = false, .law = {}};
       }
       const auto epoch_number = update_ / settings_.updates_of_an_epoch() + 1;
       const Epoch epoch = sample(epoch_number);
       for (std::int64_t part = 0; part < settings_.updates_of_an_epoch() && update_ < settings_.updates;
            ++part)
         update(epoch, epoch_number, part);
+      heed_the_law();
       if (update_ < settings_.updates && hooks_.should_save()) save_resume_point();
     }
-    return true;
+    heed_the_law();
+    return {.done = true, .law = law_};
   }
 
  private:
@@ -158,14 +179,14 @@ class GrpoLoop {
   // ------------------------------------------------------------------------------------------------------
 
   void update(const Epoch& epoch, std::int64_t epoch_number, std::int64_t part) {
-    const bool fresh = part == 0;
+    const bool fresh = part < settings_.updates_per_epoch, on_policy = part == 0;
     const auto shards_of_an_update =
         epoch.shards.size() / static_cast<std::size_t>(settings_.updates_per_epoch);
     const auto first = static_cast<std::size_t>(part % settings_.updates_per_epoch) * shards_of_an_update;
     const auto steps = static_cast<std::size_t>(settings_.trained_steps);
 
     std::vector<Penalty> penalties(shards_of_an_update);
-    if (method_.has_penalty() && !fresh) penalties = measure_penalties(epoch, first, shards_of_an_update);
+    if (method_.has_penalty() && !on_policy) penalties = measure_penalties(epoch, first, shards_of_an_update);
 
     GradientSum sum(parameters_.size());
     std::vector<std::vector<StepTrace>> traces(shards_of_an_update, std::vector<StepTrace>(steps));
@@ -174,11 +195,15 @@ class GrpoLoop {
       const auto share = 1.0 / static_cast<double>(shards_of_an_update * steps);
       const auto loss =
           step_loss(epoch.shards[first + shard], epoch.advantages[first + shard], static_cast<int>(step),
-                    share, penalties[shard], fresh, traces[shard][step]);
+                    share, penalties[shard], on_policy, traces[shard][step]);
       sum.add(task, torch::autograd::grad({loss}, parameters_, {}, std::nullopt, false, true));
     });
 
-    auto record = describe(epoch, epoch_number, fresh, traces, penalties);
+    auto record = describe(epoch, on_policy, traces, penalties);
+    record.epoch = epoch_number;
+    record.fresh = fresh;
+    record.on_policy = on_policy;
+    if (!on_policy) audit(traces, record);
     const auto step = optimiser_.step(sum.total(), settings_.max_grad_norm);
     ema_.update(weights_);
     ++update_;
@@ -187,7 +212,7 @@ class GrpoLoop {
     record.stats["clip_coefficient"] = step.clip_coefficient;
     record.stats["update_norm"] = step.update_norm;
     remember(record);
-    method_.after_update({.lambda_late = record.stats.at("lambda_late"), .fresh = fresh});
+    method_.after_update({.lambda_late = record.stats.at("lambda_late"), .on_policy = on_policy});
     hooks_.on_update(record);
     if (std::find(settings_.checkpoints.begin(), settings_.checkpoints.end(), update_) !=
         settings_.checkpoints.end())
@@ -218,15 +243,15 @@ class GrpoLoop {
 
   /// The share of the update's loss that shard and step k contribute, differentiable.
   Tensor step_loss(const Trajectory& shard, const Tensor& advantages, int k, double share,
-                   const Penalty& penalty, bool fresh, StepTrace& trace) {
+                   const Penalty& penalty, bool on_policy, StepTrace& trace) {
     const auto i = static_cast<std::size_t>(k);
     const auto& step = sampler_.steps[i];
     const auto mean = transition_mean(backbone_, sampler_, k, shard.x[i], shard.condition);
     const auto stats =
         step_stats(step.s, step.dt, k, settings_.is_late(k), shard.mean_old[i], mean, shard.x[i + 1]);
-    if (fresh) check_on_policy(stats.y, k);
+    if (on_policy) check_on_policy(stats.y, k);
     const auto surrogate = method_.step(stats);
-    auto loss = surrogate_loss(surrogate, advantages);
+    auto loss = surrogate_loss(surrogate, advantages) * step_weights_[i];
     trace.loss = loss.item<double>();
     if (!std::isfinite(trace.loss)) fail_not_finite("the loss", k);
     if (settings_.kl > 0) {
@@ -238,7 +263,7 @@ class GrpoLoop {
       loss = loss + settings_.kl * reference_kl(step, mean, reference).mean();
     }
     loss = loss * share;
-    if (stats.late && !fresh && method_.has_penalty()) {
+    if (stats.late && !on_policy && method_.has_penalty()) {
       // Each shard's penalty counts as much as its share of the mean over shards; share is 1 / (shards *
       // steps).
       const double per_shard = share * settings_.trained_steps;
@@ -275,13 +300,13 @@ class GrpoLoop {
   // Records
   // ---------------------------------------------------------------------------------------------------------
 
-  UpdateRecord describe(const Epoch& epoch, std::int64_t epoch_number, bool fresh,
-                        const std::vector<std::vector<StepTrace>>& traces,
+  UpdateRecord describe(const Epoch& epoch, bool on_policy, const std::vector<std::vector<StepTrace>>& traces,
                         const std::vector<Penalty>& penalties) const {
     const auto steps = static_cast<std::size_t>(settings_.trained_steps);
     std::vector<StepRecord> records(steps);
     std::vector<double> weights(steps), losses, penalty_values, slopes;
     double damped = 0;
+    bool weighted = false;
     for (std::size_t k = 0; k < steps; ++k) {
       double weight = 0;
       for (const auto& shard : traces) {
@@ -292,6 +317,7 @@ class GrpoLoop {
         r.ratio.insert(r.ratio.end(), t.ratio.begin(), t.ratio.end());
         r.clip = t.clip;
         weight += t.weight / static_cast<double>(traces.size());
+        weighted |= !std::isnan(t.weight);
         damped += t.weight < 1 ? 1 : 0;
         losses.push_back(t.loss);
         if (!std::isnan(t.slope)) slopes.push_back(t.slope);
@@ -305,7 +331,7 @@ class GrpoLoop {
       if (settings_.is_late(k)) late.push_back(k);
     }
 
-    UpdateRecord record{.epoch = epoch_number, .fresh = fresh, .stats = {}, .per_step = {}};
+    UpdateRecord record;
     auto& s = record.stats;
     s["reward_mean"] = epoch.reward_mean;
     s["reward_std"] = epoch.reward_std;
@@ -314,8 +340,8 @@ class GrpoLoop {
     s["loss"] = mean_of(losses);
     s["lambda_late"] = lambda_late(laws, late);
     s["clip_fraction"] = mean_clip_fraction(laws);
-    s["damped_share"] = damped / static_cast<double>(steps * traces.size());
-    if (!slopes.empty()) s[fresh ? "on_policy_slope" : "off_policy_slope"] = mean_of(slopes);
+    if (weighted) s["damped_share"] = damped / static_cast<double>(steps * traces.size());
+    if (!slopes.empty()) s[on_policy ? "on_policy_slope" : "off_policy_slope"] = mean_of(slopes);
     if (method_.has_penalty()) s["penalty"] = mean_of(penalty_values);
     for (const auto& [name, value] : method_.statistics()) s[name] = value;
 
@@ -332,14 +358,54 @@ class GrpoLoop {
     put("step_ess", [&](std::size_t k) { return laws[k].step_ess; });
     put("path_ess", [&](std::size_t k) { return laws[k].path_ess; });
     put("clip_fraction", [&](std::size_t k) { return laws[k].clip_fraction; });
-    put("lambda_weight", [&](std::size_t k) { return weights[k]; });
+    if (weighted) put("lambda_weight", [&](std::size_t k) { return weights[k]; });
     return record;
+  }
+
+  /// What the law predicts of an off-policy update goes to its record; where its samples are fresh, they
+  /// enter the audit.
+  void audit(const std::vector<std::vector<StepTrace>>& traces, UpdateRecord& record) {
+    if (settings_.law_audit == AuditMode::kOff) return;
+    const auto latent_size = static_cast<double>(backbone_.latent().size());
+    const auto put = [&](const char* name, std::size_t k, double value) {
+      auto& row = record.per_step[name];
+      row.resize(static_cast<std::size_t>(settings_.sampling_steps), kNan);
+      row[k] = value;
+    };
+    for (std::size_t k = 0; k < static_cast<std::size_t>(settings_.trained_steps); ++k) {
+      std::vector<double> log_ratios, centers;
+      for (const auto& shard : traces) {
+        log_ratios.insert(log_ratios.end(), shard[k].y.begin(), shard[k].y.end());
+        centers.insert(centers.end(), shard[k].lambda_center.begin(), shard[k].lambda_center.end());
+      }
+      const auto errors = law_errors(log_ratios, centers, latent_size);
+      put("predicted_var", k, errors.predicted_variance);
+      if (!record.fresh) continue;
+      audit_.add(static_cast<int>(k), log_ratios, centers);
+      put("drift_error", k, errors.drift);
+      put("drift_error_sq", k, errors.drift_square);
+      put("var_error", k, errors.variance);
+      put("var_error_sq", k, errors.variance_square);
+    }
+  }
+
+  /// Says once that the law is broken, and stops the run where that was asked for.
+  void heed_the_law() {
+    if (settings_.law_audit == AuditMode::kOff) return;
+    const bool held = law_.holds();
+    law_ = audit_.verdict();
+    if (law_.holds()) return;
+    if (settings_.law_audit == AuditMode::kStop) {
+      throw Error("the path-variance law is broken. " + law_.message, fmt::format("update {}", update_),
+                  "mend the cause, or set law_audit=mark to go on and have the run marked", Status::kFailed);
+    }
+    if (held) hooks_.on_warning("the path-variance law is broken. " + law_.message);
   }
 
   /// Keeps what a checkpoint states of the updates before it: off-policy ones only, as on-policy ones are 0
   /// by construction.
   void remember(const UpdateRecord& record) {
-    if (record.fresh) return;
+    if (record.on_policy) return;
     lambda_window_.push_back(record.stats.at("lambda_late"));
     clip_window_.push_back(record.stats.at("clip_fraction"));
     if (lambda_window_.size() > kLateWindow) {
@@ -361,11 +427,9 @@ class GrpoLoop {
   }
 
   void save_resume_point() {
-    const Json state{{"key", job_.resume_key},
-                     {"update", update_},
-                     {"method", method_.state()},
-                     {"lambda_window", lambda_window_},
-                     {"clip_window", clip_window_}};
+    const Json state{{"key", job_.resume_key},      {"update", update_},
+                     {"method", method_.state()},   {"lambda_window", lambda_window_},
+                     {"clip_window", clip_window_}, {"law_audit", audit_.state()}};
     write_resume_point(job_.folder, update_, weights_, optimiser_, ema_, state);
   }
 
@@ -380,6 +444,7 @@ class GrpoLoop {
     method_.restore(fields.get("method"), where);
     lambda_window_ = fields.required<std::vector<double>>("lambda_window");
     clip_window_ = fields.required<std::vector<double>>("clip_window");
+    audit_.restore(fields.get("law_audit"), where);
     fields.finish();
   }
 
@@ -397,12 +462,15 @@ class GrpoLoop {
   std::optional<Backbone> reference_;
   std::int64_t update_ = 0;  ///< updates done
   std::vector<double> lambda_window_, clip_window_;
+  LawAudit audit_;
+  LawVerdict law_;
+  std::vector<double> step_weights_;  ///< of the trained steps' losses
 };
 
 }  // namespace
 
-bool train(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool,
-           const TrainHooks& hooks) {
+TrainOutcome train(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool,
+                   const TrainHooks& hooks) {
   return GrpoLoop(job, backbone, method, pool, hooks).run();
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/worker_pool.h"
 #include "models/backbone.h"
+#include "trainers/law_audit.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 
@@ -27,7 +28,8 @@ struct TrainingPrompt {
 struct UpdateRecord {
   std::int64_t update_index = 0;  ///< from 1
   std::int64_t epoch = 0;         ///< from 1
-  bool fresh = false;             ///< on-policy: no update since the old policy made these samples
+  bool fresh = false;  ///< no update has used these samples, so their noise is independent of every change
+  bool on_policy = false;  ///< no update at all since the old policy made them: every log-ratio is 0
   std::map<std::string, double> stats;
   std::map<std::string, std::vector<double>> per_step;
 };
@@ -46,6 +48,7 @@ struct TrainHooks {
   std::function<std::future<std::optional<double>>(const TrainingPrompt&, Image)> reward;
   std::function<void(const UpdateRecord&)> on_update;
   std::function<void(const CheckpointRecord&)> on_checkpoint;
+  std::function<void(const std::string& message)> on_warning = [](const std::string&) {};
   std::function<void(std::int64_t update)>
       on_resume;  ///< called once, with the update that the run goes on from (0: the start)
   std::function<bool()> should_stop = [] { return false; };  ///< asked between epochs
@@ -64,10 +67,17 @@ struct TrainJob {
       resume_key;  ///< `resume_key` must be equal for a resume point to be taken: build and CPU features
 };
 
-/// Trains with `method` until the last update or a stop. Returns true when all updates are done.
-/// Throws Error if the on-policy log-ratio is not 0, a value is not finite, or more than 5 % of an epoch's
-/// rewards are missing.
-bool train(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool,
-           const TrainHooks& hooks);
+/// What a run came to: whether all its updates are done, and what its log-ratios say of the path-variance
+/// law.
+struct TrainOutcome {
+  bool done = false;
+  LawVerdict law;
+};
+
+/// Trains with `method` until the last update or a stop.
+/// Throws Error if the on-policy log-ratio is not 0, a value is not finite, more than 5 % of an epoch's
+/// rewards are missing, or, where law_audit is "stop", the law is broken.
+TrainOutcome train(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool,
+                   const TrainHooks& hooks);
 
 }  // namespace harness

@@ -137,6 +137,35 @@ const std::vector<Setting>& train_settings() {
        .minimum = 1,
        .maximum = 1e6,
        .help = "updates between two steps of the average"},
+      {.name = "step_weight",
+       .default_value = "none",
+       .choices = {"none", "score"},
+       .help = "weight of each step's loss, for any method; score: clip(s_k / s_ref, weight_min, weight_max)",
+       .equation = "E48"},
+      {.name = "s_ref",
+       .minimum = 1e-9,
+       .maximum = 1e9,
+       .help = "reference of step_weight score; default: the mean of s_k over the trained steps",
+       .equation = "E48"},
+      {.name = "weight_min",
+       .default_value = 0.1,
+       .minimum = 0,
+       .maximum = 1e6,
+       .help = "smallest weight of step_weight score",
+       .equation = "E48"},
+      {.name = "weight_max",
+       .default_value = 10.0,
+       .minimum = 0,
+       .maximum = 1e6,
+       .help = "largest weight of step_weight score",
+       .equation = "E48"},
+      {.name = "law_audit",
+       .default_value = "mark",
+       .choices = {"mark", "stop", "off"},
+       .help = "what happens to a run whose fresh log-ratios break the path-variance law by more than 4.5 "
+               "standard "
+               "errors and 5 %: it is marked in every table, or stopped",
+       .equation = "E24, E25"},
       {.name = "on_policy_tolerance",
        .default_value = 0.0,
        .minimum = 0,
@@ -171,6 +200,19 @@ const std::vector<Setting>& evaluate_settings() {
        .help = "images of an evaluation shard, a unit of fixed size"},
   };
   return settings;
+}
+
+AuditMode audit_mode(const std::string& name) {
+  if (name == "off") return AuditMode::kOff;
+  return name == "stop" ? AuditMode::kStop : AuditMode::kMark;
+}
+
+ScoreWeight score_weight(Settings& s) {
+  const ScoreWeight weight{.reference = s.number_if_given("s_ref"),
+                           .minimum = s.number("weight_min"),
+                           .maximum = s.number("weight_max")};
+  if (weight.minimum > weight.maximum) s.fail("weight_min", "is above weight_max");
+  return weight;
 }
 
 Json described(const std::vector<Setting>& settings, const char* used_by) {
@@ -210,6 +252,8 @@ TrainSettings read_train_settings(const Json& given, const std::string& where) {
   t.ema.decay = s.number("ema_decay");
   t.ema.interval = static_cast<int>(s.integer("ema_interval"));
   t.on_policy_tolerance = s.number("on_policy_tolerance");
+  t.law_audit = audit_mode(s.choice("law_audit"));
+  if (s.choice("step_weight") == "score") t.score_weight = score_weight(s);
   s.finish();
   if (t.prompts_per_epoch % (t.updates_per_epoch * t.shard_prompts) != 0) {
     s.fail("prompts_per_epoch",

@@ -13,6 +13,15 @@ namespace harness {
 
 /// Settings of the training loop, the same for every method of a table. One update is one optimiser step; an
 /// epoch is one round of sampling.
+/// What happens to a run whose log-ratios break the path-variance law.
+enum class AuditMode { kOff, kMark, kStop };
+
+/// Loss weight of a step by its noise (E48): clip(s_k / reference, minimum, maximum).
+struct ScoreWeight {
+  std::optional<double> reference = {};  ///< s_ref; nothing: the mean of s_k over the trained steps
+  double minimum = 0, maximum = 0;
+};
+
 struct TrainSettings {
   std::int64_t prompts_per_epoch = 8, group_size = 8;
   std::int64_t updates_per_epoch = 2, inner_epochs = 1, updates = 80;
@@ -28,6 +37,8 @@ struct TrainSettings {
   double kl = 0;
   EmaOptions ema;
   double on_policy_tolerance = 0;
+  std::optional<ScoreWeight> score_weight = {};
+  AuditMode law_audit = AuditMode::kMark;
 
   std::int64_t images_per_epoch() const { return prompts_per_epoch * group_size; }
   std::int64_t updates_of_an_epoch() const { return updates_per_epoch * inner_epochs; }

@@ -51,7 +51,7 @@ struct Penalty {
 /// What an update amounted to, for a method with state.
 struct UpdateOutcome {
   double lambda_late = 0;  ///< E47, mean over the update's shards
-  bool fresh = false;      ///< on-policy: every lambda is 0 by construction
+  bool on_policy = false;  ///< every lambda is 0 by construction
 };
 
 /// A method's objective for one run. The training loop owns everything else.

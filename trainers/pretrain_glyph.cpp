@@ -13,6 +13,7 @@
 #include "core/worker_pool.h"
 #include "models/glyph_text_encoder.h"
 #include "models/loading.h"
+#include "models/random_weights.h"
 #include "models/weights_io.h"
 #include "trainers/glyph_data.h"
 
@@ -48,39 +49,6 @@ AutoencoderConfig autoencoder_config() {
   c.mid_block_add_attention = false;
   c.force_upcast = false;
   return c;
-}
-
-/// A seed for one purpose: SplitMix64's finaliser over the parts.
-std::uint64_t mix(std::initializer_list<std::uint64_t> parts) {
-  std::uint64_t state = 0x9E3779B97F4A7C15ULL;
-  for (const auto part : parts) {
-    state += part + 0x9E3779B97F4A7C15ULL;
-    state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9ULL;
-    state = (state ^ (state >> 27)) * 0x94D049BB133111EBULL;
-    state ^= state >> 31;
-  }
-  return state;
-}
-
-torch::Generator generator(std::uint64_t seed) {
-  return at::make_generator<at::CPUGeneratorImpl>(seed);
-}
-
-/// LibTorch's default initialisation (uniform within 1 / sqrt(fan in)), from a seed of its own instead of the
-/// global one.
-void initialise(torch::nn::Module& module, std::uint64_t seed) {
-  const torch::NoGradGuard no_grad;
-  auto random = generator(seed);
-  TensorMap weights;
-  for (const auto& item : module.named_parameters()) weights[item.key()] = item.value();
-  for (const auto& [name, w] : weights) {
-    if (w.dim() >= 2) {
-      const double bound = 1 / std::sqrt(static_cast<double>(w.numel() / w.size(0)));
-      w.uniform_(-bound, bound, random);
-      const auto bias = weights.find(name.substr(0, name.size() - 6) + "bias");
-      if (bias != weights.end()) bias->second.uniform_(-bound, bound, random);
-    }
-  }
 }
 
 /// adaLN-Zero starts as the identity but for its gates (0.5), the output layer as zero.
@@ -174,7 +142,7 @@ class Stage {
     std::vector<std::vector<Tensor>> gradients(n);
     std::vector<double> losses(n);
     pool_.run(n, [&](std::size_t i) {
-      const auto value = loss(mix({options_.seed, plan_.number, static_cast<std::uint64_t>(step), i}));
+      const auto value = loss(mixed_seed({options_.seed, plan_.number, static_cast<std::uint64_t>(step), i}));
       losses[i] = value.item<double>();
       gradients[i] = torch::autograd::grad({value}, parameters_, {}, std::nullopt, false, true);
     });
@@ -217,17 +185,17 @@ class GlyphPretraining {
       : options_(options),
         report_(report),
         renderer_(options.atlas),
-        phrases_(glyph_phrases(mix({options.seed, 100}), kPhrases)),
+        phrases_(glyph_phrases(mixed_seed({options.seed, 100}), kPhrases)),
         pool_(options.threads, [] { torch::set_num_threads(1); }),
         vae_(autoencoder_config()),
         transformer_(transformer_config()),
         encoder_(kWidth, kPooled) {
     torch::set_num_threads(1);
-    initialise(*vae_, mix({options.seed, 101}));
-    initialise(*transformer_, mix({options.seed, 102}));
+    initialise_uniform(*vae_, mixed_seed({options.seed, 101}));
+    initialise_uniform(*transformer_, mixed_seed({options.seed, 102}));
     initialise_modulation(*transformer_);
     const torch::NoGradGuard no_grad;
-    auto random = generator(mix({options.seed, 103}));
+    auto random = seeded_generator(mixed_seed({options.seed, 103}));
     for (const auto& item : encoder_->named_parameters())
       item.value().normal_(0, item.key() == "style.weight" ? 1.0 : 0.5, random);
   }
@@ -255,7 +223,7 @@ class GlyphPretraining {
         [&](std::uint64_t seed) {
           const auto images = batch({0.2, 0, 1}, plan.micro_size, seed).images;
           const auto [mean, logvar] = vae_->encode(images);
-          const auto noise = torch::randn(mean.sizes(), generator(seed));
+          const auto noise = torch::randn(mean.sizes(), seeded_generator(seed));
           const auto out = vae_->decode(mean + (logvar / 2).exp() * noise);
           const auto kl = 0.5 * (mean.square() + logvar.exp() - 1 - logvar).mean();
           return torch::mse_loss(out, images) + 0.1 * torch::l1_loss(out, images) + 1e-4 * kl;
@@ -268,7 +236,7 @@ class GlyphPretraining {
     const torch::NoGradGuard no_grad;
     std::vector<Tensor> means;
     for (std::uint64_t i = 0; i < 16; ++i)
-      means.push_back(vae_->encode(batch({}, 32, mix({options_.seed, 104, i})).images).first);
+      means.push_back(vae_->encode(batch({}, 32, mixed_seed({options_.seed, 104, i})).images).first);
     const auto all = torch::cat(means);
     latent_std_ = all.std().item<double>();
     vae_->set_scaling(1 / latent_std_, all.mean().item<double>());
@@ -281,7 +249,7 @@ class GlyphPretraining {
     stage.run(
         [&](std::uint64_t seed) {
           auto data = batch(fading, plan.micro_size, seed);
-          auto random = generator(seed);
+          auto random = seeded_generator(seed);
           Tensor x0;
           {
             const torch::NoGradGuard no_grad;
@@ -311,7 +279,7 @@ class GlyphPretraining {
           Tensor latents;
           {
             const torch::NoGradGuard no_grad;
-            auto random = generator(seed);
+            auto random = seeded_generator(seed);
             latents = vae_->encode(images).first;
             const auto u = torch::rand({plan.micro_size, 1, 1, 1}, random);
             latents = latents + u * 0.1 * latent_std_ * torch::randn(latents.sizes(), random);

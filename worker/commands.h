@@ -18,6 +18,9 @@ int sample_command(const Json& request);
 int pretrain_command(const Json& request);
 int parity_command(const Json& request);
 
+/// Whether the settings of a plan fit together: Error (status 2) where they do not.
+int check_command(const Json& request);
+
 /// What this build can do: registry.json.
 Json describe_build();
 

@@ -46,6 +46,7 @@ int run_request(const std::string& command, const Json& request) {
     if (command == "sample") return sample_command(request);
     if (command == "pretrain") return pretrain_command(request);
     if (command == "parity") return parity_command(request);
+    if (command == "check") return check_command(request);
   } catch (const Error& error) {
     if (!request.value("json", false)) throw;
     fmt::print("{}\n",

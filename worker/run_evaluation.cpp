@@ -62,7 +62,7 @@ void load_checkpoint(const Job& job, Backbone& backbone, bool ema) {
 struct Pending {
   const Prompt* prompt;
   std::string path, sha256;
-  std::future<OcrScore> score;
+  std::future<SampleScore> score;
 };
 
 class Evaluation {
@@ -74,11 +74,12 @@ class Evaluation {
         seed_(static_cast<std::uint32_t>(job.get<std::int64_t>("seed"))),
         prompts_(prompts_of(job)),
         done_(positions_done(job)),
-        backbone_(
-            Backbone::load(job.get<std::string>("backbone"), job.path("weights"), open_device(job.device))),
+        backbone_(Backbone::load(job.get<std::string>("backbone"), job.path("weights"),
+                                 open_device(job.device), seed_)),
         schedule_(shifted_schedule(settings_.grid, settings_.steps, settings_.shift)),
         scoring_(job),
-        pool_(job.threads, use_one_thread) {
+        pool_(job.threads, use_one_thread),
+        shown_metric_(job.get<std::vector<std::string>>("metrics").at(0)) {
     load_checkpoint(job, backbone_, settings_.use_ema);
     make_folder(job.folder / "images");
   }
@@ -111,14 +112,16 @@ class Evaluation {
   Json summary() const {
     std::vector<int> changed;
     for (const auto& prompt : prompts_) {
-      if (!glyph_layout(prompt.target).fits) changed.push_back(prompt.position);
+      if (job_.get<std::string>("backbone") == "glyph" && !glyph_layout(prompt.target).fits)
+        changed.push_back(prompt.position);
     }
     Json notes = Json::array();
     if (!changed.empty()) {
-      notes.push_back(fmt::format(
-          "{} of {} targets do not fit the glyph backbone's {} lines of {} characters and are drawn by "
-          "the fallback that models/glyph_layout.h states.",
-          changed.size(), prompts_.size(), kGlyphLines, kGlyphColumns));
+      notes.push_back(
+          fmt::format("{} of {} targets do not fit the glyph backbone's {} lines of {} printable ASCII "
+                      "characters and are "
+                      "drawn by the fallback that models/glyph_layout.h states.",
+                      changed.size(), prompts_.size(), kGlyphLines, kGlyphColumns));
     }
     return {{"images", prompts_.size()},
             {"scorers_replaced", scoring_.replaced()},
@@ -179,16 +182,17 @@ class Evaluation {
                        {"metrics", metrics},
                        {"reasons", score.reasons}});
       done_.insert(one.prompt->position);
-      if (const auto reward = score.metrics.at("ocr_reward")) {
-        reward_ += *reward;
+      if (const auto value = score.metrics.at(shown_metric_)) {
+        shown_ += *value;
         ++scored_;
       }
     }
     if (drawn.empty()) return;
     reporter_.wake();
     const auto done = static_cast<double>(done_.size());
-    reporter_.progress(done, static_cast<double>(prompts_.size()), "images", done,
-                       scored_ > 0 ? fmt::format("reward {:.3f}", reward_ / scored_) : std::string());
+    reporter_.progress(
+        done, static_cast<double>(prompts_.size()), "images", done,
+        scored_ > 0 ? fmt::format("{} {:.3f}", shown_metric_, shown_ / scored_) : std::string());
   }
 
   const Job& job_;
@@ -201,7 +205,8 @@ class Evaluation {
   Schedule schedule_;
   Scoring scoring_;
   WorkerPool pool_;
-  double reward_ = 0, scored_ = 0;
+  std::string shown_metric_;  ///< in the progress line: the first of the job's metrics
+  double shown_ = 0, scored_ = 0;
 };
 
 }  // namespace

@@ -21,7 +21,8 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kBetweenResumePoints = std::chrono::seconds(10);
 
 std::vector<TrainingPrompt> training_prompts(const Job& job) {
-  const auto set = load_prompt_set(job.path("train_prompts"), job.get<std::string>("task"));
+  // The generated training prompts are in the OCR task's format, whatever the reward is.
+  const auto set = load_prompt_set(job.path("train_prompts"), "ocr");
   if (set.sha256 != job.get<std::string>("train_prompts_sha256")) {
     throw Error("was changed since the run was planned", job.path("train_prompts").string(),
                 "repeat the command");
@@ -47,7 +48,7 @@ bool run_training(const Job& job, Reporter& reporter) {
                     .weights = job.path("weights"),
                     .backbone = job.get<std::string>("backbone"),
                     .resume_key = worker_build() + " " + build_info().cpu_features};
-  auto backbone = Backbone::load(training.backbone, training.weights, open_device(job.device));
+  auto backbone = Backbone::load(training.backbone, training.weights, open_device(job.device), training.seed);
   const MethodContext context{
       .task = task, .latent_size = backbone.latent().size(), .late_steps = training.settings.late_steps};
   auto configured = make_method(job.get<std::string>("method"), job.get<Json>("method_settings"), context,
@@ -62,8 +63,8 @@ bool run_training(const Job& job, Reporter& reporter) {
   TrainHooks hooks;
   hooks.reward = [&](const TrainingPrompt& prompt, Image image) {
     return std::async(std::launch::deferred,
-                      [score = scoring.score(prompt.prompt.target, std::move(image))]() mutable {
-                        return score.get().metrics.at("ocr_reward");
+                      [task, score = scoring.score(prompt.prompt.target, std::move(image))]() mutable {
+                        return task_reward(task, score.get());
                       });
   };
   hooks.on_resume = [&](std::int64_t update) {
@@ -74,6 +75,7 @@ bool run_training(const Job& job, Reporter& reporter) {
                     {"update_index", u.update_index},
                     {"epoch", u.epoch},
                     {"fresh", u.fresh},
+                    {"on_policy", u.on_policy},
                     {"stats", u.stats},
                     {"per_step", u.per_step}});
     reporter.wake();
@@ -91,6 +93,10 @@ bool run_training(const Job& job, Reporter& reporter) {
                     {"clip_fraction", optional_number(c.clip_fraction)}});
     reporter.wake();
   };
+  hooks.on_warning = [&](const std::string& message) {
+    reporter.event({{"type", "note"}, {"level", "warning"}, {"message", message}});
+    reporter.wake();
+  };
   hooks.should_stop = [&] { return reporter.should_stop(); };
   hooks.should_save = [&] {
     if (Clock::now() - last_save < kBetweenResumePoints) return false;
@@ -98,10 +104,17 @@ bool run_training(const Job& job, Reporter& reporter) {
     return true;
   };
   WorkerPool pool(job.threads, use_one_thread);
-  const bool done = train(training, backbone, *configured.method, pool, hooks);
-  if (done)
-    reporter.completed({{"updates", training.settings.updates}, {"scorers_replaced", scoring.replaced()}});
-  return done;
+  const auto outcome = train(training, backbone, *configured.method, pool, hooks);
+  if (!outcome.done) return false;
+  Json notes = Json::array();
+  if (!outcome.law.holds())
+    notes.push_back(fmt::format("{} (seed {}) broke the path-variance law. {}.",
+                                job.get<std::string>("method"), training.seed, outcome.law.message));
+  reporter.completed({{"updates", training.settings.updates},
+                      {"scorers_replaced", scoring.replaced()},
+                      {"law_holds", outcome.law.holds()},
+                      {"table_notes", std::move(notes)}});
+  return true;
 }
 
 }  // namespace harness

@@ -51,8 +51,10 @@ int sample_command(const Json& request) {
   write_file_atomically(output, bytes);
   const auto layout = glyph_layout(text.target);
   if (!layout.fits)
-    fmt::print(stderr, "note: the text does not fit the glyph backbone; drawn by the fallback as \"{}\"\n",
-               squeeze_white_space(layout.cells));
+    fmt::print(stderr,
+               "note: the text does not fit the glyph backbone's {} lines of {} printable ASCII characters; "
+               "drawn as \"{}\"\n",
+               kGlyphLines, kGlyphColumns, squeeze_white_space(layout.cells));
   if (as_json) {
     const Json answer{{"path", output},           {"fits", layout.fits},
                       {"target", text.target},    {"sha256", sha256_hex(bytes)},

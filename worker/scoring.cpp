@@ -1,30 +1,96 @@
 #include "worker/scoring.h"
 
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "evaluators/jpeg.h"
+#include "evaluators/ocr.h"
+
 namespace harness {
 namespace {
 
 constexpr int kDeadlineMs = 20'000;  // a glyph image takes about 10 ms
 
-}  // namespace
+constexpr const char* kOcrTask = "ocr";
+constexpr const char* kCompressibilityTask = "compressibility";
 
-Scoring::Scoring(const Job& job) : pool_({job.path("scorer").string()}, job.threads, kDeadlineMs) {
-  Json found = pool_.hello().to_json();
-  found.erase("protocol");
-  const auto scorers = job.get<Json>("scorers");
-  if (!scorers.contains(kOcrScorer)) throw Error("names no scorer ocr-glyph", job.file());
-  if (scorers.at(kOcrScorer) != found) {
-    throw Error("the scorer differs from the one that the run was planned with: " + found.dump() +
-                    " instead of " + scorers.at(kOcrScorer).dump(),
-                job.path("scorer").string(),
-                "repeat the command: it plans with the scorer that is there now");
-  }
+void require_same(const Json& planned, const Json& found, const std::string& name, const std::string& where) {
+  if (planned == found) return;
+  throw Error(fmt::format("scorer {} differs from the one that the run was planned with: {} instead of {}",
+                          name, found.dump(), planned.dump()),
+              where, "repeat the command: it plans with the scorer that is there now");
 }
 
-std::future<OcrScore> Scoring::score(std::string target, Image image) {
-  return std::async(std::launch::deferred,
-                    [target = std::move(target), answer = pool_.submit(std::move(image))]() mutable {
-                      return ocr_score(target, answer.get());
-                    });
+}  // namespace
+
+Json describe_evaluators() {
+  return {
+      {{"name", kOcrScorer},
+       {"metrics", ocr_metric_names()},
+       {"metric_help",
+        {{"ocr_reward",
+          "1 - edit distance (capped) over target length, 1 where the target is inside the transcript (E60)"},
+         {"cer", "edit distance over target length, uncapped, whatever stands around the target"},
+         {"cer_paper", "1 - ocr_reward, the paper's CER (E61)"},
+         {"exact_match", "the transcript is the target, blanks and case aside (E62)"},
+         {"substring_match", "the target stands whole inside the transcript (E62)"}}},
+       {"summary",
+        "Tesseract 5 on the embedded backbone's 96 x 48 images, and the OCR text metrics (E60 to E62)"}},
+      {{"name", kJpegScorer},
+       {"metrics", {"jpeg_kb"}},
+       {"summary", "size as a JPEG file of quality 95, in thousands of bytes (E65)"},
+       {"identity", jpeg_identity()}}};
+}
+
+Json describe_tasks() {
+  return {{{"name", kOcrTask},
+           {"evaluator", kOcrScorer},
+           {"summary",
+            "draw the quoted text of a prompt; rewarded by how much of it the OCR engine reads (E60)"}},
+          {{"name", kCompressibilityTask},
+           {"evaluator", kJpegScorer},
+           {"summary", "draw what compresses well; rewarded by -jpeg_kb / 500 (E65)"}}};
+}
+
+std::optional<double> task_reward(const std::string& task, const SampleScore& score) {
+  if (task == kOcrTask) return score.metrics.at("ocr_reward");
+  if (task == kCompressibilityTask) {
+    const auto kilobytes = score.metrics.at("jpeg_kb");
+    return kilobytes ? std::optional(compressibility_reward(*kilobytes)) : std::nullopt;
+  }
+  const std::vector<std::string> known = {kOcrTask, kCompressibilityTask};
+  throw Error(fmt::format("unknown task \"{}\"", task), "task", suggestion(task, known));
+}
+
+Scoring::Scoring(const Job& job) {
+  const auto scorers = job.get<Json>("scorers");
+  for (const auto& [name, identity] : scorers.items()) {
+    if (name == kOcrScorer) {
+      ocr_.emplace(std::vector<std::string>{job.path("scorer").string()}, job.threads, kDeadlineMs);
+      Json found = ocr_->hello().to_json();
+      found.erase("protocol");
+      require_same(identity, found, name, job.path("scorer").string());
+    } else if (name == kJpegScorer) {
+      jpeg_ = true;
+      require_same(identity, jpeg_identity(), name, "harness-worker");
+    } else {
+      throw Error(fmt::format("unknown scorer \"{}\"", name), job.file());
+    }
+  }
+  if (!ocr_ && !jpeg_) throw Error("names no scorer", job.file());
+}
+
+std::future<SampleScore> Scoring::score(std::string target, Image image) {
+  auto score = jpeg_ ? jpeg_score(image) : SampleScore{};
+  if (!ocr_) return std::async(std::launch::deferred, [score = std::move(score)] { return score; });
+  return std::async(std::launch::deferred, [target = std::move(target), score = std::move(score),
+                                            answer = ocr_->submit(std::move(image))]() mutable {
+    auto read = ocr_score(target, answer.get());
+    read.metrics.merge(score.metrics);
+    read.reasons.merge(score.reasons);
+    return read;
+  });
 }
 
 }  // namespace harness

@@ -1,31 +1,45 @@
 #pragma once
 
 #include <future>
+#include <optional>
 #include <string>
 
 #include "core/image.h"
-#include "evaluators/ocr.h"
+#include "evaluators/sample_score.h"
 #include "evaluators/scorer_client.h"
 #include "worker/job.h"
 
 namespace harness {
 
-/// Name of the OCR scorer of the embedded backbone's images, as identities list it.
+/// Names of the scorers, as identities list them: OCR of the embedded backbone's images, and JPEG size.
 inline constexpr const char* kOcrScorer = "ocr-glyph";
+inline constexpr const char* kJpegScorer = "jpeg";
 
-/// The scorer processes of a job, one a thread. Throws Error if the program at hand is not the one of the
-/// job's identity (another version, other data files).
+/// What this build says of its scorers and tasks (harness-worker describe). A task names the scorer whose
+/// metrics its training reward is made of.
+Json describe_evaluators();
+Json describe_tasks();
+
+/// The reward of a task from an image's metrics; nothing where its scorer failed. Throws Error for an unknown
+/// task.
+std::optional<double> task_reward(const std::string& task, const SampleScore& score);
+
+/// The scorers that a job's identity names. Throws Error if one at hand is not the one of the identity
+/// (another version, other data files).
 class Scoring {
  public:
   explicit Scoring(const Job& job);
 
-  /// The score of an image against a target. The future may be waited for from any thread.
-  std::future<OcrScore> score(std::string target, Image image);
+  /// All metrics of an image; `target`: the text that it shall show. The future may be waited for from any
+  /// thread.
+  std::future<SampleScore> score(std::string target, Image image);
 
-  std::size_t replaced() const { return pool_.replaced(); }
+  /// Scorer processes that had to be replaced.
+  std::size_t replaced() const { return ocr_ ? ocr_->replaced() : 0; }
 
  private:
-  ScorerPool pool_;
+  std::optional<ScorerPool> ocr_;  ///< processes, one a thread
+  bool jpeg_ = false;
 };
 
 }  // namespace harness

@@ -66,7 +66,7 @@ double children_cpu_seconds() {
 
 /// The mean of one metric over the drawings with each value of `key`.
 template <class Key>
-Json means_by(const std::vector<Drawing>& drawings, const std::vector<OcrScore>& scores, Key key) {
+Json means_by(const std::vector<Drawing>& drawings, const std::vector<SampleScore>& scores, Key key) {
   std::map<int, std::pair<double, int>> sums;
   for (std::size_t i = 0; i < drawings.size(); ++i) {
     auto& [sum, count] = sums[key(drawings[i])];
@@ -79,7 +79,7 @@ Json means_by(const std::vector<Drawing>& drawings, const std::vector<OcrScore>&
 }
 
 void measure(const Options& options, const std::vector<Drawing>& drawings) {
-  std::vector<OcrScore> scores;
+  std::vector<SampleScore> scores;
   double wall = 0;
   {
     ScorerPool pool({sibling_program("harness-scorer").string()}, options.workers, 10000);
@@ -99,7 +99,7 @@ void measure(const Options& options, const std::vector<Drawing>& drawings) {
               {"images_per_second", count / wall}};
   for (const std::string& name : ocr_metric_names()) {
     double sum = 0;
-    for (const OcrScore& score : scores) sum += score.metrics.at(name).value_or(0);
+    for (const SampleScore& score : scores) sum += score.metrics.at(name).value_or(0);
     result[name] = sum / count;
   }
   if (options.by == "font")

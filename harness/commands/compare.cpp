@@ -8,13 +8,14 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/db_options.h"
 #include "harness/output.h"
+#include "harness/training_table.h"
 
 namespace harness {
 namespace {
 
 struct CompareOptions {
   DbOptions db;
-  std::string baseline, metric = "ocr_reward", split = "test";
+  std::string baseline, metric, split;
   std::vector<std::string> methods;
   bool json = false;
 };
@@ -61,24 +62,47 @@ void print_comparison(const ComparisonRecord& record) {
   fmt::print("{}\n", record.note ? "; " + *record.note : "");
 }
 
-int compare(const CompareOptions& options) {
-  Store store(options.db.db, OpenMode::kReadOnly);
-  const auto reproduction = chosen_reproduction(store, options.db);
-  const auto checkpoints = evaluated_checkpoints(store, reproduction);
-  std::vector<std::string> methods = {"base"}, splits;
-  methods.insert(methods.end(), reproduction.methods.begin(), reproduction.methods.end());
+std::vector<std::string> column_names(const StoredReproduction& reproduction) {
+  std::vector<std::string> names;
+  for (const auto& column : reproduction.spec.at("columns")) names.push_back(column.at("name"));
+  return names;
+}
+
+std::vector<std::string> splits_of(const std::vector<EvaluatedCheckpoint>& checkpoints) {
+  std::vector<std::string> splits;
   for (const auto& checkpoint : checkpoints) {
     if (std::find(splits.begin(), splits.end(), checkpoint.split) == splits.end())
       splits.push_back(checkpoint.split);
   }
-  require_choice(options.baseline, methods, "method", "harness compare");
-  for (const auto& method : options.methods) require_choice(method, methods, "method", "harness compare");
-  require_choice(options.metric, metrics_of(store, checkpoints), "metric", "--metric");
-  require_choice(options.split, splits, "split", "--split");
+  return splits;
+}
+
+void require_method(const std::string& method, const std::vector<std::string>& known,
+                    const StoredReproduction& reproduction) {
+  if (std::find(known.begin(), known.end(), method) != known.end()) return;
+  throw Error(fmt::format("experiment {} has no method \"{}\"", reproduction.id, method), "harness compare",
+              fmt::format("it has {}; `harness list experiments` shows the others", join(known, ", ")));
+}
+
+int compare(const CompareOptions& options) {
+  Store store(options.db.db, OpenMode::kReadOnly);
+  const auto reproduction = chosen_reproduction(store, options.db);
+  const auto checkpoints = evaluated_checkpoints(store, reproduction);
+  const bool over_training = is_training_table(reproduction);
+  auto methods = reproduction.methods;
+  if (!over_training) methods.insert(methods.begin(), "base");
+  require_method(options.baseline, methods, reproduction);
+  for (const auto& method : options.methods) require_method(method, methods, reproduction);
+  const auto metrics = over_training ? column_names(reproduction) : metrics_of(store, checkpoints);
+  const auto metric = options.metric.empty() ? metrics.at(0) : options.metric;
+  require_choice(metric, metrics, "metric", "--metric");
+  const auto split = !options.split.empty() ? options.split : std::string(over_training ? "train" : "test");
+  require_choice(split, over_training ? std::vector<std::string>{"train"} : splits_of(checkpoints), "split",
+                 "--split");
   Json comparisons = Json::array();
   for (const auto& method : options.methods) {
-    const auto record = compare_methods(store, reproduction, checkpoints, options.baseline, method,
-                                        options.split, options.metric);
+    const auto record =
+        compare_methods(store, reproduction, checkpoints, options.baseline, method, split, metric);
     if (options.json) {
       comparisons.push_back(comparison_json(record));
     } else {
@@ -103,8 +127,9 @@ Examples:
   command->add_option("baseline", o->baseline, "the baseline: a method, or base for the starting weights")
       ->required();
   command->add_option("methods", o->methods, "methods to compare with it")->required();
-  command->add_option("--metric", o->metric, "metric")->capture_default_str();
-  command->add_option("--split", o->split, "test or validation")->capture_default_str();
+  command->add_option("--metric", o->metric,
+                      "metric, or column of a training table; unset: the table's first");
+  command->add_option("--split", o->split, "test (the default) or validation; train in a training table");
   add_db_option(*command, o->db);
   add_filter_options(*command, o->db, true);
   command->add_flag("--json", o->json, "one JSON document on standard output");

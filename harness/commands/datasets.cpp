@@ -54,10 +54,10 @@ int list(const DatasetsOptions& options) {
 /// Copies a checked set to OUT/prompts/NAME, in the layout that --prompts reads.
 int import(const DatasetsOptions& options) {
   const auto set = load(options);
-  const auto folder =
-      fs::path(options.out) / "prompts" / (set.known ? set.name : set.name + "-" + set.sha256.substr(0, 8));
+  const auto folder = fs::path(options.out) / "prompts" / set.name;
   make_folder(folder / options.task);
-  write_file_atomically(folder / options.task / "test.txt", prompt_set_bytes(set));
+  // Byte for byte, since the checksum is the set's name.
+  write_file_atomically(folder / options.task / "test.txt", read_file(set.origin));
   if (!set.known) fmt::print(stderr, "note: the checksum {} is not one of the public sets'\n", set.sha256);
   auto row = set_row(set);
   row["folder"] = folder.string();
@@ -127,14 +127,20 @@ Examples:
   auto* list_command = add("list", "prompt sets at hand", list);
   list_command->add_option("--out", options->out, "workspace")->capture_default_str();
   auto* import_command = add("import", "check a prompt set and keep a copy in the workspace", import);
+  import_command->footer(
+      "\nExamples:\n  harness datasets import ~/flow_grpo/dataset\n  harness datasets import my-prompts.txt "
+      "--out runs");
   import_command->add_option("path", options->path, "a folder with ocr/test.txt, or a file")->required();
   import_command->add_option("--task", options->task, "task")->capture_default_str();
   import_command->add_option("--out", options->out, "workspace")->capture_default_str();
   auto* verify_command = add("verify", "checksum, and that no prompt occurs in the training set", verify);
+  verify_command->footer(
+      "\nExamples:\n  harness datasets verify\n  harness datasets verify ~/flow_grpo/dataset --json");
   verify_command->add_option("path", options->path,
                              "a folder with ocr/test.txt, or a file; unset: the generated set");
   verify_command->add_option("--task", options->task, "task")->capture_default_str();
   auto* split_command = add("split", "the split that Python's random.Random(seed).sample gives", split);
+  split_command->footer("\nExamples:\n  harness datasets split --seed 20260501 --of 1018 --take 256 --json");
   split_command->add_option("--seed", options->seed, "seed")->capture_default_str();
   split_command->add_option("--of", options->of, "prompts to divide")->capture_default_str();
   split_command->add_option("--take", options->take, "size of the validation split")->capture_default_str();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "harness/seeds.h"
+
 namespace harness {
 
 void add_db_option(CLI::App& command, DbOptions& options) {
@@ -16,11 +18,13 @@ void add_filter_options(CLI::App& command, DbOptions& options, bool with_table) 
   command.add_option("--prompts", options.filter.prompts, std::string("name of the prompt set") + last);
   command.add_option("--experiment", options.filter.experiment,
                      std::string("number in `harness list experiments`") + last);
-  command.add_option("--seeds", options.filter.seeds, std::string("seeds, by comma") + last)->delimiter(',');
+  command.add_option("--seeds", options.seeds, std::string("seeds, by comma") + last)->delimiter(',');
 }
 
 StoredReproduction chosen_reproduction(Store& store, const DbOptions& options) {
-  auto reproduction = find_reproduction(store, options.filter);
+  auto filter = options.filter;
+  filter.seeds = parse_seeds(options.seeds);
+  auto reproduction = find_reproduction(store, filter);
   fmt::print(stderr, "experiment {}: table {}, backbone {}, scale {}, prompts {}, seeds {}, finished {}\n",
              reproduction.id, reproduction.table_id, reproduction.backbone, reproduction.scale,
              prompt_set_of(reproduction), fmt::join(reproduction.seeds, ","), reproduction.finished);

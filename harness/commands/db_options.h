@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 #include "harness/reproductions.h"
 
@@ -11,6 +12,7 @@ namespace harness {
 struct DbOptions {
   std::string db = "runs/results.sqlite";
   ReproductionFilter filter;
+  std::vector<std::string> seeds;  ///< as typed
 };
 
 /// Adds --db.

@@ -10,6 +10,7 @@
 #include "harness/commands/db_options.h"
 #include "harness/grid_model.h"
 #include "harness/output.h"
+#include "harness/training_table.h"
 
 namespace harness {
 namespace {
@@ -28,6 +29,11 @@ int grid(const GridOptions& options) {
   if (options.rows < 1 || options.rows > 200) throw Error("must be 1 to 200", "-n");
   Store store(options.db.db, OpenMode::kReadOnly);
   const auto reproduction = chosen_reproduction(store, options.db);
+  if (is_training_table(reproduction)) {
+    throw Error(
+        fmt::format("table {} is one of training statistics and has no test images", reproduction.table_id),
+        "harness grid", "see `harness figure --list` for its figures");
+  }
   const auto folder = options.out.empty() ? store.path().parent_path() / reproduction.table_id
                                           : std::filesystem::path(options.out);
   const auto paths = write_grid(make_grid(store, reproduction, choice), folder);

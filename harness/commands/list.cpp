@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -89,7 +90,7 @@ Json setting_row(const std::string& method, const SettingSpec& spec, const Setti
     return number ? Json(*number) : Json();
   };
   return {{"name", method.empty() ? spec.name : method + "." + spec.name},
-          {"value", value.effective},
+          {"value", value.effective.is_null() ? Json("by task") : value.effective},
           {"origin", value.origin},
           {"default", spec.default_value},
           {"minimum", optional_number(spec.minimum)},
@@ -147,15 +148,9 @@ std::optional<Store> open_workspace(const ListOptions& options) {
 void require_table(const ListOptions& options, std::vector<std::string> stored) {
   if (options.table.empty()) return;
   for (const auto& id : known_tables()) stored.push_back(id);
+  std::sort(stored.begin(), stored.end());
+  stored.erase(std::unique(stored.begin(), stored.end()), stored.end());
   require_choice(options.table, stored, "table", "--table");
-}
-
-/// {"lr": 0.1} as lr=0.1.
-std::string assignments(const Json& settings) {
-  std::vector<std::string> texts;
-  for (const auto& [name, value] : settings.items())
-    texts.push_back(fmt::format("{}={}", name, value.is_string() ? value.get<std::string>() : value.dump()));
-  return join(texts, " ");
 }
 
 Listing list_experiments(const ListOptions& options) {
@@ -176,8 +171,8 @@ Listing list_experiments(const ListOptions& options) {
                             {"backbone", experiment.backbone},
                             {"scale", experiment.scale},
                             {"prompts", prompt_set_of(experiment)},
-                            {"methods", join(experiment.methods, ", ")},
-                            {"seeds", fmt::format("{}", fmt::join(experiment.seeds, ","))},
+                            {"methods", experiment.methods},
+                            {"seeds", experiment.seeds},
                             {"set", assignments(effective.value("set", Json::object()))},
                             {"weights", effective.value("weights_sha256", std::string()).substr(0, 12)},
                             {"finished", experiment.finished},

@@ -73,6 +73,7 @@ Examples:
     const auto text = format_rows(rows, format);
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
+    if (rows.rows.empty()) fmt::print(stderr, "no rows\n");
     return 0;
   };
 }

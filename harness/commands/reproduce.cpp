@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "harness/commands/commands.h"
+#include "harness/seeds.h"
 
 namespace harness {
 
@@ -30,16 +31,19 @@ Examples:
   command->add_option("--scale", r.scale, "smoke, default or paper")->capture_default_str();
   command->add_option("--methods", r.methods, "only these methods, by comma")->delimiter(',');
   command->add_option("--set", r.sets, "NAME=VALUE or METHOD.NAME=VALUE (`harness list settings`)");
-  command->add_option("--seeds", r.seeds, "seeds, by comma; unset: the table's")->delimiter(',');
+  auto seeds = std::make_shared<std::vector<std::string>>();
+  command->add_option("--seeds", *seeds, "seeds, by comma; unset: the table's")->delimiter(',');
   command->add_option("--device", r.device, "auto, cpu or cuda:N")->capture_default_str();
   command->add_option("--out", o->out, "workspace")->capture_default_str();
   command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");
-  command->add_option("--jobs", o->jobs, "workers at a time; the cores are divided among them")
-      ->capture_default_str();
+  command->add_option("--jobs", o->jobs,
+                      "workers at a time, among whom the cores are divided; unset: what suits the backbone");
   command->add_flag("--dry-run", o->dry_run, "show the jobs and what they will take; write nothing");
   command->add_flag("--fresh", o->fresh, "forget these runs and begin anew");
   command->add_flag("--json", o->json, "one JSON document on standard output");
-  actions[command] = [o] {
+  actions[command] = [o, seeds, command] {
+    o->request.seeds = parse_seeds(*seeds);
+    if (command->count("--jobs") == 0) return reproduce(*o);
     if (o->jobs < 1 || o->jobs > 1024) throw Error("must be 1 to 1024", "--jobs");
     return reproduce(*o);
   };

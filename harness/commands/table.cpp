@@ -13,7 +13,7 @@ namespace harness {
 void add_table_command(CLI::App& app, Actions& actions) {
   struct Options {
     DbOptions db;
-    std::string format = "md";
+    std::string format = "md", window;
     bool json = false;
   };
   auto* command = app.add_subcommand("table", "A table from the results DB; nothing is run again");
@@ -26,12 +26,17 @@ Examples:
   add_db_option(*command, o->db);
   add_filter_options(*command, o->db, false);
   command->add_option("--format", o->format, "md, latex, csv, json or html")->capture_default_str();
+  command->add_option("--window", o->window,
+                      "training tables: average over the last \"updates\" (optimiser steps) or \"epochs\"; "
+                      "unset: the table's own");
   command->add_flag("--json", o->json, "the same as --format json");
   actions[command] = [o] {
     const auto format = o->json ? std::string("json") : o->format;
     require_choice(format, {"md", "latex", "csv", "json", "html"}, "format", "--format");
+    if (!o->window.empty()) require_choice(o->window, {"updates", "epochs"}, "window", "--window");
     Store store(o->db.db, OpenMode::kReadOnly);
-    fmt::print("{}", render_table(make_table_model(store, chosen_reproduction(store, o->db)), format));
+    fmt::print("{}",
+               render_table(make_table_model(store, chosen_reproduction(store, o->db), o->window), format));
     std::fflush(stdout);
     return 0;
   };

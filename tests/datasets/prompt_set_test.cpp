@@ -54,7 +54,7 @@ TEST_F(PromptFile, KeepsLinesPositionsAndTargets) {
   EXPECT_EQ(set.prompts[0].target, "A b");
   EXPECT_EQ(set.prompts[1].position, 1);
   EXPECT_EQ(set.prompts[1].text, "\"Second\" first");
-  EXPECT_EQ(set.name, "ocr-user");
+  EXPECT_EQ(set.name, "ocr-user-" + set.sha256.substr(0, 8));
   EXPECT_FALSE(set.known);
 }
 

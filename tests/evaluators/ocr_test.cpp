@@ -11,7 +11,7 @@ ScorerAnswer reading(std::string text) {
   return answer;
 }
 
-TEST(OcrScore, JoinsTheLinesOfATranscriptBeforeItCompares) {
+TEST(SampleScore, JoinsTheLinesOfATranscriptBeforeItCompares) {
   const auto score = ocr_score("Spring Collection 2024", reading("Spring\nCollection\n\t2024\n\n"));
   EXPECT_EQ(score.transcript, "Spring Collection 2024");
   EXPECT_EQ(score.transcript_raw, "Spring\nCollection\n\t2024\n\n");
@@ -20,7 +20,7 @@ TEST(OcrScore, JoinsTheLinesOfATranscriptBeforeItCompares) {
   EXPECT_TRUE(score.reasons.empty());
 }
 
-TEST(OcrScore, GivesEveryMetricAValueOrAReason) {
+TEST(SampleScore, GivesEveryMetricAValueOrAReason) {
   ScorerAnswer broken;
   broken.error = "no answer within 10 ms";
   const auto failed = ocr_score("Open", broken), read = ocr_score("Open", reading("Opem"));
@@ -33,14 +33,14 @@ TEST(OcrScore, GivesEveryMetricAValueOrAReason) {
   EXPECT_FALSE(failed.transcript.has_value());
 }
 
-TEST(OcrScore, AnEmptyReadingIsARewardOfZeroAndNoFailure) {
+TEST(SampleScore, AnEmptyReadingIsARewardOfZeroAndNoFailure) {
   const auto score = ocr_score("Open", reading(" \n"));
   EXPECT_EQ(score.transcript, "");
   EXPECT_EQ(score.metrics.at("ocr_reward"), 0.0);
   EXPECT_EQ(score.metrics.at("cer"), 1.0);
 }
 
-TEST(OcrScore, SaysWhyAnAnswerIsOfNoUse) {
+TEST(SampleScore, SaysWhyAnAnswerIsOfNoUse) {
   ScorerAnswer values;
   values.values["pickscore"] = 0.2;
   EXPECT_EQ(ocr_score("Open", values).reasons.at("cer"), "the scorer's answer holds no transcript");

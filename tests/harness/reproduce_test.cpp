@@ -285,6 +285,91 @@ TEST(Reproduce, ExperimentsOfOneWorkspaceAreToldApart) {
   EXPECT_THAT(absent.err, HasSubstr("there are: 2: sd35-ocr glyph smoke ocr-generated"));
 }
 
+/// A training table of the user's own: two rows of one method, nothing to evaluate.
+Json training_table() {
+  return parse_json(R"json({
+    "id": "mine", "kind": "training", "title": "two learning rates", "task": "ocr", "backbone": "tiny-sd3",
+    "methods": [{"name": "c 0.5", "method": "dual", "settings": {"beta_max": 5}}, "dual"],
+    "baseline": "dual", "seeds": [42, 43], "checkpoints": [6], "window": {"last": 4},
+    "settings": {"updates": 6},
+    "columns": [{"name": "lambda_center_0", "stat": "lambda_center", "timestep": 0, "better": "lower"},
+                {"name": "reward_mean", "on_policy_too": true}],
+    "claims": [{"claim": "the first row moves less", "rule": "lower-on-every-seed", "column": "lambda_center_0",
+                "method": "c 0.5", "against": "dual"}]
+  })json",
+                    "test");
+}
+
+TEST(Reproduce, ATrainingTableIsMadeOfStatisticsAndEvaluatesNothing) {
+  Workplace place;
+  write_file_atomically(place.folder() / "mine.json", training_table().dump());
+  const auto table = place.json({"reproduce", "--table", "mine.json", "--json"});
+  ASSERT_EQ(table.at("rows").size(), 4u);
+  EXPECT_EQ(table.at("reference").size(), 0u);
+  for (const auto& row : table.at("rows")) {
+    EXPECT_EQ(row.at("split"), "train");
+    EXPECT_EQ(row.at("n"), 4);
+    // Updates 3 to 6; the odd ones are on-policy and enter the reward only.
+    const auto mean = [&](const std::string& where) {
+      const auto csv = place.run(
+          {"query",
+           "SELECT avg(value) AS m FROM v_training WHERE method = '" + row.at("method").get<std::string>() +
+               "' AND seed = " + row.at("seed").dump() + " AND update_index > 2 AND " + where,
+           "--format", "csv"});
+      return std::stod(csv.out.substr(csv.out.find('\n') + 1));
+    };
+    EXPECT_NEAR(row.at("metrics").at("lambda_center_0").at("mean").get<double>(),
+                mean("name = 'lambda_center' AND timestep = 0 AND on_policy = 0"), 1e-12);
+    EXPECT_NEAR(row.at("metrics").at("reward_mean").at("mean").get<double>(), mean("name = 'reward_mean'"),
+                1e-12);
+  }
+  EXPECT_EQ(table.at("claims").size(), 1u);
+  EXPECT_TRUE(table.at("claims").at(0).at("holds").is_boolean());
+  EXPECT_EQ(place.run({"query", "SELECT count(*) AS n FROM evaluations", "--format", "csv"}).out, "n\n0\n");
+  EXPECT_EQ(place.json({"table", "mine", "--json"}), table);
+  const auto comparison = place.json({"compare", "dual", "c 0.5", "--metric", "lambda_center_0", "--json"});
+  EXPECT_EQ(comparison.at("comparisons").at(0).at("n"), 2);
+  EXPECT_EQ(place.run({"grid", "mine"}).status, 2);
+}
+
+TEST(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
+  Workplace place;
+  write_file_atomically(place.folder() / "mine.json", training_table().dump());
+  std::map<std::string, Json> betas;
+  for (const auto& row : place.json({"list", "settings", "--table", "mine.json", "--json"}))
+    betas[row.at("name")] = row;
+  const auto ids = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"reproduce", "--table", "mine.json", "--dry-run",
+                                          "--json",    "--seeds", "42"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    std::vector<std::string> found;
+    const auto plan = place.json(arguments);
+    for (const auto& job : plan.at("jobs")) {
+      if (job.at("kind") == "train") found.push_back(job.at("id"));
+    }
+    return found;
+  };
+  const auto usual = ids({});
+  ASSERT_EQ(usual.size(), 2u);
+  EXPECT_NE(usual[0], usual[1]);
+  EXPECT_EQ(ids({"--set", "c 0.5.beta_max=5"}), usual) << "a row's name may hold a dot";
+  const auto one = ids({"--set", "c 0.5.beta_max=6"}), both = ids({"--set", "dual.beta_max=6"});
+  EXPECT_EQ(one[1], usual[1]);
+  EXPECT_NE(one[0], usual[0]);
+  EXPECT_EQ(both[0], one[0]) << "a method's name means all of its rows";
+  EXPECT_EQ(ids({"--methods", "c 0.5"}), std::vector<std::string>{usual[0]});
+}
+
+TEST(Reproduce, NumbersOfExperimentsAreNeverGivenTwice) {
+  Workplace place;
+  ASSERT_EQ(place.run(kSmoke).status, 0);
+  const auto fresh = place.run(smoke({"--methods", "ratio-norm", "--fresh"}));
+  EXPECT_THAT(fresh.err, HasSubstr("--fresh drops experiment 1"));
+  const auto list = place.json({"list", "experiments", "--json"});
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list.at(0).at("name"), "2");
+}
+
 TEST(Reproduce, ADatabaseOfAnotherProgramIsRefusedAndNothingIsWritten) {
   Workplace place;
   write_file_atomically(place.folder() / "other.sqlite",

@@ -1,6 +1,8 @@
 #include "harness/table_spec.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <functional>
@@ -19,7 +21,8 @@ const std::filesystem::path kShipped = HARNESS_SOURCE_DIR "/harness/tables/sd35-
 std::string refusal(const std::function<void(Json&)>& change) {
   Json document = read_json(kShipped);
   change(document);
-  const auto file = std::filesystem::path(::testing::TempDir()) / "changed-table.json";
+  const auto file =
+      std::filesystem::path(::testing::TempDir()) / fmt::format("changed-table-{}.json", ::getpid());
   write_file_atomically(file, document.dump());
   try {
     read_table_spec(file);

@@ -61,7 +61,7 @@ TEST_F(Ingest, TrainingEventsBecomeRows) {
   EXPECT_EQ(store().run("r1")->state, JobState::kRunning);
   EXPECT_EQ(store().run("r1")->build, "b1");
   EXPECT_EQ(value("SELECT count(*) FROM train_stats"), "7");
-  EXPECT_EQ(value("SELECT value FROM train_stats WHERE update_index = 2 AND timestep = 1 AND fresh = 0"),
+  EXPECT_EQ(value("SELECT value FROM train_stats WHERE update_index = 2 AND timestep = 1 AND on_policy = 0"),
             "0.2");
   EXPECT_EQ(value("SELECT value IS NULL FROM train_stats WHERE name = 'grad_norm' AND timestep IS NULL"),
             "1");
@@ -182,21 +182,25 @@ TEST_F(Ingest, WrongTypesAreRefused) {
                                  {{"type", "update"},
                                   {"update_index", "1"},
                                   {"fresh", true},
+                                  {"on_policy", true},
                                   {"stats", Json::object()},
                                   {"per_step", Json::object()}},
                                  {{"type", "update"},
                                   {"update_index", 1},
                                   {"fresh", true},
+                                  {"on_policy", true},
                                   {"stats", {{"loss", "x"}}},
                                   {"per_step", Json::object()}},
                                  {{"type", "update"},
                                   {"update_index", 1},
                                   {"fresh", true},
+                                  {"on_policy", true},
                                   {"stats", Json::object()},
                                   {"per_step", {{"loss", 1}}}},
                                  {{"type", "update"},
                                   {"update_index", 0},
                                   {"fresh", true},
+                                  {"on_policy", true},
                                   {"stats", {{"loss", 1}}},
                                   {"per_step", Json::object()}},
                                  {{"type", "checkpoint"}, {"step", 1}},

@@ -4,6 +4,7 @@
 
 #include "core/json.h"
 #include "results/database_file.h"
+#include "results/schema_sql.h"
 #include "tests/results/store_fixture.h"
 
 namespace harness {
@@ -43,7 +44,7 @@ class Schemas : public testing::Test {
 TEST_F(Schemas, MigrationsAreNumberedFromOneWithoutGap) {
   int expected = 0;
   for (const auto& step : current_schema().migrations) EXPECT_EQ(step.version, ++expected);
-  EXPECT_EQ(current_schema().version(), 1);
+  EXPECT_EQ(current_schema().version(), 2);
 }
 
 TEST_F(Schemas, NewDatabaseIsMarkedAsOursAndOfTheCurrentVersion) {
@@ -76,7 +77,7 @@ TEST_F(Schemas, TablesAndViewsHaveTheColumnsThatQueriesRelyOn) {
       {"evaluations", "id checkpoint_id split n not_run"},
       {"samples", "id evaluation_id prompt_id sample seed path sha256 transcript transcript_raw"},
       {"metrics", "evaluation_id prompt_id sample name value reason"},
-      {"train_stats", "run_id update_index timestep name value fresh"},
+      {"train_stats", "run_id update_index timestep name value fresh on_policy"},
       {"selections", "id run_id checkpoint_id split metric rule value"},
       {"comparisons", "baseline method metric n delta wins ties losses p_value test"},
       {"artifacts", "name path"},
@@ -193,7 +194,7 @@ TEST_F(Refused, ForeignDatabaseInWalMode) {
 
 TEST_F(Refused, NewerSchema) {
   open_database(path(), OpenMode::kReadWrite).db->exec("PRAGMA user_version = 99");
-  expect_not_opened("has schema version 99, this program knows 1");
+  expect_not_opened("has schema version 99, this program knows 2");
 }
 
 TEST_F(Refused, TextFile) {
@@ -243,14 +244,54 @@ TEST_F(Schemas, CreationMakesTheFolder) {
 
 TEST_F(Schemas, EmptyFileIsTakenAsANewDatabase) {
   std::ofstream(path()).flush();
-  EXPECT_EQ(schema_version(*open_database(path(), OpenMode::kReadWrite).db), 1);
+  EXPECT_EQ(schema_version(*open_database(path(), OpenMode::kReadWrite).db), 2);
+}
+
+TEST_F(Schemas, Version2TellsFreshFromOnPolicyAndKnowsTheRunsOfAReproduction) {
+  static constexpr Migration kFirst[] = {{1, kSchemaVersion1}};
+  constexpr Schema kVersion1{.migrations = kFirst, .views = ""};
+  {
+    auto opened = open(kVersion1);
+    for (const int inner_epochs : {1, 2}) {
+      const auto run = fmt::format("r{}", inner_epochs);
+      opened.db->exec(
+          fmt::format("INSERT INTO runs VALUES ('{}', 't', 'dual', 'glyph', 'ocr', 'default', 42, "
+                      "'{{\"settings\": {{\"updates_per_epoch\": 2, \"inner_epochs\": {}}}}}', 'f', 'w', "
+                      "NULL, 'done', '{{}}', "
+                      "'{{}}', 1, 'now', NULL)",
+                      run, inner_epochs));
+      // Version 1 called only the first update of an epoch fresh.
+      const int updates = 2 * inner_epochs;
+      for (int i = 1; i <= 2 * updates; ++i) {
+        opened.db->exec(fmt::format("INSERT INTO train_stats VALUES ('{}', {}, NULL, 'loss', 0, {})", run, i,
+                                    (i - 1) % updates == 0 ? 1 : 0));
+      }
+    }
+    opened.db->exec("INSERT INTO prompt_sets VALUES (1, 'p', 's', 1, 'o')");
+    opened.db->exec("INSERT INTO checkpoints VALUES (1, 'r1', 80, NULL, NULL, NULL, NULL, NULL)");
+    opened.db->exec(
+        "INSERT INTO evaluations VALUES ('e', 1, 'test', 1, '{}', 'done', 'f', 1, 's', 42, '{}', '{}', NULL, "
+        "0, 'now', NULL)");
+    opened.db->exec(
+        "INSERT INTO reproductions VALUES (7, 'd', 't', 'glyph', 'default', '[]', '[]', '{}', 's', 'now', "
+        "1)");
+    opened.db->exec("INSERT INTO reproduction_evaluations VALUES (7, 'e')");
+  }
+  auto opened = open_database(path(), OpenMode::kReadWrite);
+  const auto text = [&](const char* sql) { return opened.db->execAndGet(sql).getString(); };
+  EXPECT_EQ(text("SELECT group_concat(fresh || on_policy, ' ') FROM train_stats WHERE run_id = 'r1'"),
+            "11 10 11 10");
+  EXPECT_EQ(text("SELECT group_concat(fresh || on_policy, ' ') FROM train_stats WHERE run_id = 'r2'"),
+            "11 10 00 00 11 10 00 00");
+  EXPECT_EQ(text("SELECT reproduction_id || run_id || arm FROM reproduction_runs"), "7r1dual");
+  EXPECT_EQ(text("SELECT value FROM counters WHERE name = 'reproductions'"), "7");
 }
 
 TEST_F(Schemas, NameWithSpecialCharactersIsNotAUri) {
   const auto odd = path().parent_path() / "100% a?mode=rw#b.sqlite";
   open_database(odd, OpenMode::kReadWrite);
   EXPECT_TRUE(std::filesystem::exists(odd));
-  EXPECT_EQ(schema_version(*open_database(odd, OpenMode::kReadOnly).db), 1);
+  EXPECT_EQ(schema_version(*open_database(odd, OpenMode::kReadOnly).db), 2);
 }
 
 TEST_F(Schemas, NetworkFileSystemGetsARollbackJournalAndOneProcess) {

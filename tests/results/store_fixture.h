@@ -83,9 +83,9 @@ inline Json sample_event(int position, const std::map<std::string, std::optional
   return event;
 }
 
-inline Json update_event(int index, bool fresh, const Json& stats, const Json& per_step) {
-  return {{"type", "update"}, {"update_index", index}, {"epoch", (index - 1) / 2 + 1},
-          {"fresh", fresh},   {"stats", stats},        {"per_step", per_step}};
+inline Json update_event(int index, bool on_policy, const Json& stats, const Json& per_step) {
+  return {{"type", "update"},       {"update_index", index}, {"epoch", (index - 1) / 2 + 1}, {"fresh", true},
+          {"on_policy", on_policy}, {"stats", stats},        {"per_step", per_step}};
 }
 
 inline Json checkpoint_event(int step, std::optional<double> lambda_late) {
@@ -186,7 +186,8 @@ class StoreTest : public testing::Test {
   std::string dump() {
     std::string text;
     for (const char* sql :
-         {"SELECT run_id, update_index, timestep, name, value, fresh FROM train_stats ORDER BY 1, 2, 4, 3",
+         {"SELECT run_id, update_index, timestep, name, value, fresh, on_policy FROM train_stats ORDER BY 1, "
+          "2, 4, 3",
           "SELECT run_id, step, path, sha256, lambda_late FROM checkpoints ORDER BY 1, 2",
           "SELECT evaluation_id, prompt_id, sample, seed, path, sha256, transcript, transcript_raw FROM "
           "samples ORDER BY 1, 2, 3",

@@ -117,8 +117,8 @@ Backbone glyph · scale smoke · test split · n = 40 · seed 42
 - These are the embedded glyph backbone's numbers, not SD3.5's; the paper's rows stand here for orientation, and levels do not compare.
 - ↳ paper: as printed in "A Paper" (tab:tiny, sd3.5-medium-lora).
 - Bold: best of the methods in its column, and its paired 95 % interval against ratio-norm excludes 0 (for ratio-norm itself: every other method's does).
-- † Best of its column, but unresolved: a paired 95 % interval against ratio-norm includes 0.
-- Differences are method − baseline, paired by prompt, sample and seed. Intervals: percentile bootstrap, 10000 resamples, over prompts, one training run a method: they say nothing about the spread between training runs. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t.
+- † Best of its column, but unresolved: its paired 95 % interval against ratio-norm includes 0 (for ratio-norm itself: some other method's does).
+- Differences are method − baseline, paired by prompt, sample and seed. Intervals: percentile bootstrap, 10000 resamples, over prompts, one training run a method: they say nothing about the spread between training runs. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t; with few pairs it and the interval can disagree near 0.05.
 - — pickscore was not run: its files are absent (--scorers DIR).
 - Share of trained steps with damp weight below 1: lambda-controlled 12.5 %.
 
@@ -211,10 +211,10 @@ TEST(TableView, SeedsGetARowEachAndTheirMeanCarriesTheMarks) {
   const auto view = table_view(model);
   std::vector<std::string> seeds;
   for (const auto& row : view.results.rows) seeds.push_back(row.cells[1].text);
-  EXPECT_THAT(seeds, ElementsAre("42", "42", "mean", "42", "43", "mean", ""));
-  EXPECT_EQ(view.results.rows[5].cells[3].text, "0.9062");
-  EXPECT_TRUE(view.results.rows[5].cells[3].strong);
-  EXPECT_FALSE(view.results.rows[3].cells[3].strong);
+  EXPECT_THAT(seeds, ElementsAre("42", "mean", "42", "mean", "42", "43", "mean", ""));
+  EXPECT_EQ(view.results.rows[6].cells[3].text, "0.9062");
+  EXPECT_TRUE(view.results.rows[6].cells[3].strong);
+  EXPECT_FALSE(view.results.rows[4].cells[3].strong);
 }
 
 TEST(TableView, CountsAppearWhereTheyDiffer) {

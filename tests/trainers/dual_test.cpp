@@ -114,17 +114,17 @@ TEST(Dual, LoopCoefficientsGiveTheGradientOfTheWholeLoss) {
 
 TEST(Dual, MultiplierFollowsTheAverageSpend) {
   const auto method = dual({{"gamma", 0.5}, {"eta_beta", 1000.0}, {"beta_init", 1.0}, {"beta_max", 50.0}});
-  method->after_update({.lambda_late = kTau + 0.002, .fresh = false});
+  method->after_update({.lambda_late = kTau + 0.002, .on_policy = false});
   EXPECT_NEAR(beta(*method), 1 + 1000 * 0.002, 1e-9);  // the average starts at the first value
-  method->after_update({.lambda_late = kTau + 0.004, .fresh = false});
+  method->after_update({.lambda_late = kTau + 0.004, .on_policy = false});
   EXPECT_NEAR(beta(*method), 3 + 1000 * 0.003, 1e-9);  // E53, E54
 }
 
 TEST(Dual, MultiplierStaysWithinItsBounds) {
   const auto method = dual({{"eta_beta", 1e6}, {"beta_init", 1.0}, {"beta_max", 50.0}});
-  method->after_update({.lambda_late = 1, .fresh = false});
+  method->after_update({.lambda_late = 1, .on_policy = false});
   EXPECT_EQ(beta(*method), 50);
-  for (int i = 0; i < 100; ++i) method->after_update({.lambda_late = 0, .fresh = false});
+  for (int i = 0; i < 100; ++i) method->after_update({.lambda_late = 0, .on_policy = false});
   EXPECT_EQ(beta(*method), 0);
   EXPECT_EQ(method->penalty(1).value, 0);
 }
@@ -132,25 +132,25 @@ TEST(Dual, MultiplierStaysWithinItsBounds) {
 TEST(Dual, OnPolicyUpdatesSayNothing) {
   const auto method = dual();
   const auto before = method->state();
-  method->after_update({.lambda_late = 0, .fresh = true});
+  method->after_update({.lambda_late = 0, .on_policy = true});
   EXPECT_EQ(method->state(), before);
 }
 
 TEST(Dual, PositiveDeltaToleratesOverspending) {
   const auto method = dual({{"delta", 0.01}, {"beta_init", 2.0}});
-  method->after_update({.lambda_late = kTau + 0.01, .fresh = false});
+  method->after_update({.lambda_late = kTau + 0.01, .on_policy = false});
   EXPECT_NEAR(beta(*method), 2, 1e-9);
 }
 
 TEST(Dual, StateRestoresBitForBitThroughText) {
   const auto a = dual(), b = dual();
   for (int i = 1; i < 20; ++i)
-    a->after_update({.lambda_late = kTau * (1.3 + std::sin(i)), .fresh = i % 2 == 0});
+    a->after_update({.lambda_late = kTau * (1.3 + std::sin(i)), .on_policy = i % 2 == 0});
   b->restore(parse_json(canonical_json(a->state()), "state"), "state");
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(beta(*a), beta(*b));
-    a->after_update({.lambda_late = kTau * (1 + std::cos(i)), .fresh = false});
-    b->after_update({.lambda_late = kTau * (1 + std::cos(i)), .fresh = false});
+    a->after_update({.lambda_late = kTau * (1 + std::cos(i)), .on_policy = false});
+    b->after_update({.lambda_late = kTau * (1 + std::cos(i)), .on_policy = false});
   }
 }
 

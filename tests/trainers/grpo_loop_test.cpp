@@ -31,6 +31,7 @@ struct Outcome {
   std::vector<UpdateRecord> updates;
   std::vector<CheckpointRecord> checkpoints;
   bool done = false;
+  LawVerdict law;
 };
 
 class GrpoLoop : public testing::Test {
@@ -79,7 +80,9 @@ class GrpoLoop : public testing::Test {
     hooks.should_stop = [&] {
       return stop_after >= 0 && !result.updates.empty() && result.updates.back().update_index >= stop_after;
     };
-    result.done = train(job, backbone, *method.method, pool, hooks);
+    const auto outcome = train(job, backbone, *method.method, pool, hooks);
+    result.done = outcome.done;
+    result.law = outcome.law;
     return result;
   }
 
@@ -96,8 +99,9 @@ TEST_F(GrpoLoop, TheFirstUpdateOfAnEpochIsExactlyOnPolicyAndTheSecondIsNot) {
     const auto& y = u.per_step.at("log_ratio_mean");
     const auto& lambda = u.per_step.at("lambda_center");
     for (std::size_t k = 0; k < y.size(); ++k) {
-      EXPECT_EQ(u.fresh, u.update_index % 2 == 1);
-      if (u.fresh) {
+      EXPECT_TRUE(u.fresh);
+      EXPECT_EQ(u.on_policy, u.update_index % 2 == 1);
+      if (u.on_policy) {
         EXPECT_EQ(y[k], 0.0) << "step " << k;
         EXPECT_EQ(lambda[k], 0.0) << "step " << k;
       } else {

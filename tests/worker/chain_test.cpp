@@ -85,7 +85,8 @@ class Chain : public testing::Test {
                "JOIN prompts p ON p.id = m.prompt_id JOIN samples s "
                "ON s.evaluation_id = e.id AND s.prompt_id = m.prompt_id ORDER BY 1, 2, 3, 4, 5") +
            query(
-               "SELECT r.method, t.update_index, t.timestep, t.name, t.value, t.fresh FROM train_stats t "
+               "SELECT r.method, t.update_index, t.timestep, t.name, t.value, t.fresh, t.on_policy FROM "
+               "train_stats t "
                "JOIN runs r ON r.id = t.run_id ORDER BY 1, 2, 3, 4") +
            query(
                "SELECT r.method, c.step, c.sha256, c.lambda_late FROM checkpoints c JOIN runs r ON r.id = "

@@ -52,7 +52,7 @@ class Dual : public Method {
   }
 
   void after_update(const UpdateOutcome& outcome) override {
-    if (outcome.fresh) return;
+    if (outcome.on_policy) return;
     average_ = average_ ? (1 - gamma_) * *average_ + gamma_ * outcome.lambda_late : outcome.lambda_late;
     beta_ = std::clamp(beta_ + eta_beta_ * (*average_ - tau_ - delta_), 0.0, beta_max_);
   }

@@ -38,6 +38,11 @@ std::vector<Setting> LambdaNormT::settings() {
        .choices = {"eps2", "log"},
        .help = "target variance of the log-ratio from the PPO radius e: e^2, or log(1 + e)^2",
        .equation = "E39"},
+      {.name = "nu",
+       .minimum = 1e-9,
+       .maximum = 100,
+       .help = "target variance of the log-ratio as it is, in place of nu_rule",
+       .equation = "E36, E42"},
       {.name = "form",
        .default_value = "main",
        .choices = {"main", "temperature"},
@@ -50,8 +55,9 @@ LambdaNormT::LambdaNormT(Settings& settings, const MethodContext& context)
     : clip_(clip_radius(settings, context, RatioFamily::kLambdaNorm)),
       eps_lambda_(epsilon_lambda(settings, context)),
       temperature_form_(settings.choice("form") == "temperature") {
+  const auto given = settings.number_if_given("nu");
   const double root = settings.choice("nu_rule") == "log" ? std::log1p(clip_.constant) : clip_.constant;
-  nu_ = root * root;
+  nu_ = given.value_or(root * root);
   settings.report("nu", nu_);
 }
 

@@ -136,17 +136,18 @@ class Job {
     const auto checkpoints = settings.at("checkpoints").get<std::vector<int>>();
     for (int update = done + 1; update <= updates; ++update) {
       if (!step(static_cast<std::size_t>(update), static_cast<std::size_t>(updates), "updates")) return false;
-      const bool fresh = update % 2 == 1;
-      const double lambda = fresh ? 0 : hash_number(seed_text(update));
+      const bool on_policy = update % 2 == 1;
+      const double lambda = on_policy ? 0 : hash_number(seed_text(update));
       log_.append(
           {{"type", "update"},
            {"update_index", update},
            {"epoch", (update + 1) / 2},
-           {"fresh", fresh},
+           {"fresh", true},
+           {"on_policy", on_policy},
            {"stats",
             {{"reward_mean", hash_number("reward" + seed_text(update))}, {"clip_fraction", lambda / 2}}},
            {"per_step",
-            {{"lambda_center", {lambda, lambda / 2}}, {"lambda_weight", {1.0, fresh ? 1.0 : 0.5}}}}});
+            {{"lambda_center", {lambda, lambda / 2}}, {"lambda_weight", {1.0, on_policy ? 1.0 : 0.5}}}}});
       for (const int checkpoint : checkpoints) {
         if (checkpoint == update) save(checkpoint);
       }

@@ -1,0 +1,247 @@
+#include "harness/training_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "results/sql.h"
+
+namespace harness {
+namespace {
+
+constexpr const char* kTrainingSplit = "train";
+
+struct Window {
+  std::int64_t last = 0;
+  std::string unit;
+  std::int64_t updates = 0;  ///< in optimiser steps
+};
+
+Window window_of(const StoredReproduction& reproduction, const std::string& unit) {
+  const Json given = reproduction.spec.value("window", Json::object());
+  Window window{.last = given.value("last", 50),
+                .unit = unit.empty() ? given.value("unit", std::string("updates")) : unit};
+  const Json& settings = reproduction.spec.at("effective").at("settings");
+  const auto an_epoch =
+      settings.at("updates_per_epoch").get<std::int64_t>() * settings.at("inner_epochs").get<std::int64_t>();
+  window.updates = window.last * (window.unit == "epochs" ? an_epoch : 1);
+  return window;
+}
+
+struct Run {
+  std::string id, name;
+  std::int64_t seed = 0, updates = 0;
+};
+
+std::vector<Run> runs_of(Store& store, const StoredReproduction& reproduction) {
+  constexpr auto kSql = R"sql(
+    SELECT member.run_id, member.arm, runs.seed,
+           (SELECT max(update_index) FROM train_stats WHERE run_id = runs.id)
+    FROM reproduction_runs AS member JOIN runs ON runs.id = member.run_id
+    WHERE member.reproduction_id = ?1)sql";
+  SQLite::Statement statement(store.database(), kSql);
+  Query query(statement, reproduction.id);
+  std::vector<Run> runs;
+  while (query.step()) {
+    runs.push_back({.id = query.text(0),
+                    .name = query.text(1),
+                    .seed = query.integer(2),
+                    .updates = query.optional_integer(3).value_or(0)});
+  }
+  const auto rank = [&](const Run& run) {
+    const auto& methods = reproduction.methods;
+    return std::pair(std::find(methods.begin(), methods.end(), run.name) - methods.begin(), run.seed);
+  };
+  std::sort(runs.begin(), runs.end(), [&](const Run& a, const Run& b) { return rank(a) < rank(b); });
+  return runs;
+}
+
+std::vector<std::optional<double>> values_of(Store& store, const Run& run, const Json& column,
+                                             const Window& window) {
+  constexpr auto kSql = R"sql(
+    SELECT value FROM train_stats
+    WHERE run_id = ?1 AND name = ?2 AND timestep IS ?3 AND update_index > ?4 AND (?5 OR on_policy = 0)
+    ORDER BY update_index)sql";
+  const auto name = column.at("name").get<std::string>();
+  const auto stat = column.value("stat", name);
+  std::optional<std::int64_t> timestep;
+  if (column.contains("timestep")) timestep = column.at("timestep").get<std::int64_t>();
+  SQLite::Statement statement(store.database(), kSql);
+  Query query(statement, run.id, stat, timestep, run.updates - window.updates,
+              column.value("on_policy_too", false));
+  std::vector<std::optional<double>> values;
+  while (query.step()) values.push_back(query.real(0));
+  return values;
+}
+
+}  // namespace
+
+bool is_training_table(const StoredReproduction& reproduction) {
+  return reproduction.spec.value("kind", std::string()) == "training";
+}
+
+std::vector<TableRow> training_rows(Store& store, const StoredReproduction& reproduction,
+                                    const std::string& window_unit) {
+  const auto window = window_of(reproduction, window_unit);
+  std::vector<TableRow> rows;
+  for (const auto& run : runs_of(store, reproduction)) {
+    TableRow row;
+    row.method = run.name;
+    row.seed = run.seed;
+    row.checkpoint = static_cast<int>(run.updates);
+    row.split = kTrainingSplit;
+    row.n = std::min(window.updates, run.updates);
+    for (const auto& column : reproduction.spec.at("columns"))
+      row.metrics[column.at("name").get<std::string>()] = summarize(values_of(store, run, column, window));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string window_note(const StoredReproduction& reproduction, const std::string& window_unit) {
+  const auto window = window_of(reproduction, window_unit);
+  if (window.unit == "epochs") {
+    return fmt::format(
+        "Means over the last {} epochs ({} optimiser steps) of each run; with --window updates: over the "
+        "last "
+        "{} optimiser steps. On-policy updates, whose log-ratios are 0 by construction, are left out of "
+        "everything but the reward.",
+        window.last, window.updates, window.last);
+  }
+  return fmt::format(
+      "Means over the last {} updates (optimiser steps) of each run; with --window epochs: over the last {} "
+      "epochs. On-policy updates, whose log-ratios are 0 by construction, are left out of everything but "
+      "the reward.",
+      window.last, window.last);
+}
+
+std::vector<PairedValue> seed_pairs(const std::vector<TableRow>& rows, const std::string& baseline,
+                                    const std::string& method, const std::string& column) {
+  const auto value = [&](const TableRow& row) { return row.metrics.at(column).mean; };
+  std::vector<PairedValue> pairs;
+  for (const auto& row : rows) {
+    if (row.method != method) continue;
+    for (const auto& other : rows) {
+      if (other.method == baseline && other.seed == row.seed)
+        pairs.push_back({.baseline = value(other), .method = value(row), .cluster = row.seed.value_or(0)});
+    }
+  }
+  return pairs;
+}
+
+std::vector<TableComparison> training_comparisons(const StoredReproduction& reproduction,
+                                                  const std::vector<TableColumn>& columns,
+                                                  const std::vector<TableRow>& rows) {
+  const auto baseline = reproduction.spec.at("effective").at("baseline").get<std::string>();
+  std::vector<TableComparison> comparisons;
+  for (const auto& method : reproduction.methods) {
+    if (method == baseline) continue;
+    for (const auto& column : columns) {
+      if (column.better == Better::kNone) continue;
+      comparisons.push_back(
+          {.baseline = baseline,
+           .method = method,
+           .metric = column.key,
+           .values = compare_paired(seed_pairs(rows, baseline, method, column.key), column.better)});
+    }
+  }
+  return comparisons;
+}
+
+// Claims
+// ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Values of one column of one method by seed; nothing where one is missing.
+std::optional<std::map<std::int64_t, double>> by_seed(const TableModel& model, const std::string& method,
+                                                      const std::string& column) {
+  std::map<std::int64_t, double> values;
+  for (const auto& row : model.rows) {
+    if (row.method != method) continue;
+    const auto found = row.metrics.find(column);
+    if (found == row.metrics.end() || !found->second.mean) return std::nullopt;
+    values[row.seed.value_or(0)] = *found->second.mean;
+  }
+  if (values.empty()) return std::nullopt;
+  return values;
+}
+
+double mean_of(const std::map<std::int64_t, double>& values) {
+  double sum = 0;
+  for (const auto& [seed, value] : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+TableClaim undecided(const Json& claim) {
+  return {.text = claim.at("claim"), .holds = std::nullopt, .detail = "a figure behind it is missing"};
+}
+
+/// -2 E[log r] against lambda_center and the like: a column against `factor` times another, for every method.
+TableClaim decide_columns(const Json& claim, const TableModel& model,
+                          const std::vector<std::string>& methods) {
+  const double bound = claim.value("bound", 0.0), factor = claim.value("factor", 1.0);
+  const auto column = claim.at("column").get<std::string>(), other = claim.at("against").get<std::string>();
+  TableClaim decided{.text = claim.at("claim"), .holds = true, .detail = {}};
+  for (const auto& method : methods) {
+    const auto left = by_seed(model, method, column), right = by_seed(model, method, other);
+    if (!left || !right) return undecided(claim);
+    const double a = mean_of(*left), b = factor * mean_of(*right);
+    decided.holds = *decided.holds && std::abs(a / b - 1) <= bound;
+    decided.detail +=
+        fmt::format("{}{}: {:.4g} and {:.4g}", decided.detail.empty() ? "" : "; ", method, a, b);
+  }
+  decided.detail += fmt::format(" (at most {:.3g} % apart)", 100 * bound);
+  return decided;
+}
+
+TableClaim decide_every_seed(const Json& claim, const std::map<std::int64_t, double>& ours,
+                             const std::map<std::int64_t, double>& theirs, bool lower) {
+  TableClaim decided{.text = claim.at("claim"), .holds = true, .detail = {}};
+  for (const auto& [seed, value] : ours) {
+    const auto found = theirs.find(seed);
+    if (found == theirs.end()) return undecided(claim);
+    decided.holds = *decided.holds && (lower ? value < found->second : value > found->second);
+    decided.detail += fmt::format("{}seed {}: {:.4g} against {:.4g}", decided.detail.empty() ? "" : "; ",
+                                  seed, value, found->second);
+  }
+  return decided;
+}
+
+TableClaim decide(const Json& claim, const StoredReproduction& reproduction, const TableModel& model) {
+  const auto rule = claim.at("rule").get<std::string>();
+  if (rule == "columns-agree") {
+    const auto method = claim.value("method", std::string());
+    return decide_columns(claim, model,
+                          method.empty() ? reproduction.methods : std::vector<std::string>{method});
+  }
+  const auto column = claim.at("column").get<std::string>();
+  const auto ours = by_seed(model, claim.at("method"), column),
+             theirs = by_seed(model, claim.at("against"), column);
+  if (!ours || !theirs) return undecided(claim);
+  if (rule == "lower-on-every-seed" || rule == "higher-on-every-seed")
+    return decide_every_seed(claim, *ours, *theirs, rule == "lower-on-every-seed");
+  const double a = mean_of(*ours), b = mean_of(*theirs), bound = claim.value("bound", 0.0);
+  if (rule == "ratio-at-most") {
+    return {.text = claim.at("claim"),
+            .holds = a / b <= bound,
+            .detail = fmt::format("{:.4g} / {:.4g} = {:.3g}, at most {:.3g}", a, b, a / b, bound)};
+  }
+  return {.text = claim.at("claim"),
+          .holds = std::abs(a / b - 1) <= bound,
+          .detail = fmt::format("{:.4g} against {:.4g}: {:+.2f} %, at most {:.3g} %", a, b, 100 * (a / b - 1),
+                                100 * bound)};
+}
+
+}  // namespace
+
+std::vector<TableClaim> decide_claims(const StoredReproduction& reproduction, const TableModel& model) {
+  std::vector<TableClaim> claims;
+  for (const auto& claim : reproduction.spec.value("claims", Json::array()))
+    claims.push_back(decide(claim, reproduction, model));
+  return claims;
+}
+
+}  // namespace harness

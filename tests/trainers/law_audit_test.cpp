@@ -1,0 +1,136 @@
+#include "trainers/law_audit.h"
+
+#include <gmock/gmock.h>
+#include <torch/torch.h>
+
+#include "core/error.h"
+#include "trainers/law.h"
+#include "trainers/reduced_law.h"
+#include "trainers/schedule.h"
+
+namespace harness {
+namespace {
+
+using testing::HasSubstr;
+using torch::Tensor;
+
+constexpr double kNoiseLevel = 0.7;
+constexpr int kSteps = 8, kUpdates = 40;
+constexpr std::int64_t kBatch = 24, kChannels = 4, kSide = 8, kSize = kChannels * kSide * kSide;
+
+std::vector<double> doubles(const Tensor& x) {
+  const auto wide = x.to(torch::kFloat64).contiguous();
+  return {wide.const_data_ptr<double>(), wide.const_data_ptr<double>() + wide.numel()};
+}
+
+/// What a planted fault changes of a correct pipeline.
+struct Pipeline {
+  double noise_factor = 1;            ///< of the noise that samples are drawn with
+  bool other_time_direction = false;  ///< lambda from velocities by the formula for the other direction
+  bool rounded = false;               ///< log-ratios as differences of log-probabilities kept in bfloat16
+};
+
+/// Real transitions of the real sampler under an old and a new velocity field, through the audit. Later steps
+/// move more.
+LawAudit audited(const Pipeline& pipeline) {
+  const auto sigmas = shifted_schedule(Grid::kUniform, kSteps, 1).sigmas;
+  LawAudit audit(kSteps, static_cast<double>(kSize), kNoiseLevel);
+  torch::manual_seed(1);
+  for (int update = 0; update < kUpdates; ++update) {
+    for (int k = 1; k < kSteps; ++k) {  // step 0, at t = 1, has no E6
+      const auto step = sde_step(sigmas, k, kNoiseLevel);
+      const std::vector<std::int64_t> shape = {kBatch, kChannels, kSide, kSide};
+      const auto x = torch::randn(shape), old_velocity = torch::randn(shape);
+      const auto new_velocity = old_velocity + 0.02 * k * torch::randn(shape);
+      const auto mean_old = sde_mean(step, x, old_velocity), mean_new = sde_mean(step, x, new_velocity);
+      const auto next = sde_next(step, mean_old, pipeline.noise_factor * torch::randn(shape));
+      auto y = reduced_log_ratio(step.s, mean_old, mean_new, next);
+      auto center = lambda_center(step.s, mean_old, mean_new);
+      if (pipeline.rounded) {
+        const auto kept = [&](const Tensor& mean) {
+          return sde_log_prob(step, mean, next).to(torch::kBFloat16).to(torch::kFloat32);
+        };
+        y = kept(mean_new) - kept(mean_old);
+      }
+      if (pipeline.other_time_direction) {
+        center = velocity_lambda(step, TimeDirection::kDataToNoise, old_velocity, new_velocity) /
+                 static_cast<double>(kSize);
+      }
+      audit.add(k, doubles(y), doubles(center));
+    }
+  }
+  return audit;
+}
+
+TEST(LawAudit, ACorrectSamplerObeysTheLawAtEveryStep) {
+  const auto audit = audited({});
+  ASSERT_EQ(audit.steps().size(), 7U);
+  for (const auto& step : audit.steps()) {
+    EXPECT_EQ(step.samples, kUpdates * kBatch);
+    EXPECT_LT(std::abs(step.mean_z()), 4.5) << step.step;
+    EXPECT_LT(std::abs(step.variance_z()), 4.5) << step.step;
+    if (step.step >= 4) {
+      EXPECT_GT(std::abs(step.predicted_mean / step.mean_se), 5) << "the test can see the drift";
+    }
+  }
+  EXPECT_TRUE(audit.verdict().holds()) << audit.verdict().message;
+}
+
+TEST(LawAudit, AWrongTimeDirectionIsCaughtByItsFactor) {
+  const auto verdict = audited({.other_time_direction = true}).verdict();
+  EXPECT_EQ(verdict.what, LawBreak::kTimeDirection) << verdict.message;
+  EXPECT_THAT(verdict.message, HasSubstr("other time direction"));
+}
+
+TEST(LawAudit, NoiseOfAnotherDeviationIsCaughtAsDiffusionThatIsNotShared) {
+  for (const double factor : {0.8, 1.25}) {
+    const auto verdict = audited({.noise_factor = factor}).verdict();
+    EXPECT_EQ(verdict.what, LawBreak::kDiffusion) << verdict.message;
+    EXPECT_THAT(verdict.message, HasSubstr("must share the diffusion"));
+  }
+}
+
+TEST(LawAudit, LogProbabilitiesKeptInLowPrecisionAreCaughtAsAFloor) {
+  const auto verdict = audited({.rounded = true}).verdict();
+  EXPECT_EQ(verdict.what, LawBreak::kPrecision) << verdict.message;
+  EXPECT_THAT(verdict.message, HasSubstr("float32 or better"));
+}
+
+TEST(LawAudit, OnPolicySamplesSayNothing) {
+  LawAudit audit(2, 256, kNoiseLevel);
+  const std::vector<double> zeros(8, 0.0);
+  audit.add(0, zeros, zeros);
+  EXPECT_TRUE(audit.steps().empty());
+  EXPECT_TRUE(audit.verdict().holds());
+}
+
+TEST(LawAudit, ItsStateRoundTrips) {
+  const auto audit = audited({});
+  LawAudit copy(kSteps, static_cast<double>(kSize), kNoiseLevel);
+  copy.restore(parse_json(audit.state().dump(), "state"), "state");
+  EXPECT_EQ(copy.state(), audit.state());
+  LawAudit shorter(kSteps - 1, static_cast<double>(kSize), kNoiseLevel);
+  EXPECT_THROW(shorter.restore(audit.state(), "state"), Error);
+}
+
+// The mean of the errors is the batch variance against its prediction by E25.
+TEST(LawErrors, AreTheBatchVarianceAgainstItsPrediction) {
+  const std::vector<double> y = {-0.01, 0.02, 0.005, -0.03}, centers = {0.01, 0.02, 0.04, 0.03};
+  const double size = 100;
+  const auto errors = law_errors(y, centers, size);
+  double mean_y = 0, mean_center = 0, var_y = 0, var_center = 0;
+  for (int i = 0; i < 4; ++i) {
+    mean_y += y[static_cast<std::size_t>(i)] / 4;
+    mean_center += centers[static_cast<std::size_t>(i)] / 4;
+  }
+  for (int i = 0; i < 4; ++i) {
+    var_y += std::pow(y[static_cast<std::size_t>(i)] - mean_y, 2) / 3;
+    var_center += std::pow(centers[static_cast<std::size_t>(i)] - mean_center, 2) / 3;
+  }
+  EXPECT_NEAR(errors.drift, mean_y + mean_center / 2, 1e-15);
+  EXPECT_NEAR(errors.predicted_variance, mean_center / size + var_center / 4, 1e-15);
+  EXPECT_NEAR(errors.variance, var_y - errors.predicted_variance, 1e-15);
+}
+
+}  // namespace
+}  // namespace harness

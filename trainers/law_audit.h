@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+
+namespace harness {
+
+/// What the law says of one step's samples of one update, and how far they are from it. Every mean is over
+/// the n samples.
+///
+/// Given its state, a sample's mean-reduced log-ratio y has mean -lc / 2 and variance lv = lc / D (E24) as
+/// long as nobody has trained on the sample. So its drift error y + lc / 2 has mean 0, and so has its
+/// variance error n / (n - 1) ((y - mean y)^2 - (lc - mean lc)^2 / 4) - lv, whose mean over the samples is
+/// their variance minus what E25 predicts, both with divisor n - 1.
+struct LawErrors {
+  double predicted_variance = 0;             ///< E[lv] + Var(lc) / 4 (E25), Var with divisor n - 1
+  double drift = 0, drift_square = 0;        ///< means of the error and of its square
+  double variance = 0, variance_square = 0;  ///< likewise
+};
+/// log_ratios: y; centers: lc, of the same samples (n >= 1).
+LawErrors law_errors(std::span<const double> log_ratios, std::span<const double> centers, double latent_size);
+
+/// The law at one step over everything that a run has seen of it so far.
+struct StepAudit {
+  int step = 0;
+  std::int64_t samples = 0;
+  double predicted_mean = 0, measured_mean = 0, mean_se = 0;  ///< of y; standard error of their difference
+  double predicted_variance = 0, measured_variance = 0, variance_se = 0;  ///< likewise (E25)
+
+  double mean_z() const;  ///< (measured - predicted) / standard error; 0 where that is 0
+  double variance_z() const;
+};
+
+enum class LawBreak { kNone, kTimeDirection, kDiffusion, kPrecision, kUnknown };
+
+struct LawVerdict {
+  LawBreak what = LawBreak::kNone;
+  std::string message = {};  ///< what was seen, what it means, what to do; empty where the law holds
+  bool holds() const { return what == LawBreak::kNone; }
+};
+
+/// Online audit of the path-variance law: sums over fresh samples (no update has used them, so that their
+/// noise is independent of the policy's move). Trajectories enter once a step, so independent standard errors
+/// are those clustered by trajectory.
+class LawAudit {
+ public:
+  /// steps: K of the sampler; noise_level: a of E6, to recognise a wrong time direction by its factor.
+  LawAudit(int steps, double latent_size, double noise_level);
+
+  /// Adds the samples of one step of one update. On-policy samples (all zero) say nothing and are ignored.
+  void add(int step, std::span<const double> log_ratios, std::span<const double> centers);
+
+  /// One entry a step that has at least two samples.
+  std::vector<StepAudit> steps() const;
+
+  /// Broken where a step deviates by more than 4.5 standard errors and 5 %.
+  LawVerdict verdict() const;
+
+  Json state() const;
+  /// Throws Error (with `where`) for a state of another number of steps.
+  void restore(const Json& state, const std::string& where);
+
+ private:
+  struct Sums {
+    double samples = 0, log_ratio = 0, center = 0, predicted_variance = 0;
+    double drift = 0, drift_square = 0, variance = 0, variance_square = 0;
+  };
+  std::vector<Sums> sums_;
+  double latent_size_, noise_level_;
+};
+
+}  // namespace harness
