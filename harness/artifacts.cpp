@@ -1,10 +1,15 @@
 #include "harness/artifacts.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <functional>
 #include <vector>
 
+#include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
+#include "harness/figures.h"
 #include "harness/grid_model.h"
 #include "harness/output.h"
 #include "harness/training_table.h"
@@ -50,6 +55,16 @@ void record(Store& store, const StoredReproduction& reproduction, const std::str
                          .sha256 = sha256_file(path)});
 }
 
+/// A result stands without its figure: a run whose policy never moved has none.
+void draw(Store& store, const StoredReproduction& reproduction, const std::string& figure,
+          const fs::path& folder) {
+  try {
+    write_figure(make_figure(store, reproduction, figure), folder);
+  } catch (const Error& error) {
+    fmt::print(stderr, "note: figure {} was not drawn: {}\n", figure, error.what());
+  }
+}
+
 }  // namespace
 
 std::string render_table(const TableModel& model, const std::string& format) {
@@ -77,11 +92,23 @@ void write_artifacts(Store& store, const StoredReproduction& reproduction, const
   const bool has_images = !is_training_table(reproduction);
   std::vector<std::string> names;
   if (has_images) names = {"grid.png", "grid.tex", "grid.html"};
+  const auto figures = figures_of(reproduction);
+  for (const auto& figure : figures) {
+    for (const char* format : {"svg", "pdf", "png"}) names.push_back(fmt::format("{}.{}", figure, format));
+  }
   for (const auto& [name, format] : kTableFiles) names.push_back(name);
   for (const auto& name : names) model.artifacts[name] = (folder / name).string();
   if (all_intact(store, reproduction, folder, names)) return;
   make_folder(folder);
   if (has_images) write_grid(make_grid(store, reproduction, {}), folder);
+  for (const auto& figure : figures) draw(store, reproduction, figure, folder);
+  const auto is_absent = [&](const std::string& name) {
+    const bool is_table =
+        std::ranges::any_of(kTableFiles, [&](const auto& file) { return file.first == name; });
+    return !is_table && !fs::exists(folder / name);
+  };
+  std::erase_if(names, is_absent);
+  std::erase_if(model.artifacts, [&](const auto& artifact) { return is_absent(artifact.first); });
   for (const auto& [name, format] : kTableFiles)
     write_file_atomically(folder / name, render_table(model, format));
   for (const auto& name : names) record(store, reproduction, name, folder / name);

@@ -89,7 +89,7 @@ RunPlan training_run(const Plan& plan, const std::string& name, std::int64_t see
   identity["kind"] = "train";
   identity["method"] = run.method;
   identity["train_prompts_sha256"] = plan.inputs.training.sha256;
-  identity["settings"] = plan.settings.effective_loop(plan.registry, "train");
+  identity["settings"] = plan.settings.effective_loop(plan.registry, "train", name);
   identity["settings"]["checkpoints"] = plan.checkpoints;
   identity["method_settings"] = plan.settings.effective_method(name);
   identity["scorers"] = plan.reward_scorers;

@@ -77,12 +77,13 @@ void wait_for_left_workers(const Plan& plan, Progress& progress) {
 /// runs.
 void check_settings(const Plan& plan) {
   Json request = {{"task", plan.spec.task}, {"json", true}, {"methods", Json::array()}};
-  request["settings"] = plan.settings.effective_loop(plan.registry, "train");
-  request["settings"]["checkpoints"] = plan.checkpoints;
   if (!plan.spec.is_training())
     request["evaluation_settings"] = plan.settings.effective_loop(plan.registry, "evaluate");
   for (const auto& name : plan.methods) {
+    Json loop = plan.settings.effective_loop(plan.registry, "train", name);
+    loop["checkpoints"] = plan.checkpoints;
     request["methods"].push_back({{"name", name},
+                                  {"loop", std::move(loop)},
                                   {"method", plan.spec.arm(name).method},
                                   {"settings", plan.settings.effective_method(name)}});
   }

@@ -131,6 +131,11 @@ class Resolver {
     const auto& method = meant.empty() ? owner : meant.front()->method;
     const auto& info = registry_.method(method, where);
     const auto* setting = find_setting(info.settings, name);
+    const auto* of_loop = find_setting(registry_.settings, name);
+    if (setting == nullptr && of_loop != nullptr && of_loop->used_by == "train" && !meant.empty()) {
+      for (const auto* arm : meant) store(resolved_.row_loop[arm->name], *of_loop, value, where, origin);
+      return;
+    }
     if (setting == nullptr) {
       const auto known = names_of(info.settings);
       throw Error(fmt::format("method {} has no setting \"{}\"", method, name), where,
@@ -177,12 +182,17 @@ Json value_of_text(const std::string& text) {
 
 }  // namespace
 
-Json ResolvedSettings::effective_loop(const Registry& registry, const std::string& kind) const {
+Json ResolvedSettings::effective_loop(const Registry& registry, const std::string& kind,
+                                      const std::string& row) const {
   Json out = Json::object();
-  for (const auto& [name, value] : loop) {
-    const auto* setting = find_setting(registry.settings, name);
-    if (setting->used_by == kind || setting->used_by == "both") out[name] = value.effective;
-  }
+  const auto add = [&](const SettingMap& map) {
+    for (const auto& [name, value] : map) {
+      const auto* setting = find_setting(registry.settings, name);
+      if (setting->used_by == kind || setting->used_by == "both") out[name] = value.effective;
+    }
+  };
+  add(loop);
+  if (const auto own = row_loop.find(row); own != row_loop.end()) add(own->second);
   return out;
 }
 
@@ -202,6 +212,7 @@ Json ResolvedSettings::requested(const std::string& origin) const {
   };
   add("", loop);
   for (const auto& [method, map] : methods) add(method + ".", map);
+  for (const auto& [row, map] : row_loop) add(row + ".", map);
   return out;
 }
 

@@ -22,10 +22,12 @@ using SettingMap = std::map<std::string, SettingValue>;
 /// All settings of a reproduction: the training loop's and, for each row of the table, its method's own.
 struct ResolvedSettings {
   SettingMap loop;
-  std::map<std::string, SettingMap> methods;  ///< by row: a method's name, or an arm's
+  std::map<std::string, SettingMap> methods;   ///< by row: a method's name, or an arm's
+  std::map<std::string, SettingMap> row_loop;  ///< what a row's own settings change of the loop's
 
   /// {name: effective value} of the loop settings that jobs of `kind` ("train" or "evaluate") read.
-  Json effective_loop(const Registry& registry, const std::string& kind) const;
+  /// With `row`, those of that row of the table.
+  Json effective_loop(const Registry& registry, const std::string& kind, const std::string& row = {}) const;
   Json effective_method(const std::string& method) const;
   /// Only what was asked for: {"NAME" or "METHOD.NAME": requested value}; with `origin`, only what came from
   /// there.

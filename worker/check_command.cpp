@@ -11,13 +11,13 @@ int check_command(const Json& request) {
   constexpr std::int64_t kAnyLatentSize = 65536;  // no rule depends on its value
   Fields fields(request, "check");
   const auto task = fields.required<std::string>("task");
-  const auto train = read_train_settings(fields.get("settings"), "training settings");
   if (fields.has("evaluation_settings"))
     read_evaluate_settings(fields.get("evaluation_settings"), "evaluation settings");
-  const MethodContext context{.task = task, .latent_size = kAnyLatentSize, .late_steps = train.late_steps};
   for (const auto& row : fields.get("methods")) {
-    make_method(row.at("method"), row.at("settings"), context,
-                fmt::format("settings of {}", row.at("name").get<std::string>()));
+    const auto where = fmt::format("settings of {}", row.at("name").get<std::string>());
+    const auto train = read_train_settings(row.at("loop"), where);
+    const MethodContext context{.task = task, .latent_size = kAnyLatentSize, .late_steps = train.late_steps};
+    make_method(row.at("method"), row.at("settings"), context, where);
   }
   fmt::print("{}\n", Json{{"ok", true}}.dump());
   return 0;

@@ -9,6 +9,7 @@ void add_commands(CLI::App& app, Actions& actions) {
   add_table_command(app, actions);
   add_compare_command(app, actions);
   add_grid_command(app, actions);
+  add_figure_command(app, actions);
   add_sample_command(app, actions);
   add_pretrain_command(app, actions);
   add_datasets_command(app, actions);

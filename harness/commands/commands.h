@@ -24,6 +24,7 @@ void add_grid_command(CLI::App& app, Actions& actions);
 void add_datasets_command(CLI::App& app, Actions& actions);
 void add_sample_command(CLI::App& app, Actions& actions);
 void add_pretrain_command(CLI::App& app, Actions& actions);
+void add_figure_command(CLI::App& app, Actions& actions);
 void add_parity_command(CLI::App& app, Actions& actions);
 
 }  // namespace harness

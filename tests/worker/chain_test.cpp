@@ -121,14 +121,14 @@ pid_t start(const std::string& line) {
   return child;
 }
 
-/// The harness-worker processes that `parent` runs.
+/// The harness-worker processes with a job that `parent` runs (not the one that checks settings before).
 std::vector<pid_t> workers_of(pid_t parent) {
   std::vector<pid_t> workers;
   std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", parent));
   for (pid_t child; list >> child;) {
-    std::string name;
-    std::getline(std::ifstream(fmt::format("/proc/{}/comm", child)) >> std::ws, name);
-    if (name == "harness-worker") workers.push_back(child);
+    std::ifstream words(fmt::format("/proc/{}/cmdline", child));
+    const std::string line{std::istreambuf_iterator<char>(words), {}};
+    if (line.find(std::string("harness-worker\0run\0", 19)) != std::string::npos) workers.push_back(child);
   }
   return workers;
 }

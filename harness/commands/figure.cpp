@@ -1,0 +1,78 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "harness/commands/commands.h"
+#include "harness/commands/db_options.h"
+#include "harness/figures.h"
+#include "harness/output.h"
+
+namespace harness {
+namespace {
+
+struct FigureOptions {
+  DbOptions db;
+  std::string name, out;
+  bool list = false, json = false;
+};
+
+int list_figures(bool json) {
+  std::vector<Json> rows;
+  for (const auto& figure : known_figures())
+    rows.push_back({{"name", figure.name}, {"summary", figure.summary}, {"table", figure.table}});
+  if (json) {
+    print_json(rows);
+  } else {
+    print_rows(rows, {"name", "summary"});
+  }
+  return 0;
+}
+
+int figure(const FigureOptions& options) {
+  if (options.list) return list_figures(options.json);
+  std::vector<std::string> known;
+  for (const auto& info : known_figures()) known.push_back(info.name);
+  if (options.name.empty())
+    throw Error("needs a figure's name", "harness figure", "known: " + join(known, ", "));
+  require_choice(options.name, known, "figure", "harness figure");
+  auto db = options.db;
+  const auto info = std::find_if(known_figures().begin(), known_figures().end(),
+                                 [&](const FigureInfo& f) { return f.name == options.name; });
+  if (db.filter.table.empty() && !db.filter.experiment) db.filter.table = info->table;
+  Store store(db.db, OpenMode::kReadOnly);
+  const auto reproduction = chosen_reproduction(store, db);
+  const auto folder = options.out.empty() ? store.path().parent_path() / reproduction.table_id
+                                          : std::filesystem::path(options.out);
+  const auto paths = write_figure(make_figure(store, reproduction, options.name), folder);
+  if (options.json) {
+    print_json({{"table", reproduction.table_id}, {"artifacts", paths}});
+  } else {
+    for (const auto& [name, path] : paths) fmt::print("{}\n", path);
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_figure_command(CLI::App& app, Actions& actions) {
+  auto* command = app.add_subcommand("figure", "A figure as SVG, PDF and PNG, from the results DB");
+  command->footer(R"(
+Examples:
+  harness figure --list
+  harness figure law-audit-baseline
+  harness figure law-audit --table sd35-ocr -o figures)");
+  auto o = std::make_shared<FigureOptions>();
+  command->add_option("name", o->name, "figure (`harness figure --list`)");
+  command->add_flag("--list", o->list, "the figures");
+  command->add_option("-o,--output", o->out, "folder to write to; unset: the table's folder beside the DB");
+  add_db_option(*command, o->db);
+  add_filter_options(*command, o->db, true);
+  command->add_flag("--json", o->json, "one JSON document on standard output");
+  actions[command] = [o] { return figure(*o); };
+}
+
+}  // namespace harness

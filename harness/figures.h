@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/figure.h"
+#include "results/store.h"
+
+namespace harness {
+
+struct FigureInfo {
+  std::string name, summary,
+      table;  ///< table: which one it is about where no other is chosen; empty: the last
+};
+
+/// Every figure that `harness figure NAME` draws.
+const std::vector<FigureInfo>& known_figures();
+
+/// Draws `name` from the DB alone. Throws Error (status 2) for an unknown figure, with the nearest name, or a
+/// reproduction whose runs hold no off-policy update.
+Figure make_figure(Store& store, const StoredReproduction& reproduction, const std::string& name);
+
+/// The figures that go with a table.
+std::vector<std::string> figures_of(const StoredReproduction& reproduction);
+
+}  // namespace harness
