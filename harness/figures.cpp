@@ -149,7 +149,8 @@ Figure law_comparison(Store& store, const StoredReproduction& reproduction, cons
   Figure figure{.name = name,
                 .panels = {panel_of("lambda_center", "log-ratio (nats)", {}),
                            panel_of("|E[y]|", "log-ratio (nats)", {}),
-                           panel_of("Var(y)", "squared log-ratio (nats^2)", {})},
+                           panel_of("Var(y)", "squared log-ratio (nats^2)", {}),
+                           panel_of("depression of the median ratio", "1 - median of exp(y)", {})},
                 .notes = {fmt::format(
                     "{} (table {}, {}, scale {}), seeds {}: means and ranges over seeds of updates on reused "
                     "samples, or of all off-policy ones where none were reused.",
@@ -170,6 +171,7 @@ Figure law_comparison(Store& store, const StoredReproduction& reproduction, cons
     add(0, predicted_drift);
     add(1, [](const AuditRow& row) { return std::abs(row.log_ratio_mean); });
     add(2, measured_variance);
+    add(3, [](const AuditRow& row) { return 1 - row.ratio_median; });
   }
   return figure;
 }

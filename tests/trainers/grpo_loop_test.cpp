@@ -133,6 +133,40 @@ TEST_F(GrpoLoop, AnInterruptedRunGoesOnBitForBit) {
   }
 }
 
+TEST_F(GrpoLoop, AScoreWeightMultipliesEachStepsGradient) {  // E48, an option of any method
+  const auto weighted = [](double minimum, double maximum) {
+    return
+        [=](TrainSettings& s) { s.score_weight = {.reference = {}, .minimum = minimum, .maximum = maximum}; };
+  };
+  const auto plain = run("plain", "flow-grpo", 2, 2);
+  const auto ones = run("ones", "flow-grpo", 2, 2, false, weighted(1, 1));
+  const auto twos = run("twos", "flow-grpo", 2, 2, false, weighted(2, 2));
+  const auto scored = run("scored", "flow-grpo", 2, 2, false, weighted(0.1, 10));
+  EXPECT_EQ(text_of(plain.updates[1]), text_of(ones.updates[1]));
+  EXPECT_NEAR(twos.updates[0].stats.at("grad_norm") / plain.updates[0].stats.at("grad_norm"), 2, 1e-4);
+  EXPECT_NE(scored.updates[0].stats.at("grad_norm"), plain.updates[0].stats.at("grad_norm"));
+}
+
+TEST_F(GrpoLoop, FreshSamplesEnterTheAuditAndReusedOnesDoNot) {
+  const auto result = run("a", "flow-grpo", 2, -1, false, [](TrainSettings& s) {
+    s.inner_epochs = 2;
+    s.updates = 8;
+    s.checkpoints = {8};
+  });
+  ASSERT_EQ(result.updates.size(), 8U);
+  for (const auto& u : result.updates) {
+    const auto place = (u.update_index - 1) % 4;  // of the epoch: two parts, each used twice
+    EXPECT_EQ(u.on_policy, place == 0);
+    EXPECT_EQ(u.fresh, place < 2);
+    EXPECT_EQ(u.per_step.contains("predicted_var"), place != 0);
+    EXPECT_EQ(u.per_step.contains("drift_error"), place == 1);
+  }
+  EXPECT_TRUE(result.law.holds()) << result.law.message;
+  const auto off =
+      run("b", "flow-grpo", 2, 2, false, [](TrainSettings& s) { s.law_audit = AuditMode::kOff; });
+  EXPECT_FALSE(off.updates[1].per_step.contains("drift_error"));
+}
+
 TEST_F(GrpoLoop, EveryMethodMovesTheWeights) {
   for (const auto& [name, info] : methods()) {
     const auto result = run(name, name, 2, 2);

@@ -161,6 +161,71 @@ TEST_F(Chain, TwoFoldersHoldTheSameRowsAndTheSecondRequestAnswersFromTheDatabase
   EXPECT_TRUE(fs::exists(root_ / "a/chain/grid.png"));
 }
 
+/// A table of the training on the debug backbone, with random weights.
+Json tiny_table(const std::vector<std::string>& methods) {
+  return {{"id", "tiny"},
+          {"kind", "training"},
+          {"task", "compressibility"},
+          {"backbone", "tiny-sd3"},
+          {"methods", methods},
+          {"baseline", methods.front()},
+          {"checkpoints", {6}},
+          {"window", {{"last", 6}}},
+          {"settings",
+           {{"updates", 6},
+            {"prompts_per_epoch", 2},
+            {"group_size", 3},
+            {"shard_prompts", 1},
+            {"inner_epochs", 2},
+            {"sampling_steps", 4},
+            {"late_steps", 2},
+            {"clip_rule", "absolute"},
+            {"clip", 0.01}}},
+          {"columns",
+           {{{"name", "lambda_center_3"}, {"stat", "lambda_center"}, {"timestep", 3}, {"better", "lower"}},
+            {{"name", "reward_mean"}, {"on_policy_too", true}}}}};
+}
+
+TEST_F(Chain, ANewMethodIsOneFileAndTrainsWithoutAnyOtherChange) {
+  const auto worker = std::string(HARNESS_BINARY_DIR) + "/tests/harness-toy-worker";
+  const auto share = root_ / "share";
+  fs::create_directories(share);
+  const auto described = shell(worker + " describe");
+  ASSERT_EQ(described.status, 0);
+  write_file_atomically(share / "registry.json", described.out);
+  write_file_atomically(root_ / "tiny.json", tiny_table({"toy", "flow-grpo"}).dump());
+  const auto environment = fmt::format("HARNESS_WORKER={} HARNESS_PATH={} ", worker, share.string());
+  const auto listed = shell(environment + kHarness + " list methods");
+  EXPECT_NE(listed.out.find("toy"), std::string::npos);
+  const auto run = shell(fmt::format("{}{} reproduce --table {} --set toy.power=3 --out {} --json 2>&1 1>{}",
+                                     environment, kHarness, (root_ / "tiny.json").string(),
+                                     (root_ / "toy").string(), (root_ / "toy.out").string()));
+  ASSERT_EQ(run.status, 0) << run.out;
+  const auto table = read_json(root_ / "toy.out");
+  ASSERT_EQ(table.at("rows").size(), 2U);
+  for (const auto& row : table.at("rows")) {
+    EXPECT_GT(row.at("metrics").at("lambda_center_3").at("mean").get<double>(), 0);
+    EXPECT_LT(row.at("metrics").at("reward_mean").at("mean").get<double>(), 0);
+  }
+}
+
+TEST_F(Chain, EachSeedOfTheDebugBackboneHasWeightsOfItsOwnAndReusedSamplesAreToldApart) {
+  write_file_atomically(root_ / "tiny.json", tiny_table({"flow-grpo"}).dump());
+  const auto reproduce = fmt::format("{} reproduce --table {} --seeds 1,2 --json 2>/dev/null --out {}",
+                                     kHarness, (root_ / "tiny.json").string(), (root_ / "tiny").string());
+  const auto first = shell(reproduce);
+  ASSERT_EQ(first.status, 0);
+  const auto rows = parse_json(first.out, "stdout").at("rows");
+  EXPECT_NE(rows[0].at("metrics"), rows[1].at("metrics"));
+  // Four updates an epoch: the first two use each half for the first time, the others again.
+  const auto flags =
+      shell(fmt::format("{} query \"SELECT update_index, fresh, on_policy FROM train_stats WHERE name = "
+                        "'loss' AND run_id = (SELECT id FROM "
+                        "runs WHERE seed = 1) ORDER BY 1\" --format csv --db {}",
+                        kHarness, (root_ / "tiny/results.sqlite").string()));
+  EXPECT_EQ(flags.out, "update_index,fresh,on_policy\n1,1,1\n2,1,0\n3,0,0\n4,0,0\n5,1,1\n6,1,0\n");
+}
+
 TEST_F(Chain, KilledWorkersAndOrchestratorsLeaveTheSameRowsWhenTheCommandIsRepeated) {
   ASSERT_EQ(shell(reproduce("whole") + " 2>/dev/null").status, 0);
   // Delays of different lengths after a worker has started reach evaluation, training and test; what is done
