@@ -113,6 +113,8 @@ Listing list_metrics() {
 Listing list_settings(const ListOptions& options) {
   const auto registry = load_registry();
   ResolvedSettings settings = default_settings(registry);
+  std::vector<ArmSpec> rows;
+  for (const auto& method : registry.methods) rows.push_back({.name = method.name, .method = method.name});
   if (options.table.empty() && !options.scale.empty()) {
     throw Error("needs a table: scales are a table's", "--scale " + options.scale,
                 "add --table ID; `harness list tables` names them");
@@ -122,15 +124,20 @@ Listing list_settings(const ListOptions& options) {
     check_against_registry(spec, registry);
     settings = resolve_settings(registry, spec, spec.backbone,
                                 options.scale.empty() ? "default" : options.scale, spec.methods, {});
+    rows.clear();
+    for (const auto& name : spec.methods) rows.push_back(spec.arm(name));
   }
   Listing listing{{}, {"name", "value", "origin", "help"}};
   for (const auto& spec : registry.settings)
     listing.rows.push_back(setting_row("", spec, settings.loop.at(spec.name)));
-  for (const auto& method : registry.methods) {
-    const auto found = settings.methods.find(method.name);
-    if (found == settings.methods.end()) continue;
-    for (const auto& spec : method.settings) {
-      listing.rows.push_back(setting_row(method.name, spec, found->second.at(spec.name)));
+  for (const auto& row : rows) {
+    for (const auto& spec : registry.method(row.method, "methods").settings)
+      listing.rows.push_back(setting_row(row.name, spec, settings.methods.at(row.name).at(spec.name)));
+    const auto own = settings.row_loop.find(row.name);
+    if (own == settings.row_loop.end()) continue;
+    for (const auto& spec : registry.settings) {
+      if (own->second.contains(spec.name))
+        listing.rows.push_back(setting_row(row.name, spec, own->second.at(spec.name)));
     }
   }
   return listing;

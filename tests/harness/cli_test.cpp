@@ -64,8 +64,8 @@ TEST(CommandLine, UnderJsonAnErrorIsOneDocumentOnStdout) {
 TEST(CommandLine, HelpOfEveryCommandHasExamplesAndStatus0) {
   Workplace place;
   EXPECT_EQ(place.run({"--help"}).status, 0);
-  for (const char* command : {"reproduce", "list", "query", "table", "compare", "grid", "figure", "sample", "pretrain",
-                              "datasets", "parity"}) {
+  for (const char* command : {"reproduce", "list", "query", "table", "compare", "grid", "figure", "sample",
+                              "pretrain", "datasets", "parity"}) {
     const auto outcome = place.run({command, "--help"});
     EXPECT_EQ(outcome.status, 0) << command;
     EXPECT_THAT(outcome.out, HasSubstr("Examples:")) << command;
