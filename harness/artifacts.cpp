@@ -34,16 +34,14 @@ std::map<std::string, std::string> recorded_checksums(Store& store, std::int64_t
   return checksums;
 }
 
-/// True if all of `names` are in the folder with the bytes that were recorded for this reproduction.
-bool all_intact(Store& store, const StoredReproduction& reproduction, const fs::path& folder,
-                const std::vector<std::string>& names) {
-  const auto checksums = recorded_checksums(store, reproduction.id);
-  for (const auto& name : names) {
-    const auto found = checksums.find(name);
-    if (found == checksums.end() || !fs::exists(folder / name) || sha256_file(folder / name) != found->second)
-      return false;
-  }
-  return true;
+/// True if `required` were all recorded for this reproduction, and everything that was recorded (a figure may
+/// not be) is in the folder with its bytes.
+bool all_intact(const std::map<std::string, std::string>& recorded, const fs::path& folder,
+                const std::vector<std::string>& required) {
+  return std::ranges::all_of(required, [&](const auto& name) { return recorded.contains(name); }) &&
+         std::ranges::all_of(recorded, [&](const auto& file) {
+           return fs::exists(folder / file.first) && sha256_file(folder / file.first) == file.second;
+         });
 }
 
 void record(Store& store, const StoredReproduction& reproduction, const std::string& name,
@@ -55,13 +53,16 @@ void record(Store& store, const StoredReproduction& reproduction, const std::str
                          .sha256 = sha256_file(path)});
 }
 
+using Paths = std::map<std::string, std::string>;  // name -> path
+
 /// A result stands without its figure: a run whose policy never moved has none.
-void draw(Store& store, const StoredReproduction& reproduction, const std::string& figure,
-          const fs::path& folder) {
+Paths draw(Store& store, const StoredReproduction& reproduction, const std::string& figure,
+           const fs::path& folder) {
   try {
-    write_figure(make_figure(store, reproduction, figure), folder);
+    return write_figure(make_figure(store, reproduction, figure), folder);
   } catch (const Error& error) {
     fmt::print(stderr, "note: figure {} was not drawn: {}\n", figure, error.what());
+    return {};
   }
 }
 
@@ -90,28 +91,23 @@ std::optional<std::int64_t> experiment_in(Store& store, const fs::path& folder) 
 void write_artifacts(Store& store, const StoredReproduction& reproduction, const fs::path& folder,
                      TableModel& model) {
   const bool has_images = !is_training_table(reproduction);
-  std::vector<std::string> names;
-  if (has_images) names = {"grid.png", "grid.tex", "grid.html"};
-  const auto figures = figures_of(reproduction);
-  for (const auto& figure : figures) {
-    for (const char* format : {"svg", "pdf", "png"}) names.push_back(fmt::format("{}.{}", figure, format));
+  std::vector<std::string> required;
+  if (has_images) required = {"grid.png", "grid.tex", "grid.html"};
+  for (const auto& [name, format] : kTableFiles) required.push_back(name);
+  const auto recorded = recorded_checksums(store, reproduction.id);
+  model.artifacts.clear();
+  if (all_intact(recorded, folder, required)) {
+    for (const auto& [name, sha256] : recorded) model.artifacts[name] = (folder / name).string();
+    return;
   }
-  for (const auto& [name, format] : kTableFiles) names.push_back(name);
-  for (const auto& name : names) model.artifacts[name] = (folder / name).string();
-  if (all_intact(store, reproduction, folder, names)) return;
   make_folder(folder);
-  if (has_images) write_grid(make_grid(store, reproduction, {}), folder);
-  for (const auto& figure : figures) draw(store, reproduction, figure, folder);
-  const auto is_absent = [&](const std::string& name) {
-    const bool is_table =
-        std::ranges::any_of(kTableFiles, [&](const auto& file) { return file.first == name; });
-    return !is_table && !fs::exists(folder / name);
-  };
-  std::erase_if(names, is_absent);
-  std::erase_if(model.artifacts, [&](const auto& artifact) { return is_absent(artifact.first); });
+  if (has_images) model.artifacts = write_grid(make_grid(store, reproduction, {}), folder);
+  for (const auto& figure : figures_of(reproduction))
+    model.artifacts.merge(draw(store, reproduction, figure, folder));
+  for (const auto& [name, format] : kTableFiles) model.artifacts[name] = (folder / name).string();
   for (const auto& [name, format] : kTableFiles)
     write_file_atomically(folder / name, render_table(model, format));
-  for (const auto& name : names) record(store, reproduction, name, folder / name);
+  for (const auto& [name, path] : model.artifacts) record(store, reproduction, name, path);
 }
 
 }  // namespace harness

@@ -207,17 +207,15 @@ int reproduce(const ReproduceOptions& options) {
                              plan.inputs.evaluation.origin, plan.inputs.evaluation.sha256,
                              plan.inputs.evaluation.name));
   }
-  if (options.fresh) {
+  auto evaluations = options.fresh ? std::nullopt : finished_evaluations(plan, store);
+  if (!evaluations) {
     check_settings(plan);
     wait_for_left_workers(plan, progress);
-    warn_of_experiments_lost(plan, store, progress);
-    forget_runs(plan, store);
-  }
-  auto evaluations = finished_evaluations(plan, store);
-  if (!evaluations) {
-    if (!options.fresh) check_settings(plan);
+    if (options.fresh) {
+      warn_of_experiments_lost(plan, store, progress);
+      forget_runs(plan, store);
+    }
     write_input_files(plan.inputs);
-    wait_for_left_workers(plan, progress);
     carry_out(plan, store, jobs_of(options, plan), progress);
     evaluations = finished_evaluations(plan, store);
   }

@@ -81,8 +81,8 @@ const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint
 }
 
 Better better_of(const StoredReproduction& reproduction, const std::string& metric) {
-  for (const auto& column : reproduction.spec.at("columns")) {
-    if (column.at("name") == metric) return better_from_name(column.value("better", "higher"));
+  for (const auto& column : spec_of(reproduction).columns) {
+    if (column.name == metric) return better_from_name(column.better);
   }
   return metric.rfind("cer", 0) == 0 ? Better::kDown : Better::kUp;
 }
@@ -124,17 +124,16 @@ bool unequal_movement(Store& store, const std::vector<EvaluatedCheckpoint>& chec
   return std::max(*x, *y) > kUnequalMovement * std::min(*x, *y);
 }
 
-std::vector<TableColumn> columns_of(const Json& spec, const std::string& where) {
+std::vector<TableColumn> columns_of(const TableSpec& spec) {
   std::vector<TableColumn> columns;
-  for (const auto& column : spec.at("columns")) {
-    Fields fields(column, where);
-    columns.push_back({.key = fields.required<std::string>("name"),
-                       .title = fields.optional<std::string>("title", fields.required<std::string>("name")),
-                       .unit = unit_from_name(fields.optional<std::string>("unit", "number")),
-                       .decimals = fields.optional<int>("decimals", 4),
-                       .better = better_from_name(fields.optional<std::string>("better", "higher")),
-                       .paper_key = fields.optional<std::string>("paper", ""),
-                       .note = fields.optional<std::string>("note", "")});
+  for (const auto& column : spec.columns) {
+    columns.push_back({.key = column.name,
+                       .title = column.title,
+                       .unit = unit_from_name(column.unit),
+                       .decimals = column.decimals,
+                       .better = better_from_name(column.better),
+                       .paper_key = column.paper,
+                       .note = column.note});
   }
   return columns;
 }
@@ -246,17 +245,28 @@ void fill_training_table(Store& store, const StoredReproduction& reproduction, c
   model.notes.insert(model.notes.begin(), window_note(reproduction, window_unit));
 }
 
-void load_paper(const StoredReproduction& reproduction, TableModel& model) {
-  const auto paper = reproduction.spec.value("reproduces", std::string());
-  if (!paper.empty()) model.paper = load_paper_table(paper);
-  model.levels_compare = reproduction.spec.value("levels_compare", false);
-  for (const auto& row : reproduction.spec.at("methods")) {
-    if (row.is_object() && row.contains("paper"))
-      model.paper_rows[row.value("name", row.at("method"))] = row.at("paper");
+void load_paper(const TableSpec& spec, TableModel& model) {
+  if (!spec.reproduces.empty()) model.paper = load_paper_table(spec.reproduces);
+  model.levels_compare = spec.levels_compare;
+  model.paper_rows = spec.paper_rows;
+  const bool of_several_tasks =
+      model.paper && !model.paper->rows.empty() && !model.paper->rows.front().task.empty();
+  if (of_several_tasks) model.paper_task = spec.task;
+}
+
+std::vector<ComparisonRecord> training_records(Store& store, const StoredReproduction& reproduction) {
+  std::vector<ComparisonRecord> records;
+  const auto columns = columns_of(spec_of(reproduction));
+  for (const auto& comparison :
+       training_comparisons(reproduction, columns, training_rows(store, reproduction))) {
+    records.push_back({.split = kTrainingSplit,
+                       .metric = comparison.metric,
+                       .baseline = comparison.baseline,
+                       .method = comparison.method,
+                       .result = comparison.values,
+                       .note = {}});
   }
-  model.paper_task = model.paper && model.paper->rows.size() > 0 && !model.paper->rows.front().task.empty()
-                         ? reproduction.spec.value("task", std::string())
-                         : std::string();
+  return records;
 }
 
 /// What was asked for: "--experiment 3 --scale smoke".
@@ -281,6 +291,12 @@ std::vector<StoredReproduction> all_reproductions(Store& store) {
     SELECT id, table_id, backbone, scale, seeds, methods, spec, signature, finished, wall_seconds
     FROM reproductions ORDER BY finished DESC, id DESC)sql",
                                          read_reproduction);
+}
+
+TableSpec spec_of(const StoredReproduction& reproduction) {
+  Json document = reproduction.spec;
+  document.erase("effective");
+  return parse_table_spec(std::move(document), "reproductions.spec");
 }
 
 std::vector<std::string> runs_of_reproduction(Store& store, std::int64_t reproduction_id) {
@@ -418,25 +434,6 @@ ComparisonRecord compare_methods(Store& store, const StoredReproduction& reprodu
   return record;
 }
 
-namespace {
-
-std::vector<ComparisonRecord> training_records(Store& store, const StoredReproduction& reproduction) {
-  std::vector<ComparisonRecord> records;
-  const auto columns = columns_of(reproduction.spec, "reproductions.spec");
-  for (const auto& comparison :
-       training_comparisons(reproduction, columns, training_rows(store, reproduction))) {
-    records.push_back({.split = "train",
-                       .metric = comparison.metric,
-                       .baseline = comparison.baseline,
-                       .method = comparison.method,
-                       .result = comparison.values,
-                       .note = {}});
-  }
-  return records;
-}
-
-}  // namespace
-
 std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction& reproduction) {
   if (is_training_table(reproduction)) return training_records(store, reproduction);
   const auto checkpoints = evaluated_checkpoints(store, reproduction);
@@ -460,28 +457,30 @@ std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction
 
 TableModel make_table_model(Store& store, const StoredReproduction& reproduction,
                             const std::string& window_unit) {
-  const std::string split = is_training_table(reproduction) ? "train" : "test";
+  const auto spec = spec_of(reproduction);
+  const std::string split = spec.is_training() ? kTrainingSplit : "test";
   TableModel model;
   model.id = reproduction.table_id;
-  model.title = reproduction.spec.value("title", reproduction.table_id);
+  model.title = spec.title;
   model.backbone = reproduction.backbone;
   model.scale = reproduction.scale;
   model.split = split;
   model.signature = reproduction.signature;
-  model.columns = columns_of(reproduction.spec, "reproductions.spec");
+  model.columns = columns_of(spec);
   const Json& effective = reproduction.spec.at("effective");
   model.baseline = effective.at("baseline");
   model.notes = effective.value("notes", std::vector<std::string>{});
   for (auto& note : notes_of_jobs(store, reproduction, split)) model.notes.push_back(std::move(note));
-  if (is_training_table(reproduction)) {
+  if (spec.is_training()) {
     fill_training_table(store, reproduction, window_unit, model);
   } else {
     fill_evaluation_table(store, reproduction, split, model);
   }
-  load_paper(reproduction, model);
+  load_paper(spec, model);
   model.artifacts = stored_artifacts(store, reproduction);
   model.wall_seconds = reproduction.wall_seconds;
   model.claims = decide_claims(reproduction, model);
   return model;
 }
+
 }  // namespace harness

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/table_spec.h"
 #include "results/store.h"
 #include "results/table.h"
 
@@ -21,6 +22,9 @@ struct ReproductionFilter {
 
 /// All completed reproductions, the last one first.
 std::vector<StoredReproduction> all_reproductions(Store& store);
+
+/// The table spec that a reproduction was made from.
+TableSpec spec_of(const StoredReproduction& reproduction);
 
 /// Ids of the runs that a reproduction rests on.
 std::vector<std::string> runs_of_reproduction(Store& store, std::int64_t reproduction_id);

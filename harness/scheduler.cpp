@@ -239,8 +239,6 @@ class Scheduler {
     return status.ok() ? "ended without completing its job" : "died with " + status.text();
   }
 
-  double silence_seconds() const { return std::chrono::duration<double>(settings_.silence_limit).count(); }
-
   const SchedulerSettings& settings_;
   const SchedulerHooks& hooks_;
   Progress& progress_;

@@ -257,9 +257,13 @@ std::vector<std::string> TableSpec::metrics() const {
 }
 
 TableSpec read_table_spec(const fs::path& file) {
+  return parse_table_spec(read_json(file), file);
+}
+
+TableSpec parse_table_spec(Json document, const fs::path& file) {
   TableSpec spec;
   spec.file = file;
-  spec.document = read_json(file);
+  spec.document = std::move(document);
   Fields fields(spec.document, file.string());
   spec.id = fields.required<std::string>("id");
   spec.version = fields.optional<int>("version", 1);

@@ -108,6 +108,9 @@ struct TableSpec {
 TableSpec load_table_spec(const std::string& id_or_file);
 TableSpec read_table_spec(const std::filesystem::path& file);
 
+/// The same of a document that is at hand already; `file`: where it came from, for messages.
+TableSpec parse_table_spec(Json document, const std::filesystem::path& file);
+
 /// Names in the spec that this build does not know: methods, task, backbone, metrics. Throws Error with the
 /// nearest name.
 void check_against_registry(const TableSpec& spec, const Registry& registry);

@@ -6,23 +6,19 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "harness/reproductions.h"
 #include "results/sql.h"
 
 namespace harness {
 namespace {
 
-constexpr const char* kTrainingSplit = "train";
-
-struct Window {
-  std::int64_t last = 0;
-  std::string unit;
+struct Window : WindowSpec {
   std::int64_t updates = 0;  ///< in optimiser steps
 };
 
 Window window_of(const StoredReproduction& reproduction, const std::string& unit) {
-  const Json given = reproduction.spec.value("window", Json::object());
-  Window window{.last = given.value("last", 50),
-                .unit = unit.empty() ? given.value("unit", std::string("updates")) : unit};
+  Window window{spec_of(reproduction).window};
+  if (!unit.empty()) window.unit = unit;
   const Json& settings = reproduction.spec.at("effective").at("settings");
   const auto an_epoch =
       settings.at("updates_per_epoch").get<std::int64_t>() * settings.at("inner_epochs").get<std::int64_t>();
@@ -58,19 +54,15 @@ std::vector<Run> runs_of(Store& store, const StoredReproduction& reproduction) {
   return runs;
 }
 
-std::vector<std::optional<double>> values_of(Store& store, const Run& run, const Json& column,
+std::vector<std::optional<double>> values_of(Store& store, const Run& run, const StatisticSpec& statistic,
                                              const Window& window) {
   constexpr auto kSql = R"sql(
     SELECT value FROM train_stats
     WHERE run_id = ?1 AND name = ?2 AND timestep IS ?3 AND update_index > ?4 AND (?5 OR on_policy = 0)
     ORDER BY update_index)sql";
-  const auto name = column.at("name").get<std::string>();
-  const auto stat = column.value("stat", name);
-  std::optional<std::int64_t> timestep;
-  if (column.contains("timestep")) timestep = column.at("timestep").get<std::int64_t>();
   SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, run.id, stat, timestep, run.updates - window.updates,
-              column.value("on_policy_too", false));
+  Query query(statement, run.id, statistic.name, statistic.timestep, run.updates - window.updates,
+              statistic.on_policy_too);
   std::vector<std::optional<double>> values;
   while (query.step()) values.push_back(query.real(0));
   return values;
@@ -84,6 +76,7 @@ bool is_training_table(const StoredReproduction& reproduction) {
 
 std::vector<TableRow> training_rows(Store& store, const StoredReproduction& reproduction,
                                     const std::string& window_unit) {
+  const auto spec = spec_of(reproduction);
   const auto window = window_of(reproduction, window_unit);
   std::vector<TableRow> rows;
   for (const auto& run : runs_of(store, reproduction)) {
@@ -93,8 +86,8 @@ std::vector<TableRow> training_rows(Store& store, const StoredReproduction& repr
     row.checkpoint = static_cast<int>(run.updates);
     row.split = kTrainingSplit;
     row.n = std::min(window.updates, run.updates);
-    for (const auto& column : reproduction.spec.at("columns"))
-      row.metrics[column.at("name").get<std::string>()] = summarize(values_of(store, run, column, window));
+    for (const auto& column : spec.columns)
+      row.metrics[column.name] = summarize(values_of(store, run, column.statistic, window));
     rows.push_back(std::move(row));
   }
   return rows;
@@ -175,31 +168,29 @@ double mean_of(const std::map<std::int64_t, double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-TableClaim undecided(const Json& claim) {
-  return {.text = claim.at("claim"), .holds = std::nullopt, .detail = "a figure behind it is missing"};
+TableClaim undecided(const ClaimSpec& claim) {
+  return {.text = claim.text, .holds = std::nullopt, .detail = "a figure behind it is missing"};
 }
 
 /// -2 E[log r] against lambda_center and the like: a column against `factor` times another, for every method.
-TableClaim decide_columns(const Json& claim, const TableModel& model,
+TableClaim decide_columns(const ClaimSpec& claim, const TableModel& model,
                           const std::vector<std::string>& methods) {
-  const double bound = claim.value("bound", 0.0), factor = claim.value("factor", 1.0);
-  const auto column = claim.at("column").get<std::string>(), other = claim.at("against").get<std::string>();
-  TableClaim decided{.text = claim.at("claim"), .holds = true, .detail = {}};
+  TableClaim decided{.text = claim.text, .holds = true, .detail = {}};
   for (const auto& method : methods) {
-    const auto left = by_seed(model, method, column), right = by_seed(model, method, other);
+    const auto left = by_seed(model, method, claim.column), right = by_seed(model, method, claim.against);
     if (!left || !right) return undecided(claim);
-    const double a = mean_of(*left), b = factor * mean_of(*right);
-    decided.holds = *decided.holds && std::abs(a / b - 1) <= bound;
+    const double a = mean_of(*left), b = claim.factor * mean_of(*right);
+    decided.holds = *decided.holds && std::abs(a / b - 1) <= claim.bound;
     decided.detail +=
         fmt::format("{}{}: {:.4g} and {:.4g}", decided.detail.empty() ? "" : "; ", method, a, b);
   }
-  decided.detail += fmt::format(" (at most {:.3g} % apart)", 100 * bound);
+  decided.detail += fmt::format(" (at most {:.3g} % apart)", 100 * claim.bound);
   return decided;
 }
 
-TableClaim decide_every_seed(const Json& claim, const std::map<std::int64_t, double>& ours,
+TableClaim decide_every_seed(const ClaimSpec& claim, const std::map<std::int64_t, double>& ours,
                              const std::map<std::int64_t, double>& theirs, bool lower) {
-  TableClaim decided{.text = claim.at("claim"), .holds = true, .detail = {}};
+  TableClaim decided{.text = claim.text, .holds = true, .detail = {}};
   for (const auto& [seed, value] : ours) {
     const auto found = theirs.find(seed);
     if (found == theirs.end()) return undecided(claim);
@@ -210,37 +201,33 @@ TableClaim decide_every_seed(const Json& claim, const std::map<std::int64_t, dou
   return decided;
 }
 
-TableClaim decide(const Json& claim, const StoredReproduction& reproduction, const TableModel& model) {
-  const auto rule = claim.at("rule").get<std::string>();
-  if (rule == "columns-agree") {
-    const auto method = claim.value("method", std::string());
-    return decide_columns(claim, model,
-                          method.empty() ? reproduction.methods : std::vector<std::string>{method});
+TableClaim decide(const ClaimSpec& claim, const StoredReproduction& reproduction, const TableModel& model) {
+  if (claim.rule == "columns-agree") {
+    return decide_columns(
+        claim, model, claim.method.empty() ? reproduction.methods : std::vector<std::string>{claim.method});
   }
-  const auto column = claim.at("column").get<std::string>();
-  const auto ours = by_seed(model, claim.at("method"), column),
-             theirs = by_seed(model, claim.at("against"), column);
+  const auto ours = by_seed(model, claim.method, claim.column),
+             theirs = by_seed(model, claim.against, claim.column);
   if (!ours || !theirs) return undecided(claim);
-  if (rule == "lower-on-every-seed" || rule == "higher-on-every-seed")
-    return decide_every_seed(claim, *ours, *theirs, rule == "lower-on-every-seed");
-  const double a = mean_of(*ours), b = mean_of(*theirs), bound = claim.value("bound", 0.0);
-  if (rule == "ratio-at-most") {
-    return {.text = claim.at("claim"),
-            .holds = a / b <= bound,
-            .detail = fmt::format("{:.4g} / {:.4g} = {:.3g}, at most {:.3g}", a, b, a / b, bound)};
+  const bool lower = claim.rule == "lower-on-every-seed";
+  if (lower || claim.rule == "higher-on-every-seed") return decide_every_seed(claim, *ours, *theirs, lower);
+  const double a = mean_of(*ours), b = mean_of(*theirs);
+  if (claim.rule == "ratio-at-most") {
+    return {.text = claim.text,
+            .holds = a / b <= claim.bound,
+            .detail = fmt::format("{:.4g} / {:.4g} = {:.3g}, at most {:.3g}", a, b, a / b, claim.bound)};
   }
-  return {.text = claim.at("claim"),
-          .holds = std::abs(a / b - 1) <= bound,
+  return {.text = claim.text,
+          .holds = std::abs(a / b - 1) <= claim.bound,
           .detail = fmt::format("{:.4g} against {:.4g}: {:+.2f} %, at most {:.3g} %", a, b, 100 * (a / b - 1),
-                                100 * bound)};
+                                100 * claim.bound)};
 }
 
 }  // namespace
 
 std::vector<TableClaim> decide_claims(const StoredReproduction& reproduction, const TableModel& model) {
   std::vector<TableClaim> claims;
-  for (const auto& claim : reproduction.spec.value("claims", Json::array()))
-    claims.push_back(decide(claim, reproduction, model));
+  for (const auto& claim : spec_of(reproduction).claims) claims.push_back(decide(claim, reproduction, model));
   return claims;
 }
 

@@ -8,6 +8,9 @@
 
 namespace harness {
 
+/// What stands where other tables name a split.
+inline constexpr const char* kTrainingSplit = "train";
+
 /// True for a reproduction of a training table: its figures are statistics of the training and nothing is
 /// evaluated.
 bool is_training_table(const StoredReproduction& reproduction);

@@ -199,11 +199,12 @@ class GrpoLoop {
       sum.add(task, torch::autograd::grad({loss}, parameters_, {}, std::nullopt, false, true));
     });
 
-    auto record = describe(epoch, on_policy, traces, penalties);
+    const auto samples = step_records(traces);
+    auto record = describe(epoch, on_policy, samples, traces, penalties);
     record.epoch = epoch_number;
     record.fresh = fresh;
     record.on_policy = on_policy;
-    if (!on_policy) audit(traces, record);
+    if (!on_policy) audit(samples, record);
     const auto step = optimiser_.step(sum.total(), settings_.max_grad_norm);
     ema_.update(weights_);
     ++update_;
@@ -300,15 +301,10 @@ class GrpoLoop {
   // Records
   // ---------------------------------------------------------------------------------------------------------
 
-  UpdateRecord describe(const Epoch& epoch, bool on_policy, const std::vector<std::vector<StepTrace>>& traces,
-                        const std::vector<Penalty>& penalties) const {
-    const auto steps = static_cast<std::size_t>(settings_.trained_steps);
-    std::vector<StepRecord> records(steps);
-    std::vector<double> weights(steps), losses, penalty_values, slopes;
-    double damped = 0;
-    bool weighted = false;
-    for (std::size_t k = 0; k < steps; ++k) {
-      double weight = 0;
+  /// The samples of all shards together, a record a trained step.
+  std::vector<StepRecord> step_records(const std::vector<std::vector<StepTrace>>& traces) const {
+    std::vector<StepRecord> records(static_cast<std::size_t>(settings_.trained_steps));
+    for (std::size_t k = 0; k < records.size(); ++k) {
       for (const auto& shard : traces) {
         const auto& t = shard[k];
         auto& r = records[k];
@@ -316,6 +312,22 @@ class GrpoLoop {
         r.lambda_center.insert(r.lambda_center.end(), t.lambda_center.begin(), t.lambda_center.end());
         r.ratio.insert(r.ratio.end(), t.ratio.begin(), t.ratio.end());
         r.clip = t.clip;
+      }
+    }
+    return records;
+  }
+
+  UpdateRecord describe(const Epoch& epoch, bool on_policy, const std::vector<StepRecord>& records,
+                        const std::vector<std::vector<StepTrace>>& traces,
+                        const std::vector<Penalty>& penalties) const {
+    const auto steps = static_cast<std::size_t>(settings_.trained_steps);
+    std::vector<double> weights(steps), losses, penalty_values, slopes;
+    double damped = 0;
+    bool weighted = false;
+    for (std::size_t k = 0; k < steps; ++k) {
+      double weight = 0;
+      for (const auto& shard : traces) {
+        const auto& t = shard[k];
         weight += t.weight / static_cast<double>(traces.size());
         weighted |= !std::isnan(t.weight);
         damped += t.weight < 1 ? 1 : 0;
@@ -364,7 +376,7 @@ class GrpoLoop {
 
   /// What the law predicts of an off-policy update goes to its record; where its samples are fresh, they
   /// enter the audit.
-  void audit(const std::vector<std::vector<StepTrace>>& traces, UpdateRecord& record) {
+  void audit(const std::vector<StepRecord>& samples, UpdateRecord& record) {
     if (settings_.law_audit == AuditMode::kOff) return;
     const auto latent_size = static_cast<double>(backbone_.latent().size());
     const auto put = [&](const char* name, std::size_t k, double value) {
@@ -372,16 +384,13 @@ class GrpoLoop {
       row.resize(static_cast<std::size_t>(settings_.sampling_steps), kNan);
       row[k] = value;
     };
-    for (std::size_t k = 0; k < static_cast<std::size_t>(settings_.trained_steps); ++k) {
-      std::vector<double> log_ratios, centers;
-      for (const auto& shard : traces) {
-        log_ratios.insert(log_ratios.end(), shard[k].y.begin(), shard[k].y.end());
-        centers.insert(centers.end(), shard[k].lambda_center.begin(), shard[k].lambda_center.end());
-      }
-      const auto errors = law_errors(log_ratios, centers, latent_size);
+    for (std::size_t k = 0; k < samples.size(); ++k) {
+      const auto& y = samples[k].y;
+      const auto& centers = samples[k].lambda_center;
+      const auto errors =
+          record.fresh ? audit_.add(static_cast<int>(k), y, centers) : law_errors(y, centers, latent_size);
       put("predicted_var", k, errors.predicted_variance);
       if (!record.fresh) continue;
-      audit_.add(static_cast<int>(k), log_ratios, centers);
       put("drift_error", k, errors.drift);
       put("drift_error_sq", k, errors.drift_square);
       put("var_error", k, errors.variance);

@@ -110,9 +110,9 @@ double StepAudit::variance_z() const {
 LawAudit::LawAudit(int steps, double latent_size, double noise_level)
     : sums_(static_cast<std::size_t>(steps)), latent_size_(latent_size), noise_level_(noise_level) {}
 
-void LawAudit::add(int step, std::span<const double> log_ratios, std::span<const double> centers) {
-  if (std::ranges::all_of(centers, [](double center) { return center == 0; })) return;
+LawErrors LawAudit::add(int step, std::span<const double> log_ratios, std::span<const double> centers) {
   const auto errors = law_errors(log_ratios, centers, latent_size_);
+  if (std::ranges::all_of(centers, [](double center) { return center == 0; })) return errors;
   const auto n = static_cast<double>(centers.size());
   auto& sums = sums_[static_cast<std::size_t>(step)];
   sums.samples += n;
@@ -123,6 +123,7 @@ void LawAudit::add(int step, std::span<const double> log_ratios, std::span<const
   sums.drift_square += n * errors.drift_square;
   sums.variance += n * errors.variance;
   sums.variance_square += n * errors.variance_square;
+  return errors;
 }
 
 std::vector<StepAudit> LawAudit::steps() const {

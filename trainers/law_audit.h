@@ -51,8 +51,9 @@ class LawAudit {
   /// steps: K of the sampler; noise_level: a of E6, to recognise a wrong time direction by its factor.
   LawAudit(int steps, double latent_size, double noise_level);
 
-  /// Adds the samples of one step of one update. On-policy samples (all zero) say nothing and are ignored.
-  void add(int step, std::span<const double> log_ratios, std::span<const double> centers);
+  /// Adds the samples of one step of one update and returns their errors. On-policy samples (all zero) say
+  /// nothing and are not added.
+  LawErrors add(int step, std::span<const double> log_ratios, std::span<const double> centers);
 
   /// One entry a step that has at least two samples.
   std::vector<StepAudit> steps() const;

@@ -64,7 +64,7 @@ void print_comparison(const ComparisonRecord& record) {
 
 std::vector<std::string> column_names(const StoredReproduction& reproduction) {
   std::vector<std::string> names;
-  for (const auto& column : reproduction.spec.at("columns")) names.push_back(column.at("name"));
+  for (const auto& column : spec_of(reproduction).columns) names.push_back(column.name);
   return names;
 }
 
@@ -96,9 +96,10 @@ int compare(const CompareOptions& options) {
   const auto metrics = over_training ? column_names(reproduction) : metrics_of(store, checkpoints);
   const auto metric = options.metric.empty() ? metrics.at(0) : options.metric;
   require_choice(metric, metrics, "metric", "--metric");
-  const auto split = !options.split.empty() ? options.split : std::string(over_training ? "train" : "test");
-  require_choice(split, over_training ? std::vector<std::string>{"train"} : splits_of(checkpoints), "split",
-                 "--split");
+  const auto split =
+      !options.split.empty() ? options.split : std::string(over_training ? kTrainingSplit : "test");
+  require_choice(split, over_training ? std::vector<std::string>{kTrainingSplit} : splits_of(checkpoints),
+                 "split", "--split");
   Json comparisons = Json::array();
   for (const auto& method : options.methods) {
     const auto record =

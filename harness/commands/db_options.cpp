@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/output.h"
 #include "harness/seeds.h"
 
 namespace harness {
@@ -29,6 +30,20 @@ StoredReproduction chosen_reproduction(Store& store, const DbOptions& options) {
              reproduction.id, reproduction.table_id, reproduction.backbone, reproduction.scale,
              prompt_set_of(reproduction), fmt::join(reproduction.seeds, ","), reproduction.finished);
   return reproduction;
+}
+
+std::filesystem::path output_folder(const Store& store, const StoredReproduction& reproduction,
+                                    const std::string& out) {
+  return out.empty() ? store.path().parent_path() / reproduction.table_id : std::filesystem::path(out);
+}
+
+void print_artifacts(const StoredReproduction& reproduction, const std::map<std::string, std::string>& paths,
+                     bool json) {
+  if (json) {
+    print_json({{"table", reproduction.table_id}, {"artifacts", paths}});
+  } else {
+    for (const auto& [name, path] : paths) fmt::print("{}\n", path);
+  }
 }
 
 }  // namespace harness

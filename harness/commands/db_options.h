@@ -1,6 +1,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,5 +26,13 @@ void add_filter_options(CLI::App& command, DbOptions& options, bool with_table);
 
 /// Opens the DB for reading and takes the last reproduction that fits; names it on standard error.
 StoredReproduction chosen_reproduction(Store& store, const DbOptions& options);
+
+/// Where pictures of a reproduction go: -o DIR, or unset the table's folder beside the DB.
+std::filesystem::path output_folder(const Store& store, const StoredReproduction& reproduction,
+                                    const std::string& out);
+
+/// Prints what was written: one path a line, or the document of --json.
+void print_artifacts(const StoredReproduction& reproduction, const std::map<std::string, std::string>& paths,
+                     bool json);
 
 }  // namespace harness

@@ -45,14 +45,9 @@ int figure(const FigureOptions& options) {
   if (db.filter.table.empty() && !db.filter.experiment) db.filter.table = info->table;
   Store store(db.db, OpenMode::kReadOnly);
   const auto reproduction = chosen_reproduction(store, db);
-  const auto folder = options.out.empty() ? store.path().parent_path() / reproduction.table_id
-                                          : std::filesystem::path(options.out);
-  const auto paths = write_figure(make_figure(store, reproduction, options.name), folder);
-  if (options.json) {
-    print_json({{"table", reproduction.table_id}, {"artifacts", paths}});
-  } else {
-    for (const auto& [name, path] : paths) fmt::print("{}\n", path);
-  }
+  const auto folder = output_folder(store, reproduction, options.out);
+  print_artifacts(reproduction, write_figure(make_figure(store, reproduction, options.name), folder),
+                  options.json);
   return 0;
 }
 

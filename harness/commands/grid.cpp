@@ -34,14 +34,8 @@ int grid(const GridOptions& options) {
         fmt::format("table {} is one of training statistics and has no test images", reproduction.table_id),
         "harness grid", "see `harness figure --list` for its figures");
   }
-  const auto folder = options.out.empty() ? store.path().parent_path() / reproduction.table_id
-                                          : std::filesystem::path(options.out);
-  const auto paths = write_grid(make_grid(store, reproduction, choice), folder);
-  if (options.json) {
-    print_json({{"table", reproduction.table_id}, {"artifacts", paths}});
-  } else {
-    for (const auto& [name, path] : paths) fmt::print("{}\n", path);
-  }
+  const auto folder = output_folder(store, reproduction, options.out);
+  print_artifacts(reproduction, write_grid(make_grid(store, reproduction, choice), folder), options.json);
   return 0;
 }
 

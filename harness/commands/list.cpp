@@ -104,8 +104,9 @@ Listing list_metrics() {
   Listing listing{{}, {"name", "evaluator", "summary"}};
   for (const auto& evaluator : load_registry().evaluators) {
     for (const auto& metric : evaluator.metrics)
-      listing.rows.push_back(
-          {{"name", metric}, {"evaluator", evaluator.name}, {"summary", evaluator.summary}});
+      listing.rows.push_back({{"name", metric},
+                              {"evaluator", evaluator.name},
+                              {"summary", evaluator.metric_help.value(metric, evaluator.summary)}});
   }
   return listing;
 }

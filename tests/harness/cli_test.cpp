@@ -83,6 +83,15 @@ TEST(CommandLine, ListsAreArraysOfNamedObjects) {
   EXPECT_FALSE(fs::exists(place.folder() / "runs"));
 }
 
+TEST(CommandLine, ListMetricsSaysWhatEachOneIs) {
+  Workplace place;
+  std::map<std::string, std::string> summaries;
+  for (const auto& row : place.json({"list", "metrics", "--json"}))
+    summaries[row.at("name")] = row.at("summary");
+  EXPECT_EQ(summaries.at("cer"), "edit rate");
+  EXPECT_EQ(summaries.at("ocr_reward"), "text metrics") << "the evaluator's own where it says no more";
+}
+
 TEST(CommandLine, ListSettingsSaysWhereEachValueComesFrom) {
   Workplace place;
   std::map<std::string, Json> settings;

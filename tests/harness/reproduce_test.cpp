@@ -20,6 +20,16 @@ std::vector<std::string> smoke(const std::vector<std::string>& more) {
   return arguments;
 }
 
+/// Ids of the training jobs that a dry run names.
+std::vector<std::string> training_ids(Workplace& place, const std::vector<std::string>& arguments) {
+  std::vector<std::string> found;
+  const auto plan = place.json(arguments);
+  for (const auto& job : plan.at("jobs")) {
+    if (job.at("kind") == "train") found.push_back(job.at("id"));
+  }
+  return found;
+}
+
 /// The metric rows of a run that nothing disturbed.
 const std::string& undisturbed_rows() {
   static const std::string rows = [] {
@@ -176,13 +186,9 @@ TEST(Reproduce, ADryRunAfterItShowsAllDoneAndChangesNoFile) {
 TEST(Reproduce, AnotherSettingOrOtherWeightsAreANewRun) {
   Workplace place;
   const auto ids = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = smoke({"--dry-run", "--json"}), found;
+    auto arguments = smoke({"--dry-run", "--json"});
     arguments.insert(arguments.end(), more.begin(), more.end());
-    const auto plan = place.json(arguments);
-    for (const auto& job : plan.at("jobs")) {
-      if (job.at("kind") == "train") found.push_back(job.at("id"));
-    }
-    return found;
+    return training_ids(place, arguments);
   };
   const auto usual = ids({});
   EXPECT_EQ(ids({}), usual);
@@ -332,6 +338,23 @@ TEST(Reproduce, ATrainingTableIsMadeOfStatisticsAndEvaluatesNothing) {
   EXPECT_EQ(place.run({"grid", "mine"}).status, 2);
 }
 
+// The fake worker's runs have no variance to draw, so the figure is left out.
+TEST(Reproduce, APictureOfAnotherExperimentIsNotTakenForThisOnes) {
+  Workplace place;
+  write_file_atomically(place.folder() / "mine.json", training_table().dump());
+  fs::create_directories(place.folder() / "runs/mine");
+  write_file_atomically(place.folder() / "runs/mine/law-audit.png", "left behind");
+  const std::vector<std::string> command = {"reproduce", "--table", "mine.json", "--json"};
+  const auto first = place.run(command);
+  EXPECT_THAT(first.err, HasSubstr("figure law-audit was not drawn"));
+  const auto artifacts = parse_json(first.out, "stdout").at("artifacts");
+  EXPECT_FALSE(artifacts.contains("law-audit.png"));
+  EXPECT_TRUE(artifacts.contains("table.md"));
+  const auto again = place.run(command);
+  EXPECT_EQ(again.out, first.out);
+  EXPECT_EQ(again.err, "") << "a repeated command draws nothing again";
+}
+
 TEST(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
   Workplace place;
   write_file_atomically(place.folder() / "mine.json", training_table().dump());
@@ -345,12 +368,7 @@ TEST(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
     std::vector<std::string> arguments = {"reproduce", "--table", "mine.json", "--dry-run",
                                           "--json",    "--seeds", "42"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    std::vector<std::string> found;
-    const auto plan = place.json(arguments);
-    for (const auto& job : plan.at("jobs")) {
-      if (job.at("kind") == "train") found.push_back(job.at("id"));
-    }
-    return found;
+    return training_ids(place, arguments);
   };
   const auto usual = ids({});
   ASSERT_EQ(usual.size(), 2u);
