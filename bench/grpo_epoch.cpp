@@ -5,33 +5,19 @@
 
 #include <fmt/format.h>
 #include <torch/torch.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
-#include <filesystem>
+#include <cmath>
 
+#include "bench/training_run.h"
 #include "core/files.h"
 #include "core/worker_pool.h"
-#include "trainers/grpo_loop.h"
-#include "trainers/noise.h"
-#include "trainers/rollout.h"
 
 namespace harness {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const auto n = values.size();
-  return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
 
 double rounded(double seconds) {
   return std::round(seconds * 1000) / 1000;
@@ -52,69 +38,30 @@ double decoding_seconds(Backbone& backbone, WorkerPool& pool, const Options& o) 
   decode_all();
   const auto start = Clock::now();
   decode_all();
-  return seconds_since(start);
+  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 void run(const Options& o) {
-  const auto scratch = std::filesystem::temp_directory_path() / fmt::format("grpo_epoch.{}", ::getpid());
-  std::filesystem::create_directories(scratch);
-  TrainJob job{.settings = {},
-               .seed = 1,
-               .prompts = {},
-               .folder = scratch,
-               .weights = find_data_file("backbones/glyph"),
-               .backbone = "glyph",
-               .resume_key = "bench"};
+  TimedRun job{
+      .backbone = "glyph", .method = o.method, .settings = {}, .epochs = o.epochs, .threads = o.threads};
   job.settings.prompts_per_epoch = o.prompts;
   job.settings.group_size = o.group;
-  job.settings.sampling_steps = job.settings.trained_steps = o.steps;
-  job.settings.updates = 2 * (o.epochs + 1);
+  job.settings.sampling_steps = o.steps;
   job.settings.adamw.lr = 5e-5;
-  for (int i = 0; i < 64; ++i)
-    job.prompts.push_back(
-        {i, {fmt::format("a sign that reads \"Bench {}\"", i), fmt::format("Bench {}", i)}});
-  auto backbone = Backbone::load("glyph", job.weights);
-  auto method = make_method(o.method, Json::object(),
-                            {"ocr", backbone.latent().size(), job.settings.late_steps}, "bench");
+  auto backbone = Backbone::load("glyph", find_data_file("backbones/glyph"));
+  const auto epochs = time_epochs(job, backbone);
+  const auto median_of = [&](const auto& seconds) {
+    std::vector<double> values;
+    for (const auto& epoch : epochs) values.push_back(seconds(epoch));
+    return rounded(median(values));
+  };
   WorkerPool pool(o.threads, [] { torch::set_num_threads(1); });
-
-  std::vector<double> sampling, training;
-  auto mark = Clock::now();
-  bool scored = false;
-  std::uint32_t drawn = 0;
-  TrainHooks hooks;
-  hooks.reward = [&](const TrainingPrompt&, Image) {
-    return std::async(std::launch::deferred, [&]() -> std::optional<double> {
-      if (!scored) {
-        sampling.push_back(seconds_since(mark));
-        mark = Clock::now();
-        scored = true;
-      }
-      return static_cast<double>(noise_words({.seed = 7}, drawn++)[0]) / 4294967296.0;
-    });
-  };
-  hooks.on_resume = [](std::int64_t) {};
-  hooks.on_checkpoint = [](const CheckpointRecord&) {};
-  hooks.should_save = [] { return false; };
-  hooks.on_update = [&](const UpdateRecord& update) {
-    if (update.fresh) return;
-    training.push_back(seconds_since(mark));
-    mark = Clock::now();
-    scored = false;
-  };
-  train(job, backbone, *method.method, pool, hooks);
-  std::filesystem::remove_all(scratch);
-
-  sampling.erase(sampling.begin());  // the first epoch warms up
-  training.erase(training.begin());
-  std::vector<double> whole;
-  for (std::size_t i = 0; i < sampling.size(); ++i) whole.push_back(sampling[i] + training[i]);
   std::int64_t parameters = 0;
   for (const auto& p : backbone.transformer()->parameters()) parameters += p.numel();
-  const Json line{{"seconds_per_epoch", rounded(median(whole))},
-                  {"sampling_with_decoding", rounded(median(sampling))},
+  const Json line{{"seconds_per_epoch", median_of([](const auto& e) { return e.whole(); })},
+                  {"sampling_with_decoding", median_of([](const auto& e) { return e.sampling; })},
                   {"decoding", rounded(decoding_seconds(backbone, pool, o))},
-                  {"training", rounded(median(training))},
+                  {"training", median_of([](const auto& e) { return e.training; })},
                   {"images", o.prompts * o.group},
                   {"precision", "fp32"},
                   {"parameters", parameters},

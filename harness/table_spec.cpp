@@ -235,6 +235,24 @@ std::vector<fs::path> table_folders() {
   return folders;
 }
 
+/// `document` with the table that it extends put under it, as a merge patch (RFC 7386): objects are merged,
+/// everything else is replaced, and null removes. `above`: ids that led here.
+Json resolved(Json document, const fs::path& file, std::vector<std::string> above) {
+  if (!document.is_object() || !document.contains("extends")) return document;
+  const auto where = file.string() + ": extends";
+  require(document["extends"].is_string(), "must be the id of a table", where);
+  const auto base = document["extends"].get<std::string>();
+  require_one_of(base, known_tables(), "table", where);
+  require(std::find(above.begin(), above.end(), base) == above.end(), fmt::format("{} extends itself", base),
+          where);
+  above.push_back(base);
+  document.erase("extends");
+  const auto base_file = find_data_file("tables/" + base + ".json");
+  auto whole = resolved(read_json(base_file), base_file, std::move(above));
+  whole.merge_patch(document);
+  return whole;
+}
+
 }  // namespace
 
 const ScaleSpec& TableSpec::scale(const std::string& name) const {
@@ -257,7 +275,7 @@ std::vector<std::string> TableSpec::metrics() const {
 }
 
 TableSpec read_table_spec(const fs::path& file) {
-  return parse_table_spec(read_json(file), file);
+  return parse_table_spec(resolved(read_json(file), file, {}), file);
 }
 
 TableSpec parse_table_spec(Json document, const fs::path& file) {

@@ -92,7 +92,7 @@ struct TableSpec {
   std::map<std::string, Json> backbone_settings;
   std::map<std::string, ScaleSpec> scales;
   std::filesystem::path file;
-  Json document;  ///< the file as read
+  Json document;  ///< the file as read, with the table that it extends
 
   /// Throws Error (status 2) with the nearest known scale.
   const ScaleSpec& scale(const std::string& name) const;
@@ -102,7 +102,8 @@ struct TableSpec {
   bool is_training() const { return kind == TableKind::kTraining; }
 };
 
-/// Reads ID from the tables folder (tables/ID.json), or a user's own FILE.json.
+/// Reads ID from the tables folder (tables/ID.json), or a user's own FILE.json. A table may say "extends":
+/// "ID" and give only what it changes.
 /// Throws Error: an unknown id (with the nearest known one), an unknown key, a value of the wrong type, an
 /// impossible value.
 TableSpec load_table_spec(const std::string& id_or_file);

@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "models/module_path.h"
-#include "models/ops.h"
+#include "models/parameters.h"
 
 namespace harness {
 namespace {

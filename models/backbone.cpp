@@ -24,8 +24,7 @@ GlyphTextEncoder load_text_encoder(const std::filesystem::path& folder) {
   GlyphTextEncoder encoder(fields.required<std::int64_t>("width"),
                            fields.required<std::int64_t>("pooled_width"));
   fields.finish();
-  const auto weights = folder / "model.safetensors";
-  load_into(*encoder, load_tensors(weights), weights.string());
+  load_into(*encoder, ModelWeights::open(folder, "model"));
   return encoder;
 }
 

@@ -1,24 +1,13 @@
 #include "models/glyph_text_encoder.h"
 
-#include "models/module_path.h"
+#include "models/parameters.h"
 
 namespace harness {
-namespace {
-
-struct TableImpl : torch::nn::Module {
-  TableImpl(std::int64_t rows, std::int64_t columns) {
-    weight = register_parameter("weight", torch::zeros({rows, columns}));
-  }
-  torch::Tensor weight;
-};
-TORCH_MODULE(Table);
-
-}  // namespace
 
 GlyphTextEncoderImpl::GlyphTextEncoderImpl(std::int64_t width, std::int64_t pooled_width) {
-  token_ = register_module("token", Table(kGlyphVocabulary, width))->weight;
-  cell_ = register_module("cell", Table(kGlyphCells, width))->weight;
-  style_ = register_module("style", Table(kGlyphStyles + 1, pooled_width))->weight;
+  token_ = register_module("token", Embedding(kGlyphVocabulary, width))->weight;
+  cell_ = register_module("cell", Embedding(kGlyphCells, width))->weight;
+  style_ = register_module("style", Embedding(kGlyphStyles + 1, pooled_width))->weight;
 }
 
 TextCondition GlyphTextEncoderImpl::forward(const torch::Tensor& tokens, const torch::Tensor& style) {

@@ -2,20 +2,27 @@
 
 #include "core/files.h"
 #include "core/json.h"
+#include "models/parameters.h"
 #include "models/weights_io.h"
 
 namespace harness {
 namespace {
 
 constexpr auto kConfigFile = "config.json";
-constexpr auto kWeightsFile = "diffusion_pytorch_model.safetensors";
+constexpr auto kDiffusersStem = "diffusion_pytorch_model";
 
 template <class Holder, class Config>
-Holder load_component(const std::filesystem::path& folder) {
+Holder load_component(const std::filesystem::path& folder, const std::string& stem,
+                      const Placement& placement, const KeyMap& key_map = {}) {
   const auto file = folder / kConfigFile;
-  Holder model(Config::from_json(read_json(file), file.string()));
-  const auto weights = folder / kWeightsFile;
-  load_into(*model, load_tensors(weights), weights.string());
+  const auto config = Config::from_json(read_json(file), file.string());
+  const auto weights = ModelWeights::open(folder, stem);
+  Holder model{nullptr};
+  {
+    const WithoutParameterMemory no_memory;
+    model = Holder(config);
+  }
+  load_into(*model, weights, placement, key_map);
   model->eval();
   return model;
 }
@@ -27,16 +34,16 @@ void save_component(const std::filesystem::path& folder, Holder& model, torch::S
   TensorMap state;
   for (const auto& [name, tensor] : state_of(*model))
     state[name] = tensor.is_floating_point() ? tensor.detach().to(dtype) : tensor;
-  save_tensors(folder / kWeightsFile, state, {{"format", "pt"}});
+  save_tensors(folder / (kDiffusersStem + std::string(".safetensors")), state, {{"format", "pt"}});
 }
 
 }  // namespace
 
-Sd3Transformer load_sd3_transformer(const std::filesystem::path& folder) {
-  return load_component<Sd3Transformer, Sd3Config>(folder);
+Sd3Transformer load_sd3_transformer(const std::filesystem::path& folder, const Placement& placement) {
+  return load_component<Sd3Transformer, Sd3Config>(folder, kDiffusersStem, placement);
 }
-AutoencoderKl load_autoencoder(const std::filesystem::path& folder) {
-  return load_component<AutoencoderKl, AutoencoderConfig>(folder);
+AutoencoderKl load_autoencoder(const std::filesystem::path& folder, const Placement& placement) {
+  return load_component<AutoencoderKl, AutoencoderConfig>(folder, kDiffusersStem, placement);
 }
 
 void save_sd3_transformer(const std::filesystem::path& folder, Sd3Transformer model,

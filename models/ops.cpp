@@ -32,7 +32,7 @@ Tensor onednn_linear(const Tensor& x, const Tensor& weight, const std::optional<
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, const Tensor& bias) {
     context->save_for_backward({x, weight});
-    return onednn_linear(x, weight, bias);
+    return onednn_linear(x, weight, bias.defined() ? std::optional(bias) : std::nullopt);
   }
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto saved = context->get_saved_variables();

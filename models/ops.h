@@ -8,15 +8,8 @@ namespace harness {
 // oneDNN) and one of LibTorch operators for everything else; which one runs depends on device and dtype
 // alone, never on the gradient mode.
 
-/// x W^T + b over the last axis. x [..,K], weight [N,K], bias [N] -> [..,N].
+/// x W^T + b over the last axis. x [..,K], weight [N,K], bias [N] or undefined -> [..,N].
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);
-
-/// torch::nn::Linear that computes with the function above.
-struct DenseImpl : torch::nn::LinearImpl {
-  using LinearImpl::LinearImpl;
-  torch::Tensor forward(const torch::Tensor& x) { return linear(x, weight, bias); }
-};
-TORCH_MODULE(Dense);
 
 /// GELU, tanh form.
 torch::Tensor gelu_tanh(const torch::Tensor& x);

@@ -24,13 +24,6 @@ struct QkNorm {
   Tensor key(const Tensor& x) const { return k.defined() ? head_rms_norm(x, k) : x; }
 };
 
-/// Holds one RMS weight, so that its key is NAME.weight.
-struct ScaleImpl : torch::nn::Module {
-  explicit ScaleImpl(std::int64_t size) { weight = register_parameter("weight", torch::ones({size})); }
-  Tensor weight;
-};
-TORCH_MODULE(Scale);
-
 }  // namespace
 
 /// One joint attention block: image and text streams with their own weights, one attention over both. The

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "models/ops.h"
+#include "models/parameters.h"
 
 namespace harness {
 

@@ -118,30 +118,41 @@ TensorMap state_of(const torch::nn::Module& module) {
   return state;
 }
 
-void load_into(torch::nn::Module& module, const TensorMap& tensors, const std::string& where) {
+void load_into(torch::nn::Module& module, const ModelWeights& weights, const Placement& placement,
+               const KeyMap& key_map) {
   const TensorMap state = state_of(module);
+  std::map<std::string, std::string> keys;  // ours -> the checkpoint's
   std::vector<std::string> missing, extra, misshapen;
-  for (const auto& [name, own] : state) {
-    const auto found = tensors.find(name);
-    if (found == tensors.end()) {
-      missing.push_back(name);
-    } else if (found->second.sizes() != own.sizes()) {
-      misshapen.push_back(fmt::format("{} {} instead of {}", name, shape_text(found->second.sizes()),
-                                      shape_text(own.sizes())));
+  for (const auto& [key, view] : weights.tensors()) {
+    const auto name = key_map ? key_map(key) : key;
+    if (name.empty()) continue;
+    const auto own = state.find(name);
+    if (own == state.end()) {
+      extra.push_back(key);
+    } else if (own->second.sizes() != view.shape) {
+      misshapen.push_back(
+          fmt::format("{} {} instead of {}", key, shape_text(view.shape), shape_text(own->second.sizes())));
     }
+    if (!keys.emplace(name, key).second)
+      throw Error(fmt::format("holds \"{}\" and \"{}\", which are the same weight", keys[name], key),
+                  weights.where());
   }
-  for (const auto& [name, tensor] : tensors) {
-    if (!state.contains(name)) extra.push_back(name);
+  for (const auto& [name, own] : state) {
+    if (!keys.contains(name)) missing.push_back(name);
   }
   std::vector<std::string> problems;
   if (!missing.empty()) problems.push_back("missing " + some_of(missing));
   if (!extra.empty()) problems.push_back("unexpected " + some_of(extra));
   if (!misshapen.empty()) problems.push_back("wrong shape: " + some_of(misshapen));
   if (!problems.empty())
-    throw Error("the weights do not fit the model: " + join(problems, "; "), where,
+    throw Error("the weights do not fit the model: " + join(problems, "; "), weights.where(),
                 "check config.json beside it");
-  const torch::NoGradGuard no_grad;
-  for (const auto& [name, own] : state) own.copy_(tensors.at(name));
+  for (const auto& [name, own] : state) {
+    auto tensor = to_tensor(weights.tensors().at(keys.at(name)));
+    weights.forget(keys.at(name));
+    const auto dtype = tensor.is_floating_point() ? placement.dtype : tensor.scalar_type();
+    torch::Tensor(own).set_data(tensor.to(placement.device, dtype));
+  }
 }
 
 }  // namespace harness

@@ -3,9 +3,11 @@
 #include <torch/torch.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 
+#include "core/model_weights.h"
 #include "core/safetensors.h"
 
 namespace harness {
@@ -24,9 +26,19 @@ void save_tensors(const std::filesystem::path& path, const TensorMap& tensors,
 std::string tensors_to_bytes(const TensorMap& tensors,
                              const std::map<std::string, std::string>& metadata = {});
 
-/// Copies `tensors` into the module's parameters and buffers (converted to their dtype).
-/// Throws Error listing the missing, extra and wrongly shaped keys by name; `where` is the file's name.
-void load_into(torch::nn::Module& module, const TensorMap& tensors, const std::string& where);
+/// Where the weights of a network go.
+struct Placement {
+  torch::Device device = torch::kCPU;
+  torch::ScalarType dtype = torch::kFloat32;  ///< of floating-point tensors
+};
+
+/// The module's name for a checkpoint's key; empty for a tensor that is not wanted.
+using KeyMap = std::function<std::string(const std::string& key)>;
+
+/// Gives the module's parameters and buffers the checkpoint's values, one tensor at a time, so that the whole
+/// is never in memory twice. Throws Error listing the missing, extra and wrongly shaped keys by name.
+void load_into(torch::nn::Module& module, const ModelWeights& weights, const Placement& placement = {},
+               const KeyMap& key_map = {});
 
 /// Parameters and buffers under their key names; the tensors are the module's own.
 TensorMap state_of(const torch::nn::Module& module);

@@ -11,8 +11,6 @@
 
 namespace harness {
 
-/// Settings of the training loop, the same for every method of a table. One update is one optimiser step; an
-/// epoch is one round of sampling.
 /// What happens to a run whose log-ratios break the path-variance law.
 enum class AuditMode { kOff, kMark, kStop };
 
@@ -22,6 +20,8 @@ struct ScoreWeight {
   double minimum = 0, maximum = 0;
 };
 
+/// Settings of the training loop, the same for every method of a table. One update is one optimiser step; an
+/// epoch is one round of sampling.
 struct TrainSettings {
   std::int64_t prompts_per_epoch = 8, group_size = 8;
   std::int64_t updates_per_epoch = 2, inner_epochs = 1, updates = 80;

@@ -4,7 +4,8 @@
 
 #include <map>
 
-#include "core/json.h"
+#include "core/error.h"
+#include "models/parity_case.h"
 #include "trainers/ema.h"
 #include "trainers/method.h"
 #include "trainers/optimiser.h"
@@ -14,14 +15,6 @@
 
 namespace harness {
 namespace {
-
-/// A recorded computation: its parameters and inputs.
-struct ParityCase {
-  std::filesystem::path folder;
-  std::string kind;
-  Json params;
-  TensorMap inputs;
-};
 
 /// Rows of tensors, stacked at the end.
 class Rows {
@@ -43,19 +36,6 @@ class Rows {
   std::map<std::string, std::vector<torch::Tensor>> rows_;
 };
 
-/// A kind's params, each read once and all of them.
-Fields params_of(const ParityCase& c) {
-  return {c.params, (c.folder / "case.json").string() + ": params"};
-}
-
-const torch::Tensor& input(const ParityCase& c, const std::string& name) {
-  const auto found = c.inputs.find(name);
-  if (found == c.inputs.end()) {
-    throw Error(fmt::format("tensor \"{}\" is missing", name), (c.folder / "inputs.safetensors").string());
-  }
-  return found->second;
-}
-
 std::vector<float> floats(const torch::Tensor& t) {
   const auto values = t.to(torch::kFloat32).contiguous();
   return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + values.numel()};
@@ -76,11 +56,11 @@ void record_schedule(const ParityCase& c, const Schedule& schedule, std::size_t 
     throw Error(fmt::format("step_index {} is beyond {} steps", step, schedule.steps()), c.folder.string());
   }
   out[label + ".stepped"] =
-      euler_step(schedule.sigmas[step], schedule.sigmas[step + 1], input(c, "sample"), input(c, "velocity"));
+      euler_step(schedule.sigmas[step], schedule.sigmas[step + 1], c.input("sample"), c.input("velocity"));
 }
 
 TensorMap run_scheduler(const ParityCase& c) {
-  auto params = params_of(c);
+  auto params = c.param_fields();
   const auto config = read_scheduler_config(c.folder / "model" / "scheduler_config.json");
   const auto step = params.required<std::size_t>("step_index");
   const auto family = params.required<std::string>("family");
@@ -105,12 +85,12 @@ TensorMap run_scheduler(const ParityCase& c) {
 // -------------------------------------------------------------------------------------------------------
 
 TensorMap run_sde_step(const ParityCase& c) {
-  const auto noise_level = params_of(c).required<double>("noise_level");
-  const auto sigmas = floats(input(c, "sigmas"));
+  const auto noise_level = c.param_fields().required<double>("noise_level");
+  const auto sigmas = floats(c.input("sigmas"));
   Rows rows;
   for (const auto& [prefix, dtype] : kPrecisions) {
     const auto row = [&, &p = prefix](const char* name) { return std::string(p) + name; };
-    const auto at = [&, &d = dtype](const char* name, int k) { return input(c, name)[k].to(d); };
+    const auto at = [&, &d = dtype](const char* name, int k) { return c.input(name)[k].to(d); };
     for (int k = 0; k + 1 < static_cast<int>(sigmas.size()); ++k) {
       const auto step = sde_step(sigmas, k, noise_level);
       const auto mean = sde_mean(step, at("x", k), at("v", k));
@@ -149,16 +129,16 @@ Json method_settings(const LossCase& l) {
 /// Adds one method's rows in one precision.
 void record_losses(const ParityCase& c, const LossCase& l, torch::ScalarType dtype, double advantage_limit,
                    const std::string& prefix, Rows& rows) {
-  const auto at = [&](const char* name, std::int64_t k) { return input(c, name)[k].to(dtype); };
-  const auto advantages = input(c, "advantages").to(dtype).clamp(-advantage_limit, advantage_limit);
-  const auto& means = input(c, "mean_old");
+  const auto at = [&](const char* name, std::int64_t k) { return c.input(name)[k].to(dtype); };
+  const auto advantages = c.input("advantages").to(dtype).clamp(-advantage_limit, advantage_limit);
+  const auto& means = c.input("mean_old");
   const MethodContext context{
       .task = "parity", .latent_size = means[0][0].numel(), .late_steps = l.late_steps};
   const auto configured = make_method(l.method, method_settings(l), context, c.folder.string());
   for (std::int64_t k = 0; k < means.size(0); ++k) {
     const auto mean_new = at("mean_new", k).clone().requires_grad_();
-    const double sqrt_dt = input(c, "sqrt_dt")[k].item<float>();
-    const double s = input(c, "std_dev")[k].item<float>() * sqrt_dt;
+    const double sqrt_dt = c.input("sqrt_dt")[k].item<float>();
+    const double s = c.input("std_dev")[k].item<float>() * sqrt_dt;
     const auto stats = step_stats(s, sqrt_dt * sqrt_dt, static_cast<int>(k), true, at("mean_old", k),
                                   mean_new, at("samples", k));
     const auto surrogate = configured.method->step(stats);
@@ -175,7 +155,7 @@ void record_losses(const ParityCase& c, const LossCase& l, torch::ScalarType dty
 }
 
 TensorMap run_grpo_losses(const ParityCase& c) {
-  auto params = params_of(c);
+  auto params = c.param_fields();
   auto clips = params.object("clip_range");
   const auto advantage_limit = params.required<double>("adv_clip");
   Rows rows;
@@ -208,11 +188,11 @@ AdamWOptions adamw_options(Fields& params) {
 }
 
 TensorMap run_adamw_ema(const ParityCase& c) {
-  auto params = params_of(c);
+  auto params = c.param_fields();
   const auto names = params.required<std::vector<std::string>>("parameters");
   const auto max_norm = params.required<double>("max_grad_norm");
   std::vector<NamedTensor> weights;
-  for (const auto& name : names) weights.push_back({name, input(c, name + ".initial").clone()});
+  for (const auto& name : names) weights.push_back({name, c.input(name + ".initial").clone()});
 
   AdamW optimiser(weights, adamw_options(params));
   std::pair<std::string, Ema> averages[] = {
@@ -229,7 +209,7 @@ TensorMap run_adamw_ema(const ParityCase& c) {
   Rows rows;
   for (int step = 0; step < params.required<int>("steps"); ++step) {
     std::vector<torch::Tensor> gradients;
-    for (const auto& name : names) gradients.push_back(input(c, name + ".grad")[step]);
+    for (const auto& name : names) gradients.push_back(c.input(name + ".grad")[step]);
     rows.add("grad_norm", optimiser.step(gradients, max_norm).grad_norm, torch::kFloat32);
     for (const auto& w : weights) rows.add("weights." + w.name, w.tensor);
     for (auto& [label, ema] : averages) {
@@ -239,14 +219,6 @@ TensorMap run_adamw_ema(const ParityCase& c) {
     }
   }
   return rows.stacked();
-}
-
-ParityCase read_case(const std::filesystem::path& folder) {
-  const auto file = folder / "case.json";
-  const Json meta = read_json(file);
-  Fields fields(meta, file.string());
-  return {folder, fields.required<std::string>("kind"), fields.get("params"),
-          load_tensors(folder / "inputs.safetensors")};
 }
 
 const std::map<std::string, TensorMap (*)(const ParityCase&)> kRunners = {{"adamw_ema", run_adamw_ema},
@@ -261,7 +233,7 @@ bool is_trainer_case(const std::string& kind) {
 }
 
 TensorMap run_trainer_case(const std::filesystem::path& folder) {
-  const auto c = read_case(folder);
+  const auto c = ParityCase::read(folder);
   const auto runner = kRunners.find(c.kind);
   if (runner == kRunners.end()) {
     throw Error(fmt::format("kind \"{}\" is not one of this part's", c.kind),

@@ -125,14 +125,14 @@ Examples:
     return sub;
   };
   auto* list_command = add("list", "prompt sets at hand", list);
-  list_command->add_option("--out", options->out, "workspace")->capture_default_str();
+  list_command->add_option("-o,--out", options->out, "workspace")->capture_default_str();
   auto* import_command = add("import", "check a prompt set and keep a copy in the workspace", import);
   import_command->footer(
       "\nExamples:\n  harness datasets import ~/flow_grpo/dataset\n  harness datasets import my-prompts.txt "
       "--out runs");
   import_command->add_option("path", options->path, "a folder with ocr/test.txt, or a file")->required();
   import_command->add_option("--task", options->task, "task")->capture_default_str();
-  import_command->add_option("--out", options->out, "workspace")->capture_default_str();
+  import_command->add_option("-o,--out", options->out, "workspace")->capture_default_str();
   auto* verify_command = add("verify", "checksum, and that no prompt occurs in the training set", verify);
   verify_command->footer(
       "\nExamples:\n  harness datasets verify\n  harness datasets verify ~/flow_grpo/dataset --json");

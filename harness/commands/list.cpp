@@ -242,7 +242,7 @@ Examples:
   command->add_option("--table", o->table, "settings, runs and experiments of this table");
   command->add_option("--scale", o->scale,
                       "settings or experiments at this scale; settings need --table with it");
-  command->add_option("--out", o->out, "workspace whose runs and experiments are listed")
+  command->add_option("-o,--out", o->out, "workspace whose runs and experiments are listed")
       ->capture_default_str();
   command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");
   command->add_flag("--json", o->json, "one JSON document on standard output");

@@ -34,7 +34,7 @@ Examples:
   auto seeds = std::make_shared<std::vector<std::string>>();
   command->add_option("--seeds", *seeds, "seeds, by comma; unset: the table's")->delimiter(',');
   command->add_option("--device", r.device, "auto, cpu or cuda:N")->capture_default_str();
-  command->add_option("--out", o->out, "workspace")->capture_default_str();
+  command->add_option("-o,--out", o->out, "workspace")->capture_default_str();
   command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");
   command->add_option("--jobs", o->jobs,
                       "workers at a time, among whom the cores are divided; unset: what suits the backbone");

@@ -69,6 +69,23 @@ TEST(TableSpec, ImpossibleValuesAreRefused) {
               HasSubstr("must be a required one"));
 }
 
+TEST(TableSpec, ATableMayExtendAnotherAndGiveOnlyWhatItChanges) {
+  const auto file = std::filesystem::path(::testing::TempDir()) / fmt::format("extends-{}.json", ::getpid());
+  write_file_atomically(file, R"({"extends": "sd35-ocr", "id": "mine", "seeds": [1, 2], "title": null,
+                                  "scales": {"smoke": {"limit": {"test": 10}}}})");
+  const auto spec = read_table_spec(file), base = read_table_spec(kShipped);
+  EXPECT_EQ(spec.id, "mine");
+  EXPECT_EQ(spec.title, "mine") << "null takes a value away";
+  EXPECT_EQ(spec.seeds, (std::vector<std::int64_t>{1, 2}));
+  EXPECT_EQ(spec.methods, base.methods);
+  EXPECT_EQ(spec.scale("smoke").test_limit, 10);
+  EXPECT_EQ(spec.scale("smoke").validation_limit, base.scale("smoke").validation_limit);
+  EXPECT_FALSE(spec.document.contains("extends"));
+  write_file_atomically(file, R"({"extends": "sd35-orc", "id": "mine"})");
+  EXPECT_THAT([&] { read_table_spec(file); },
+              ::testing::Throws<Error>(::testing::Property(&Error::hint, HasSubstr("\"sd35-ocr"))));
+}
+
 TEST(TableSpec, AnUnknownMethodIsNamedWithTheNearestOfTheRegistry) {
   const auto registry = read_registry(HARNESS_SOURCE_DIR "/tests/data/fake_share/registry.json");
   auto spec = read_table_spec(kShipped);

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include "models/ops.h"
+
+namespace harness {
+
+/// While one lives, parameters that this thread makes with the functions below have a shape and no memory
+/// (LibTorch's device "meta"), so that load_into can give them the checkpoint's tensors without a second
+/// copy.
+class WithoutParameterMemory {
+ public:
+  WithoutParameterMemory();
+  ~WithoutParameterMemory();
+  WithoutParameterMemory(const WithoutParameterMemory&) = delete;
+  WithoutParameterMemory& operator=(const WithoutParameterMemory&) = delete;
+
+ private:
+  bool outer_;
+};
+
+/// A float32 tensor of zeros, or of no memory within WithoutParameterMemory.
+torch::Tensor new_parameter(at::IntArrayRef shape);
+
+/// x W^T + b over the last axis (`linear`). Weights start at 0: they are loaded, or drawn by
+/// initialise_uniform.
+struct DenseImpl : torch::nn::Module {
+  DenseImpl(std::int64_t in, std::int64_t out, bool with_bias = true);
+  torch::Tensor forward(const torch::Tensor& x) { return linear(x, weight, bias); }
+
+  torch::Tensor weight;  ///< [out,in]
+  torch::Tensor bias;    ///< [out], undefined without one
+};
+TORCH_MODULE(Dense);
+
+/// Rows of a table: ids [..] -> [..,width].
+struct EmbeddingImpl : torch::nn::Module {
+  EmbeddingImpl(std::int64_t rows, std::int64_t width);
+  torch::Tensor forward(const torch::Tensor& ids) { return torch::embedding(weight, ids); }
+
+  torch::Tensor weight;  ///< [rows,width]
+};
+TORCH_MODULE(Embedding);
+
+/// Layer norm over the last axis, with weight and bias.
+struct LayerNormImpl : torch::nn::Module {
+  LayerNormImpl(std::int64_t width, double eps);
+  torch::Tensor forward(const torch::Tensor& x) {
+    return torch::layer_norm(x, {weight.size(0)}, weight, bias, eps_);
+  }
+
+  torch::Tensor weight, bias;  ///< [width]
+
+ private:
+  double eps_;
+};
+TORCH_MODULE(LayerNorm);
+
+/// One vector of scales, so that its key is NAME.weight: what norms without a bias hold.
+struct ScaleImpl : torch::nn::Module {
+  explicit ScaleImpl(std::int64_t width);
+  torch::Tensor weight;  ///< [width], ones
+};
+TORCH_MODULE(Scale);
+
+}  // namespace harness
