@@ -6,9 +6,8 @@
 
 namespace harness {
 
-/// While one lives, parameters that this thread makes with the functions below have a shape and no memory
-/// (LibTorch's device "meta"), so that load_into can give them the checkpoint's tensors without a second
-/// copy.
+/// While one lives, parameters that this thread makes with the functions below have a shape and no memory, so
+/// that load_into can give them the checkpoint's tensors without a second copy. They cannot be written to.
 class WithoutParameterMemory {
  public:
   WithoutParameterMemory();
@@ -20,8 +19,8 @@ class WithoutParameterMemory {
   bool outer_;
 };
 
-/// A float32 tensor of zeros, or of no memory within WithoutParameterMemory.
-torch::Tensor new_parameter(at::IntArrayRef shape);
+/// A float32 tensor filled with `value`, or of no memory within WithoutParameterMemory.
+torch::Tensor new_parameter(at::IntArrayRef shape, double value = 0);
 
 /// x W^T + b over the last axis (`linear`). Weights start at 0: they are loaded, or drawn by
 /// initialise_uniform.
