@@ -173,6 +173,7 @@ class Scheduler {
     timer_.expires_after(kTick);
     timer_.async_wait([this](const boost::system::error_code& error) {
       if (error) return;
+      forgive_own_absence();
       guarded([this] { ingest_grown(); });
       kill_the_silent_and_the_slow();
       reap();
@@ -190,6 +191,14 @@ class Scheduler {
   void stop_all() {
     stop_time_ = Clock::now();
     for (auto& worker : workers_) worker->process->close_input();
+  }
+
+  /// While this program stood still itself (stopped from the terminal), it could hear nobody.
+  void forgive_own_absence() {
+    const auto gap = Clock::now() - last_tick_;
+    last_tick_ += gap;
+    if (gap < 4 * kTick) return;
+    for (auto& worker : workers_) worker->last_sign += gap;
   }
 
   void kill_the_silent_and_the_slow() {
@@ -248,7 +257,7 @@ class Scheduler {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::exception_ptr failure_;
   bool interrupted_ = false;
-  Clock::time_point stop_time_;
+  Clock::time_point stop_time_, last_tick_ = Clock::now();
 };
 
 }  // namespace

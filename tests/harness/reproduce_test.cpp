@@ -410,6 +410,24 @@ TEST(Reproduce, ASilentWorkerIsKilledAndNamed) {
   EXPECT_THAT(outcome.err, HasSubstr("no sign of life"));
 }
 
+// Ctrl-Z stops the orchestrator and the worker of its job; `fg` lets both go on.
+TEST(Reproduce, StoppedForLongerThanTheSilenceLimitItGoesOnAsBefore) {
+  Workplace place;
+  place.environment["HARNESS_FAKE_DELAY_US"] = "20000";
+  place.environment["HARNESS_SILENCE_MS"] = "600";
+  const auto pid = place.start(kSmoke);
+  ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
+  const auto worker = busy_worker(place, "evaluate").value();
+  ::kill(pid, SIGSTOP);
+  ::kill(worker, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  ::kill(pid, SIGCONT);
+  ::kill(worker, SIGCONT);
+  const auto outcome = place.wait(pid);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(place.metric_rows(), undisturbed_rows());
+}
+
 TEST(Reproduce, CtrlCEndsWith130AndTheCommandThatGoesOn) {
   Workplace place;
   place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
