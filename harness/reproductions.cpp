@@ -470,6 +470,7 @@ TableModel make_table_model(Store& store, const StoredReproduction& reproduction
   const Json& effective = reproduction.spec.at("effective");
   model.baseline = effective.at("baseline");
   model.notes = effective.value("notes", std::vector<std::string>{});
+  model.notes.insert(model.notes.end(), spec.notes.begin(), spec.notes.end());
   for (auto& note : notes_of_jobs(store, reproduction, split)) model.notes.push_back(std::move(note));
   if (spec.is_training()) {
     fill_training_table(store, reproduction, window_unit, model);
@@ -480,6 +481,7 @@ TableModel make_table_model(Store& store, const StoredReproduction& reproduction
   model.artifacts = stored_artifacts(store, reproduction);
   model.wall_seconds = reproduction.wall_seconds;
   model.claims = decide_claims(reproduction, model);
+  for (auto& claim : printed_differences(model)) model.claims.push_back(std::move(claim));
   return model;
 }
 

@@ -313,6 +313,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file) {
         read_column(columns[i], spec.kind, fmt::format("{}: columns[{}]", fields.where(), i)));
   }
   if (fields.has("claims")) read_claims(spec, fields.get("claims"), fields.where() + ": claims");
+  spec.notes = fields.optional<std::vector<std::string>>("notes", {});
   if (fields.has("settings")) spec.settings = fields.get("settings");
   require(spec.settings.is_object(), "must be an object", fields.where() + ": settings");
   if (fields.has("backbones")) read_backbones(spec, fields.object("backbones"));

@@ -88,6 +88,7 @@ struct TableSpec {
   std::vector<ColumnSpec> columns;
   WindowSpec window;  ///< training tables only
   std::vector<ClaimSpec> claims;
+  std::vector<std::string> notes;  ///< the author's, printed below the table
   Json settings = Json::object();
   std::map<std::string, Json> backbone_settings;
   std::map<std::string, ScaleSpec> scales;

@@ -62,6 +62,13 @@ struct TableClaim {
   std::string detail;         ///< the numbers that decided it
 };
 
+struct TableModel;
+
+/// What the paper's printed differences become here: each as a claim with a sign, that holds where our paired
+/// interval lies on the same side of 0, does not where it lies on the other, and is undecided where it holds
+/// 0.
+std::vector<TableClaim> printed_differences(const TableModel& model);
+
 /// Everything that a table says, in whatever format; pure data, filled from the DB.
 struct TableModel {
   std::string id, title, backbone, scale, split, baseline, signature;

@@ -169,23 +169,11 @@ ViewTable results_view(const TableModel& model) {
   return table;
 }
 
-/// The column that shows a metric; one of the same look where the table has none.
-TableColumn column_of(const TableModel& model, const std::string& metric) {
-  for (const auto& column : model.columns) {
-    if (column.key == metric) return column;
-  }
-  return {.key = metric, .title = metric, .paper_key = {}};
-}
-
-std::string metric_title(const TableColumn& column) {
-  return column.unit == Unit::kPercent ? column.title + " (points)" : column.title;
-}
-
 ViewRow comparison_row(const TableComparison& comparison, const TableColumn& column) {
   const auto& values = comparison.values;
   ViewRow row;
   row.cells = {{fmt::format("{} \u2212 {}", comparison.method, comparison.baseline)},
-               {metric_title(column)},
+               {difference_title(column)},
                {format_delta(values.delta, column)},
                {format_interval(values.ci, column)},
                {fmt::format("{} / {} / {}", values.wins, values.ties, values.losses)},
@@ -198,22 +186,18 @@ ViewRow comparison_row(const TableComparison& comparison, const TableColumn& col
 /// The paper's own difference under ours, where it prints one.
 std::optional<ViewRow> paper_comparison_row(const TableModel& model, const TableComparison& comparison,
                                             const TableColumn& column) {
-  if (!model.paper || column.paper_key.empty()) return std::nullopt;
-  const auto* paper =
-      model.paper->comparison(paper_name(model, comparison.baseline), paper_name(model, comparison.method),
-                              column.paper_key, model.paper_task);
-  if (!paper || !paper->printed || !paper->delta) return std::nullopt;
-  TableColumn as_printed = column;  // the paper's differences stand in the unit of its column already
-  if (as_printed.unit == Unit::kPercent) as_printed.unit = Unit::kFraction;
+  const auto* paper = printed_comparison(model, comparison);
+  if (!paper) return std::nullopt;
+  const auto printed = as_printed(column);
   std::string outcomes;
   if (paper->wins && paper->ties && paper->losses) {
     outcomes = fmt::format("{} / {} / {}", *paper->wins, *paper->ties, *paper->losses);
   } else if (paper->wins) {
     outcomes = fmt::format("{} wins", *paper->wins);
   }
-  ViewRow row{RowKind::kPaper, {{kPaperRowTitle}, {metric_title(column)}}};
-  row.cells.push_back({format_delta(paper->delta, as_printed)});
-  row.cells.push_back({paper->ci ? format_interval(paper->ci, as_printed) : ""});
+  ViewRow row{RowKind::kPaper, {{kPaperRowTitle}, {difference_title(column)}}};
+  row.cells.push_back({format_delta(paper->delta, printed)});
+  row.cells.push_back({paper->ci ? format_interval(paper->ci, printed) : ""});
   row.cells.push_back({outcomes});
   row.cells.push_back({""});
   row.cells.push_back({number_or_blank(paper->n)});
@@ -269,6 +253,32 @@ std::string subtitle(const TableModel& model) {
 }
 
 }  // namespace
+
+TableColumn column_of(const TableModel& model, const std::string& metric) {
+  for (const auto& column : model.columns) {
+    if (column.key == metric) return column;
+  }
+  return {.key = metric, .title = metric, .paper_key = {}};
+}
+
+std::string difference_title(const TableColumn& column) {
+  return column.unit == Unit::kPercent ? column.title + " (points)" : column.title;
+}
+
+const PaperComparison* printed_comparison(const TableModel& model, const TableComparison& comparison) {
+  const auto column = column_of(model, comparison.metric);
+  if (!model.paper || column.paper_key.empty()) return nullptr;
+  const auto* paper =
+      model.paper->comparison(paper_name(model, comparison.baseline), paper_name(model, comparison.method),
+                              column.paper_key, model.paper_task);
+  return paper && paper->printed && paper->delta ? paper : nullptr;
+}
+
+TableColumn as_printed(TableColumn column) {
+  // The paper's differences stand in the unit of its column already.
+  if (column.unit == Unit::kPercent) column.unit = Unit::kFraction;
+  return column;
+}
 
 TableView table_view(const TableModel& model) {
   TableView view;

@@ -68,6 +68,16 @@ std::optional<BestOfColumn> best_of_column(const TableModel& model, const TableC
 std::optional<double> mean_over_seeds(const TableModel& model, const std::string& method,
                                       const TableColumn& column);
 
+/// The column that shows a metric; one of the same look where the table has none.
+TableColumn column_of(const TableModel& model, const std::string& metric);
+
+/// "OCR reward", "Exact (points)": how a difference of the column is called.
+std::string difference_title(const TableColumn& column);
+
+/// The paper's own difference for one of ours, where it prints one, and the column as its numbers are given.
+const PaperComparison* printed_comparison(const TableModel& model, const TableComparison& comparison);
+TableColumn as_printed(TableColumn column);
+
 /// The methods in order of first appearance.
 std::vector<std::string> methods_of(const TableModel& model);
 

@@ -362,5 +362,23 @@ TEST(TableNames, SpecsNameUnitsAndDirections) {
   EXPECT_THROW(better_from_name("sideways"), Error);
 }
 
+// The fixture's paper prints +1.44 points of exact matches for lambda-controlled over ratio-norm.
+TEST(PrintedDifferences, AreDecidedByOurPairedInterval) {
+  auto model = fixture_table();
+  const auto decided = [&](double delta, double low, double high) {
+    model.comparisons = {fixture_comparison("exact_match", delta, low, high),
+                         fixture_comparison("lambda_late", delta, low, high)};
+    const auto claims = printed_differences(model);
+    EXPECT_EQ(claims.size(), 1u) << "only what the paper prints";
+    return claims.at(0);
+  };
+  EXPECT_EQ(decided(0.02, 0.01, 0.03).holds, true);
+  EXPECT_EQ(decided(-0.02, -0.03, -0.01).holds, false);
+  const auto open = decided(0.02, -0.01, 0.05);
+  EXPECT_EQ(open.holds, std::nullopt);
+  EXPECT_EQ(open.text, "Exact (points): lambda-controlled over ratio-norm by +1.44");
+  EXPECT_EQ(open.detail, "+2.00 [-1.00, +5.00], not resolved");
+}
+
 }  // namespace
 }  // namespace harness

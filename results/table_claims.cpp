@@ -1,0 +1,37 @@
+#include <fmt/format.h>
+
+#include "results/table.h"
+#include "results/table_format.h"
+#include "results/table_view.h"
+
+namespace harness {
+namespace {
+
+std::string text_of(const TableComparison& comparison, const TableColumn& column,
+                    const PaperComparison& paper) {
+  return fmt::format("{}: {} over {} by {}", difference_title(column), comparison.method, comparison.baseline,
+                     format_delta(paper.delta, as_printed(column)));
+}
+
+}  // namespace
+
+std::vector<TableClaim> printed_differences(const TableModel& model) {
+  std::vector<TableClaim> claims;
+  for (const auto& comparison : model.comparisons) {
+    const auto* paper = printed_comparison(model, comparison);
+    if (paper == nullptr || *paper->delta == 0) continue;
+    const auto column = column_of(model, comparison.metric);
+    const auto& ours = comparison.values;
+    TableClaim claim{.text = text_of(comparison, column, *paper), .holds = {}, .detail = "not compared here"};
+    if (ours.ci) {
+      const bool resolved = ours.ci->excludes_zero();
+      if (resolved) claim.holds = (ours.ci->low > 0) == (*paper->delta > 0);
+      claim.detail = fmt::format("{} {}{}", format_delta(ours.delta, column),
+                                 format_interval(ours.ci, column), resolved ? "" : ", not resolved");
+    }
+    claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
+}  // namespace harness
