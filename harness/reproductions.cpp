@@ -237,12 +237,24 @@ void fill_evaluation_table(Store& store, const StoredReproduction& reproduction,
   model.comparisons = stored_comparisons(store, reproduction, split);
 }
 
+bool reuses_samples(const StoredReproduction& reproduction) {
+  return spec_of(reproduction).settings.value("inner_epochs", 1) > 1;
+}
+
 void fill_training_table(Store& store, const StoredReproduction& reproduction, const std::string& window_unit,
                          TableModel& model) {
   model.over_training = true;
   model.rows = training_rows(store, reproduction, window_unit);
   model.comparisons = training_comparisons(reproduction, model.columns, model.rows);
   model.notes.insert(model.notes.begin(), window_note(reproduction, window_unit));
+  if (reuses_samples(reproduction)) {
+    model.notes.push_back(
+        "Samples are used several times here (inner_epochs): those that were trained on correlate with the "
+        "policy's "
+        "move, and the variance of their log-ratio exceeds the law's. The law itself is checked on fresh "
+        "samples "
+        "alone: `harness query law`, `harness figure law-audit`; a run that breaks it is named here.");
+  }
 }
 
 void load_paper(const TableSpec& spec, TableModel& model) {

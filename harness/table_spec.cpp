@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <set>
 
@@ -33,6 +34,16 @@ void require_one_of(const std::string& value, const std::vector<std::string>& kn
 template <class T>
 void require_distinct(const std::vector<T>& values, const std::string& what, const std::string& where) {
   require(std::set<T>(values.begin(), values.end()).size() == values.size(), what + " must differ", where);
+}
+
+/// A list of numbers, none of which may have a fraction.
+template <class T>
+std::vector<T> whole_numbers(Fields& fields, const std::string& key) {
+  const Json& list = fields.get(key);
+  require(list.is_array() &&
+              std::all_of(list.begin(), list.end(), [](const Json& e) { return e.is_number_integer(); }),
+          "must be a list of whole numbers", fields.where() + ": " + key);
+  return list.get<std::vector<T>>();
 }
 
 void check_checkpoints(const std::vector<int>& checkpoints, const std::string& where) {
@@ -70,7 +81,7 @@ ScaleSpec read_scale(const std::string& name, Fields fields) {
   scale.name = name;
   scale.note = fields.optional<std::string>("note", "");
   if (fields.has("checkpoints")) {
-    scale.checkpoints = fields.required<std::vector<int>>("checkpoints");
+    scale.checkpoints = whole_numbers<int>(fields, "checkpoints");
     check_checkpoints(*scale.checkpoints, fields.where() + ": checkpoints");
   }
   if (fields.has("limit")) {
@@ -188,6 +199,13 @@ ClaimSpec read_claim(const Json& value, const std::string& where) {
   return claim;
 }
 
+void require_row(const TableSpec& spec, const std::string& row, const std::string& where) {
+  require(
+      std::find(spec.methods.begin(), spec.methods.end(), row) != spec.methods.end(),
+      fmt::format("names the row \"{}\", which is not among this table's methods", row), where,
+      fmt::format("methods: {}; give other claims, or \"claims\": [] for none", join(spec.methods, ", ")));
+}
+
 void read_claims(TableSpec& spec, const Json& claims, const std::string& where) {
   require(claims.is_array(), "must be a list of claims", where);
   std::vector<std::string> columns;
@@ -197,9 +215,12 @@ void read_claims(TableSpec& spec, const Json& claims, const std::string& where) 
     const auto claim = read_claim(claims[i], place);
     require_one_of(claim.column, columns, "column", place + ": column");
     const bool two_columns = claim.rule == "columns-agree";
-    require_one_of(claim.against, two_columns ? columns : spec.methods, two_columns ? "column" : "method",
-                   place + ": against");
-    if (!two_columns) require_one_of(claim.method, spec.methods, "method", place + ": method");
+    if (two_columns) {
+      require_one_of(claim.against, columns, "column", place + ": against");
+    } else {
+      require_row(spec, claim.against, place + ": against");
+    }
+    if (!two_columns) require_row(spec, claim.method, place + ": method");
     spec.claims.push_back(claim);
   }
 }
@@ -210,6 +231,10 @@ void check_whole(const TableSpec& spec) {
   require_distinct(spec.methods, "methods", where + ": methods");
   require(!spec.seeds.empty(), "needs at least one seed", where + ": seeds");
   require_distinct(spec.seeds, "seeds", where + ": seeds");
+  constexpr std::int64_t kLargestSeed = 0xFFFFFFFF;
+  require(std::all_of(spec.seeds.begin(), spec.seeds.end(),
+                      [](std::int64_t s) { return s >= 0 && s <= kLargestSeed; }),
+          fmt::format("seeds are 0 to {}", kLargestSeed), where + ": seeds");
   require_one_of(spec.baseline, spec.methods, "baseline", where + ": baseline");
   if (spec.is_training()) return;
   require_one_of(spec.selection.metric, spec.required_metrics, "metric (it must be a required one)",
@@ -235,6 +260,14 @@ std::vector<fs::path> table_folders() {
   return folders;
 }
 
+bool is_file_name(const std::string& id) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  };
+  return !id.empty() && std::isalnum(static_cast<unsigned char>(id[0])) != 0 &&
+         std::all_of(id.begin(), id.end(), is_plain);
+}
+
 /// `document` with the table that it extends put under it, as a merge patch (RFC 7386): objects are merged,
 /// everything else is replaced, and null removes. `above`: ids that led here.
 Json resolved(Json document, const fs::path& file, std::vector<std::string> above) {
@@ -247,6 +280,8 @@ Json resolved(Json document, const fs::path& file, std::vector<std::string> abov
           where);
   above.push_back(base);
   document.erase("extends");
+  require(document.contains("id") && document["id"] != base,
+          "a table that extends another needs an id of its own", file.string() + ": id");
   const auto base_file = find_data_file("tables/" + base + ".json");
   auto whole = resolved(read_json(base_file), base_file, std::move(above));
   whole.merge_patch(document);
@@ -284,6 +319,9 @@ TableSpec parse_table_spec(Json document, const fs::path& file) {
   spec.document = std::move(document);
   Fields fields(spec.document, file.string());
   spec.id = fields.required<std::string>("id");
+  require(is_file_name(spec.id),
+          "must be letters, digits, '-', '_' and '.', beginning with a letter or digit: it names a folder",
+          fields.where() + ": id");
   spec.version = fields.optional<int>("version", 1);
   spec.title = fields.optional<std::string>("title", spec.id);
   spec.task = fields.required<std::string>("task");
@@ -294,7 +332,8 @@ TableSpec parse_table_spec(Json document, const fs::path& file) {
   spec.kind = kind == "training" ? TableKind::kTraining : TableKind::kEvaluation;
   read_rows(spec, fields.get("methods"), fields.where() + ": methods");
   spec.baseline = fields.required<std::string>("baseline");
-  spec.seeds = fields.optional<std::vector<std::int64_t>>("seeds", {42});
+  spec.seeds =
+      fields.has("seeds") ? whole_numbers<std::int64_t>(fields, "seeds") : std::vector<std::int64_t>{42};
   spec.levels_compare = fields.optional<bool>("levels_compare", false);
   if (!spec.is_training()) {
     read_prompts(spec, fields.object("prompts"));
@@ -304,7 +343,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file) {
   } else if (fields.has("window")) {
     read_window(spec, fields.object("window"));
   }
-  spec.checkpoints = fields.required<std::vector<int>>("checkpoints");
+  spec.checkpoints = whole_numbers<int>(fields, "checkpoints");
   check_checkpoints(spec.checkpoints, fields.where() + ": checkpoints");
   const Json& columns = fields.get("columns");
   require(columns.is_array() && !columns.empty(), "must be a list of columns", fields.where() + ": columns");

@@ -219,8 +219,8 @@ TableClaim decide(const ClaimSpec& claim, const StoredReproduction& reproduction
   }
   return {.text = claim.text,
           .holds = std::abs(a / b - 1) <= claim.bound,
-          .detail = fmt::format("{:.4g} against {:.4g}: {:+.2f} %, at most {:.3g} %", a, b, 100 * (a / b - 1),
-                                100 * claim.bound)};
+          .detail = fmt::format("{:.4g} against {:.4g}: {:+.2f} % of its size, at most {:.3g} %", a, b,
+                                100 * (a - b) / std::abs(b), 100 * claim.bound)};
 }
 
 }  // namespace

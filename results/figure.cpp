@@ -92,7 +92,11 @@ std::string terminal(const std::string& format, double width, double height) {
 /// On a logarithmic axis there is no place for values that are not positive.
 std::vector<FigurePoint> drawable(const FigureSeries& series, bool log_y) {
   auto points = series.points;
-  if (log_y) std::erase_if(points, [](const FigurePoint& point) { return !(point.low > 0); });
+  if (!log_y) return points;
+  std::erase_if(points, [](const FigurePoint& point) { return !(point.y > 0); });
+  for (auto& point : points) {
+    if (!(point.low > 0)) point.low = point.y;  // a bar that would reach below the axis has no lower end
+  }
   return points;
 }
 
@@ -103,19 +107,33 @@ std::string data_block(const std::vector<FigurePoint>& points, const std::string
   return out + "EOD\n";
 }
 
-/// The plot commands of one series: its band or bars first, so that the line lies on top.
-std::vector<std::string> plots(const FigureSeries& series, const std::string& name) {
+/// The plot commands of a panel's series. What is drawn later lies on top: bands, then lines, then marks.
+struct PlotCommands {
+  std::vector<std::string> bands, lines, marks;
+
+  std::string joined() const {
+    auto all = bands;
+    all.insert(all.end(), lines.begin(), lines.end());
+    all.insert(all.end(), marks.begin(), marks.end());
+    return join(all, ", \\\n     ");
+  }
+};
+
+void add_plots(const FigureSeries& series, const std::string& name, PlotCommands& commands) {
   const auto look = look_of(series.style);
   if (series.kind == SeriesKind::kMarks) {
-    return {
+    commands.marks.push_back(
         fmt::format("${} using 1:2:3:4 with yerrorbars pointtype {} pointsize 0.7 linewidth 1.2 linecolor "
                     "rgb '{}' title {}",
-                    name, look.mark, look.colour, in_quotes(series.label))};
+                    name, look.mark, look.colour, in_quotes(series.label)));
+    return;
   }
-  return {fmt::format("${} using 1:3:4 with filledcurves fillcolor rgb '{}' fillstyle solid noborder notitle",
-                      name, look.band),
-          fmt::format("${} using 1:2 with lines linewidth 1.6 dashtype {} linecolor rgb '{}' title {}", name,
-                      look.dash, look.colour, in_quotes(series.label))};
+  commands.bands.push_back(
+      fmt::format("${} using 1:3:4 with filledcurves fillcolor rgb '{}' fillstyle solid noborder notitle",
+                  name, look.band));
+  commands.lines.push_back(
+      fmt::format("${} using 1:2 with lines linewidth 1.6 dashtype {} linecolor rgb '{}' title {}", name,
+                  look.dash, look.colour, in_quotes(series.label)));
 }
 
 }  // namespace
@@ -139,15 +157,15 @@ std::string figure_script(const Figure& figure, const std::string& format, const
   out += "set multiplot\n";
   for (std::size_t i = 0; i < count; ++i) {
     const auto& panel = figure.panels[i];
-    std::vector<std::string> commands;
+    PlotCommands commands;
     for (std::size_t j = 0; j < panel.series.size(); ++j) {
       const auto points = drawable(panel.series[j], panel.log_y);
       if (points.empty()) continue;
       const auto name = fmt::format("p{}s{}", i, j);
       out += data_block(points, name);
-      for (auto& command : plots(panel.series[j], name)) commands.push_back(std::move(command));
+      add_plots(panel.series[j], name, commands);
     }
-    if (commands.empty()) throw Error("has no data", "figure " + figure.name, {}, Status::kFailed);
+    if (commands.joined().empty()) throw Error("has no data", "figure " + figure.name, {}, Status::kFailed);
     out += fmt::format("set origin {:.4f},{:.4f}\nset size {:.4f},{:.4f}\n",
                        static_cast<double>(i) / static_cast<double>(count), foot / height,
                        1.0 / static_cast<double>(count), kHeightInches / height);
@@ -156,7 +174,7 @@ std::string figure_script(const Figure& figure, const std::string& format, const
     out += panel.log_y ? "set logscale y\nset format y '%.0e'\n" : "unset logscale y\nset format y '%.2g'\n";
     const auto [first, last] = x_range(panel);
     out += fmt::format("set xtics 1\nset xrange [{}:{}]\nplot ", first - 0.4, last + 0.4) +
-           join(commands, ", \\\n     ") + "\n";
+           commands.joined() + "\n";
     if (i == 0) out += "unset label\n";
   }
   return out + "unset multiplot\n";

@@ -1,6 +1,7 @@
 #include "results/sql_guard.h"
 
 #include <sqlite3.h>
+#include <time.h>
 
 #include <array>
 #include <string_view>
@@ -40,19 +41,29 @@ constexpr std::pair<int, int> kLimits[] = {
     {SQLITE_LIMIT_WORKER_THREADS, 0},
 };
 
+std::chrono::nanoseconds processor_time() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+}
+
 constexpr int kOperationsBetweenChecks = 10'000;  // well under a millisecond
 
 }  // namespace
 
 SqlGuard::SqlGuard(sqlite3* db, std::chrono::milliseconds time_limit, std::size_t max_bytes)
     : db_(db),
-      deadline_(std::chrono::steady_clock::now() + time_limit),
+      deadline_(processor_time() + time_limit),
       previous_heap_limit_(sqlite3_hard_heap_limit64(static_cast<sqlite3_int64>(max_bytes))) {
   sqlite3_exec(db_, "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY", nullptr, nullptr, nullptr);
   for (const auto& [limit, value] : kLimits) sqlite3_limit(db_, limit, value);
   const auto stop = [](void* guard) { return static_cast<SqlGuard*>(guard)->expired() ? 1 : 0; };
   sqlite3_progress_handler(db_, kOperationsBetweenChecks, stop, this);
   sqlite3_set_authorizer(db_, authorize, nullptr);
+}
+
+bool SqlGuard::expired() const {
+  return processor_time() >= deadline_;
 }
 
 SqlGuard::~SqlGuard() {

@@ -12,6 +12,8 @@
 namespace harness {
 namespace {
 
+constexpr std::int64_t kEnoughSamples = 100;  // of a step, for a verdict
+
 constexpr double kBreakZ = 4.5;
 constexpr double kBreakShare = 0.05;
 constexpr double kInformative = 10;   // predictions of fewer standard errors say little about a factor
@@ -95,6 +97,8 @@ LawErrors law_errors(std::span<const double> log_ratios, std::span<const double>
     errors.drift_square += drift * drift / n;
     errors.variance += variance / n;
     errors.variance_square += variance * variance / n;
+    errors.own += own / n;
+    errors.own_square += own * own / n;
   }
   return errors;
 }
@@ -123,6 +127,8 @@ LawErrors LawAudit::add(int step, std::span<const double> log_ratios, std::span<
   sums.drift_square += n * errors.drift_square;
   sums.variance += n * errors.variance;
   sums.variance_square += n * errors.variance_square;
+  sums.own += n * errors.own;
+  sums.own_square += n * errors.own_square;
   return errors;
 }
 
@@ -137,16 +143,19 @@ std::vector<StepAudit> LawAudit::steps() const {
                       .samples = static_cast<std::int64_t>(n),
                       .predicted_mean = -sums.center / n / 2,
                       .measured_mean = sums.log_ratio / n,
-                      .mean_se = standard_error(sums.drift / n, sums.drift_square / n, n),
+                      .mean_se = std::max(standard_error(sums.drift / n, sums.drift_square / n, n),
+                                          std::sqrt(sums.own) / n),
                       .predicted_variance = predicted,
                       .measured_variance = predicted + excess,
-                      .variance_se = standard_error(excess, sums.variance_square / n, n)});
+                      .variance_se = std::max(standard_error(excess, sums.variance_square / n, n),
+                                              std::sqrt(2 * sums.own_square) / n)});
   }
   return audits;
 }
 
 LawVerdict LawAudit::verdict() const {
-  const auto audits = steps();
+  auto audits = steps();
+  std::erase_if(audits, [](const StepAudit& audit) { return audit.samples < kEnoughSamples; });
   const StepAudit* worst = nullptr;
   bool mean_breaks = false, variance_breaks = false;
   const auto size_of = [](const StepAudit& a) {
@@ -216,7 +225,7 @@ Json LawAudit::state() const {
   Json rows = Json::array();
   for (const auto& s : sums_) {
     rows.push_back({s.samples, s.log_ratio, s.center, s.predicted_variance, s.drift, s.drift_square,
-                    s.variance, s.variance_square});
+                    s.variance, s.variance_square, s.own, s.own_square});
   }
   return rows;
 }
@@ -227,8 +236,8 @@ void LawAudit::restore(const Json& state, const std::string& where) {
   std::vector<Sums> restored;
   for (const auto& row : state) {
     const auto v = row.get<std::vector<double>>();
-    if (v.size() != 8) throw Error("holds a law audit of another format", where);
-    restored.push_back({v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]});
+    if (v.size() != 10) throw Error("holds a law audit of another format", where);
+    restored.push_back({v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9]});
   }
   sums_ = std::move(restored);
 }

@@ -20,6 +20,7 @@ struct LawErrors {
   double predicted_variance = 0;             ///< E[lv] + Var(lc) / 4 (E25), Var with divisor n - 1
   double drift = 0, drift_square = 0;        ///< means of the error and of its square
   double variance = 0, variance_square = 0;  ///< likewise
+  double own = 0, own_square = 0;            ///< means of lv and of its square
 };
 /// log_ratios: y; centers: lc, of the same samples (n >= 1).
 LawErrors law_errors(std::span<const double> log_ratios, std::span<const double> centers, double latent_size);
@@ -28,7 +29,9 @@ LawErrors law_errors(std::span<const double> log_ratios, std::span<const double>
 struct StepAudit {
   int step = 0;
   std::int64_t samples = 0;
-  double predicted_mean = 0, measured_mean = 0, mean_se = 0;  ///< of y; standard error of their difference
+  /// Of y, with the standard error of their difference: the samples' own, or the law's (lv / n, 2 lv^2 / n)
+  /// where that is larger, as few samples that lie close together by chance also have a small one.
+  double predicted_mean = 0, measured_mean = 0, mean_se = 0;
   double predicted_variance = 0, measured_variance = 0, variance_se = 0;  ///< likewise (E25)
 
   double mean_z() const;  ///< (measured - predicted) / standard error; 0 where that is 0
@@ -58,7 +61,7 @@ class LawAudit {
   /// One entry a step that has at least two samples.
   std::vector<StepAudit> steps() const;
 
-  /// Broken where a step deviates by more than 4.5 standard errors and 5 %.
+  /// Broken where a step with at least 100 fresh samples deviates by more than 4.5 standard errors and 5 %.
   LawVerdict verdict() const;
 
   Json state() const;
@@ -68,7 +71,7 @@ class LawAudit {
  private:
   struct Sums {
     double samples = 0, log_ratio = 0, center = 0, predicted_variance = 0;
-    double drift = 0, drift_square = 0, variance = 0, variance_square = 0;
+    double drift = 0, drift_square = 0, variance = 0, variance_square = 0, own = 0, own_square = 0;
   };
   std::vector<Sums> sums_;
   double latent_size_, noise_level_;

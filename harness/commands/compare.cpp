@@ -53,10 +53,10 @@ void print_comparison(const ComparisonRecord& record) {
     fmt::print("no complete pairs\n");
     return;
   }
-  fmt::print("{:+.4f}", *r.delta);
+  fmt::print("{:+.4g}", *r.delta);
   if (r.ci)
-    fmt::print(" [{:+.4f}, {:+.4f}]{}", r.ci->low, r.ci->high, r.ci->excludes_zero() ? "" : " (includes 0)");
-  fmt::print("\n  means {:.4f} and {:.4f}; n {}, {} missing; {} wins, {} ties, {} losses", *r.method_mean,
+    fmt::print(" [{:+.4g}, {:+.4g}]{}", r.ci->low, r.ci->high, r.ci->excludes_zero() ? "" : " (includes 0)");
+  fmt::print("\n  means {:.6g} and {:.6g}; n {}, {} missing; {} wins, {} ties, {} losses", *r.method_mean,
              *r.baseline_mean, r.n, r.n_missing, r.wins, r.ties, r.losses);
   if (r.p_value) fmt::print("; {} p {:.3g}", r.test, *r.p_value);
   fmt::print("{}\n", record.note ? "; " + *record.note : "");

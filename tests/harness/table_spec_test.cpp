@@ -86,6 +86,25 @@ TEST(TableSpec, ATableMayExtendAnotherAndGiveOnlyWhatItChanges) {
               ::testing::Throws<Error>(::testing::Property(&Error::hint, HasSubstr("\"sd35-ocr"))));
 }
 
+TEST(TableSpec, IdsSeedsAndCheckpointsThatWouldGoWrongLaterAreRefused) {
+  EXPECT_THAT(refusal([](Json& t) { t["id"] = "../elsewhere"; }), HasSubstr("it names a folder"));
+  EXPECT_THAT(refusal([](Json& t) { t["seeds"] = {1.5}; }),
+              HasSubstr("seeds: must be a list of whole numbers"));
+  EXPECT_THAT(refusal([](Json& t) { t["seeds"] = {-1}; }), HasSubstr("seeds are 0 to"));
+  EXPECT_THAT(refusal([](Json& t) {
+                t["checkpoints"] = {40, 60.5};
+              }),
+              HasSubstr("checkpoints: must be a list of whole numbers"));
+  EXPECT_THAT(refusal([](Json& t) {
+                t = {{"extends", "sd35-ocr"}, {"seeds", {1}}};
+              }),
+              HasSubstr("an id of its own"));
+  EXPECT_THAT(refusal([](Json& t) {
+                t = {{"extends", "tiny-sd3-zclip"}, {"id", "mine"}, {"methods", {"flow-grpo"}}};
+              }),
+              HasSubstr("names the row \"lambda-z-clip\", which is not among this table's methods"));
+}
+
 TEST(TableSpec, AnUnknownMethodIsNamedWithTheNearestOfTheRegistry) {
   const auto registry = read_registry(HARNESS_SOURCE_DIR "/tests/data/fake_share/registry.json");
   auto spec = read_table_spec(kShipped);

@@ -104,6 +104,22 @@ TEST(LawAudit, OnPolicySamplesSayNothing) {
   EXPECT_TRUE(audit.verdict().holds());
 }
 
+// Two dozen samples that lie close together by chance have a small variance and a small spread of it: the
+// samples' own standard error would call that five of them.
+TEST(LawAudit, AFewSamplesThatLieCloseTogetherBreakNothing) {
+  constexpr double kNumbers = 1000, kCenter = 0.01;
+  const std::vector<double> centers(24, kCenter);
+  std::vector<double> log_ratios;
+  for (int i = 0; i < 24; ++i)
+    log_ratios.push_back(-kCenter / 2 + (i % 2 == 0 ? 0.3 : -0.3) * std::sqrt(kCenter / kNumbers));
+  LawAudit audit(1, kNumbers, 0.7);
+  audit.add(0, log_ratios, centers);
+  EXPECT_GT(audit.steps().at(0).variance_z(), -4.5);
+  EXPECT_TRUE(audit.verdict().holds());
+  for (int i = 0; i < 40; ++i) audit.add(0, log_ratios, centers);
+  EXPECT_FALSE(audit.verdict().holds()) << "a thousand of them do";
+}
+
 TEST(LawAudit, ItsStateRoundTrips) {
   const auto audit = audited({});
   LawAudit copy(kSteps, static_cast<double>(kSize), kNoiseLevel);
