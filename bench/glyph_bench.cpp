@@ -17,7 +17,7 @@ constexpr int kSteps = 10;
 
 /// The model with its own weights, and prompts for one shard.
 struct Model {
-  Backbone backbone = Backbone::load("glyph", find_data_file("backbones/glyph"));
+  Backbone backbone = Backbone::load({.name = "glyph", .folder = find_data_file("backbones/glyph")});
   WorkerPool pool{2, [] { torch::set_num_threads(1); }};
   std::vector<SampleAddress> rows;
   std::vector<PromptText> prompts;

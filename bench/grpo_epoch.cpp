@@ -42,13 +42,12 @@ double decoding_seconds(Backbone& backbone, WorkerPool& pool, const Options& o) 
 }
 
 void run(const Options& o) {
-  TimedRun job{
-      .backbone = "glyph", .method = o.method, .settings = {}, .epochs = o.epochs, .threads = o.threads};
+  TimedRun job{.method = o.method, .settings = {}, .epochs = o.epochs, .threads = o.threads};
   job.settings.prompts_per_epoch = o.prompts;
   job.settings.group_size = o.group;
   job.settings.sampling_steps = o.steps;
   job.settings.adamw.lr = 5e-5;
-  auto backbone = Backbone::load("glyph", find_data_file("backbones/glyph"));
+  auto backbone = Backbone::load({.name = "glyph", .folder = find_data_file("backbones/glyph")});
   const auto epochs = time_epochs(job, backbone);
   const auto median_of = [&](const auto& seconds) {
     std::vector<double> values;

@@ -18,12 +18,8 @@ constexpr int kBatch = 8;
 
 /// One thread, as the worker runs this backbone. Items are optimiser steps.
 void tiny_sd3_epoch(benchmark::State& state, AuditMode mode) {
-  auto model = Backbone::load("tiny-sd3", {}, torch::kCPU, 42);
-  TimedRun run{.backbone = "tiny-sd3",
-               .method = "flow-grpo",
-               .settings = tiny_sd3_settings(),
-               .epochs = 3,
-               .threads = 1};
+  auto model = Backbone::load({.name = "tiny-sd3", .seed = 42});
+  TimedRun run{.method = "flow-grpo", .settings = tiny_sd3_settings(), .epochs = 3, .threads = 1};
   run.settings.law_audit = mode;
   for (auto _ : state) {
     std::vector<double> seconds;
@@ -43,7 +39,7 @@ BENCHMARK_CAPTURE(tiny_sd3_epoch, audit_off, AuditMode::kOff)
 
 /// An update's samples, with a policy that has moved a little.
 struct Samples {
-  Backbone model = Backbone::load("tiny-sd3", {}, torch::kCPU, 42);
+  Backbone model = Backbone::load({.name = "tiny-sd3", .seed = 42});
   SdeSampler sampler = SdeSampler::make(Grid::kUniform, kSteps, 1, 0.7, 1);
   Trajectory shard;
   std::vector<torch::Tensor> mean_new;

@@ -29,8 +29,7 @@ std::vector<EpochSeconds> time_epochs(const TimedRun& run, Backbone& model) {
                .seed = 1,
                .prompts = {},
                .folder = scratch,
-               .weights = {},
-               .backbone = run.backbone,
+               .source = {},
                .resume_key = "bench"};
   job.settings.trained_steps = job.settings.sampling_steps;
   job.settings.updates = job.settings.updates_of_an_epoch() * (run.epochs + 1);

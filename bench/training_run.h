@@ -19,7 +19,7 @@ struct EpochSeconds {
 /// A training run with random rewards and no scorer, timed by epoch. The first epoch warms up and is not
 /// among the results.
 struct TimedRun {
-  std::string backbone, method;
+  std::string method;
   TrainSettings settings;  ///< `updates` and `trained_steps` are set here
   int epochs = 4, threads = 2;
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "core/text.h"
 #include "harness/experiment.h"
 #include "harness/output.h"
 #include "harness/progress.h"
@@ -138,6 +139,15 @@ class JobList {
   std::vector<PlannedJob> jobs_;
 };
 
+void print_memory(const Json& memory) {
+  std::vector<std::string> parts;
+  for (const auto& [name, bytes] : memory.items()) {
+    if (name != "total") parts.push_back(fmt::format("{} {:.2f} GB", name, bytes.get<double>() / 1e9));
+  }
+  for (auto& part : parts) std::replace(part.begin(), part.end(), '_', ' ');
+  fmt::print("A worker: {}; the text encoder is gone before anything is drawn.\n", join(parts, ", "));
+}
+
 double seconds_left(const std::vector<PlannedJob>& jobs, int parallel) {
   double left = 0;
   for (const auto& job : jobs) left += job.done ? 0 : job.seconds;
@@ -153,10 +163,11 @@ double training_images(const Json& settings) {
   return an_epoch * std::ceil(settings.value("updates", 0.0) / updates_an_epoch);
 }
 
-Rates measured_rates(Store* store, const std::string& backbone, int threads) {
+Rates measured_rates(Store* store, const std::string& backbone, int threads, const Json& memory) {
   Rates rates{.train_images_per_second = kTrainImagesPerThread * threads,
               .evaluate_images_per_second = kEvaluateImagesPerThread * threads,
-              .peak_memory_mb = kMemoryMb};
+              .peak_memory_mb = memory.empty() ? kMemoryMb : memory.at("total").get<double>() / 1e6,
+              .memory = memory};
   if (store == nullptr) return rates;
   Measured train, evaluate;
   double memory_mb = 0;
@@ -203,8 +214,9 @@ Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const R
           {"scale", plan.scale.name},
           {"jobs", std::move(list)},
           {"estimate",
-           {{"seconds", seconds_left(jobs, parallel)},
+           {{"seconds", rates.known() ? Json(seconds_left(jobs, parallel)) : Json()},
             {"memory_mb", rates.peak_memory_mb * parallel},
+            {"worker_memory_bytes", rates.memory},
             {"disk_mb", estimated_disk_mb(plan)},
             {"measured", rates.measured}}}};
 }
@@ -217,17 +229,23 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
       ++counted;
       done += job.done ? 1 : 0;
     }
-    rows.push_back({{"state", job.done ? "done" : "to do"},
-                    {"kind", job.kind},
-                    {"id", job.id},
-                    {"job", job.label},
-                    {"estimate", job.done || job.seconds == 0 ? "" : duration_text(job.seconds)}});
+    rows.push_back(
+        {{"state", job.done ? "done" : "to do"},
+         {"kind", job.kind},
+         {"id", job.id},
+         {"job", job.label},
+         {"estimate", job.done || job.seconds == 0 || !rates.known() ? "" : duration_text(job.seconds)}});
   }
   print_rows(rows, {"state", "kind", "id", "estimate", "job"});
-  fmt::print(
-      "\n{}: {} of {} jobs done. Left: about {}, {:.0f} MB of memory, {:.0f} MB on disk when all is done.\n",
-      plan.spec.id, done, counted, duration_text(seconds_left(jobs, parallel)),
-      rates.peak_memory_mb * parallel, estimated_disk_mb(plan));
+  const auto time =
+      rates.known() ? "about " + duration_text(seconds_left(jobs, parallel)) : std::string("unknown time");
+  fmt::print("\n{}: {} of {} jobs done. Left: {}, {:.0f} MB of memory, {:.0f} MB on disk when all is done.\n",
+             plan.spec.id, done, counted, time, rates.peak_memory_mb * parallel, estimated_disk_mb(plan));
+  if (!rates.memory.empty()) print_memory(rates.memory);
+  if (!rates.known()) {
+    fmt::print("Rates: unknown until a run of this workspace was measured.\n");
+    return;
+  }
   fmt::print(
       "Rates: {:.1f} training and {:.1f} evaluation images/s a worker, {}.\n", rates.train_images_per_second,
       rates.evaluate_images_per_second,

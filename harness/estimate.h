@@ -14,11 +14,13 @@ namespace harness {
 /// a stated guess.
 struct Rates {
   double train_images_per_second = 0, evaluate_images_per_second = 0, peak_memory_mb = 0;
-  bool measured = false;  ///< both rates come from the DB
+  bool measured = false;         ///< both rates come from the DB
+  Json memory = Json::object();  ///< expected, in bytes by part; empty for a small backbone
+  bool known() const { return measured || memory.empty(); }  ///< of a large model nobody guesses the speed
 };
 
-/// `store`: nullptr without a DB. `threads`: of each worker, for the guess.
-Rates measured_rates(Store* store, const std::string& backbone, int threads);
+/// `store`: nullptr without a DB. `threads`: of each worker, for the guess. `memory`: as check_plan gives it.
+Rates measured_rates(Store* store, const std::string& backbone, int threads, const Json& memory);
 
 /// One line of the plan as `--dry-run` shows it.
 struct PlannedJob {

@@ -3,21 +3,42 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <regex>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json.h"
 #include "core/safetensors.h"
 #include "core/sha256.h"
 #include "core/text.h"
 #include "datasets/split.h"
+#include "harness/file_checksums.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr auto kIndexFile = "model_index.json";
+
+/// Files that a model is read from. Published folders also hold the same weights in other precisions
+/// (model.fp16.safetensors), which nobody reads.
 bool is_model_file(const fs::path& file) {
+  static const std::regex weights(R"((model|diffusion_pytorch_model)(-\d+-of-\d+)?\.safetensors)");
   const auto extension = file.extension();
-  return extension == ".safetensors" || extension == ".json" || extension == ".txt" || extension == ".model";
+  if (extension == ".safetensors") return std::regex_match(file.filename().string(), weights);
+  return extension == ".json" || extension == ".txt" || extension == ".model";
+}
+
+/// The subfolders that a pipeline's index names; the folder itself where there is no index.
+std::vector<fs::path> parts_of(const fs::path& folder) {
+  if (!fs::exists(folder / kIndexFile)) return {"."};
+  std::vector<fs::path> parts;
+  const auto index = read_json(folder / kIndexFile);
+  if (!index.is_object()) throw Error("is not a JSON object", (folder / kIndexFile).string());
+  for (const auto& [name, entry] : index.items()) {
+    if (entry.is_array() && fs::is_directory(folder / name)) parts.push_back(name);
+  }
+  return parts;
 }
 
 void check_prompt_set(const TableSpec& spec, const ScaleSpec& scale, const PromptSet& set) {
@@ -83,6 +104,7 @@ Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const Backbo
         "--prompts " + options.prompts, "leave it out");
   }
   inputs.weights = find_weights(backbone, options.weights);
+  inputs.weights_are_given = !options.weights.empty();
   inputs.weights_sha256 = inputs.weights.empty() ? sha256_hex(canonical_json(backbone.random_weights))
                                                  : weights_checksum(inputs.weights);
   return inputs;
@@ -120,10 +142,13 @@ fs::path find_weights(const BackboneInfo& backbone, const std::string& chosen) {
 
 std::string weights_checksum(const fs::path& folder) {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.is_regular_file() && is_model_file(entry.path()))
-      files.push_back(fs::relative(entry.path(), folder));
+  for (const auto& part : parts_of(folder)) {
+    for (const auto& entry : fs::recursive_directory_iterator(folder / part)) {
+      if (entry.is_regular_file() && is_model_file(entry.path()))
+        files.push_back(fs::relative(entry.path(), folder));
+    }
   }
+  if (fs::exists(folder / kIndexFile)) files.push_back(kIndexFile);
   std::sort(files.begin(), files.end());
   const bool has_tensors = std::any_of(files.begin(), files.end(),
                                        [](const fs::path& f) { return f.extension() == ".safetensors"; });
@@ -132,7 +157,7 @@ std::string weights_checksum(const fs::path& folder) {
   std::string listing;
   for (const auto& file : files) {
     if (file.extension() == ".safetensors") SafetensorsFile check(folder / file);
-    listing += fmt::format("{} {}\n", sha256_file(folder / file), file.generic_string());
+    listing += fmt::format("{} {}\n", remembered_sha256(folder / file), file.generic_string());
   }
   return sha256_hex(listing);
 }

@@ -26,6 +26,7 @@ struct Inputs {
   int validation_size = 0, test_size = 0;  ///< before the scale's cut
   std::filesystem::path weights;           ///< empty for a backbone with random weights
   std::string weights_sha256;              ///< or of the recipe of the random ones
+  bool weights_are_given = false;          ///< by --weights, rather than the backbone's own
 
   bool has_evaluation() const { return !evaluation.prompts.empty(); }  ///< not in a training table
   std::string weights_path() const;                                    ///< absolute, or empty

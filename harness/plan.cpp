@@ -63,7 +63,7 @@ Json common_identity(const Plan& plan, std::int64_t seed) {
           {"weights_sha256", plan.inputs.weights_sha256},
           {"task", plan.spec.task},
           {"seed", seed},
-          {"precision", plan.backbone.precision},
+          {"precision", plan.backbone.precision(plan.device_kind)},
           {"device", plan.device_kind},
           {"numerics_version", plan.numerics_version}};
 }
@@ -95,6 +95,7 @@ RunPlan training_run(const Plan& plan, const std::string& name, std::int64_t see
   identity["scorers"] = plan.reward_scorers;
   identity["ranks"] = 1;
   run.job.paths = {{"weights", plan.inputs.weights_path()},
+                   {"text_cache", plan.workspace.text_cache_folder()},
                    {"train_prompts", fs::absolute(plan.inputs.training_file).string()}};
   run.job.label = fmt::format("train {} (seed {})", name, seed);
   return run;
@@ -162,6 +163,7 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
   job.id = job_id(job.identity);
   job.folder = run.job.folder / fmt::format("eval-{}-{}-{}", split, step, job.id);
   job.paths = {{"weights", inputs.weights_path()},
+               {"text_cache", workspace.text_cache_folder()},
                {"prompts", fs::absolute(inputs.evaluation_file).string()},
                {"positions", fs::absolute(job.folder / "positions.json").string()},
                {"scorer", scorer_path().string()}};

@@ -48,13 +48,14 @@ std::string inputs_text(const Plan& plan) {
   const auto& inputs = plan.inputs;
   if (!inputs.has_evaluation()) {
     return fmt::format("{} {} weights {} | training prompts {} {}", plan.backbone.name,
-                       plan.backbone.precision, short_hash(inputs.weights_sha256), inputs.training.name,
-                       short_hash(inputs.training.sha256));
+                       plan.backbone.precision(plan.device_kind), short_hash(inputs.weights_sha256),
+                       inputs.training.name, short_hash(inputs.training.sha256));
   }
   return fmt::format("{} {} weights {} | {} {} | split seed {} {}/{} of {}, used {}/{}", plan.backbone.name,
-                     plan.backbone.precision, short_hash(inputs.weights_sha256), inputs.evaluation.name,
-                     short_hash(inputs.evaluation.sha256), plan.spec.split_seed, inputs.validation_size,
-                     inputs.test_size, plan.spec.prompts_first, inputs.validation.size(), inputs.test.size());
+                     plan.backbone.precision(plan.device_kind), short_hash(inputs.weights_sha256),
+                     inputs.evaluation.name, short_hash(inputs.evaluation.sha256), plan.spec.split_seed,
+                     inputs.validation_size, inputs.test_size, plan.spec.prompts_first,
+                     inputs.validation.size(), inputs.test.size());
 }
 
 std::string sampler_text(const Plan& plan) {
@@ -92,6 +93,11 @@ std::vector<std::string> notes_of(const Plan& plan) {
   std::vector<std::string> notes;
   if (!plan.scale.note.empty())
     notes.push_back(fmt::format("Scale {}: {}.", plan.scale.name, plan.scale.note));
+  if (plan.inputs.weights_are_given) {
+    notes.push_back(fmt::format("Weights: folder {}, sha256 {}.",
+                                std::filesystem::weakly_canonical(plan.inputs.weights).filename().string(),
+                                plan.inputs.weights_sha256));
+  }
   if (plan.inputs.has_evaluation() && !plan.inputs.evaluation.known) {
     notes.push_back(fmt::format("The evaluation prompts are a set of unknown checksum ({}).",
                                 plan.inputs.evaluation.sha256));

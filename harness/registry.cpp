@@ -38,6 +38,7 @@ SettingSpec read_setting(const Json& value, const std::string& where) {
   setting.help = text_or_nothing(fields, "help");
   setting.equation = text_or_nothing(fields, "equation");
   setting.used_by = fields.optional<std::string>("used_by", default_user(setting.name));
+  setting.backbones = fields.optional<std::vector<std::string>>("backbones", {});
   return setting;
 }
 
@@ -70,11 +71,20 @@ MethodInfo read_method(const Json& value, const std::string& where) {
           .settings = read_list(fields, "settings", read_setting)};
 }
 
+/// One text, or one a kind of device.
+std::map<std::string, std::string> read_precisions(Fields& fields) {
+  if (!fields.has("precision")) return {{"", "fp32"}};
+  if (fields.get("precision").is_object())
+    return fields.required<std::map<std::string, std::string>>("precision");
+  return {{"", fields.required<std::string>("precision")}};
+}
+
 BackboneInfo read_backbone(const Json& value, const std::string& where) {
   Fields fields(value, where);
   return {.name = fields.required<std::string>("name"),
           .default_weights = fields.optional<std::string>("default_weights", ""),
-          .precision = fields.optional<std::string>("precision", "fp32"),
+          .pipeline = fields.optional<std::string>("pipeline", ""),
+          .precisions = read_precisions(fields),
           .files = fields.optional<std::vector<std::string>>("files", {}),
           .threads = fields.optional<int>("threads", 0),
           .random_weights = fields.has("random_weights") ? fields.get("random_weights") : Json()};
@@ -106,6 +116,15 @@ const T& find_named(const std::vector<T>& items, const std::string& name, const 
 }
 
 }  // namespace
+
+bool SettingSpec::belongs_to(const std::string& backbone) const {
+  return backbones.empty() || std::find(backbones.begin(), backbones.end(), backbone) != backbones.end();
+}
+
+const std::string& BackboneInfo::precision(const std::string& device_kind) const {
+  const auto found = precisions.find(device_kind);
+  return found != precisions.end() ? found->second : precisions.at("");
+}
 
 const MethodInfo& Registry::method(const std::string& name, const std::string& where) const {
   return find_named(methods, name, "method", where);

@@ -17,7 +17,10 @@ struct SettingSpec {
   std::optional<double> minimum, maximum;  ///< inclusive
   std::vector<Json> choices;               ///< empty: any value of the type
   std::string help, equation;
-  std::string used_by;  ///< "train", "evaluate" or "both": whose identity it belongs to
+  std::string used_by;                      ///< "train", "evaluate" or "both": whose identity it belongs to
+  std::vector<std::string> backbones = {};  ///< that have it; empty: all
+
+  bool belongs_to(const std::string& backbone) const;
 };
 
 struct MethodInfo {
@@ -26,11 +29,16 @@ struct MethodInfo {
 };
 
 struct BackboneInfo {
-  std::string name, default_weights, precision;
-  std::vector<std::string> files = {};  ///< that a weights folder must hold, relative to it
-  int threads = 0;                      ///< that a worker makes good use of; 0: as many as there are
+  std::string name, default_weights;
+  std::string pipeline = {};  ///< class that a weights folder's index names; empty: it has no folder
+  std::map<std::string, std::string> precisions;  ///< by kind of device; "": on any
+  std::vector<std::string> files = {};            ///< that a weights folder must hold, relative to it
+  int threads = 0;  ///< that a worker makes good use of; 0: as many as there are
   Json random_weights =
       {};  ///< what random weights follow from besides the seed; null for a backbone with trained ones
+
+  /// What it computes with on a kind of device ("cpu", "cuda").
+  const std::string& precision(const std::string& device_kind) const;
 };
 
 struct EvaluatorInfo {

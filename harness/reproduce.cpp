@@ -16,6 +16,7 @@
 #include "harness/estimate.h"
 #include "harness/experiment.h"
 #include "harness/output.h"
+#include "harness/plan_check.h"
 #include "harness/progress.h"
 #include "harness/record.h"
 #include "harness/reproductions.h"
@@ -73,26 +74,6 @@ void wait_for_left_workers(const Plan& plan, Progress& progress) {
   }
 }
 
-/// Settings of a method can only be read by the worker: it says whether they fit together, before anything
-/// runs.
-void check_settings(const Plan& plan) {
-  Json request = {{"task", plan.spec.task}, {"json", true}, {"methods", Json::array()}};
-  if (!plan.spec.is_training())
-    request["evaluation_settings"] = plan.settings.effective_loop(plan.registry, "evaluate");
-  for (const auto& name : plan.methods) {
-    Json loop = plan.settings.effective_loop(plan.registry, "train", name);
-    loop["checkpoints"] = plan.checkpoints;
-    request["methods"].push_back({{"name", name},
-                                  {"loop", std::move(loop)},
-                                  {"method", plan.spec.arm(name).method},
-                                  {"settings", plan.settings.effective_method(name)}});
-  }
-  const Json answer = ask_worker("check", request);
-  if (!answer.contains("error")) return;
-  const Json& error = answer.at("error");
-  throw Error(error.value("what", ""), error.value("where", ""), error.value("hint", ""));
-}
-
 /// --fresh takes every experiment with it that rests on a run which is forgotten.
 void warn_of_experiments_lost(const Plan& plan, Store& store, Progress& progress) {
   std::set<std::string> ours;
@@ -118,15 +99,20 @@ void forget_runs(const Plan& plan, Store& store) {
 }
 
 void expect_jobs(const Plan& plan, Store& store, int threads, Progress& progress) {
-  const auto rates = measured_rates(&store, plan.backbone.name, threads);
+  const auto rates = measured_rates(&store, plan.backbone.name, threads, Json::object());
   for (const auto& job : planned_jobs(plan, &store, rates)) {
     if (!job.done && job.kind != "select" && job.kind != "report") progress.expect(job.key, job.seconds);
   }
 }
 
+/// Threads of a worker, each with a shard of its own; a GPU has one.
+int threads_of(const Plan& plan, int jobs) {
+  return plan.device_kind == "cpu" ? std::max(1, core_count() / jobs) : 1;
+}
+
 /// Runs all that is left to do. Throws Error (Status::kInterrupted) with the command that goes on.
 void carry_out(const Plan& plan, Store& store, int jobs, Progress& progress) {
-  const int threads = std::max(1, core_count() / jobs);
+  const int threads = threads_of(plan, jobs);
   Experiment experiment(plan, store, threads);
   auto settings = SchedulerSettings::from_environment();
   settings.worker = worker_program();
@@ -178,9 +164,10 @@ int dry_run(const ReproduceOptions& options, const Plan& plan) {
   std::optional<Store> store;
   if (fs::exists(plan.workspace.db)) store.emplace(plan.workspace.db, OpenMode::kReadOnly);
   auto* known = store ? &*store : nullptr;
-  check_settings(plan);
   const int parallel = jobs_of(options, plan);
-  const auto rates = measured_rates(known, plan.backbone.name, std::max(1, core_count() / parallel));
+  const int threads = threads_of(plan, parallel);
+  const auto memory = check_plan(plan, threads);
+  const auto rates = measured_rates(known, plan.backbone.name, threads, memory);
   const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
   if (options.json) {
     print_json(dry_run_json(plan, jobs, rates, parallel));
@@ -209,7 +196,7 @@ int reproduce(const ReproduceOptions& options) {
   }
   auto evaluations = options.fresh ? std::nullopt : finished_evaluations(plan, store);
   if (!evaluations) {
-    check_settings(plan);
+    check_plan(plan, threads_of(plan, jobs_of(options, plan)));
     wait_for_left_workers(plan, progress);
     if (options.fresh) {
       warn_of_experiments_lost(plan, store, progress);

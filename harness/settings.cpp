@@ -69,8 +69,13 @@ SettingMap defaults_of(const std::vector<SettingSpec>& settings) {
 /// Applies one request after the other and knows where each came from.
 class Resolver {
  public:
-  Resolver(const Registry& registry, const std::vector<ArmSpec>& arms) : registry_(registry), arms_(arms) {
-    resolved_.loop = defaults_of(registry.settings);
+  /// backbone: whose settings are known; empty: those of all.
+  Resolver(const Registry& registry, const std::vector<ArmSpec>& arms, const std::string& backbone)
+      : registry_(registry), arms_(arms), backbone_(backbone) {
+    for (const auto& setting : registry.settings) {
+      if (backbone.empty() || setting.belongs_to(backbone)) loop_settings_.push_back(setting);
+    }
+    resolved_.loop = defaults_of(loop_settings_);
     for (const auto& arm : arms)
       resolved_.methods[arm.name] = defaults_of(registry.method(arm.method, "--methods").settings);
   }
@@ -93,7 +98,7 @@ class Resolver {
       apply_to_method(name.substr(0, dot), name.substr(dot + 1), value, where, origin);
       return;
     }
-    if (const auto* setting = find_setting(registry_.settings, name)) {
+    if (const auto* setting = find_setting(loop_settings_, name)) {
       store(resolved_.loop, *setting, value, where, origin);
       return;
     }
@@ -131,7 +136,7 @@ class Resolver {
     const auto& method = meant.empty() ? owner : meant.front()->method;
     const auto& info = registry_.method(method, where);
     const auto* setting = find_setting(info.settings, name);
-    const auto* of_loop = find_setting(registry_.settings, name);
+    const auto* of_loop = find_setting(loop_settings_, name);
     if (setting == nullptr && of_loop != nullptr && of_loop->used_by == "train" && !meant.empty()) {
       for (const auto* arm : meant) store(resolved_.row_loop[arm->name], *of_loop, value, where, origin);
       return;
@@ -151,7 +156,11 @@ class Resolver {
   }
 
   [[noreturn]] void fail_unknown(const std::string& name, const std::string& where) const {
-    auto known = names_of(registry_.settings);
+    if (const auto* foreign = find_setting(registry_.settings, name)) {
+      throw Error(fmt::format("backbone {} has no setting \"{}\"", backbone_, name), where,
+                  fmt::format("it is one of {}", join(foreign->backbones, ", ")));
+    }
+    auto known = names_of(loop_settings_);
     for (const auto& info : registry_.methods) {
       for (const auto& setting : info.settings) {
         if (std::find(known.begin(), known.end(), setting.name) == known.end()) known.push_back(setting.name);
@@ -162,6 +171,8 @@ class Resolver {
 
   const Registry& registry_;
   const std::vector<ArmSpec>& arms_;
+  std::string backbone_;
+  std::vector<SettingSpec> loop_settings_;  ///< of the registry's, those that the backbone knows
   ResolvedSettings resolved_;
 };
 
@@ -233,7 +244,7 @@ std::string assignments(const Json& settings) {
 ResolvedSettings default_settings(const Registry& registry) {
   std::vector<ArmSpec> arms;
   for (const auto& method : registry.methods) arms.push_back({.name = method.name, .method = method.name});
-  return Resolver(registry, arms).result();
+  return Resolver(registry, arms, {}).result();
 }
 
 ResolvedSettings resolve_settings(const Registry& registry, const TableSpec& spec,
@@ -242,7 +253,7 @@ ResolvedSettings resolve_settings(const Registry& registry, const TableSpec& spe
                                   const std::vector<std::string>& sets) {
   std::vector<ArmSpec> arms;
   for (const auto& name : methods) arms.push_back(spec.arm(name));
-  Resolver resolver(registry, arms);
+  Resolver resolver(registry, arms, backbone);
   const auto where = spec.file.string();
   const auto& scale = spec.scale(scale_name);
   resolver.apply_all(spec.settings, where, "table " + spec.id);

@@ -5,7 +5,7 @@
 
 namespace harness {
 
-/// `--out DIR`: results.sqlite, one folder a run, one folder a table, prompts/.
+/// `--out DIR`: results.sqlite, one folder a run, one folder a table, prompts/, text-cache/.
 struct Workspace {
   std::filesystem::path folder;
   std::filesystem::path db;
@@ -13,6 +13,8 @@ struct Workspace {
   std::filesystem::path run_folder(const std::string& run) const { return folder / run; }
   std::filesystem::path table_folder(const std::string& table) const { return folder / table; }
   std::filesystem::path prompts_folder() const { return folder / "prompts"; }
+  /// Where large text encoders keep what they made of prompts.
+  std::string text_cache_folder() const { return std::filesystem::absolute(folder / "text-cache").string(); }
 };
 
 /// `db` empty: OUT/results.sqlite.

@@ -271,6 +271,42 @@ Tensor AutoencoderKlImpl::decode(const Tensor& latents) {
   return decoder_->run(post_quant_ ? post_quant_(latents) : latents);
 }
 
+namespace {
+
+/// The first `extent` rows (or columns: dim 3) of `tile` fade in over the last ones of `before`, in place.
+void blend_seam(const Tensor& before, Tensor& tile, std::int64_t dim, std::int64_t extent) {
+  const auto n = std::min({before.size(dim), tile.size(dim), extent});
+  auto ramp = torch::arange(n, tile.options()) / static_cast<double>(n);
+  if (dim == 2) ramp = ramp.unsqueeze(1);
+  auto head = tile.narrow(dim, 0, n);
+  head.copy_(before.narrow(dim, before.size(dim) - n, n) * (1 - ramp) + head * ramp);
+}
+
+}  // namespace
+
+Tensor AutoencoderKlImpl::decode_tiled(const Tensor& latents) {
+  const auto side = config_.sample_size / config_.reduction();  // of a tile, in latent rows
+  if (latents.size(2) <= side && latents.size(3) <= side) return decode(latents);
+  const auto step = side * 3 / 4, overlap = config_.sample_size / 4, kept = config_.sample_size - overlap;
+  std::vector<Tensor> above, bands;
+  for (std::int64_t i = 0; i < latents.size(2); i += step) {
+    std::vector<Tensor> row, pieces;
+    for (std::int64_t j = 0; j < latents.size(3); j += step) {
+      auto tile = decode(latents.narrow(2, i, std::min(side, latents.size(2) - i))
+                             .narrow(3, j, std::min(side, latents.size(3) - j)))
+                      .contiguous();
+      if (i > 0) blend_seam(above[row.size()], tile, 2, overlap);
+      if (j > 0) blend_seam(row.back(), tile, 3, overlap);
+      row.push_back(tile);
+      pieces.push_back(
+          tile.narrow(2, 0, std::min(kept, tile.size(2))).narrow(3, 0, std::min(kept, tile.size(3))));
+    }
+    bands.push_back(torch::cat(pieces, 3));
+    above = std::move(row);
+  }
+  return torch::cat(bands, 2);
+}
+
 std::vector<Tensor> AutoencoderKlImpl::decoder_parameters() const {
   return decoder_->parameters();
 }

@@ -49,6 +49,11 @@ class AutoencoderKlImpl : public torch::nn::Module {
   /// -1..1.
   torch::Tensor decode(const torch::Tensor& latents);
 
+  /// The same for latents larger than the autoencoder was made for (sample_size), in overlapping tiles of
+  /// that size whose seams are blended, as diffusers does: the memory of one tile. Equal to decode() where
+  /// one tile suffices.
+  torch::Tensor decode_tiled(const torch::Tensor& latents);
+
   /// (mean - shift) * scaling: the space in which the flow model works; and back.
   torch::Tensor to_flow(const torch::Tensor& latents) const {
     return (latents - config_.shift_factor) * config_.scaling_factor;

@@ -4,8 +4,10 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "models/glyph_text_encoder.h"
 #include "models/loading.h"
 #include "models/random_weights.h"
+#include "models/sd3_prompt_encoder.h"
 #include "models/tiny_sd3.h"
 #include "models/weights_io.h"
 
@@ -13,6 +15,10 @@ namespace harness {
 namespace {
 
 using torch::Tensor;
+
+// Classes that a model folder's index names.
+constexpr auto kGlyphPipeline = "GlyphPipeline";
+constexpr auto kSd3Pipeline = "StableDiffusion3Pipeline";
 
 GlyphTextEncoder load_text_encoder(const std::filesystem::path& folder) {
   const auto file = folder / "config.json";
@@ -28,14 +34,15 @@ GlyphTextEncoder load_text_encoder(const std::filesystem::path& folder) {
   return encoder;
 }
 
-void check_index(const std::filesystem::path& folder) {
+/// The folder must say that it holds a pipeline of class `wanted`.
+void check_index(const std::filesystem::path& folder, const char* wanted, const std::string& backbone) {
   const auto file = folder / "model_index.json";
   const auto document = read_json(file);
   const auto name = document.is_object() ? document.value("_class_name", "") : "";
-  if (name != "GlyphPipeline") {
-    throw Error(fmt::format("holds a {}, which this build cannot run",
-                            name.empty() ? "model of unknown class" : name),
-                file.string(), "known: GlyphPipeline (backbone glyph)");
+  if (name != wanted) {
+    throw Error(fmt::format("holds a {}, which backbone {} cannot run",
+                            name.empty() ? "model of unknown class" : name, backbone),
+                file.string(), fmt::format("it needs a {}", wanted));
   }
 }
 
@@ -51,111 +58,210 @@ std::pair<Tensor, Tensor> tiny_prompt_inputs(const std::vector<PromptText>& prom
   return tiny_sd3_inputs(texts);
 }
 
+/// Prompts as the byte table takes them: tokens [B,S] and styles [B].
+using PromptInputs = std::pair<Tensor, Tensor> (*)(const std::vector<PromptText>&);
+
+/// The text side of the embedded models: one table, no layers.
+class TablePromptEncoder : public PromptEncoder {
+ public:
+  TablePromptEncoder(GlyphTextEncoder table, PromptInputs inputs, torch::Device device)
+      : table_(std::move(table)), inputs_(inputs), device_(device) {
+    table_->to(device);
+  }
+
+  TextCondition encode(const std::vector<PromptText>& prompts) override {
+    const torch::NoGradGuard no_grad;
+    const auto [tokens, styles] = inputs_(prompts);
+    return table_->forward(tokens.to(device_), styles.to(device_));
+  }
+
+  TextCondition encode_empty(std::int64_t count) override {
+    const torch::NoGradGuard no_grad;
+    const auto options = torch::TensorOptions(torch::kInt64).device(device_);
+    return table_->forward(torch::zeros({count, kGlyphCells}, options), torch::zeros({count}, options));
+  }
+
+ private:
+  GlyphTextEncoder table_;
+  PromptInputs inputs_;
+  torch::Device device_;
+};
+
+/// Pixels a side, and whether the model can draw them.
+std::int64_t image_size_of(const ModelChoices& choices, const Sd3Config& config, std::int64_t reduction) {
+  constexpr std::int64_t kUsual = 512;
+  const auto own = config.sample_size * reduction, unit = config.patch_size * reduction,
+             most = config.pos_embed_max_size * unit;
+  const auto size = choices.image_size > 0 ? choices.image_size : std::min(kUsual, own);
+  if (size % unit != 0 || size > most) {
+    throw Error(fmt::format("images of {} x {} pixels do not suit this model", size, size),
+                "setting image_size", fmt::format("give a multiple of {} up to {}", unit, most));
+  }
+  return size;
+}
+
 }  // namespace
 
-Backbone::Backbone(Sd3Transformer transformer, AutoencoderKl vae, GlyphTextEncoder encoder,
-                   PromptInputs inputs, LatentShape latent, torch::Device device)
+torch::ScalarType large_model_dtype(torch::Device device) {
+  return device.is_cuda() ? torch::kBFloat16 : torch::kFloat32;
+}
+
+LoraAdapter& Backbone::add_adapter(const LoraConfig& config, std::uint64_t seed, const std::string& where) {
+  adapter_.reset();
+  adapter_ = std::make_shared<LoraAdapter>(*transformer_, config, where);
+  adapter_->initialise(seed);
+  return *adapter_;
+}
+
+LoraAdapter& Backbone::load_adapter(const std::filesystem::path& folder) {
+  adapter_.reset();
+  adapter_ = load_lora(folder, *transformer_);
+  return *adapter_;
+}
+
+std::int64_t Backbone::trained_values() const {
+  std::int64_t count = 0;
+  if (adapter_) {
+    for (const auto& weight : adapter_->parameters()) count += weight.tensor.numel();
+  } else {
+    for (const auto& p : transformer_->parameters()) count += p.numel();
+  }
+  return count;
+}
+
+Backbone::Backbone(Sd3Transformer transformer, AutoencoderKl vae, std::shared_ptr<PromptEncoder> encoder,
+                   LatentShape latent, torch::Device device)
     : transformer_(std::move(transformer)),
       vae_(std::move(vae)),
       encoder_(std::move(encoder)),
-      inputs_(inputs),
       latent_(latent),
       device_(device) {
-  for (auto* module : std::initializer_list<torch::nn::Module*>{vae_.get(), encoder_.get()}) {
-    for (auto& p : module->parameters()) p.set_requires_grad(false);
-  }
-  for (auto* module :
-       std::initializer_list<torch::nn::Module*>{transformer_.get(), vae_.get(), encoder_.get()})
-    module->to(device);
+  for (auto& p : vae_->parameters()) p.set_requires_grad(false);
+  transformer_->to(device);
+  vae_->to(device);
 }
 
-Backbone Backbone::glyph(const std::filesystem::path& folder, torch::Device device) {
-  check_index(folder);
+Backbone Backbone::glyph(const BackboneSource& source) {
+  const auto& folder = source.folder;
+  check_index(folder, kGlyphPipeline, source.name);
   auto vae = load_autoencoder(folder / "vae");
   const auto reduction = vae->config().reduction();
   const LatentShape latent{vae->config().latent_channels, kGlyphLines * kGlyphCellHeight / reduction,
                            kGlyphColumns * kGlyphCellWidth / reduction};
-  return {load_sd3_transformer(folder / "transformer"),
-          std::move(vae),
-          load_text_encoder(folder / "text_encoder"),
-          glyph_prompt_inputs,
-          latent,
-          device};
+  return {load_sd3_transformer(folder / "transformer"), std::move(vae),
+          std::make_shared<TablePromptEncoder>(load_text_encoder(folder / "text_encoder"),
+                                               glyph_prompt_inputs, source.device),
+          latent, source.device};
 }
 
-Backbone Backbone::tiny_sd3(std::uint64_t seed, torch::Device device) {
+Backbone Backbone::tiny_sd3(const BackboneSource& source) {
   Sd3Transformer transformer(tiny_sd3_transformer());
   AutoencoderKl vae(tiny_sd3_autoencoder());
   GlyphTextEncoder encoder(kTinySd3TextWidth, kTinySd3PooledWidth);
-  initialise_uniform(*transformer, mixed_seed({seed, 201}));
-  initialise_uniform(*vae, mixed_seed({seed, 202}));
-  initialise_uniform(*encoder, mixed_seed({seed, 203}));
+  initialise_uniform(*transformer, mixed_seed({source.seed, 201}));
+  initialise_uniform(*vae, mixed_seed({source.seed, 202}));
+  initialise_uniform(*encoder, mixed_seed({source.seed, 203}));
   const auto size = transformer->config().sample_size;
   const LatentShape latent{transformer->config().in_channels, size, size};
-  return {std::move(transformer), std::move(vae), std::move(encoder), tiny_prompt_inputs, latent, device};
+  return {std::move(transformer), std::move(vae),
+          std::make_shared<TablePromptEncoder>(std::move(encoder), tiny_prompt_inputs, source.device), latent,
+          source.device};
 }
 
-Backbone Backbone::load(const std::string& name, const std::filesystem::path& folder, torch::Device device,
-                        std::uint64_t seed) {
-  if (name == "glyph") return glyph(folder, device);
-  if (name == "tiny-sd3") return tiny_sd3(seed, device);
-  const std::vector<std::string> known = {"glyph", "tiny-sd3"};
-  throw Error(fmt::format("unknown backbone \"{}\"", name), "backbone", suggestion(name, known));
+Backbone Backbone::sd35_medium(const BackboneSource& source) {
+  const auto& folder = source.folder;
+  check_index(folder, kSd3Pipeline, source.name);
+  const Placement large{
+      .device = source.device, .dtype = large_model_dtype(source.device), .read = !source.headers_only};
+  auto encoder = std::make_shared<Sd3PromptEncoder>(Sd3TextSource{.folder = folder,
+                                                                  .placement = large,
+                                                                  .t5_tokens = source.choices.text_tokens,
+                                                                  .cache = source.text_cache,
+                                                                  .identity = source.weights_sha256});
+  auto vae = load_autoencoder(folder / "vae", {.device = source.device, .read = !source.headers_only});
+  auto transformer = load_sd3_transformer(folder / "transformer", large);
+  transformer->set_recompute(source.choices.recompute);
+  const auto& config = transformer->config();
+  const auto reduction = vae->config().reduction();
+  if (config.in_channels != vae->config().latent_channels || config.out_channels != config.in_channels) {
+    throw Error(fmt::format("the transformer's latent has {} channels, the autoencoder's {}",
+                            config.in_channels, vae->config().latent_channels),
+                folder.string(), "they are not of one model");
+  }
+  const auto size = image_size_of(source.choices, config, reduction) / reduction;
+  const LatentShape latent{config.in_channels, size, size};
+  Backbone backbone(std::move(transformer), std::move(vae), std::move(encoder), latent, source.device);
+  backbone.add_adapter(source.choices.lora, mixed_seed({source.seed, 301}),
+                       "settings lora_targets, lora_rank");
+  return backbone;
 }
 
-TextCondition Backbone::encode(const std::vector<PromptText>& prompts) {
-  const torch::NoGradGuard no_grad;
-  const auto [tokens, styles] = inputs_(prompts);
-  return encoder_->forward(tokens.to(device_), styles.to(device_));
-}
-
-TextCondition Backbone::encode_empty(std::int64_t count) {
-  const torch::NoGradGuard no_grad;
-  const auto options = torch::TensorOptions(torch::kInt64).device(device_);
-  return encoder_->forward(torch::zeros({count, kGlyphCells}, options), torch::zeros({count}, options));
+Backbone Backbone::load(const BackboneSource& source) {
+  if (source.name == "glyph") return glyph(source);
+  if (source.name == "tiny-sd3") return tiny_sd3(source);
+  if (source.name == "sd35-medium") return sd35_medium(source);
+  const std::vector<std::string> known = {"glyph", "sd35-medium", "tiny-sd3"};
+  throw Error(fmt::format("unknown backbone \"{}\"", source.name), "backbone",
+              suggestion(source.name, known));
 }
 
 Tensor Backbone::velocity(const Tensor& latents, double sigma, const TextCondition& condition,
                           double guidance) {
-  const auto n = latents.size(0);
-  const auto time = [&](std::int64_t count) { return torch::full({count}, 1000 * sigma, latents.options()); };
-  if (guidance == 1) return transformer_->forward(latents, condition.text, condition.pooled, time(n));
-  const auto empty = encode_empty(n);
-  const auto both =
-      transformer_->forward(torch::cat({latents, latents}), torch::cat({empty.text, condition.text}),
-                            torch::cat({empty.pooled, condition.pooled}), time(2 * n));
-  const auto halves = both.chunk(2);
+  if (guidance != 1)
+    return velocity(latents, sigma, condition, encoder_->encode_empty(latents.size(0)), guidance);
+  const auto time = torch::full({latents.size(0)}, 1000 * sigma, latents.options());
+  return transformer_->forward(latents.to(transformer_->dtype()), condition.text, condition.pooled, time)
+      .to(torch::kFloat32);
+}
+
+Tensor Backbone::velocity(const Tensor& latents, double sigma, const TextCondition& condition,
+                          const TextCondition& negative, double guidance) {
+  const auto time = torch::full({2 * latents.size(0)}, 1000 * sigma, latents.options());
+  const auto both = transformer_->forward(torch::cat({latents, latents}).to(transformer_->dtype()),
+                                          torch::cat({negative.text, condition.text}),
+                                          torch::cat({negative.pooled, condition.pooled}), time);
+  const auto halves = both.to(torch::kFloat32).chunk(2);
   return halves[0] + guidance * (halves[1] - halves[0]);
 }
 
-std::vector<Image> Backbone::decode(const Tensor& latents) {
+Tensor Backbone::decode_pixels(const Tensor& latents) {
   const torch::NoGradGuard no_grad;
-  return to_images(vae_->decode(vae_->from_flow(latents)));
+  constexpr std::int64_t kLargestWhole = 1536;  // pixels a side; beyond, activations outgrow a usual GPU
+  const auto side = std::max(latents.size(2), latents.size(3)) * vae_->config().reduction();
+  const auto plain = vae_->from_flow(latents);
+  return ((side > kLargestWhole ? vae_->decode_tiled(plain) : vae_->decode(plain)) / 2 + 0.5).clamp(0, 1);
+}
+
+std::vector<Image> Backbone::decode(const Tensor& latents) {
+  return to_images(decode_pixels(latents));
 }
 
 Json describe_backbones() {
-  return {{{"name", "glyph"},
-           {"precision", "fp32"},
-           {"default_weights", "backbones/glyph"},
-           {"files",
-            {"model_index.json", "text_encoder/config.json", "text_encoder/model.safetensors",
-             "transformer/config.json", "transformer/diffusion_pytorch_model.safetensors", "vae/config.json",
-             "vae/diffusion_pytorch_model.safetensors"}}},
-          {{"name", "tiny-sd3"},
-           {"precision", "fp32"},
-           {"threads", 1},  // its operations are too small to share: two runs side by side are faster
-           {"random_weights", tiny_sd3_identity()}}};
+  return {
+      {{"name", "glyph"},
+       {"pipeline", kGlyphPipeline},
+       {"precision", "fp32"},
+       {"default_weights", "backbones/glyph"},
+       {"files",
+        {"model_index.json", "text_encoder/config.json", "text_encoder/model.safetensors",
+         "transformer/config.json", "transformer/diffusion_pytorch_model.safetensors", "vae/config.json",
+         "vae/diffusion_pytorch_model.safetensors"}}},
+      {{"name", "tiny-sd3"},
+       {"precision", "fp32"},
+       {"threads", 1},  // its operations are too small to share: two runs side by side are faster
+       {"random_weights", tiny_sd3_identity()}},
+      {{"name", "sd35-medium"},
+       {"pipeline", kSd3Pipeline},
+       {"precision", {{"cpu", "fp32"}, {"cuda", "bf16"}}},
+       {"files",
+        {"model_index.json", "scheduler/scheduler_config.json", "transformer/config.json", "vae/config.json",
+         "text_encoder/config.json", "text_encoder_2/config.json", "text_encoder_3/config.json",
+         "tokenizer/vocab.json", "tokenizer_2/vocab.json", "tokenizer_3/spiece.model"}}}};
 }
 
 std::vector<Image> to_images(const Tensor& pixels) {
-  const auto bytes = (pixels.detach() / 2 + 0.5)
-                         .clamp(0, 1)
-                         .mul(255)
-                         .round()
-                         .to(torch::kUInt8)
-                         .permute({0, 2, 3, 1})
-                         .to(torch::kCPU)
-                         .contiguous();
+  const auto bytes =
+      pixels.detach().mul(255).round().to(torch::kUInt8).permute({0, 2, 3, 1}).to(torch::kCPU).contiguous();
   std::vector<Image> images;
   for (const auto& one : bytes.unbind(0)) {
     const auto* data = one.const_data_ptr<std::uint8_t>();

@@ -6,14 +6,9 @@
 #include <vector>
 
 #include "models/glyph_layout.h"
+#include "models/text_condition.h"
 
 namespace harness {
-
-/// What a prompt becomes for the transformer.
-struct TextCondition {
-  torch::Tensor text;    ///< [B,S,joint_attention_dim]
-  torch::Tensor pooled;  ///< [B,pooled_projection_dim]
-};
 
 /// Byte-level text table of the embedded model: token embedding plus cell embedding, no layers (the joint
 /// blocks do the mixing), and a style embedding as the pooled projection. Keys: token.weight [131,C],

@@ -10,6 +10,7 @@ namespace {
 
 constexpr auto kConfigFile = "config.json";
 constexpr auto kDiffusersStem = "diffusion_pytorch_model";
+constexpr auto kTransformersStem = "model";
 
 template <class Holder, class Config>
 Holder load_component(const std::filesystem::path& folder, const std::string& stem,
@@ -44,6 +45,17 @@ Sd3Transformer load_sd3_transformer(const std::filesystem::path& folder, const P
 }
 AutoencoderKl load_autoencoder(const std::filesystem::path& folder, const Placement& placement) {
   return load_component<AutoencoderKl, AutoencoderConfig>(folder, kDiffusersStem, placement);
+}
+ClipTextModel load_clip_text_model(const std::filesystem::path& folder, const Placement& placement) {
+  return load_component<ClipTextModel, ClipTextConfig>(folder, kTransformersStem, placement, clip_text_key);
+}
+
+T5Encoder load_t5_encoder(const std::filesystem::path& folder, const Placement& placement) {
+  Placement kept = placement;
+  if (placement.dtype == torch::kFloat16) kept.keeps_float32 = t5_keeps_float32;
+  return load_component<T5Encoder, T5Config>(folder, kTransformersStem, kept, [](const std::string& key) {
+    return key == "encoder.embed_tokens.weight" ? "" : key;
+  });
 }
 
 void save_sd3_transformer(const std::filesystem::path& folder, Sd3Transformer model,

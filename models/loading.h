@@ -3,7 +3,9 @@
 #include <filesystem>
 
 #include "models/autoencoder_kl.h"
+#include "models/clip_text_model.h"
 #include "models/sd3_transformer.h"
+#include "models/t5_encoder.h"
 #include "models/weights_io.h"
 
 namespace harness {
@@ -13,7 +15,16 @@ namespace harness {
 Sd3Transformer load_sd3_transformer(const std::filesystem::path& folder, const Placement& placement = {});
 AutoencoderKl load_autoencoder(const std::filesystem::path& folder, const Placement& placement = {});
 
-/// Writes such a folder; floating-point weights are stored as `dtype`.
+/// A text encoder from a folder as transformers saves it: config.json and model.safetensors, or its shards.
+/// It has a projection if config.json says so. Throws Error like the above.
+ClipTextModel load_clip_text_model(const std::filesystem::path& folder, const Placement& placement = {});
+
+/// A T5 encoder from a folder as transformers saves it: config.json and model.safetensors, or its shards. The
+/// duplicate of the embedding that some hold is not read. With float16 `wo` stays in float32. Throws as
+/// above.
+T5Encoder load_t5_encoder(const std::filesystem::path& folder, const Placement& placement = {});
+
+/// Writes a folder as diffusers does; floating-point weights are stored as `dtype`.
 void save_sd3_transformer(const std::filesystem::path& folder, Sd3Transformer model, torch::ScalarType dtype);
 void save_autoencoder(const std::filesystem::path& folder, AutoencoderKl model, torch::ScalarType dtype);
 

@@ -30,17 +30,20 @@ Tensor onednn_linear(const Tensor& x, const Tensor& weight, const std::optional<
 }
 
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
+                        const std::optional<Tensor>& bias) {
     context->save_for_backward({x, weight});
-    return onednn_linear(x, weight, bias.defined() ? std::optional(bias) : std::nullopt);
+    context->saved_data["has_bias"] = bias.has_value();
+    return onednn_linear(x, weight, bias);
   }
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto saved = context->get_saved_variables();
     const auto dy = grads[0].contiguous();
+    const bool has_bias = context->saved_data["has_bias"].toBool();
     variable_list out(3);
     if (context->needs_input_grad(0)) out[0] = onednn_linear(dy, saved[1].t(), std::nullopt);
     if (context->needs_input_grad(1)) out[1] = onednn_linear(dy.t(), saved[0].t(), std::nullopt);
-    if (context->needs_input_grad(2)) out[2] = dy.sum(0);
+    if (has_bias && context->needs_input_grad(2)) out[2] = dy.sum(0);
     return out;
   }
 };
@@ -149,7 +152,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   const auto rows = x.reshape({-1, x.size(-1)});
   auto shape = x.sizes().vec();
   shape.back() = weight.size(0);
-  return LinearFunction::apply(rows, weight, bias).view(shape);
+  const auto given = bias.defined() ? std::optional(bias) : std::nullopt;
+  return LinearFunction::apply(rows, weight, given).view(shape);
 }
 
 Tensor gelu_tanh(const Tensor& x) {

@@ -4,6 +4,7 @@ namespace harness {
 namespace {
 
 thread_local bool without_memory = false;
+thread_local bool without_low_rank = false;
 
 }  // namespace
 
@@ -15,6 +16,18 @@ WithoutParameterMemory::~WithoutParameterMemory() {
   without_memory = outer_;
 }
 
+bool WithoutParameterMemory::is_active() {
+  return without_memory;
+}
+
+WithoutLowRank::WithoutLowRank() : outer_(without_low_rank) {
+  without_low_rank = true;
+}
+
+WithoutLowRank::~WithoutLowRank() {
+  without_low_rank = outer_;
+}
+
 torch::Tensor new_parameter(at::IntArrayRef shape, double value) {
   // One number seen through strides of 0 is as good as no memory.
   return without_memory ? torch::full({1}, value).expand(shape) : torch::full(shape, value);
@@ -23,6 +36,15 @@ torch::Tensor new_parameter(at::IntArrayRef shape, double value) {
 DenseImpl::DenseImpl(std::int64_t in, std::int64_t out, bool with_bias) {
   weight = register_parameter("weight", new_parameter({out, in}));
   if (with_bias) bias = register_parameter("bias", new_parameter({out}));
+}
+
+torch::Tensor DenseImpl::forward(const torch::Tensor& x) {
+  const auto y = linear(x, weight, bias);
+  if (!low_rank || without_low_rank) return y;
+  const auto& [a, b, scale] = *low_rank;
+  const torch::Tensor no_bias;
+  const auto inner = linear(x.to(a.scalar_type()), a, no_bias);
+  return torch::add(y, linear(inner, b, no_bias), scale).to(y.scalar_type());
 }
 
 EmbeddingImpl::EmbeddingImpl(std::int64_t rows, std::int64_t width) {

@@ -2,6 +2,8 @@
 
 #include <torch/torch.h>
 
+#include <optional>
+
 #include "models/ops.h"
 
 namespace harness {
@@ -15,6 +17,9 @@ class WithoutParameterMemory {
   WithoutParameterMemory(const WithoutParameterMemory&) = delete;
   WithoutParameterMemory& operator=(const WithoutParameterMemory&) = delete;
 
+  /// Whether one lives on this thread.
+  static bool is_active();
+
  private:
   bool outer_;
 };
@@ -22,14 +27,37 @@ class WithoutParameterMemory {
 /// A float32 tensor filled with `value`, or of no memory within WithoutParameterMemory.
 torch::Tensor new_parameter(at::IntArrayRef shape, double value = 0);
 
+/// An update of rank r to a matrix [out,in]: it becomes W + scale b a (arXiv:2106.09685, Eq. 3).
+struct LowRank {
+  torch::Tensor a;  ///< [r,in]
+  torch::Tensor b;  ///< [out,r]
+  double scale = 1;
+};
+
+/// While one lives, this thread computes without low-rank updates, which gives the base model's output.
+class WithoutLowRank {
+ public:
+  WithoutLowRank();
+  ~WithoutLowRank();
+  WithoutLowRank(const WithoutLowRank&) = delete;
+  WithoutLowRank& operator=(const WithoutLowRank&) = delete;
+
+ private:
+  bool outer_;
+};
+
 /// x W^T + b over the last axis (`linear`). Weights start at 0: they are loaded, or drawn by
 /// initialise_uniform.
 struct DenseImpl : torch::nn::Module {
   DenseImpl(std::int64_t in, std::int64_t out, bool with_bias = true);
-  torch::Tensor forward(const torch::Tensor& x) { return linear(x, weight, bias); }
 
-  torch::Tensor weight;  ///< [out,in]
-  torch::Tensor bias;    ///< [out], undefined without one
+  /// x [..,in] -> [..,out]. A low-rank update is computed in its own dtype from x cast to it, and the sum
+  /// rounded to the dtype of x W^T + b, as peft does.
+  torch::Tensor forward(const torch::Tensor& x);
+
+  torch::Tensor weight;             ///< [out,in]
+  torch::Tensor bias;               ///< [out], undefined without one
+  std::optional<LowRank> low_rank;  ///< no parameter of this module: keys and loading are the base model's
 };
 TORCH_MODULE(Dense);
 

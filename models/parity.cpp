@@ -10,7 +10,12 @@ namespace {
 
 const std::map<std::string, TensorMap (*)(const ParityCase&)> kRunners = {
     {"autoencoder_kl", run_autoencoder_kl_case},
+    {"encode_prompt", run_encode_prompt_case},
+    {"clip_text", run_clip_text_case},
+    {"clip_text_projection", run_clip_text_projection_case},
     {"sd3_transformer", run_sd3_transformer_case},
+    {"t5_encoder", run_t5_encoder_case},
+    {"tokenizer", run_tokenizer_case},
 };
 
 }  // namespace

@@ -8,5 +8,14 @@ namespace harness {
 
 TensorMap run_sd3_transformer_case(const ParityCase& c);
 TensorMap run_autoencoder_kl_case(const ParityCase& c);
+TensorMap run_encode_prompt_case(const ParityCase& c);
+TensorMap run_clip_text_case(const ParityCase& c);
+TensorMap run_clip_text_projection_case(const ParityCase& c);
+TensorMap run_t5_encoder_case(const ParityCase& c);
+TensorMap run_tokenizer_case(const ParityCase& c);
+
+// The kind `tokenizer` by family.
+TensorMap clip_tokenizer_case(const ParityCase& c);
+TensorMap t5_tokenizer_case(const ParityCase& c);
 
 }  // namespace harness

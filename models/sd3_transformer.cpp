@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "models/module_path.h"
 #include "models/ops.h"
+#include "models/recompute.h"
 
 namespace harness {
 namespace {
@@ -110,6 +111,34 @@ class JointBlock : public torch::nn::Module {
   QkNorm norm_, text_norm_, norm2_;
 };
 
+namespace {
+
+/// Everything of a block that may want a gradient: its parameters, and its layers' low-rank updates.
+std::vector<Tensor> trained_tensors(const torch::nn::Module& block) {
+  auto tensors = block.parameters();
+  for (const auto& module : block.modules()) {
+    const auto* dense = dynamic_cast<const DenseImpl*>(module.get());
+    if (dense == nullptr || !dense->low_rank) continue;
+    tensors.push_back(dense->low_rank->a);
+    tensors.push_back(dense->low_rank->b);
+  }
+  return tensors;
+}
+
+void run_recomputed(const std::shared_ptr<JointBlock>& block, Tensor& image, Tensor& text,
+                    const Tensor& condition) {
+  const auto run = [block](const std::vector<Tensor>& in) {
+    auto x = in[0], y = in[1];
+    block->run(x, y, in[2]);
+    return std::vector<Tensor>{x, y};
+  };
+  const auto out = recomputed(run, {image, text, condition}, trained_tensors(*block));
+  image = out[0];
+  text = out[1];
+}
+
+}  // namespace
+
 Sd3Config Sd3Config::from_json(const Json& document, const std::string& where) {
   Fields fields(document, where);
   Sd3Config c;
@@ -180,9 +209,11 @@ Sd3TransformerImpl::Sd3TransformerImpl(const Sd3Config& config) : config_(config
       *this, "pos_embed.proj",
       torch::nn::Conv2d(
           torch::nn::Conv2dOptions(config.in_channels, c, config.patch_size).stride(config.patch_size)));
+  const auto max = config.pos_embed_max_size;
   position_table_ = named_children()["pos_embed"]->register_buffer(
-      "pos_embed",
-      sincos_position_table(c, config.pos_embed_max_size, config.sample_size / config.patch_size));
+      "pos_embed", WithoutParameterMemory::is_active()
+                       ? new_parameter({1, max * max, c})
+                       : sincos_position_table(c, max, config.sample_size / config.patch_size));
   time_1_ = linear("time_text_embed.timestep_embedder.linear_1", kTimeChannels, c);
   time_2_ = linear("time_text_embed.timestep_embedder.linear_2", c, c);
   pooled_1_ = linear("time_text_embed.text_embedder.linear_1", config.pooled_projection_dim, c);
@@ -233,7 +264,13 @@ Tensor Sd3TransformerImpl::forward(const Tensor& latents, const Tensor& text, co
   const auto time =
       time_2_(torch::silu(time_1_(timestep_embedding(timestep, kTimeChannels).to(image.scalar_type()))));
   const auto condition = torch::silu(time + pooled_2_(torch::silu(pooled_1_(pooled))));
-  for (const auto& block : blocks_) block->run(image, context, condition);
+  for (const auto& block : blocks_) {
+    if (recompute_ && torch::GradMode::is_enabled()) {
+      run_recomputed(block, image, context, condition);
+    } else {
+      block->run(image, context, condition);
+    }
+  }
   const auto m = out_modulation_(condition).chunk(2, -1);  // scale, shift
   return unpatchify(out_(modulated_norm(image, m[0], m[1])), latents.size(2) / p, latents.size(3) / p);
 }

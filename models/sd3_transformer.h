@@ -49,12 +49,16 @@ class Sd3TransformerImpl : public torch::nn::Module {
                         const torch::Tensor& timestep);
 
   const Sd3Config& config() const { return config_; }
+  /// Trades time for memory: blocks are computed once more for the gradient (models/recompute.h).
+  void set_recompute(bool recompute) { recompute_ = recompute; }
+  torch::ScalarType dtype() const { return patch_->weight.scalar_type(); }
 
  private:
   torch::Tensor embed_patches(const torch::Tensor& latents) const;
   torch::Tensor unpatchify(const torch::Tensor& tokens, std::int64_t rows, std::int64_t columns) const;
 
   Sd3Config config_;
+  bool recompute_ = false;
   torch::nn::Conv2d patch_{nullptr};
   torch::Tensor position_table_;  ///< [1, max^2, width], a buffer
   Dense time_1_{nullptr}, time_2_{nullptr}, pooled_1_{nullptr}, pooled_2_{nullptr};

@@ -118,9 +118,8 @@ TensorMap state_of(const torch::nn::Module& module) {
   return state;
 }
 
-void load_into(torch::nn::Module& module, const ModelWeights& weights, const Placement& placement,
-               const KeyMap& key_map) {
-  const TensorMap state = state_of(module);
+void load_state(const TensorMap& state, const ModelWeights& weights, const Placement& placement,
+                const KeyMap& key_map, const std::string& hint) {
   std::map<std::string, std::string> keys;  // ours -> the checkpoint's
   std::vector<std::string> missing, extra, misshapen;
   for (const auto& [key, view] : weights.tensors()) {
@@ -132,6 +131,8 @@ void load_into(torch::nn::Module& module, const ModelWeights& weights, const Pla
     } else if (own->second.sizes() != view.shape) {
       misshapen.push_back(
           fmt::format("{} {} instead of {}", key, shape_text(view.shape), shape_text(own->second.sizes())));
+    } else if (torch::isFloatingType(scalar_type(view.dtype)) != own->second.is_floating_point()) {
+      misshapen.push_back(fmt::format("{} of {}", key, dtype_name(view.dtype)));
     }
     if (!keys.emplace(name, key).second)
       throw Error(fmt::format("holds \"{}\" and \"{}\", which are the same weight", keys[name], key),
@@ -143,16 +144,22 @@ void load_into(torch::nn::Module& module, const ModelWeights& weights, const Pla
   std::vector<std::string> problems;
   if (!missing.empty()) problems.push_back("missing " + some_of(missing));
   if (!extra.empty()) problems.push_back("unexpected " + some_of(extra));
-  if (!misshapen.empty()) problems.push_back("wrong shape: " + some_of(misshapen));
+  if (!misshapen.empty()) problems.push_back("wrong shape or type: " + some_of(misshapen));
   if (!problems.empty())
-    throw Error("the weights do not fit the model: " + join(problems, "; "), weights.where(),
-                "check config.json beside it");
+    throw Error("the weights do not fit the model: " + join(problems, "; "), weights.where(), hint);
+  if (!placement.read) return;
   for (const auto& [name, own] : state) {
     auto tensor = to_tensor(weights.tensors().at(keys.at(name)));
     weights.forget(keys.at(name));
-    const auto dtype = tensor.is_floating_point() ? placement.dtype : tensor.scalar_type();
+    auto dtype = tensor.is_floating_point() ? placement.dtype : tensor.scalar_type();
+    if (placement.keeps_float32 && placement.keeps_float32(name)) dtype = torch::kFloat32;
     torch::Tensor(own).set_data(tensor.to(placement.device, dtype));
   }
+}
+
+void load_into(torch::nn::Module& module, const ModelWeights& weights, const Placement& placement,
+               const KeyMap& key_map) {
+  load_state(state_of(module), weights, placement, key_map, "check config.json beside it");
 }
 
 }  // namespace harness

@@ -17,6 +17,12 @@ using TensorMap = std::map<std::string, torch::Tensor>;
 /// Every tensor of a safetensors file, copied to the CPU with its stored dtype.
 TensorMap load_tensors(const std::filesystem::path& path);
 
+/// One of an ordered set of weights.
+struct NamedTensor {
+  std::string name;
+  torch::Tensor tensor;
+};
+
 /// One tensor of a file, copied.
 torch::Tensor to_tensor(const TensorView& view);
 
@@ -30,10 +36,18 @@ std::string tensors_to_bytes(const TensorMap& tensors,
 struct Placement {
   torch::Device device = torch::kCPU;
   torch::ScalarType dtype = torch::kFloat32;  ///< of floating-point tensors
+  bool read = true;  ///< false: only the names and shapes are checked, and the module stays without weights
+  /// Of which parameters are float32 whatever `dtype` is; unset for none.
+  std::function<bool(const std::string& name)> keeps_float32 = {};
 };
 
 /// The module's name for a checkpoint's key; empty for a tensor that is not wanted.
 using KeyMap = std::function<std::string(const std::string& key)>;
+
+/// Gives the tensors of `state` the checkpoint's values, one at a time. Throws Error listing by name the
+/// missing and the extra keys and those of another shape or kind of number; `hint` ends its message.
+void load_state(const TensorMap& state, const ModelWeights& weights, const Placement& placement,
+                const KeyMap& key_map, const std::string& hint);
 
 /// Gives the module's parameters and buffers the checkpoint's values, one tensor at a time, so that the whole
 /// is never in memory twice. Throws Error listing the missing, extra and wrongly shaped keys by name.

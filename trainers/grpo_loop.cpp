@@ -82,14 +82,14 @@ class GrpoLoop {
         audit_(settings_.sampling_steps, static_cast<double>(backbone.latent().size()),
                settings_.noise_level),
         step_weights_(loss_weights(settings_, sampler_)) {
-    if (settings_.kl > 0)
-      reference_.emplace(Backbone::load(job.backbone, job.weights, backbone.device(), job.seed));
+    if (settings_.kl > 0 && backbone.adapter() == nullptr) reference_.emplace(Backbone::load(job.source));
     for (const auto& weight : weights_) parameters_.push_back(weight.tensor);
   }
 
   TrainOutcome run() {
     go_on_from_resume_point();
     hooks_.on_resume(update_);
+    announce_prompts();
     while (update_ < settings_.updates) {
       if (hooks_.should_stop()) {
         save_resume_point();
@@ -111,10 +111,25 @@ class GrpoLoop {
   // Sampling
   // ------------------------------------------------------------------------------------------------------
 
+  /// The prompts of all epochs to come.
+  void announce_prompts() {
+    std::vector<PromptText> texts;
+    const auto per_epoch = settings_.updates_of_an_epoch();
+    for (auto epoch = update_ / per_epoch + 1; (epoch - 1) * per_epoch < settings_.updates; ++epoch) {
+      for (const auto i : prompts_of(epoch))
+        texts.push_back(job_.prompts[static_cast<std::size_t>(i)].prompt);
+    }
+    backbone_.prepare(texts);
+  }
+
+  std::vector<int> prompts_of(std::int64_t epoch) const {
+    return epoch_prompts(job_.seed, epoch, settings_.prompts_per_epoch,
+                         static_cast<std::int64_t>(job_.prompts.size()));
+  }
+
   Epoch sample(std::int64_t number) {
     const auto per_shard = settings_.shard_prompts;
-    const auto chosen = epoch_prompts(job_.seed, number, settings_.prompts_per_epoch,
-                                      static_cast<std::int64_t>(job_.prompts.size()));
+    const auto chosen = prompts_of(number);
     const auto shards = static_cast<std::size_t>(settings_.prompts_per_epoch / per_shard);
     Epoch epoch;
     epoch.shards.resize(shards);
@@ -256,11 +271,7 @@ class GrpoLoop {
     trace.loss = loss.item<double>();
     if (!std::isfinite(trace.loss)) fail_not_finite("the loss", k);
     if (settings_.kl > 0) {
-      Tensor reference;
-      {
-        const torch::NoGradGuard no_grad;
-        reference = transition_mean(*reference_, sampler_, k, shard.x[i], shard.condition);
-      }
+      const auto reference = reference_mean(shard, k);
       loss = loss + settings_.kl * reference_kl(step, mean, reference).mean();
     }
     loss = loss * share;
@@ -277,6 +288,14 @@ class GrpoLoop {
     if (surrogate.weight.defined()) trace.weight = surrogate.weight.item<double>();
     if (surrogate.slope.defined()) trace.slope = surrogate.slope.mean().item<double>();
     return loss;
+  }
+
+  /// Mean of the transition under the starting weights: those beneath the adapter, or a model of their own.
+  Tensor reference_mean(const Trajectory& shard, int k) {
+    const torch::NoGradGuard no_grad;
+    const WithoutLowRank without_adapter;
+    const auto& x = shard.x[static_cast<std::size_t>(k)];
+    return transition_mean(reference_ ? *reference_ : backbone_, sampler_, k, x, shard.condition);
   }
 
   void check_on_policy(const Tensor& y, int k) const {
@@ -431,7 +450,9 @@ class GrpoLoop {
       record.lambda_late_last = lambda_window_.back();
       record.clip_fraction = mean_of(clip_window_);
     }
-    record.sha256 = write_checkpoint(record.folder, weights_, ema_, {{"step", update_}});
+    const auto* adapter = backbone_.adapter();
+    record.sha256 = write_checkpoint(record.folder, weights_, ema_, {{"step", update_}},
+                                     adapter != nullptr ? &adapter->config() : nullptr);
     hooks_.on_checkpoint(record);
   }
 

@@ -61,10 +61,9 @@ struct TrainJob {
   TrainSettings settings;
   std::uint32_t seed = 42;
   std::vector<TrainingPrompt> prompts;
-  std::filesystem::path folder;   ///< of the run: checkpoints/ and resume/ are written there
-  std::filesystem::path weights;  ///< of the backbone, for the KL term's reference
-  std::string backbone,
-      resume_key;  ///< `resume_key` must be equal for a resume point to be taken: build and CPU features
+  std::filesystem::path folder;  ///< of the run: checkpoints/ and resume/ are written there
+  BackboneSource source;         ///< of the backbone, for the KL term's reference
+  std::string resume_key;        ///< must be equal for a resume point to be taken: build and CPU features
 };
 
 /// What a run came to: whether all its updates are done, and what its log-ratios say of the path-variance

@@ -9,12 +9,6 @@
 
 namespace harness {
 
-/// One of an ordered set of weights.
-struct NamedTensor {
-  std::string name;
-  torch::Tensor tensor;
-};
-
 /// Square root of the sum of the squares of all elements of all tensors (undefined ones count as zeros).
 /// float32 or float64; summed in float64 in an order that depends on neither threads nor vector width.
 double l2_norm(std::span<const torch::Tensor> tensors);

@@ -5,6 +5,9 @@
 #include <map>
 
 #include "core/error.h"
+#include "models/backbone.h"
+#include "models/loading.h"
+#include "models/lora.h"
 #include "models/parity_case.h"
 #include "trainers/ema.h"
 #include "trainers/method.h"
@@ -221,10 +224,88 @@ TensorMap run_adamw_ema(const ParityCase& c) {
   return rows.stacked();
 }
 
-const std::map<std::string, TensorMap (*)(const ParityCase&)> kRunners = {{"adamw_ema", run_adamw_ema},
-                                                                          {"grpo_losses", run_grpo_losses},
-                                                                          {"scheduler", run_scheduler},
-                                                                          {"sde_step", run_sde_step}};
+// ---- sd3_pipeline
+
+std::vector<PromptText> prompts_of(const ParityCase& c, const char* list) {
+  std::vector<PromptText> prompts;
+  for (const auto& text : c.text_fields().required<std::vector<std::string>>(list))
+    prompts.push_back({text, ""});
+  return prompts;
+}
+
+/// A whole call of the pipeline from given noise, the latents kept after every step.
+TensorMap run_sd3_pipeline(const ParityCase& c) {
+  const torch::NoGradGuard no_grad;
+  auto params = c.param_fields();
+  auto backbone =
+      Backbone::load({.name = "sd35-medium",
+                      .folder = c.model(),
+                      .choices = {.text_tokens = params.required<std::int64_t>("max_sequence_length")}});
+  const auto scheduler = read_scheduler_config(c.model() / "scheduler/scheduler_config.json");
+  const auto schedule = shifted_schedule(Grid::kDiffusers, params.required<int>("num_inference_steps"),
+                                         scheduler.shift, scheduler.num_train_timesteps);
+  const auto guidance = params.required<double>("guidance_scale");
+  const auto positive = backbone.encode(prompts_of(c, "prompts")),
+             negative = backbone.encode(prompts_of(c, "negative_prompts"));
+  auto x = c.input("latents");
+  TensorMap out;
+  for (int k = 0; k < schedule.steps(); ++k) {
+    const auto i = static_cast<std::size_t>(k);
+    const auto v = backbone.velocity(x, schedule.sigmas[i], positive, negative, guidance);
+    x = euler_step(schedule.sigmas[i], schedule.sigmas[i + 1], x, v);
+    out[fmt::format("latents.{}", k)] = x;
+  }
+  out["image"] = backbone.decode_pixels(x);
+  out["image_u8"] = out["image"].mul(255).round().to(torch::kUInt8);
+  return out;
+}
+
+// ---- lora
+// -----------------------------------------------------------------------------------------------------------
+
+torch::Tensor sd3_sample(Sd3Transformer& model, const ParityCase& c) {
+  return model->forward(c.input("hidden_states"), c.input("encoder_hidden_states"),
+                        c.input("pooled_projections"), c.input("timestep"));
+}
+
+TensorMap run_lora(const ParityCase& c) {
+  auto params = c.param_fields();
+  const auto backbone = params.required<std::string>("backbone");
+  if (backbone != "sd3")
+    throw Error(fmt::format("this build has no backbone \"{}\"", backbone), params.where());
+  const auto scales = params.required<std::vector<double>>("probe_scales");
+  const auto max_norm = params.required<double>("max_grad_norm");
+  auto model = load_sd3_transformer(c.model());
+  const auto adapter = load_lora(c.folder / "adapter", *model);
+  const auto weights = adapter->parameters();
+  std::vector<torch::Tensor> leaves;
+  for (const auto& w : weights) leaves.push_back(w.tensor);
+  AdamW optimiser(weights, adamw_options(params));
+
+  TensorMap out;
+  Rows norms;
+  for (std::size_t step = 1; step <= scales.size(); ++step) {
+    const auto sample = sd3_sample(model, c);
+    const auto loss = (sample * c.input("probe") * scales[step - 1]).mean();
+    const auto gradients = torch::autograd::grad({loss}, leaves, {}, std::nullopt, false, true);
+    norms.add("grad_norm", optimiser.step(gradients, max_norm).grad_norm, torch::kFloat32);
+    if (step == 1) out["sample"] = sample.detach();
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const auto name = "base_model.model." + weights[i].name;
+      if (step == 1)
+        out["grad." + name] = gradients[i].defined() ? gradients[i] : torch::zeros_like(leaves[i]);
+      out[fmt::format("after.{}.{}", step, name)] = leaves[i].detach().clone();
+    }
+  }
+  const torch::NoGradGuard no_grad;
+  out["sample_after"] = sd3_sample(model, c);
+  out.merge(norms.stacked());
+  return out;
+}
+
+const std::map<std::string, TensorMap (*)(const ParityCase&)> kRunners = {
+    {"adamw_ema", run_adamw_ema}, {"grpo_losses", run_grpo_losses},   {"lora", run_lora},
+    {"scheduler", run_scheduler}, {"sd3_pipeline", run_sd3_pipeline}, {"sde_step", run_sde_step}};
 
 }  // namespace
 

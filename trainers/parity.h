@@ -7,8 +7,8 @@
 
 namespace harness {
 
-/// Kinds of recorded reference computations that trainers/ can repeat: adamw_ema, grpo_losses, scheduler,
-/// sde_step.
+/// Kinds of recorded reference computations that trainers/ can repeat: adamw_ema, grpo_losses, lora,
+/// scheduler, sd3_pipeline, sde_step.
 bool is_trainer_case(const std::string& kind);
 
 /// Computes the outputs of a parity case folder (case.json, inputs.safetensors) of one of those kinds. Throws

@@ -22,8 +22,9 @@ TensorMap as_map(const std::vector<NamedTensor>& tensors) {
 }
 
 /// Writes files and a manifest that holds `facts` and the files' checksums. Returns the manifest's bytes.
-std::string write_set(const fs::path& folder, const std::vector<std::pair<std::string, TensorMap>>& files,
-                      Json facts) {
+std::string write_set(
+    const fs::path& folder, const std::vector<std::pair<std::string, TensorMap>>& files, Json facts,
+    const std::function<void(const fs::path& aside)>& write_more = [](const fs::path&) {}) {
   Json sums = Json::object();
   std::string manifest;
   write_folder_atomically(folder, [&](const fs::path& aside) {
@@ -32,6 +33,7 @@ std::string write_set(const fs::path& folder, const std::vector<std::pair<std::s
       sums[name] = sha256_hex(bytes);
       write_file_atomically(aside / name, bytes);
     }
+    write_more(aside);
     facts["files"] = sums;
     manifest = facts.dump(2) + "\n";
     write_file_atomically(aside / kManifest, manifest);
@@ -78,6 +80,7 @@ fs::path resume_folder(const fs::path& run, std::int64_t update) {
 }  // namespace
 
 std::vector<NamedTensor> trainable_weights(Backbone& backbone) {
+  if (const auto* adapter = backbone.adapter()) return adapter->parameters();
   std::vector<NamedTensor> weights;
   for (const auto& item : backbone.transformer()->named_parameters())
     weights.push_back({item.key(), item.value()});
@@ -85,10 +88,14 @@ std::vector<NamedTensor> trainable_weights(Backbone& backbone) {
 }
 
 std::string write_checkpoint(const fs::path& folder, const std::vector<NamedTensor>& weights, const Ema& ema,
-                             const Json& facts) {
+                             const Json& facts, const LoraConfig* lora) {
   make_folder(folder.parent_path());
-  return sha256_hex(write_set(
-      folder, {{"model.safetensors", as_map(weights)}, {"ema.safetensors", as_map(ema.averages())}}, facts));
+  const auto write_adapter = [&](const fs::path& aside) {
+    if (lora != nullptr) save_lora(aside / "adapter", *lora, ema.averages());
+  };
+  return sha256_hex(
+      write_set(folder, {{"model.safetensors", as_map(weights)}, {"ema.safetensors", as_map(ema.averages())}},
+                facts, write_adapter));
 }
 
 void read_checkpoint(const fs::path& folder, bool ema, std::vector<NamedTensor> weights) {

@@ -14,13 +14,15 @@
 
 namespace harness {
 
-/// The weights that training changes, under their key names; the tensors are the backbone's own.
+/// The weights that training changes, under their key names: the adapter's where the backbone has one, else
+/// the whole velocity network's. The tensors are the backbone's own.
 std::vector<NamedTensor> trainable_weights(Backbone& backbone);
 
-/// Writes weights (raw and averaged) and a manifest with their checksums to FOLDER. Returns the manifest's
-/// SHA-256.
+/// Writes weights (raw and averaged) and a manifest with their checksums to FOLDER. With `lora`, which says
+/// what adapter the weights are, the averaged ones also go to FOLDER/adapter/ in peft's form, for other
+/// programs. Returns the manifest's SHA-256.
 std::string write_checkpoint(const std::filesystem::path& folder, const std::vector<NamedTensor>& weights,
-                             const Ema& ema, const Json& facts);
+                             const Ema& ema, const Json& facts, const LoraConfig* lora = nullptr);
 
 /// Copies one file of a checkpoint ("model" or "ema") into `weights`, after checking it against the manifest.
 /// Throws Error naming the file that is missing, changed or truncated.

@@ -30,6 +30,10 @@ std::optional<std::string> complaint(const Setting& s, const Json& value) {
     if (value.is_boolean()) return {};
     return "must be true or false";
   }
+  if (s.default_value.is_string()) {
+    if (value.is_string()) return {};
+    return "must be a text";
+  }
   const bool whole = s.default_value.is_number_integer();
   if (!(whole ? value.is_number_integer() : value.is_number())) {
     return whole ? "must be a whole number" : "must be a number";
@@ -108,6 +112,10 @@ bool Settings::flag(const std::string& name) {
   return value(name).get<bool>();
 }
 std::string Settings::choice(const std::string& name) {
+  return value(name).get<std::string>();
+}
+
+std::string Settings::text(const std::string& name) {
   return value(name).get<std::string>();
 }
 

@@ -11,7 +11,8 @@
 namespace harness {
 
 /// One named setting of a method or of the training loop. Its kind follows from the default and the choices:
-/// one of `choices`; true or false; a whole number (integer default); a number (anything else).
+/// one of `choices`; a text (text default); true or false; a whole number (integer default); a number
+/// (anything else).
 struct Setting {
   std::string name;
   Json default_value = nullptr;  ///< null: follows from the task or from other settings, as `help` says
@@ -41,6 +42,7 @@ class Settings {
   std::int64_t integer(const std::string& name);
   bool flag(const std::string& name);
   std::string choice(const std::string& name);
+  std::string text(const std::string& name);
 
   /// Records a value that follows from the settings, under a name of its own or of a setting left to its
   /// default.

@@ -1,25 +1,75 @@
 #include <fmt/format.h>
 
+#include "models/memory_estimate.h"
+#include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 #include "worker/commands.h"
 
 namespace harness {
+namespace {
 
-/// Settings that fit alone and not together would otherwise be found by the first job that reads them.
-int check_command(const Json& request) {
-  constexpr std::int64_t kAnyLatentSize = 65536;  // no rule depends on its value
-  Fields fields(request, "check");
-  const auto task = fields.required<std::string>("task");
-  if (fields.has("evaluation_settings"))
-    read_evaluate_settings(fields.get("evaluation_settings"), "evaluation settings");
-  for (const auto& row : fields.get("methods")) {
-    const auto where = fmt::format("settings of {}", row.at("name").get<std::string>());
-    const auto train = read_train_settings(row.at("loop"), where);
-    const MethodContext context{.task = task, .latent_size = kAnyLatentSize, .late_steps = train.late_steps};
-    make_method(row.at("method"), row.at("settings"), context, where);
+constexpr std::int64_t kAnyLatentSize = 65536;  // no rule of a method depends on its value
+
+/// Reads everything that the request's settings would be read for, and adds up the largest job.
+class Check {
+ public:
+  explicit Check(const Json& request)
+      : fields_(request, "check"), backbone_(fields_.required<std::string>("backbone")) {
+    workload_.shards_at_once = fields_.required<int>("threads");
   }
-  fmt::print("{}\n", Json{{"ok", true}}.dump());
+
+  void evaluations() {
+    if (!fields_.has("evaluation_settings")) return;
+    const auto& given = fields_.get("evaluation_settings");
+    const auto settings =
+        read_evaluate_settings(without_model_choices(given, backbone_), "evaluation settings");
+    workload_.evaluation_images = settings.shard_size;
+    note(given, settings.guidance, "evaluation settings");
+  }
+
+  void methods() {
+    const auto task = fields_.required<std::string>("task");
+    for (const auto& row : fields_.get("methods")) {
+      const auto where = fmt::format("settings of {}", row.at("name").get<std::string>());
+      const auto train = read_train_settings(without_model_choices(row.at("loop"), backbone_), where);
+      const MethodContext context{
+          .task = task, .latent_size = kAnyLatentSize, .late_steps = train.late_steps};
+      make_method(row.at("method"), row.at("settings"), context, where);
+      workload_.training_images = std::max(workload_.training_images, train.shard_prompts * train.group_size);
+      note(row.at("loop"), train.guidance, where);
+    }
+  }
+
+  /// The folder is read up to the headers of its weights.
+  Json memory() {
+    const auto device = fields_.required<std::string>("device_kind");
+    return estimate_memory({.name = backbone_,
+                            .folder = fields_.required<std::string>("weights"),
+                            .device = torch::Device(device),
+                            .choices = choices_},
+                           workload_);
+  }
+
+ private:
+  void note(const Json& settings, double guidance, const std::string& where) {
+    workload_.guided |= guidance != 1;
+    choices_ = read_model_choices(backbone_, settings, where);
+  }
+
+  Fields fields_;
+  std::string backbone_;
+  ModelChoices choices_;
+  Workload workload_;
+};
+
+}  // namespace
+
+int check_command(const Json& request) {
+  Check check(request);
+  check.evaluations();
+  check.methods();
+  fmt::print("{}\n", Json{{"ok", true}, {"memory", check.memory()}}.dump());
   return 0;
 }
 

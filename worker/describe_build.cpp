@@ -1,5 +1,6 @@
 #include "core/build_info.h"
 #include "models/backbone.h"
+#include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 #include "worker/commands.h"
@@ -8,9 +9,14 @@
 namespace harness {
 
 Json describe_build() {
-  return {{"numerics_version", kNumericsVersion}, {"methods", describe_methods()},
-          {"settings", describe_loop_settings()}, {"backbones", describe_backbones()},
-          {"evaluators", describe_evaluators()},  {"tasks", describe_tasks()}};
+  auto settings = describe_loop_settings();
+  for (auto& setting : describe_backbone_settings()) settings.push_back(std::move(setting));
+  return {{"numerics_version", kNumericsVersion},
+          {"methods", describe_methods()},
+          {"settings", settings},
+          {"backbones", describe_backbones()},
+          {"evaluators", describe_evaluators()},
+          {"tasks", describe_tasks()}};
 }
 
 }  // namespace harness

@@ -10,6 +10,11 @@
 namespace harness {
 namespace {
 
+/// LibTorch's errors end with a stack trace.
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
 ParityResult check_case(const std::filesystem::path& folder) {
   const auto file = folder / "case.json";
   const auto document = read_json(file);
@@ -21,8 +26,8 @@ ParityResult check_case(const std::filesystem::path& folder) {
     if (is_model_case(result.kind)) return compare_with_case(folder, run_model_case(folder));
     if (is_trainer_case(result.kind)) return compare_with_case(folder, run_trainer_case(folder));
     result.message = fmt::format("this build does not know the kind \"{}\"", result.kind);
-  } catch (const Error& error) {
-    result.message = error.what();
+  } catch (const std::exception& error) {
+    result.message = first_line(error.what());
   }
   return result;
 }

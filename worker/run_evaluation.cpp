@@ -10,11 +10,12 @@
 #include "core/worker_pool.h"
 #include "datasets/prompt_set.h"
 #include "models/glyph_layout.h"
+#include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
 #include "trainers/rollout.h"
 #include "trainers/run_state.h"
+#include "worker/backbone_source.h"
 #include "worker/commands.h"
-#include "worker/device.h"
 #include "worker/scoring.h"
 #include "worker/threads.h"
 
@@ -56,6 +57,7 @@ std::set<int> positions_done(const Job& job) {
 void load_checkpoint(const Job& job, Backbone& backbone, bool ema) {
   if (job.get<int>("step") == 0) return;
   read_checkpoint(job.path("checkpoint"), ema, trainable_weights(backbone));
+  if (auto* adapter = backbone.adapter()) adapter->merge();
 }
 
 /// One image that waits for its score.
@@ -70,17 +72,19 @@ class Evaluation {
   Evaluation(const Job& job, Reporter& reporter)
       : job_(job),
         reporter_(reporter),
-        settings_(read_evaluate_settings(job.get<Json>("settings"), job.file() + ": identity.settings")),
+        settings_(read_evaluate_settings(
+            without_model_choices(job.get<Json>("settings"), job.get<std::string>("backbone")),
+            job.file() + ": identity.settings")),
         seed_(static_cast<std::uint32_t>(job.get<std::int64_t>("seed"))),
         prompts_(prompts_of(job)),
         done_(positions_done(job)),
-        backbone_(Backbone::load(job.get<std::string>("backbone"), job.path("weights"),
-                                 open_device(job.device), seed_)),
+        backbone_(Backbone::load(backbone_source(job))),
         schedule_(shifted_schedule(settings_.grid, settings_.steps, settings_.shift)),
         scoring_(job),
         pool_(job.threads, use_one_thread),
         shown_metric_(job.get<std::vector<std::string>>("metrics").at(0)) {
     load_checkpoint(job, backbone_, settings_.use_ema);
+    announce_prompts();
     make_folder(job.folder / "images");
   }
 
@@ -127,6 +131,14 @@ class Evaluation {
             {"scorers_replaced", scoring_.replaced()},
             {"drawn_by_fallback", changed},
             {"table_notes", std::move(notes)}};
+  }
+
+  void announce_prompts() {
+    std::vector<PromptText> texts;
+    for (const auto& prompt : prompts_) {
+      if (!done_.contains(prompt.position)) texts.push_back({prompt.text, prompt.target});
+    }
+    backbone_.prepare(texts);
   }
 
   bool shard_is_done(std::size_t begin) const {

@@ -6,10 +6,11 @@
 #include "core/build_info.h"
 #include "core/error.h"
 #include "datasets/prompt_set.h"
+#include "trainers/backbone_settings.h"
 #include "trainers/grpo_loop.h"
 #include "trainers/method.h"
+#include "worker/backbone_source.h"
 #include "worker/commands.h"
-#include "worker/device.h"
 #include "worker/scoring.h"
 #include "worker/threads.h"
 
@@ -41,14 +42,15 @@ Json optional_number(const std::optional<double>& value) {
 bool run_training(const Job& job, Reporter& reporter) {
   const auto where = job.file() + ": identity";
   const auto task = job.get<std::string>("task");
-  TrainJob training{.settings = read_train_settings(job.get<Json>("settings"), where + ".settings"),
+  TrainJob training{.settings = read_train_settings(
+                        without_model_choices(job.get<Json>("settings"), job.get<std::string>("backbone")),
+                        where + ".settings"),
                     .seed = static_cast<std::uint32_t>(job.get<std::int64_t>("seed")),
                     .prompts = training_prompts(job),
                     .folder = job.folder,
-                    .weights = job.path("weights"),
-                    .backbone = job.get<std::string>("backbone"),
+                    .source = backbone_source(job),
                     .resume_key = worker_build() + " " + build_info().cpu_features};
-  auto backbone = Backbone::load(training.backbone, training.weights, open_device(job.device), training.seed);
+  auto backbone = Backbone::load(training.source);
   const MethodContext context{
       .task = task, .latent_size = backbone.latent().size(), .late_steps = training.settings.late_steps};
   auto configured = make_method(job.get<std::string>("method"), job.get<Json>("method_settings"), context,

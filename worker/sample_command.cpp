@@ -10,59 +10,120 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "datasets/prompt_set.h"
+#include "models/glyph_layout.h"
+#include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
 #include "trainers/rollout.h"
 #include "trainers/run_state.h"
+#include "trainers/schedule.h"
 #include "worker/commands.h"
 #include "worker/device.h"
 #include "worker/threads.h"
 
 namespace harness {
 
-int sample_command(const Json& request) {
-  Fields fields(request, "sample");
-  const auto prompt = fields.required<std::string>("prompt");
-  const auto output = fields.required<std::string>("output");
-  const auto seed = static_cast<std::uint32_t>(fields.required<std::int64_t>("seed"));
-  const auto device = fields.required<std::string>("device");
-  const auto as_json = fields.required<bool>("json");
-  auto settings = read_evaluate_settings(Json::object(), "sample");
-  settings.steps = static_cast<int>(fields.optional<std::int64_t>("steps", settings.steps));
-  settings.guidance = fields.optional<double>("guidance", settings.guidance);
-  if (settings.steps < 1)
-    throw Error(fmt::format("{} is no number of steps", settings.steps), "--steps", "give 1 or more");
-  if (!(settings.guidance >= 0) || !std::isfinite(settings.guidance))
-    throw Error(fmt::format("{} is no guidance scale", settings.guidance), "--guidance", "give 0 or more");
+namespace {
 
-  use_one_thread();
-  auto backbone = Backbone::load(fields.required<std::string>("backbone"),
-                                 fields.required<std::string>("weights"), open_device(device));
-  if (fields.has("lora")) {
-    read_checkpoint(fields.required<std::string>("lora"), settings.use_ema, trainable_weights(backbone));
-  }
+struct SampleRequest {
+  PromptText prompt;
+  std::string output;
+  std::uint32_t seed = 0;
+  BackboneSource source;
+  std::string lora;
+  std::optional<int> steps;
+  std::optional<double> guidance;
+  bool json = false;
+};
+
+SampleRequest read_request(const Json& request) {
+  Fields fields(request, "sample");
+  SampleRequest r;
+  r.prompt.text = fields.required<std::string>("prompt");
+  r.prompt.target = ocr_target(r.prompt.text);
+  r.output = fields.required<std::string>("output");
+  r.seed = static_cast<std::uint32_t>(fields.required<std::int64_t>("seed"));
+  r.json = fields.required<bool>("json");
+  r.lora = fields.optional<std::string>("lora", "");
+  if (fields.has("steps")) r.steps = static_cast<int>(fields.required<std::int64_t>("steps"));
+  if (fields.has("guidance")) r.guidance = fields.required<double>("guidance");
+  r.source.name = fields.required<std::string>("backbone");
+  r.source.folder = fields.required<std::string>("weights");
+  r.source.seed = r.seed;
+  Json choices = Json::object();
+  if (fields.has("image_size")) choices["image_size"] = fields.get("image_size");
+  if (!without_model_choices(choices, r.source.name).empty())
+    throw Error(fmt::format("backbone {} draws images of one size", r.source.name), "--image-size",
+                "leave it out");
+  r.source.choices = read_model_choices(r.source.name, choices, "sample");
+  r.source.device = open_device(fields.required<std::string>("device"));
   fields.finish();
-  const PromptText text{prompt, ocr_target(prompt)};
-  auto noise = shard_noise(seed, 0, NoiseStream::kEvaluationLatent, 0, {SampleAddress{}}, backbone.latent(),
-                           backbone.device());
-  const auto schedule = shifted_schedule(settings.grid, settings.steps, settings.shift);
-  const auto images = backbone.decode(
-      sample_ode(backbone, schedule, settings.guidance, std::move(noise), backbone.encode({text})));
-  const auto bytes = png_bytes(images.front());
-  write_file_atomically(output, bytes);
-  const auto layout = glyph_layout(text.target);
-  if (!layout.fits)
-    fmt::print(stderr,
-               "note: the text does not fit the glyph backbone's {} lines of {} printable ASCII characters; "
-               "drawn as \"{}\"\n",
-               kGlyphLines, kGlyphColumns, squeeze_white_space(layout.cells));
-  if (as_json) {
-    const Json answer{{"path", output},           {"fits", layout.fits},
-                      {"target", text.target},    {"sha256", sha256_hex(bytes)},
-                      {"width", images[0].width}, {"height", images[0].height}};
-    fmt::print("{}\n", answer.dump());
-  } else {
-    fmt::print("{}\n", output);
+  if (r.steps && *r.steps < 1)
+    throw Error(fmt::format("{} is no number of steps", *r.steps), "--steps", "give 1 or more");
+  if (r.guidance && (!(*r.guidance >= 0) || !std::isfinite(*r.guidance)))
+    throw Error(fmt::format("{} is no guidance scale", *r.guidance), "--guidance", "give 0 or more");
+  return r;
+}
+
+/// How a backbone is usually sampled: a folder that holds a scheduler says its shift.
+struct UsualSampler {
+  Schedule schedule;
+  double guidance = 1;
+};
+
+UsualSampler usual_sampler(const SampleRequest& r) {
+  const auto settings = read_evaluate_settings(Json::object(), "sample");
+  const auto scheduler = r.source.folder / "scheduler/scheduler_config.json";
+  if (!std::filesystem::exists(scheduler)) {
+    return {shifted_schedule(settings.grid, r.steps.value_or(settings.steps), settings.shift),
+            r.guidance.value_or(settings.guidance)};
   }
+  constexpr int kSteps = 40;
+  constexpr double kGuidance = 4.5;
+  const auto config = read_scheduler_config(scheduler);
+  return {
+      shifted_schedule(Grid::kDiffusers, r.steps.value_or(kSteps), config.shift, config.num_train_timesteps),
+      r.guidance.value_or(kGuidance)};
+}
+
+void apply_checkpoint(const std::filesystem::path& folder, Backbone& backbone) {
+  if (backbone.adapter() != nullptr && !std::filesystem::exists(folder / "manifest.json")) {
+    backbone.load_adapter(folder);  // of another program
+  } else {
+    read_checkpoint(folder, true, trainable_weights(backbone));
+  }
+  if (auto* adapter = backbone.adapter()) adapter->merge();
+}
+
+}  // namespace
+
+int sample_command(const Json& request) {
+  const auto r = read_request(request);
+  use_one_thread();
+  auto backbone = Backbone::load(r.source);
+  if (!r.lora.empty()) apply_checkpoint(r.lora, backbone);
+  const auto usual = usual_sampler(r);
+  auto noise = shard_noise(r.seed, 0, NoiseStream::kEvaluationLatent, 0, {SampleAddress{}}, backbone.latent(),
+                           backbone.device());
+  const auto images = backbone.decode(
+      sample_ode(backbone, usual.schedule, usual.guidance, std::move(noise), backbone.encode({r.prompt})));
+  const auto bytes = png_bytes(images.front());
+  write_file_atomically(r.output, bytes);
+  Json answer{{"path", r.output},
+              {"target", r.prompt.target},
+              {"sha256", sha256_hex(bytes)},
+              {"width", images[0].width},
+              {"height", images[0].height}};
+  if (r.source.name == "glyph") {
+    const auto layout = glyph_layout(r.prompt.target);
+    answer["fits"] = layout.fits;
+    if (!layout.fits)
+      fmt::print(
+          stderr,
+          "note: the text does not fit the glyph backbone's {} lines of {} printable ASCII characters; "
+          "drawn as \"{}\"\n",
+          kGlyphLines, kGlyphColumns, squeeze_white_space(layout.cells));
+  }
+  fmt::print("{}\n", r.json ? answer.dump() : r.output);
   return 0;
 }
 

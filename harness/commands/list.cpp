@@ -64,11 +64,19 @@ Listing list_tasks() {
   return listing;
 }
 
+/// "fp32", or "cpu fp32, cuda bf16"
+std::string precision_text(const BackboneInfo& backbone) {
+  std::vector<std::string> parts;
+  for (const auto& [device, precision] : backbone.precisions)
+    parts.push_back(device.empty() ? precision : device + " " + precision);
+  return join(parts, ", ");
+}
+
 Listing list_backbones() {
   Listing listing{{}, {"name", "precision", "default_weights"}};
   for (const auto& backbone : load_registry().backbones) {
     listing.rows.push_back({{"name", backbone.name},
-                            {"precision", backbone.precision},
+                            {"precision", precision_text(backbone)},
                             {"default_weights", backbone.default_weights}});
   }
   return listing;

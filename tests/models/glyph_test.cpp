@@ -64,7 +64,7 @@ TEST(Backbone, AFolderOfAnotherModelIsNamed) {
   std::filesystem::create_directories(folder);
   write_file_atomically(folder / "model_index.json", R"({"_class_name": "SomethingPipeline"})");
   try {
-    Backbone::load("glyph", folder);
+    Backbone::load({.name = "glyph", .folder = folder});
     FAIL();
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("SomethingPipeline"), std::string::npos) << error.what();
@@ -74,7 +74,7 @@ TEST(Backbone, AFolderOfAnotherModelIsNamed) {
 TEST(Backbone, GuidanceOneEqualsThePlainVelocityAndZeroTheUnconditional) {
   const torch::NoGradGuard no_grad;
   torch::set_num_threads(1);
-  auto backbone = Backbone::load("glyph", find_data_file("backbones/glyph"));
+  auto backbone = Backbone::load({.name = "glyph", .folder = find_data_file("backbones/glyph")});
   const auto& shape = backbone.latent();
   EXPECT_EQ(shape.size(), 16 * 6 * 12);
   torch::manual_seed(1);

@@ -51,8 +51,7 @@ class GrpoLoop : public testing::Test {
                  .seed = 7,
                  .prompts = {},
                  .folder = root_ / folder,
-                 .weights = weights,
-                 .backbone = "glyph",
+                 .source = {.name = "glyph", .folder = weights},
                  .resume_key = "k"};
     if (change) change(job.settings);
     fs::create_directories(job.folder);
@@ -60,7 +59,7 @@ class GrpoLoop : public testing::Test {
       const auto target = fmt::format("T{}", i);
       job.prompts.push_back({i, {fmt::format("a sign \"{}\"", target), target}});
     }
-    auto backbone = Backbone::load("glyph", weights);
+    auto backbone = Backbone::load({.name = "glyph", .folder = weights});
     auto method = make_method(method_name, Json::object(),
                               {"ocr", backbone.latent().size(), job.settings.late_steps}, "test");
     WorkerPool pool(threads, [] { torch::set_num_threads(1); });

@@ -294,5 +294,44 @@ TEST(ParityCommand, OwnCasesPassAndAnUnknownKindIsReportedWithStatusOne) {
   fs::remove_all(folder);
 }
 
+// A model folder as diffusers saves it, small and random: text encoders, autoencoder and transformer of
+// Stable Diffusion 3.5 with its flags.
+TEST_F(Chain, AFolderOfStableDiffusion3TrainsALowRankAdapterFromStartToTable) {
+  const auto folder = fs::path(HARNESS_SOURCE_DIR) / "tests/data/parity/sd3_pipeline_sd35m/model";
+  const auto more = fmt::format(
+      "--backbone sd35-medium --weights {} --set trained_steps=5 --set eval_steps=4 --set ema_interval=1",
+      folder.string());
+  const auto first = shell(reproduce("sd3", more));
+  ASSERT_EQ(first.status, 0) << first.out;
+  EXPECT_NE(first.out.find("Weights: folder model, sha256 "), std::string::npos) << first.out;
+  const auto document = table("sd3");
+  EXPECT_EQ(document.at("backbone"), "sd35-medium");
+  for (const auto& row : document.at("rows")) EXPECT_EQ(row.at("n"), 7);
+
+  std::vector<fs::path> adapters;
+  std::size_t encoded = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root_ / "sd3")) {
+    if (entry.path().filename() == "adapter") adapters.push_back(entry.path());
+    encoded +=
+        entry.path().string().find("text-cache") != std::string::npos && entry.is_regular_file() ? 1 : 0;
+  }
+  ASSERT_EQ(adapters.size(), 4u) << "two methods with two checkpoints each";
+  EXPECT_TRUE(fs::exists(adapters[0] / "adapter_config.json"));
+  EXPECT_GT(encoded, 12u) << "the evaluation's prompts, training's, and the empty one";
+  EXPECT_EQ(shell(reproduce("sd3", more)).out, first.out);
+
+  const auto image = root_ / "one.png";
+  const auto sample = [&](const std::string& lora) {
+    const auto done = shell(fmt::format("{} sample 'a sign reading \"OPEN\"' --weights {} --steps 3 {} -o {}",
+                                        kHarness, folder.string(), lora, image.string()));
+    EXPECT_EQ(done.status, 0) << done.out;
+    return read_file(image);
+  };
+  const auto base = sample("");
+  EXPECT_NE(sample("--lora " + adapters[0].parent_path().string()), base);
+  EXPECT_EQ(sample("--lora " + adapters[0].string()), sample("--lora " + adapters[0].parent_path().string()))
+      << "the adapter in peft's form is the checkpoint's";
+}
+
 }  // namespace
 }  // namespace harness

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "core/json.h"
+#include "harness/plan.h"
+
+namespace harness {
+
+/// What only the worker can say of a plan, before anything runs: whether the settings fit together, whether
+/// the model folder can be read, and what memory a worker will take. Returns that memory in bytes by part,
+/// with "total"; empty for backbones so small that nobody asks. threads: of a worker. Throws Error (status 2)
+/// for settings or a folder that will not do, and for a model that cannot fit.
+Json check_plan(const Plan& plan, int threads);
+
+}  // namespace harness

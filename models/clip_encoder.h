@@ -1,0 +1,47 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace harness {
+
+enum class ClipActivation {
+  kQuickGelu,  ///< x sigmoid(1.702 x)
+  kGelu        ///< exact, with the error function
+};
+
+/// Shape of the transformer that both towers of a CLIP model have.
+struct ClipEncoderConfig {
+  std::int64_t width = 512;
+  std::int64_t intermediate = 2048;
+  std::int64_t heads = 8;
+  std::int64_t layers = 12;
+  ClipActivation activation = ClipActivation::kQuickGelu;
+  double norm_eps = 1e-5;
+};
+
+class ClipEncoderLayer;  // models/clip_encoder.cpp
+
+/// The layers of a CLIP tower (arXiv:2103.00020), norm before attention and before the MLP, without the
+/// tower's own embeddings and last norm. Weights under transformers' key names from `layers.` on.
+class ClipEncoderImpl : public torch::nn::Module {
+ public:
+  struct States {
+    torch::Tensor last;         ///< [B,S,C], what the last layer gives
+    torch::Tensor penultimate;  ///< [B,S,C], what the last layer reads
+  };
+
+  explicit ClipEncoderImpl(const ClipEncoderConfig& config);
+
+  /// x [B,S,C]. Causal: a position sees itself and those before it; otherwise all see all.
+  States forward(const torch::Tensor& x, bool causal);
+
+ private:
+  std::vector<std::shared_ptr<ClipEncoderLayer>> layers_;
+};
+TORCH_MODULE(ClipEncoder);
+
+}  // namespace harness

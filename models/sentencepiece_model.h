@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace harness {
+
+/// A piece of a vocabulary; its id is its place.
+struct ScoredPiece {
+  std::string text;  ///< UTF-8; U+2581 stands for the space before a word
+  double score = 0;  ///< log probability
+};
+
+/// What a SentencePiece model file holds of a unigram model (arXiv:1808.06226).
+struct SentencePieceModel {
+  std::vector<ScoredPiece> pieces;
+  std::size_t unknown = 0;    ///< id of the piece for unknown characters
+  std::string character_map;  ///< precompiled (CharacterMap); empty for none
+
+  /// Throws Error at a file that is empty or no such model, a model without exactly one unknown piece, and a
+  /// flag or type of piece that T5's models do not have.
+  static SentencePieceModel read(const std::filesystem::path& path);
+};
+
+}  // namespace harness

@@ -1,0 +1,310 @@
+#include "models/t5_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+
+#include "core/error.h"
+#include "core/json.h"
+#include "core/text.h"
+
+namespace harness {
+namespace {
+
+constexpr auto kModelFile = "spiece.model";
+constexpr auto kConfigFile = "tokenizer_config.json";
+constexpr auto kSpecialTokensFile = "special_tokens_map.json";
+constexpr std::string_view kWordStart = "\u2581";
+constexpr std::int64_t kMostExtraIds = 100'000;
+
+/// A token that tokenizer_config.json adds; without an id it takes its piece's, or the next free one.
+struct TokenSetting {
+  std::string text;
+  std::optional<std::int64_t> id;
+  bool normalized = false;
+  bool strips_right = false;
+};
+
+/// The settings of a tokenizer folder beside its model.
+struct TokenizerSettings {
+  std::string end = "</s>", unknown = "<unk>", pad = "<pad>";
+  std::int64_t extra_ids = 100;
+  std::vector<TokenSetting> added;  ///< by id
+  std::vector<std::string> additional;
+};
+
+/// A special token is a string, or an object with its text as "content".
+std::string token_text(const Json& value, const std::string& key, const std::string& where) {
+  const Json* text = &value;
+  if (value.is_object() && value.contains("content")) text = &value["content"];
+  if (!text->is_string() || text->get_ref<const std::string&>().empty())
+    throw Error(fmt::format("\"{}\" is not a token", key), where);
+  return *text;
+}
+
+/// Reads the three named special tokens and the list of additional ones, where given.
+void read_special_tokens(Fields& fields, TokenizerSettings& settings) {
+  const auto read = [&](const char* key, std::string& text) {
+    if (fields.has(key) && !fields.get(key).is_null())
+      text = token_text(fields.get(key), key, fields.where());
+  };
+  read("eos_token", settings.end);
+  read("unk_token", settings.unknown);
+  read("pad_token", settings.pad);
+  for (const char* key : {"additional_special_tokens", "extra_special_tokens"}) {
+    if (!fields.has(key)) continue;
+    const auto& list = fields.get(key);
+    if (list.empty()) continue;  // [], {} or null
+    if (!list.is_array()) throw Error(fmt::format("\"{}\" is not a list", key), fields.where());
+    settings.additional.clear();
+    for (const auto& token : list) settings.additional.push_back(token_text(token, key, fields.where()));
+  }
+}
+
+TokenSetting read_added_token(const std::string& id, const Json& value, const std::string& where) {
+  TokenSetting token{.text = token_text(value, id, where), .id = 0};
+  const auto* end = id.data() + id.size();
+  const auto parsed = std::from_chars(id.data(), end, *token.id);
+  if (parsed.ec != std::errc() || parsed.ptr != end || *token.id < 0)
+    throw Error(fmt::format("\"{}\" is not an id", id), where);
+  Fields fields(value, where + "." + id);
+  fields.get("content");
+  token.normalized = fields.optional("normalized", !fields.optional("special", false));
+  token.strips_right = fields.optional("rstrip", false);
+  fields.optional("lstrip", false);
+  if (fields.has("__type")) fields.get("__type");
+  if (fields.optional("single_word", false))
+    throw Error("\"single_word\" = true is not known", fields.where(), "known: false");
+  fields.finish();
+  return token;
+}
+
+void read_config(const std::filesystem::path& file, TokenizerSettings& settings) {
+  const Json document = read_json(file);
+  Fields fields(document, file.string());
+  const auto only = [&](const char* key, const Json& allowed) {
+    if (!fields.has(key)) return;
+    if (const Json& value = fields.get(key); value != allowed)
+      throw Error(fmt::format("\"{}\" = {} is not known", key, value.dump()), fields.where(),
+                  fmt::format("known: {}", allowed.dump()));
+  };
+  const auto name = fields.optional<std::string>("tokenizer_class", "T5Tokenizer");
+  if (name != "T5Tokenizer" && name != "T5TokenizerFast")
+    throw Error(fmt::format("is a {}, not a T5Tokenizer", name), fields.where());
+  settings.extra_ids = fields.optional("extra_ids", settings.extra_ids);
+  if (settings.extra_ids < 0 || settings.extra_ids > kMostExtraIds)
+    throw Error(fmt::format("\"extra_ids\" = {} is out of range", settings.extra_ids), fields.where());
+  read_special_tokens(fields, settings);
+  if (fields.has("added_tokens_decoder")) {
+    const auto tokens = fields.object("added_tokens_decoder");
+    for (const auto& id : tokens.keys())
+      settings.added.push_back(read_added_token(id, document["added_tokens_decoder"][id], tokens.where()));
+    std::sort(settings.added.begin(), settings.added.end(),
+              [](const auto& a, const auto& b) { return a.id < b.id; });
+  }
+  only("padding_side", "right");
+  only("truncation_side", "right");
+  only("split_special_tokens", false);
+  only("sp_model_kwargs", Json::object());
+  only("bos_token", nullptr);
+  // Of no effect on ids.
+  for (const char* key : {"__version__",
+                          "add_prefix_space",
+                          "backend",
+                          "clean_up_tokenization_spaces",
+                          "full_tokenizer_file",
+                          "is_local",
+                          "legacy",
+                          "local_files_only",
+                          "max_length",
+                          "model_input_names",
+                          "model_max_length",
+                          "name_or_path",
+                          "pad_to_multiple_of",
+                          "pad_token_type_id",
+                          "processor_class",
+                          "special_tokens_map_file",
+                          "stride",
+                          "tokenizer_file",
+                          "truncation_strategy",
+                          "use_fast"}) {
+    if (fields.has(key)) fields.get(key);
+  }
+  fields.finish();
+}
+
+TokenizerSettings read_settings(const std::filesystem::path& folder) {
+  TokenizerSettings settings;
+  if (const auto file = folder / kSpecialTokensFile; std::filesystem::exists(file)) {
+    const Json document = read_json(file);
+    Fields fields(document, file.string());
+    read_special_tokens(fields, settings);
+    fields.finish();
+  }
+  // Where both files name a token, this one counts.
+  if (const auto file = folder / kConfigFile; std::filesystem::exists(file)) read_config(file, settings);
+  return settings;
+}
+
+/// Gives each added token its id: that of the piece with its text, else the next after all pieces.
+class IdBook {
+ public:
+  IdBook(const Unigram& words, std::string where)
+      : words_(words), next_(static_cast<std::int64_t>(words.size())), where_(std::move(where)) {}
+
+  void add(const TokenSetting& token) {
+    if (added_.contains(token.text)) return;
+    const auto piece = words_.id_of(token.text);
+    const auto id = piece >= 0 ? piece : next_++;
+    if (token.id && *token.id != id)
+      throw Error(fmt::format("gives \"{}\" the id {}, but it is {} by the model", token.text, *token.id, id),
+                  where_);
+    added_[token.text] = {token.normalized, {token.text, id, token.strips_right}};
+  }
+
+  std::int64_t id_of(const std::string& text) const { return added_.at(text).second.id; }
+
+  /// Longest first; `normalized` ones with the text that the character map makes of them.
+  std::vector<AddedT5Token> tokens(bool normalized, const CharacterMap& characters) const {
+    std::vector<AddedT5Token> out;
+    for (const auto& [_, entry] : added_) {
+      if (entry.first == normalized) out.push_back(entry.second);
+    }
+    if (normalized) {
+      for (auto& token : out) token.text = characters.apply(token.text);
+      std::erase_if(out, [](const auto& token) { return token.text.empty(); });
+    }
+    std::stable_sort(out.begin(), out.end(),
+                     [](const auto& a, const auto& b) { return a.text.size() > b.text.size(); });
+    return out;
+  }
+
+  std::int64_t size() const { return next_; }
+
+ private:
+  const Unigram& words_;
+  std::map<std::string, std::pair<bool, AddedT5Token>> added_;  ///< whether normalized, and the token
+  std::int64_t next_;
+  std::string where_;
+};
+
+/// Bytes of white space that `text` (UTF-8) begins with.
+std::size_t leading_white_space(std::string_view text) {
+  std::size_t bytes = 0;
+  for (const char32_t c : utf8_to_utf32(text)) {
+    const auto character = utf32_to_utf8({&c, 1});
+    if (!squeeze_white_space(character).empty()) break;
+    bytes += character.size();
+  }
+  return bytes;
+}
+
+/// Calls `on_token` with the id of each token that stands in `text` (the leftmost, then the longest) and
+/// `on_rest` with what lies between, in order.
+template <class OnToken, class OnRest>
+void cut_out(std::string_view text, const std::vector<AddedT5Token>& tokens, const OnToken& on_token,
+             const OnRest& on_rest) {
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto found = std::find_if(tokens.begin(), tokens.end(), [&](const AddedT5Token& token) {
+      return text.substr(i).starts_with(token.text);
+    });
+    if (found == tokens.end()) {
+      ++i;
+      continue;
+    }
+    on_rest(text.substr(begin, i - begin));
+    on_token(found->id);
+    i += found->text.size();
+    if (found->strips_right) i += leading_white_space(text.substr(i));
+    begin = i;
+  }
+  on_rest(text.substr(begin));
+}
+
+}  // namespace
+
+T5Tokenizer::T5Tokenizer(Unigram words, CharacterMap characters)
+    : words_(std::move(words)), characters_(std::move(characters)) {}
+
+T5Tokenizer T5Tokenizer::load(const std::filesystem::path& folder) {
+  const auto file = folder / kModelFile;
+  if (!std::filesystem::exists(file))
+    throw Error(fmt::format("has no {}", kModelFile), folder.string(),
+                "a tokenizer.json alone is not enough: add the SentencePiece model that it was made from");
+  const auto settings = read_settings(folder);
+  auto model = SentencePieceModel::read(file);
+  for (auto i = settings.extra_ids; i-- > 0;) model.pieces.push_back({fmt::format("<extra_id_{}>", i), 0});
+  T5Tokenizer tokenizer(Unigram(model.pieces, model.unknown, file.string()),
+                        CharacterMap(model.character_map, file.string()));
+
+  const auto where = (folder / kConfigFile).string();
+  for (const auto& [key, text] :
+       {std::pair("eos_token", settings.end), {"unk_token", settings.unknown}, {"pad_token", settings.pad}}) {
+    if (tokenizer.words_.id_of(text) < 0)
+      throw Error(fmt::format("\"{}\" is \"{}\", which is no piece of {}", key, text, kModelFile), where);
+  }
+  IdBook book(tokenizer.words_, where);
+  for (const auto& token : settings.added) book.add(token);
+  for (const auto& text : {settings.end, settings.unknown, settings.pad}) book.add({.text = text, .id = {}});
+  for (const auto& text : settings.additional) book.add({.text = text, .id = {}});
+  for (auto i = settings.extra_ids; i-- > 0;) book.add({.text = fmt::format("<extra_id_{}>", i), .id = {}});
+  tokenizer.raw_ = book.tokens(false, tokenizer.characters_);
+  tokenizer.normalized_ = book.tokens(true, tokenizer.characters_);
+  tokenizer.end_ = book.id_of(settings.end);
+  tokenizer.pad_ = book.id_of(settings.pad);
+  tokenizer.size_ = book.size();
+  return tokenizer;
+}
+
+void T5Tokenizer::encode_words(std::string_view text, std::vector<std::int64_t>& ids) const {
+  for (const auto& word : split(squeeze_white_space(text), ' ')) {
+    if (word.empty()) continue;
+    const auto marked = word.starts_with(kWordStart) ? word : std::string(kWordStart) + word;
+    for (std::size_t begin = 0; begin < marked.size();) {
+      const auto end = std::min(marked.find(kWordStart, begin + 1), marked.size());
+      words_.encode(std::string_view(marked).substr(begin, end - begin), ids);
+      begin = end;
+    }
+  }
+}
+
+void T5Tokenizer::encode_segment(std::string_view text, std::vector<std::int64_t>& ids) const {
+  const auto add = [&ids](std::int64_t id) { ids.push_back(id); };
+  cut_out(characters_.apply(text), normalized_, add, [&](std::string_view rest) { encode_words(rest, ids); });
+}
+
+std::vector<std::int64_t> T5Tokenizer::encode(std::string_view text) const {
+  if (const auto at = invalid_utf8_at(text))
+    throw Error(fmt::format("is not UTF-8 at byte {}", *at), "text to tokenize");
+  std::vector<std::int64_t> ids;
+  cut_out(
+      text, raw_, [&](std::int64_t id) { ids.push_back(id); },
+      [&](std::string_view rest) { encode_segment(rest, ids); });
+  ids.push_back(end_);
+  return ids;
+}
+
+T5Tokenizer::Padded T5Tokenizer::encode_padded(const std::vector<std::string>& texts,
+                                               std::int64_t max_length) const {
+  if (max_length < 1) throw Error(fmt::format("{} tokens are too few for the end token", max_length));
+  const auto length = static_cast<std::size_t>(max_length);
+  Padded out;
+  for (const auto& text : texts) {
+    auto ids = encode(text);
+    if (ids.size() > length) {
+      ids.resize(length);
+      ids.back() = end_;
+    }
+    out.ids.insert(out.ids.end(), ids.begin(), ids.end());
+    out.ids.resize(out.ids.size() + length - ids.size(), pad_);
+    out.attention_mask.resize(out.attention_mask.size() + ids.size(), 1);
+    out.attention_mask.resize(out.ids.size(), 0);
+  }
+  return out;
+}
+
+}  // namespace harness

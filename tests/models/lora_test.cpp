@@ -1,0 +1,530 @@
+#include "models/lora.h"
+
+#include <ATen/record_function.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "models/random_weights.h"
+#include "models/sd3_transformer.h"
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using torch::Tensor;
+
+const fs::path kCase = fs::path(HARNESS_SOURCE_DIR) / "tests/data/parity/lora_sd3";
+
+/// A folder that lives as long as this.
+struct Scratch {
+  Scratch() : path(fs::temp_directory_path() / fmt::format("harness-lora-{}", ::getpid())) {
+    fs::create_directories(path);
+  }
+  ~Scratch() { fs::remove_all(path); }
+  const fs::path path;
+};
+
+/// The configuration of the case's transformer.
+Sd3Config small_config() {
+  Sd3Config c;
+  c.sample_size = 8;
+  c.num_layers = 2;
+  c.num_attention_heads = 2;
+  c.attention_head_dim = 8;
+  c.joint_attention_dim = 12;
+  c.caption_projection_dim = 16;
+  c.pooled_projection_dim = 10;
+  c.pos_embed_max_size = 6;
+  c.dual_attention_layers = {0};
+  c.qk_norm = true;
+  return c;
+}
+
+Sd3Transformer small_transformer() {
+  torch::set_num_threads(1);
+  Sd3Transformer model(small_config());
+  initialise_uniform(*model, 5);
+  return model;
+}
+
+LoraConfig small_lora() {
+  LoraConfig config;
+  config.rank = 3;
+  config.alpha = 5;
+  return config;
+}
+
+/// Values for A and B, so that the adapter does something.
+void randomise(const LoraAdapter& adapter, std::uint64_t seed) {
+  const torch::NoGradGuard no_grad;
+  auto random = seeded_generator(seed);
+  for (const auto& p : adapter.parameters()) torch::Tensor(p.tensor).normal_(0, 0.3, random);
+}
+
+struct Inputs {
+  Tensor latents, text, pooled, time, probe;
+
+  static Inputs make() {
+    auto random = seeded_generator(9);
+    const auto normal = [&](at::IntArrayRef shape) { return torch::empty(shape).normal_(0, 1, random); };
+    return {normal({2, 16, 6, 8}), normal({2, 5, 12}), normal({2, 10}), torch::tensor({20.5F, 800.25F}),
+            normal({2, 16, 6, 8})};
+  }
+  Inputs to(torch::ScalarType dtype) const {
+    return {latents.to(dtype), text.to(dtype), pooled.to(dtype), time.to(dtype), probe.to(dtype)};
+  }
+};
+
+Tensor velocity(Sd3Transformer& model, const Inputs& x) {
+  return model->forward(x.latents, x.text, x.pooled, x.time);
+}
+
+std::vector<Tensor> tensors_of(const LoraAdapter& adapter) {
+  std::vector<Tensor> tensors;
+  for (const auto& p : adapter.parameters()) tensors.push_back(p.tensor);
+  return tensors;
+}
+
+/// Same bits.
+bool identical(const Tensor& a, const Tensor& b) {
+  const auto bytes = [](const Tensor& t) { return t.detach().contiguous().view(torch::kUInt8); };
+  return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && bytes(a).equal(bytes(b));
+}
+
+template <class F>
+std::string message_of(const F& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// ---- The network with an adapter
+
+TEST(LoraAdapter, OfTheFlowGrpoTargetsHas191LayersAnd18776064ParametersOnStableDiffusion35Medium) {
+  const WithoutParameterMemory no_memory;
+  Sd3Config config;
+  config.num_layers = 24;
+  config.num_attention_heads = 24;
+  config.caption_projection_dim = config.width();
+  config.pos_embed_max_size = 384;
+  for (std::int64_t i = 0; i < 13; ++i) config.dual_attention_layers.push_back(i);
+  config.qk_norm = true;
+  Sd3Transformer model(config);
+  const LoraAdapter adapter(*model, LoraConfig(), "test");
+  std::int64_t parameters = 0;
+  for (const auto& p : adapter.parameters()) parameters += p.tensor.numel();
+  EXPECT_EQ(adapter.layers(), 191U);
+  EXPECT_EQ(parameters, 18776064);
+}
+
+TEST(LoraAdapter, LeavesTheOutputsBitsAsTheyAreWhileBIsZero) {
+  auto model = small_transformer();
+  const auto x = Inputs::make();
+  const torch::NoGradGuard no_grad;
+  const auto before = velocity(model, x);
+  LoraAdapter adapter(*model, small_lora(), "test");
+  adapter.initialise(3);
+  EXPECT_TRUE(identical(velocity(model, x), before));
+}
+
+TEST(LoraAdapter, StartsWithNormalAOfDeviationOneOverRankAndZeroBFromItsSeed) {
+  auto model = small_transformer();
+  auto config = small_lora();
+  config.rank = 16;
+  LoraAdapter adapter(*model, config, "test");
+  adapter.initialise(3);
+  std::vector<Tensor> first, a;
+  for (const auto& p : adapter.parameters()) {
+    first.push_back(p.tensor.detach().clone());
+    if (p.name.ends_with("lora_A.weight")) a.push_back(first.back().flatten());
+    if (p.name.ends_with("lora_B.weight")) {
+      EXPECT_EQ(p.tensor.abs().max().item<float>(), 0) << p.name;
+    }
+  }
+  const auto drawn = torch::cat(a);  // 3840 numbers
+  EXPECT_NEAR(drawn.std().item<double>(), 1.0 / 16, 0.003);
+  EXPECT_NEAR(drawn.mean().item<double>(), 0, 0.004);
+  randomise(adapter, 8);
+  adapter.initialise(3);
+  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(identical(tensors_of(adapter)[i], first[i]));
+  adapter.initialise(4);
+  EXPECT_FALSE(identical(tensors_of(adapter)[0], first[0]));
+}
+
+TEST(LoraAdapter, GradientsMatchLibTorchsOperatorsInFloat64) {
+  auto model = small_transformer(), wide = small_transformer();
+  LoraAdapter adapter(*model, small_lora(), "test"), reference(*wide, small_lora(), "test");
+  randomise(adapter, 8);
+  wide->to(torch::kFloat64);
+  for (std::size_t i = 0; i < tensors_of(adapter).size(); ++i)
+    tensors_of(reference)[i].set_data(tensors_of(adapter)[i].detach().to(torch::kFloat64));
+  const auto x = Inputs::make(), wide_x = x.to(torch::kFloat64);
+  const auto gradients = [](Sd3Transformer& m, const LoraAdapter& lora, const Inputs& in) {
+    return torch::autograd::grad({(velocity(m, in) * in.probe).sum()}, tensors_of(lora), {}, std::nullopt,
+                                 false, true);
+  };
+  const auto own = gradients(model, adapter, x), expected = gradients(wide, reference, wide_x);
+  int undefined = 0;
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const auto name = adapter.parameters()[i].name;
+    ASSERT_EQ(own[i].defined(), expected[i].defined()) << name;
+    if (!own[i].defined()) {
+      ++undefined;
+      EXPECT_THAT(name, HasSubstr("transformer_blocks.1.attn.add_q_proj"));
+      continue;
+    }
+    EXPECT_EQ(own[i].scalar_type(), torch::kFloat32);
+    const double error = (own[i].to(torch::kFloat64) - expected[i]).abs().max().item<double>();
+    EXPECT_LT(error, 1e-5 * expected[i].abs().max().item<double>()) << name;
+  }
+  EXPECT_EQ(undefined, 2);
+}
+
+std::atomic<int> products = 0;
+
+std::unique_ptr<at::ObserverContext> count_product(const at::RecordFunction& function) {
+  if (std::string_view(function.name()) == "mkldnn::_linear_pointwise") ++products;
+  return nullptr;
+}
+
+TEST(LoraAdapter, NeitherAsksForNorComputesGradientsOfTheBaseWeights) {
+  auto holder = std::make_shared<torch::nn::Module>();
+  const auto dense = holder->register_module("to_q", Dense(12, 8));
+  torch::nn::init::normal_(dense->weight.detach());
+  LoraConfig config{.rank = 2, .alpha = 3, .target_modules = {"to_q"}};
+  LoraAdapter adapter(*holder, config, "test");
+  randomise(adapter, 8);
+  EXPECT_FALSE(dense->weight.requires_grad());
+  EXPECT_FALSE(dense->bias.requires_grad());
+  const auto x = torch::randn({4, 12}).requires_grad_();
+  const auto loss = dense->forward(x).square().sum();
+  const auto handle = at::addGlobalCallback(at::RecordFunctionCallback(count_product));
+  products = 0;
+  loss.backward();
+  at::removeCallback(handle);
+  EXPECT_EQ(products, 5);  // of x by W and A, of A, of A x, of B; not of W
+  EXPECT_FALSE(dense->weight.grad().defined());
+  EXPECT_FALSE(dense->bias.grad().defined());
+  for (const auto& p : adapter.parameters()) EXPECT_TRUE(p.tensor.grad().defined()) << p.name;
+}
+
+TEST(LoraAdapter, IsComputedInFloat32AndRoundedOnceUnderABfloat16Base) {
+  auto holder = std::make_shared<torch::nn::Module>();
+  const auto dense = holder->register_module("to_q", Dense(32, 24));
+  auto random = seeded_generator(2);
+  dense->weight.detach().normal_(0, 0.2, random);
+  holder->to(torch::kBFloat16);
+  LoraAdapter adapter(*holder, {.rank = 4, .alpha = 6, .target_modules = {"to_q"}}, "test");
+  randomise(adapter, 8);
+  const auto a = tensors_of(adapter)[0], b = tensors_of(adapter)[1];
+  ASSERT_EQ(a.scalar_type(), torch::kFloat32);
+  const auto x = torch::empty({5, 32}).normal_(0, 1, random).to(torch::kBFloat16);
+  const auto base = torch::linear(x, dense->weight, dense->bias);
+  const auto sum =
+      base.to(torch::kFloat64) +
+      torch::linear(torch::linear(x.to(torch::kFloat64), a.to(torch::kFloat64)), b.to(torch::kFloat64)) * 1.5;
+  const auto y = dense->forward(x);
+  EXPECT_EQ(y.scalar_type(), torch::kBFloat16);
+  EXPECT_TRUE(identical(y, sum.to(torch::kFloat32).to(torch::kBFloat16)));
+  const auto gradients = torch::autograd::grad({y.to(torch::kFloat32).square().sum()}, {a, b});
+  for (const auto& g : gradients) EXPECT_EQ(g.scalar_type(), torch::kFloat32);
+}
+
+TEST(LoraAdapter, MergesIntoTheRoundedSumAndUnmergesToTheOriginalBits) {
+  for (const auto dtype : {torch::kFloat32, torch::kBFloat16}) {
+    auto model = small_transformer();
+    model->to(dtype);
+    const auto x = Inputs::make().to(dtype);
+    const torch::NoGradGuard no_grad;
+    TensorMap before;
+    for (const auto& [name, tensor] : state_of(*model)) before[name] = tensor.clone();
+    LoraAdapter adapter(*model, small_lora(), "test");
+    randomise(adapter, 8);
+    const auto unmerged = velocity(model, x);
+    adapter.merge();
+    EXPECT_TRUE(adapter.is_merged());
+    const auto parameters = adapter.parameters();
+    const std::string layer = "transformer_blocks.0.attn.to_q";
+    ASSERT_EQ(parameters[0].name, layer + ".lora_A.weight");
+    const auto merged_weight = state_of(*model).at(layer + ".weight");
+    const auto sum =
+        before.at(layer + ".weight").to(torch::kFloat64) +
+        parameters[1].tensor.to(torch::kFloat64).mm(parameters[0].tensor.to(torch::kFloat64)) * (5.0 / 3);
+    EXPECT_EQ(merged_weight.scalar_type(), dtype);
+    EXPECT_TRUE(torch::allclose(merged_weight.to(torch::kFloat64), sum,
+                                dtype == torch::kFloat32 ? 1e-6 : 4e-3, 1e-6));
+    const auto merged = velocity(model, x);
+    const double scale = unmerged.abs().max().item<double>();
+    EXPECT_LT((merged - unmerged).abs().max().item<double>(),
+              (dtype == torch::kFloat32 ? 1e-5 : 5e-2) * scale);
+    adapter.unmerge();
+    for (const auto& [name, tensor] : state_of(*model))
+      EXPECT_TRUE(identical(tensor, before.at(name))) << name;
+    EXPECT_TRUE(identical(velocity(model, x), unmerged));
+  }
+}
+
+TEST(LoraAdapter, IsNoPartOfTheModulesStateAndLeavesTheModelAsItWas) {
+  auto model = small_transformer();
+  const auto x = Inputs::make();
+  std::vector<std::string> keys, keys_with;
+  for (const auto& [name, tensor] : state_of(*model)) keys.push_back(name);
+  const auto before = velocity(model, x).detach();
+  {
+    LoraAdapter adapter(*model, small_lora(), "test");
+    randomise(adapter, 8);
+    for (const auto& [name, tensor] : state_of(*model)) keys_with.push_back(name);
+    EXPECT_EQ(keys_with, keys);
+    EXPECT_FALSE(identical(velocity(model, x), before));
+    {
+      const WithoutLowRank base_model;
+      EXPECT_TRUE(identical(velocity(model, x), before));
+    }
+    EXPECT_FALSE(identical(velocity(model, x), before));
+    adapter.merge();
+  }
+  EXPECT_TRUE(identical(velocity(model, x), before));
+  for (const auto& p : model->parameters()) EXPECT_TRUE(p.requires_grad());
+}
+
+TEST(LoraAdapter, RefusesTargetsThatMatchNothingOrNoLinearLayer) {
+  auto model = small_transformer();
+  const auto attach = [&](std::vector<std::string> targets) {
+    LoraConfig config;
+    config.target_modules = std::move(targets);
+    return message_of([&] { LoraAdapter(*model, config, "lora_targets"); });
+  };
+  EXPECT_EQ(attach({"attn.to_q", "attn.to_qq"}),
+            "lora_targets: target \"attn.to_qq\" matches no layer; did you mean \"attn.to_q\"?");
+  EXPECT_EQ(attach({"pos_embed.proj"}),
+            "lora_targets: target \"pos_embed.proj\" matches \"pos_embed.proj\", which is no linear layer");
+  EXPECT_EQ(attach({}), "lora_targets: names no target modules");
+  EXPECT_THAT(attach({"ttn.to_q"}), HasSubstr("matches no layer"));  // a suffix counts after a dot only
+  EXPECT_EQ(attach({"attn.to_q"}), "no error");
+  LoraConfig config;
+  config.rank = 0;
+  EXPECT_EQ(message_of([&] { LoraAdapter(*model, config, "x"); }), "x: rank 0 is out of range");
+  config = {.rank = 4, .alpha = -1};
+  EXPECT_EQ(message_of([&] { LoraAdapter(*model, config, "x"); }), "x: alpha -1 is not above 0");
+}
+
+// ---- Files
+
+TEST(LoraFiles, ReadBackWhatWasWrittenInBothForms) {
+  for (const auto form : {LoraForm::kPeft, LoraForm::kDiffusers}) {
+    const Scratch scratch;
+    const auto& folder = scratch.path;
+    auto model = small_transformer();
+    auto config = small_lora();
+    config.alpha = 2.5;
+    std::vector<NamedTensor> written;
+    {
+      LoraAdapter adapter(*model, config, "test");
+      randomise(adapter, 8);
+      written = adapter.parameters();
+      save_lora(folder, config, written, form);
+    }
+    const auto adapter = load_lora(folder, *model);
+    EXPECT_EQ(adapter->config().to_json(), config.to_json());
+    const auto read = adapter->parameters();
+    ASSERT_EQ(read.size(), written.size());
+    for (std::size_t i = 0; i < read.size(); ++i) {
+      EXPECT_EQ(read[i].name, written[i].name);
+      EXPECT_TRUE(identical(read[i].tensor, written[i].tensor)) << read[i].name;
+      EXPECT_TRUE(read[i].tensor.requires_grad());
+    }
+  }
+}
+
+/// The case's adapter_config.json with some fields replaced.
+Json changed_config(const Json& changes) {
+  auto document = read_json(kCase / "adapter/adapter_config.json");
+  document.update(changes);
+  return document;
+}
+
+std::string refusal(const Json& changes) {
+  return message_of([&] { LoraConfig::from_json(changed_config(changes), "c"); });
+}
+
+TEST(LoraFiles, RefuseEveryFieldThatPlainLoraDoesNotHave) {
+  const std::string hint = "; plain LoRA alone is: null, false or empty";
+  EXPECT_EQ(refusal(Json::object()), "no error");
+  EXPECT_EQ(refusal({{"use_dora", true}}), "c: \"use_dora\" = true is not implemented" + hint);
+  EXPECT_EQ(refusal({{"use_rslora", true}}), "c: \"use_rslora\" = true is not implemented" + hint);
+  EXPECT_EQ(refusal({{"fan_in_fan_out", true}}), "c: \"fan_in_fan_out\" = true is not implemented" + hint);
+  EXPECT_EQ(refusal({{"lora_bias", true}}), "c: \"lora_bias\" = true is not implemented" + hint);
+  EXPECT_EQ(refusal({{"rank_pattern", {{"to_q", 8}}}}),
+            "c: \"rank_pattern\" = {\"to_q\":8} is not implemented" + hint);
+  EXPECT_EQ(refusal({{"alpha_pattern", {{"to_q", 8}}}}),
+            "c: \"alpha_pattern\" = {\"to_q\":8} is not implemented" + hint);
+  EXPECT_EQ(refusal({{"modules_to_save", {"proj_out"}}}),
+            "c: \"modules_to_save\" = [\"proj_out\"] is not implemented" + hint);
+  EXPECT_EQ(refusal({{"layers_to_transform", {0}}}),
+            "c: \"layers_to_transform\" = [0] is not implemented" + hint);
+  EXPECT_EQ(refusal({{"exclude_modules", {"attn2"}}}),
+            "c: \"exclude_modules\" = [\"attn2\"] is not implemented" + hint);
+  EXPECT_EQ(refusal({{"invented_option", 3}}), "c: \"invented_option\" = 3 is not implemented" + hint);
+  EXPECT_EQ(refusal({{"bias", "all"}}), "c: \"bias\" = \"all\" is not implemented; known: \"none\"");
+  EXPECT_EQ(refusal({{"target_modules", "all-linear"}}),
+            "c: \"target_modules\" = \"all-linear\" is not implemented; give a list of names of modules");
+  EXPECT_EQ(
+      refusal({{"init_lora_weights", "pissa"}}),
+      "c: \"init_lora_weights\" = \"pissa\" is not implemented; known: true, false, \"gaussian\"; others may "
+      "change the base model's weights too");
+  EXPECT_EQ(refusal({{"lora_dropout", 0.1}}),
+            "c: \"lora_dropout\" = 0.1 is not implemented; set it to 0: the adapter computes the same, and "
+            "training "
+            "here has no dropout");
+  EXPECT_EQ(refusal({{"peft_type", "IA3"}}), "c: is an adapter of type IA3, not LORA");
+  EXPECT_EQ(refusal({{"r", 0}}), "c: rank 0 is out of range");
+  EXPECT_EQ(refusal({{"lora_alpha", 0}}), "c: alpha 0 is not above 0");
+  EXPECT_EQ(refusal({{"target_modules", Json::array()}}), "c: names no target modules");
+  EXPECT_THAT(refusal({{"r", "4"}}), HasSubstr("has the wrong type"));
+  EXPECT_EQ(refusal({{"peft_version", "9"}, {"base_model_name_or_path", "x"}, {"use_dora", nullptr}}),
+            "no error");
+}
+
+/// Message of loading the case's adapter after `change` was made to its tensors.
+std::string loading_with(const std::function<void(TensorMap&)>& change) {
+  const Scratch scratch;
+  const auto& folder = scratch.path;
+  auto tensors = load_tensors(kCase / "adapter/adapter_model.safetensors");
+  change(tensors);
+  save_tensors(folder / "adapter_model.safetensors", tensors);
+  fs::copy_file(kCase / "adapter/adapter_config.json", folder / "adapter_config.json");
+  auto model = small_transformer();
+  return message_of([&] { load_lora(folder, *model); });
+}
+
+TEST(LoraFiles, NameMissingExtraAndWronglyShapedTensors) {
+  const std::string layer = "base_model.model.transformer_blocks.0.attn.to_k";
+  EXPECT_EQ(loading_with([](TensorMap&) {}), "no error");
+  EXPECT_THAT(
+      loading_with([&](TensorMap& t) { t.erase(layer + ".lora_B.weight"); }),
+      HasSubstr("missing transformer_blocks.0.attn.to_k.lora_B.weight; check adapter_config.json beside it"));
+  EXPECT_THAT(loading_with([&](TensorMap& t) { t[layer + ".lora_magnitude_vector"] = torch::ones({16}); }),
+              HasSubstr("unexpected " + layer + ".lora_magnitude_vector"));
+  EXPECT_THAT(loading_with([&](TensorMap& t) {
+                t["proj_out.lora_A.weight"] = torch::ones({3, 16});
+              }),
+              HasSubstr("unexpected proj_out.lora_A.weight"));
+  EXPECT_THAT(loading_with([&](TensorMap& t) {
+                t[layer + ".lora_A.weight"] = torch::ones({4, 16});
+              }),
+              HasSubstr("wrong shape or type: " + layer + ".lora_A.weight [4, 16] instead of [3, 16]"));
+  EXPECT_THAT(loading_with([&](TensorMap& t) {
+                t[layer + ".lora_A.weight"] = torch::ones({3, 16}, torch::kInt64);
+              }),
+              HasSubstr("wrong shape or type: " + layer + ".lora_A.weight of I64"));
+}
+
+TEST(LoraFiles, WidenHalfPrecisionMatrices) {
+  const Scratch scratch;
+  const auto& folder = scratch.path;
+  auto model = small_transformer();
+  std::vector<NamedTensor> halves;
+  {
+    LoraAdapter adapter(*model, small_lora(), "test");
+    randomise(adapter, 8);
+    for (const auto& [name, tensor] : adapter.parameters())
+      halves.push_back({name, tensor.to(torch::kBFloat16)});
+  }
+  save_lora(folder, small_lora(), halves);
+  const auto adapter = load_lora(folder, *model);
+  EXPECT_TRUE(identical(tensors_of(*adapter)[1], halves[1].tensor.to(torch::kFloat32)));
+}
+
+/// A file of diffusers' form without metadata, after `change`, loaded: its alpha, or the message.
+std::string diffusers_alpha(const std::function<void(TensorMap&)>& change,
+                            const std::map<std::string, std::string>& metadata = {}) {
+  const Scratch scratch;
+  const auto& folder = scratch.path;
+  auto model = small_transformer();
+  {
+    LoraAdapter adapter(*model, small_lora(), "test");
+    save_lora(folder, adapter.config(), adapter.parameters(), LoraForm::kDiffusers);
+  }
+  const auto file = folder / "pytorch_lora_weights.safetensors";
+  auto tensors = load_tensors(file);
+  change(tensors);
+  save_tensors(file, tensors, metadata);
+  std::string answer;
+  const auto message =
+      message_of([&] { answer = fmt::format("{}", load_lora(folder, *model)->config().alpha); });
+  return answer.empty() ? message : answer;
+}
+
+void set_alphas(TensorMap& tensors, double alpha) {
+  TensorMap alphas;
+  constexpr std::string_view kEnd = ".lora_A.weight";
+  for (const auto& [name, tensor] : tensors) {
+    if (name.ends_with(kEnd))
+      alphas[name.substr(0, name.size() - kEnd.size()) + ".alpha"] = torch::tensor(static_cast<float>(alpha));
+  }
+  tensors.merge(alphas);
+}
+
+TEST(LoraFiles, OfDiffusersTakeAlphaFromMetadataOrAlphaTensorsOrTheRank) {
+  const std::string layer = "transformer.transformer_blocks.0.attn.to_k";
+  EXPECT_EQ(diffusers_alpha([](TensorMap&) {}), "3");
+  EXPECT_EQ(diffusers_alpha([](TensorMap& t) { set_alphas(t, 7); }), "7");
+  EXPECT_THAT(diffusers_alpha([&](TensorMap& t) {
+                set_alphas(t, 7);
+                t[layer + ".alpha"] = torch::tensor(8.0F);
+              }),
+              HasSubstr("layers of different alpha are not implemented"));
+  EXPECT_THAT(diffusers_alpha([&](TensorMap& t) { t[layer + ".alpha"] = torch::tensor(8.0F); }),
+              HasSubstr("holds 1 alphas for 15 layers"));
+  EXPECT_THAT(diffusers_alpha([&](TensorMap& t) {
+                t[layer + ".lora_A.weight"] = torch::ones({4, 16});
+              }),
+              HasSubstr("layers of different rank are not implemented"));
+  EXPECT_THAT(diffusers_alpha([](TensorMap& t) {
+                t = {{"x", torch::ones({1})}};
+              }),
+              HasSubstr("holds no LoRA matrix of a transformer"));
+  EXPECT_THAT(diffusers_alpha([](TensorMap& t) {
+                t["text_encoder.q.lora_A.weight"] = torch::ones({3, 4});
+              }),
+              HasSubstr("unexpected text_encoder.q.lora_A.weight"));
+  const auto described = [](const Json& metadata) {
+    return std::map<std::string, std::string>{{"lora_adapter_metadata", metadata.dump()}};
+  };
+  Json metadata = {{"transformer.r", 3}, {"transformer.lora_alpha", 11}};
+  metadata["transformer.target_modules"] = small_lora().target_modules;
+  EXPECT_EQ(diffusers_alpha([](TensorMap&) {}, described(metadata)), "11");
+  EXPECT_THAT(diffusers_alpha([](TensorMap& t) { set_alphas(t, 7); }, described(metadata)),
+              HasSubstr("unexpected transformer.transformer_blocks.0.attn.add_k_proj.alpha"));
+  metadata["text_encoder.r"] = 3;
+  EXPECT_THAT(
+      diffusers_alpha([](TensorMap&) {}, described(metadata)),
+      HasSubstr("lora_adapter_metadata: \"text_encoder.r\" is not of the transformer; adapters of text "
+                "encoders are not implemented"));
+}
+
+TEST(LoraFiles, RefuseAFolderWithoutAnAdapterOrWithTwo) {
+  const Scratch scratch;
+  const auto& folder = scratch.path;
+  auto model = small_transformer();
+  EXPECT_THAT(
+      message_of([&] { load_lora(folder, *model); }),
+      HasSubstr("holds no adapter: neither adapter_config.json nor pytorch_lora_weights.safetensors"));
+  LoraAdapter adapter(*model, small_lora(), "test");
+  save_lora(folder, adapter.config(), adapter.parameters(), LoraForm::kPeft);
+  save_lora(folder, adapter.config(), adapter.parameters(), LoraForm::kDiffusers);
+  EXPECT_THAT(message_of([&] { load_lora(folder, *model); }), HasSubstr("holds two adapters"));
+}
+
+}  // namespace
+}  // namespace harness

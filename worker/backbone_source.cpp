@@ -1,0 +1,19 @@
+#include "worker/backbone_source.h"
+
+#include "trainers/backbone_settings.h"
+#include "worker/device.h"
+
+namespace harness {
+
+BackboneSource backbone_source(const Job& job) {
+  const auto name = job.get<std::string>("backbone");
+  return {.name = name,
+          .folder = job.path("weights"),
+          .device = open_device(job.device),
+          .seed = static_cast<std::uint32_t>(job.get<std::int64_t>("seed")),
+          .choices = read_model_choices(name, job.get<Json>("settings"), job.file() + ": identity.settings"),
+          .text_cache = job.path("text_cache"),
+          .weights_sha256 = job.get<std::string>("weights_sha256")};
+}
+
+}  // namespace harness
