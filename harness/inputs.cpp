@@ -148,7 +148,14 @@ std::string weights_checksum(const fs::path& folder) {
         files.push_back(fs::relative(entry.path(), folder));
     }
   }
-  if (fs::exists(folder / kIndexFile)) files.push_back(kIndexFile);
+  if (fs::exists(folder / kIndexFile)) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      const bool is_weights =
+          entry.path().extension() == ".safetensors";  // of all parts in one: nobody reads it
+      if (entry.is_regular_file() && is_model_file(entry.path()) && !is_weights)
+        files.push_back(entry.path().filename());
+    }
+  }
   std::sort(files.begin(), files.end());
   const bool has_tensors = std::any_of(files.begin(), files.end(),
                                        [](const fs::path& f) { return f.extension() == ".safetensors"; });
