@@ -12,9 +12,9 @@
 #include "trainers/gradient_sum.h"
 #include "trainers/path_variance.h"
 #include "trainers/prompt_order.h"
-#include "trainers/reduced_law.h"
 #include "trainers/rollout.h"
 #include "trainers/run_state.h"
+#include "trainers/step_ops.h"
 
 namespace harness {
 namespace {
@@ -247,7 +247,8 @@ class GrpoLoop {
       const auto k = begin + task % late;
       const auto mean =
           transition_mean(backbone_, sampler_, static_cast<int>(k), shard.x[k], shard.condition);
-      lambdas[task] = lambda_center(sampler_.steps[k].s, shard.mean_old[k], mean).mean().item<double>();
+      const auto law = reduced_law(sampler_.steps[k].s, shard.mean_old[k], mean, shard.x[k + 1]);
+      lambdas[task] = law.lambda_center.mean().item<double>();
     });
     std::vector<Penalty> penalties;
     for (std::size_t i = 0; i < count; ++i) {

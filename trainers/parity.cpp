@@ -15,6 +15,7 @@
 #include "trainers/reduced_law.h"
 #include "trainers/schedule.h"
 #include "trainers/sde.h"
+#include "trainers/step_ops.h"
 
 namespace harness {
 namespace {
@@ -96,14 +97,13 @@ TensorMap run_sde_step(const ParityCase& c) {
     const auto at = [&, &d = dtype](const char* name, int k) { return c.input(name)[k].to(d); };
     for (int k = 0; k + 1 < static_cast<int>(sigmas.size()); ++k) {
       const auto step = sde_step(sigmas, k, noise_level);
-      const auto mean = sde_mean(step, at("x", k), at("v", k));
-      const auto mean_new = sde_mean(step, at("x", k), at("v_new", k));
-      const auto next = sde_next(step, mean, at("noise", k));
-      rows.add(row("mean"), mean);
+      const auto t = step_transition(step, at("x", k), at("v", k), at("noise", k));
+      const auto mean_new = step_mean(step, at("x", k), at("v_new", k));
+      rows.add(row("mean"), t.mean);
       rows.add(row("mean_new"), mean_new);
-      rows.add(row("next"), next);
-      rows.add(row("log_prob"), sde_log_prob(step, mean, next));
-      rows.add(row("log_prob_new"), sde_log_prob(step, mean_new, next));
+      rows.add(row("next"), t.next);
+      rows.add(row("log_prob"), t.log_prob);
+      rows.add(row("log_prob_new"), sde_log_prob(step, mean_new, t.next));
       rows.add(row("std"), step.std, dtype);
       rows.add(row("sqrt_dt"), step.sqrt_dt(), dtype);
     }

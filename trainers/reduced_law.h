@@ -21,8 +21,4 @@ torch::Tensor lambda_center(double s, const torch::Tensor& mean_old, const torch
 /// z = (y + lambda_center / 2) / sqrt(lambda_var + eps_lambda), the lambdas without gradient (E35).
 torch::Tensor standardised_log_ratio(const StepStats& stats, double eps_lambda);
 
-/// All of a step's statistics from its means.
-StepStats step_stats(double s, double dt, int step, bool late, const torch::Tensor& mean_old,
-                     const torch::Tensor& mean_new, const torch::Tensor& next);
-
 }  // namespace harness

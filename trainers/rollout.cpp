@@ -1,8 +1,19 @@
 #include "trainers/rollout.h"
 
+#include "trainers/step_ops.h"
+
 namespace harness {
+namespace {
 
 using torch::Tensor;
+
+/// The one forward function of rollouts and training.
+Tensor velocity_at(Backbone& backbone, const SdeSampler& sampler, int k, const Tensor& x,
+                   const TextCondition& condition) {
+  return backbone.velocity(x, sampler.steps[static_cast<std::size_t>(k)].sigma, condition, sampler.guidance);
+}
+
+}  // namespace
 
 Tensor shard_noise(std::uint32_t seed, std::uint32_t epoch, NoiseStream stream, int step,
                    const std::vector<SampleAddress>& rows, const LatentShape& latent, torch::Device device) {
@@ -32,8 +43,8 @@ SdeSampler SdeSampler::make(Grid grid, int count, double shift, double noise_lev
 
 Tensor transition_mean(Backbone& backbone, const SdeSampler& sampler, int k, const Tensor& x,
                        const TextCondition& condition) {
-  const auto& step = sampler.steps[static_cast<std::size_t>(k)];
-  return sde_mean(step, x, backbone.velocity(x, step.sigma, condition, sampler.guidance));
+  return step_mean(sampler.steps[static_cast<std::size_t>(k)], x,
+                   velocity_at(backbone, sampler, k, x, condition));
 }
 
 Trajectory sample_trajectory(Backbone& backbone, const SdeSampler& sampler, std::uint32_t seed,
@@ -45,11 +56,15 @@ Trajectory sample_trajectory(Backbone& backbone, const SdeSampler& sampler, std:
   Trajectory t{.rows = rows,
                .condition = std::move(condition),
                .x = {noise(NoiseStream::kInitialLatent, 0)},
-               .mean_old = {}};
+               .mean_old = {},
+               .log_prob = {}};
   for (int k = 0; k < static_cast<int>(sampler.steps.size()); ++k) {
-    t.mean_old.push_back(transition_mean(backbone, sampler, k, t.x.back(), t.condition));
-    t.x.push_back(sde_next(sampler.steps[static_cast<std::size_t>(k)], t.mean_old.back(),
-                           noise(NoiseStream::kSdeStep, k)));
+    const auto velocity = velocity_at(backbone, sampler, k, t.x.back(), t.condition);
+    const auto transition = step_transition(sampler.steps[static_cast<std::size_t>(k)], t.x.back(), velocity,
+                                            noise(NoiseStream::kSdeStep, k));
+    t.mean_old.push_back(transition.mean);
+    t.log_prob.push_back(transition.log_prob);
+    t.x.push_back(transition.next);
   }
   return t;
 }

@@ -32,6 +32,7 @@ struct Trajectory {
   TextCondition condition;
   std::vector<torch::Tensor> x;         ///< K + 1 latents [B,C,h,w]: x[k] before step k
   std::vector<torch::Tensor> mean_old;  ///< K means of the old policy's transitions
+  std::vector<torch::Tensor> log_prob;  ///< K log-probabilities [B] of x[k + 1] under the old policy (E9)
 };
 
 /// The transitions of a run's sampler, from noise to data.
@@ -43,8 +44,7 @@ struct SdeSampler {
   static SdeSampler make(Grid grid, int count, double shift, double noise_level, double guidance);
 };
 
-/// Mean of transition k (E8) at x under the backbone's present weights. The one forward function of rollouts
-/// and training.
+/// Mean of transition k (E8) at x under the backbone's present weights, the bits that a rollout keeps.
 torch::Tensor transition_mean(Backbone& backbone, const SdeSampler& sampler, int k, const torch::Tensor& x,
                               const TextCondition& condition);
 

@@ -9,6 +9,18 @@ double SdeStep::sqrt_dt() const {
   return std::sqrt(dt);
 }
 
+double SdeStep::x_weight() const {
+  return 1 - std * std / (2 * sigma) * dt;
+}
+
+double SdeStep::velocity_weight() const {
+  return -(1 + std * std / (2 * sigma) * (1 - sigma)) * dt;
+}
+
+double SdeStep::log_norm() const {
+  return std::log(s) + 0.5 * std::log(2 * std::numbers::pi);
+}
+
 SdeStep sde_step(std::span<const float> sigmas, int step, double noise_level) {
   TORCH_CHECK(step >= 0 && static_cast<std::size_t>(step) + 1 < sigmas.size(), "no SDE step ", step);
   const auto k = static_cast<std::size_t>(step);
@@ -22,8 +34,7 @@ SdeStep sde_step(std::span<const float> sigmas, int step, double noise_level) {
 }
 
 torch::Tensor sde_mean(const SdeStep& step, const torch::Tensor& x, const torch::Tensor& velocity) {
-  const double pull = step.std * step.std / (2 * step.sigma);
-  return x * (1 - pull * step.dt) + velocity * (-(1 + pull * (1 - step.sigma)) * step.dt);
+  return x * step.x_weight() + velocity.to(x.scalar_type()) * step.velocity_weight();
 }
 
 torch::Tensor sde_next(const SdeStep& step, const torch::Tensor& mean, const torch::Tensor& noise) {
@@ -32,7 +43,7 @@ torch::Tensor sde_next(const SdeStep& step, const torch::Tensor& mean, const tor
 
 torch::Tensor sde_log_prob(const SdeStep& step, const torch::Tensor& mean, const torch::Tensor& next) {
   const auto squares = (next - mean).square().flatten(1).mean(1);
-  return squares * (-1 / (2 * step.s * step.s)) - (std::log(step.s) + 0.5 * std::log(2 * std::numbers::pi));
+  return squares * (-1 / (2 * step.s * step.s)) - step.log_norm();
 }
 
 torch::Tensor reference_kl(const SdeStep& step, const torch::Tensor& mean,

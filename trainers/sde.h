@@ -18,13 +18,16 @@ struct SdeStep {
   double s = 0;  ///< std sqrt(dt), the standard deviation of the step's noise
 
   double sqrt_dt() const;
+  double x_weight() const;         ///< of x in the mean (E8)
+  double velocity_weight() const;  ///< of v in the mean, negative
+  double log_norm() const;         ///< log(s sqrt(2 pi))
 };
 
 /// sigmas: K + 1 falling values; step: 0..K-1.
 SdeStep sde_step(std::span<const float> sigmas, int step, double noise_level);
 
 /// Mean of the next latent (E8): x (1 - std^2 / (2 sigma) dt) - v (1 + std^2 (1 - sigma) / (2 sigma)) dt. x,
-/// v: [B, ...].
+/// v: [B, ...]; v may have less precision than x and is widened first.
 torch::Tensor sde_mean(const SdeStep& step, const torch::Tensor& x, const torch::Tensor& velocity);
 
 /// mean + s noise.

@@ -1,7 +1,7 @@
 #include "worker/backbone_source.h"
 
+#include "models/device.h"
 #include "trainers/backbone_settings.h"
-#include "worker/device.h"
 
 namespace harness {
 

@@ -9,6 +9,7 @@
 #include "core/sha256.h"
 #include "core/worker_pool.h"
 #include "datasets/prompt_set.h"
+#include "models/device.h"
 #include "models/glyph_layout.h"
 #include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"

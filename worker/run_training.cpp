@@ -6,6 +6,7 @@
 #include "core/build_info.h"
 #include "core/error.h"
 #include "datasets/prompt_set.h"
+#include "models/device.h"
 #include "trainers/backbone_settings.h"
 #include "trainers/grpo_loop.h"
 #include "trainers/method.h"

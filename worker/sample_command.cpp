@@ -10,6 +10,7 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "datasets/prompt_set.h"
+#include "models/device.h"
 #include "models/glyph_layout.h"
 #include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
@@ -17,7 +18,6 @@
 #include "trainers/run_state.h"
 #include "trainers/schedule.h"
 #include "worker/commands.h"
-#include "worker/device.h"
 #include "worker/threads.h"
 
 namespace harness {

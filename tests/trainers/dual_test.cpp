@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "trainers/method.h"
 #include "trainers/noise.h"
-#include "trainers/reduced_law.h"
+#include "trainers/step_ops.h"
 
 namespace harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "worker/device.h"
+#include "models/device.h"
 
 #include <dlfcn.h>
 

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "trainers/noise.h"
+#include "trainers/schedule.h"
+#include "trainers/step_ops.h"
+
+namespace harness {
+
+inline torch::Tensor test_normal(std::uint32_t sample, torch::IntArrayRef shape) {
+  auto out = torch::empty(shape);
+  fill_normal({.seed = 7, .sample = sample}, {out.data_ptr<float>(), static_cast<std::size_t>(out.numel())});
+  return out;
+}
+
+/// Step k of 10.
+inline SdeStep test_step(int k) {
+  static const auto sigmas = shifted_schedule(Grid::kUniform, 10, 1).sigmas;
+  return sde_step(sigmas, k, 0.7);
+}
+
+/// What a step is computed from: latents [B, ...], and what a loss weighs its law with [B].
+struct StepInputs {
+  torch::Tensor x, velocity, velocity_new, noise, weight_y, weight_center;
+
+  explicit StepInputs(torch::IntArrayRef shape)
+      : x(test_normal(1, shape)),
+        velocity(test_normal(2, shape)),
+        velocity_new(velocity + 0.05F * test_normal(3, shape)),
+        noise(test_normal(4, shape)),
+        weight_y(test_normal(5, shape.slice(0, 1))),
+        weight_center(test_normal(6, shape.slice(0, 1))) {}
+
+  StepInputs to(const torch::TensorOptions& options) const {
+    auto other = *this;
+    for (auto* t : {&other.x, &other.velocity, &other.velocity_new, &other.noise, &other.weight_y,
+                    &other.weight_center})
+      *t = t->to(options);
+    return other;
+  }
+
+  /// Sample i alone.
+  StepInputs row(std::int64_t i) const {
+    auto one = *this;
+    for (auto* t : {&one.x, &one.velocity, &one.velocity_new, &one.noise, &one.weight_y, &one.weight_center})
+      *t = t->slice(0, i, i + 1);
+    return one;
+  }
+};
+
+/// Largest error over largest magnitude.
+inline double relative_error(const torch::Tensor& value, const torch::Tensor& exact) {
+  const auto wide = [](const torch::Tensor& t) { return t.detach().to(torch::kCPU, torch::kFloat64); };
+  return ((wide(value) - wide(exact)).abs().max() / wide(exact).abs().max()).item<double>();
+}
+
+inline ReducedLaw law_in_float64(const SdeStep& step, const torch::Tensor& mean_old,
+                                 const torch::Tensor& mean_new, const torch::Tensor& next) {
+  const auto wide = [](const torch::Tensor& t) { return t.detach().to(torch::kCPU, torch::kFloat64); };
+  return reduced_law(step.s, wide(mean_old), wide(mean_new), wide(next));
+}
+
+/// Gradient of sum(weight_y y + weight_center lambda_center) with respect to mean_new, in closed form.
+inline torch::Tensor law_gradient(const SdeStep& step, const torch::Tensor& mean_old,
+                                  const torch::Tensor& mean_new, const torch::Tensor& next,
+                                  const StepInputs& in) {
+  const auto of_sample = [&](const torch::Tensor& weight) {
+    return weight.view({-1, 1}).expand({-1, mean_new[0].numel()}).reshape_as(mean_new);
+  };
+  return (of_sample(in.weight_y) * (next - mean_new) +
+          2 * of_sample(in.weight_center) * (mean_new - mean_old)) /
+         (step.s * step.s * static_cast<double>(mean_new[0].numel()));
+}
+
+/// Everything that a rollout and an update compute of one step.
+struct StepResults {
+  Transition transition;
+  torch::Tensor mean_new;
+  ReducedLaw law;
+  torch::Tensor gradient;  ///< with respect to velocity_new
+
+  StepResults(const SdeStep& step, const StepInputs& in) {
+    transition = step_transition(step, in.x, in.velocity, in.noise);
+    const auto velocity = in.velocity_new.detach().clone().requires_grad_();
+    mean_new = step_mean(step, in.x, velocity);
+    law = reduced_law(step.s, transition.mean, mean_new, transition.next);
+    (in.weight_y * law.y + in.weight_center * law.lambda_center).sum().backward();
+    gradient = velocity.grad();
+  }
+
+  std::vector<torch::Tensor> all() const {
+    return {transition.mean,   transition.next, transition.log_prob, mean_new, law.y,
+            law.lambda_center, gradient};
+  }
+};
+
+/// Each sample computed alone has the bits that it has in its batch.
+inline void expect_rows_alone_equal(const StepInputs& in, const SdeStep& step) {
+  const auto together = StepResults(step, in).all();
+  for (std::int64_t i = 0; i < in.x.size(0); ++i) {
+    const auto alone = StepResults(step, in.row(i)).all();
+    for (std::size_t n = 0; n < alone.size(); ++n)
+      EXPECT_TRUE(torch::equal(alone[n][0], together[n][i])) << "sample " << i << ", result " << n;
+  }
+}
+
+}  // namespace harness

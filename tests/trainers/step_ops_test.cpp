@@ -1,0 +1,142 @@
+#include "trainers/step_ops.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "tests/trainers/step_fixture.h"
+#include "trainers/reduced_law.h"
+
+namespace harness {
+namespace {
+
+using torch::equal;
+using torch::Tensor;
+
+const std::vector<std::int64_t> kShapes[] = {{16, 16, 6, 12}, {3, 16, 32, 32}, {5, 7}};
+
+// The expressions of numerics version 1, written out: a faster step on the CPU must give their bits, or raise
+// the version.
+TEST(StepOps, TransitionOnTheCpuHasTheBitsOfItsDefinition) {
+  for (const auto& shape : kShapes) {
+    const StepInputs in(shape);
+    for (int k = 0; k < 10; ++k) {
+      const auto step = test_step(k);
+      const double pull = step.std * step.std / (2 * step.sigma);
+      const auto mean =
+          in.x * (1 - pull * step.dt) + in.velocity * (-(1 + pull * (1 - step.sigma)) * step.dt);
+      const auto next = mean + in.noise * step.s;
+      const auto log_prob = (next - mean).square().flatten(1).mean(1) * (-1 / (2 * step.s * step.s)) -
+                            (std::log(step.s) + 0.5 * std::log(2 * std::numbers::pi));
+      const auto t = step_transition(step, in.x, in.velocity, in.noise);
+      EXPECT_TRUE(equal(t.mean, mean) && equal(t.next, next) && equal(t.log_prob, log_prob)) << k;
+    }
+  }
+}
+
+TEST(StepOps, LawOnTheCpuHasTheBitsOfItsDefinition) {
+  for (const auto& shape : kShapes) {
+    const StepInputs in(shape);
+    const auto step = test_step(4);
+    const auto t = step_transition(step, in.x, in.velocity, in.noise);
+    const auto mean_new = step_mean(step, in.x, in.velocity_new);
+    const auto y = ((mean_new - t.mean) * ((t.next - t.mean) + (t.next - mean_new))).flatten(1).mean(1) *
+                   (1 / (2 * step.s * step.s));
+    const auto center = (mean_new - t.mean).square().flatten(1).mean(1) * (1 / (step.s * step.s));
+    const auto law = reduced_law(step.s, t.mean, mean_new, t.next);
+    EXPECT_TRUE(equal(law.y, y) && equal(law.lambda_center, center));
+  }
+}
+
+TEST(StepOps, TrainingFindsTheMeanOfTheRolloutAndAZeroLogRatio) {
+  for (const auto& shape : kShapes) {
+    const StepInputs in(shape);
+    for (int k = 0; k < 10; ++k) {
+      const auto step = test_step(k);
+      const auto t = step_transition(step, in.x, in.velocity, in.noise);
+      const auto mean = step_mean(step, in.x, in.velocity.clone().requires_grad_());
+      EXPECT_TRUE(mean.requires_grad() && !t.mean.requires_grad());
+      EXPECT_TRUE(equal(mean, t.mean));
+      const auto law = reduced_law(step.s, t.mean, mean, t.next);
+      EXPECT_EQ(law.y.abs().max().item<float>(), 0);
+      EXPECT_EQ(law.lambda_center.max().item<float>(), 0);
+    }
+  }
+}
+
+TEST(StepOps, Float32FollowsFloat64) {
+  const StepInputs in({4, 16, 32, 32});
+  const auto wide = in.to(torch::kFloat64);
+  const auto step = test_step(6);
+  const auto t = step_transition(step, in.x, in.velocity, in.noise);
+  const auto exact = step_transition(step, wide.x, wide.velocity, wide.noise);
+  EXPECT_LT(relative_error(t.mean, exact.mean), 1e-6);
+  EXPECT_LT(relative_error(t.next, exact.next), 1e-6);
+  EXPECT_LT(relative_error(t.log_prob, exact.log_prob), 3e-6);
+  const auto mean_new = step_mean(step, in.x, in.velocity_new);
+  const auto law = reduced_law(step.s, t.mean, mean_new, t.next);
+  const auto exact_law = law_in_float64(step, t.mean, mean_new, t.next);
+  EXPECT_LT(relative_error(law.y, exact_law.y), 1e-5);
+  EXPECT_LT(relative_error(law.lambda_center, exact_law.lambda_center), 1e-5);
+}
+
+TEST(StepOps, NarrowVelocityIsWidenedFirst) {
+  const StepInputs in({2, 4, 3, 3});
+  const auto step = test_step(5);
+  const auto narrow = in.velocity.to(torch::kBFloat16).requires_grad_();
+  const auto wide = narrow.detach().to(torch::kFloat32);
+  const auto mean = step_mean(step, in.x, narrow);
+  EXPECT_TRUE(equal(mean, step_mean(step, in.x, wide)));
+  EXPECT_TRUE(equal(mean, step_transition(step, in.x, narrow, in.noise).mean));
+  mean.sum().backward();
+  EXPECT_EQ(narrow.grad().scalar_type(), torch::kBFloat16);
+}
+
+/// d f / d x by central differences.
+template <typename F>
+Tensor finite_differences(const F& f, const Tensor& x) {
+  auto probe = x.detach().clone(), gradient = torch::empty_like(x);
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    auto element = probe.view(-1)[i];
+    const double kept = element.item<double>(), h = 1e-6;
+    element.fill_(kept + h);
+    const double up = f(probe).template item<double>();
+    element.fill_(kept - h);
+    const double down = f(probe).template item<double>();
+    element.fill_(kept);
+    gradient.view(-1)[i] = (up - down) / (2 * h);
+  }
+  return gradient;
+}
+
+TEST(StepOps, GradientsMatchFiniteDifferences) {
+  const auto in = StepInputs({3, 2, 2, 3}).to(torch::kFloat64);
+  const auto step = test_step(6);
+  const auto t = step_transition(step, in.x, in.velocity, in.noise);
+  const auto of_mean = [&](const Tensor& mean) {
+    const auto law = reduced_law(step.s, t.mean, mean, t.next);
+    return (in.weight_y * law.y + in.weight_center * law.lambda_center).sum();
+  };
+  const auto of_velocity = [&](const Tensor& velocity) { return of_mean(step_mean(step, in.x, velocity)); };
+
+  const auto mean = step_mean(step, in.x, in.velocity_new).detach().requires_grad_();
+  of_mean(mean).backward();
+  EXPECT_LT(relative_error(mean.grad(), finite_differences(of_mean, mean)), 1e-7);
+  EXPECT_LT(relative_error(mean.grad(), law_gradient(step, t.mean, mean.detach(), t.next, in)), 1e-12);
+
+  const auto velocity = in.velocity_new.clone().requires_grad_();
+  of_velocity(velocity).backward();
+  EXPECT_LT(relative_error(velocity.grad(), finite_differences(of_velocity, velocity)), 1e-7);
+}
+
+// As the worker computes: one thread a shard.
+TEST(StepOps, ASampleDoesNotDependOnItsBatch) {
+  const auto threads = torch::get_num_threads();
+  torch::set_num_threads(1);
+  for (const auto& shape : kShapes) expect_rows_alone_equal(StepInputs(shape), test_step(3));
+  torch::set_num_threads(threads);
+}
+
+}  // namespace
+}  // namespace harness
