@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <sstream>
+#include <memory>
 #include <vector>
 
 #include "core/error.h"
@@ -96,15 +96,23 @@ fs::path source_tree_path(const fs::path& relative) {
 }  // namespace
 
 std::string read_file(const fs::path& path) {
-  if (fs::is_directory(path)) throw Error("is a folder, not a file", path.string());
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
+  const auto fail_to_read = [&] {
     throw Error(fmt::format("cannot be read: {}", std::strerror(errno)), path.string(),
                 "check the path and its permissions");
-  }
-  std::ostringstream out;
-  out << file.rdbuf();
-  return std::move(out).str();
+  };
+  std::error_code unknown;  // what cannot be asked cannot be opened either
+  const auto type = fs::status(path, unknown).type();
+  if (type == fs::file_type::directory) throw Error("is a folder, not a file", path.string());
+  if (type == fs::file_type::character || type == fs::file_type::block)
+    throw Error("is a device, not a file", path.string());
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
+  if (!file) fail_to_read();
+  std::string bytes;
+  std::vector<char> buffer(1 << 16);
+  while (const auto count = std::fread(buffer.data(), 1, buffer.size(), file.get()))
+    bytes.append(buffer.data(), count);
+  if (std::ferror(file.get()) != 0) fail_to_read();
+  return bytes;
 }
 
 void write_file_atomically(const fs::path& path, std::string_view bytes) {

@@ -36,7 +36,8 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   bool number_integer(number_integer_t value) override { return put(value); }
   bool number_unsigned(number_unsigned_t value) override { return put(value); }
   bool number_float(number_float_t value, const string_t& literal) override {
-    if (!std::isfinite(value)) throw Error(fmt::format("number {} is out of range", literal), where_);
+    if (!std::isfinite(value))
+      throw Error(fmt::format("number {} is out of range", in_quotes(literal)), where_);
     return put(value);
   }
   bool string(string_t& value) override { return put(std::move(value)); }
@@ -47,13 +48,13 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   bool end_array() override { return close(); }
   bool key(string_t& name) override {
     if (stack_.back()->contains(name))
-      throw Error(fmt::format("key \"{}\" occurs twice in one object", name), where_);
+      throw Error(fmt::format("key {} occurs twice in one object", in_quotes(name)), where_);
     key_ = std::move(name);
     return true;
   }
   bool parse_error(std::size_t offset, const std::string& token,
                    const nlohmann::detail::exception&) override {
-    throw Error(fmt::format("not valid JSON near \"{}\"", token),
+    throw Error(fmt::format("not valid JSON near {}", in_quotes(token)),
                 fmt::format("{}: {}", where_, position_of(text_, offset == 0 ? 0 : offset - 1)));
   }
 
@@ -102,9 +103,18 @@ void refuse_non_finite(const Json& value) {
   }
 }
 
+/// What the lexer would not see as it should: it takes a zero byte for the end of the text.
+void check_bytes(std::string_view text, const std::string& where) {
+  if (const auto at = invalid_utf8_at(text))
+    throw Error("not UTF-8", fmt::format("{}: {}", where, position_of(text, *at)));
+  if (const auto at = text.find('\0'); at != std::string_view::npos)
+    throw Error("not valid JSON: a zero byte", fmt::format("{}: {}", where, position_of(text, at)));
+}
+
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& where) {
+  check_bytes(text, where);
   StrictBuilder builder(text, where);
   Json::sax_parse(text, &builder);
   return builder.take();
@@ -130,7 +140,7 @@ bool Fields::has(const std::string& key) const {
 const Json& Fields::get(const std::string& key) {
   read_.insert(key);
   const auto found = object_->find(key);
-  if (found == object_->end()) throw Error(fmt::format("\"{}\" is missing", key), where_);
+  if (found == object_->end()) fail(key, "is missing");
   return *found;
 }
 
@@ -149,13 +159,26 @@ void Fields::finish() const {
   const std::vector<std::string> known(read_.begin(), read_.end());
   for (const auto& item : object_->items()) {
     if (!read_.contains(item.key())) {
-      throw Error(fmt::format("unknown key \"{}\"", item.key()), where_, suggestion(item.key(), known));
+      throw Error(fmt::format("unknown key {}", in_quotes(item.key())), where_,
+                  suggestion(item.key(), known));
     }
   }
 }
 
+std::string Fields::wrong_type(const Json& value) {
+  return fmt::format("has the wrong type ({})", value.type_name());
+}
+
+std::string Fields::out_of_range(const Json& value) {
+  return fmt::format("is out of range ({})", value.dump());
+}
+
+std::string Fields::at_index(std::size_t index, const std::string& problem) {
+  return fmt::format("[{}] {}", index, problem);
+}
+
 void Fields::fail(const std::string& key, const std::string& problem) const {
-  throw Error(fmt::format("\"{}\" {}", key, problem), where_);
+  throw Error(fmt::format("{} {}", in_quotes(key), problem), where_);
 }
 
 }  // namespace harness

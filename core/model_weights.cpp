@@ -1,85 +1,132 @@
 #include "core/model_weights.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <set>
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/text.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// The index's map from tensor to shard, checked.
-std::map<std::string, std::string> read_index(const fs::path& file) {
+constexpr auto kFetchAgain = "index and shards are not of one model; fetch the folder again";
+
+struct ShardIndex {
+  std::map<std::string, std::string> shard_of;  ///< tensor -> file beside the index
+};
+
+/// Whether anything stands there, a dangling link too; what cannot be asked is left to the one who opens it.
+bool is_present(const fs::path& path) {
+  std::error_code unknown;
+  return fs::symlink_status(path, unknown).type() != fs::file_type::not_found;
+}
+
+void check_shard_name(const std::string& shard, const std::string& where) {
+  if (shard.empty() || shard.find_first_of(std::string("/\0", 2)) != std::string::npos ||
+      shard.front() == '.')
+    throw Error(fmt::format("{} is not the name of a file beside it", in_quotes(shard)), where);
+  if (!shard.ends_with(".safetensors"))
+    throw Error(fmt::format("{} is not the name of a .safetensors file", in_quotes(shard)), where);
+}
+
+ShardIndex read_index(const fs::path& file) {
   const Json document = read_json(file);
   Fields fields(document, file.string());
-  if (fields.has("metadata")) fields.get("metadata");
+  ShardIndex index;
+  // `total_size` is what other tools counted, shared or dropped tensors among it: readers do not rely on it.
+  if (fields.has("metadata")) fields.object("metadata");
   Fields names = fields.object("weight_map");
   fields.finish();
-  std::map<std::string, std::string> shards;
   for (const auto& name : names.keys()) {
     const auto shard = names.required<std::string>(name);
-    if (shard.empty() || shard.find('/') != std::string::npos || shard.starts_with("."))
-      throw Error(fmt::format("\"{}\" is not the name of a file beside it", shard), names.where());
-    shards[name] = shard;
+    check_shard_name(shard, names.where());
+    index.shard_of[name] = shard;
   }
-  if (shards.empty()) throw Error("names no tensor", names.where());
-  return shards;
+  if (index.shard_of.empty()) throw Error("names no tensor", names.where());
+  return index;
+}
+
+/// What stands in a shard is what the index puts there.
+void check_shard(const std::string& shard, const SafetensorsFile& file, const ShardIndex& index,
+                 const std::string& where) {
+  for (const auto& [name, _] : file.tensors()) {
+    const auto found = index.shard_of.find(name);
+    if (found == index.shard_of.end())
+      throw Error(
+          fmt::format("{} holds {}, which the index does not name", in_quotes(shard), in_quotes(name)), where,
+          kFetchAgain);
+    if (found->second != shard)
+      throw Error(fmt::format("{} holds {}, which the index puts into {}", in_quotes(shard), in_quotes(name),
+                              in_quotes(found->second)),
+                  where, kFetchAgain);
+  }
+  for (const auto& [name, holder] : index.shard_of) {
+    if (holder == shard && !file.tensors().contains(name))
+      throw Error(fmt::format("puts {} into {}, which does not hold it", in_quotes(name), in_quotes(shard)),
+                  where, kFetchAgain);
+  }
 }
 
 }  // namespace
 
 ModelWeights ModelWeights::open(const fs::path& folder, const std::string& stem) {
-  ModelWeights weights;
   const auto file = folder / (stem + ".safetensors"), index = folder / (stem + ".safetensors.index.json");
-  if (fs::exists(file) || !fs::exists(index)) {
+  ModelWeights weights;
+  if (is_present(file)) {
     weights.where_ = file.string();
-    weights.files_.emplace_back(file);
-    weights.tensors_ = weights.files_[0].tensors();
-    return weights;
-  }
-  weights.where_ = index.string();
-  const auto shards = read_index(index);
-  std::set<std::string> names;
-  for (const auto& [_, shard] : shards) names.insert(shard);
-  for (const auto& shard : names) {
-    const auto& opened = weights.files_.emplace_back(folder / shard);
-    for (const auto& [name, view] : opened.tensors()) {
-      const auto found = shards.find(name);
-      if (found == shards.end() || found->second != shard) {
-        throw Error(fmt::format("{} holds \"{}\", which the index {}", shard, name,
-                                found == shards.end() ? "does not name" : "puts into " + found->second),
-                    weights.where_, "index and shards are not of one model; fetch the folder again");
-      }
-      weights.tensors_.emplace(name, view);
-    }
-  }
-  for (const auto& [name, shard] : shards) {
-    if (!weights.tensors_.contains(name)) {
-      throw Error(fmt::format("puts \"{}\" into {}, which does not hold it", name, shard), weights.where_,
-                  "index and shards are not of one model; fetch the folder again");
-    }
+    weights.add(SafetensorsFile(file));
+  } else if (is_present(index)) {
+    weights.where_ = index.string();
+    weights.open_shards(index);
+  } else {
+    throw Error(fmt::format("holds neither {} nor {}", file.filename().string(), index.filename().string()),
+                folder.string(), "weights are read in the safetensors format only");
   }
   return weights;
 }
 
-std::uint64_t ModelWeights::bytes() const {
-  std::uint64_t sum = 0;
-  for (const auto& [_, view] : tensors_) sum += view.bytes.size();
-  return sum;
+void ModelWeights::open_shards(const fs::path& file) {
+  const auto index = read_index(file);
+  std::set<std::string> shards;
+  for (const auto& [_, shard] : index.shard_of) shards.insert(shard);
+  for (const auto& shard : shards) {
+    const auto path = file.parent_path() / shard;
+    if (!is_present(path))
+      throw Error(fmt::format("names the shard {}, which is not in the folder", in_quotes(shard)), where_,
+                  "fetch the folder again");
+    SafetensorsFile opened(path);
+    check_shard(shard, opened, index, where_);
+    add(std::move(opened));
+  }
 }
 
-void ModelWeights::forget(const std::string& name) const {
-  const auto bytes = tensors_.at(name).bytes;
-  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  // Whole pages only: the ends may hold parts of other tensors.
-  const auto begin = (reinterpret_cast<std::uintptr_t>(bytes.data()) + page - 1) / page * page;
-  const auto end = reinterpret_cast<std::uintptr_t>(bytes.data() + bytes.size()) / page * page;
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+void ModelWeights::add(SafetensorsFile file) {
+  for (const auto& [name, entry] : file.tensors()) {
+    tensors_.emplace(name, entry);
+    file_of_.emplace(name, files_.size());
+  }
+  files_.push_back(std::move(file));
+}
+
+const TensorEntry& ModelWeights::at(const std::string& name) const {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) throw Error(fmt::format("has no tensor {}", in_quotes(name)), where_);
+  return found->second;
+}
+
+void ModelWeights::read(const std::string& name, std::span<std::byte> out) const {
+  at(name);
+  files_[file_of_.at(name)].read(name, out);
+}
+
+std::uint64_t ModelWeights::bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& [_, entry] : tensors_) sum += entry.size();
+  return sum;
 }
 
 }  // namespace harness

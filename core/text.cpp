@@ -5,6 +5,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 
 #include "core/error.h"
@@ -26,6 +27,13 @@ bool is_white_space(char32_t c) {
   const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
   return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL ||
          category == UTF8PROC_CATEGORY_ZP;
+}
+
+/// Would change how a terminal shows what stands around it.
+bool is_unprintable(char32_t c) {
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  return category == UTF8PROC_CATEGORY_CC || category == UTF8PROC_CATEGORY_CF ||
+         category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
 }
 
 template <class Text>
@@ -50,6 +58,8 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
   const std::string* best = nullptr;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const auto& candidate : candidates) {
+    const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
+    if (longer - shorter >= best_distance) continue;
     const auto distance = edit_distance(word, std::string_view(candidate));
     if (distance < best_distance) {
       best = &candidate;
@@ -95,6 +105,29 @@ std::string utf32_to_utf8(std::u32string_view text) {
     const auto length = utf8proc_encode_char(static_cast<utf8proc_int32_t>(c), bytes);
     out.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(length));
   }
+  return out;
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kShown = 120;
+  std::string out = "\"";
+  std::size_t i = 0;
+  while (i < text.size() && i < kShown) {
+    const auto [length, value] = code_point_at(text, i);
+    if (length == 0) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i++]));
+      continue;
+    }
+    if (value == U'"' || value == U'\\') out += '\\';
+    if (is_unprintable(value)) {
+      out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(value));
+    } else {
+      out += text.substr(i, static_cast<std::size_t>(length));
+    }
+    i += static_cast<std::size_t>(length);
+  }
+  out += '"';
+  if (i < text.size()) out += fmt::format(" (and {} bytes more)", text.size() - i);
   return out;
 }
 

@@ -23,6 +23,10 @@ std::string utf32_to_utf8(std::u32string_view text);
 /// Offset of the first byte that is not valid UTF-8, or nothing.
 std::optional<std::size_t> invalid_utf8_at(std::string_view text);
 
+/// `text` in double quotes on one line of valid UTF-8 without control or format characters, for messages
+/// about text that somebody else wrote: `"a\u001b[2J"`. Long texts are cut, and say so.
+std::string in_quotes(std::string_view text);
+
 /// Simple lower case, code point by code point (utf8proc).
 std::u32string to_lower(std::u32string_view text);
 

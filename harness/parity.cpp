@@ -1,16 +1,16 @@
 #include "harness/parity.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
+#include "core/parity_report.h"
 #include "core/safetensors.h"
 #include "datasets/python_random_parity.h"
 #include "evaluators/text_metrics_parity.h"
@@ -21,113 +21,61 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// error <= atol + rtol * max(abs(reference)), over a whole tensor.
-struct Tolerance {
-  double atol = 0, rtol = 0;
-};
-
-Tolerance tolerance_for(const Json& case_json, const std::string& tensor) {
-  const auto& all = case_json.at("tolerance");
-  const Json overrides = all.value("overrides", Json::array());
-  for (const auto& entry : overrides) {
-    if (::fnmatch(entry.at("match").get<std::string>().c_str(), tensor.c_str(), 0) == 0) {
-      return {entry.value("atol", 0.0), entry.value("rtol", 0.0)};
-    }
-  }
-  return {all.value("atol", 0.0), all.value("rtol", 0.0)};
-}
-
-/// What a comparison of a whole case found so far.
-struct Check {
-  double max_abs = 0, max_rel = 0;
-  std::string message;
-
-  void fail(const std::string& tensor, const std::string& what) {
-    message += fmt::format("{}{}: {}", message.empty() ? "" : "; ", tensor, what);
-  }
-};
-
-void compare_numbers(const std::string& name, std::span<const double> reference,
-                     const std::vector<double>& computed, const Tolerance& tolerance, Check& check) {
-  if (reference.size() != computed.size()) {
-    check.fail(name, fmt::format("{} values instead of {}", computed.size(), reference.size()));
-    return;
-  }
+void compare_numbers(const std::string& name, const std::vector<double>& reference,
+                     const std::vector<double>& computed, const Tolerance& tolerance, ParityReport& report) {
+  if (reference.size() != computed.size())
+    return report.fail(name, fmt::format("{} values instead of {}", computed.size(), reference.size()));
   double error = 0, largest = 0;
   for (std::size_t i = 0; i < reference.size(); ++i) {
-    if (std::isfinite(reference[i]) != std::isfinite(computed[i])) {
-      check.fail(name, fmt::format("value {} is {} instead of {}", i, computed[i], reference[i]));
-      return;
-    }
+    if (std::isfinite(reference[i]) != std::isfinite(computed[i]))
+      return report.fail(name, fmt::format("value {} is {} instead of {}", i, computed[i], reference[i]));
     if (!std::isfinite(reference[i])) continue;
     error = std::max(error, std::abs(reference[i] - computed[i]));
     largest = std::max(largest, std::abs(reference[i]));
   }
-  check.max_abs = std::max(check.max_abs, error);
-  if (largest > 0) check.max_rel = std::max(check.max_rel, error / largest);
-  if (error > tolerance.atol + tolerance.rtol * largest)
-    check.fail(name, fmt::format("off by {:.3g}", error));
+  report.add(name, error, largest, tolerance);
 }
 
-void compare_integers(const std::string& name, std::span<const std::int64_t> reference,
-                      const std::vector<std::int64_t>& computed, Check& check) {
-  if (std::equal(reference.begin(), reference.end(), computed.begin(), computed.end())) return;
-  check.fail(name, "differs");
-}
-
-void compare_tensor(const std::string& name, const TensorView& reference, const ParityOutputs& outputs,
-                    const Json& case_json, Check& check) {
+void compare_tensor(const std::string& name, const SafetensorsFile& reference, const ParityOutputs& outputs,
+                    const Json& case_json, ParityReport& report) {
+  const auto dtype = reference.at(name).dtype;
   const auto found = outputs.find(name);
-  if (found == outputs.end()) {
-    check.fail(name, "not computed");
-  } else if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&found->second)) {
-    if (reference.dtype != Dtype::kI64) return check.fail(name, "has another type");
-    compare_integers(name, reference.as<std::int64_t>(), *integers, check);
+  if (found == outputs.end()) return report.fail(name, "not computed");
+  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&found->second)) {
+    if (dtype != Dtype::kI64) return report.fail(name, "has another type");
+    if (reference.values<std::int64_t>(name) != *integers) report.fail(name, "differs");
   } else {
-    if (reference.dtype != Dtype::kF64) return check.fail(name, "has another type");
-    compare_numbers(name, reference.as<double>(), std::get<std::vector<double>>(found->second),
-                    tolerance_for(case_json, name), check);
+    if (dtype != Dtype::kF64) return report.fail(name, "has another type");
+    compare_numbers(name, reference.values<double>(name), std::get<std::vector<double>>(found->second),
+                    Tolerance::of(case_json.at("tolerance"), name), report);
   }
-}
-
-Json case_answer(const std::string& name, const std::string& kind, const Check& check) {
-  return {{"name", name},
-          {"kind", kind},
-          {"passed", check.message.empty()},
-          {"max_abs", check.max_abs},
-          {"max_rel", check.max_rel},
-          {"message", check.message}};
 }
 
 using Compute = std::function<ParityOutputs(const Json&, const std::string&)>;
 
-Json check_outputs(const fs::path& folder, const Json& case_json, const std::string& kind,
-                   const Compute& compute) {
-  Check check;
+void check_outputs(const fs::path& folder, const Json& case_json, const Compute& compute,
+                   ParityReport& report) {
   const SafetensorsFile reference(folder / "outputs.safetensors");
   const auto outputs = compute(case_json, (folder / "case.json").string());
-  for (const auto& [name, tensor] : reference.tensors())
-    compare_tensor(name, tensor, outputs, case_json, check);
-  return case_answer(case_json.at("name"), kind, check);
-}
-
-Json check_statistics(const fs::path& folder, const std::string& kind) {
-  const auto result = check_statistics_case(folder);
-  Check check{.max_abs = result.max_abs, .max_rel = result.max_rel, .message = result.message};
-  if (!result.passed && check.message.empty()) check.message = "does not pass";
-  return case_answer(result.name, kind, check);
+  for (const auto& [name, _] : reference.tensors())
+    compare_tensor(name, reference, outputs, case_json, report);
 }
 
 /// Kinds that need no model. An Error of the case itself (a broken file) is that case's failure.
-std::optional<Json> check_here(const fs::path& folder, const Json& case_json, const std::string& kind) {
+std::optional<ParityReport> check_here(const fs::path& folder, const Json& case_json,
+                                       const std::string& kind) {
+  ParityReport report{.name = case_json.at("name"), .kind = kind, .tolerance = ""};
   try {
-    if (kind == "statistics") return check_statistics(folder, kind);
-    if (kind == "python_random_sample") return check_outputs(folder, case_json, kind, python_random_outputs);
-    if (kind == "ocr_text_metrics") return check_outputs(folder, case_json, kind, text_metrics_outputs);
-    return std::nullopt;
+    if (kind == "statistics") return check_statistics_case(folder);
+    const std::map<std::string, Compute> computed_here = {{"python_random_sample", python_random_outputs},
+                                                          {"ocr_text_metrics", text_metrics_outputs}};
+    const auto compute = computed_here.find(kind);
+    if (compute == computed_here.end()) return std::nullopt;
+    check_outputs(folder, case_json, compute->second, report);
   } catch (const Error& error) {
-    return case_answer(case_json.at("name"), kind, {.message = error.what()});
+    report.message = error.what();
   }
+  return report;
 }
 
 }  // namespace
@@ -145,7 +93,7 @@ Json check_parity(const std::vector<fs::path>& folders) {
     fields.required<std::string>("name");
     const auto kind = fields.required<std::string>("kind");
     if (auto answer = check_here(folders[i], case_json, kind)) {
-      cases[i] = std::move(*answer);
+      cases[i] = answer->to_json();
     } else {
       for_worker.push_back(i);
       worker_folders.push_back(fs::absolute(folders[i]).string());

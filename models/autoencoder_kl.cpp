@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "core/error.h"
 #include "models/module_path.h"
 #include "models/parameters.h"
 
@@ -10,19 +9,15 @@ namespace harness {
 namespace {
 
 using torch::Tensor;
-using torch::nn::Conv2d;
-using torch::nn::Conv2dOptions;
-using torch::nn::GroupNorm;
-using torch::nn::GroupNormOptions;
 
-Conv2d conv3(std::int64_t in, std::int64_t out) {
-  return Conv2d(Conv2dOptions(in, out, 3).padding(1));
+Conv conv3(std::int64_t in, std::int64_t out) {
+  return Conv(in, out, 3, 1, 1);
 }
-Conv2d conv1(std::int64_t in, std::int64_t out) {
-  return Conv2d(Conv2dOptions(in, out, 1));
+Conv conv1(std::int64_t in, std::int64_t out) {
+  return Conv(in, out, 1);
 }
 GroupNorm group_norm(std::int64_t groups, std::int64_t channels) {
-  return GroupNorm(GroupNormOptions(groups, channels).eps(1e-6));
+  return GroupNorm(groups, channels, 1e-6);
 }
 
 /// Norm, silu, conv, twice, with a 1x1 shortcut where the number of channels changes. [B,in,H,W] ->
@@ -44,7 +39,7 @@ class ResnetImpl : public torch::nn::Module {
 
  private:
   GroupNorm norm1_{nullptr}, norm2_{nullptr};
-  Conv2d conv1_{nullptr}, conv2_{nullptr}, shortcut_{nullptr};
+  Conv conv1_{nullptr}, conv2_{nullptr}, shortcut_{nullptr};
 };
 TORCH_MODULE(Resnet);
 
@@ -110,7 +105,7 @@ class VaeEncoder : public torch::nn::Module {
       }
       if (i + 1 < channels.size()) {
         stage.down = register_path(*this, fmt::format("down_blocks.{}.downsamplers.0.conv", i),
-                                   Conv2d(Conv2dOptions(width, width, 3).stride(2)));
+                                   Conv(width, width, 3, 2));
       }
       stages_.push_back(std::move(stage));
     }
@@ -132,9 +127,9 @@ class VaeEncoder : public torch::nn::Module {
  private:
   struct Stage {
     std::vector<Resnet> resnets;
-    Conv2d down{nullptr};
+    Conv down{nullptr};
   };
-  Conv2d in_{nullptr}, out_{nullptr};
+  Conv in_{nullptr}, out_{nullptr};
   std::vector<Stage> stages_;
   MidBlock mid_{nullptr};
   GroupNorm norm_{nullptr};
@@ -177,80 +172,13 @@ class VaeDecoder : public torch::nn::Module {
  private:
   struct Stage {
     std::vector<Resnet> resnets;
-    Conv2d up{nullptr};
+    Conv up{nullptr};
   };
-  Conv2d in_{nullptr}, out_{nullptr};
+  Conv in_{nullptr}, out_{nullptr};
   std::vector<Stage> stages_;
   MidBlock mid_{nullptr};
   GroupNorm norm_{nullptr};
 };
-
-AutoencoderConfig AutoencoderConfig::from_json(const Json& document, const std::string& where) {
-  Fields fields(document, where);
-  AutoencoderConfig c;
-  const auto name = fields.optional<std::string>("_class_name", "AutoencoderKL");
-  if (name != "AutoencoderKL") throw Error(fmt::format("is a {}, not an AutoencoderKL", name), where);
-  fields.optional<std::string>("_diffusers_version", "");
-  fields.optional<std::string>("_name_or_path", "");
-  c.in_channels = fields.optional("in_channels", c.in_channels);
-  c.out_channels = fields.optional("out_channels", c.out_channels);
-  c.block_out_channels = fields.required<std::vector<std::int64_t>>("block_out_channels");
-  c.layers_per_block = fields.required<std::int64_t>("layers_per_block");
-  c.latent_channels = fields.required<std::int64_t>("latent_channels");
-  c.norm_num_groups = fields.optional("norm_num_groups", c.norm_num_groups);
-  c.sample_size = fields.optional("sample_size", c.sample_size);
-  c.scaling_factor = fields.required<double>("scaling_factor");
-  const auto number_or = [&](const char* key, double fallback) {
-    return fields.has(key) && !fields.get(key).is_null() ? fields.required<double>(key) : fallback;
-  };
-  c.shift_factor = number_or("shift_factor", 0.0);
-  c.use_quant_conv = fields.optional("use_quant_conv", true);
-  c.use_post_quant_conv = fields.optional("use_post_quant_conv", true);
-  c.mid_block_add_attention = fields.optional("mid_block_add_attention", true);
-  c.force_upcast = fields.optional("force_upcast", true);
-  const auto only = [&](const char* key, const Json& allowed) {
-    if (!fields.has(key)) return;
-    if (const Json& value = fields.get(key); value != allowed) {
-      throw Error(fmt::format("\"{}\" = {} is not known", key, value.dump()), where,
-                  fmt::format("known: {}", allowed.dump()));
-    }
-  };
-  only("act_fn", "silu");
-  only("latents_mean", nullptr);
-  only("latents_std", nullptr);
-  only("down_block_types", Json(std::vector<std::string>(c.block_out_channels.size(), "DownEncoderBlock2D")));
-  only("up_block_types", Json(std::vector<std::string>(c.block_out_channels.size(), "UpDecoderBlock2D")));
-  fields.finish();
-  if (c.block_out_channels.empty() || c.layers_per_block < 1 || c.norm_num_groups < 1)
-    throw Error("a size is not positive", where);
-  for (const auto channels : c.block_out_channels) {
-    if (channels < 1 || channels % c.norm_num_groups != 0) {
-      throw Error(fmt::format("{} channels cannot be split into {} groups", channels, c.norm_num_groups),
-                  where);
-    }
-  }
-  return c;
-}
-
-Json AutoencoderConfig::to_json() const {
-  return {{"_class_name", "AutoencoderKL"},
-          {"in_channels", in_channels},
-          {"out_channels", out_channels},
-          {"block_out_channels", block_out_channels},
-          {"down_block_types", std::vector<std::string>(block_out_channels.size(), "DownEncoderBlock2D")},
-          {"up_block_types", std::vector<std::string>(block_out_channels.size(), "UpDecoderBlock2D")},
-          {"layers_per_block", layers_per_block},
-          {"latent_channels", latent_channels},
-          {"norm_num_groups", norm_num_groups},
-          {"act_fn", "silu"},
-          {"sample_size", sample_size},
-          {"scaling_factor", scaling_factor},
-          {"shift_factor", shift_factor},
-          {"use_quant_conv", use_quant_conv},
-          {"use_post_quant_conv", use_post_quant_conv},
-          {"mid_block_add_attention", mid_block_add_attention},
-          {"force_upcast", force_upcast}};
-}
 
 AutoencoderKlImpl::AutoencoderKlImpl(const AutoencoderConfig& config) : config_(config) {
   encoder_ = register_module("encoder", std::make_shared<VaeEncoder>(config));

@@ -2,14 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "core/error.h"
+#include "core/json.h"
 #include "core/text.h"
+#include "models/configs/model_index.h"
 #include "models/glyph_text_encoder.h"
 #include "models/loading.h"
 #include "models/random_weights.h"
 #include "models/sd3_prompt_encoder.h"
 #include "models/tiny_sd3.h"
-#include "models/weights_io.h"
 
 namespace harness {
 namespace {
@@ -20,29 +23,73 @@ using torch::Tensor;
 constexpr auto kGlyphPipeline = "GlyphPipeline";
 constexpr auto kSd3Pipeline = "StableDiffusion3Pipeline";
 
-GlyphTextEncoder load_text_encoder(const std::filesystem::path& folder) {
-  const auto file = folder / "config.json";
-  const auto document = read_json(file);
-  Fields fields(document, file.string());
-  const auto name = fields.required<std::string>("_class_name");
-  if (name != "GlyphTextEncoder")
-    throw Error(fmt::format("is a {}, not a GlyphTextEncoder", name), file.string());
-  GlyphTextEncoder encoder(fields.required<std::int64_t>("width"),
-                           fields.required<std::int64_t>("pooled_width"));
-  fields.finish();
-  load_into(*encoder, ModelWeights::open(folder, "model"));
-  return encoder;
+using ComponentClasses = std::map<std::string, std::string>;
+
+/// The folder must say that it holds a pipeline of class `wanted` with these components.
+void check_index(const std::filesystem::path& folder, const char* wanted, const std::string& backbone,
+                 const ComponentClasses& components) {
+  const auto index = ModelIndex::read(folder / "model_index.json");
+  if (index.pipeline != wanted) {
+    throw Error(fmt::format("holds a {}, which backbone {} cannot run", in_quotes(index.pipeline), backbone),
+                index.where, fmt::format("it needs a {}", wanted));
+  }
+  for (const auto& [name, class_name] : components) index.require(name, class_name);
 }
 
-/// The folder must say that it holds a pipeline of class `wanted`.
-void check_index(const std::filesystem::path& folder, const char* wanted, const std::string& backbone) {
-  const auto file = folder / "model_index.json";
-  const auto document = read_json(file);
-  const auto name = document.is_object() ? document.value("_class_name", "") : "";
-  if (name != wanted) {
-    throw Error(fmt::format("holds a {}, which backbone {} cannot run",
-                            name.empty() ? "model of unknown class" : name, backbone),
-                file.string(), fmt::format("it needs a {}", wanted));
+/// Each component fits itself; whether they fit each other only their configurations tell.
+void check_equal(const char* what, std::int64_t a, const char* other, std::int64_t b,
+                 const std::filesystem::path& folder) {
+  if (a == b) return;
+  throw Error(fmt::format("components do not fit each other: {} is {}, and {} is {}", what, a, other, b),
+              folder.string(), "fetch the folder again");
+}
+
+void check_channels(const Sd3Config& transformer, const AutoencoderConfig& vae,
+                    const std::filesystem::path& folder) {
+  check_equal("in_channels of the transformer", transformer.in_channels, "latent_channels of the VAE",
+              vae.latent_channels, folder);
+  check_equal("out_channels of the transformer", transformer.out_channels, "its in_channels",
+              transformer.in_channels, folder);
+  check_equal("out_channels of the VAE", vae.out_channels, "the number of colours", 3, folder);
+}
+
+void check_sd3_encoders(const Sd3Config& transformer, const std::filesystem::path& folder) {
+  const auto config_of = [&](const char* part) { return folder / part / "config.json"; };
+  const auto clip = [&](const char* part) {
+    return ClipTextConfig::from_json(read_json(config_of(part)), config_of(part).string());
+  };
+  const auto l = clip("text_encoder"), g = clip("text_encoder_2");
+  const auto t5 =
+      T5Config::from_json(read_json(config_of("text_encoder_3")), config_of("text_encoder_3").string());
+  check_equal("joint_attention_dim of the transformer", transformer.joint_attention_dim,
+              "d_model of text_encoder_3", t5.d_model, folder);
+  check_equal("pooled_projection_dim of the transformer", transformer.pooled_projection_dim,
+              "the sum of projection_dim of text_encoder and text_encoder_2",
+              l.projection_dim + g.projection_dim, folder);
+}
+
+void check_glyph_components(const Sd3Config& transformer, const AutoencoderConfig& vae,
+                            const GlyphTextEncoder& encoder, const LatentShape& latent,
+                            const std::filesystem::path& folder) {
+  check_channels(transformer, vae, folder);
+  check_equal("joint_attention_dim of the transformer", transformer.joint_attention_dim,
+              "width of the text encoder", encoder->width(), folder);
+  check_equal("pooled_projection_dim of the transformer", transformer.pooled_projection_dim,
+              "pooled_width of the text encoder", encoder->pooled_width(), folder);
+  if (latent.rows * vae.reduction() != kGlyphLines * kGlyphCellHeight ||
+      latent.columns * vae.reduction() != kGlyphColumns * kGlyphCellWidth) {
+    throw Error(fmt::format("components do not fit each other: the VAE cannot cut an image of {} x {} by {}",
+                            kGlyphColumns * kGlyphCellWidth, kGlyphLines * kGlyphCellHeight, vae.reduction()),
+                folder.string(), "fetch the folder again");
+  }
+  for (const auto side : {latent.rows, latent.columns}) {
+    if (side % transformer.patch_size != 0 ||
+        side / transformer.patch_size > transformer.pos_embed_max_size) {
+      throw Error(fmt::format("components do not fit each other: the transformer cannot cut a latent of {} x "
+                              "{} into patches of {}",
+                              latent.rows, latent.columns, transformer.patch_size),
+                  folder.string(), "fetch the folder again");
+    }
   }
 }
 
@@ -143,14 +190,19 @@ Backbone::Backbone(Sd3Transformer transformer, AutoencoderKl vae, std::shared_pt
 
 Backbone Backbone::glyph(const BackboneSource& source) {
   const auto& folder = source.folder;
-  check_index(folder, kGlyphPipeline, source.name);
+  check_index(folder, kGlyphPipeline, source.name,
+              {{"transformer", "SD3Transformer2DModel"},
+               {"vae", "AutoencoderKL"},
+               {"text_encoder", "GlyphTextEncoder"}});
   auto vae = load_autoencoder(folder / "vae");
   const auto reduction = vae->config().reduction();
   const LatentShape latent{vae->config().latent_channels, kGlyphLines * kGlyphCellHeight / reduction,
                            kGlyphColumns * kGlyphCellWidth / reduction};
-  return {load_sd3_transformer(folder / "transformer"), std::move(vae),
-          std::make_shared<TablePromptEncoder>(load_text_encoder(folder / "text_encoder"),
-                                               glyph_prompt_inputs, source.device),
+  auto transformer = load_sd3_transformer(folder / "transformer");
+  auto encoder = load_glyph_text_encoder(folder / "text_encoder");
+  check_glyph_components(transformer->config(), vae->config(), encoder, latent, folder);
+  return {std::move(transformer), std::move(vae),
+          std::make_shared<TablePromptEncoder>(std::move(encoder), glyph_prompt_inputs, source.device),
           latent, source.device};
 }
 
@@ -170,7 +222,12 @@ Backbone Backbone::tiny_sd3(const BackboneSource& source) {
 
 Backbone Backbone::sd35_medium(const BackboneSource& source) {
   const auto& folder = source.folder;
-  check_index(folder, kSd3Pipeline, source.name);
+  check_index(folder, kSd3Pipeline, source.name,
+              {{"transformer", "SD3Transformer2DModel"},
+               {"vae", "AutoencoderKL"},
+               {"text_encoder", "CLIPTextModelWithProjection"},
+               {"text_encoder_2", "CLIPTextModelWithProjection"},
+               {"text_encoder_3", "T5EncoderModel"}});
   const Placement large{
       .device = source.device, .dtype = large_model_dtype(source.device), .read = !source.headers_only};
   auto encoder = std::make_shared<Sd3PromptEncoder>(Sd3TextSource{.folder = folder,
@@ -183,11 +240,8 @@ Backbone Backbone::sd35_medium(const BackboneSource& source) {
   transformer->set_recompute(source.choices.recompute);
   const auto& config = transformer->config();
   const auto reduction = vae->config().reduction();
-  if (config.in_channels != vae->config().latent_channels || config.out_channels != config.in_channels) {
-    throw Error(fmt::format("the transformer's latent has {} channels, the autoencoder's {}",
-                            config.in_channels, vae->config().latent_channels),
-                folder.string(), "they are not of one model");
-  }
+  check_channels(config, vae->config(), folder);
+  check_sd3_encoders(config, folder);
   const auto size = image_size_of(source.choices, config, reduction) / reduction;
   const LatentShape latent{config.in_channels, size, size};
   Backbone backbone(std::move(transformer), std::move(vae), std::move(encoder), latent, source.device);

@@ -6,22 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "models/configs/clip_text_config.h"
+
 namespace harness {
-
-enum class ClipActivation {
-  kQuickGelu,  ///< x sigmoid(1.702 x)
-  kGelu        ///< exact, with the error function
-};
-
-/// Shape of the transformer that both towers of a CLIP model have.
-struct ClipEncoderConfig {
-  std::int64_t width = 512;
-  std::int64_t intermediate = 2048;
-  std::int64_t heads = 8;
-  std::int64_t layers = 12;
-  ClipActivation activation = ClipActivation::kQuickGelu;
-  double norm_eps = 1e-5;
-};
 
 class ClipEncoderLayer;  // models/clip_encoder.cpp
 

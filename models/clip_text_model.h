@@ -5,33 +5,11 @@
 #include <cstdint>
 #include <string>
 
-#include "core/json.h"
 #include "models/clip_encoder.h"
+#include "models/configs/clip_text_config.h"
 #include "models/parameters.h"
 
 namespace harness {
-
-/// Flags of transformers' CLIPTextModel and CLIPTextModelWithProjection (config.json), and of the text_config
-/// of a CLIPModel.
-struct ClipTextConfig {
-  std::int64_t vocab_size = 49408;
-  std::int64_t hidden_size = 512;
-  std::int64_t intermediate_size = 2048;
-  std::int64_t num_hidden_layers = 12;
-  std::int64_t num_attention_heads = 8;
-  std::int64_t max_position_embeddings = 77;
-  std::int64_t projection_dim = 512;
-  std::int64_t eos_token_id = 49407;  ///< 2 is written by old versions and means the largest id
-  ClipActivation hidden_act = ClipActivation::kQuickGelu;
-  double layer_norm_eps = 1e-5;
-  bool with_projection = false;  ///< `architectures` names CLIPTextModelWithProjection
-
-  ClipEncoderConfig encoder() const;
-
-  /// Throws Error at a flag or value that these classes do not implement. Flags without a bearing on what
-  /// the encoder computes (dropout, initialisation, text generation) are accepted by name.
-  static ClipTextConfig from_json(const Json& document, const std::string& where);
-};
 
 // B texts, S <= max_position_embeddings tokens, C = hidden_size, P = projection_dim.
 

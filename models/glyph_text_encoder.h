@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/configs/glyph_text_config.h"
 #include "models/glyph_layout.h"
 #include "models/text_condition.h"
 
@@ -16,6 +17,8 @@ namespace harness {
 class GlyphTextEncoderImpl : public torch::nn::Module {
  public:
   GlyphTextEncoderImpl(std::int64_t width, std::int64_t pooled_width);
+  explicit GlyphTextEncoderImpl(const GlyphTextConfig& config)
+      : GlyphTextEncoderImpl(config.width, config.pooled_width) {}
 
   /// tokens [B,36] int64, style [B] int64.
   TextCondition forward(const torch::Tensor& tokens, const torch::Tensor& style);

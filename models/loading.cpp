@@ -46,6 +46,10 @@ Sd3Transformer load_sd3_transformer(const std::filesystem::path& folder, const P
 AutoencoderKl load_autoencoder(const std::filesystem::path& folder, const Placement& placement) {
   return load_component<AutoencoderKl, AutoencoderConfig>(folder, kDiffusersStem, placement);
 }
+GlyphTextEncoder load_glyph_text_encoder(const std::filesystem::path& folder, const Placement& placement) {
+  return load_component<GlyphTextEncoder, GlyphTextConfig>(folder, "model", placement);
+}
+
 ClipTextModel load_clip_text_model(const std::filesystem::path& folder, const Placement& placement) {
   return load_component<ClipTextModel, ClipTextConfig>(folder, kTransformersStem, placement, clip_text_key);
 }

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/safetensors.h"
+#include "core/text.h"
 #include "models/lora.h"
 
 namespace harness {
@@ -59,9 +60,9 @@ std::string without_prefix(const std::string& key, std::string_view prefix) {
   return key.starts_with(prefix) ? key.substr(prefix.size()) : key;
 }
 
-double read_alpha(const TensorView& view, const std::string& key, const std::string& where) {
-  const auto tensor = to_tensor(view);
-  if (tensor.numel() != 1) throw Error(fmt::format("\"{}\" is no number", key), where);
+double read_alpha(const SafetensorsFile& file, const std::string& key, const std::string& where) {
+  const auto tensor = read_tensor(file, key);
+  if (tensor.numel() != 1) throw Error(fmt::format("{} is no number", in_quotes(key)), where);
   return tensor.to(torch::kFloat64).item<double>();
 }
 
@@ -76,18 +77,18 @@ T only_value(const std::optional<T>& old, T found, const char* what, const std::
 }
 
 /// What the tensors of diffusers' form say where the file has no metadata.
-LoraConfig config_of_tensors(const std::map<std::string, TensorView>& tensors, const std::string& where) {
+LoraConfig config_of_tensors(const SafetensorsFile& file, const std::string& where) {
   std::optional<std::int64_t> rank;
   std::optional<double> alpha;
   LoraConfig config{.target_modules = {}};
   std::size_t alphas = 0;
-  for (const auto& [key, view] : tensors) {
+  for (const auto& [key, entry] : file.tensors()) {
     if (!key.starts_with(kDiffusersPrefix)) continue;
     if (key.ends_with(kAlphaSuffix)) {
-      alpha = only_value(alpha, read_alpha(view, key, where), "alpha", key, where);
+      alpha = only_value(alpha, read_alpha(file, key, where), "alpha", key, where);
       ++alphas;
-    } else if (key.ends_with(kSuffixA) && !view.shape.empty()) {
-      rank = only_value(rank, view.shape[0], "rank", key, where);
+    } else if (key.ends_with(kSuffixA) && !entry.shape.empty()) {
+      rank = only_value(rank, entry.shape[0], "rank", key, where);
       const auto name = without_prefix(key, kDiffusersPrefix);
       config.target_modules.push_back(name.substr(0, name.size() - kSuffixA.size()));
     }
@@ -152,11 +153,11 @@ std::unique_ptr<LoraAdapter> load_peft(const fs::path& folder, torch::nn::Module
 
 std::unique_ptr<LoraAdapter> load_diffusers(const fs::path& folder, torch::nn::Module& model) {
   const auto weights = ModelWeights::open(folder, kDiffusersStem);
-  const auto metadata = SafetensorsFile(weights.where()).metadata();
-  const auto found = metadata.find(kDiffusersMetadata);
-  const bool described = found != metadata.end();
+  const SafetensorsFile file(weights.where());
+  const auto found = file.metadata().find(kDiffusersMetadata);
+  const bool described = found != file.metadata().end();
   auto config = described ? config_of_metadata(found->second, weights.where() + ": " + kDiffusersMetadata)
-                          : config_of_tensors(weights.tensors(), weights.where());
+                          : config_of_tensors(file, weights.where());
   auto adapter = new_adapter(model, std::move(config), weights.where());
   load_matrices(*adapter, weights, kDiffusersPrefix, !described, "it is of another model");
   return adapter;

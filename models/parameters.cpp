@@ -16,8 +16,8 @@ WithoutParameterMemory::~WithoutParameterMemory() {
   without_memory = outer_;
 }
 
-bool WithoutParameterMemory::is_active() {
-  return without_memory;
+bool parameters_have_memory() {
+  return !without_memory;
 }
 
 WithoutLowRank::WithoutLowRank() : outer_(without_low_rank) {
@@ -54,6 +54,19 @@ EmbeddingImpl::EmbeddingImpl(std::int64_t rows, std::int64_t width) {
 LayerNormImpl::LayerNormImpl(std::int64_t width, double eps) : eps_(eps) {
   weight = register_parameter("weight", new_parameter({width}, 1));
   bias = register_parameter("bias", new_parameter({width}));
+}
+
+ConvImpl::ConvImpl(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride,
+                   std::int64_t padding)
+    : stride_(stride), padding_(padding) {
+  weight = register_parameter("weight", new_parameter({out, in, size, size}));
+  bias = register_parameter("bias", new_parameter({out}));
+}
+
+GroupNormImpl::GroupNormImpl(std::int64_t groups, std::int64_t channels, double eps)
+    : groups_(groups), eps_(eps) {
+  weight = register_parameter("weight", new_parameter({channels}, 1));
+  bias = register_parameter("bias", new_parameter({channels}));
 }
 
 ScaleImpl::ScaleImpl(std::int64_t width) {

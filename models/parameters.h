@@ -17,12 +17,11 @@ class WithoutParameterMemory {
   WithoutParameterMemory(const WithoutParameterMemory&) = delete;
   WithoutParameterMemory& operator=(const WithoutParameterMemory&) = delete;
 
-  /// Whether one lives on this thread.
-  static bool is_active();
-
  private:
   bool outer_;
 };
+
+bool parameters_have_memory();  ///< whether none lives in this thread
 
 /// A float32 tensor filled with `value`, or of no memory within WithoutParameterMemory.
 torch::Tensor new_parameter(at::IntArrayRef shape, double value = 0);
@@ -83,6 +82,33 @@ struct LayerNormImpl : torch::nn::Module {
   double eps_;
 };
 TORCH_MODULE(LayerNorm);
+
+/// Two-dimensional convolution with a bias: [B,in,H,W] -> [B,out,H',W'].
+struct ConvImpl : torch::nn::Module {
+  ConvImpl(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride = 1,
+           std::int64_t padding = 0);
+  torch::Tensor forward(const torch::Tensor& x) { return torch::conv2d(x, weight, bias, stride_, padding_); }
+
+  torch::Tensor weight;  ///< [out,in,size,size]
+  torch::Tensor bias;    ///< [out]
+
+ private:
+  std::int64_t stride_, padding_;
+};
+TORCH_MODULE(Conv);
+
+/// Group norm over the channels of [B,C,..], with weight and bias.
+struct GroupNormImpl : torch::nn::Module {
+  GroupNormImpl(std::int64_t groups, std::int64_t channels, double eps);
+  torch::Tensor forward(const torch::Tensor& x) { return torch::group_norm(x, groups_, weight, bias, eps_); }
+
+  torch::Tensor weight, bias;  ///< [C]
+
+ private:
+  std::int64_t groups_;
+  double eps_;
+};
+TORCH_MODULE(GroupNorm);
 
 /// One vector of scales, so that its key is NAME.weight: what norms without a bias hold.
 struct ScaleImpl : torch::nn::Module {

@@ -10,6 +10,7 @@ namespace {
 
 const std::map<std::string, TensorMap (*)(const ParityCase&)> kRunners = {
     {"autoencoder_kl", run_autoencoder_kl_case},
+    {"autoencoder_kl_tiled", run_autoencoder_kl_tiled_case},
     {"encode_prompt", run_encode_prompt_case},
     {"clip_text", run_clip_text_case},
     {"clip_text_projection", run_clip_text_projection_case},

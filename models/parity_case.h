@@ -3,10 +3,16 @@
 #include <filesystem>
 #include <string>
 
+#include "core/error.h"
 #include "core/json.h"
 #include "models/weights_io.h"
 
 namespace harness {
+
+/// What a case needs and this build does not have: neither passed nor failed.
+class UnknownCase : public Error {
+  using Error::Error;
+};
 
 /// A recorded reference computation: FOLDER/case.json with its parameters, and FOLDER/inputs.safetensors.
 struct ParityCase {

@@ -1,6 +1,6 @@
-#include "models/clip_tokenizer.h"
 #include "models/loading.h"
 #include "models/parity_kinds.h"
+#include "models/tokenizers/clip_tokenizer.h"
 
 namespace harness {
 

@@ -8,6 +8,7 @@ namespace harness {
 
 TensorMap run_sd3_transformer_case(const ParityCase& c);
 TensorMap run_autoencoder_kl_case(const ParityCase& c);
+TensorMap run_autoencoder_kl_tiled_case(const ParityCase& c);
 TensorMap run_encode_prompt_case(const ParityCase& c);
 TensorMap run_clip_text_case(const ParityCase& c);
 TensorMap run_clip_text_projection_case(const ParityCase& c);

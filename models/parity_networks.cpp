@@ -44,4 +44,13 @@ TensorMap run_autoencoder_kl_case(const ParityCase& c) {
   return out;
 }
 
+TensorMap run_autoencoder_kl_tiled_case(const ParityCase& c) {
+  const torch::NoGradGuard no_grad;
+  auto vae = load_autoencoder(c.model());
+  TensorMap out;
+  for (const std::string size : {"wide", "both"})
+    out["decoded." + size] = vae->decode_tiled(c.input("latents." + size));
+  return out;
+}
+
 }  // namespace harness

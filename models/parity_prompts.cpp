@@ -17,7 +17,7 @@ std::vector<PromptText> prompts_of(const ParityCase& c, const char* list) {
 TensorMap run_encode_prompt_case(const ParityCase& c) {
   auto params = c.param_fields();
   if (params.required<std::string>("family") != "sd3")
-    throw Error("this build knows the text side of sd3 alone", params.where() + ": family");
+    throw UnknownCase("this build knows the text side of sd3 alone", params.where() + ": family");
   Sd3TextSource source;
   source.folder = c.model();
   source.t5_tokens = params.required<std::int64_t>("max_sequence_length");

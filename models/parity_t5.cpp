@@ -2,7 +2,7 @@
 
 #include "models/loading.h"
 #include "models/parity_kinds.h"
-#include "models/t5_tokenizer.h"
+#include "models/tokenizers/t5_tokenizer.h"
 
 namespace harness {
 

@@ -8,9 +8,9 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "core/sha256.h"
-#include "models/clip_tokenizer.h"
 #include "models/loading.h"
-#include "models/t5_tokenizer.h"
+#include "models/tokenizers/clip_tokenizer.h"
+#include "models/tokenizers/t5_tokenizer.h"
 
 namespace harness {
 namespace fs = std::filesystem;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/error.h"
 #include "models/module_path.h"
 #include "models/ops.h"
 #include "models/recompute.h"
@@ -137,83 +136,22 @@ void run_recomputed(const std::shared_ptr<JointBlock>& block, Tensor& image, Ten
   text = out[1];
 }
 
+Tensor new_position_table(const Sd3Config& config) {
+  const auto size = config.pos_embed_max_size;
+  if (!parameters_have_memory()) return new_parameter({1, size * size, config.width()});
+  return sincos_position_table(config.width(), size, config.sample_size / config.patch_size);
+}
+
 }  // namespace
-
-Sd3Config Sd3Config::from_json(const Json& document, const std::string& where) {
-  Fields fields(document, where);
-  Sd3Config c;
-  const auto name = fields.optional<std::string>("_class_name", "SD3Transformer2DModel");
-  if (name != "SD3Transformer2DModel")
-    throw Error(fmt::format("is a {}, not an SD3Transformer2DModel", name), where);
-  fields.optional<std::string>("_diffusers_version", "");
-  fields.optional<std::string>("_name_or_path", "");
-  const auto positive = [&](const char* key, std::int64_t fallback) {
-    const auto value = fields.optional<std::int64_t>(key, fallback);
-    if (value < 1 || value > (1 << 20))
-      throw Error(fmt::format("\"{}\" = {} is out of range", key, value), where);
-    return value;
-  };
-  c.sample_size = positive("sample_size", c.sample_size);
-  c.patch_size = positive("patch_size", c.patch_size);
-  c.in_channels = positive("in_channels", c.in_channels);
-  c.out_channels = fields.has("out_channels") && fields.get("out_channels").is_null()
-                       ? c.in_channels
-                       : positive("out_channels", c.in_channels);
-  c.num_layers = positive("num_layers", c.num_layers);
-  c.attention_head_dim = positive("attention_head_dim", c.attention_head_dim);
-  c.num_attention_heads = positive("num_attention_heads", c.num_attention_heads);
-  c.joint_attention_dim = positive("joint_attention_dim", c.joint_attention_dim);
-  c.caption_projection_dim = positive("caption_projection_dim", c.caption_projection_dim);
-  c.pooled_projection_dim = positive("pooled_projection_dim", c.pooled_projection_dim);
-  c.pos_embed_max_size = positive("pos_embed_max_size", c.pos_embed_max_size);
-  c.dual_attention_layers = fields.optional<std::vector<std::int64_t>>("dual_attention_layers", {});
-  if (fields.has("qk_norm") && !fields.get("qk_norm").is_null()) {
-    const auto kind = fields.required<std::string>("qk_norm");
-    if (kind != "rms_norm")
-      throw Error(fmt::format("qk_norm \"{}\" is not known", kind), where, "known: null, \"rms_norm\"");
-    c.qk_norm = true;
-  }
-  fields.finish();
-  if (c.caption_projection_dim != c.width()) {
-    throw Error(fmt::format("caption_projection_dim {} differs from heads x head size {}",
-                            c.caption_projection_dim, c.width()),
-                where);
-  }
-  if (c.width() % 4 != 0) throw Error(fmt::format("width {} is not a multiple of 4", c.width()), where);
-  return c;
-}
-
-Json Sd3Config::to_json() const {
-  return {{"_class_name", "SD3Transformer2DModel"},
-          {"sample_size", sample_size},
-          {"patch_size", patch_size},
-          {"in_channels", in_channels},
-          {"out_channels", out_channels},
-          {"num_layers", num_layers},
-          {"attention_head_dim", attention_head_dim},
-          {"num_attention_heads", num_attention_heads},
-          {"joint_attention_dim", joint_attention_dim},
-          {"caption_projection_dim", caption_projection_dim},
-          {"pooled_projection_dim", pooled_projection_dim},
-          {"pos_embed_max_size", pos_embed_max_size},
-          {"dual_attention_layers", dual_attention_layers},
-          {"qk_norm", qk_norm ? Json("rms_norm") : Json(nullptr)}};
-}
 
 Sd3TransformerImpl::Sd3TransformerImpl(const Sd3Config& config) : config_(config) {
   const auto c = config.width();
   const auto linear = [this](const std::string& path, std::int64_t in, std::int64_t out) {
     return register_path(*this, path, Dense(in, out));
   };
-  patch_ = register_path(
-      *this, "pos_embed.proj",
-      torch::nn::Conv2d(
-          torch::nn::Conv2dOptions(config.in_channels, c, config.patch_size).stride(config.patch_size)));
-  const auto max = config.pos_embed_max_size;
-  position_table_ = named_children()["pos_embed"]->register_buffer(
-      "pos_embed", WithoutParameterMemory::is_active()
-                       ? new_parameter({1, max * max, c})
-                       : sincos_position_table(c, max, config.sample_size / config.patch_size));
+  patch_ = register_path(*this, "pos_embed.proj",
+                         Conv(config.in_channels, c, config.patch_size, config.patch_size));
+  position_table_ = named_children()["pos_embed"]->register_buffer("pos_embed", new_position_table(config));
   time_1_ = linear("time_text_embed.timestep_embedder.linear_1", kTimeChannels, c);
   time_2_ = linear("time_text_embed.timestep_embedder.linear_2", c, c);
   pooled_1_ = linear("time_text_embed.text_embedder.linear_1", config.pooled_projection_dim, c);

@@ -3,37 +3,13 @@
 #include <torch/torch.h>
 
 #include <cstdint>
-#include <filesystem>
-#include <string>
+#include <memory>
 #include <vector>
 
-#include "core/json.h"
+#include "models/configs/sd3_config.h"
 #include "models/parameters.h"
 
 namespace harness {
-
-/// Flags of diffusers' SD3Transformer2DModel (config.json).
-struct Sd3Config {
-  std::int64_t sample_size = 128;
-  std::int64_t patch_size = 2;
-  std::int64_t in_channels = 16;
-  std::int64_t out_channels = 16;
-  std::int64_t num_layers = 18;
-  std::int64_t attention_head_dim = 64;
-  std::int64_t num_attention_heads = 18;
-  std::int64_t joint_attention_dim = 4096;
-  std::int64_t caption_projection_dim = 1152;
-  std::int64_t pooled_projection_dim = 2048;
-  std::int64_t pos_embed_max_size = 96;
-  std::vector<std::int64_t> dual_attention_layers;
-  bool qk_norm = false;  ///< "rms_norm", or none
-
-  std::int64_t width() const { return num_attention_heads * attention_head_dim; }
-
-  /// Throws Error at a flag or value that this class does not implement.
-  static Sd3Config from_json(const Json& document, const std::string& where);
-  Json to_json() const;
-};
 
 class JointBlock;  // models/sd3_transformer.cpp
 
@@ -59,7 +35,7 @@ class Sd3TransformerImpl : public torch::nn::Module {
 
   Sd3Config config_;
   bool recompute_ = false;
-  torch::nn::Conv2d patch_{nullptr};
+  Conv patch_{nullptr};
   torch::Tensor position_table_;  ///< [1, max^2, width], a buffer
   Dense time_1_{nullptr}, time_2_{nullptr}, pooled_1_{nullptr}, pooled_2_{nullptr};
   Dense context_{nullptr}, out_modulation_{nullptr}, out_{nullptr};

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -80,18 +79,29 @@ std::string shape_text(at::IntArrayRef shape) {
   return fmt::format("[{}]", fmt::join(shape.begin(), shape.end(), ", "));
 }
 
+/// `source`: a SafetensorsFile or ModelWeights.
+template <class Source>
+torch::Tensor read_from(const Source& source, const std::string& name) {
+  const auto& entry = source.at(name);
+  auto tensor = torch::empty(entry.shape, scalar_type(entry.dtype));
+  source.read(name, {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()});
+  return tensor;
+}
+
+bool is_float(Dtype dtype) {
+  return torch::isFloatingType(scalar_type(dtype));
+}
+
 }  // namespace
 
-torch::Tensor to_tensor(const TensorView& view) {
-  auto tensor = torch::empty(view.shape, scalar_type(view.dtype));
-  if (!view.bytes.empty()) std::memcpy(tensor.data_ptr(), view.bytes.data(), view.bytes.size());
-  return tensor;
+torch::Tensor read_tensor(const SafetensorsFile& file, const std::string& name) {
+  return read_from(file, name);
 }
 
 TensorMap load_tensors(const std::filesystem::path& path) {
   const SafetensorsFile file(path);
   TensorMap tensors;
-  for (const auto& [name, view] : file.tensors()) tensors.emplace(name, to_tensor(view));
+  for (const auto& [name, _] : file.tensors()) tensors.emplace(name, read_tensor(file, name));
   return tensors;
 }
 
@@ -121,22 +131,23 @@ TensorMap state_of(const torch::nn::Module& module) {
 void load_state(const TensorMap& state, const ModelWeights& weights, const Placement& placement,
                 const KeyMap& key_map, const std::string& hint) {
   std::map<std::string, std::string> keys;  // ours -> the checkpoint's
-  std::vector<std::string> missing, extra, misshapen;
-  for (const auto& [key, view] : weights.tensors()) {
+  std::vector<std::string> missing, extra, misshapen, mistyped;
+  for (const auto& [key, entry] : weights.tensors()) {
     const auto name = key_map ? key_map(key) : key;
     if (name.empty()) continue;
     const auto own = state.find(name);
     if (own == state.end()) {
-      extra.push_back(key);
-    } else if (own->second.sizes() != view.shape) {
-      misshapen.push_back(
-          fmt::format("{} {} instead of {}", key, shape_text(view.shape), shape_text(own->second.sizes())));
-    } else if (torch::isFloatingType(scalar_type(view.dtype)) != own->second.is_floating_point()) {
-      misshapen.push_back(fmt::format("{} of {}", key, dtype_name(view.dtype)));
+      extra.push_back(in_quotes(key));
+    } else if (own->second.sizes() != entry.shape) {
+      misshapen.push_back(fmt::format("{} {} instead of {}", in_quotes(key), shape_text(entry.shape),
+                                      shape_text(own->second.sizes())));
+    } else if (own->second.is_floating_point() != is_float(entry.dtype)) {
+      mistyped.push_back(fmt::format("{} {}", in_quotes(key), dtype_name(entry.dtype)));
     }
     if (!keys.emplace(name, key).second)
-      throw Error(fmt::format("holds \"{}\" and \"{}\", which are the same weight", keys[name], key),
-                  weights.where());
+      throw Error(
+          fmt::format("holds {} and {}, which are the same weight", in_quotes(keys[name]), in_quotes(key)),
+          weights.where());
   }
   for (const auto& [name, own] : state) {
     if (!keys.contains(name)) missing.push_back(name);
@@ -144,13 +155,13 @@ void load_state(const TensorMap& state, const ModelWeights& weights, const Place
   std::vector<std::string> problems;
   if (!missing.empty()) problems.push_back("missing " + some_of(missing));
   if (!extra.empty()) problems.push_back("unexpected " + some_of(extra));
-  if (!misshapen.empty()) problems.push_back("wrong shape or type: " + some_of(misshapen));
+  if (!misshapen.empty()) problems.push_back("wrong shape: " + some_of(misshapen));
+  if (!mistyped.empty()) problems.push_back("wrong dtype: " + some_of(mistyped));
   if (!problems.empty())
     throw Error("the weights do not fit the model: " + join(problems, "; "), weights.where(), hint);
   if (!placement.read) return;
   for (const auto& [name, own] : state) {
-    auto tensor = to_tensor(weights.tensors().at(keys.at(name)));
-    weights.forget(keys.at(name));
+    const auto tensor = read_from(weights, keys.at(name));
     auto dtype = tensor.is_floating_point() ? placement.dtype : tensor.scalar_type();
     if (placement.keeps_float32 && placement.keeps_float32(name)) dtype = torch::kFloat32;
     torch::Tensor(own).set_data(tensor.to(placement.device, dtype));

@@ -23,8 +23,8 @@ struct NamedTensor {
   torch::Tensor tensor;
 };
 
-/// One tensor of a file, copied.
-torch::Tensor to_tensor(const TensorView& view);
+/// One tensor of a file.
+torch::Tensor read_tensor(const SafetensorsFile& file, const std::string& name);
 
 /// Writes contiguous CPU copies as safetensors, atomically.
 void save_tensors(const std::filesystem::path& path, const TensorMap& tensors,
@@ -50,7 +50,8 @@ void load_state(const TensorMap& state, const ModelWeights& weights, const Place
                 const KeyMap& key_map, const std::string& hint);
 
 /// Gives the module's parameters and buffers the checkpoint's values, one tensor at a time, so that the whole
-/// is never in memory twice. Throws Error listing the missing, extra and wrongly shaped keys by name.
+/// is never in memory twice. Throws Error listing the missing, extra, wrongly shaped and wrongly typed keys
+/// by name before it reads any.
 void load_into(torch::nn::Module& module, const ModelWeights& weights, const Placement& placement = {},
                const KeyMap& key_map = {});
 

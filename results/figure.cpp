@@ -21,7 +21,7 @@ constexpr double kPanelInches = 3.6, kHeightInches = 3.3, kNoteInches = 0.17;
 constexpr int kNoteWidth = 56;  // characters that fit beneath one panel
 
 /// In single quotes nothing but the quote is special to gnuplot; enhanced text is off.
-std::string in_quotes(std::string_view text) {
+std::string gnuplot_text(std::string_view text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c == '\n' ? ' ' : c);
   return out + "'";
@@ -125,7 +125,7 @@ void add_plots(const FigureSeries& series, const std::string& name, PlotCommands
     commands.marks.push_back(
         fmt::format("${} using 1:2:3:4 with yerrorbars pointtype {} pointsize 0.7 linewidth 1.2 linecolor "
                     "rgb '{}' title {}",
-                    name, look.mark, look.colour, in_quotes(series.label)));
+                    name, look.mark, look.colour, gnuplot_text(series.label)));
     return;
   }
   commands.bands.push_back(
@@ -133,7 +133,7 @@ void add_plots(const FigureSeries& series, const std::string& name, PlotCommands
                   name, look.band));
   commands.lines.push_back(
       fmt::format("${} using 1:2 with lines linewidth 1.6 dashtype {} linecolor rgb '{}' title {}", name,
-                  look.dash, look.colour, in_quotes(series.label)));
+                  look.dash, look.colour, gnuplot_text(series.label)));
 }
 
 }  // namespace
@@ -144,14 +144,14 @@ std::string figure_script(const Figure& figure, const std::string& format, const
   const double foot = kNoteInches * static_cast<double>(notes.size()) + 0.1;
   const double width = kPanelInches * static_cast<double>(count), height = kHeightInches + foot;
   std::string out =
-      terminal(format, width, height) + fmt::format("\nset output {}\n", in_quotes(file.string()));
+      terminal(format, width, height) + fmt::format("\nset output {}\n", gnuplot_text(file.string()));
   out += "set encoding utf8\nset border 3 linewidth 0.8\nset tics nomirror out scale 0.5\n";
   out +=
       "set grid ytics linecolor rgb '#dddddd' linewidth 0.5\nset key below center horizontal reverse Left "
       "maxrows 2 height 0.5 samplen 2.5 "
       "spacing 1.05\n";
   for (std::size_t i = 0; i < notes.size(); ++i) {
-    out += fmt::format("set label {} {} at screen 0.012,{:.4f} left front\n", i + 1, in_quotes(notes[i]),
+    out += fmt::format("set label {} {} at screen 0.012,{:.4f} left front\n", i + 1, gnuplot_text(notes[i]),
                        (foot - 0.1 - kNoteInches * static_cast<double>(i)) / height);
   }
   out += "set multiplot\n";
@@ -169,8 +169,8 @@ std::string figure_script(const Figure& figure, const std::string& format, const
     out += fmt::format("set origin {:.4f},{:.4f}\nset size {:.4f},{:.4f}\n",
                        static_cast<double>(i) / static_cast<double>(count), foot / height,
                        1.0 / static_cast<double>(count), kHeightInches / height);
-    out += fmt::format("set title {}\nset xlabel {}\nset ylabel {} offset 0.5,0\n", in_quotes(panel.title),
-                       in_quotes(panel.x_label), in_quotes(panel.y_label));
+    out += fmt::format("set title {}\nset xlabel {}\nset ylabel {} offset 0.5,0\n", gnuplot_text(panel.title),
+                       gnuplot_text(panel.x_label), gnuplot_text(panel.y_label));
     out += panel.log_y ? "set logscale y\nset format y '%.0e'\n" : "unset logscale y\nset format y '%.2g'\n";
     const auto [first, last] = x_range(panel);
     out += fmt::format("set xtics 1\nset xrange [{}:{}]\nplot ", first - 0.4, last + 0.4) +

@@ -4,7 +4,7 @@
 namespace harness {
 namespace {
 
-std::string in_quotes(std::string_view text) {
+std::string csv_quoted(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"') result += '"';
@@ -16,7 +16,7 @@ std::string in_quotes(std::string_view text) {
 std::string field(const std::string& text) {
   const bool plain = !text.empty() && text.find_first_of("\",\r\n") == std::string::npos &&
                      text.front() != ' ' && text.back() != ' ';
-  return plain ? text : in_quotes(text);
+  return plain ? text : csv_quoted(text);
 }
 
 }  // namespace

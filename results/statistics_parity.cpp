@@ -1,14 +1,14 @@
 #include "results/statistics_parity.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 
+#include "core/error.h"
 #include "core/json.h"
-#include "core/text.h"
 #include "results/rank_tests.h"
 #include "results/statistics.h"
 
@@ -23,20 +23,12 @@ struct CaseData {
   std::vector<std::vector<std::uint32_t>> resamples;
 };
 
-const TensorView& input(const SafetensorsFile& inputs, const std::string& name, Dtype dtype) {
-  const auto& tensor = inputs.at(name);
-  if (tensor.dtype != dtype) {
-    throw Error(fmt::format("is {} instead of {}", dtype_name(tensor.dtype), dtype_name(dtype)), name);
-  }
-  return tensor;
-}
-
 CaseData read_data(const SafetensorsFile& inputs, const std::string& name) {
-  const auto a = input(inputs, name + ".a", Dtype::kF64).as<double>();
-  const auto b = input(inputs, name + ".b", Dtype::kF64).as<double>();
-  const auto& tensor = input(inputs, name + ".resamples", Dtype::kI64);
+  const auto a = inputs.values<double>(name + ".a");
+  const auto b = inputs.values<double>(name + ".b");
+  const auto& shape = inputs.at(name + ".resamples").shape;
   if (a.empty() || a.size() != b.size()) throw Error("a and b differ in size or are empty", name);
-  if (tensor.shape.size() != 2 || static_cast<std::size_t>(tensor.shape[1]) != a.size()) {
+  if (shape.size() != 2 || static_cast<std::size_t>(shape[1]) != a.size()) {
     throw Error("is not [resamples, n]", name + ".resamples");
   }
   CaseData data;
@@ -44,10 +36,10 @@ CaseData read_data(const SafetensorsFile& inputs, const std::string& name) {
     data.pairs.push_back({a[i], b[i], static_cast<std::int64_t>(i)});
     data.differences.push_back(b[i] - a[i]);
   }
-  const auto indices = tensor.as<std::int64_t>();
+  const auto indices = inputs.values<std::int64_t>(name + ".resamples");
   for (std::size_t first = 0; first < indices.size(); first += a.size()) {
     auto& row = data.resamples.emplace_back();
-    for (const auto index : indices.subspan(first, a.size())) {
+    for (const auto index : std::span(indices).subspan(first, a.size())) {
       if (index < 0 || static_cast<std::size_t>(index) >= a.size()) {
         throw Error(fmt::format("index {} is outside 0..{}", index, a.size() - 1), name + ".resamples");
       }
@@ -91,39 +83,19 @@ void add_rank_tests(std::span<const double> differences, const std::string& name
   add_rank_test(wilcoxon_exact(differences), name + ".wilcoxon.exact", out);
 }
 
-struct Tolerance {
-  double atol, rtol;
-};
-
-/// The first override whose glob fits `tensor`, else the case's own tolerance.
-Tolerance tolerance_for(const Json& tolerance, const std::string& tensor) {
-  for (const auto& entry : tolerance.value("overrides", Json::array())) {
-    if (fnmatch(entry.at("match").get<std::string>().c_str(), tensor.c_str(), 0) == 0) {
-      return {entry.at("atol").get<double>(), entry.at("rtol").get<double>()};
-    }
-  }
-  return {tolerance.at("atol").get<double>(), tolerance.at("rtol").get<double>()};
-}
-
-/// Compares one tensor and widens the check's errors; the complaint, or nothing.
-std::optional<std::string> compare_tensor(const std::string& name, std::span<const double> expected,
-                                          const Outputs& computed, const Tolerance& allowed,
-                                          StatisticsCheck& check) {
+void compare_tensor(const std::string& name, std::span<const double> expected, const Outputs& computed,
+                    const Tolerance& tolerance, ParityReport& report) {
   const auto found = computed.find(name);
-  if (found == computed.end()) return name + " was not computed";
+  if (found == computed.end()) return report.fail(name, "not computed");
   const auto& got = found->second;
-  if (got.size() != expected.size()) return name + " has the wrong size";
+  if (got.size() != expected.size()) return report.fail(name, "has the wrong size");
   double error = 0, scale = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
-    if (!std::isfinite(got[i]) || !std::isfinite(expected[i])) return name + " is not finite";
+    if (!std::isfinite(got[i]) || !std::isfinite(expected[i])) return report.fail(name, "is not finite");
     error = std::max(error, std::abs(got[i] - expected[i]));
     scale = std::max(scale, std::abs(expected[i]));
   }
-  check.max_abs = std::max(check.max_abs, error);
-  if (scale > 0) check.max_rel = std::max(check.max_rel, error / scale);
-  const double limit = allowed.atol + allowed.rtol * scale;
-  if (error <= limit) return std::nullopt;
-  return fmt::format("{} is off by {:.3g}, allowed {:.3g}", name, error, limit);
+  report.add(name, error, scale, tolerance);
 }
 
 }  // namespace
@@ -143,15 +115,15 @@ std::map<std::string, std::vector<double>> compute_statistics_case(const Safeten
   return out;
 }
 
-StatisticsCheck check_statistics_case(const std::filesystem::path& folder) {
+ParityReport check_statistics_case(const std::filesystem::path& folder) {
   const auto file = folder / "case.json";
   const Json description = read_json(file);
   Fields fields(description, file.string());
-  StatisticsCheck check;
-  check.name = fields.required<std::string>("name");
-  if (const auto kind = fields.required<std::string>("kind"); kind != "statistics") {
-    throw Error("is of kind \"" + kind + "\", not \"statistics\"", file.string());
-  }
+  ParityReport report{.name = fields.required<std::string>("name"),
+                      .kind = fields.required<std::string>("kind"),
+                      .tolerance = ""};
+  if (report.kind != "statistics")
+    throw Error("is of kind \"" + report.kind + "\", not \"statistics\"", file.string());
   auto params = fields.object("params");
   const auto confidence = params.required<double>("confidence");
   const auto datasets = params.required<std::vector<std::string>>("datasets");
@@ -159,16 +131,9 @@ StatisticsCheck check_statistics_case(const std::filesystem::path& folder) {
 
   const SafetensorsFile inputs(folder / "inputs.safetensors"), outputs(folder / "outputs.safetensors");
   const auto computed = compute_statistics_case(inputs, datasets, confidence);
-  std::vector<std::string> complaints;
-  for (const auto& [name, tensor] : outputs.tensors()) {
-    const auto expected = input(outputs, name, Dtype::kF64).as<double>();
-    if (auto problem = compare_tensor(name, expected, computed, tolerance_for(tolerance, name), check)) {
-      complaints.push_back(std::move(*problem));
-    }
-  }
-  check.passed = complaints.empty();
-  check.message = join(complaints, "; ");
-  return check;
+  for (const auto& [name, _] : outputs.tensors())
+    compare_tensor(name, outputs.values<double>(name), computed, Tolerance::of(tolerance, name), report);
+  return report;
 }
 
 }  // namespace harness

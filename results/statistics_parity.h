@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/parity_report.h"
 #include "core/safetensors.h"
 
 namespace harness {
@@ -16,15 +17,8 @@ std::map<std::string, std::vector<double>> compute_statistics_case(const Safeten
                                                                    const std::vector<std::string>& datasets,
                                                                    double confidence);
 
-struct StatisticsCheck {
-  std::string name;
-  bool passed = true;
-  double max_abs = 0, max_rel = 0;  ///< largest error; relative to the tensor's largest reference value
-  std::string message;              ///< the tensors that are missing or too far off; empty if passed
-};
-
 /// Runs the case in `folder` (case.json, inputs.safetensors, outputs.safetensors) and compares under its
 /// tolerance: error <= atol + rtol * max(abs(reference)) for each reference tensor.
-StatisticsCheck check_statistics_case(const std::filesystem::path& folder);
+ParityReport check_statistics_case(const std::filesystem::path& folder);
 
 }  // namespace harness

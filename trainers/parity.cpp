@@ -272,7 +272,7 @@ TensorMap run_lora(const ParityCase& c) {
   auto params = c.param_fields();
   const auto backbone = params.required<std::string>("backbone");
   if (backbone != "sd3")
-    throw Error(fmt::format("this build has no backbone \"{}\"", backbone), params.where());
+    throw UnknownCase(fmt::format("this build has no backbone \"{}\"", backbone), params.where());
   const auto scales = params.required<std::vector<double>>("probe_scales");
   const auto max_norm = params.required<double>("max_grad_norm");
   auto model = load_sd3_transformer(c.model());

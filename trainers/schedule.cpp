@@ -46,36 +46,6 @@ Grid parse_grid(const std::string& name, const std::string& where) {
               suggestion(name, std::vector<std::string>{"diffusers", "uniform"}));
 }
 
-SchedulerConfig read_scheduler_config(const std::filesystem::path& file) {
-  const Json json = read_json(file);
-  Fields fields(json, file.string());
-  const auto name = fields.required<std::string>("_class_name");
-  if (name != "FlowMatchEulerDiscreteScheduler") {
-    throw Error(fmt::format("scheduler \"{}\" is not supported", name), file.string(),
-                "this program samples with FlowMatchEulerDiscreteScheduler");
-  }
-  for (const auto* option : {"use_karras_sigmas", "use_exponential_sigmas", "use_beta_sigmas",
-                             "invert_sigmas", "stochastic_sampling"}) {
-    if (fields.optional<bool>(option, false))
-      throw Error(fmt::format("{} is not supported", option), file.string());
-  }
-  if (fields.has("shift_terminal") && !fields.get("shift_terminal").is_null()) {
-    throw Error("shift_terminal is not supported", file.string());
-  }
-  if (const auto type = fields.optional<std::string>("time_shift_type", "exponential");
-      type != "exponential") {
-    throw Error(fmt::format("time_shift_type \"{}\" is not supported", type), file.string());
-  }
-  const SchedulerConfig d;
-  return {.num_train_timesteps = fields.optional("num_train_timesteps", d.num_train_timesteps),
-          .shift = fields.optional("shift", d.shift),
-          .use_dynamic_shifting = fields.optional("use_dynamic_shifting", d.use_dynamic_shifting),
-          .base_shift = fields.optional("base_shift", d.base_shift),
-          .max_shift = fields.optional("max_shift", d.max_shift),
-          .base_image_seq_len = fields.optional("base_image_seq_len", d.base_image_seq_len),
-          .max_image_seq_len = fields.optional("max_image_seq_len", d.max_image_seq_len)};
-}
-
 Schedule shifted_schedule(Grid grid, int steps, double shift, int num_train_timesteps) {
   assert(steps > 0 && shift > 0);
   std::vector<double> levels;

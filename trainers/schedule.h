@@ -1,11 +1,9 @@
 #pragma once
 
-#include <filesystem>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "core/json.h"
+#include "models/configs/scheduler_config.h"
 
 namespace harness {
 
@@ -27,18 +25,6 @@ enum class Grid {
 
 /// "diffusers" or "uniform". Throws Error (with `where`) otherwise.
 Grid parse_grid(const std::string& name, const std::string& where);
-
-/// scheduler_config.json of a diffusers folder, as far as it bears on the grid.
-struct SchedulerConfig {
-  int num_train_timesteps = 1000;
-  double shift = 1;
-  bool use_dynamic_shifting = false;  ///< FLUX: the shift follows from the image's size, through mu
-  double base_shift = 0.5, max_shift = 1.15;
-  int base_image_seq_len = 256, max_image_seq_len = 4096;
-};
-
-/// Throws Error naming the file for a scheduler of another class or an option that is not supported.
-SchedulerConfig read_scheduler_config(const std::filesystem::path& file);
 
 /// sigma -> shift sigma / (1 + (shift - 1) sigma).
 Schedule shifted_schedule(Grid grid, int steps, double shift, int num_train_timesteps = 1000);

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "models/parity.h"
+#include "models/parity_case.h"
 #include "models/parity_check.h"
 #include "trainers/parity.h"
 #include "worker/commands.h"
@@ -15,17 +17,21 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
-ParityResult check_case(const std::filesystem::path& folder) {
+ParityReport check_case(const std::filesystem::path& folder) {
   const auto file = folder / "case.json";
   const auto document = read_json(file);
   Fields fields(document, file.string());
-  ParityResult result{.name = fields.required<std::string>("name"),
+  ParityReport result{.name = fields.required<std::string>("name"),
                       .kind = fields.required<std::string>("kind"),
-                      .message = ""};
+                      .tolerance = ""};
   try {
     if (is_model_case(result.kind)) return compare_with_case(folder, run_model_case(folder));
     if (is_trainer_case(result.kind)) return compare_with_case(folder, run_trainer_case(folder));
-    result.message = fmt::format("this build does not know the kind \"{}\"", result.kind);
+    result.known = false;
+    result.message = fmt::format("this build does not know the kind {}", in_quotes(result.kind));
+  } catch (const UnknownCase& error) {
+    result.known = false;
+    result.message = error.what();
   } catch (const std::exception& error) {
     result.message = first_line(error.what());
   }
@@ -41,7 +47,7 @@ int parity_command(const Json& request) {
   bool passed = true;
   for (const auto& folder : fields.required<std::vector<std::string>>("cases")) {
     const auto result = check_case(folder);
-    passed = passed && result.passed;
+    passed = passed && result.passed();
     cases.push_back(result.to_json());
   }
   fmt::print("{}\n", Json{{"cases", cases}}.dump());

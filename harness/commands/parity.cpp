@@ -10,6 +10,42 @@
 
 namespace harness {
 
+namespace {
+
+/// A case as a row for reading.
+Json row_of(const Json& c) {
+  const auto rounded = [&](const char* key) { return fmt::format("{:.3g}", c.value(key, 0.0)); };
+  const bool known = c.value("known", true), passed = c.at("passed");
+  const bool compared = !c.value("tolerance", std::string()).empty();
+  Json row{{"case", c.at("name")},
+           {"kind", c.at("kind")},
+           {"result", passed  ? "pass"
+                      : known ? "FAIL"
+                              : "unknown"}};
+  if (compared) {
+    row["max abs"] = rounded("max_abs");
+    row["max rel"] = rounded("max_rel");
+    row["tolerance"] = c.at("tolerance");
+    row["used"] = fmt::format("{:.2g} %", 100 * c.value("used", 0.0));
+  } else if (passed) {
+    row["max abs"] = row["max rel"] = "0";
+    row["tolerance"] = "equal";
+  }
+  return row;
+}
+
+void print_cases(const Json& cases) {
+  std::vector<Json> rows;
+  for (const auto& c : cases) rows.push_back(row_of(c));
+  print_rows(rows, {"case", "kind", "max abs", "max rel", "tolerance", "used", "result"});
+  for (const auto& c : cases) {
+    if (!c.at("passed").get<bool>())
+      fmt::print("{}: {}\n", c.at("name").get<std::string>(), c.value("message", std::string()));
+  }
+}
+
+}  // namespace
+
 void add_parity_command(CLI::App& app, Actions& actions) {
   struct Options {
     std::vector<std::string> folders;
@@ -17,7 +53,9 @@ void add_parity_command(CLI::App& app, Actions& actions) {
   };
   auto* command = app.add_subcommand("parity", "Check this build against recorded reference computations");
   command->footer(R"(
-Exit status 1 if a case does not pass.
+For each case: its largest error, the same over its tensor's largest value, the tolerance of the tensor that
+comes nearest to its own, and how much of it that one used. Exit status 1 if a case does not pass, or is of a
+kind that this build does not know.
 Examples:
   harness parity cases/python_random_sample cases/statistics
   harness parity cases/* --json)");
@@ -30,12 +68,7 @@ Examples:
     if (o->json) {
       print_json(answer);
     } else {
-      for (const auto& c : cases) {
-        const bool passed = c.at("passed");
-        fmt::print("{} {} (max error {:.3g}, relative {:.3g}){}\n", passed ? "PASS" : "FAIL",
-                   c.at("name").get<std::string>(), c.value("max_abs", 0.0), c.value("max_rel", 0.0),
-                   passed ? "" : ": " + c.value("message", std::string()));
-      }
+      print_cases(cases);
     }
     const bool all =
         std::all_of(cases.begin(), cases.end(), [](const Json& c) { return c.at("passed").get<bool>(); });

@@ -15,7 +15,7 @@ class TrainerParity : public ::testing::TestWithParam<const char*> {};
 TEST_P(TrainerParity, EqualsTheRecordedReference) {
   const auto folder = kCases / GetParam();
   const auto result = compare_with_case(folder, run_trainer_case(folder));
-  EXPECT_TRUE(result.passed) << result.message;
+  EXPECT_TRUE(result.passed()) << result.message;
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, TrainerParity,
@@ -29,7 +29,7 @@ TEST(TrainerParityCheck, NoticesAWrongElement) {
   auto computed = run_trainer_case(folder);
   computed["f64.mean"][0][0][0][0][0] += 1e-9;
   const auto result = compare_with_case(folder, computed);
-  EXPECT_FALSE(result.passed);
+  EXPECT_FALSE(result.passed());
   EXPECT_NE(result.message.find("f64.mean"), std::string::npos) << result.message;
 }
 

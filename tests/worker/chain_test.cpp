@@ -291,6 +291,16 @@ TEST(ParityCommand, OwnCasesPassAndAnUnknownKindIsReportedWithStatusOne) {
   const auto unknown = shell(fmt::format("{} parity {} --json 2>/dev/null", kHarness, folder.string()));
   EXPECT_EQ(unknown.status, 1);
   EXPECT_NE(unknown.out.find("does not know the kind"), std::string::npos) << unknown.out;
+  fs::copy(cases / "lora_sd3", folder, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  auto other = read_json(folder / "case.json");
+  other["params"]["backbone"] = "hologram";
+  write_file_atomically(folder / "case.json", other.dump());
+  const auto table = shell(
+      fmt::format("{} parity {} {} 2>/dev/null", kHarness, folder.string(), (cases / "sde_step").string()));
+  EXPECT_EQ(table.status, 1);
+  EXPECT_NE(table.out.find("unknown\n"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("no backbone \"hologram\""), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("pass\n"), std::string::npos) << table.out;
   fs::remove_all(folder);
 }
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "models/sentencepiece_model.h"
+#include "models/tokenizers/sentencepiece_model.h"
 
 namespace harness {
 

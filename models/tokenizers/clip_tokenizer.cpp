@@ -1,4 +1,4 @@
-#include "models/clip_tokenizer.h"
+#include "models/tokenizers/clip_tokenizer.h"
 
 #include <fmt/format.h>
 #include <utf8proc.h>
@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "models/clip_tokenizer_config.h"
+#include "models/tokenizers/clip_tokenizer_config.h"
 
 namespace harness {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace harness {
@@ -21,6 +22,8 @@ struct SentencePieceModel {
   /// Throws Error at a file that is empty or no such model, a model without exactly one unknown piece, and a
   /// flag or type of piece that T5's models do not have.
   static SentencePieceModel read(const std::filesystem::path& path);
+  /// The same of a file's bytes; `where` stands for its path in messages.
+  static SentencePieceModel parse(std::string_view bytes, const std::string& where);
 };
 
 }  // namespace harness

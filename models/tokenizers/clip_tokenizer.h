@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/byte_pairs.h"
+#include "models/tokenizers/byte_pairs.h"
 
 namespace harness {
 

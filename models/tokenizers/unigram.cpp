@@ -1,10 +1,11 @@
-#include "models/unigram.h"
+#include "models/tokenizers/unigram.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/text.h"
 
 namespace harness {
 namespace {
@@ -34,7 +35,7 @@ Unigram::Unigram(const std::vector<ScoredPiece>& vocabulary, std::size_t unknown
     : unknown_(static_cast<std::int64_t>(unknown)) {
   for (const auto& piece : vocabulary) {
     if (!ids_.emplace(piece.text, static_cast<std::int64_t>(scores_.size())).second)
-      throw Error(fmt::format("holds the piece \"{}\" twice", piece.text), where);
+      throw Error(fmt::format("holds the piece {} twice", in_quotes(piece.text)), where);
     scores_.push_back(piece.score);
     longest_ = std::max(longest_, piece.text.size());
   }

@@ -1,4 +1,4 @@
-#include "models/sentencepiece_model.h"
+#include "models/tokenizers/sentencepiece_model.h"
 
 #include <fmt/format.h>
 
@@ -93,9 +93,9 @@ class WireReader {
 
 class ModelReader {
  public:
-  explicit ModelReader(const std::filesystem::path& path) : where_(path.string()) {}
+  explicit ModelReader(std::string where) : where_(std::move(where)) {}
 
-  SentencePieceModel read(const std::string& bytes) {
+  SentencePieceModel read(std::string_view bytes) {
     if (bytes.empty()) throw Error("is empty", where_);
     for_each_field(bytes, [this](const WireField& field) {
       if (field.number == kModelPieces) read_piece(field.bytes);
@@ -130,7 +130,7 @@ class ModelReader {
       throw Error(fmt::format("piece {} has no text, text that is not UTF-8, or no finite score", id),
                   where_);
     if (type != kNormal && type != kUnknown && type != kControl)
-      throw Error(fmt::format("piece {} \"{}\" is of type {}", id, piece.text, type), where_,
+      throw Error(fmt::format("piece {} {} is of type {}", id, in_quotes(piece.text), type), where_,
                   "known: 1 (normal), 2 (unknown), 3 (control)");
     if (type == kUnknown) {
       model_.unknown = id;
@@ -170,7 +170,11 @@ class ModelReader {
 }  // namespace
 
 SentencePieceModel SentencePieceModel::read(const std::filesystem::path& path) {
-  return ModelReader(path).read(read_file(path));
+  return parse(read_file(path), path.string());
+}
+
+SentencePieceModel SentencePieceModel::parse(std::string_view bytes, const std::string& where) {
+  return ModelReader(where).read(bytes);
 }
 
 }  // namespace harness

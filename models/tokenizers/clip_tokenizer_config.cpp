@@ -1,4 +1,4 @@
-#include "models/clip_tokenizer_config.h"
+#include "models/tokenizers/clip_tokenizer_config.h"
 
 #include <fmt/format.h>
 

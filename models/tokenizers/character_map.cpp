@@ -1,4 +1,4 @@
-#include "models/character_map.h"
+#include "models/tokenizers/character_map.h"
 
 #include <utf8proc.h>
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/character_map.h"
-#include "models/unigram.h"
+#include "models/tokenizers/character_map.h"
+#include "models/tokenizers/unigram.h"
 
 namespace harness {
 

@@ -1,4 +1,4 @@
-#include "models/t5_tokenizer.h"
+#include "models/tokenizers/t5_tokenizer.h"
 
 #include <fmt/format.h>
 

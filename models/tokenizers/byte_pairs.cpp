@@ -1,4 +1,4 @@
-#include "models/byte_pairs.h"
+#include "models/tokenizers/byte_pairs.h"
 
 #include <fmt/format.h>
 

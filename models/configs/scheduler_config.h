@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "core/json.h"
+
+namespace harness {
+
+/// scheduler_config.json of a diffusers folder (FlowMatchEulerDiscreteScheduler), as far as it bears on the
+/// grid.
+struct SchedulerConfig {
+  int num_train_timesteps = 1000;
+  double shift = 1;
+  bool use_dynamic_shifting = false;  ///< FLUX: the shift follows from the image's size, through mu
+  double base_shift = 0.5, max_shift = 1.15;
+  int base_image_seq_len = 256, max_image_seq_len = 4096;
+
+  /// Throws Error at a scheduler of another class, an option that is not implemented, a value out of range,
+  /// and ends of the shift that do not make a line.
+  static SchedulerConfig from_json(const Json& document, const std::string& where);
+};
+
+SchedulerConfig read_scheduler_config(const std::filesystem::path& file);
+
+}  // namespace harness
