@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""diffusers in eager mode on what bench-sd3 times: the same folder, inputs and number of threads.
+
+    sd3_peer.py make FOLDER [--layers N] [--pixels P] [--images B]    random weights of SD3.5 Medium's width, with inputs
+        [--pipeline FROM [--t5-layers N]]                             and what a pipeline has: tokenizers from FROM, text encoders
+    sd3_peer.py time FOLDER [--device D] [--threads N]                one JSON line
+    sd3_peer.py compare A B                                           largest relative difference of two velocities
+
+24 layers are SD3.5 Medium (2.2 billion parameters); autoencoder and CLIP encoders have SD3's sizes, T5 has 24 layers there. Gradients are those of peft's LoRA (rank
+32, attention projections of both streams) through both halves of the guidance.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import statistics
+import time
+
+import torch
+from diffusers import AutoencoderKL, FlowMatchEulerDiscreteScheduler, SD3Transformer2DModel
+from safetensors.torch import load_file, save_file
+
+GUIDANCE = 4.5
+TARGETS = [f"attn.{name}" for name in ("add_k_proj", "add_q_proj", "add_v_proj", "to_add_out", "to_k", "to_out.0", "to_q", "to_v")]
+
+
+def make(args):
+    torch.manual_seed(1)
+    dual = list(range(min(13, args.layers)))
+    with torch.device("cpu"):
+        transformer = SD3Transformer2DModel(
+            sample_size=128, patch_size=2, in_channels=16, num_layers=args.layers, attention_head_dim=64,
+            num_attention_heads=24, joint_attention_dim=4096, caption_projection_dim=1536, pooled_projection_dim=2048,
+            out_channels=16, pos_embed_max_size=384, dual_attention_layers=dual, qk_norm="rms_norm")
+        vae = AutoencoderKL(
+            in_channels=3, out_channels=3, block_out_channels=[128, 256, 512, 512], layers_per_block=2, latent_channels=16,
+            norm_num_groups=32, sample_size=1024, scaling_factor=1.5305, shift_factor=0.0609, use_quant_conv=False,
+            use_post_quant_conv=False, down_block_types=["DownEncoderBlock2D"] * 4, up_block_types=["UpDecoderBlock2D"] * 4)
+    if args.half:
+        transformer, vae = transformer.bfloat16(), vae.bfloat16()
+    folder = pathlib.Path(args.folder)
+    transformer.save_pretrained(folder / "transformer")
+    vae.save_pretrained(folder / "vae")
+    side, b = args.pixels // 8, args.images
+    save_file({"latents": torch.randn(b, 16, side, side), "text": torch.randn(b, 205, 4096) * 0.2,
+               "pooled": torch.randn(b, 2048), "negative_text": torch.randn(b, 205, 4096) * 0.2,
+               "negative_pooled": torch.randn(b, 2048)}, folder / "inputs.safetensors")
+    if args.pipeline:
+        make_pipeline(folder, pathlib.Path(args.pipeline), args.t5_layers)
+    print(json.dumps({"parameters": sum(p.numel() for p in transformer.parameters())}))
+
+
+def make_pipeline(folder, source, t5_layers):
+    from transformers import CLIPTextConfig, CLIPTextModelWithProjection, T5Config, T5EncoderModel
+    for part in ("tokenizer", "tokenizer_2", "tokenizer_3"):
+        shutil.copytree(source / part, folder / part, dirs_exist_ok=True)
+    FlowMatchEulerDiscreteScheduler(shift=3.0).save_pretrained(folder / "scheduler")
+    torch.set_default_dtype(torch.bfloat16)
+    for part, width, layers, heads, act in (("text_encoder", 768, 12, 12, "quick_gelu"), ("text_encoder_2", 1280, 32, 20, "gelu")):
+        CLIPTextModelWithProjection(CLIPTextConfig(
+            hidden_size=width, intermediate_size=4 * width, num_hidden_layers=layers, num_attention_heads=heads, hidden_act=act,
+            projection_dim=width, eos_token_id=2)).save_pretrained(folder / part)
+    T5EncoderModel(T5Config(
+        vocab_size=32128, d_model=4096, d_kv=64, d_ff=10240, num_layers=t5_layers, num_heads=64,
+        feed_forward_proj="gated-gelu")).save_pretrained(folder / "text_encoder_3")
+    components = {
+        "transformer": ["diffusers", "SD3Transformer2DModel"], "vae": ["diffusers", "AutoencoderKL"],
+        "text_encoder": ["transformers", "CLIPTextModelWithProjection"],
+        "text_encoder_2": ["transformers", "CLIPTextModelWithProjection"], "text_encoder_3": ["transformers", "T5EncoderModel"],
+        "tokenizer": ["transformers", "CLIPTokenizer"], "tokenizer_2": ["transformers", "CLIPTokenizer"],
+        "tokenizer_3": ["transformers", "T5TokenizerFast"], "scheduler": ["diffusers", "FlowMatchEulerDiscreteScheduler"]}
+    (folder / "model_index.json").write_text(json.dumps({"_class_name": "StableDiffusion3Pipeline", **components}, indent=2))
+
+
+class Timing:
+    def __init__(self, args):
+        self.args = args
+        self.dtype = torch.bfloat16 if args.device.startswith("cuda") else torch.float32
+        folder = pathlib.Path(args.folder)
+        load = lambda cls, part: cls.from_pretrained(folder / part, torch_dtype=self.dtype).to(args.device).requires_grad_(False)
+        self.transformer, self.vae = load(SD3Transformer2DModel, "transformer"), load(AutoencoderKL, "vae")
+        if args.checkpointing:
+            self.transformer.enable_gradient_checkpointing()
+        inputs = {name: tensor.to(args.device) for name, tensor in load_file(folder / "inputs.safetensors").items()}
+        self.x = inputs["latents"]
+        half = lambda name: inputs[name].to(self.dtype)
+        self.positive = half("text"), half("pooled")
+        self.both = torch.cat([half("negative_text"), half("text")]), torch.cat([half("negative_pooled"), half("pooled")])
+
+    def velocity(self, x, sigma, condition):
+        t = torch.full((x.shape[0],), 1000 * sigma, device=x.device)
+        return self.transformer(hidden_states=x.to(self.dtype), encoder_hidden_states=condition[0],
+                                pooled_projections=condition[1], timestep=t, return_dict=False)[0].float()
+
+    def guided(self, x, sigma):
+        negative, positive = self.velocity(torch.cat([x, x]), sigma, self.both).chunk(2)
+        return negative + GUIDANCE * (positive - negative)
+
+    @torch.no_grad()
+    def sample(self):
+        scheduler = FlowMatchEulerDiscreteScheduler(shift=3.0)
+        scheduler.set_timesteps(self.args.steps)
+        sigmas, x = scheduler.sigmas.tolist(), self.x
+        for now, after in zip(sigmas, sigmas[1:]):
+            x = x + (after - now) * self.guided(x, now)
+        self.vae.decode((x / 1.5305 + 0.0609).to(self.dtype), return_dict=False)
+
+    def training_seconds(self):
+        from peft import LoraConfig
+        self.transformer.add_adapter(LoraConfig(r=32, lora_alpha=64, init_lora_weights="gaussian", target_modules=TARGETS))
+        trained = [p for p in self.transformer.parameters() if p.requires_grad]
+        for p in trained:
+            p.data = p.data.float()
+        return self.seconds(lambda: torch.autograd.grad(self.guided(self.x, 0.7).square().mean(), trained))
+
+    def seconds(self, action):
+        times = []
+        for _ in range(self.args.repeats + 1):
+            start = time.perf_counter()
+            action()
+            if self.args.device.startswith("cuda"):
+                torch.cuda.synchronize()
+            times.append(time.perf_counter() - start)
+        return statistics.median(times[1:])
+
+    def run(self):
+        with torch.no_grad():
+            first = self.velocity(self.x, 0.7, self.positive)
+            if self.args.velocity:
+                save_file({"velocity": first.cpu()}, self.args.velocity)
+            forward = self.seconds(lambda: self.velocity(self.x, 0.7, self.positive))
+        sampling = self.seconds(self.sample)
+        return {"forward": forward, "training_step": self.training_seconds(), "sampling": sampling,
+                "images": self.x.shape[0], "dtype": str(self.dtype), "device": self.args.device}
+
+
+def compare(args):
+    a, b = (load_file(path)["velocity"] for path in (args.folder, args.other))
+    print(json.dumps({"relative_difference": ((a - b).abs().max() / a.abs().max()).item()}))
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("command", choices=["make", "time", "compare"]), p.add_argument("folder"), p.add_argument("other", nargs="?")
+    p.add_argument("--layers", type=int, default=4), p.add_argument("--pixels", type=int, default=256)
+    p.add_argument("--images", type=int, default=1), p.add_argument("--half", action="store_true")
+    p.add_argument("--pipeline", metavar="FROM"), p.add_argument("--t5-layers", type=int, default=24)
+    p.add_argument("--device", default="cpu"), p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--steps", type=int, default=10), p.add_argument("--repeats", type=int, default=3)
+    p.add_argument("--checkpointing", action="store_true"), p.add_argument("--velocity")
+    args = p.parse_args()
+    torch.set_num_threads(args.threads)
+    if args.command == "make":
+        make(args)
+    elif args.command == "compare":
+        compare(args)
+    else:
+        print(json.dumps(Timing(args).run()))
+
+
+if __name__ == "__main__":
+    main()
