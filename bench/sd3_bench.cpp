@@ -5,6 +5,7 @@
 //   bench-sd3 FOLDER [--device cpu] [--threads 2] [--steps 10] [--repeats 3] [--checkpointing] [--velocity
 //   OUT]
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <torch/torch.h>
 
 #include <CLI/CLI.hpp>
@@ -36,6 +37,13 @@ struct Condition {
   Tensor text, pooled;
 };
 
+/// Largest resident set of this process so far.
+double peak_gigabytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) * 1024 / 1e9;
+}
+
 class Sd3Timing {
  public:
   explicit Sd3Timing(const Options& o) : o_(o), device_(open_device(o.device)) {
@@ -52,6 +60,7 @@ class Sd3Timing {
     positive_ = {on_device("text"), on_device("pooled")};
     both_ = {torch::cat({on_device("negative_text"), positive_.text}),
              torch::cat({on_device("negative_pooled"), positive_.pooled})};
+    loaded_peak_ = peak_gigabytes();
   }
 
   Json run() {
@@ -62,10 +71,19 @@ class Sd3Timing {
       const torch::NoGradGuard no_grad;
       velocity(x_, 0.7, positive_);
     });
-    const auto sampling = seconds([&] { sample(); });
-    return {
-        {"forward", forward},   {"training_step", training_seconds()},           {"sampling", sampling},
-        {"images", x_.size(0)}, {"dtype", c10::toString(transformer_->dtype())}, {"device", device_.str()}};
+    const auto forward_peak = peak_gigabytes(), training = training_seconds(),
+               training_peak = peak_gigabytes(), sampling = seconds([&] { sample(); });
+    return {{"forward", forward},
+            {"training_step", training},
+            {"sampling", sampling},
+            {"peak_gb",
+             {{"loaded", loaded_peak_},
+              {"forward", forward_peak},
+              {"training_step", training_peak},
+              {"sampling", peak_gigabytes()}}},
+            {"images", x_.size(0)},
+            {"dtype", c10::toString(transformer_->dtype())},
+            {"device", device_.str()}};
   }
 
  private:
@@ -94,7 +112,9 @@ class Sd3Timing {
     adapter.initialise(1);
     std::vector<Tensor> trained;
     for (const auto& [_, tensor] : adapter.parameters()) trained.push_back(tensor.requires_grad_());
-    return seconds([&] { torch::autograd::grad({guided(x_, 0.7).square().mean()}, trained); });
+    return seconds([&] {
+      torch::autograd::grad({guided(x_, 0.7).square().mean()}, trained, {}, std::nullopt, false, true);
+    });
   }
 
   template <class Action>
@@ -120,6 +140,7 @@ class Sd3Timing {
   AutoencoderKl vae_{nullptr};
   Tensor x_;
   Condition positive_, both_;
+  double loaded_peak_ = 0;
 };
 
 }  // namespace

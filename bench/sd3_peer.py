@@ -12,6 +12,7 @@
 import argparse
 import json
 import pathlib
+import resource
 import shutil
 import statistics
 import time
@@ -72,6 +73,11 @@ def make_pipeline(folder, source, t5_layers):
     (folder / "model_index.json").write_text(json.dumps({"_class_name": "StableDiffusion3Pipeline", **components}, indent=2))
 
 
+def peak_gigabytes():
+    """Largest resident set of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+
+
 class Timing:
     def __init__(self, args):
         self.args = args
@@ -86,6 +92,8 @@ class Timing:
         half = lambda name: inputs[name].to(self.dtype)
         self.positive = half("text"), half("pooled")
         self.both = torch.cat([half("negative_text"), half("text")]), torch.cat([half("negative_pooled"), half("pooled")])
+
+        self.loaded_peak = peak_gigabytes()
 
     def velocity(self, x, sigma, condition):
         t = torch.full((x.shape[0],), 1000 * sigma, device=x.device)
@@ -129,8 +137,12 @@ class Timing:
             if self.args.velocity:
                 save_file({"velocity": first.cpu()}, self.args.velocity)
             forward = self.seconds(lambda: self.velocity(self.x, 0.7, self.positive))
+        peaks = {"loaded": self.loaded_peak, "forward": peak_gigabytes()}
+        training = self.training_seconds()
+        peaks["training_step"] = peak_gigabytes()
         sampling = self.seconds(self.sample)
-        return {"forward": forward, "training_step": self.training_seconds(), "sampling": sampling,
+        peaks["sampling"] = peak_gigabytes()
+        return {"forward": forward, "training_step": training, "sampling": sampling, "peak_gb": peaks,
                 "images": self.x.shape[0], "dtype": str(self.dtype), "device": self.args.device}
 
 

@@ -163,11 +163,12 @@ double training_images(const Json& settings) {
   return an_epoch * std::ceil(settings.value("updates", 0.0) / updates_an_epoch);
 }
 
-Rates measured_rates(Store* store, const std::string& backbone, int threads, const Json& memory) {
+Rates measured_rates(Store* store, const std::string& backbone, int threads, const Json& resources) {
   Rates rates{.train_images_per_second = kTrainImagesPerThread * threads,
               .evaluate_images_per_second = kEvaluateImagesPerThread * threads,
-              .peak_memory_mb = memory.empty() ? kMemoryMb : memory.at("total").get<double>() / 1e6,
-              .memory = memory};
+              .peak_memory_mb =
+                  resources.empty() ? kMemoryMb : resources.at("memory").at("total").get<double>() / 1e6,
+              .resources = resources};
   if (store == nullptr) return rates;
   Measured train, evaluate;
   double memory_mb = 0;
@@ -183,15 +184,19 @@ std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates
   return JobList(plan, store, rates).make();
 }
 
-double estimated_disk_mb(const Plan& plan) {
+double estimated_disk_mb(const Plan& plan, const Json& resources) {
+  const Json stored = resources.value("stored", Json::object());
   // Shipped as float16, kept as float32; random weights are those of a debug model.
-  const double weights =
-      plan.inputs.weights.empty() ? kRandomWeightsMb : 2 * folder_megabytes(plan.inputs.weights);
-  double megabytes = 0;
+  const double weights = stored.contains("trained_weights") ? stored["trained_weights"].get<double>() / 1e6
+                         : plan.inputs.weights.empty()      ? kRandomWeightsMb
+                                                            : 2 * folder_megabytes(plan.inputs.weights);
+  const double sample = stored.contains("image") ? stored["image"].get<double>() / 1e6 : kSampleKb / 1e3;
+  double megabytes = stored.value("prompt", 0.0) / 1e6 *
+                     static_cast<double>(plan.inputs.validation.size() + plan.inputs.test.size());
   for (const auto& run : plan.runs) {
     const auto evaluations = run.is_base() ? std::size_t{1} : plan.checkpoints.size();
-    megabytes += kSampleKb / 1e3 *
-                 static_cast<double>(evaluations * plan.inputs.validation.size() + plan.inputs.test.size());
+    megabytes +=
+        sample * static_cast<double>(evaluations * plan.inputs.validation.size() + plan.inputs.test.size());
     if (run.is_base()) continue;
     const auto copies =
         plan.checkpoints.size() * kWeightCopiesPerCheckpoint + kResumePoints * kWeightCopiesPerResume;
@@ -216,8 +221,8 @@ Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const R
           {"estimate",
            {{"seconds", rates.known() ? Json(seconds_left(jobs, parallel)) : Json()},
             {"memory_mb", rates.peak_memory_mb * parallel},
-            {"worker_memory_bytes", rates.memory},
-            {"disk_mb", estimated_disk_mb(plan)},
+            {"worker_memory_bytes", rates.resources.value("memory", Json::object())},
+            {"disk_mb", estimated_disk_mb(plan, rates.resources)},
             {"measured", rates.measured}}}};
 }
 
@@ -240,8 +245,9 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
   const auto time =
       rates.known() ? "about " + duration_text(seconds_left(jobs, parallel)) : std::string("unknown time");
   fmt::print("\n{}: {} of {} jobs done. Left: {}, {:.0f} MB of memory, {:.0f} MB on disk when all is done.\n",
-             plan.spec.id, done, counted, time, rates.peak_memory_mb * parallel, estimated_disk_mb(plan));
-  if (!rates.memory.empty()) print_memory(rates.memory);
+             plan.spec.id, done, counted, time, rates.peak_memory_mb * parallel,
+             estimated_disk_mb(plan, rates.resources));
+  if (!rates.resources.empty()) print_memory(rates.resources.at("memory"));
   if (!rates.known()) {
     fmt::print("Rates: unknown until a run of this workspace was measured.\n");
     return;

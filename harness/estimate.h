@@ -14,13 +14,14 @@ namespace harness {
 /// a stated guess.
 struct Rates {
   double train_images_per_second = 0, evaluate_images_per_second = 0, peak_memory_mb = 0;
-  bool measured = false;         ///< both rates come from the DB
-  Json memory = Json::object();  ///< expected, in bytes by part; empty for a small backbone
-  bool known() const { return measured || memory.empty(); }  ///< of a large model nobody guesses the speed
+  bool measured = false;            ///< both rates come from the DB
+  Json resources = Json::object();  ///< as check_plan gives them; empty for a small backbone
+  bool known() const { return measured || resources.empty(); }  ///< of a large model nobody guesses the speed
 };
 
-/// `store`: nullptr without a DB. `threads`: of each worker, for the guess. `memory`: as check_plan gives it.
-Rates measured_rates(Store* store, const std::string& backbone, int threads, const Json& memory);
+/// `store`: nullptr without a DB. `threads`: of each worker, for the guess. `resources`: as check_plan gives
+/// them.
+Rates measured_rates(Store* store, const std::string& backbone, int threads, const Json& resources);
 
 /// One line of the plan as `--dry-run` shows it.
 struct PlannedJob {
@@ -36,8 +37,8 @@ std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates
 /// Images that a training job draws in all.
 double training_images(const Json& settings);
 
-/// Megabytes that the plan's run folders will take: images, checkpoints and resume points.
-double estimated_disk_mb(const Plan& plan);
+/// Megabytes that the plan's run folders will take: images, encoded prompts, checkpoints and resume points.
+double estimated_disk_mb(const Plan& plan, const Json& resources);
 
 /// The document of `--dry-run --json`.
 Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel);

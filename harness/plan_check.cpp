@@ -53,16 +53,16 @@ Json check_plan(const Plan& plan, int threads) {
     const Json& error = answer.at("error");
     throw Error(error.value("what", ""), error.value("where", ""), error.value("hint", ""));
   }
-  const Json memory = answer.value("memory", Json::object());
-  if (memory.empty()) return memory;
-  const double needed = memory.at("total"), there = memory_of_device(plan);
+  Json resources = answer.value("resources", Json::object());
+  if (resources.empty()) return resources;
+  const double needed = resources.at("memory").at("total"), there = memory_of_device(plan);
   if (there > 0 && needed > there) {
     throw Error(fmt::format("a worker needs about {:.1f} GB of memory, and {} has {:.1f} GB", needed / 1e9,
                             plan.device_kind == "cpu" ? "this machine" : plan.device, there / 1e9),
                 "--backbone " + plan.backbone.name,
                 "make shards smaller (shard_prompts, group_size, eval_shard), or use a larger device");
   }
-  return memory;
+  return resources;
 }
 
 }  // namespace harness

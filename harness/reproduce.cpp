@@ -166,8 +166,8 @@ int dry_run(const ReproduceOptions& options, const Plan& plan) {
   auto* known = store ? &*store : nullptr;
   const int parallel = jobs_of(options, plan);
   const int threads = threads_of(plan, parallel);
-  const auto memory = check_plan(plan, threads);
-  const auto rates = measured_rates(known, plan.backbone.name, threads, memory);
+  const auto resources = check_plan(plan, threads);
+  const auto rates = measured_rates(known, plan.backbone.name, threads, resources);
   const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
   if (options.json) {
     print_json(dry_run_json(plan, jobs, rates, parallel));

@@ -43,13 +43,14 @@ void check_target(const NamedModules& modules, const std::string& target, const 
   for (const auto& item : modules) {
     if (!matches(item.key(), target)) continue;
     if (!std::dynamic_pointer_cast<DenseImpl>(item.value())) {
-      throw Error(fmt::format("target \"{}\" matches \"{}\", which is no linear layer", target, item.key()),
+      throw Error(fmt::format("target {} matches {}, which is no linear layer", in_quotes(target),
+                              in_quotes(item.key())),
                   where);
     }
     found = true;
   }
   if (!found) {
-    throw Error(fmt::format("target \"{}\" matches no layer", target), where,
+    throw Error(fmt::format("target {} matches no layer", in_quotes(target)), where,
                 suggestion(target, possible_targets(modules, target)));
   }
 }

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/json_text.h"
 #include "core/safetensors.h"
 #include "core/text.h"
 #include "models/lora.h"
@@ -36,10 +37,7 @@ bool is_neutral(const Json& value) {
 
 [[noreturn]] void refuse(const std::string& field, const Json& value, const std::string& where,
                          const std::string& hint) {
-  auto text = value.dump();
-  constexpr std::size_t kShown = 60;
-  if (text.size() > kShown) text = text.substr(0, kShown) + "...";
-  throw Error(fmt::format("\"{}\" = {} is not implemented", field, text), where, hint);
+  throw Error(fmt::format("{} = {} is not implemented", in_quotes(field), json_text(value)), where, hint);
 }
 
 void check_initial_weights(const Json& value, const std::string& where) {
@@ -71,8 +69,8 @@ template <class T>
 T only_value(const std::optional<T>& old, T found, const char* what, const std::string& key,
              const std::string& where) {
   if (!old || *old == found) return found;
-  throw Error(fmt::format("\"{}\" has {} {} and others have {}: layers of different {} are not implemented",
-                          key, what, found, *old, what),
+  throw Error(fmt::format("{} has {} {} and others have {}: layers of different {} are not implemented",
+                          in_quotes(key), what, found, *old, what),
               where);
 }
 
@@ -112,7 +110,7 @@ LoraConfig config_of_metadata(const std::string& text, const std::string& where)
   Json own = Json::object();
   for (const auto& [key, value] : document.items()) {
     if (!key.starts_with(kDiffusersPrefix)) {
-      throw Error(fmt::format("\"{}\" is not of the transformer", key), where,
+      throw Error(fmt::format("{} is not of the transformer", in_quotes(key)), where,
                   "adapters of text encoders are not implemented");
     }
     own[without_prefix(key, kDiffusersPrefix)] = value;

@@ -10,7 +10,8 @@ namespace {
 // Values that a joint block keeps for its gradient, in units of tokens x width: inputs of its norms, products
 // and activations of both streams, counted for the network with dual attention.
 constexpr std::int64_t kKeptByABlock = 34;
-constexpr std::int64_t kHeldByDecoder = 6;    // copies of the decoder's widest layer that are alive at once
+constexpr std::int64_t kHeldByDecoder = 12;  // decoder's widest layer: copies alive at once, and scratch
+constexpr std::int64_t kClipTokens = 77;
 constexpr std::int64_t kOptimiserCopies = 5;  // gradient, two moments, average, gradients being added up
 
 std::int64_t weight_bytes(const torch::nn::Module& module, torch::ScalarType dtype) {
@@ -26,7 +27,8 @@ std::int64_t training_activations(const Sd3Config& c, const LatentShape& latent,
   const auto item = static_cast<std::int64_t>(c10::elementSize(dtype));
   auto a_block = kKeptByABlock * tokens * c.width() * item;
   if (keeps_attention) a_block += 2 * c.num_attention_heads * tokens * tokens * item;
-  if (recompute) return batch * (a_block + 2 * c.num_layers * tokens * c.width() * item);
+  // The block that is computed again, the gradients within it, and what every block was given.
+  if (recompute) return batch * (2 * a_block + 2 * c.num_layers * tokens * c.width() * item);
   return batch * c.num_layers * a_block;
 }
 
@@ -38,7 +40,7 @@ std::int64_t decoding(const AutoencoderConfig& c, const LatentShape& latent, std
 
 }  // namespace
 
-Json estimate_memory(const BackboneSource& source, const Workload& workload) {
+Json estimate_resources(const BackboneSource& source, const Workload& workload) {
   if (source.name != "sd35-medium") return Json::object();
   auto headers_only = source;
   headers_only.headers_only = true;
@@ -59,15 +61,29 @@ Json estimate_memory(const BackboneSource& source, const Workload& workload) {
   const auto trained = workload.training_images > 0 ? backbone.trained_values() : 0;
   const auto training = trained * kOptimiserCopies * static_cast<std::int64_t>(sizeof(float));
   const auto kept =
-      training_activations(transformer.config(), backbone.latent(), 77 + source.choices.text_tokens,
+      training_activations(transformer.config(), backbone.latent(), kClipTokens + source.choices.text_tokens,
                            halves * workload.shards_at_once * workload.training_images, dtype,
                            source.device.is_cpu(), source.choices.recompute);
   const auto activations = std::max(kept, decoding(vae.config(), backbone.latent(), images));
   const auto decoder = weight_bytes(vae, torch::kFloat32);
   // Prompts are encoded before anything is drawn.
   const auto total = network + decoder + std::max(encoder, training + activations);
-  return {{"velocity_network", network}, {"image_decoder", decoder},   {"largest_text_encoder", encoder},
-          {"training", training},        {"activations", activations}, {"total", total}};
+  const auto pixels = backbone.latent().rows * backbone.latent().columns * vae.config().reduction() *
+                      vae.config().reduction();
+  const auto prompt_values =
+      (kClipTokens + source.choices.text_tokens) * transformer.config().joint_attention_dim +
+      transformer.config().pooled_projection_dim;
+  return {{"memory",
+           {{"velocity_network", network},
+            {"image_decoder", decoder},
+            {"largest_text_encoder", encoder},
+            {"training", training},
+            {"activations", activations},
+            {"total", total}}},
+          {"stored",
+           {{"trained_weights", backbone.trained_values() * static_cast<std::int64_t>(sizeof(float))},
+            {"image", 3 * pixels},
+            {"prompt", prompt_values * static_cast<std::int64_t>(c10::elementSize(dtype))}}}};
 }
 
 }  // namespace harness

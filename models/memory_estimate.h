@@ -15,10 +15,12 @@ struct Workload {
   int shards_at_once = 1;              ///< worker threads with a shard each
 };
 
-/// Expected memory in bytes of a worker, from the headers and configurations of a model folder alone:
-/// {"velocity_network", "image_decoder", "largest_text_encoder", "training", "activations", "total"}; weights
-/// as placed, text encoders one at a time. Reading it checks the folder: configurations, and the names and
-/// shapes of all weights. Empty for backbones so small that nobody asks. Throws Error as Backbone::load does.
-Json estimate_memory(const BackboneSource& source, const Workload& workload);
+/// What a worker takes, in bytes, from the headers and configurations of a model folder alone:
+/// "memory": {"velocity_network", "image_decoder", "largest_text_encoder", "training", "activations",
+/// "total"}, weights as placed, text encoders one at a time; "stored": {"trained_weights" (float32), "image"
+/// (8-bit, not compressed), "prompt" (encoded)}, each of one. Reading it checks the folder: configurations,
+/// and the names and shapes of all weights. Empty for backbones so small that nobody asks. Throws Error as
+/// Backbone::load does.
+Json estimate_resources(const BackboneSource& source, const Workload& workload);
 
 }  // namespace harness

@@ -42,13 +42,13 @@ class Check {
   }
 
   /// The folder is read up to the headers of its weights.
-  Json memory() {
+  Json resources() {
     const auto device = fields_.required<std::string>("device_kind");
-    return estimate_memory({.name = backbone_,
-                            .folder = fields_.required<std::string>("weights"),
-                            .device = torch::Device(device),
-                            .choices = choices_},
-                           workload_);
+    return estimate_resources({.name = backbone_,
+                               .folder = fields_.required<std::string>("weights"),
+                               .device = torch::Device(device),
+                               .choices = choices_},
+                              workload_);
   }
 
  private:
@@ -69,7 +69,7 @@ int check_command(const Json& request) {
   Check check(request);
   check.evaluations();
   check.methods();
-  fmt::print("{}\n", Json{{"ok", true}, {"memory", check.memory()}}.dump());
+  fmt::print("{}\n", Json{{"ok", true}, {"resources", check.resources()}}.dump());
   return 0;
 }
 

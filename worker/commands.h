@@ -19,7 +19,7 @@ int pretrain_command(const Json& request);
 int parity_command(const Json& request);
 
 /// Whether the settings of a plan fit together and its model folder can be read (Error, status 2, where not),
-/// and what memory a worker will need: {"ok", "memory"} on stdout.
+/// and what a worker will take: {"ok", "resources"} on stdout.
 int check_command(const Json& request);
 
 /// What this build can do: registry.json.

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/json_text.h"
+#include "core/text.h"
 
 namespace harness {
 namespace {
@@ -69,7 +71,7 @@ ClipActivation activation(Fields& fields) {
   const auto name = fields.optional<std::string>("hidden_act", "quick_gelu");
   if (name == "quick_gelu") return ClipActivation::kQuickGelu;
   if (name == "gelu") return ClipActivation::kGelu;
-  throw Error(fmt::format("hidden_act \"{}\" is not known", name), fields.where(),
+  throw Error(fmt::format("hidden_act {} is not known", in_quotes(name)), fields.where(),
               "known: \"quick_gelu\", \"gelu\"");
 }
 
@@ -79,7 +81,7 @@ bool names_projection(Fields& fields) {
   const auto& names = fields.get("architectures");
   if (names.is_null() || names == Json::array() || names == Json::array({"CLIPTextModel"})) return false;
   if (names == Json::array({"CLIPTextModelWithProjection"})) return true;
-  throw Error(fmt::format("architectures {} is not known", names.dump()), fields.where(),
+  throw Error(fmt::format("architectures {} is not known", json_text(names)), fields.where(),
               "known: [\"CLIPTextModel\"], [\"CLIPTextModelWithProjection\"]");
 }
 
@@ -87,7 +89,7 @@ bool names_projection(Fields& fields) {
 void expect_encoder(Fields& fields) {
   const auto type = fields.optional<std::string>("model_type", "clip_text_model");
   if (type != "clip_text_model")
-    throw Error(fmt::format("is a {}, not a clip_text_model", type), fields.where());
+    throw Error(fmt::format("is a {}, not a clip_text_model", in_quotes(type)), fields.where());
   for (const char* flag : {"add_cross_attention", "is_decoder", "is_encoder_decoder"}) {
     if (fields.optional<bool>(flag, false))
       throw Error(fmt::format("{} is not implemented", flag), fields.where());
@@ -105,7 +107,7 @@ ClipTextConfig ClipTextConfig::from_json(const Json& document, const std::string
   const auto positive = [&](const char* key, std::int64_t fallback) {
     const auto value = fields.optional<std::int64_t>(key, fallback);
     if (value < 1 || value > (1 << 20))
-      throw Error(fmt::format("\"{}\" = {} is out of range", key, value), where);
+      throw Error(fmt::format("{} = {} is out of range", in_quotes(key), value), where);
     return value;
   };
   c.vocab_size = positive("vocab_size", c.vocab_size);

@@ -42,11 +42,12 @@ ModelIndex ModelIndex::read(const std::filesystem::path& file) {
 void ModelIndex::require(const std::string& name, const std::string& wanted) const {
   const auto found = components.find(name);
   if (found == components.end())
-    throw Error(fmt::format("names no component \"{}\", and {} has one", name, in_quotes(pipeline)), where);
+    throw Error(fmt::format("names no component {}, and {} has one", in_quotes(name), in_quotes(pipeline)),
+                where);
   if (found->second != wanted) {
-    throw Error(
-        fmt::format("component \"{}\" is a {}, which this build cannot run", name, in_quotes(found->second)),
-        where, "known: " + wanted);
+    throw Error(fmt::format("component {} is a {}, which this build cannot run", in_quotes(name),
+                            in_quotes(found->second)),
+                where, "known: " + wanted);
   }
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/json_text.h"
+#include "core/text.h"
 
 namespace harness {
 
@@ -12,13 +14,13 @@ T5Config T5Config::from_json(const Json& document, const std::string& where) {
   const auto only = [&](const char* key, const Json& allowed) {
     if (!fields.has(key)) return;
     if (const Json& value = fields.get(key); value != allowed)
-      throw Error(fmt::format("\"{}\" = {} is not known", key, value.dump()), where,
-                  fmt::format("known: {}", allowed.dump()));
+      throw Error(fmt::format("{} = {} is not known", in_quotes(key), json_text(value)), where,
+                  fmt::format("known: {}", json_text(allowed)));
   };
   const auto positive = [&](const char* key, std::int64_t fallback) {
     const auto value = fields.optional<std::int64_t>(key, fallback);
     if (value < 1 || value > (1 << 20))
-      throw Error(fmt::format("\"{}\" = {} is out of range", key, value), where);
+      throw Error(fmt::format("{} = {} is out of range", in_quotes(key), value), where);
     return value;
   };
   only("model_type", "t5");
@@ -36,7 +38,7 @@ T5Config T5Config::from_json(const Json& document, const std::string& where) {
   c.layer_norm_epsilon = fields.optional("layer_norm_epsilon", c.layer_norm_epsilon);
   const auto projection = fields.optional<std::string>("feed_forward_proj", "relu");
   if (projection != "relu" && projection != "gated-gelu")
-    throw Error(fmt::format("feed_forward_proj \"{}\" is not known", projection), where,
+    throw Error(fmt::format("feed_forward_proj {} is not known", in_quotes(projection)), where,
                 "known: \"relu\", \"gated-gelu\"");
   c.gated = projection == "gated-gelu";
   // Both follow from feed_forward_proj.

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "core/json_text.h"
 #include "core/text.h"
 
 namespace harness {
@@ -34,14 +35,15 @@ void check_ids(const std::unordered_map<std::string, std::int64_t>& ids, const s
   std::vector<const std::string*> tokens(ids.size(), nullptr);
   for (const auto& [token, id] : ids) {
     if (id < 0 || id >= static_cast<std::int64_t>(ids.size())) {
-      throw Error(fmt::format("\"{}\" has the id {}, but {} tokens have the ids 0 to {}", token, id,
+      throw Error(fmt::format("{} has the id {}, but {} tokens have the ids 0 to {}", in_quotes(token), id,
                               ids.size(), ids.size() - 1),
                   where);
     }
     auto& holder = tokens[static_cast<std::size_t>(id)];
     if (holder != nullptr) {
       const auto [first, second] = std::minmax(*holder, token);
-      throw Error(fmt::format("\"{}\" and \"{}\" have the same id {}", first, second, id), where);
+      throw Error(fmt::format("{} and {} have the same id {}", in_quotes(first), in_quotes(second), id),
+                  where);
     }
     holder = &token;
   }
@@ -62,7 +64,8 @@ void BytePairs::read_vocabulary(const std::filesystem::path& file) {
   if (!document.is_object()) throw Error("is not an object of tokens and ids", where);
   for (const auto& [token, id] : document.items()) {
     if (!id.is_number_integer())
-      throw Error(fmt::format("\"{}\" has the id {}, which is no integer", token, id.dump()), where);
+      throw Error(fmt::format("{} has the id {}, which is no integer", in_quotes(token), json_text(id)),
+                  where);
     ids_.emplace(token, id.get<std::int64_t>());
   }
   check_ids(ids_, where);
@@ -70,7 +73,7 @@ void BytePairs::read_vocabulary(const std::filesystem::path& file) {
   const auto required = [&](const std::string& token, std::size_t byte) {
     const auto found = ids_.find(token);
     if (found == ids_.end())
-      throw Error(fmt::format("lacks \"{}\", which stands for byte {}", token, byte), where);
+      throw Error(fmt::format("lacks {}, which stands for byte {}", in_quotes(token), byte), where);
     return found->second;
   };
   for (std::size_t byte = 0; byte < 256; ++byte) {
@@ -89,14 +92,14 @@ void BytePairs::read_merges(const std::filesystem::path& file) {
     const auto where = fmt::format("{}: line {}", file.string(), i + 1);
     const auto parts = split(line, ' ');
     if (parts.size() != 2 || parts[0].empty() || parts[1].empty())
-      throw Error(fmt::format("\"{}\" is not a pair of tokens", line), where);
+      throw Error(fmt::format("{} is not a pair of tokens", in_quotes(line)), where);
     const auto known = [&](const std::string& token) {
       if (const auto found = id(token)) return *found;
-      throw Error(fmt::format("\"{}\" is not in the vocabulary", token), where);
+      throw Error(fmt::format("{} is not in the vocabulary", in_quotes(token)), where);
     };
     const auto left = known(parts[0]), right = known(parts[1]), merged = known(parts[0] + parts[1]);
     if (!merges_.emplace(pair_of(left, right), Merge{static_cast<std::int64_t>(i), merged}).second)
-      throw Error(fmt::format("\"{}\" is given a second time", line), where);
+      throw Error(fmt::format("{} is given a second time", in_quotes(line)), where);
   }
 }
 

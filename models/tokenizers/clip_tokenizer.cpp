@@ -89,14 +89,15 @@ ClipTokenizer ClipTokenizer::load(const std::filesystem::path& folder) {
   const auto config = ClipTokenizerConfig::load(folder);
   const auto id_of = [&](const std::string& content) {
     if (const auto id = tokenizer.pairs_.id(content)) return *id;
-    throw Error(fmt::format("the special token \"{}\" is not in vocab.json", content), folder.string());
+    throw Error(fmt::format("the special token {} is not in vocab.json", in_quotes(content)),
+                folder.string());
   };
   for (const auto& [content, token] : config.added) {
     const auto id = id_of(content);
     if (token.id.value_or(id) != id) {
-      throw Error(
-          fmt::format("the special token \"{}\" has the id {}, but {} in vocab.json", content, *token.id, id),
-          folder.string());
+      throw Error(fmt::format("the special token {} has the id {}, but {} in vocab.json", in_quotes(content),
+                              *token.id, id),
+                  folder.string());
     }
     if (token.normalized) {
       tokenizer.normal_tokens_.emplace_back(normalise(content), id);

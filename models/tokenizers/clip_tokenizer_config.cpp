@@ -6,6 +6,8 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/json_text.h"
+#include "core/text.h"
 
 namespace harness {
 namespace {
@@ -44,8 +46,8 @@ using SpecialTokens = std::map<std::string, SpecialToken>;  // by name
 template <class T>
 void expect(Fields& fields, const std::string& key, const T& wanted) {
   if (fields.optional<T>(key, wanted) != wanted) {
-    throw Error(fmt::format("{} {} is not implemented", key, fields.get(key).dump()), fields.where(),
-                fmt::format("implemented: {}", Json(wanted).dump()));
+    throw Error(fmt::format("{} {} is not implemented", key, json_text(fields.get(key))), fields.where(),
+                fmt::format("implemented: {}", json_text(Json(wanted))));
   }
 }
 
@@ -83,7 +85,7 @@ void read_special_tokens(Fields& fields, SpecialTokens& tokens) {
 void add(ClipTokenizerConfig& config, Fields token, std::optional<std::int64_t> id) {
   const auto [content, normalized] = read_token_object(token);
   if (!config.added.emplace(content, AddedToken{normalized, id}).second)
-    throw Error(fmt::format("\"{}\" is given a second time", content), token.where());
+    throw Error(fmt::format("{} is given a second time", in_quotes(content)), token.where());
 }
 
 void read_decoder(Fields decoder, ClipTokenizerConfig& config) {
@@ -91,7 +93,7 @@ void read_decoder(Fields decoder, ClipTokenizerConfig& config) {
     std::int64_t id = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
     if (error != std::errc() || end != key.data() + key.size())
-      throw Error(fmt::format("\"{}\" is no id of a token", key), decoder.where());
+      throw Error(fmt::format("{} is no id of a token", in_quotes(key)), decoder.where());
     add(config, decoder.object(key), id);
   }
 }
@@ -132,7 +134,7 @@ std::optional<std::int64_t> read_max_length(Fields& fields) {
 void expect_implemented(Fields& fields) {
   const auto type = fields.optional<std::string>("tokenizer_class", "CLIPTokenizer");
   if (type != "CLIPTokenizer" && type != "CLIPTokenizerFast")
-    throw Error(fmt::format("is a {}, not a CLIPTokenizer", type), fields.where());
+    throw Error(fmt::format("is a {}, not a CLIPTokenizer", in_quotes(type)), fields.where());
   expect(fields, "add_prefix_space", false);
   expect(fields, "do_lower_case", true);
   expect(fields, "split_special_tokens", false);

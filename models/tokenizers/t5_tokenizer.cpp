@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/json_text.h"
 #include "core/text.h"
 
 namespace harness {
@@ -41,7 +42,7 @@ std::string token_text(const Json& value, const std::string& key, const std::str
   const Json* text = &value;
   if (value.is_object() && value.contains("content")) text = &value["content"];
   if (!text->is_string() || text->get_ref<const std::string&>().empty())
-    throw Error(fmt::format("\"{}\" is not a token", key), where);
+    throw Error(fmt::format("{} is not a token", in_quotes(key)), where);
   return *text;
 }
 
@@ -58,7 +59,7 @@ void read_special_tokens(Fields& fields, TokenizerSettings& settings) {
     if (!fields.has(key)) continue;
     const auto& list = fields.get(key);
     if (list.empty()) continue;  // [], {} or null
-    if (!list.is_array()) throw Error(fmt::format("\"{}\" is not a list", key), fields.where());
+    if (!list.is_array()) throw Error(fmt::format("{} is not a list", in_quotes(key)), fields.where());
     settings.additional.clear();
     for (const auto& token : list) settings.additional.push_back(token_text(token, key, fields.where()));
   }
@@ -69,7 +70,7 @@ TokenSetting read_added_token(const std::string& id, const Json& value, const st
   const auto* end = id.data() + id.size();
   const auto parsed = std::from_chars(id.data(), end, *token.id);
   if (parsed.ec != std::errc() || parsed.ptr != end || *token.id < 0)
-    throw Error(fmt::format("\"{}\" is not an id", id), where);
+    throw Error(fmt::format("{} is not an id", in_quotes(id)), where);
   Fields fields(value, where + "." + id);
   fields.get("content");
   token.normalized = fields.optional("normalized", !fields.optional("special", false));
@@ -88,12 +89,12 @@ void read_config(const std::filesystem::path& file, TokenizerSettings& settings)
   const auto only = [&](const char* key, const Json& allowed) {
     if (!fields.has(key)) return;
     if (const Json& value = fields.get(key); value != allowed)
-      throw Error(fmt::format("\"{}\" = {} is not known", key, value.dump()), fields.where(),
-                  fmt::format("known: {}", allowed.dump()));
+      throw Error(fmt::format("{} = {} is not known", in_quotes(key), json_text(value)), fields.where(),
+                  fmt::format("known: {}", json_text(allowed)));
   };
   const auto name = fields.optional<std::string>("tokenizer_class", "T5Tokenizer");
   if (name != "T5Tokenizer" && name != "T5TokenizerFast")
-    throw Error(fmt::format("is a {}, not a T5Tokenizer", name), fields.where());
+    throw Error(fmt::format("is a {}, not a T5Tokenizer", in_quotes(name)), fields.where());
   settings.extra_ids = fields.optional("extra_ids", settings.extra_ids);
   if (settings.extra_ids < 0 || settings.extra_ids > kMostExtraIds)
     throw Error(fmt::format("\"extra_ids\" = {} is out of range", settings.extra_ids), fields.where());
@@ -160,8 +161,9 @@ class IdBook {
     const auto piece = words_.id_of(token.text);
     const auto id = piece >= 0 ? piece : next_++;
     if (token.id && *token.id != id)
-      throw Error(fmt::format("gives \"{}\" the id {}, but it is {} by the model", token.text, *token.id, id),
-                  where_);
+      throw Error(
+          fmt::format("gives {} the id {}, but it is {} by the model", in_quotes(token.text), *token.id, id),
+          where_);
     added_[token.text] = {token.normalized, {token.text, id, token.strips_right}};
   }
 
@@ -245,7 +247,9 @@ T5Tokenizer T5Tokenizer::load(const std::filesystem::path& folder) {
   for (const auto& [key, text] :
        {std::pair("eos_token", settings.end), {"unk_token", settings.unknown}, {"pad_token", settings.pad}}) {
     if (tokenizer.words_.id_of(text) < 0)
-      throw Error(fmt::format("\"{}\" is \"{}\", which is no piece of {}", key, text, kModelFile), where);
+      throw Error(
+          fmt::format("{} is {}, which is no piece of {}", in_quotes(key), in_quotes(text), kModelFile),
+          where);
   }
   IdBook book(tokenizer.words_, where);
   for (const auto& token : settings.added) book.add(token);

@@ -35,7 +35,7 @@ TEST(ClipTextConfig, EveryFlagThatIsNotImplementedHasItsOwnMessage) {
   EXPECT_PROBLEM(problem({{"quantization_config", 1}}), "unknown key \"quantization_config\"");
   EXPECT_PROBLEM(problem({{"use_attention_mask", true}}), "unknown key \"use_attention_mask\"");
   EXPECT_PROBLEM(problem({{"hidden_act", "relu"}}), "hidden_act \"relu\" is not known");
-  EXPECT_PROBLEM(problem({{"model_type", "clip"}}), "is a clip, not a clip_text_model");
+  EXPECT_PROBLEM(problem({{"model_type", "clip"}}), "is a \"clip\", not a clip_text_model");
   EXPECT_PROBLEM(problem({{"architectures", {"CLIPModel"}}}), "architectures [\"CLIPModel\"] is not known");
   EXPECT_PROBLEM(problem({{"is_decoder", true}}), "is_decoder is not implemented");
   EXPECT_PROBLEM(problem({{"add_cross_attention", true}}), "add_cross_attention is not implemented");

@@ -39,6 +39,7 @@ TEST(T5Config, PublishedConfigsOfBothVersionsAreRead) {
 TEST(T5Config, AFlagThatIsNotImplementedIsRefused) {
   const std::vector<std::pair<Json, std::string>> changes = {
       {{{"feed_forward_proj", "gated-silu"}}, "feed_forward_proj \"gated-silu\" is not known"},
+      {{{"feed_forward_proj", "gelu\x7f"}}, "feed_forward_proj \"gelu\\u007f\" is not known"},
       {{{"dense_act_fn", "relu"}}, "\"dense_act_fn\" = \"relu\" is not known"},
       {{{"is_gated_act", false}}, "\"is_gated_act\" = false is not known"},
       {{{"is_decoder", true}}, "\"is_decoder\" = true is not known"},

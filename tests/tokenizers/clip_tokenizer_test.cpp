@@ -177,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Damage{kConfig, "{", "", "not valid JSON"},
         Damage{kConfig, "\"errors\"", "\"colour\"", "unknown key \"colour\""},
-        Damage{kConfig, "\"CLIPTokenizer\"", "\"T5Tokenizer\"", "is a T5Tokenizer, not a CLIPTokenizer"},
+        Damage{kConfig, "\"CLIPTokenizer\"", "\"T5Tokenizer\"", "is a \"T5Tokenizer\", not a CLIPTokenizer"},
         Damage{kConfig, "\"add_prefix_space\": false", "\"add_prefix_space\": true",
                "add_prefix_space true is not implemented"},
         Damage{kConfig, "\"do_lower_case\": true", "\"do_lower_case\": false",

@@ -113,7 +113,7 @@ TEST_F(T5Folder, SettingsThatCannotBeMetAreRefused) {
   copy_tokenizer();
   const auto original = read_file(folder_ / "tokenizer_config.json");
   const std::vector<std::pair<Json, std::string>> changes = {
-      {{{"tokenizer_class", "CLIPTokenizer"}}, "is a CLIPTokenizer, not a T5Tokenizer"},
+      {{{"tokenizer_class", "CLIPTokenizer"}}, "is a \"CLIPTokenizer\", not a T5Tokenizer"},
       {{{"padding_side", "left"}}, "\"padding_side\" = \"left\" is not known"},
       {{{"sp_model_kwargs", {{"enable_sampling", true}}}}, "\"sp_model_kwargs\""},
       {{{"do_lower_case", true}}, "unknown key \"do_lower_case\""},
