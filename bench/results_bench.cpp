@@ -28,21 +28,51 @@ double value_of(int arm, int metric, int prompt) {
   return static_cast<double>(std::stoul(hash.substr(0, 8), nullptr, 16)) / 4294967296.0;
 }
 
-std::vector<PairedValue> pairs() {
+std::vector<PairedValue> pairs(int metric, int seeds = 1) {
   std::vector<PairedValue> pairs;
-  for (int i = 0; i < kPrompts; ++i)
-    pairs.push_back({.baseline = value_of(0, 0, i), .method = value_of(1, 0, i), .cluster = i});
+  for (int seed = 0; seed < seeds; ++seed) {
+    for (int i = 0; i < kPrompts; ++i) {
+      pairs.push_back({.baseline = value_of(0, metric, i),
+                       .method = value_of(1 + seed, metric, i),
+                       .cluster = i,
+                       .seed = seed});
+    }
+  }
   return pairs;
 }
 
-/// One comparison of 762 pairs with 10,000 resamples on the given number of threads.
+std::vector<PairedMetric> five_metrics(int seeds = 1) {
+  std::vector<PairedMetric> metrics;
+  for (int metric = 0; metric < kMetrics; ++metric) metrics.push_back({pairs(metric, seeds), Better::kUp});
+  return metrics;
+}
+
+/// Resamples of one comparison of 762 pairs on the given number of threads.
 void bootstrap(benchmark::State& state) {
-  const auto sums = cluster_sums(pairs());
+  const auto sums = cluster_sums(pairs(0));
   const BootstrapSettings settings{.threads = static_cast<unsigned>(state.range(0))};
   for (auto _ : state) benchmark::DoNotOptimize(bootstrap_deltas(sums, settings));
   state.SetItemsProcessed(state.iterations() * settings.resamples);
 }
 BENCHMARK(bootstrap)->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
+
+/// Everything that a comparison of five metrics states: 762 pairs, 10,000 resamples.
+void compare_five_metrics(benchmark::State& state, IntervalKind kind, int seeds) {
+  const auto metrics = five_metrics(seeds);
+  const BootstrapSettings settings{.threads = static_cast<unsigned>(state.range(0)), .interval = kind};
+  for (auto _ : state) benchmark::DoNotOptimize(compare_paired(metrics, settings));
+  state.SetItemsProcessed(state.iterations() * settings.resamples * kMetrics);
+}
+void each_number_of_threads(benchmark::internal::Benchmark* benchmark) {
+  benchmark->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
+}
+BENCHMARK_CAPTURE(compare_five_metrics, percentile, IntervalKind::kPercentile, 1)
+    ->Apply(each_number_of_threads);
+BENCHMARK_CAPTURE(compare_five_metrics, bca, IntervalKind::kBca, 1)->Apply(each_number_of_threads);
+BENCHMARK_CAPTURE(compare_five_metrics, studentised, IntervalKind::kStudentised, 1)
+    ->Apply(each_number_of_threads);
+BENCHMARK_CAPTURE(compare_five_metrics, percentile_3_seeds, IntervalKind::kPercentile, 3)
+    ->Apply(each_number_of_threads);
 
 /// A workspace in memory with the log of one evaluation: 762 images, five metrics each.
 class Workspace {

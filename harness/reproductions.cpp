@@ -80,11 +80,10 @@ const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint
   return nullptr;
 }
 
-Better better_of(const StoredReproduction& reproduction, const std::string& metric) {
-  for (const auto& column : spec_of(reproduction).columns) {
-    if (column.name == metric) return better_from_name(column.better);
-  }
-  return metric.rfind("cer", 0) == 0 ? Better::kDown : Better::kUp;
+/// The same images, none of them measured.
+std::vector<MetricValue> without_values(std::vector<MetricValue> values) {
+  for (auto& value : values) value.value.reset();
+  return values;
 }
 
 /// Mean of a training statistic over the off-policy updates of all runs of a method; nothing without any.
@@ -401,6 +400,13 @@ std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedChe
   return names;
 }
 
+Better better_of(const StoredReproduction& reproduction, const std::string& metric) {
+  for (const auto& column : spec_of(reproduction).columns) {
+    if (column.name == metric) return better_from_name(column.better);
+  }
+  return metric.rfind("cer", 0) == 0 ? Better::kDown : Better::kUp;
+}
+
 std::vector<PairedValue> paired_values(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
                                        const std::string& baseline, const std::string& method,
                                        const std::string& split, const std::string& metric) {
@@ -408,10 +414,9 @@ std::vector<PairedValue> paired_values(Store& store, const std::vector<Evaluated
   for (const auto& checkpoint : checkpoints) {
     if (checkpoint.method != method || checkpoint.split != split || !checkpoint.selected) continue;
     const auto* other = find_checkpoint(checkpoints, baseline, checkpoint.seed, split);
-    if (other == nullptr) continue;
     const auto clusters = clusters_by_prompt(store, checkpoint.evaluation_id);
-    const auto theirs = store.metric_values(other->evaluation_id, metric);
     const auto ours = store.metric_values(checkpoint.evaluation_id, metric);
+    const auto theirs = other ? store.metric_values(other->evaluation_id, metric) : without_values(ours);
     if (theirs.size() != ours.size()) {
       throw Error(fmt::format("{} and {} have {} and {} values of {} on the {} split", baseline, method,
                               theirs.size(), ours.size(), metric, split),
@@ -422,28 +427,42 @@ std::vector<PairedValue> paired_values(Store& store, const std::vector<Evaluated
         throw Error(fmt::format("{} and {} were not measured on the same prompts", baseline, method),
                     store.path().string(), "repeat the run with --fresh", Status::kFailed);
       }
-      pairs.push_back(
-          {.baseline = theirs[i].value, .method = ours[i].value, .cluster = clusters.at(ours[i].prompt_id)});
+      pairs.push_back({.baseline = theirs[i].value,
+                       .method = ours[i].value,
+                       .cluster = clusters.at(ours[i].prompt_id),
+                       .seed = checkpoint.seed});
     }
   }
   return pairs;
 }
 
-ComparisonRecord compare_methods(Store& store, const StoredReproduction& reproduction,
-                                 const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                 const std::string& baseline, const std::string& method,
-                                 const std::string& split, const std::string& metric) {
-  const auto pairs = is_training_table(reproduction)
-                         ? seed_pairs(training_rows(store, reproduction), baseline, method, metric)
-                         : paired_values(store, checkpoints, baseline, method, split, metric);
-  ComparisonRecord record{.split = split,
-                          .metric = metric,
-                          .baseline = baseline,
-                          .method = method,
-                          .result = compare_paired(pairs, better_of(reproduction, metric)),
-                          .note = {}};
-  if (unequal_movement(store, checkpoints, baseline, method)) record.note = "unequal movement";
-  return record;
+std::vector<ComparisonRecord> compare_methods(Store& store, const StoredReproduction& reproduction,
+                                              const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                              const std::string& baseline, const std::string& method,
+                                              const std::string& split,
+                                              const std::vector<std::string>& metrics,
+                                              const BootstrapSettings& settings) {
+  const bool over_training = is_training_table(reproduction);
+  const auto rows = over_training ? training_rows(store, reproduction) : std::vector<TableRow>{};
+  std::vector<PairedMetric> pairs;
+  for (const auto& metric : metrics) {
+    pairs.push_back({.pairs = over_training
+                                  ? seed_pairs(rows, baseline, method, metric)
+                                  : paired_values(store, checkpoints, baseline, method, split, metric),
+                     .better = better_of(reproduction, metric)});
+  }
+  auto results = compare_paired(pairs, settings);
+  const bool unequal = unequal_movement(store, checkpoints, baseline, method);
+  std::vector<ComparisonRecord> records;
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    records.push_back({.split = split,
+                       .metric = metrics[i],
+                       .baseline = baseline,
+                       .method = method,
+                       .result = std::move(results[i]),
+                       .note = unequal ? std::optional<std::string>("unequal movement") : std::nullopt});
+  }
+  return records;
 }
 
 std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction& reproduction) {
@@ -459,9 +478,8 @@ std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction
   std::vector<ComparisonRecord> records;
   for (const std::string split : {"test", "validation"}) {
     for (const auto& [first, second] : arms) {
-      for (const auto& metric : metrics) {
-        records.push_back(compare_methods(store, reproduction, checkpoints, first, second, split, metric));
-      }
+      std::ranges::move(compare_methods(store, reproduction, checkpoints, first, second, split, metrics),
+                        std::back_inserter(records));
     }
   }
   return records;

@@ -52,7 +52,11 @@ std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Store
 TableModel make_table_model(Store& store, const StoredReproduction& reproduction,
                             const std::string& window_unit = {});
 
-/// Pairs of one metric on one split at the selected checkpoints, seeds pooled, clustered by prompt text.
+/// Which direction of a metric is good: its column's, else lower for edit rates and higher for others.
+Better better_of(const StoredReproduction& reproduction, const std::string& metric);
+
+/// Pairs of one metric on one split at the selected checkpoints, seeds pooled, clustered by prompt text. A
+/// seed that the baseline lacks gives pairs that lack a side.
 std::vector<PairedValue> paired_values(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
                                        const std::string& baseline, const std::string& method,
                                        const std::string& split, const std::string& metric);
@@ -61,11 +65,13 @@ std::vector<PairedValue> paired_values(Store& store, const std::vector<Evaluated
 /// metric that was run, on the test and the validation split.
 std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction& reproduction);
 
-/// One comparison, as `compare` and the table make it.
-ComparisonRecord compare_methods(Store& store, const StoredReproduction& reproduction,
-                                 const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                 const std::string& baseline, const std::string& method,
-                                 const std::string& split, const std::string& metric);
+/// One comparison a metric, as `compare` and the table make them.
+std::vector<ComparisonRecord> compare_methods(Store& store, const StoredReproduction& reproduction,
+                                              const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                              const std::string& baseline, const std::string& method,
+                                              const std::string& split,
+                                              const std::vector<std::string>& metrics,
+                                              const BootstrapSettings& settings = {});
 
 /// Names of the metrics that the reproduction's evaluations hold, in the table's order.
 std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints);

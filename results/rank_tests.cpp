@@ -9,6 +9,8 @@
 namespace harness {
 namespace {
 
+constexpr std::size_t kMostExact = 50;  // as scipy; the approximation is close above
+
 struct SignedRanks {
   double plus = 0, minus = 0;  ///< rank sums of the positive and the negative differences
   double ranked = 0;           ///< how many got a rank, zeros included where they are ranked
@@ -72,7 +74,7 @@ std::optional<RankTest> wilcoxon(std::span<const double> differences, Zeros zero
   double distance = std::abs(ranks.plus - mean);
   if (corrected && distance > 0) distance -= 0.5;
   const double p = 2 * upper_tail(std::abs(distance) / std::sqrt(variance));
-  return RankTest{std::min(ranks.plus, ranks.minus), std::min(p, 1.0)};
+  return RankTest{std::min(ranks.plus, ranks.minus), std::min(p, 1.0), false};
 }
 
 std::optional<RankTest> wilcoxon_exact(std::span<const double> differences) {
@@ -82,7 +84,14 @@ std::optional<RankTest> wilcoxon_exact(std::span<const double> differences) {
   const auto p = rank_sum_distribution(static_cast<std::size_t>(ranks.ranked));
   double tail = 0;
   for (std::size_t k = 0; k <= static_cast<std::size_t>(w); ++k) tail += p[k];
-  return RankTest{w, std::min(1.0, 2 * tail)};
+  return RankTest{w, std::min(1.0, 2 * tail), true};
+}
+
+std::optional<RankTest> wilcoxon_signed_rank(std::span<const double> differences) {
+  if (differences.size() <= kMostExact) {
+    if (const auto exact = wilcoxon_exact(differences)) return exact;
+  }
+  return wilcoxon(differences, Zeros::kPratt, false);
 }
 
 }  // namespace harness

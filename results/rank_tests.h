@@ -15,8 +15,9 @@ double sign_test(std::int64_t plus, std::int64_t minus);
 enum class Zeros { kWilcoxon, kPratt };
 
 struct RankTest {
-  double w;        ///< the smaller of the two rank sums
-  double p_value;  ///< two-sided
+  double w;            ///< the smaller of the two rank sums
+  double p_value;      ///< two-sided
+  bool exact = false;  ///< from the exact null distribution
 };
 
 /// Normal approximation with tie correction; `corrected` adds the continuity correction of 1/2. Nothing
@@ -26,5 +27,9 @@ std::optional<RankTest> wilcoxon(std::span<const double> differences, Zeros zero
 /// The exact null distribution. Nothing if two absolute differences are equal or one is zero: it does not
 /// hold then.
 std::optional<RankTest> wilcoxon_exact(std::span<const double> differences);
+
+/// The one that comparisons state: exact up to 50 differences without ties and zeros, else Pratt's with the
+/// tie correction and no continuity correction. Nothing without a nonzero difference.
+std::optional<RankTest> wilcoxon_signed_rank(std::span<const double> differences);
 
 }  // namespace harness

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
-#include <thread>
+#include <map>
 #include <unordered_map>
-
-#include "results/bootstrap_indices.h"
 
 namespace harness {
 namespace {
@@ -15,10 +13,6 @@ double total(std::span<const double> values) {
   double sum = 0;
   for (const double value : values) sum += value;
   return sum;
-}
-
-double mean_delta(const ClusterSums& sums) {
-  return (total(sums.method) - total(sums.baseline)) / total(sums.count);
 }
 
 void count_outcomes(std::span<const PairedValue> complete, Better better, PairedComparison& result) {
@@ -36,6 +30,98 @@ std::vector<PairedValue> complete_pairs(std::span<const PairedValue> pairs) {
     if (pair.baseline && pair.method) complete.push_back(pair);
   }
   return complete;
+}
+
+/// Where each cluster stands, in order of first appearance.
+std::unordered_map<std::int64_t, std::size_t> cluster_places(std::span<const PairedValue> pairs) {
+  std::unordered_map<std::int64_t, std::size_t> places;
+  places.reserve(pairs.size());
+  for (const auto& pair : pairs) places.try_emplace(pair.cluster, places.size());
+  return places;
+}
+
+ClusterSums empty_sums(std::size_t clusters) {
+  const std::vector<double> zeros(clusters, 0.0);
+  return {zeros, zeros, zeros};
+}
+
+void add_pair(const PairedValue& pair, std::size_t place, ClusterSums& sums) {
+  sums.baseline[place] += pair.baseline.value();
+  sums.method[place] += pair.method.value();
+  sums.count[place] += 1;
+}
+
+BootstrapInput bootstrap_input(std::span<const PairedValue> complete) {
+  const auto places = cluster_places(complete);
+  BootstrapInput input{.pooled = empty_sums(places.size())};
+  std::map<std::int64_t, ClusterSums> seeds;
+  for (const auto& pair : complete) {
+    const auto place = places.at(pair.cluster);
+    add_pair(pair, place, input.pooled);
+    add_pair(pair, place, seeds.try_emplace(pair.seed, empty_sums(places.size())).first->second);
+  }
+  for (auto& [seed, sums] : seeds) input.seeds.push_back(std::move(sums));
+  return input;
+}
+
+std::vector<double> mean_differences(const ClusterSums& sums) {
+  std::vector<double> means;
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    means.push_back((sums.method[i] - sums.baseline[i]) / sums.count[i]);
+  return means;
+}
+
+McNemar mcnemar(std::span<const PairedValue> complete) {
+  McNemar result;
+  for (const auto& pair : complete) {
+    result.only_method += *pair.method > *pair.baseline ? 1 : 0;
+    result.only_baseline += *pair.method < *pair.baseline ? 1 : 0;
+  }
+  result.p_value = sign_test(result.only_method, result.only_baseline);
+  return result;
+}
+
+PairedTests paired_tests(std::span<const PairedValue> complete, const ClusterSums& sums) {
+  const auto d = mean_differences(sums);
+  const auto plus = std::ranges::count_if(d, [](double x) { return x > 0; });
+  const auto minus = std::ranges::count_if(d, [](double x) { return x < 0; });
+  PairedTests tests{
+      .t = paired_t(sums), .wilcoxon = wilcoxon_signed_rank(d), .sign_p = sign_test(plus, minus)};
+  if (sums.size() == complete.size() && is_rate(complete)) tests.mcnemar = mcnemar(complete);
+  return tests;
+}
+
+/// Which of the tests the comparison states as its own.
+void choose_test(PairedComparison& result) {
+  if (result.clusters < result.n) result.test = "paired-t-clustered";
+  if (result.tests.t) {
+    result.t = result.tests.t->t;
+    result.p_value = result.tests.t->p_value;
+  }
+  if (result.tests.mcnemar) {
+    result.test = "mcnemar-exact";
+    result.p_value = result.tests.mcnemar->p_value;
+  }
+}
+
+/// Everything but the intervals.
+PairedComparison compare_without_intervals(std::span<const PairedValue> complete, const BootstrapInput& input,
+                                           Better better, double confidence) {
+  PairedComparison result;
+  result.n = static_cast<std::int64_t>(complete.size());
+  if (complete.empty()) return result;
+  const auto& sums = input.pooled;
+  result.clusters = static_cast<std::int64_t>(sums.size());
+  result.seeds = static_cast<std::int64_t>(input.seeds.size());
+  result.baseline_mean = total(sums.baseline) / static_cast<double>(result.n);
+  result.method_mean = total(sums.method) / static_cast<double>(result.n);
+  result.delta = sums.mean_delta();
+  result.standard_error = standard_error(sums);
+  result.tests = paired_tests(complete, sums);
+  choose_test(result);
+  count_outcomes(complete, better, result);
+  result.win_rate = win_rate(result.wins, result.ties, result.losses, result.clusters, confidence);
+  return result;
 }
 
 }  // namespace
@@ -62,111 +148,51 @@ Summary summarize(std::span<const std::optional<double>> values) {
   return summary;
 }
 
+bool is_rate(std::span<const PairedValue> complete) {
+  bool zero = false, one = false;
+  for (const auto& pair : complete) {
+    for (const double value : {*pair.baseline, *pair.method}) {
+      if (value != 0 && value != 1) return false;
+      (value == 0 ? zero : one) = true;
+    }
+  }
+  return zero && one;
+}
+
 ClusterSums cluster_sums(std::span<const PairedValue> pairs) {
-  ClusterSums sums;
-  std::unordered_map<std::int64_t, std::size_t> places;
-  for (const auto& pair : pairs) {
-    const auto [place, is_new] = places.try_emplace(pair.cluster, sums.size());
-    if (is_new) {
-      sums.baseline.push_back(0);
-      sums.method.push_back(0);
-      sums.count.push_back(0);
-    }
-    sums.baseline[place->second] += pair.baseline.value();
-    sums.method[place->second] += pair.method.value();
-    sums.count[place->second] += 1;
-  }
-  return sums;
-}
-
-double resampled_delta(const ClusterSums& sums, std::span<const std::uint32_t> indices) {
-  double baseline = 0, method = 0, count = 0;
-  for (const auto index : indices) {
-    baseline += sums.baseline[index];
-    method += sums.method[index];
-    count += sums.count[index];
-  }
-  return (method - baseline) / count;
-}
-
-std::vector<double> bootstrap_deltas(const ClusterSums& sums, const BootstrapSettings& settings) {
-  std::vector<double> deltas(settings.resamples);
-  const auto size = static_cast<std::uint32_t>(sums.size());
-  const auto work = [&](std::uint32_t first, std::uint32_t last) {
-    std::vector<std::uint32_t> indices(size);
-    for (std::uint32_t resample = first; resample < last; ++resample) {
-      resample_indices(settings.seed, resample, size, indices);
-      deltas[resample] = resampled_delta(sums, indices);
-    }
-  };
-  const unsigned wanted = settings.threads ? settings.threads : std::thread::hardware_concurrency();
-  const auto threads = std::clamp(wanted, 1u, std::max(settings.resamples / 64, 1u));
-  const auto start_of = [&](std::uint64_t thread) {
-    return static_cast<std::uint32_t>(settings.resamples * thread / threads);
-  };
-  std::vector<std::jthread> others;
-  for (unsigned thread = 1; thread < threads; ++thread) {
-    others.emplace_back(work, start_of(thread), start_of(thread + 1));
-  }
-  work(0, start_of(1));
-  others.clear();  // joins
-  return deltas;
-}
-
-double percentile(std::span<const double> sorted, double q) {
-  const double position = q * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(std::floor(position));
-  const auto above = std::min(below + 1, sorted.size() - 1);
-  const double part = position - static_cast<double>(below), gap = sorted[above] - sorted[below];
-  // numpy's two forms of one line: each is exact at its own end.
-  return part < 0.5 ? sorted[below] + gap * part : sorted[above] - gap * (1 - part);
-}
-
-Interval percentile_interval(std::vector<double> values, double confidence) {
-  std::sort(values.begin(), values.end());
-  const double tail = (1 - confidence) / 2;
-  return {percentile(values, tail), percentile(values, 1 - tail)};
+  return bootstrap_input(pairs).pooled;
 }
 
 std::optional<TTest> paired_t(const ClusterSums& sums) {
-  const auto clusters = static_cast<double>(sums.size());
-  if (sums.size() < 2) return std::nullopt;
-  const double n = total(sums.count), delta = mean_delta(sums);
-  double squares = 0, differences = 0;
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    const double difference = sums.method[i] - sums.baseline[i];
-    const double residual = difference - sums.count[i] * delta;
-    squares += residual * residual;
-    differences += difference * difference;
-  }
-  if (squares <= 1e-24 * differences) return std::nullopt;  // equal differences, up to rounding
-  const double t = delta / (std::sqrt(clusters / (clusters - 1) * squares) / n);
-  const boost::math::students_t distribution(clusters - 1);
+  const auto error = standard_error(sums);
+  if (!error || *error == 0) return std::nullopt;
+  const double t = sums.mean_delta() / *error;
+  const boost::math::students_t distribution(static_cast<double>(sums.size() - 1));
   return TTest{t, 2 * cdf(complement(distribution, std::abs(t)))};
+}
+
+std::vector<PairedComparison> compare_paired(std::span<const PairedMetric> metrics,
+                                             const BootstrapSettings& settings) {
+  std::vector<BootstrapInput> inputs;
+  std::vector<PairedComparison> results;
+  for (const auto& metric : metrics) {
+    const auto complete = complete_pairs(metric.pairs);
+    inputs.push_back(bootstrap_input(complete));
+    results.push_back(compare_without_intervals(complete, inputs.back(), metric.better, settings.confidence));
+    results.back().n_missing = static_cast<std::int64_t>(metric.pairs.size() - complete.size());
+  }
+  const auto intervals = bootstrap_intervals(inputs, settings);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i].ci = intervals[i].clusters;
+    results[i].ci_seeds = intervals[i].seeds_and_clusters;
+  }
+  return results;
 }
 
 PairedComparison compare_paired(std::span<const PairedValue> pairs, Better better,
                                 const BootstrapSettings& settings) {
-  const auto complete = complete_pairs(pairs);
-  PairedComparison result;
-  result.n = static_cast<std::int64_t>(complete.size());
-  result.n_missing = static_cast<std::int64_t>(pairs.size()) - result.n;
-  if (complete.empty()) return result;
-
-  const auto sums = cluster_sums(complete);
-  result.clusters = static_cast<std::int64_t>(sums.size());
-  result.baseline_mean = total(sums.baseline) / static_cast<double>(result.n);
-  result.method_mean = total(sums.method) / static_cast<double>(result.n);
-  result.delta = mean_delta(sums);
-  // The resamples of a single cluster are all itself: they say nothing.
-  if (sums.size() > 1) result.ci = percentile_interval(bootstrap_deltas(sums, settings), settings.confidence);
-  count_outcomes(complete, better, result);
-  if (result.clusters < result.n) result.test = "paired-t-clustered";
-  if (const auto test = paired_t(sums)) {
-    result.t = test->t;
-    result.p_value = test->p_value;
-  }
-  return result;
+  const PairedMetric metric{{pairs.begin(), pairs.end()}, better};
+  return compare_paired(std::span(&metric, 1), settings).front();
 }
 
 }  // namespace harness

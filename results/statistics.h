@@ -6,6 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "results/bootstrap.h"
+#include "results/rank_tests.h"
+#include "results/win_rate.h"
+
 namespace harness {
 
 /// Which direction of a metric is good; kNone: neither.
@@ -22,22 +26,30 @@ Summary summarize(std::span<const std::optional<double>> values);
 
 /// One prompt and sample (and seed) measured in both arms. `cluster` says what is drawn together: equal
 /// numbers are one unit of the bootstrap (the seeds of a prompt, or prompts of equal text). Where nothing
-/// repeats, every pair has its own.
+/// repeats, every pair has its own. `seed` tells training runs apart where clusters are prompts.
 struct PairedValue {
   std::optional<double> baseline, method;
   std::int64_t cluster = 0;
+  std::int64_t seed = 0;
 };
 
-struct Interval {
-  double low = 0, high = 0;
-  bool excludes_zero() const { return low > 0 || high < 0; }
+struct TTest {
+  double t, p_value;
 };
 
-struct BootstrapSettings {
-  std::uint32_t resamples = 10000;
-  double confidence = 0.95;
-  std::uint32_t seed = 0;
-  unsigned threads = 0;  ///< 0: as many as the machine has cores; never changes a result
+/// McNemar's exact test on pairs of 0 and 1.
+struct McNemar {
+  std::int64_t only_method = 0, only_baseline = 0;  ///< pairs in which one arm alone has a 1
+  double p_value = 1;
+};
+
+/// Tests of "no difference" beside the one that a comparison states. Where a cluster holds several pairs, the
+/// rank tests take the mean difference of each cluster, so that their units are independent.
+struct PairedTests {
+  std::optional<TTest> t;               ///< nothing below 2 clusters or without spread
+  std::optional<RankTest> wilcoxon;     ///< wilcoxon_signed_rank; nothing without a nonzero difference
+  std::optional<double> sign_p;         ///< nothing without a pair
+  std::optional<McNemar> mcnemar = {};  ///< rates only, every pair its own cluster
 };
 
 /// method against baseline over all complete pairs. A pair that lacks a side is counted in n_missing and
@@ -45,45 +57,44 @@ struct BootstrapSettings {
 struct PairedComparison {
   std::int64_t n = 0, n_missing = 0, clusters = 0;
   std::optional<double> baseline_mean, method_mean, delta;  ///< delta = method - baseline; nothing if n is 0
-  std::optional<Interval> ci;                   ///< percentile bootstrap of delta; nothing below 2 clusters
+  std::optional<Interval> ci;                               ///< bootstrap of delta; nothing below 2 clusters
   std::int64_t wins = 0, ties = 0, losses = 0;  ///< pairs in which the method is better, equal, worse
-  std::optional<double> t, p_value;             ///< two-sided; nothing below 2 clusters or without spread
-  std::string test = "paired-t";                ///< "paired-t-clustered" where a cluster holds several pairs
+  std::optional<double> t, p_value;  ///< t: below 2 clusters or without spread nothing; p: of `test`
+  /// "mcnemar-exact" for a rate; else "paired-t", or "paired-t-clustered" where a cluster holds several
+  /// pairs.
+  std::string test = "paired-t";
+
+  std::int64_t seeds = 0;                     ///< different ones among the complete pairs
+  std::optional<Interval> ci_seeds = {};      ///< seeds drawn as well as clusters; nothing below 2 seeds
+  std::optional<double> standard_error = {};  ///< of delta, from the clusters
+  PairedTests tests = {};
+  std::optional<WinRate> win_rate = {};
 };
 
-/// The whole comparison: paired percentile bootstrap, wins, ties and losses, paired t. `better` decides what
-/// a win is (kNone counts as kUp).
+/// The pairs of one metric; `better` decides what a win is (kNone counts as kUp).
+struct PairedMetric {
+  std::vector<PairedValue> pairs;
+  Better better = Better::kUp;
+};
+
+/// The whole comparison of every metric: paired bootstrap (resamples shared between metrics, see
+/// bootstrap_intervals), wins, ties and losses, tests. Each result is the one that the metric would get
+/// alone.
+std::vector<PairedComparison> compare_paired(std::span<const PairedMetric> metrics,
+                                             const BootstrapSettings& settings = {});
 PairedComparison compare_paired(std::span<const PairedValue> pairs, Better better,
                                 const BootstrapSettings& settings = {});
 
-/// Sums of the two arms over the pairs of each cluster, in order of the clusters' first appearance. All pairs
-/// must be complete.
-struct ClusterSums {
-  std::vector<double> baseline, method, count;  ///< [clusters]
-  std::size_t size() const { return count.size(); }
-};
+/// A rate: every value is 0 or 1, and both occur.
+bool is_rate(std::span<const PairedValue> complete);
+
+/// Sums over the pairs of each cluster, in order of the clusters' first appearance. All pairs must be
+/// complete.
 ClusterSums cluster_sums(std::span<const PairedValue> pairs);
 
-/// Mean difference of every resample, [resamples]: one vector of cluster indices is drawn and used for both
-/// arms.
-std::vector<double> bootstrap_deltas(const ClusterSums& sums, const BootstrapSettings& settings);
-
-/// The same for one given vector of cluster indices.
-double resampled_delta(const ClusterSums& sums, std::span<const std::uint32_t> indices);
-
-/// Percentile `q` in [0, 1], linear between order statistics (numpy's default: position (n - 1) q). Values
-/// must not be empty.
-double percentile(std::span<const double> sorted, double q);
-
-/// The central interval that holds `confidence` of the values (sorted in here).
-Interval percentile_interval(std::vector<double> values, double confidence);
-
-struct TTest {
-  double t, p_value;
-};
-/// Two-sided t of the mean difference with clusters - 1 degrees of freedom. Standard error from the clusters'
-/// residuals, sqrt(G / (G - 1) sum (D_c - n_c delta)^2) / n; with one pair a cluster that is the plain paired
-/// t exactly. Nothing where it is not defined: fewer than 2 clusters, or no spread at all.
+/// Two-sided t of the mean difference with clusters - 1 degrees of freedom and its standard_error; with one
+/// pair a cluster that is the plain paired t exactly. Nothing where it is not defined: fewer than 2 clusters,
+/// or no spread at all.
 std::optional<TTest> paired_t(const ClusterSums& sums);
 
 }  // namespace harness

@@ -58,6 +58,12 @@ void add_emphasis_notes(const TableModel& model, Notes& notes) {
   }
 }
 
+bool has_rates(const TableModel& model) {
+  return std::ranges::any_of(model.comparisons, [](const TableComparison& comparison) {
+    return comparison.values.test == "mcnemar-exact";
+  });
+}
+
 void add_interval_note(const TableModel& model, Notes& notes) {
   if (model.comparisons.empty()) return;
   std::set<std::int64_t> seeds;
@@ -82,10 +88,12 @@ void add_interval_note(const TableModel& model, Notes& notes) {
   notes.push_back(fmt::format(
       "Differences are method \u2212 baseline, paired by prompt, sample and seed. Intervals: percentile "
       "bootstrap, {} "
-      "resamples, {}. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t{}; "
+      "resamples, {}. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired "
+      "t{}{}; "
       "with few "
       "pairs it and the interval can disagree near 0.05.",
-      model.resamples, scope, seeds.size() > 1 ? ", clustered by prompt" : ""));
+      model.resamples, scope, seeds.size() > 1 ? ", clustered by prompt" : "",
+      has_rates(model) ? ", for rates McNemar's exact test" : ""));
 }
 
 void add_movement_note(const TableModel& model, Notes& notes) {

@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/db_options.h"
+#include "harness/comparison_report.h"
 #include "harness/output.h"
 #include "harness/training_table.h"
 
@@ -15,52 +17,12 @@ namespace {
 
 struct CompareOptions {
   DbOptions db;
-  std::string baseline, metric, split;
-  std::vector<std::string> methods;
+  std::string baseline, split, window;
+  std::string interval = std::string(kIntervalNames[0]);
+  std::vector<std::string> methods, metrics;
+  std::optional<double> effect;
   bool json = false;
 };
-
-template <class Number>
-Json number(const std::optional<Number>& value) {
-  return value ? Json(*value) : Json();
-}
-
-Json comparison_json(const ComparisonRecord& record) {
-  const auto& r = record.result;
-  return {{"baseline", record.baseline},
-          {"method", record.method},
-          {"metric", record.metric},
-          {"split", record.split},
-          {"n", r.n},
-          {"n_missing", r.n_missing},
-          {"baseline_mean", number(r.baseline_mean)},
-          {"method_mean", number(r.method_mean)},
-          {"delta", number(r.delta)},
-          {"ci95", r.ci ? Json::array({r.ci->low, r.ci->high}) : Json()},
-          {"wins", r.wins},
-          {"ties", r.ties},
-          {"losses", r.losses},
-          {"t", number(r.t)},
-          {"p_value", number(r.p_value)},
-          {"test", r.test},
-          {"note", number(record.note)}};
-}
-
-void print_comparison(const ComparisonRecord& record) {
-  const auto& r = record.result;
-  fmt::print("{} - {}, {} on {}: ", record.method, record.baseline, record.metric, record.split);
-  if (!r.delta) {
-    fmt::print("no complete pairs\n");
-    return;
-  }
-  fmt::print("{:+.4g}", *r.delta);
-  if (r.ci)
-    fmt::print(" [{:+.4g}, {:+.4g}]{}", r.ci->low, r.ci->high, r.ci->excludes_zero() ? "" : " (includes 0)");
-  fmt::print("\n  means {:.6g} and {:.6g}; n {}, {} missing; {} wins, {} ties, {} losses", *r.method_mean,
-             *r.baseline_mean, r.n, r.n_missing, r.wins, r.ties, r.losses);
-  if (r.p_value) fmt::print("; {} p {:.3g}", r.test, *r.p_value);
-  fmt::print("{}\n", record.note ? "; " + *record.note : "");
-}
 
 std::vector<std::string> column_names(const StoredReproduction& reproduction) {
   std::vector<std::string> names;
@@ -77,40 +39,102 @@ std::vector<std::string> splits_of(const std::vector<EvaluatedCheckpoint>& check
   return splits;
 }
 
+std::vector<std::string> without_repeats(const std::vector<std::string>& names) {
+  std::vector<std::string> once;
+  for (const auto& name : names) {
+    if (std::ranges::find(once, name) == once.end()) once.push_back(name);
+  }
+  return once;
+}
+
 void require_method(const std::string& method, const std::vector<std::string>& known,
                     const StoredReproduction& reproduction) {
   if (std::find(known.begin(), known.end(), method) != known.end()) return;
-  throw Error(fmt::format("experiment {} has no method \"{}\"", reproduction.id, method), "harness compare",
-              fmt::format("it has {}; `harness list experiments` shows the others", join(known, ", ")));
+  throw Error(
+      fmt::format("experiment {} has no method \"{}\"", reproduction.id, method), "harness compare",
+      fmt::format("{} `harness list experiments` shows the other experiments", suggestion(method, known)));
 }
 
-int compare(const CompareOptions& options) {
-  Store store(options.db.db, OpenMode::kReadOnly);
-  const auto reproduction = chosen_reproduction(store, options.db);
-  const auto checkpoints = evaluated_checkpoints(store, reproduction);
-  const bool over_training = is_training_table(reproduction);
-  auto methods = reproduction.methods;
-  if (!over_training) methods.insert(methods.begin(), "base");
-  require_method(options.baseline, methods, reproduction);
-  for (const auto& method : options.methods) require_method(method, methods, reproduction);
-  const auto metrics = over_training ? column_names(reproduction) : metrics_of(store, checkpoints);
-  const auto metric = options.metric.empty() ? metrics.at(0) : options.metric;
-  require_choice(metric, metrics, "metric", "--metric");
+/// A metric that the table asks for and that was not run has a reason, and says it.
+void require_metric(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
+                    const std::string& metric, const std::vector<std::string>& known) {
+  for (const auto& checkpoint : checkpoints) {
+    const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
+    if (not_run.contains(metric)) {
+      throw Error(fmt::format("{} was not run: {}", metric, not_run.at(metric).get<std::string>()),
+                  "--metric", "there are " + join(known, ", "));
+    }
+  }
+  require_choice(metric, known, "metric", "--metric");
+}
+
+void require_no_window(const std::string& window) {
+  if (window.empty()) return;
+  throw Error("--window has no meaning for compare, which takes a training table's own window",
+              "harness compare",
+              fmt::format("`harness table --window {}` shows a training table over another one", window));
+}
+
+void require_effect(const std::optional<double>& effect) {
+  if (!effect || (std::isfinite(*effect) && *effect != 0)) return;
+  throw Error("is not a difference that could be found", "--effect",
+              "give one in the metric's own unit, for instance 0.02");
+}
+
+std::vector<std::string> chosen_metrics(Store& store, const CompareOptions& options,
+                                        const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                        const std::vector<std::string>& known) {
+  if (options.metrics.empty()) return {known.at(0)};
+  if (options.metrics == std::vector<std::string>{"all"}) return known;
+  for (const auto& metric : options.metrics) require_metric(store, checkpoints, metric, known);
+  return without_repeats(options.metrics);
+}
+
+std::string chosen_split(const CompareOptions& options, const std::vector<EvaluatedCheckpoint>& checkpoints,
+                         bool over_training) {
   const auto split =
       !options.split.empty() ? options.split : std::string(over_training ? kTrainingSplit : "test");
   require_choice(split, over_training ? std::vector<std::string>{kTrainingSplit} : splits_of(checkpoints),
                  "split", "--split");
-  Json comparisons = Json::array();
-  for (const auto& method : options.methods) {
-    const auto record =
-        compare_methods(store, reproduction, checkpoints, options.baseline, method, split, metric);
-    if (options.json) {
-      comparisons.push_back(comparison_json(record));
-    } else {
-      print_comparison(record);
-    }
+  return split;
+}
+
+void require_methods(const CompareOptions& options, const StoredReproduction& reproduction,
+                     bool over_training) {
+  auto known = reproduction.methods;
+  if (!over_training) known.insert(known.begin(), "base");
+  require_method(options.baseline, known, reproduction);
+  for (const auto& method : options.methods) require_method(method, known, reproduction);
+}
+
+int compare(const CompareOptions& options) {
+  require_no_window(options.window);
+  require_effect(options.effect);
+  ComparisonReport report{.baseline = options.baseline, .split = {}, .effect = options.effect};
+  report.bootstrap.interval = interval_from_name(options.interval, "--interval");
+  Store store(options.db.db, OpenMode::kReadOnly);
+  const auto reproduction = chosen_reproduction(store, options.db);
+  const auto checkpoints = evaluated_checkpoints(store, reproduction);
+  const bool over_training = is_training_table(reproduction);
+  require_methods(options, reproduction, over_training);
+  const auto metrics =
+      chosen_metrics(store, options, checkpoints,
+                     over_training ? column_names(reproduction) : metrics_of(store, checkpoints));
+  report.split = chosen_split(options, checkpoints, over_training);
+  if (over_training) report.unit = "seeds";
+  std::vector<Better> better;
+  for (const auto& metric : metrics) better.push_back(better_of(reproduction, metric));
+  for (const auto& method : without_repeats(options.methods)) {
+    add_method(method,
+               compare_methods(store, reproduction, checkpoints, options.baseline, method, report.split,
+                               metrics, report.bootstrap),
+               better, report);
   }
-  if (options.json) print_json({{"baseline", options.baseline}, {"comparisons", std::move(comparisons)}});
+  if (options.json) {
+    print_json(report_json(report));
+  } else {
+    print_report(report);
+  }
   return 0;
 }
 
@@ -123,14 +147,23 @@ void add_compare_command(CLI::App& app, Actions& actions) {
 At the selected checkpoints, pooled over seeds and clustered by prompt. Exit status 0 whatever it finds.
 Examples:
   harness compare ratio-norm lambda-controlled --metric ocr_reward --split test
-  harness compare base ratio-norm dual lambda-controlled --metric cer --json)");
+  harness compare ratio-norm dual lambda-controlled --metric ocr_reward --metric exact_match --interval bca
+  harness compare base ratio-norm --metric all --effect 0.02 --json)");
   auto o = std::make_shared<CompareOptions>();
   command->add_option("baseline", o->baseline, "the baseline: a method, or base for the starting weights")
       ->required();
   command->add_option("methods", o->methods, "methods to compare with it")->required();
-  command->add_option("--metric", o->metric,
-                      "metric, or column of a training table; unset: the table's first");
+  command
+      ->add_option("--metric", o->metrics,
+                   "metric, or column of a training table; again for more, or all; unset: the table's first")
+      ->allow_extra_args(false);
   command->add_option("--split", o->split, "test (the default) or validation; train in a training table");
+  command->add_option("--interval", o->interval, "bootstrap interval: percentile, bca or studentised")
+      ->capture_default_str();
+  command->add_option("--effect", o->effect,
+                      "also say how many prompts it takes to find a difference of this size, in the metric's "
+                      "own unit");
+  command->add_option("--window", o->window)->group("");
   add_db_option(*command, o->db);
   add_filter_options(*command, o->db, true);
   command->add_flag("--json", o->json, "one JSON document on standard output");

@@ -23,6 +23,16 @@ TEST(BootstrapIndices, FollowTheDocumentedAddresses) {
   EXPECT_EQ(draws(7, 3, 10, 12), (std::vector<std::uint32_t>{1, 3, 9, 3, 1, 4, 9, 5, 3, 9, 9, 7}));
 }
 
+TEST(BootstrapIndices, OfSeedsHaveAddressesOfTheirOwn) {
+  std::vector<std::uint32_t> indices;
+  for (std::uint32_t resample = 0; resample < 4; ++resample) {
+    std::vector<std::uint32_t> drawn(3);
+    resample_indices(7, resample, 3, drawn, Drawn::kSeeds);
+    indices.insert(indices.end(), drawn.begin(), drawn.end());
+  }
+  EXPECT_EQ(indices, (std::vector<std::uint32_t>{1, 2, 2, 0, 2, 1, 1, 2, 1, 2, 2, 2}));
+}
+
 TEST(BootstrapIndices, RejectedWordsAreDrawnAgainAtTheNextAttempt) {
   const std::uint32_t size = 3u * (1u << 30) + 1;  // a quarter of all words is rejected
   EXPECT_EQ(draws(1, 0, size, 6), (std::vector<std::uint32_t>{2203807684, 1360446447, 503416867, 2672734901,

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace harness {
+
+/// A two-sided paired t at level 1 - confidence.
+struct PowerSettings {
+  double confidence = 0.95;
+  double power = 0.8;  ///< probability with which the test is to find the effect
+};
+
+/// Power of the test against a true mean difference of `effect`, from the noncentral t with units - 1 degrees
+/// of freedom: P(|T| > t_crit), T centred at effect / standard_error (Cohen 1988, Section 2.3).
+double power_of(double effect, double standard_error, std::int64_t units, const PowerSettings& settings = {});
+
+/// The smallest true difference that the test finds with the wanted power at this many units (minimum
+/// detectable effect). Nothing below 2 units or without spread.
+std::optional<double> detectable_effect(double standard_error, std::int64_t units,
+                                        const PowerSettings& settings = {});
+
+/// How many units the test needs for `effect`, the spread of the units staying as it is. Nothing for an
+/// effect of 0, without spread, or where a thousand million units are not enough.
+std::optional<std::int64_t> units_needed(double effect, double standard_error, std::int64_t units,
+                                         const PowerSettings& settings = {});
+
+}  // namespace harness

@@ -1,0 +1,209 @@
+// The tests and figures that stand beside an interval: McNemar, Holm, Wilson, power, and the verdict in
+// words.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "results/multiplicity.h"
+#include "results/power.h"
+#include "results/statistics.h"
+#include "results/verdict.h"
+
+namespace harness {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Optional;
+
+/// `both`, `method`, `baseline`, `none`: prompts that both arms, one of them, or neither get right.
+std::vector<PairedValue> rate_pairs(int both, int method, int baseline, int none) {
+  std::vector<PairedValue> pairs;
+  const auto add = [&](int count, double a, double b) {
+    for (int i = 0; i < count; ++i) pairs.push_back({a, b, static_cast<std::int64_t>(pairs.size())});
+  };
+  add(both, 1, 1);
+  add(method, 0, 1);
+  add(baseline, 1, 0);
+  add(none, 0, 0);
+  return pairs;
+}
+
+TEST(McNemar, IsTheTestOfARate) {
+  const auto result = compare_paired(rate_pairs(20, 9, 3, 8), Better::kUp);
+  EXPECT_EQ(result.test, "mcnemar-exact");
+  EXPECT_EQ(result.tests.mcnemar->only_method, 9);
+  EXPECT_EQ(result.tests.mcnemar->only_baseline, 3);
+  EXPECT_NEAR(*result.p_value, 0.14599609375, 1e-15);  // scipy.stats.binomtest(9, 12).pvalue
+  EXPECT_NEAR(result.tests.t->p_value, 0.0832, 5e-5) << "the paired t stands beside it";
+}
+
+TEST(McNemar, NeedsIndependentPairs) {
+  auto pairs = rate_pairs(20, 9, 3, 8);
+  for (auto& pair : pairs) pair.cluster /= 2;
+  const auto result = compare_paired(pairs, Better::kUp);
+  EXPECT_EQ(result.test, "paired-t-clustered");
+  EXPECT_FALSE(result.tests.mcnemar.has_value());
+}
+
+TEST(McNemar, IsNotTakenWhereEveryValueIsTheSame) {
+  EXPECT_EQ(compare_paired(rate_pairs(0, 0, 0, 30), Better::kUp).test, "paired-t");
+  EXPECT_EQ(compare_paired(rate_pairs(30, 0, 0, 0), Better::kUp).test, "paired-t");
+}
+
+TEST(RankTests, OfClustersTakeTheirMeanDifferences) {
+  std::vector<PairedValue> pairs;
+  for (int i = 0; i < 12; ++i) {
+    const double d = i % 4 == 0 ? -0.01 * (i + 1) : 0.02 * (i + 1);
+    pairs.push_back({0.0, d + 0.5, i, 42});
+    pairs.push_back({0.5, d, i, 43});  // mean difference d, each alone far from it
+  }
+  const auto clustered = compare_paired(pairs, Better::kUp);
+  std::vector<PairedValue> means;
+  for (int i = 0; i < 12; ++i) {
+    means.push_back({0.0, (*pairs[2 * static_cast<std::size_t>(i)].method - 0.5), i});
+  }
+  const auto plain = compare_paired(means, Better::kUp);
+  EXPECT_EQ(clustered.tests.sign_p, plain.tests.sign_p);
+  EXPECT_NEAR(clustered.tests.wilcoxon->p_value, plain.tests.wilcoxon->p_value, 1e-12);
+}
+
+TEST(RankTests, AreExactForFewDifferencesWithoutTies) {
+  std::vector<double> d;
+  for (int i = 1; i <= 50; ++i) d.push_back(i % 3 == 0 ? -i : i);
+  EXPECT_TRUE(wilcoxon_signed_rank(d)->exact);
+  d.push_back(51);
+  EXPECT_FALSE(wilcoxon_signed_rank(d)->exact);
+  EXPECT_FALSE(wilcoxon_signed_rank(std::vector<double>{1, 1, -2})->exact);
+}
+
+TEST(Holm, AgreesWithItsDefinition) {
+  // statsmodels: multipletests([0.01, 0.04, 0.03, 0.005], method="holm")[1]
+  const std::vector<std::optional<double>> p{0.01, 0.04, 0.03, 0.005};
+  const auto adjusted = holm(p);
+  const double expected[] = {0.03, 0.06, 0.06, 0.02};
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(*adjusted[i], expected[i], 1e-15) << i;
+}
+
+TEST(Holm, LeavesOutWhatHasNoPValueAndStaysBelow1) {
+  const std::vector<std::optional<double>> p{0.7, std::nullopt, 0.6};
+  EXPECT_THAT(holm(p), ElementsAre(Optional(1.0), std::nullopt, Optional(1.0)));
+  EXPECT_THAT(holm(std::vector<std::optional<double>>{0.25}), ElementsAre(Optional(0.25)));
+}
+
+TEST(WinRate, HasWilsonsInterval) {
+  const auto interval = wilson_interval(0.3, 100, 0.95);  // scipy: binomtest(30, 100).proportion_ci("wilson")
+  EXPECT_NEAR(interval.low, 0.21894885294932764, 1e-14);
+  EXPECT_NEAR(interval.high, 0.39584854633346667, 1e-14);
+  const auto none = wilson_interval(0, 10, 0.95);
+  EXPECT_EQ(none.low, 0);
+  EXPECT_NEAR(none.high, 0.27753279986288926, 1e-14);
+}
+
+TEST(WinRate, CountsTiesHalf) {
+  const auto rate = win_rate(5, 5, 10, 20, 0.95);
+  EXPECT_EQ(rate->rate, 0.375);
+  EXPECT_NEAR(rate->ci.low, 0.1997708556646315, 1e-14);
+  EXPECT_NEAR(rate->ci.high, 0.5905104338485734, 1e-14);
+  EXPECT_FALSE(win_rate(0, 0, 0, 0, 0.95).has_value());
+}
+
+TEST(WinRate, OfSeveralSeedsTakesThePromptsAsTrials) {
+  const auto one = win_rate(6, 2, 2, 10, 0.95), three = win_rate(18, 6, 6, 10, 0.95);
+  EXPECT_EQ(three->rate, one->rate);
+  EXPECT_EQ(three->ci.low, one->ci.low);
+}
+
+TEST(Power, OfTheDetectableEffectIs80Percent) {
+  // scipy.optimize.brentq on scipy.stats.nct
+  EXPECT_NEAR(*detectable_effect(0.01, 762), 0.028051234843744385, 1e-13);
+  EXPECT_NEAR(*detectable_effect(0.01, 3), 0.05653489266197127, 1e-13);
+  EXPECT_NEAR(power_of(0.02, 0.01, 762), 0.5149993816697269, 1e-12);
+}
+
+TEST(Power, NeedsMoreUnitsForASmallerEffect) {
+  EXPECT_EQ(units_needed(0.01, 0.01, 762), 5983);  // the smallest n with scipy.stats.nct's power >= 0.8
+  EXPECT_EQ(units_needed(-0.01, 0.01, 762), 5983);
+  const auto n = *units_needed(0.002, 0.01, 762);
+  const auto error = [](std::int64_t units) { return 0.01 * std::sqrt(762.0 / static_cast<double>(units)); };
+  EXPECT_GE(power_of(0.002, error(n), n), 0.8);
+  EXPECT_LT(power_of(0.002, error(n - 1), n - 1), 0.8);
+}
+
+TEST(Power, OfAnEffectFarAboveTheSpreadIsCertain) {
+  for (const double error : {1e-3, 1e-6, 1e-9, 1e-300}) {
+    for (const std::int64_t units : {2, 3, 762}) {
+      EXPECT_EQ(units_needed(1, error, units), 2) << error << " " << units;
+      EXPECT_NEAR(power_of(1, error, units), 1, 1e-12);
+    }
+  }
+}
+
+TEST(Power, SaysNothingWithoutAnEffectOrASpread) {
+  EXPECT_FALSE(units_needed(0, 0.01, 762).has_value());
+  EXPECT_FALSE(units_needed(0.1, 0, 762).has_value());
+  EXPECT_FALSE(detectable_effect(0, 762).has_value());
+  EXPECT_FALSE(detectable_effect(0.01, 1).has_value());
+  EXPECT_FALSE(units_needed(1e-9, 1, 762).has_value()) << "more than anyone has";
+}
+
+// Verdicts
+// ---------------------------------------------------------------------------------------------------------
+
+PairedComparison comparison(double delta, double low, double high) {
+  PairedComparison c;
+  c.n = c.clusters = 762;
+  c.seeds = 1;
+  c.ties = 600;
+  c.delta = delta;
+  c.ci = Interval{low, high};
+  return c;
+}
+
+TEST(Verdict, SaysWhichWayAResolvedDifferenceGoes) {
+  const auto up = comparison(0.02, 0.01, 0.03);
+  EXPECT_TRUE(verdict_of(up, Better::kUp, {.adjusted_p = 0.001}).resolved);
+  EXPECT_EQ(verdict_of(up, Better::kUp, {.adjusted_p = 0.001}).text, "resolved: better");
+  EXPECT_EQ(verdict_of(up, Better::kDown, {.adjusted_p = 0.001}).text, "resolved: worse");
+  EXPECT_EQ(verdict_of(up, Better::kNone, {.adjusted_p = 0.001}).text, "resolved: higher");
+  EXPECT_EQ(verdict_of(comparison(-0.02, -0.03, -0.01), Better::kDown, {}).text, "resolved: better");
+}
+
+TEST(Verdict, NamesThePromptsThatAreMissing) {
+  const auto verdict =
+      verdict_of(comparison(0.01, -0.01, 0.03), Better::kUp, {.adjusted_p = 0.3, .needed = 2834});
+  EXPECT_FALSE(verdict.resolved);
+  EXPECT_EQ(verdict.text, "not resolved; n = 2900 prompts would be needed");
+}
+
+TEST(Verdict, IsNotResolvedByTheIntervalAlone) {
+  auto c = comparison(0.02, 0.001, 0.03);
+  c.p_value = 0.02;
+  EXPECT_EQ(verdict_of(c, Better::kUp, {.adjusted_p = 0.1, .needed = 500}).text,
+            "not resolved (p 0.1 after Holm)");
+  c.p_value = 0.06;
+  EXPECT_EQ(verdict_of(c, Better::kUp, {.adjusted_p = 0.06}).text, "not resolved (p 0.06)");
+}
+
+TEST(Verdict, TellsTrainingRunsFromPrompts) {
+  auto c = comparison(0.02, 0.01, 0.03);
+  c.seeds = 3;
+  c.ci_seeds = Interval{-0.01, 0.05};
+  const auto verdict = verdict_of(c, Better::kUp, {.adjusted_p = 0.001});
+  EXPECT_TRUE(verdict.resolved);
+  EXPECT_EQ(verdict.text, "resolved: better on these 3 training runs, not where runs are drawn too");
+}
+
+TEST(Verdict, SaysWhyThereIsNothingToJudge) {
+  EXPECT_EQ(verdict_of({}, Better::kUp, {}).text, "no complete pair");
+  auto equal = comparison(0, 0, 0);
+  equal.ties = 762;
+  EXPECT_EQ(verdict_of(equal, Better::kUp, {}).text, "not resolved: equal on every pair");
+  PairedComparison one;
+  one.n = one.clusters = 1;
+  one.delta = 0.5;
+  EXPECT_EQ(verdict_of(one, Better::kUp, {.unit = "seeds"}).text, "not resolved: fewer than two seeds");
+}
+
+}  // namespace
+}  // namespace harness
