@@ -1,5 +1,8 @@
 #include "results/query.h"
 
+#include <algorithm>
+#include <chrono>
+
 #include "core/text.h"
 #include "results/format.h"
 #include "results/saved_queries.h"
@@ -119,30 +122,178 @@ TEST_P(HostileQueries, AreRefusedAndLeaveEveryFile) {
 
 INSTANTIATE_TEST_SUITE_P(
     Sql, HostileQueries,
-    testing::Values("DELETE FROM runs", "UPDATE runs SET method = 'x'",
-                    "INSERT INTO prompt_sets VALUES (9, 'a', 'b', 0, 'c')",
-                    "REPLACE INTO prompt_sets VALUES (1, 'a', 'b', 0, 'c')",
-                    "INSERT INTO prompt_sets VALUES (9, 'a', 'b', 0, 'c') RETURNING id",
-                    "WITH x AS (SELECT 1) DELETE FROM runs",
-                    "WITH x AS (SELECT 1) UPDATE runs SET method = 'x' RETURNING id",
-                    "WITH x AS (SELECT 1) INSERT INTO table_runs SELECT 'a', 'r1', 's' FROM x",
-                    "DROP TABLE metrics", "DROP VIEW v_results", "CREATE TABLE evil (x)",
-                    "CREATE TEMP TABLE evil (x)", "CREATE VIEW evil AS SELECT 1",
-                    "CREATE TEMP VIEW evil AS SELECT 1", "CREATE INDEX evil ON runs (method)",
-                    "CREATE TRIGGER evil AFTER INSERT ON runs BEGIN DELETE FROM metrics; END",
-                    "CREATE VIRTUAL TABLE evil USING fts5 (x)", "ALTER TABLE runs RENAME TO evil",
-                    "ATTACH '{dir}/out' AS evil", "ATTACH ':memory:' AS evil", "DETACH main", "VACUUM",
-                    "VACUUM INTO '{dir}/out'", "REINDEX", "ANALYZE", "BEGIN", "BEGIN EXCLUSIVE", "COMMIT",
-                    "ROLLBACK", "SAVEPOINT evil", "PRAGMA user_version = 7", "PRAGMA application_id = 7",
-                    "PRAGMA journal_mode = DELETE", "PRAGMA query_only = OFF", "PRAGMA writable_schema = ON",
-                    "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA hard_heap_limit = 0", "PRAGMA user_version",
-                    "SELECT * FROM pragma_user_version", "SELECT load_extension('{dir}/out')",
-                    "SELECT LOAD_EXTENSION('libm.so.6')", "SELECT fts3_tokenizer('simple')",
-                    "SELECT 1; DELETE FROM runs", "SELECT 1; SELECT 2", "SELECT 1; PRAGMA user_version = 7",
-                    "SELECT 1; ATTACH '{dir}/out' AS evil", "EXPLAIN DELETE FROM runs",
-                    "SELECT 1 /* unfinished */ ; DROP TABLE runs; --", "", " ; ", "-- nothing", "delete",
-                    "SELECT writefile('{dir}/out', 'x')", "SELECT readfile('/etc/passwd')",
-                    "SELECT edit('x')", "SELECT zeroblob(2000000000)", "SELECT hex(zeroblob(16000000))"));
+    testing::Values(
+        "DELETE FROM runs", "UPDATE runs SET method = 'x'",
+        "INSERT INTO prompt_sets VALUES (9, 'a', 'b', 0, 'c')",
+        "REPLACE INTO prompt_sets VALUES (1, 'a', 'b', 0, 'c')",
+        "INSERT INTO prompt_sets VALUES (9, 'a', 'b', 0, 'c') RETURNING id",
+        "WITH x AS (SELECT 1) DELETE FROM runs",
+        "WITH x AS (SELECT 1) UPDATE runs SET method = 'x' RETURNING id",
+        "WITH x AS (SELECT 1) INSERT INTO table_runs SELECT 'a', 'r1', 's' FROM x", "DROP TABLE metrics",
+        "DROP VIEW v_results", "CREATE TABLE evil (x)", "CREATE TEMP TABLE evil (x)",
+        "CREATE VIEW evil AS SELECT 1", "CREATE TEMP VIEW evil AS SELECT 1",
+        "CREATE INDEX evil ON runs (method)",
+        "CREATE TRIGGER evil AFTER INSERT ON runs BEGIN DELETE FROM metrics; END",
+        "CREATE VIRTUAL TABLE evil USING fts5 (x)", "ALTER TABLE runs RENAME TO evil",
+        "ATTACH '{dir}/out' AS evil", "ATTACH ':memory:' AS evil", "DETACH main", "VACUUM",
+        "VACUUM INTO '{dir}/out'", "REINDEX", "ANALYZE", "BEGIN", "BEGIN EXCLUSIVE", "COMMIT", "ROLLBACK",
+        "SAVEPOINT evil", "PRAGMA user_version = 7", "PRAGMA application_id = 7",
+        "PRAGMA journal_mode = DELETE", "PRAGMA query_only = OFF", "PRAGMA writable_schema = ON",
+        "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA hard_heap_limit = 0", "PRAGMA user_version",
+        "SELECT * FROM pragma_user_version", "SELECT load_extension('{dir}/out')",
+        "SELECT LOAD_EXTENSION('libm.so.6')", "SELECT fts3_tokenizer('simple')", "SELECT 1; DELETE FROM runs",
+        "SELECT 1; SELECT 2", "SELECT 1; PRAGMA user_version = 7", "SELECT 1; ATTACH '{dir}/out' AS evil",
+        "EXPLAIN DELETE FROM runs", "SELECT 1 /* unfinished */ ; DROP TABLE runs; --", "", " ; ",
+        "-- nothing", "delete", "SELECT writefile('{dir}/out', 'x')", "SELECT readfile('/etc/passwd')",
+        "SELECT edit('x')", "SELECT zeroblob(2000000000)", "SELECT hex(zeroblob(16000000))",
+        // Writes in other clothes.
+        "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 9) DELETE FROM metrics WHERE "
+        "prompt_id IN (SELECT x FROM c)",
+        "WITH x AS (INSERT INTO runs DEFAULT VALUES RETURNING id) SELECT * FROM x",
+        "SELECT * FROM (DELETE FROM runs RETURNING id)", "UPDATE OR REPLACE runs SET id = id",
+        "INSERT INTO metrics SELECT * FROM metrics ON CONFLICT DO UPDATE SET value = 1",
+        "DELETE FROM sqlite_master", "UPDATE sqlite_schema SET sql = ''",
+        "INSERT INTO sqlite_master VALUES ('table', 'x', 'x', 0, '')", "DELETE FROM sqlite_sequence",
+        "DELETE FROM sqlite_stat1", "/* read */ DELETE /* only */ FROM runs", "-- read\nDROP TABLE runs",
+        "\xEF\xBB\xBF DELETE FROM runs", "EXPLAIN QUERY PLAN DELETE FROM runs",
+        "ALTER TABLE metrics DROP COLUMN value", "ALTER TABLE metrics ADD COLUMN evil",
+        "CREATE TABLE evil AS SELECT * FROM metrics", "CREATE UNIQUE INDEX evil ON metrics (value)",
+        "CREATE TEMP TRIGGER evil BEFORE DELETE ON runs BEGIN SELECT 1; END",
+        "CREATE VIRTUAL TABLE evil USING rtree (a, b, c)",
+        "CREATE VIRTUAL TABLE evil USING csv ('/etc/passwd')", "CREATE TEMP TABLE evil AS SELECT 1",
+        "SELECT 1 INTO OUTFILE '{dir}/out'",
+        // Other files.
+        "ATTACH DATABASE 'file:{dir}/out?mode=rwc' AS evil", "ATTACH '{dir}/results.sqlite' AS again",
+        "VACUUM main INTO '{dir}/out'", "DETACH DATABASE temp", "SELECT * FROM fsdir('/etc')",
+        "SELECT * FROM csv('/etc/passwd')", "SELECT * FROM completion('SEL')", "SELECT * FROM sqlite_dbpage",
+        "SELECT * FROM dbstat", "SELECT * FROM sqlite_stmt", "SELECT * FROM bytecode('SELECT 1')",
+        "SELECT * FROM zipfile('{dir}/results.sqlite')", "SELECT * FROM generate_series(1, 1e18)",
+        "SELECT load_extension('{dir}/out', 'entry')", "SELECT \"load_extension\"('{dir}/out')",
+        "SELECT shell('touch {dir}/out')", "SELECT writefile('{dir}/out', x'00') FROM runs",
+        // Settings.
+        "PRAGMA temp_store_directory = '{dir}'", "PRAGMA mmap_size = 0", "PRAGMA trusted_schema = ON",
+        "PRAGMA defer_foreign_keys = ON", "PRAGMA foreign_keys = OFF", "PRAGMA locking_mode = EXCLUSIVE",
+        "PRAGMA secure_delete = ON", "PRAGMA incremental_vacuum", "PRAGMA optimize", "PRAGMA shrink_memory",
+        "PRAGMA main.writable_schema = 1", "PRAGMA table_info(runs)", "PRAGMA threads = 64",
+        "SELECT * FROM pragma_database_list", "SELECT * FROM pragma_table_info('runs')",
+        "SELECT * FROM pragma_writable_schema", "SELECT * FROM pragma_journal_mode",
+        // Several statements.
+        "SELECT 1;;DELETE FROM runs", "SELECT 1; -- \nDELETE FROM runs", "SELECT 1;\nCOMMIT",
+        "SELECT 1; SAVEPOINT a; DELETE FROM runs; RELEASE a", "BEGIN; SELECT 1", "END", "RELEASE evil",
+        "SELECT ';' ; DROP TABLE runs", "SELECT 1; EXPLAIN SELECT 2", "VALUES (1); VALUES (2)",
+        // Too much of something.
+        "SELECT printf('%.*c', 2000000000, 'x')", "SELECT printf('%2000000000d', 1)",
+        "SELECT format('%*s', 2000000000, 'x')", "SELECT randomblob(2000000000)",
+        "SELECT replace(hex(zeroblob(8000000)), '0', 'xxxxxxxx')", "SELECT json_array(zeroblob(3))",
+        "SELECT abs(-9223372036854775808)", "SELECT sum(9223372036854775807) FROM metrics",
+        "SELECT json_extract('[', '$')", "SELECT 'a' LIKE 'b' ESCAPE 'cd'",
+        "SELECT * FROM runs, no_such_table", "SELECT ?1", "SELECT :a, @a, $a", "SELECT",
+        "'; DROP TABLE runs; --", "SELECT 'unfinished", "SELECT \"unfinished", "SELECT x'0", "SELECT ((((",
+        "SELECT 1 FROM runs WHERE"));
+
+/// SQL that has to be written by a program. What it does is refused or ends within the limits.
+class EndlessQueries : public Queries {
+ protected:
+  /// Ends with an Error or with rows; in the time limit and a moment, with the file as it was.
+  void expect_bounded(const std::string& name, const std::string& sql) {
+    const auto hash = sha256_file(db());
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+      run_query(db(), {.sql = sql,
+                       .time_limit = std::chrono::milliseconds(300),
+                       .max_rows = 10'000,
+                       .max_bytes = std::size_t{64} << 20});
+    } catch (const Error& error) {
+      EXPECT_FALSE(error.problem().empty()) << name;
+    }
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5)) << name;
+    EXPECT_EQ(sha256_file(db()), hash) << name;
+  }
+
+  static std::string repeated(const std::string& text, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += text;
+    return all;
+  }
+};
+
+TEST_F(EndlessQueries, EndWithinTheLimits) {
+  const std::string count = "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) ";
+  const std::vector<std::pair<const char*, std::string>> queries = {
+      {"recursion", count + "SELECT count(*) FROM c"},
+      {"recursion without new rows",
+       "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x FROM c) SELECT count(*) FROM c"},
+      {"sorted recursion", count + "SELECT x FROM c ORDER BY x DESC LIMIT 1"},
+      {"group_concat", count + "SELECT group_concat(x) FROM c"},
+      {"group_concat of blobs", count + "SELECT group_concat(zeroblob(100000)) FROM c"},
+      {"json_group_array", count + "SELECT json_group_array(x) FROM c"},
+      {"window", count + "SELECT sum(x) OVER (ORDER BY x) FROM c"},
+      {"distinct", count + "SELECT count(DISTINCT x) FROM c"},
+      {"union", count + "SELECT x FROM c UNION SELECT -x FROM c"},
+      {"doubling text",
+       "WITH RECURSIVE c (t) AS (SELECT 'xy' UNION ALL SELECT t || t FROM c) SELECT max(length(t)) FROM c"},
+      {"doubling blob",
+       "WITH RECURSIVE c (t) AS (SELECT x'00' UNION ALL SELECT CAST(t || t AS BLOB) FROM c) SELECT t FROM c"},
+      {"cross join", "SELECT count(*) FROM " + repeated("prompts, ", 30) + "prompts"},
+      {"cross join of numbers",
+       "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 100000) SELECT "
+       "count(*) FROM n AS a, n AS b, n AS c"},
+      {"like", "SELECT '" + repeated("a", 900'000) + "' LIKE '" + repeated("%a", 400) + "b'"},
+      {"glob", "SELECT '" + repeated("a", 900'000) + "' GLOB '" + repeated("*a", 400) + "b'"},
+      {"like over rows",
+       count + "SELECT count(*) FROM c WHERE printf('%.9999c', 'a') LIKE '" + repeated("%a", 400) + "b'"},
+      {"regexp", "SELECT 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' REGEXP '(a+)+b'"},
+      {"replace", "SELECT length(replace(replace('" + repeated("a", 4000) + "', 'a', '" +
+                      repeated("a", 3000) + "'), 'a', '" + repeated("b", 3000) + "'))"},
+      {"printf", count + "SELECT printf('%.15000000c', 'x') FROM c"},
+      {"printf of a number", "SELECT printf('%.15000000f', 1.0)"},
+      {"printf of commas", "SELECT length(printf('%,.1000000f', 1e300))"},
+      {"hex of a blob", count + "SELECT hex(zeroblob(7000000)) FROM c"},
+      {"quote of a blob", count + "SELECT quote(zeroblob(7000000)) FROM c"},
+      {"random blobs", count + "SELECT max(randomblob(1000000)) FROM c"},
+      {"instr", "SELECT instr(zeroblob(15000000), CAST(zeroblob(7000000) || x'01' AS BLOB))"},
+      {"trim", "SELECT length(trim(printf('%.900000c', 'a'), printf('%.900000c', 'b')))"},
+      {"deep brackets", "SELECT " + repeated("(", 5000) + "1" + repeated(")", 5000)},
+      {"deep negation", "SELECT " + repeated("NOT ", 50'000) + "1"},
+      {"deep minus", "SELECT " + repeated("- ", 100'000) + "1"},
+      {"long sum", "SELECT 1" + repeated(" + 1", 100'000)},
+      {"deep subqueries", repeated("SELECT (", 500) + "SELECT 1" + repeated(")", 500)},
+      {"deep FROM", repeated("SELECT * FROM (", 300) + "SELECT 1" + repeated(")", 300)},
+      {"deep CASE", "SELECT " + repeated("CASE WHEN 1 THEN ", 1000) + "1" + repeated(" END", 1000)},
+      {"deep functions", "SELECT " + repeated("abs(", 2000) + "1" + repeated(")", 2000)},
+      {"many columns", "SELECT 1" + repeated(", 1", 5000)},
+      {"many arguments", "SELECT max(1" + repeated(", 1", 5000) + ")"},
+      {"many unions", "SELECT 1" + repeated(" UNION ALL SELECT 1", 2000)},
+      {"many values", "VALUES (1)" + repeated(", (1)", 50'000)},
+      {"many tables", "SELECT * FROM runs" + repeated(", runs", 100)},
+      {"many tables of expressions",
+       "WITH a AS (SELECT 1)" + repeated(", b AS (SELECT 1)", 300) + " SELECT 1"},
+      {"exponential views",
+       [] {
+         std::string sql = "WITH v0 AS (SELECT 1 AS x)";
+         for (int i = 1; i < 40; ++i)
+           sql += fmt::format(", v{0} AS (SELECT a.x FROM v{1} AS a JOIN v{1} AS b)", i, i - 1);
+         return sql + " SELECT count(*) FROM v39";
+       }()},
+      {"long text", "SELECT '" + repeated("x", 2'000'000) + "'"},
+      {"long comment", "SELECT 1 /* " + repeated("x", 2'000'000) + " */"},
+      {"long name", "SELECT 1 AS \"" + repeated("x", 900'000) + "\""},
+      {"zero byte", std::string("SELECT 1\0; DELETE FROM runs", 28)},
+      {"zero byte in a text", std::string("SELECT 'a\0b'", 12)},
+      {"not UTF-8", "SELECT '\xff\xfe'"},
+      {"deep JSON", "SELECT json_extract('" + repeated("[", 100'000) + repeated("]", 100'000) + "', '$')"},
+      {"wide JSON", count + "SELECT count(*) FROM c, json_each('[1,2,3]')"},
+      {"tree of JSON", "SELECT count(*) FROM json_tree('[" + repeated("[1],", 100'000) + "0]')"},
+      {"JSON patch",
+       "SELECT json_patch('" + repeated("{\"a\":", 5000) + "1" + repeated("}", 5000) + "', '{}')"},
+      {"date", count + "SELECT count(strftime('%Y', x, '+1 day', 'localtime')) FROM c"},
+      {"text search", "SELECT count(*) FROM fts5vocab('main', 'runs', 'row')"},
+      {"nth row", "SELECT * FROM runs LIMIT -1 OFFSET 9223372036854775807"},
+      {"correlated", "SELECT count(*) FROM metrics AS a WHERE (" + count + "SELECT max(x) FROM c) > 0"},
+      {"zero limit", count + "SELECT x FROM c LIMIT 0"},
+  };
+  for (const auto& [name, sql] : queries) expect_bounded(name, sql);
+}
 
 TEST_F(Queries, EndlessRecursionEndsAtTheTimeLimit) {
   const auto error = error_of([&] {
@@ -214,6 +365,115 @@ TEST_F(Queries, SavedQueryGivesItsRows) {
   const auto hardest = query("hardest", {{"split", "validation"}, {"n", "1"}});
   ASSERT_EQ(hardest.rows.size(), 1U);
   EXPECT_EQ(hardest.rows[0][2], SqlValue("W0"));
+}
+
+/// Two runs whose selected checkpoints have these values on the test split.
+class PairedQueries : public StoreTest {
+ protected:
+  PairedQueries() {
+    add("r1", "ratio-norm", {0.5, 0.5, 1, 0.25});
+    add("r2", "dual", {0.75, 0.25, std::nullopt, 0.5});
+    log(train_job("r2"),
+        {started("r2"), update_event(1, true, {{"reward_mean", 0.25}}, {{"lambda_center", {0, 0}}}),
+         update_event(2, false, {{"reward_mean", 0.75}},
+                      {{"lambda_center", {0.5, 0.25}}, {"log_ratio_mean", {-0.25, -0.125}}})});
+    store().ingest(train_job("r2"));
+    close();
+  }
+
+  ResultSet query(const std::string& name,
+                  const std::vector<std::pair<std::string, std::string>>& params) const {
+    return run_query(db(), {.sql = name, .params = params});
+  }
+  /// A column of a saved query's rows.
+  static std::vector<SqlValue> column(const ResultSet& rows, const std::string& name) {
+    const auto at = std::ranges::find(rows.columns, name) - rows.columns.begin();
+    std::vector<SqlValue> values;
+    for (const auto& row : rows.rows) values.push_back(row.at(static_cast<std::size_t>(at)));
+    return values;
+  }
+
+ private:
+  void add(const std::string& run, const std::string& method,
+           const std::vector<std::optional<double>>& rewards) {
+    auto record = a_run(run, method);
+    record.effective_settings = {{"method_settings", {{"tau", 0.01}}}};
+    record.config["settings"]["prompts_per_epoch"] = record.config["settings"]["group_size"] = 8;
+    record.config["settings"]["updates_per_epoch"] = 2;
+    store().record_run(record);
+    store().record_checkpoint({.run_id = run, .step = 2, .lambda_late = 0.02});
+    const auto id = store().record_selection({.run_id = run, .step = 2, .rule = "fixed"});
+    auto evaluation = an_evaluation("e" + run, run, 2, "test");
+    evaluation.selection_id = id;
+    evaluated(evaluation, rewards);
+  }
+};
+
+TEST_F(PairedQueries, ByPromptPutsTheLargestGainsOrLossesFirst) {
+  std::vector<std::pair<std::string, std::string>> params = {{"baseline", "ratio-norm"}, {"method", "dual"}};
+  const auto gains = query("by-prompt", params);
+  EXPECT_EQ(column(gains, "target"), (std::vector<SqlValue>{"W0", "W3", "W1", "W2"}));
+  EXPECT_EQ(column(gains, "delta"), (std::vector<SqlValue>{0.25, 0.25, -0.25, std::monostate{}}));
+  params.emplace_back("order", "losses");
+  params.emplace_back("n", "1");
+  EXPECT_EQ(column(query("by-prompt", params), "target"), std::vector<SqlValue>{"W1"});
+}
+
+TEST_F(PairedQueries, DifferencesShowEveryPairWithItsTranscripts) {
+  const auto rows = query("differences", {{"baseline", "ratio-norm"}, {"method", "dual"}});
+  EXPECT_EQ(rows.rows.size(), 4U);
+  EXPECT_EQ(column(rows, "method_transcript").front(), SqlValue("OPEN"));
+}
+
+TEST_F(PairedQueries, EasiestIsHardestTheOtherWayRound) {
+  EXPECT_EQ(column(query("easiest", {{"n", "2"}}), "target"), (std::vector<SqlValue>{"W2", "W0"}));
+  EXPECT_EQ(column(query("hardest", {{"n", "2"}}), "target"), (std::vector<SqlValue>{"W1", "W3"}));
+}
+
+TEST_F(PairedQueries, SpendSetsRewardBesideTheBudget) {
+  const auto rows = query("spend", {{"split", "test"}, {"method", "dual"}});
+  EXPECT_EQ(column(rows, "mean"), std::vector<SqlValue>{0.5});
+  EXPECT_EQ(column(rows, "lambda_late_over_tau"), std::vector<SqlValue>{2.0});
+  EXPECT_EQ(column(rows, "training_reward"), std::vector<SqlValue>{0.5});
+}
+
+TEST_F(PairedQueries, LawTakesMethodSeedAndFreshness) {
+  EXPECT_EQ(column(query("law", {}), "predicted_mean"), (std::vector<SqlValue>{-0.25, -0.125}));
+  EXPECT_EQ(query("law", {{"seed", "42"}, {"fresh", "1"}, {"method", "dual"}}).rows.size(), 2U);
+  EXPECT_EQ(query("law", {{"seed", "43"}}).rows.size(), 0U);
+  EXPECT_EQ(query("law", {{"fresh", "0"}}).rows.size(), 0U);
+}
+
+TEST_F(PairedQueries, FailuresSelectionsAndTrainingTakeAMethod) {
+  EXPECT_EQ(query("failures", {{"method", "dual"}, {"split", "test"}}).rows.size(), 1U);
+  EXPECT_EQ(query("failures", {{"method", "ratio-norm"}}).rows.size(), 0U);
+  EXPECT_EQ(query("failures", {{"metric", "cer"}}).rows.size(), 0U);
+  EXPECT_EQ(query("selections", {{"method", "dual"}}).rows.size(), 1U);
+  EXPECT_EQ(query("selections", {}).rows.size(), 2U);
+  EXPECT_EQ(column(query("training", {{"method", "dual"}}), "reward_mean"),
+            (std::vector<SqlValue>{0.25, 0.75}));
+}
+
+TEST_F(PairedQueries, ComparisonsAreThoseOfTheExperiment) {
+  {
+    auto& open = store();
+    const auto id = open.record_reproduction({.table_id = "t",
+                                              .backbone = "glyph",
+                                              .scale = "smoke",
+                                              .seeds = {42},
+                                              .methods = {"dual"},
+                                              .signature = "s",
+                                              .evaluations = {"er1", "er2"},
+                                              .runs = {{"r1", "ratio-norm"}, {"r2", "dual"}}});
+    const ComparisonRecord record{
+        .split = "test", .metric = "ocr_reward", .baseline = "ratio-norm", .method = "dual"};
+    open.record_comparisons(id, std::span(&record, 1));
+    close();
+  }
+  EXPECT_EQ(query("comparisons", {}).rows.size(), 1U);
+  EXPECT_EQ(query("comparisons", {{"experiment", "1"}, {"metric", "ocr_reward"}}).rows.size(), 1U);
+  EXPECT_EQ(query("comparisons", {{"experiment", "2"}}).rows.size(), 0U);
+  EXPECT_EQ(query("comparisons", {{"split", "validation"}}).rows.size(), 0U);
 }
 
 TEST_F(Queries, SavedQuerySaysWhichValueItNeeds) {

@@ -4,7 +4,7 @@
 //   HARNESS_FAKE_MODE   "die" (exit status 3), "crash" (SIGABRT), "fail" (a job_failed event), "refuse" (the
 //   same for an input: exit status 2), "silent" (says nothing more); HARNESS_FAKE_KIND   only jobs of this
 //   kind do so, or are slow ("train", "evaluate"); unset: all HARNESS_FAKE_DELAY_US   how long an update or
-//   an image takes
+//   an image takes; HARNESS_FAKE_LAW  "none": updates without the statistics of the law audit
 #include <poll.h>
 #include <unistd.h>
 
@@ -22,6 +22,8 @@
 #include "core/image.h"
 #include "core/json.h"
 #include "core/sha256.h"
+#include "datasets/prompt_set.h"
+#include "evaluators/text_metrics.h"
 
 namespace harness {
 namespace {
@@ -138,6 +140,8 @@ class Job {
       if (!step(static_cast<std::size_t>(update), static_cast<std::size_t>(updates), "updates")) return false;
       const bool on_policy = update % 2 == 1;
       const double lambda = on_policy ? 0 : hash_number(seed_text(update));
+      Json per_step = per_step_of(on_policy, lambda);
+      if (environment("HARNESS_FAKE_LAW") != "none") add_law(per_step);
       log_.append(
           {{"type", "update"},
            {"update_index", update},
@@ -146,8 +150,7 @@ class Job {
            {"on_policy", on_policy},
            {"stats",
             {{"reward_mean", hash_number("reward" + seed_text(update))}, {"clip_fraction", lambda / 2}}},
-           {"per_step",
-            {{"lambda_center", {lambda, lambda / 2}}, {"lambda_weight", {1.0, on_policy ? 1.0 : 0.5}}}}});
+           {"per_step", per_step}});
       for (const int checkpoint : checkpoints) {
         if (checkpoint == update) save(checkpoint);
       }
@@ -155,10 +158,32 @@ class Job {
     return true;
   }
 
+  Json per_step_of(bool on_policy, double lambda) const {
+    Json center = Json::array(), weight = Json::array();
+    const int steps = identity_.at("settings").at("sampling_steps");
+    for (int k = 0; k < steps; ++k) {
+      center.push_back(lambda / (k + 1));
+      weight.push_back(on_policy || k == 0 ? 1.0 : 0.5);
+    }
+    return {{"lambda_center", center}, {"lambda_weight", weight}};
+  }
+
+  /// Measured log-ratios that keep the law exactly.
+  static void add_law(Json& per_step) {
+    for (const double lambda : per_step.at("lambda_center").get<std::vector<double>>()) {
+      per_step["log_ratio_mean"].push_back(-lambda / 2);
+      per_step["lambda_var"].push_back(lambda / 1000);
+      per_step["log_ratio_var"].push_back(lambda / 1000);
+    }
+  }
+
   void save(int step) {
     const auto folder = fs::path("checkpoints") / std::to_string(step);
-    const auto manifest = Json{{"step", step}}.dump();
+    const auto weights = "weights of " + seed_text(step);
+    const auto manifest =
+        Json{{"step", step}, {"files", {{"model.safetensors", sha256_hex(weights)}}}}.dump();
     make_folder(folder_ / folder);
+    write_file_atomically(folder_ / folder / "model.safetensors", weights);
     write_file_atomically(folder_ / folder / "manifest.json", manifest);
     const double lambda = hash_number(seed_text(step)) / 1000;
     log_.append({{"type", "checkpoint"},
@@ -177,12 +202,18 @@ class Job {
 
   bool evaluate() {
     const auto positions = read_json(job_.at("paths").at("positions")).get<std::vector<int>>();
+    prompts_ = load_prompt_set(job_.at("paths").at("prompts").get<std::string>(), "ocr");
     make_folder(folder_ / "images");
     for (std::size_t i = 0; i < positions.size(); ++i) {
       if (!step(i, positions.size(), "images")) return false;
       sample(positions[i]);
     }
     return true;
+  }
+
+  /// The target's first part, as long as `share` of it.
+  static std::string misread(const std::string& target, double share) {
+    return target.substr(0, static_cast<std::size_t>(share * 1.2 * static_cast<double>(target.size())));
   }
 
   void sample(int position) {
@@ -195,12 +226,14 @@ class Job {
                 .rgb = std::vector<std::uint8_t>(8 * 4 * 3, static_cast<std::uint8_t>(reward * 255))};
     const auto bytes = png_bytes(image);
     std::ofstream(folder_ / path, std::ios::binary) << bytes;
-    Json metrics = {{"ocr_reward", reward},
-                    {"cer", 1.5 * (1 - reward)},
-                    {"cer_paper", 1 - reward},
-                    {"exact_match", reward > 0.8 ? 1 : 0},
-                    {"substring_match", reward > 0.6 ? 1 : 0}};
-    Json reasons = Json::object(), transcript = "text " + std::to_string(position);
+    const auto& target = prompts_.prompts.at(static_cast<std::size_t>(position)).target;
+    Json reasons = Json::object(), transcript = misread(target, reward);
+    const auto scores = text_metrics(transcript.get<std::string>(), target);
+    Json metrics = {{"ocr_reward", scores.reward},
+                    {"cer", scores.cer},
+                    {"cer_paper", scores.cer_paper},
+                    {"exact_match", scores.exact_match ? 1 : 0},
+                    {"substring_match", scores.substring_match ? 1 : 0}};
     if (position == 5) {  // a scorer that fails costs this image
       for (auto& [name, value] : metrics.items()) {
         value = nullptr;
@@ -224,6 +257,7 @@ class Job {
   Json job_;
   const Json& identity_;
   EventLogWriter log_;
+  PromptSet prompts_ = {};
 };
 
 /// Passes every model case; a kind that starts with "unknown" is unknown.

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/json.h"
+#include "harness/reproductions.h"
+
+namespace harness {
+
+/// What a workspace says of one run of an experiment.
+struct CheckedRun {
+  StoredRun run;
+  std::string arm;               ///< its row in the table
+  std::filesystem::path folder;  ///< where its files are now
+  bool is_base() const;
+};
+
+struct CheckedEvaluation {
+  StoredEvaluation evaluation;
+  std::filesystem::path folder;
+};
+
+/// The whole event log of a job. `problem`: why it could not be read to its end; empty if it could.
+struct JobLog {
+  std::vector<Json> events;
+  std::uint64_t size = 0;  ///< bytes of whole lines
+  std::string problem;
+};
+
+/// One finished experiment with everything that rules look at. Reads the DB and the files; writes nothing.
+class CheckedExperiment {
+ public:
+  CheckedExperiment(Store& store, StoredReproduction reproduction);
+
+  Store& store;
+  const StoredReproduction reproduction;
+  const TableSpec spec;
+  std::vector<CheckedRun> runs;                ///< base first, then the table's order; by seed
+  std::vector<CheckedEvaluation> evaluations;  ///< of these runs, by run, split and checkpoint
+  std::vector<std::string> missing;            ///< rows that the experiment names and the DB has not
+
+  const Json& effective() const { return reproduction.spec.at("effective"); }
+  const CheckedRun* run(const std::string& id) const;
+  /// Evaluations of a run on a split, by checkpoint.
+  std::vector<const CheckedEvaluation*> evaluations_of(const std::string& run,
+                                                       const std::string& split) const;
+  /// The log in a job's folder, read once.
+  const JobLog& log(const std::filesystem::path& folder) const;
+
+  static std::string name(const CheckedRun& run);  ///< "dual (seed 42)"
+  std::string name(const CheckedEvaluation& evaluation) const;
+
+ private:
+  mutable std::map<std::filesystem::path, JobLog> logs_;
+};
+
+/// What a check found. No problem: it holds, and `summary` says what was looked at.
+struct Findings {
+  std::vector<std::string> problems;
+  std::string summary, hint;  ///< hint: what to do where it does not hold
+
+  void add(std::string problem) { problems.push_back(std::move(problem)); }
+};
+
+using CheckFunction = std::function<Findings(const CheckedExperiment&, Fields& rule)>;
+
+/// Everything that a rule file may ask for, by name. A check reads its own fields of the rule.
+const std::map<std::string, CheckFunction>& known_checks();
+
+struct RuleResult {
+  std::string name;
+  bool passed = false;
+  std::string message;  ///< on one line: what was looked at, or what does not hold, where, and what to do
+  Findings findings;
+};
+
+/// A table's rules: an ordered list of {"name", "check", fields of that check}.
+struct RuleFile {
+  std::string id;
+  int version = 0;
+  std::filesystem::path file;
+  Json rules = Json::array();
+};
+
+/// Reads FILE; with "extends": ID, the rules of rules/ID.json come first, and a rule of the same name takes
+/// the place of theirs. Throws Error: an unknown check (with the nearest), a missing or unknown field.
+RuleFile read_rule_file(const std::filesystem::path& file);
+
+/// rules/TABLE.json of the data folders (find_data_file), or without one rules/evaluation.json or
+/// rules/training.json.
+RuleFile rules_of(const TableSpec& spec);
+
+/// Applies every rule. A check that cannot go on has failed with the reason. Throws Error (status 2) for a
+/// field that its check does not know.
+std::vector<RuleResult> apply_rules(const RuleFile& rules, const CheckedExperiment& experiment);
+
+}  // namespace harness

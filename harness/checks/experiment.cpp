@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/event_log.h"
+#include "harness/checks/check.h"
+#include "harness/checks/rows.h"
+#include "harness/plan.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+/// Files lie beside the DB, so that a workspace can be moved and copied; where no run does, the DB lies
+/// elsewhere, and they are where they were recorded.
+bool is_beside_its_runs(Store& store, const std::vector<CheckedRun>& runs) {
+  return std::ranges::any_of(
+      runs, [&](const CheckedRun& run) { return fs::exists(store.path().parent_path() / run.run.id); });
+}
+
+JobLog read_log(const fs::path& file) {
+  JobLog log;
+  if (!fs::exists(file)) {
+    log.problem = "is not there";
+    return log;
+  }
+  try {
+    for (;;) {
+      auto batch = read_events(file, log.size);
+      if (batch.events.empty()) break;
+      log.size = batch.next_offset;
+      std::ranges::move(batch.events, std::back_inserter(log.events));
+    }
+  } catch (const Error& error) {
+    log.problem = error.problem();
+  }
+  return log;
+}
+
+}  // namespace
+
+bool CheckedRun::is_base() const {
+  return run.method == kBaseMethod;
+}
+
+CheckedExperiment::CheckedExperiment(Store& opened, StoredReproduction chosen)
+    : store(opened), reproduction(std::move(chosen)), spec(spec_of(reproduction)) {
+  using Member = std::pair<std::string, std::string>;
+  for (const auto& [id, arm] : checked_rows<Member>(
+           store, "SELECT run_id, arm FROM reproduction_runs WHERE reproduction_id = ?1",
+           [](const Query& row) { return Member(row.text(0), row.text(1)); }, reproduction.id)) {
+    const auto stored = store.run(id);
+    if (!stored) {
+      missing.push_back(fmt::format("run {} ({})", id, arm));
+      continue;
+    }
+    runs.push_back({.run = *stored, .arm = arm, .folder = stored->folder});
+  }
+  const auto& methods = reproduction.methods;
+  const auto rank = [&](const CheckedRun& run) {
+    return std::tuple(!run.is_base(), std::ranges::find(methods, run.arm) - methods.begin(), run.run.seed);
+  };
+  std::ranges::sort(runs, {}, rank);
+  const bool beside = is_beside_its_runs(store, runs);
+  for (auto& run : runs) {
+    if (beside) run.folder = store.path().parent_path() / run.run.id;
+  }
+  std::vector<std::string> ids = checked_rows<std::string>(
+      store, "SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = ?1",
+      [](const Query& row) { return row.text(0); }, reproduction.id);
+  for (const auto& checked : runs) {
+    for (auto& evaluation : store.evaluations(checked.run.id)) {
+      if (std::erase(ids, evaluation.id) == 0) continue;
+      const auto folder = checked.folder / fs::path(evaluation.folder).filename();
+      evaluations.push_back({.evaluation = std::move(evaluation), .folder = folder});
+    }
+  }
+  for (const auto& id : ids) missing.push_back("evaluation " + id);
+}
+
+const CheckedRun* CheckedExperiment::run(const std::string& id) const {
+  const auto found = std::ranges::find(runs, id, [](const CheckedRun& r) { return r.run.id; });
+  return found == runs.end() ? nullptr : &*found;
+}
+
+std::vector<const CheckedEvaluation*> CheckedExperiment::evaluations_of(const std::string& run_id,
+                                                                        const std::string& split) const {
+  std::vector<const CheckedEvaluation*> found;
+  for (const auto& checked : evaluations) {
+    if (checked.evaluation.run_id == run_id && checked.evaluation.split == split) found.push_back(&checked);
+  }
+  return found;
+}
+
+const JobLog& CheckedExperiment::log(const fs::path& folder) const {
+  const auto known = logs_.find(folder);
+  if (known != logs_.end()) return known->second;
+  return logs_[folder] = read_log(folder / "events.log");
+}
+
+std::string CheckedExperiment::name(const CheckedRun& run) {
+  return fmt::format("{} (seed {})", run.arm, run.run.seed);
+}
+
+std::string CheckedExperiment::name(const CheckedEvaluation& checked) const {
+  const auto& evaluation = checked.evaluation;
+  const auto* of = run(evaluation.run_id);
+  return fmt::format("{} on {} at {}", of == nullptr ? evaluation.run_id : name(*of), evaluation.split,
+                     evaluation.step);
+}
+
+}  // namespace harness

@@ -1,0 +1,169 @@
+#include "core/files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/sha256.h"
+#include "harness/checks/check_list.h"
+#include "harness/checks/rows.h"
+#include "harness/file_checksums.h"
+#include "harness/inputs.h"
+
+// Files against the checksums that were taken when they were written.
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+struct StoredImage {
+  std::string path, sha256;
+  std::int64_t position, sample;
+};
+
+/// Adds a problem unless the file is there with these bytes.
+bool expect_file(const fs::path& file, const std::string& sha256, const std::string& what,
+                 Findings& findings) {
+  if (!fs::is_regular_file(file)) {
+    findings.add(fmt::format("{}: {} is not there", what, file.string()));
+    return false;
+  }
+  if (remembered_sha256(file) == sha256) return true;
+  findings.add(fmt::format("{}: {} is not the file that was written", what, file.string()));
+  return false;
+}
+
+/// A path of the DB or of a manifest must stay inside its folder.
+bool is_inside(const std::string& path) {
+  const auto normal = fs::path(path).lexically_normal();
+  return normal.is_relative() && (normal.empty() || *normal.begin() != "..");
+}
+
+void check_manifest(const fs::path& folder, const std::string& what, Findings& findings) {
+  const Json manifest = read_json(folder / "manifest.json");
+  for (const auto& [file, sum] : manifest.value("files", Json::object()).items()) {
+    if (is_inside(file)) expect_file(folder / file, sum.get<std::string>(), what, findings);
+  }
+}
+
+void check_trained(const CheckedExperiment& experiment, const CheckedRun& run, std::size_t& found,
+                   Findings& findings) {
+  std::set<std::int64_t> steps;
+  for (const auto& checkpoint : experiment.store.checkpoints(run.run.id)) {
+    const auto what = fmt::format("{} at {}", experiment.name(run), checkpoint.step);
+    const auto path = checkpoint.path.value_or("");
+    if (path.empty() || !is_inside(path)) {
+      findings.add(fmt::format("{}: no path", what));
+      continue;
+    }
+    steps.insert(checkpoint.step);
+    const auto folder = run.folder / path;
+    if (!expect_file(folder / "manifest.json", checkpoint.sha256.value_or(""), what, findings)) continue;
+    const auto step = read_json(folder / "manifest.json").value("step", std::int64_t{-1});
+    if (step != checkpoint.step)
+      findings.add(fmt::format("{}: its manifest is of checkpoint {}", what, step));
+    check_manifest(folder, what, findings);
+    ++found;
+  }
+  for (const auto& step : run.run.config.at("settings").at("checkpoints")) {
+    if (!steps.contains(step.get<std::int64_t>()))
+      findings.add(fmt::format("{}: checkpoint {} is not in the DB", experiment.name(run), step.dump()));
+  }
+}
+
+/// The starting weights are the user's own folder, which need not be on this machine.
+void check_weights(const CheckedExperiment& experiment, const CheckedRun& run, bool& absent,
+                   Findings& findings) {
+  const auto checkpoints = experiment.store.checkpoints(run.run.id);
+  const auto expected = run.run.config.at("weights_sha256").get<std::string>();
+  if (checkpoints.size() != 1 || checkpoints.front().sha256.value_or("") != expected)
+    return findings.add("the starting weights are not those of the runs");
+  const auto path = checkpoints.front().path.value_or("");
+  if (path.empty()) return;  // random weights by a recipe
+  if (!fs::is_directory(path)) {
+    absent = true;
+  } else if (weights_checksum(path) != expected) {
+    findings.add(fmt::format("{}: are not the weights that were trained from", path));
+  }
+}
+
+}  // namespace
+
+Findings check_images(const CheckedExperiment& experiment, Fields&) {
+  Findings findings{.problems = {},
+                    .summary = {},
+                    .hint = "restore the images from a copy, or repeat the reproduce with --fresh"};
+  std::size_t images = 0;
+  for (const auto& e : experiment.evaluations) {
+    const auto name = experiment.name(e);
+    std::set<std::string> paths;
+    for (const auto& image : checked_rows<StoredImage>(
+             experiment.store, R"sql(
+               SELECT s.path, s.sha256, p.position, s.sample
+               FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
+               WHERE s.evaluation_id = ?1 ORDER BY p.position, s.sample)sql",
+             [](const Query& q) {
+               return StoredImage{q.text(0), q.text(1), q.integer(2), q.integer(3)};
+             },
+             e.evaluation.id)) {
+      const auto what = fmt::format("{}: prompt {}", name, image.position);
+      if (!is_inside(image.path)) {
+        findings.add(fmt::format("{}: {} lies outside the evaluation's folder", what, image.path));
+      } else if (!paths.insert(image.path).second) {
+        findings.add(fmt::format("{}: {} stands for two images", what, image.path));
+      } else {
+        expect_file(e.folder / image.path, image.sha256, what, findings);
+      }
+      ++images;
+    }
+  }
+  findings.summary = fmt::format("{} images have the bytes that were scored", images);
+  return findings;
+}
+
+Findings check_checkpoints(const CheckedExperiment& experiment, Fields&) {
+  Findings findings{.problems = {},
+                    .summary = {},
+                    .hint = "restore the checkpoint from a copy, or train again with --fresh"};
+  std::size_t found = 0;
+  bool absent = false;
+  for (const auto& run : experiment.runs) {
+    if (run.is_base()) {
+      check_weights(experiment, run, absent, findings);
+    } else {
+      check_trained(experiment, run, found, findings);
+    }
+  }
+  findings.summary = fmt::format("{} checkpoints have the bytes that were written", found);
+  if (absent) findings.summary += "; the folder of the starting weights is not on this machine";
+  return findings;
+}
+
+Findings check_artifacts(const CheckedExperiment& experiment, Fields&) {
+  Findings findings{
+      .problems = {}, .summary = {}, .hint = "repeat the reproduce: it writes them again from the DB"};
+  const auto& store = experiment.store;
+  const auto folder = store.path().parent_path() / experiment.reproduction.table_id;
+  using Pair = std::pair<std::string, std::string>;
+  std::map<std::string, std::set<std::string>> sums;
+  for (const auto& [name, sum] : checked_rows<Pair>(
+           experiment.store, "SELECT name, sha256 FROM artifacts WHERE table_id = ?1",
+           [](const Query& q) { return Pair(q.text(0), q.text(1)); }, experiment.reproduction.table_id)) {
+    sums[name].insert(sum);
+  }
+  std::size_t intact = 0;
+  for (const auto& [name, known] : sums) {
+    const auto file = folder / name;
+    if (!fs::exists(file)) continue;  // written elsewhere, or taken away: no result is lost
+    if (known.contains(sha256_file(file))) {
+      ++intact;
+    } else {
+      findings.add(fmt::format("{} was changed after harness wrote it", file.string()));
+    }
+  }
+  findings.summary = fmt::format("{} tables and pictures are as they were written", intact);
+  return findings;
+}
+
+}  // namespace harness

@@ -1,0 +1,222 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/sha256.h"
+#include "harness/checks/check_list.h"
+#include "harness/checks/rows.h"
+#include "harness/plan.h"
+
+// What was asked for: ids, settings, seeds, and that the arms differ in nothing but their method.
+
+namespace harness {
+namespace {
+
+constexpr const char* kRepeat =
+    "repeat the reproduce with --fresh: these numbers are of another configuration";
+
+std::string shown(const Json& value) {
+  constexpr std::size_t kLength = 60;
+  const auto text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return text.size() <= kLength ? text : text.substr(0, kLength) + "...";
+}
+
+/// A column beside the configuration that it was taken from.
+void expect_field(const Json& config, const char* field, const Json& column, const std::string& name,
+                  Findings& findings) {
+  const auto configured = config.value(field, Json());
+  if (configured == column) return;
+  findings.add(fmt::format("{}: {} is {} in its row and {} in its configuration", name, field, shown(column),
+                           shown(configured)));
+}
+
+void expect_id(const std::string& id, const Json& config, const std::string& name, Findings& findings) {
+  const auto computed = job_id(config);
+  if (computed != id)
+    findings.add(
+        fmt::format("{}: its configuration has the id {}, and it is stored as {}", name, computed, id));
+}
+
+/// The sum over what an experiment was: its spec, signature, seeds, runs and evaluations.
+void expect_digest(const CheckedExperiment& experiment, Findings& findings) {
+  const auto& r = experiment.reproduction;
+  using Member = std::pair<std::string, std::string>;
+  const auto evaluations = checked_rows<std::string>(
+      experiment.store,
+      "SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = ?1 ORDER BY evaluation_id",
+      [](const Query& row) { return row.text(0); }, r.id);
+  const auto runs = checked_rows<Member>(
+      experiment.store,
+      "SELECT run_id, arm FROM reproduction_runs WHERE reproduction_id = ?1 ORDER BY run_id, arm",
+      [](const Query& row) { return Member(row.text(0), row.text(1)); }, r.id);
+  const auto stored = checked_rows<std::string>(
+      experiment.store, "SELECT digest FROM reproductions WHERE id = ?1",
+      [](const Query& row) { return row.text(0); }, r.id);
+  const auto digest = sha256_hex(canonical_json(Json::array(
+      {r.table_id, r.backbone, r.scale, r.seeds, r.methods, r.spec, r.signature, evaluations, runs})));
+  if (digest != stored.at(0))
+    findings.add(
+        fmt::format("experiment {}: its spec, signature, seeds, runs or evaluations were changed", r.id));
+}
+
+/// Names of the settings in which two objects differ, with both values.
+void compare_settings(const Json& expected, const Json& found, const std::string& name,
+                      const std::string& source, Findings& findings) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : expected.items()) keys.insert(key);
+  for (const auto& [key, value] : found.items()) keys.insert(key);
+  for (const auto& key : keys) {
+    const auto a = expected.value(key, Json()), b = found.value(key, Json());
+    if (a != b)
+      findings.add(fmt::format("{}: setting {} is {}, and {} has {}", name, key, shown(b), source, shown(a)));
+  }
+}
+
+/// The table's loop settings with what the row changes of them.
+Json loop_settings_of_row(const CheckedExperiment& experiment, const std::string& arm) {
+  Json settings = experiment.effective().at("settings");
+  const auto prefix = arm + ".";
+  for (const auto& [name, value] : experiment.effective().value("requested", Json::object()).items()) {
+    if (name.starts_with(prefix) && settings.contains(name.substr(prefix.size())))
+      settings[name.substr(prefix.size())] = value;
+  }
+  settings["checkpoints"] = experiment.effective().at("checkpoints");
+  return settings;
+}
+
+/// What the worker said that the method's settings came to; the configured ones if it said nothing.
+Json reported_method_settings(const CheckedExperiment& experiment, const CheckedRun& run) {
+  Json reported = run.run.config.at("method_settings");
+  for (const auto& event : experiment.log(run.folder).events) {
+    if (event.value("type", "") == "effective_settings") reported = event.at("method_settings");
+  }
+  return reported;
+}
+
+void check_run_settings(const CheckedExperiment& experiment, const CheckedRun& run, Findings& findings) {
+  const auto name = experiment.name(run);
+  const Json& config = run.run.config;
+  Json effective = run.run.effective_settings;
+  const Json method = effective.value("method_settings", Json::object());
+  effective.erase("method_settings");
+  compare_settings(config.at("settings"), effective, name, "its configuration", findings);
+  compare_settings(reported_method_settings(experiment, run), method, name, "its event log", findings);
+  compare_settings(loop_settings_of_row(experiment, run.arm), config.at("settings"), name, "the experiment",
+                   findings);
+  compare_settings(experiment.effective().at("method_settings").value(run.arm, Json::object()),
+                   config.at("method_settings"), name, "the experiment", findings);
+}
+
+}  // namespace
+
+Findings check_ids(const CheckedExperiment& experiment, Fields&) {
+  Findings findings{.problems = {}, .summary = {}, .hint = kRepeat};
+  for (const auto& checked : experiment.runs) {
+    const auto& run = checked.run;
+    const auto name = experiment.name(checked);
+    expect_id(run.id, run.config, name, findings);
+    expect_field(run.config, "method", run.method, name, findings);
+    expect_field(run.config, "backbone", run.backbone, name, findings);
+    expect_field(run.config, "task", run.task, name, findings);
+    expect_field(run.config, "weights_sha256", run.weights_sha256, name, findings);
+    expect_field(run.config, "numerics_version", run.numerics_version, name, findings);
+  }
+  for (const auto& checked : experiment.evaluations) {
+    const auto& e = checked.evaluation;
+    const auto name = experiment.name(checked);
+    expect_id(e.id, e.config, name, findings);
+    expect_field(e.config, "run", e.run_id, name, findings);
+    expect_field(e.config, "step", e.step, name, findings);
+    expect_field(e.config, "split", e.split, name, findings);
+    expect_field(e.config, "prompts_sha256", e.prompt_set_sha256, name, findings);
+    expect_field(e.config, "positions_sha256", e.split_sha256, name, findings);
+  }
+  expect_digest(experiment, findings);
+  findings.summary = fmt::format("{} runs and {} evaluations bear the hash of their configuration",
+                                 experiment.runs.size(), experiment.evaluations.size());
+  return findings;
+}
+
+Findings check_settings(const CheckedExperiment& experiment, Fields&) {
+  Findings findings{.problems = {}, .summary = {}, .hint = kRepeat};
+  for (const auto& run : experiment.runs) {
+    if (!run.is_base()) check_run_settings(experiment, run, findings);
+  }
+  for (const auto& checked : experiment.evaluations) {
+    const auto& e = checked.evaluation;
+    const auto name = experiment.name(checked);
+    compare_settings(e.config.at("settings"), e.settings, name, "its configuration", findings);
+    compare_settings(experiment.effective().at("evaluation_settings"), e.config.at("settings"), name,
+                     "the experiment", findings);
+  }
+  findings.summary = "what was in effect is what was configured, reported and shown";
+  return findings;
+}
+
+Findings check_seeds(const CheckedExperiment& experiment, Fields&) {
+  Findings findings{.problems = {}, .summary = {}, .hint = kRepeat};
+  std::vector<std::string> arms = experiment.reproduction.methods;
+  if (!experiment.spec.is_training()) arms.insert(arms.begin(), kBaseMethod);
+  for (const auto& arm : arms) {
+    for (const auto seed : experiment.reproduction.seeds) {
+      const auto runs = std::ranges::count_if(experiment.runs, [&](const CheckedRun& run) {
+        return run.arm == arm && run.run.config.value("seed", Json()) == seed;
+      });
+      if (runs != 1) findings.add(fmt::format("{} has {} runs of seed {}", arm, runs, seed));
+    }
+  }
+  for (const auto& run : experiment.runs)
+    expect_field(run.run.config, "seed", run.run.seed, experiment.name(run), findings);
+  for (const auto& e : experiment.evaluations) {
+    const auto name = experiment.name(e);
+    const auto* run = experiment.run(e.evaluation.run_id);
+    expect_field(e.evaluation.config, "seed", e.evaluation.seed, name, findings);
+    if (e.evaluation.seed != run->run.seed)
+      findings.add(fmt::format("{}: drawn with seed {}", name, e.evaluation.seed));
+    for (const auto seed : checked_rows<std::int64_t>(
+             experiment.store, "SELECT DISTINCT seed FROM samples WHERE evaluation_id = ?1 AND seed <> ?2",
+             [](const Query& row) { return row.integer(0); }, e.evaluation.id, e.evaluation.seed)) {
+      findings.add(
+          fmt::format("{}: images of seed {} among those of seed {}", name, seed, e.evaluation.seed));
+    }
+  }
+  findings.summary = fmt::format("one run a row and seed ({}), images of the same seed",
+                                 fmt::join(experiment.reproduction.seeds, ", "));
+  return findings;
+}
+
+Findings check_pairing(const CheckedExperiment& experiment, Fields&) {
+  Findings findings{
+      .problems = {}, .summary = {}, .hint = "compare runs of one reproduce only; repeat it with --fresh"};
+  const auto expect_same = [&](const Json& a, const Json& b, std::initializer_list<const char*> fields,
+                               const std::string& first, const std::string& second) {
+    for (const auto* field : fields) {
+      const auto x = a.value(field, Json()), y = b.value(field, Json());
+      if (!x.is_null() && !y.is_null() && x != y)
+        findings.add(
+            fmt::format("{} and {} differ in {}: {} and {}", first, second, field, shown(x), shown(y)));
+    }
+  };
+  for (const auto& run : experiment.runs) {
+    const auto& first = experiment.runs.front();
+    expect_same(first.run.config, run.run.config,
+                {"weights_sha256", "backbone", "task", "precision", "device", "numerics_version"},
+                experiment.name(first), experiment.name(run));
+    if (first.is_base()) continue;
+    expect_same(first.run.config, run.run.config, {"train_prompts_sha256", "scorers", "ranks"},
+                experiment.name(first), experiment.name(run));
+  }
+  std::map<std::string, const CheckedEvaluation*> firsts;
+  for (const auto& e : experiment.evaluations) {
+    const auto* first = firsts.try_emplace(e.evaluation.split, &e).first->second;
+    expect_same(first->evaluation.config, e.evaluation.config,
+                {"prompts_sha256", "positions_sha256", "settings", "scorers", "metrics", "precision",
+                 "device", "numerics_version", "weights_sha256"},
+                experiment.name(*first), experiment.name(e));
+  }
+  findings.summary = "same weights, prompts, sampler, scorers and numerics in every row";
+  return findings;
+}
+
+}  // namespace harness

@@ -1,0 +1,241 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "evaluators/text_metrics.h"
+#include "harness/checks/check_list.h"
+#include "harness/checks/rows.h"
+
+// Numbers made again from what they were made from.
+
+namespace harness {
+namespace {
+
+constexpr double kRounding = 1e-9;
+
+bool is_close(const std::optional<double>& a, const std::optional<double>& b) {
+  if (!a || !b) return a.has_value() == b.has_value();
+  return std::abs(*a - *b) <= kRounding * std::max({1.0, std::abs(*a), std::abs(*b)});
+}
+
+std::string shown(const std::optional<double>& value) {
+  return value ? fmt::format("{:.6g}", *value) : "NULL";
+}
+
+/// A metric of a transcript, or nothing for a metric that is not made from it.
+std::optional<double> text_metric(const std::string& name, const TextMetrics& metrics) {
+  if (name == "ocr_reward") return metrics.reward;
+  if (name == "cer") return metrics.cer;
+  if (name == "cer_paper") return metrics.cer_paper;
+  if (name == "exact_match") return metrics.exact_match ? 1.0 : 0.0;
+  if (name == "substring_match") return metrics.substring_match ? 1.0 : 0.0;
+  return std::nullopt;
+}
+
+struct ScoredText {
+  std::int64_t position;
+  std::string name, target;
+  std::optional<double> value;
+  std::optional<std::string> transcript;
+};
+
+void check_score(const ScoredText& row, const std::string& name, Findings& findings) {
+  if (!row.transcript) {
+    if (row.value)
+      findings.add(fmt::format("{}: prompt {}: {} is {} without a transcript", name, row.position, row.name,
+                               shown(row.value)));
+    return;
+  }
+  const auto computed = text_metric(row.name, text_metrics(*row.transcript, row.target));
+  if (!is_close(computed, row.value)) {
+    findings.add(fmt::format("{}: prompt {}: {} is stored as {}, and the transcript gives {}", name,
+                             row.position, row.name, shown(row.value), shown(computed)));
+  }
+}
+
+struct StoredComparison {
+  std::string key;
+  std::vector<std::optional<double>> numbers;
+  std::string text;
+};
+
+constexpr const char* kNumberNames[] = {"n",      "n_missing", "clusters",  "baseline_mean", "method_mean",
+                                        "delta",  "ci95_low",  "ci95_high", "wins",          "ties",
+                                        "losses", "t",         "p_value"};
+
+std::string key_of(const std::string& split, const std::string& metric, const std::string& baseline,
+                   const std::string& method) {
+  return fmt::format("{} over {}, {} on {}", method, baseline, metric, split);
+}
+
+StoredComparison computed_comparison(const ComparisonRecord& record) {
+  const auto& r = record.result;
+  const auto whole = [](std::int64_t n) { return std::optional(static_cast<double>(n)); };
+  const auto low = r.ci ? std::optional(r.ci->low) : std::nullopt;
+  const auto high = r.ci ? std::optional(r.ci->high) : std::nullopt;
+  return {.key = key_of(record.split, record.metric, record.baseline, record.method),
+          .numbers = {whole(r.n), whole(r.n_missing), whole(r.clusters), r.baseline_mean, r.method_mean,
+                      r.delta, low, high, whole(r.wins), whole(r.ties), whole(r.losses), r.t, r.p_value},
+          .text = fmt::format("{}{}", r.test, record.note ? ", " + *record.note : "")};
+}
+
+std::map<std::string, StoredComparison> stored_comparisons(const CheckedExperiment& experiment) {
+  std::map<std::string, StoredComparison> stored;
+  for (auto& row : checked_rows<StoredComparison>(
+           experiment.store, R"sql(
+             SELECT split, metric, baseline, method, n, n_missing, clusters, baseline_mean, method_mean, delta,
+                    ci95_low, ci95_high, wins, ties, losses, t, p_value, test, note
+             FROM comparisons WHERE reproduction_id = ?1)sql",
+           [](const Query& q) {
+             StoredComparison c{
+                 .key = key_of(q.text(0), q.text(1), q.text(2), q.text(3)), .numbers = {}, .text = {}};
+             for (int i = 0; i < static_cast<int>(std::size(kNumberNames)); ++i)
+               c.numbers.push_back(q.real(4 + i));
+             const auto note = q.optional_text(18);
+             c.text = fmt::format("{}{}", q.text(17), note ? ", " + *note : "");
+             return c;
+           },
+           experiment.reproduction.id)) {
+    auto key = row.key;
+    stored[std::move(key)] = std::move(row);
+  }
+  return stored;
+}
+
+void compare(const StoredComparison& computed, const StoredComparison& stored, Findings& findings) {
+  for (std::size_t i = 0; i < computed.numbers.size(); ++i) {
+    if (!is_close(computed.numbers[i], stored.numbers[i])) {
+      findings.add(fmt::format("{}: {} is stored as {}, and the rows give {}", computed.key, kNumberNames[i],
+                               shown(stored.numbers[i]), shown(computed.numbers[i])));
+    }
+  }
+  if (computed.text != stored.text)
+    findings.add(
+        fmt::format("{}: noted as \"{}\" instead of \"{}\"", computed.key, stored.text, computed.text));
+}
+
+/// The steps whose log-ratios a run trains on.
+int trained_steps(const Json& settings) {
+  const auto trained = settings.value("trained_steps", 0);
+  return trained > 0 ? trained : settings.value("sampling_steps", 0);
+}
+
+}  // namespace
+
+Findings check_metrics(const CheckedExperiment& experiment, Fields&) {
+  Findings findings{
+      .problems = {},
+      .summary = {},
+      .hint = "scores were changed after scoring: restore the DB and the log, or repeat with --fresh"};
+  std::size_t scores = 0, others = 0;
+  for (const auto& e : experiment.evaluations) {
+    const auto name = experiment.name(e);
+    for (const auto& row : checked_rows<ScoredText>(
+             experiment.store, R"sql(
+               SELECT p.position, m.name, p.target, m.value, s.transcript
+               FROM metrics AS m JOIN prompts AS p ON p.id = m.prompt_id
+               JOIN samples AS s ON s.evaluation_id = m.evaluation_id AND s.prompt_id = m.prompt_id
+                 AND s.sample = m.sample
+               WHERE m.evaluation_id = ?1 ORDER BY p.position, m.name)sql",
+             [](const Query& q) {
+               return ScoredText{q.integer(0), q.text(1), q.text(2), q.real(3), q.optional_text(4)};
+             },
+             e.evaluation.id)) {
+      if (!text_metric(row.name, {})) {
+        ++others;
+        continue;
+      }
+      check_score(row, name, findings);
+      ++scores;
+    }
+  }
+  findings.summary = fmt::format("{} scores follow from transcript and target", scores);
+  if (others > 0)
+    findings.summary += fmt::format("; {} need their scorer and were not computed again", others);
+  return findings;
+}
+
+Findings check_comparisons(const CheckedExperiment& experiment, Fields&) {
+  Findings findings{
+      .problems = {},
+      .summary = {},
+      .hint = "stored comparisons do not belong to these rows: repeat the reproduce with --fresh"};
+  auto stored = stored_comparisons(experiment);
+  const auto computed = compare_all(experiment.store, experiment.reproduction);
+  for (const auto& record : computed) {
+    const auto ours = computed_comparison(record);
+    const auto found = stored.find(ours.key);
+    if (found == stored.end()) {
+      findings.add(fmt::format("{}: is not in the DB", ours.key));
+    } else {
+      compare(ours, found->second, findings);
+      stored.erase(found);
+    }
+  }
+  for (const auto& [key, row] : stored) findings.add(fmt::format("{}: rests on no rows", key));
+  findings.summary =
+      fmt::format("{} paired comparisons, computed again, are the stored ones", computed.size());
+  return findings;
+}
+
+Findings check_law_audit(const CheckedExperiment& experiment, Fields& rule) {
+  const auto statistics = rule.required<std::vector<std::string>>("statistics");
+  Findings findings{
+      .problems = {},
+      .summary = {},
+      .hint = "without its law audit a run's ratios are unproven: restore the DB, or train again"};
+  std::int64_t rows = 0;
+  for (const auto& run : experiment.runs) {
+    if (run.is_base()) continue;
+    const auto name = experiment.name(run);
+    const Json& settings = run.run.config.at("settings");
+    const int steps = trained_steps(settings);
+    const auto updates = settings.at("updates").get<std::int64_t>();
+    for (const auto& statistic : statistics) {
+      using Pair = std::pair<std::int64_t, std::int64_t>;
+      const auto counts = checked_rows<Pair>(
+          experiment.store, R"sql(
+            SELECT count(DISTINCT update_index), count(value) FROM train_stats
+            WHERE run_id = ?1 AND name = ?2 AND timestep IS NOT NULL AND timestep < ?3)sql",
+          [](const Query& q) { return Pair(q.integer(0), q.integer(1)); }, run.run.id, statistic, steps);
+      const auto [found, values] = counts.front();
+      rows += values;
+      if (found != updates || values != updates * steps) {
+        findings.add(fmt::format("{}: {} values of {} in {} updates; {} updates of {} steps were trained",
+                                 name, values, statistic, found, updates, steps));
+      }
+    }
+  }
+  findings.summary = fmt::format("{} values of {}: every update and trained step of every run", rows,
+                                 fmt::join(statistics, ", "));
+  return findings;
+}
+
+Findings check_on_policy(const CheckedExperiment& experiment, Fields&) {
+  Findings findings{
+      .problems = {},
+      .summary = {},
+      .hint = "a log-ratio at equal policies is an error of the program that ran: do not use the run"};
+  std::int64_t rows = 0;
+  for (const auto& run : experiment.runs) {
+    if (run.is_base()) continue;
+    const auto tolerance = run.run.config.at("settings").value("on_policy_tolerance", 0.0);
+    using Pair = std::pair<std::int64_t, double>;
+    const auto found = checked_rows<Pair>(
+        experiment.store, R"sql(
+          SELECT count(*), ifnull(max(abs(value)), 0) FROM train_stats
+          WHERE run_id = ?1 AND on_policy = 1 AND timestep IS NOT NULL AND name IN ('log_ratio_mean', 'lambda_center'))sql",
+        [](const Query& q) { return Pair(q.integer(0), q.real(1).value_or(0)); }, run.run.id);
+    rows += found.front().first;
+    if (found.front().second > tolerance)
+      findings.add(fmt::format("{}: an on-policy log-ratio of {:.3g}, above the tolerance {}",
+                               experiment.name(run), found.front().second, tolerance));
+  }
+  findings.summary = fmt::format("{} on-policy means are within the tolerance", rows);
+  return findings;
+}
+
+}  // namespace harness

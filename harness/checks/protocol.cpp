@@ -1,0 +1,228 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "harness/checks/check_list.h"
+#include "harness/checks/rows.h"
+#include "harness/experiment.h"
+#include "results/query.h"
+
+// The order of things: checkpoints compared on validation, one selected, that one tested, once.
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kFixedRule = "fixed";
+
+/// The checkpoint that the rule "max-mean" picks, ties to the earlier.
+struct Choice {
+  std::int64_t step = 0;
+  std::optional<double> mean;
+  std::string evaluation;
+};
+
+Choice best_checkpoint(Store& store, const std::vector<const CheckedEvaluation*>& candidates,
+                       const std::string& metric) {
+  Choice best;
+  for (const auto* candidate : candidates) {
+    const auto mean = mean_of(store.metric_values(candidate->evaluation.id, metric));
+    if (!mean || (best.mean && *mean <= *best.mean)) continue;
+    best = {candidate->evaluation.step, mean, candidate->evaluation.id};
+  }
+  return best;
+}
+
+void check_choice(const CheckedExperiment& experiment, const CheckedRun& run,
+                  const StoredSelection& selection, const Choice& best, Findings& findings) {
+  const auto name = experiment.name(run);
+  if (selection.step != best.step || selection.evaluation_id.value_or("") != best.evaluation) {
+    findings.add(fmt::format("{}: checkpoint {} was selected, and {} has the highest mean {} on {}", name,
+                             selection.step, best.step, selection.metric, selection.split));
+  }
+  if (!best.mean || std::abs(selection.value.value_or(-1) - *best.mean) > 1e-12) {
+    findings.add(fmt::format("{}: the selection records a mean of {}, the rows have {}", name,
+                             selection.value.value_or(NAN), best.mean.value_or(NAN)));
+  }
+}
+
+void check_selection_of(const CheckedExperiment& experiment, const CheckedRun& run, Findings& findings) {
+  const auto& wanted = experiment.spec.selection;
+  const auto candidates = experiment.evaluations_of(run.run.id, wanted.split);
+  std::vector<std::string> ids;
+  for (const auto* candidate : candidates) ids.push_back(candidate->evaluation.id);
+  std::vector<StoredSelection> found;
+  for (const auto& s : experiment.store.selections(run.run.id)) {
+    const bool ours = run.is_base() ? s.rule == kFixedRule
+                                    : s.rule == wanted.rule && s.metric == wanted.metric &&
+                                          s.split == wanted.split && s.candidates == ids;
+    if (ours) found.push_back(s);
+  }
+  const auto name = experiment.name(run);
+  if (found.size() != 1) {
+    return findings.add(fmt::format("{}: {} selections by the table's rule over its {} checkpoints", name,
+                                    found.size(), candidates.size()));
+  }
+  if (run.is_base()) return;
+  const auto steps = experiment.effective().at("checkpoints").size();
+  if (candidates.size() != steps)
+    findings.add(fmt::format("{}: {} of {} checkpoints were compared", name, candidates.size(), steps));
+  check_choice(experiment, run, found.front(), best_checkpoint(experiment.store, candidates, wanted.metric),
+               findings);
+}
+
+/// When something was first or last said in a log; nothing if it never was.
+std::optional<double> time_of(const JobLog& log, const std::string& type) {
+  for (const auto& event : log.events) {
+    if (event.value("type", "") == type) return event.at("time").get<double>();
+  }
+  return std::nullopt;
+}
+
+/// The log is the record of the order, which the times of DB rows are not: a DB can be made again.
+void check_order(const CheckedExperiment& experiment, const CheckedRun& run, const CheckedEvaluation& test,
+                 Findings& findings) {
+  const auto begun = time_of(experiment.log(test.folder), "job_started");
+  if (!begun || run.is_base()) return;
+  for (const auto* candidate : experiment.evaluations_of(run.run.id, experiment.spec.selection.split)) {
+    const auto ended = time_of(experiment.log(candidate->folder), "job_completed");
+    if (ended && *ended > *begun)
+      findings.add(fmt::format("{}: began before {} was finished", experiment.name(test),
+                               experiment.name(*candidate)));
+  }
+}
+
+void check_allowed(const CheckedExperiment& experiment, const StoredEvaluation& test, const std::string& name,
+                   Findings& findings) {
+  if (test.peek) findings.add(fmt::format("{}: was opened without a selection", name));
+  const auto selection = test.selection_id ? experiment.store.selection(*test.selection_id) : std::nullopt;
+  if (!selection) {
+    if (!test.peek) findings.add(fmt::format("{}: no selection allowed it", name));
+  } else if (selection->run_id != test.run_id || selection->step != test.step) {
+    findings.add(fmt::format("{}: the selection that it names chose checkpoint {} of run {}", name,
+                             selection->step, selection->run_id));
+  }
+}
+
+/// Test evaluations of the run on these prompts, whichever experiment asked for them.
+void check_opened_once(const CheckedExperiment& experiment, const CheckedRun& run,
+                       const StoredEvaluation& ours, Findings& findings) {
+  for (const auto& other : experiment.store.evaluations(run.run.id)) {
+    const bool same_prompts = other.split == "test" && other.prompt_set_sha256 == ours.prompt_set_sha256;
+    if (!same_prompts || other.id == ours.id) continue;
+    const auto name =
+        fmt::format("{} on test at {} (evaluation {})", experiment.name(run), other.step, other.id);
+    if (other.step != ours.step) {
+      findings.add(fmt::format("{}: the test split was opened for a second checkpoint", name));
+    } else if (other.settings == ours.settings && other.split_sha256 == ours.split_sha256 &&
+               other.config.value("metrics", Json()) == ours.config.value("metrics", Json())) {
+      findings.add(fmt::format("{}: the test split was opened twice", name));
+    }
+  }
+}
+
+/// Folders of test evaluations that the DB does not know.
+void check_folders(const CheckedExperiment& experiment, const CheckedRun& run, Findings& findings) {
+  if (!fs::is_directory(run.folder)) return;
+  std::set<std::string> known;
+  for (const auto& e : experiment.store.evaluations(run.run.id))
+    known.insert(fs::path(e.folder).filename().string());
+  for (const auto& entry : fs::directory_iterator(run.folder)) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with("eval-test-") && !known.contains(name))
+      findings.add(fmt::format("{}: {} is a test evaluation that the DB does not know", experiment.name(run),
+                               entry.path().string()));
+  }
+}
+
+}  // namespace
+
+Findings check_selection(const CheckedExperiment& experiment, Fields&) {
+  Findings findings{
+      .problems = {},
+      .summary = {},
+      .hint = "the tested checkpoint is not the one that the rule chooses: repeat with --fresh"};
+  for (const auto& run : experiment.runs) check_selection_of(experiment, run, findings);
+  findings.summary = fmt::format("{} of {} on {}, computed again, chooses the same checkpoints",
+                                 experiment.spec.selection.rule, experiment.spec.selection.metric,
+                                 experiment.spec.selection.split);
+  return findings;
+}
+
+Findings check_test_once(const CheckedExperiment& experiment, Fields&) {
+  Findings findings{.problems = {},
+                    .summary = {},
+                    .hint =
+                        "a test split that was looked at more than once selects: report these numbers as "
+                        "validation, or train with new seeds"};
+  std::size_t tested = 0;
+  for (const auto& run : experiment.runs) {
+    const auto tests = experiment.evaluations_of(run.run.id, "test");
+    if (tests.size() != 1) {
+      findings.add(
+          fmt::format("{}: {} test evaluations in the experiment", experiment.name(run), tests.size()));
+    }
+    for (const auto* test : tests) {
+      check_allowed(experiment, test->evaluation, experiment.name(*test), findings);
+      check_order(experiment, run, *test, findings);
+    }
+    if (!tests.empty()) check_opened_once(experiment, run, tests.front()->evaluation, findings);
+    check_folders(experiment, run, findings);
+    tested += tests.size();
+  }
+  findings.summary = fmt::format("{} test evaluations, one a run, each after its selection", tested);
+  return findings;
+}
+
+Findings check_spec(const CheckedExperiment& experiment, Fields& rule) {
+  Findings findings{
+      .problems = {},
+      .summary = {},
+      .hint = "the table was changed or is another one: rules of its own belong in rules/ID.json"};
+  const auto scales = rule.optional<std::vector<std::string>>("scales", {});
+  const Json& values = rule.get("values");
+  if (!values.is_object()) throw Error("must be an object {JSON pointer: value}", rule.where() + ": values");
+  if (!scales.empty() && std::ranges::find(scales, experiment.reproduction.scale) == scales.end()) {
+    findings.summary = fmt::format("not asked for at scale {}", experiment.reproduction.scale);
+    return findings;
+  }
+  for (const auto& [pointer, expected] : values.items()) {
+    const auto place = Json::json_pointer(pointer);
+    const Json found =
+        experiment.reproduction.spec.contains(place) ? experiment.reproduction.spec.at(place) : Json();
+    if (found != expected)
+      findings.add(fmt::format("{} is {}, and the rule asks for {}", pointer, found.dump(), expected.dump()));
+  }
+  findings.summary = fmt::format("{} values of the table are as the rule asks", values.size());
+  return findings;
+}
+
+Findings check_query(const CheckedExperiment& experiment, Fields& rule) {
+  const auto sql = rule.required<std::string>("sql");
+  Findings findings{.problems = {},
+                    .summary = rule.optional<std::string>("passes", "no row"),
+                    .hint = rule.optional<std::string>("hint", "")};
+  QueryRequest request{.sql = sql};
+  if (sql.find(":experiment") != std::string::npos)
+    request.params = {{"experiment", std::to_string(experiment.reproduction.id)}};
+  const auto rows = run_query(experiment.store.path(), request);
+  for (const auto& row : rows.rows) {
+    std::string text;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const auto* name = std::get_if<std::string>(&row[i]);
+      const auto* integer = std::get_if<std::int64_t>(&row[i]);
+      const auto* real = std::get_if<double>(&row[i]);
+      const auto value = name != nullptr      ? *name
+                         : integer != nullptr ? std::to_string(*integer)
+                         : real != nullptr    ? fmt::format("{}", *real)
+                                              : "NULL";
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", rows.columns[i], value);
+    }
+    findings.add(std::move(text));
+  }
+  return findings;
+}
+
+}  // namespace harness

@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "core/files.h"
+#include "core/text.h"
+#include "harness/checks/check_list.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kProblemsShown = 3;
+
+std::vector<std::string> check_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, check] : known_checks()) names.push_back(name);
+  return names;
+}
+
+/// The rule's own name and its check; what else it holds is its check's.
+std::pair<std::string, std::string> head_of(const Json& rule, const std::string& where) {
+  if (!rule.is_object()) throw Error("is not an object", where);
+  Fields fields(rule, where);
+  auto check = fields.required<std::string>("check");
+  auto name = fields.optional<std::string>("name", check);
+  if (!known_checks().contains(check)) {
+    throw Error(fmt::format("unknown check \"{}\"", check), where, suggestion(check, check_names()));
+  }
+  return {std::move(name), std::move(check)};
+}
+
+std::string place_of(const RuleFile& file, std::size_t index) {
+  return fmt::format("{}: rules[{}]", file.file.string(), index);
+}
+
+/// Rules of the extending file take the place of those of the same name; the others follow.
+Json merged(const Json& base, const RuleFile& own) {
+  Json all = base;
+  for (std::size_t i = 0; i < own.rules.size(); ++i) {
+    const auto& rule = own.rules[i];
+    const auto name = head_of(rule, place_of(own, i)).first;
+    const auto same = std::find_if(all.begin(), all.end(),
+                                   [&](const Json& other) { return head_of(other, "").first == name; });
+    if (same == all.end()) {
+      all.push_back(rule);
+    } else {
+      *same = rule;
+    }
+  }
+  return all;
+}
+
+std::string one_line(const Findings& findings) {
+  if (findings.problems.empty()) return findings.summary;
+  const auto shown = std::min(kProblemsShown, findings.problems.size());
+  auto text = join(std::span(findings.problems).first(shown), "; ");
+  if (findings.problems.size() > shown)
+    text += fmt::format("; and {} more", findings.problems.size() - shown);
+  return findings.hint.empty() ? text : fmt::format("{} -> {}", text, findings.hint);
+}
+
+RuleResult apply_rule(const Json& rule, const std::string& where, const CheckedExperiment& experiment) {
+  const auto [name, check] = head_of(rule, where);
+  Fields fields(rule, where);
+  fields.mark("name");
+  fields.mark("check");
+  RuleResult result{.name = name, .passed = false, .message = {}, .findings = {}};
+  try {
+    result.findings = known_checks().at(check)(experiment, fields);
+  } catch (const Error& error) {
+    if (error.where().starts_with(where)) throw;  // the rule itself is wrong
+    result.findings.add(error.what());
+  } catch (const nlohmann::json::exception& error) {
+    result.findings.add(fmt::format("what is stored is not of the form that was written: {}", error.what()));
+  }
+  fields.finish();
+  result.passed = result.findings.problems.empty();
+  result.message = one_line(result.findings);
+  return result;
+}
+
+}  // namespace
+
+const std::map<std::string, CheckFunction>& known_checks() {
+  static const std::map<std::string, CheckFunction> checks = {
+      {"database", check_database},
+      {"jobs", check_jobs},
+      {"event-logs", check_event_logs},
+      {"ids", check_ids},
+      {"settings", check_settings},
+      {"seeds", check_seeds},
+      {"pairing", check_pairing},
+      {"prompts", check_prompts},
+      {"split", check_split},
+      {"counts", check_counts},
+      {"selection", check_selection},
+      {"test-once", check_test_once},
+      {"spec", check_spec},
+      {"query", check_query},
+      {"metrics", check_metrics},
+      {"comparisons", check_comparisons},
+      {"law-audit", check_law_audit},
+      {"on-policy", check_on_policy},
+      {"images", check_images},
+      {"checkpoints", check_checkpoints},
+      {"artifacts", check_artifacts},
+  };
+  return checks;
+}
+
+RuleFile read_rule_file(const fs::path& file) {
+  const Json document = read_json(file);
+  Fields fields(document, file.string());
+  RuleFile rules{.id = file.stem().string(),
+                 .version = fields.required<int>("version"),
+                 .file = file,
+                 .rules = fields.get("rules")};
+  fields.optional<std::string>("about", "");
+  const auto base = fields.optional<std::string>("extends", "");
+  fields.finish();
+  if (!rules.rules.is_array()) throw Error("must be a list", file.string() + ": rules");
+  if (base == rules.id) throw Error("extends itself", file.string());
+  const Json inherited =
+      base.empty() ? Json::array() : read_rule_file(find_data_file("rules/" + base + ".json")).rules;
+  rules.rules = merged(inherited, rules);
+  return rules;
+}
+
+RuleFile rules_of(const TableSpec& spec) {
+  const auto own = "rules/" + spec.id + ".json";
+  try {
+    return read_rule_file(find_data_file(own));
+  } catch (const Error& error) {
+    if (error.where() != own) throw;  // it is there and wrong
+  }
+  return read_rule_file(find_data_file(spec.is_training() ? "rules/training.json" : "rules/evaluation.json"));
+}
+
+std::vector<RuleResult> apply_rules(const RuleFile& rules, const CheckedExperiment& experiment) {
+  std::vector<RuleResult> results;
+  for (std::size_t i = 0; i < rules.rules.size(); ++i)
+    results.push_back(apply_rule(rules.rules[i], place_of(rules, i), experiment));
+  return results;
+}
+
+}  // namespace harness

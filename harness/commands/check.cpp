@@ -1,0 +1,106 @@
+#include "harness/checks/check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "harness/commands/commands.h"
+#include "harness/commands/db_options.h"
+#include "harness/output.h"
+#include "results/paper_audit.h"
+
+namespace harness {
+namespace {
+
+constexpr std::size_t kProblemsPrinted = 5;
+
+struct CheckOptions {
+  DbOptions db;
+  std::string rules;
+  bool paper = false, json = false;
+};
+
+void print_result(const RuleResult& result, std::size_t width) {
+  const auto& problems = result.findings.problems;
+  fmt::print("{}  {:<{}}  {}\n", result.passed ? "PASS" : "FAIL", result.name, width,
+             result.passed ? result.message : problems.front());
+  const auto indent = std::string(width + 8, ' ');
+  const auto last = std::min(kProblemsPrinted, problems.size());
+  for (std::size_t i = 1; i < last; ++i) fmt::print("{}{}\n", indent, problems[i]);
+  if (problems.size() > last) fmt::print("{}and {} more\n", indent, problems.size() - last);
+  if (!result.passed && !result.findings.hint.empty()) fmt::print("{}-> {}\n", indent, result.findings.hint);
+}
+
+void print_results(const std::vector<RuleResult>& results, const std::string& title) {
+  std::size_t width = 0;
+  for (const auto& result : results) width = std::max(width, result.name.size());
+  for (const auto& result : results) print_result(result, width);
+  const auto passed = std::ranges::count_if(results, &RuleResult::passed);
+  fmt::print("\n{}: {} of {} rules hold\n", title, passed, results.size());
+  std::fflush(stdout);
+}
+
+int check_table(const CheckOptions& o) {
+  Store store(o.db.db, OpenMode::kReadOnly);
+  const CheckedExperiment experiment(store, chosen_reproduction(store, o.db));
+  const auto rules = o.rules.empty() ? rules_of(experiment.spec) : read_rule_file(o.rules);
+  const auto results = apply_rules(rules, experiment);
+  if (o.json) {
+    Json list = Json::array();
+    for (const auto& r : results)
+      list.push_back({{"name", r.name}, {"passed", r.passed}, {"message", r.message}});
+    print_json({{"table", experiment.reproduction.table_id},
+                {"experiment", experiment.reproduction.id},
+                {"rule_file", {{"id", rules.id}, {"version", rules.version}}},
+                {"rules", std::move(list)}});
+  } else {
+    print_results(results,
+                  fmt::format("{}, experiment {}, rules {} version {}", experiment.reproduction.table_id,
+                              experiment.reproduction.id, rules.id, rules.version));
+  }
+  return std::ranges::all_of(results, &RuleResult::passed) ? 0 : 1;
+}
+
+int check_paper(const CheckOptions& o) {
+  if (!o.db.filter.table.empty() || !o.rules.empty())
+    throw Error("looks at the paper's printed figures alone", "harness check --paper",
+                "leave out the table and --rules");
+  const auto findings = audit_paper();
+  if (o.json) {
+    print_json(paper_audit_json(findings));
+  } else {
+    fmt::print("{}", paper_audit_text(findings));
+    std::fflush(stdout);
+  }
+  const bool holds = std::ranges::none_of(
+      findings, [](const PaperFinding& f) { return f.verdict == PaperVerdict::kDoesNotAddUp; });
+  return holds ? 0 : 1;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, Actions& actions) {
+  auto* command =
+      app.add_subcommand("check", "Whether a finished experiment keeps its rules, or the paper adds up");
+  command->footer(R"(
+ID: applies the table's rules (rules/ID.json, or those of every table) to the DB and the files of the workspace.
+They trust nothing that can be computed again: ids, split, selection, scores, comparisons, checksums, event logs.
+--paper: computes the paper's printed figures from one another, and says which do not add up.
+Exit status 1 if a rule does not hold, or a printed figure does not add up.
+Examples:
+  harness check sd35-ocr
+  harness check sd35-ocr --experiment 2 --json
+  harness check --paper)");
+  auto o = std::make_shared<CheckOptions>();
+  command->add_option("id", o->db.filter.table, "table; unset: that of the last completed reproduce");
+  add_db_option(*command, o->db);
+  add_filter_options(*command, o->db, true);
+  command->add_option("--rules", o->rules, "rule file to use instead of the table's");
+  command->add_flag("--paper", o->paper, "the paper's printed figures instead of a table of ours");
+  command->add_flag("--json", o->json, "one JSON document on standard output");
+  actions[command] = [o] { return o->paper ? check_paper(*o) : check_table(*o); };
+}
+
+}  // namespace harness

@@ -1,0 +1,422 @@
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "core/event_log.h"
+#include "tests/harness/workplace.h"
+
+namespace harness::test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+const std::vector<std::string> kReproduce = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
+
+/// One finished workspace for all tests, and copies of it to change.
+class Checks : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    place_ = std::make_unique<Workplace>();
+    ASSERT_EQ(place_->run(kReproduce).status, 0);
+  }
+  static void TearDownTestSuite() { place_.reset(); }
+
+  static Workplace& place() { return *place_; }
+
+  fs::path copy() const {
+    static int number = 0;
+    const auto folder = place().folder() / ("copy" + std::to_string(++number));
+    fs::copy(place().folder() / "runs", folder, fs::copy_options::recursive);
+    return folder;
+  }
+
+  static Outcome check(const fs::path& workspace, std::vector<std::string> more = {"--json"}) {
+    std::vector<std::string> arguments = {"check", "sd35-ocr", "--db",
+                                          (workspace / "results.sqlite").string()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return place().run(arguments);
+  }
+
+  /// Names of the rules that do not hold.
+  static std::set<std::string> failed(const Outcome& outcome) {
+    std::set<std::string> names;
+    const auto document = parse_json(outcome.out, "stdout");
+    for (const auto& rule : document.at("rules")) {
+      if (!rule.at("passed").get<bool>()) names.insert(rule.at("name").get<std::string>());
+    }
+    return names;
+  }
+
+  static std::unique_ptr<Workplace> place_;
+};
+
+std::unique_ptr<Workplace> Checks::place_;
+
+TEST_F(Checks, AFinishedExperimentKeepsEveryRuleAlsoWhereItWasMovedTo) {
+  for (const auto& workspace : {place().folder() / "runs", copy()}) {
+    const auto outcome = check(workspace);
+    EXPECT_EQ(outcome.status, 0) << outcome.out;
+    const auto document = parse_json(outcome.out, "stdout");
+    std::set<std::string> names;
+    for (const auto& rule : document.at("rules")) {
+      EXPECT_TRUE(rule.at("passed").get<bool>()) << rule.dump();
+      EXPECT_FALSE(rule.at("message").get<std::string>().empty());
+      EXPECT_TRUE(names.insert(rule.at("name").get<std::string>()).second) << rule.dump();
+    }
+    EXPECT_GE(names.size(), 20u);
+    EXPECT_EQ(document.at("rule_file").at("id"), "sd35-ocr");
+  }
+}
+
+TEST_F(Checks, ForReadingOneLineARule) {
+  const auto outcome = check(place().folder() / "runs", {});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.out, HasSubstr("PASS  test-once"));
+  EXPECT_THAT(outcome.out, HasSubstr("rules hold"));
+  EXPECT_THAT(outcome.err, HasSubstr("experiment 1: table sd35-ocr"));
+}
+
+// --- Tampering ---
+
+void sql(const fs::path& workspace, const std::string& text) {
+  SQLite::Database db((workspace / "results.sqlite").string(), SQLite::OPEN_READWRITE);
+  db.exec(text);
+}
+
+std::string value(const fs::path& workspace, const std::string& query) {
+  SQLite::Database db((workspace / "results.sqlite").string(), SQLite::OPEN_READONLY);
+  return db.execAndGet(query).getString();
+}
+
+/// The folder of the test evaluation of a method.
+fs::path test_folder(const fs::path& workspace, const std::string& method) {
+  const auto recorded =
+      fs::path(value(workspace,
+                     "SELECT e.folder FROM evaluations AS e JOIN checkpoints AS c ON c.id = e.checkpoint_id "
+                     "JOIN runs AS r ON r.id = c.run_id WHERE e.split = 'test' AND r.method = '" +
+                         method + "'"));
+  return workspace / recorded.parent_path().filename() / recorded.filename();
+}
+
+fs::path run_folder(const fs::path& workspace, const std::string& method) {
+  return workspace / value(workspace, "SELECT id FROM runs WHERE method = '" + method + "'");
+}
+
+constexpr const char* kTested =
+    "(SELECT e.id FROM evaluations AS e JOIN checkpoints AS c ON c.id = e.checkpoint_id JOIN runs AS r ON "
+    "r.id = c.run_id WHERE e.split = 'test' AND r.method = 'dual')";
+
+/// `text` with `{e}` replaced by the test evaluation of dual.
+std::string of_test(std::string text) {
+  for (auto at = text.find("{e}"); at != std::string::npos; at = text.find("{e}"))
+    text.replace(at, 3, kTested);
+  return text;
+}
+
+void change_seed(const fs::path& w) {
+  sql(w, "UPDATE runs SET seed = 43 WHERE method = 'dual'");
+}
+void change_seed_of_images(const fs::path& w) {
+  sql(w, of_test("UPDATE samples SET seed = 43 WHERE evaluation_id = {e} AND id % 2 = 0"));
+}
+void drop_prompt(const fs::path& w) {
+  sql(w,
+      of_test(
+          "DELETE FROM metrics WHERE evaluation_id = {e} AND prompt_id = (SELECT max(prompt_id) FROM samples "
+          "WHERE evaluation_id = {e});"));
+  sql(w,
+      of_test(
+          "DELETE FROM samples WHERE evaluation_id = {e} AND prompt_id = (SELECT max(prompt_id) FROM samples "
+          "WHERE evaluation_id = {e})"));
+}
+void drop_prompt_text(const fs::path& w) {
+  sql(w,
+      "DELETE FROM prompts WHERE id = (SELECT max(id) FROM prompts WHERE prompt_set_id = (SELECT "
+      "prompt_set_id "
+      "FROM evaluations LIMIT 1))");
+}
+void duplicate_row(const fs::path& w) {
+  sql(w,
+      of_test("INSERT INTO samples (evaluation_id, prompt_id, sample, seed, path, sha256, transcript) SELECT "
+              "evaluation_id, prompt_id, 1, seed, path, sha256, transcript FROM samples WHERE evaluation_id "
+              "= {e} "
+              "LIMIT 1;"));
+  sql(w,
+      "INSERT INTO metrics SELECT m.evaluation_id, name, m.prompt_id, 1, value, reason FROM metrics AS m "
+      "JOIN "
+      "samples AS s ON s.sample = 1 AND s.evaluation_id = m.evaluation_id AND s.prompt_id = m.prompt_id");
+}
+void test_twice(const fs::path& w) {
+  sql(w, of_test(
+             "INSERT INTO evaluations SELECT 'eeeeeeeeeeeeeeee', (SELECT max(id) FROM checkpoints WHERE id < "
+             "e.checkpoint_id), split, n, not_run, state, folder || 'x', prompt_set_id, split_sha256, seed, "
+             "settings, config, selection_id, 0, created, finished FROM evaluations AS e WHERE id = {e}"));
+  sql(w,
+      "UPDATE evaluations SET checkpoint_id = (SELECT id FROM checkpoints WHERE run_id = (SELECT id FROM "
+      "runs "
+      "WHERE method = 'dual') AND id NOT IN (SELECT checkpoint_id FROM evaluations WHERE split = 'test' AND "
+      "id <> "
+      "'eeeeeeeeeeeeeeee') LIMIT 1) WHERE id = 'eeeeeeeeeeeeeeee'");
+}
+void test_twice_in_silence(const fs::path& w) {
+  fs::copy(test_folder(w, "dual"), run_folder(w, "dual") / "eval-test-2-eeeeeeeeeeeeeeee");
+}
+void peek(const fs::path& w) {
+  sql(w, of_test("UPDATE evaluations SET peek = 1, selection_id = NULL WHERE id = {e}"));
+}
+void other_split(const fs::path& w) {
+  sql(w, of_test("UPDATE evaluations SET config = json_set(config, '$.split_seed', 7) WHERE id = {e}"));
+}
+void other_prompts(const fs::path& w) {
+  const std::string inside = "(SELECT max(prompt_id) FROM samples WHERE evaluation_id = {e})";
+  const std::string outside =
+      "(SELECT min(s.prompt_id) FROM samples AS s JOIN evaluations AS v ON v.id = s.evaluation_id WHERE "
+      "v.split = "
+      "'validation')";
+  sql(w, of_test("UPDATE metrics SET prompt_id = " + outside +
+                 " WHERE evaluation_id = {e} AND prompt_id = " + inside));
+  sql(w, of_test("UPDATE samples SET prompt_id = " + outside +
+                 " WHERE evaluation_id = {e} AND prompt_id = " + inside));
+}
+void change_setting(const fs::path& w) {
+  sql(w,
+      "UPDATE runs SET effective_settings = json_set(effective_settings, '$.lr', 0.001) WHERE method = "
+      "'dual'");
+}
+void change_configured_setting(const fs::path& w) {
+  sql(w, "UPDATE runs SET config = json_set(config, '$.settings.lr', 0.001) WHERE method = 'dual'");
+}
+void change_evaluation_setting(const fs::path& w) {
+  sql(w, of_test("UPDATE evaluations SET settings = json_set(settings, '$.eval_steps', 20) WHERE id = {e}"));
+}
+void edit_metric(const fs::path& w) {
+  sql(w, of_test("UPDATE metrics SET value = 1 WHERE evaluation_id = {e} AND name = 'ocr_reward' AND value "
+                 "IS NOT NULL"));
+}
+/// In the log, too, with right checksums.
+void edit_metric_and_log(const fs::path& w) {
+  edit_metric(w);
+  const auto log = test_folder(w, "dual") / "events.log";
+  auto events = read_events(log, 0).events;
+  fs::remove(log);
+  EventLogWriter writer(log);
+  for (auto& event : events) {
+    if (event.at("type") == "sample" && !event.at("metrics").at("ocr_reward").is_null())
+      event["metrics"]["ocr_reward"] = 1;
+    writer.append(event);
+  }
+  sql(w, of_test("UPDATE jobs SET log_offset = " + std::to_string(fs::file_size(log)) +
+                 " WHERE evaluation_id = {e}"));
+}
+void swap_checkpoints(const fs::path& w) {
+  const auto folder = run_folder(w, "dual") / "checkpoints";
+  fs::rename(folder / "2", folder / "x");
+  fs::rename(folder / "4", folder / "2");
+  fs::rename(folder / "x", folder / "4");
+}
+void swap_weights(const fs::path& w) {
+  fs::copy_file(run_folder(w, "ratio-norm") / "checkpoints/4/model.safetensors",
+                run_folder(w, "dual") / "checkpoints/4/model.safetensors",
+                fs::copy_options::overwrite_existing);
+}
+void remove_law_audit(const fs::path& w) {
+  sql(w, "DELETE FROM train_stats WHERE name IN ('log_ratio_mean', 'log_ratio_var', 'lambda_var')");
+}
+void remove_one_law_row(const fs::path& w) {
+  sql(w,
+      "DELETE FROM train_stats WHERE rowid = (SELECT max(rowid) FROM train_stats WHERE name = "
+      "'log_ratio_var')");
+}
+void replace_image(const fs::path& w) {
+  const auto images = test_folder(w, "dual") / "images";
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(images)) files.push_back(entry.path());
+  std::ranges::sort(files);
+  for (std::size_t i = 1; i < files.size(); ++i) {
+    if (read_file(files[i]) == read_file(files[0])) continue;
+    fs::copy_file(files[i], files[0], fs::copy_options::overwrite_existing);
+    return;
+  }
+}
+void remove_image(const fs::path& w) {
+  fs::remove(fs::directory_iterator(test_folder(w, "dual") / "images")->path());
+}
+void change_selection(const fs::path& w) {
+  sql(w,
+      "UPDATE selections SET checkpoint_id = (SELECT min(c.id) FROM checkpoints AS c WHERE c.run_id = "
+      "selections.run_id AND c.id <> selections.checkpoint_id) WHERE rule <> 'fixed'");
+}
+void edit_comparison(const fs::path& w) {
+  sql(w, "UPDATE comparisons SET ci95_low = 0.001 WHERE id = 1");
+}
+void edit_prompt(const fs::path& w) {
+  sql(w, "UPDATE prompts SET text = text || '.' WHERE position = 3");
+}
+void edit_job_file(const fs::path& w) {
+  const auto file = run_folder(w, "dual") / "job.json";
+  auto job = read_json(file);
+  job["identity"]["seed"] = 7;
+  write_file_atomically(file, job.dump());
+}
+void cut_log(const fs::path& w) {
+  const auto log = run_folder(w, "dual") / "events.log";
+  fs::resize_file(log, fs::file_size(log) / 2);
+}
+void add_trigger(const fs::path& w) {
+  sql(w, "CREATE TRIGGER better AFTER INSERT ON metrics BEGIN UPDATE metrics SET value = 1; END");
+}
+void edit_table(const fs::path& w) {
+  write_file_atomically(w / "sd35-ocr/table.md", "| 0.99 |");
+}
+void other_protocol(const fs::path& w) {
+  sql(w, "UPDATE reproductions SET spec = json_set(spec, '$.selection.metric', 'exact_match')");
+}
+void edit_signature(const fs::path& w) {
+  sql(w, "UPDATE reproductions SET signature = replace(signature, 'seeds 42', 'seeds 42,43,44')");
+}
+void lose_scores(const fs::path& w) {
+  sql(w, of_test("UPDATE metrics SET value = NULL, reason = 'x' WHERE evaluation_id = {e} AND name = 'cer'"));
+}
+
+struct Tampering {
+  const char* name;
+  void (*change)(const fs::path& workspace);
+  const char* rule;  ///< that must not hold afterwards
+};
+
+class Tampered : public Checks, public ::testing::WithParamInterface<Tampering> {};
+
+TEST_P(Tampered, IsFoundByTheRuleThatNamesIt) {
+  const auto workspace = copy();
+  GetParam().change(workspace);
+  const auto outcome = check(workspace);
+  EXPECT_EQ(outcome.status, 1) << outcome.out << outcome.err;
+  EXPECT_THAT(failed(outcome), Contains(GetParam().rule)) << outcome.out;
+  const auto document = parse_json(outcome.out, "stdout");
+  for (const auto& rule : document.at("rules")) {
+    if (rule.at("name") == GetParam().rule)
+      EXPECT_THAT(rule.at("message").get<std::string>(), HasSubstr(" -> ")) << "says what to do";
+  }
+  const auto words = check(workspace, {});
+  EXPECT_EQ(words.status, 1);
+  EXPECT_THAT(words.out, HasSubstr("FAIL  " + std::string(GetParam().rule)));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Workspaces, Tampered,
+    ::testing::Values(Tampering{"SeedChanged", change_seed, "seeds"},
+                      Tampering{"SeedOfImagesChanged", change_seed_of_images, "seeds"},
+                      Tampering{"PromptMissing", drop_prompt, "counts"},
+                      Tampering{"PromptMissingInSplit", drop_prompt, "split"},
+                      Tampering{"PromptTextMissing", drop_prompt_text, "prompts"},
+                      Tampering{"DuplicateRow", duplicate_row, "counts"},
+                      Tampering{"DuplicateRowAgainstTheLog", duplicate_row, "event-logs"},
+                      Tampering{"TestOpenedTwice", test_twice, "test-once"},
+                      Tampering{"TestOpenedTwiceInSilence", test_twice_in_silence, "test-once"},
+                      Tampering{"TestPeeked", peek, "test-once"},
+                      Tampering{"OtherSplit", other_split, "split"},
+                      Tampering{"OtherPrompts", other_prompts, "split"},
+                      Tampering{"SettingChanged", change_setting, "settings"},
+                      Tampering{"ConfiguredSettingChanged", change_configured_setting, "ids"},
+                      Tampering{"EvaluationSettingChanged", change_evaluation_setting, "settings"},
+                      Tampering{"MetricEdited", edit_metric, "metrics"},
+                      Tampering{"MetricEditedAgainstTheLog", edit_metric, "event-logs"},
+                      Tampering{"MetricEditedWithItsLog", edit_metric_and_log, "metrics"},
+                      Tampering{"CheckpointSwapped", swap_checkpoints, "checkpoints"},
+                      Tampering{"WeightsSwapped", swap_weights, "checkpoints"},
+                      Tampering{"LawAuditRemoved", remove_law_audit, "law-audit"},
+                      Tampering{"OneRowOfTheLawAuditRemoved", remove_one_law_row, "law-audit"},
+                      Tampering{"ImageReplaced", replace_image, "images"},
+                      Tampering{"ImageRemoved", remove_image, "images"},
+                      Tampering{"SelectionChanged", change_selection, "selection"},
+                      Tampering{"ComparisonEdited", edit_comparison, "comparisons"},
+                      Tampering{"PromptEdited", edit_prompt, "prompts"},
+                      Tampering{"JobFileEdited", edit_job_file, "jobs"}, Tampering{"LogCut", cut_log, "jobs"},
+                      Tampering{"TriggerAdded", add_trigger, "database"},
+                      Tampering{"TableEdited", edit_table, "artifacts"},
+                      Tampering{"OtherProtocol", other_protocol, "protocol"},
+                      Tampering{"SignatureEdited", edit_signature, "ids"},
+                      Tampering{"ScoresLost", lose_scores, "missing-scores"}),
+    [](const auto& param) { return std::string(param.param.name); });
+
+// --- Rule files ---
+
+TEST_F(Checks, RulesOfAUsersOwnAskTheDb) {
+  write_file_atomically(place().folder() / "own.json", R"json({"version": 7, "rules": [
+    {"name": "thousand-images", "check": "query", "hint": "use a larger scale",
+     "sql": "SELECT id, n FROM evaluations WHERE n < 1000 AND :experiment = 1"}]})json");
+  const auto outcome = check(place().folder() / "runs", {"--rules", "own.json", "--json"});
+  EXPECT_EQ(outcome.status, 1);
+  const auto document = parse_json(outcome.out, "stdout");
+  ASSERT_EQ(document.at("rules").size(), 1u);
+  EXPECT_EQ(document.at("rule_file").at("version"), 7);
+  EXPECT_THAT(document.at("rules").at(0).at("message").get<std::string>(), HasSubstr("n 24"));
+}
+
+TEST_F(Checks, AWrongRuleFileIsStatus2WithTheNearestName) {
+  const auto refused = [&](const std::string& rules) {
+    write_file_atomically(place().folder() / "wrong.json", rules);
+    const auto outcome = check(place().folder() / "runs", {"--rules", "wrong.json"});
+    EXPECT_EQ(outcome.status, 2) << outcome.out;
+    return outcome.err;
+  };
+  EXPECT_THAT(refused(R"({"version": 1, "rules": [{"check": "sede"}]})"),
+              HasSubstr(R"(did you mean "seeds"?)"));
+  EXPECT_THAT(refused(R"({"version": 1, "rules": [{"check": "split", "sed": 1}]})"),
+              HasSubstr(R"(unknown key "sed")"));
+  EXPECT_THAT(refused(R"({"version": 1, "rules": [{"check": "law-audit"}]})"), HasSubstr("statistics"));
+  EXPECT_THAT(refused(R"({"rules": []})"), HasSubstr("version"));
+}
+
+TEST_F(Checks, ATableWithoutRulesOfItsOwnKeepsThoseOfItsKind) {
+  Workplace other;
+  write_file_atomically(other.folder() / "mine.json", R"json({
+    "id": "mine", "kind": "training", "title": "two methods", "task": "ocr", "backbone": "tiny-sd3",
+    "methods": ["ratio-norm", "dual"], "baseline": "ratio-norm", "seeds": [42, 43], "checkpoints": [6],
+    "window": {"last": 4}, "settings": {"updates": 6},
+    "columns": [{"name": "lambda_center_0", "stat": "lambda_center", "timestep": 0, "better": "lower"}]})json");
+  ASSERT_EQ(other.run({"reproduce", "--table", "mine.json"}).status, 0);
+  const auto outcome = other.run({"check", "mine", "--json"});
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+  EXPECT_EQ(parse_json(outcome.out, "stdout").at("rule_file").at("id"), "training");
+  sql(other.folder() / "runs", "UPDATE train_stats SET value = 2 * value WHERE name = 'lambda_center'");
+  EXPECT_THAT(failed(other.run({"check", "mine", "--json"})), Contains("event-logs"));
+}
+
+TEST_F(Checks, RowsWithSettingsOfTheirOwnAreHeldToThem) {
+  Workplace other;
+  write_file_atomically(other.folder() / "mine.json",
+                        R"json({"extends": "sd35-ocr", "id": "mine", "baseline": "dual",
+    "methods": ["dual", {"name": "slow", "method": "dual", "settings": {"lr": 1e-6, "beta_max": 5}}]})json");
+  ASSERT_EQ(
+      other.run({"reproduce", "--table", "mine.json", "--scale", "smoke", "--set", "guidance=2"}).status, 0);
+  const auto outcome = other.run({"check", "mine", "--json"});
+  EXPECT_EQ(outcome.status, 0) << outcome.out;
+  EXPECT_EQ(parse_json(outcome.out, "stdout").at("rule_file").at("id"), "evaluation");
+}
+
+TEST_F(Checks, WithoutAnExperimentIsStatus2) {
+  EXPECT_EQ(place().run({"check", "sd35-orc"}).status, 2);
+  EXPECT_EQ(place().run({"check", "sd35-ocr", "--db", "none.sqlite"}).status, 2);
+}
+
+TEST_F(Checks, OfThePaperPrintedAndComputedStandSideBySide) {
+  const auto outcome = place().run({"check", "--paper", "--json"});
+  EXPECT_EQ(outcome.status, 1) << "some printed figures do not add up";
+  const auto document = parse_json(outcome.out, "stdout");
+  EXPECT_GT(document.at("rules").size(), 40u);
+  for (const auto& rule : document.at("rules")) {
+    EXPECT_TRUE(rule.at("name").is_string() && rule.at("message").is_string() &&
+                rule.at("printed").is_string());
+    EXPECT_EQ(rule.at("passed"), rule.at("verdict") != "does not add up");
+  }
+  EXPECT_THAT(place().run({"check", "--paper"}).out, HasSubstr("do not add up"));
+  EXPECT_EQ(place().run({"check", "sd35-ocr", "--paper"}).status, 2);
+}
+
+}  // namespace
+}  // namespace harness::test
