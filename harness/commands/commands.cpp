@@ -14,6 +14,7 @@ void add_commands(CLI::App& app, Actions& actions) {
   add_pretrain_command(app, actions);
   add_datasets_command(app, actions);
   add_parity_command(app, actions);
+  add_verify_command(app, actions);
   add_check_command(app, actions);
 }
 

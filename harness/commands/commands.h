@@ -26,6 +26,7 @@ void add_sample_command(CLI::App& app, Actions& actions);
 void add_pretrain_command(CLI::App& app, Actions& actions);
 void add_figure_command(CLI::App& app, Actions& actions);
 void add_parity_command(CLI::App& app, Actions& actions);
+void add_verify_command(CLI::App& app, Actions& actions);
 void add_check_command(CLI::App& app, Actions& actions);
 
 }  // namespace harness

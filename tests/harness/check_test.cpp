@@ -298,8 +298,8 @@ TEST_P(Tampered, IsFoundByTheRuleThatNamesIt) {
   EXPECT_THAT(failed(outcome), Contains(GetParam().rule)) << outcome.out;
   const auto document = parse_json(outcome.out, "stdout");
   for (const auto& rule : document.at("rules")) {
-    if (rule.at("name") == GetParam().rule)
-      EXPECT_THAT(rule.at("message").get<std::string>(), HasSubstr(" -> ")) << "says what to do";
+    if (rule.at("name") != GetParam().rule) continue;
+    EXPECT_THAT(rule.at("message").get<std::string>(), HasSubstr(" -> ")) << "says what to do";
   }
   const auto words = check(workspace, {});
   EXPECT_EQ(words.status, 1);

@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "core/files.h"
+#include "harness/commands/commands.h"
+#include "harness/commands/db_options.h"
+#include "harness/output.h"
+#include "harness/verification.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kDifferencesPrinted = 5;
+
+struct VerifyOptions {
+  DbOptions db;
+  std::string run;
+  VerificationSettings settings;
+  bool training = false, all = false, keep = false, json = false;
+};
+
+/// A folder for the repeated jobs, beside the DB; gone afterwards unless it is to be kept.
+class Scratch {
+ public:
+  Scratch(const fs::path& db, bool keep)
+      : folder_(fs::absolute(db).parent_path() / fmt::format("verify-{}", ::getpid())), keep_(keep) {
+    make_folder(folder_);
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    if (!keep_) fs::remove_all(folder_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  const fs::path& folder() const { return folder_; }
+
+ private:
+  fs::path folder_;
+  bool keep_;
+};
+
+void print_results(const std::vector<Verification>& results) {
+  std::vector<Json> rows;
+  for (const auto& r : results) {
+    rows.push_back(
+        {{"job", r.job.label},
+         {"id", r.job.id},
+         {"compared",
+          fmt::format("{} {}", r.compared, r.job.kind == "train" ? "updates and checkpoints" : "images")},
+         {"result", r.same() ? "same bits" : fmt::format("{} DIFFERENCES", r.differences.size())}});
+  }
+  print_rows(rows, {"job", "id", "compared", "result"});
+  for (const auto& r : results) {
+    if (r.same()) continue;
+    fmt::print("\n{}:\n", r.job.label);
+    const auto shown = std::min(kDifferencesPrinted, r.differences.size());
+    for (std::size_t i = 0; i < shown; ++i) fmt::print("  {}\n", r.differences[i]);
+    if (r.differences.size() > shown) fmt::print("  and {} more\n", r.differences.size() - shown);
+    if (r.machine) fmt::print("  {}: other bits are to be expected\n", *r.machine);
+  }
+}
+
+int verify(const VerifyOptions& o) {
+  Store store(o.db.db, OpenMode::kReadOnly);
+  auto settings = o.settings;
+  if (o.all) settings.images = 0;
+  const auto jobs = o.run.empty() ? jobs_of_experiment(store, chosen_reproduction(store, o.db).id, o.training)
+                                  : jobs_of_run(store, o.run, o.training);
+  const Scratch scratch(o.db.db, o.keep);
+  const auto results = verify_jobs(store, jobs, settings, scratch.folder());
+  if (o.json) {
+    Json list = Json::array();
+    for (const auto& r : results) list.push_back(r.to_json());
+    print_json({{"jobs", std::move(list)}});
+  } else {
+    print_results(results);
+    if (o.keep) fmt::print("\nkept: {}\n", scratch.folder().string());
+  }
+  return std::ranges::all_of(results, &Verification::same) ? 0 : 1;
+}
+
+}  // namespace
+
+void add_verify_command(CLI::App& app, Actions& actions) {
+  auto* command =
+      app.add_subcommand("verify", "Run a part of what is recorded again and compare bit for bit");
+  command->footer(R"(
+Without RUN: some images of every tested checkpoint of the last completed reproduce (--table and the like choose
+another). With RUN, an id of `harness list runs` or its first digits: some images of each of its evaluations.
+Images, transcripts and scores are drawn and read again and compared with the DB; --training also trains again
+and compares every statistic and checkpoint. Nothing that is stored changes. Exit status 1 at any difference; where
+build or processor differ from those that recorded the run, it says so.
+Examples:
+  harness verify
+  harness verify --table sd35-ocr --images 100
+  harness verify 0562654b --all --training)");
+  auto o = std::make_shared<VerifyOptions>();
+  command->add_option("run", o->run, "run; unset: the tested checkpoints of an experiment");
+  add_db_option(*command, o->db);
+  add_filter_options(*command, o->db, true);
+  command->add_option("--images", o->settings.images, "images of each evaluation")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--all", o->all, "all images");
+  command->add_option("--sample-seed", o->settings.seed, "which images")->capture_default_str();
+  command->add_flag("--training", o->training, "train again too");
+  command->add_flag("--keep", o->keep, "keep the folder of the repeated jobs, beside the DB");
+  command->add_flag("--json", o->json, "one JSON document on standard output");
+  actions[command] = [o] { return verify(*o); };
+}
+
+}  // namespace harness

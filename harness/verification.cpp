@@ -1,0 +1,357 @@
+#include "harness/verification.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "core/error.h"
+#include "core/event_log.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "datasets/python_random.h"
+#include "harness/checks/rows.h"
+#include "harness/progress.h"
+#include "harness/scheduler.h"
+#include "harness/scorers.h"
+#include "harness/worker_request.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr auto kJobFile = "job.json", kPositionsFile = "positions.json", kLog = "events.log";
+
+/// Every event of a log.
+std::vector<Json> events_of(const fs::path& log) {
+  std::vector<Json> events;
+  for (std::uint64_t offset = 0;;) {
+    auto batch = read_events(log, offset);
+    if (batch.events.empty()) return events;
+    std::move(batch.events.begin(), batch.events.end(), std::back_inserter(events));
+    offset = batch.next_offset;
+  }
+}
+
+Json last_start(const std::vector<Json>& events) {
+  Json found = Json::object();
+  for (const auto& event : events) {
+    if (event.value("type", "") == "job_started") found = event;
+  }
+  return found;
+}
+
+/// The folder of a job, where the DB says or, in a workspace that was moved, beside the DB.
+fs::path folder_now(const Store& store, const std::string& recorded) {
+  const fs::path folder = recorded;
+  if (fs::exists(folder / kJobFile)) return folder;
+  const auto workspace = fs::absolute(store.path()).parent_path();
+  for (const auto& moved :
+       {workspace / folder.parent_path().filename() / folder.filename(), workspace / folder.filename()}) {
+    if (fs::exists(moved / kJobFile)) return moved;
+  }
+  throw Error("has no job.json: the run's files are gone", recorded,
+              "only what is still on disk can be verified");
+}
+
+RecordedJob read_job_row(const Store& store, const Query& row) {
+  return {.id = row.text(0),
+          .kind = row.text(1),
+          .run = row.text(2),
+          .label = row.text(3),
+          .folder = folder_now(store, row.text(4))};
+}
+
+constexpr auto kTraining = R"sql(
+  SELECT j.id, j.kind, j.run_id, 'train ' || r.method || ' (seed ' || r.seed || ')', j.folder
+  FROM jobs AS j JOIN runs AS r ON r.id = j.run_id
+  WHERE j.kind = 'train' AND j.state = 'done' AND j.run_id = ?1)sql";
+
+/// Paths of a job in a workspace that was moved since, and the scorer of this build.
+Json paths_now(const Json& job, const fs::path& folder) {
+  Json paths = job.at("paths");
+  const auto positions = paths.value("positions", std::string());
+  const auto recorded = fs::path(positions).parent_path();
+  for (auto& [name, value] : paths.items()) {
+    const fs::path path = value.get<std::string>();
+    if (fs::exists(path) || positions.empty()) continue;
+    const auto workspace = recorded.parent_path().parent_path(), now = folder.parent_path().parent_path();
+    const auto relative = path.lexically_relative(workspace);
+    if (!relative.empty() && *relative.begin() != "..") value = (now / relative).string();
+  }
+  if (paths.contains("scorer")) paths["scorer"] = scorer_path().string();
+  return paths;
+}
+
+/// Some positions of a list, the same ones for the same list.
+Json some_positions(const Json& all, const VerificationSettings& settings) {
+  if (settings.images == 0 || settings.images >= all.size()) return all;
+  auto places =
+      PythonRandom(settings.seed)
+          .sample(static_cast<std::int64_t>(all.size()), static_cast<std::int64_t>(settings.images));
+  std::sort(places.begin(), places.end());
+  Json chosen = Json::array();
+  for (const auto place : places) chosen.push_back(all.at(static_cast<std::size_t>(place)));
+  return chosen;
+}
+
+void prepare(const RecordedJob& job, const VerificationSettings& settings, const fs::path& folder) {
+  make_folder(folder);
+  Json document = read_json(job.folder / kJobFile);
+  document["paths"] = paths_now(document, job.folder);
+  document["options"]["threads"] = core_count();
+  if (job.kind == "evaluate") {
+    const auto file = folder / kPositionsFile;
+    write_file(file, some_positions(read_json(job.folder / kPositionsFile), settings).dump());
+    document["paths"]["positions"] = fs::absolute(file).string();
+  }
+  write_file(folder / kJobFile, document.dump(1) + "\n");
+}
+
+bool same_bits(const Json& a, const Json& b) {
+  if (a.is_null() || b.is_null()) return a.is_null() && b.is_null();
+  const double x = a.get<double>(), y = b.get<double>();
+  return std::memcmp(&x, &y, sizeof x) == 0;
+}
+
+std::string shown(const Json& value) {
+  return value.is_null() ? "nothing" : value.is_string() ? in_quotes(value.get<std::string>()) : value.dump();
+}
+
+/// Collects differences of one job; the first of a kind are enough for a person.
+class Differences {
+ public:
+  explicit Differences(Verification& result) : result_(result) {}
+
+  void expect_text(const std::string& what, const Json& recorded, const Json& now) {
+    if (recorded != now) add(what, recorded, now);
+  }
+  void expect_number(const std::string& what, const Json& recorded, const Json& now) {
+    if (!same_bits(recorded, now)) add(what, recorded, now);
+  }
+  void add(const std::string& what, const Json& recorded, const Json& now) {
+    result_.differences.push_back(
+        fmt::format("{}: {} is recorded, and {} came out", what, shown(recorded), shown(now)));
+  }
+
+ private:
+  Verification& result_;
+};
+
+Json optional_text(const Query& row, int column) {
+  const auto text = row.optional_text(column);
+  return text ? Json(*text) : Json();
+}
+
+void compare_image(Store& store, const std::string& evaluation, const Json& event, Differences& out) {
+  const auto position = event.at("position").get<std::int64_t>();
+  const auto name = fmt::format("prompt {}", position);
+  const auto sample = event.at("sample").get<std::int64_t>();
+  struct Recorded {
+    Json sha256, transcript, raw;
+  };
+  const auto samples = checked_rows<Recorded>(
+      store, R"sql(SELECT s.sha256, s.transcript, s.transcript_raw FROM samples AS s
+                   JOIN prompts AS p ON p.id = s.prompt_id
+                   WHERE s.evaluation_id = ?1 AND p.position = ?2 AND s.sample = ?3)sql",
+      [](const Query& row) {
+        return Recorded{row.text(0), optional_text(row, 1), optional_text(row, 2)};
+      },
+      evaluation, position, sample);
+  if (samples.empty()) return out.add(name, Json(), "an image");
+  out.expect_text(name + ", SHA-256 of the image", samples[0].sha256, event.at("sha256"));
+  out.expect_text(name + ", transcript", samples[0].transcript, event.at("transcript"));
+  out.expect_text(name + ", raw transcript", samples[0].raw, event.at("transcript_raw"));
+  using Metric = std::pair<std::string, Json>;
+  const auto metrics = checked_rows<Metric>(
+      store, R"sql(SELECT m.name, m.value FROM metrics AS m JOIN prompts AS p ON p.id = m.prompt_id
+                   WHERE m.evaluation_id = ?1 AND p.position = ?2 AND m.sample = ?3 ORDER BY m.name)sql",
+      [](const Query& row) {
+        const auto value = row.real(1);
+        return Metric(row.text(0), value ? Json(*value) : Json());
+      },
+      evaluation, position, sample);
+  const auto& now = event.at("metrics");
+  for (const auto& [metric, value] : metrics) {
+    if (now.contains(metric)) {
+      out.expect_number(fmt::format("{}, {}", name, metric), value, now.at(metric));
+    } else {
+      out.add(fmt::format("{}, {}", name, metric), value, Json());
+    }
+  }
+}
+
+void compare_evaluation(Store& store, const std::vector<Json>& events, Verification& result) {
+  Differences out(result);
+  for (const auto& event : events) {
+    if (event.value("type", "") != "sample") continue;
+    compare_image(store, result.job.id, event, out);
+    ++result.compared;
+  }
+}
+
+using Place = std::tuple<std::int64_t, std::int64_t, std::string>;  ///< update, timestep (-1: none), name
+
+void compare_training(Store& store, const std::vector<Json>& events, Verification& result) {
+  Differences out(result);
+  std::map<Place, Json> recorded;
+  const auto rows = checked_rows<std::pair<Place, Json>>(
+      store, "SELECT update_index, ifnull(timestep, -1), name, value FROM train_stats WHERE run_id = ?1",
+      [](const Query& row) {
+        const auto value = row.real(3);
+        return std::pair(Place(row.integer(0), row.integer(1), row.text(2)), value ? Json(*value) : Json());
+      },
+      result.job.run);
+  recorded.insert(rows.begin(), rows.end());
+  const auto compare = [&](std::int64_t update, std::int64_t timestep, const std::string& name,
+                           const Json& now) {
+    const auto found = recorded.find({update, timestep, name});
+    const auto what = fmt::format("update {}{}, {}", update,
+                                  timestep < 0 ? std::string() : fmt::format(", step {}", timestep), name);
+    if (found == recorded.end()) {
+      if (!now.is_null()) out.add(what, Json(), now);
+    } else {
+      out.expect_number(what, found->second, now);
+    }
+  };
+  for (const auto& event : events) {
+    const auto type = event.value("type", "");
+    if (type == "update") {
+      const auto update = event.at("update_index").get<std::int64_t>();
+      for (const auto& [name, value] : event.at("stats").items()) compare(update, -1, name, value);
+      for (const auto& [name, values] : event.at("per_step").items()) {
+        for (std::size_t k = 0; k < values.size(); ++k)
+          compare(update, static_cast<std::int64_t>(k), name, values[k]);
+      }
+      ++result.compared;
+    } else if (type == "checkpoint") {
+      const auto step = event.at("step").get<std::int64_t>();
+      const auto manifests = checked_rows<std::string>(
+          store, "SELECT sha256 FROM checkpoints WHERE run_id = ?1 AND step = ?2",
+          [](const Query& row) { return row.text(0); }, result.job.run, step);
+      out.expect_text(fmt::format("checkpoint {}, SHA-256 of its manifest", step),
+                      manifests.empty() ? Json() : Json(manifests[0]), event.at("sha256"));
+      ++result.compared;
+    }
+  }
+}
+
+/// What differs between the machines that recorded and repeated a job; nothing if build and processor agree.
+std::optional<std::string> other_machine(const Json& recorded, const Json& now) {
+  std::vector<std::string> parts;
+  if (recorded.value("build", "") != now.value("build", ""))
+    parts.push_back(fmt::format("recorded by build {:.12}, repeated by {:.12}", recorded.value("build", "?"),
+                                now.value("build", "?")));
+  if (recorded.value("cpu", "") != now.value("cpu", ""))
+    parts.push_back(fmt::format("recorded on a processor with {}, repeated on one with {}",
+                                recorded.value("cpu", "?"), now.value("cpu", "?")));
+  if (parts.empty()) return std::nullopt;
+  return join(parts, "; ");
+}
+
+Verification compare_job(Store& store, const RecordedJob& job, const fs::path& folder) {
+  Verification result{.job = job};
+  const auto events = events_of(folder / kLog);
+  if (job.kind == "evaluate") {
+    compare_evaluation(store, events, result);
+  } else {
+    compare_training(store, events, result);
+  }
+  result.machine = other_machine(last_start(events_of(job.folder / kLog)), last_start(events));
+  return result;
+}
+
+bool is_complete(const fs::path& folder) {
+  const auto events = events_of(folder / kLog);
+  return std::ranges::any_of(events, [](const Json& e) { return e.value("type", "") == "job_completed"; });
+}
+
+}  // namespace
+
+std::vector<RecordedJob> jobs_of_experiment(Store& store, std::int64_t experiment, bool trainings) {
+  std::vector<RecordedJob> jobs;
+  const auto read = [&](const Query& row) { return read_job_row(store, row); };
+  if (trainings) {
+    const auto runs = checked_rows<std::string>(
+        store, "SELECT run_id FROM reproduction_runs WHERE reproduction_id = ?1 ORDER BY run_id",
+        [](const Query& row) { return row.text(0); }, experiment);
+    for (const auto& run : runs)
+      std::ranges::move(checked_rows<RecordedJob>(store, kTraining, read, run), std::back_inserter(jobs));
+  }
+  constexpr auto kTested = R"sql(
+    SELECT j.id, j.kind, j.run_id,
+           r.method || ' (seed ' || r.seed || ') at ' || c.step || ' on ' || e.split, j.folder
+    FROM reproduction_evaluations AS m JOIN evaluations AS e ON e.id = m.evaluation_id
+    JOIN checkpoints AS c ON c.id = e.checkpoint_id JOIN runs AS r ON r.id = c.run_id
+    JOIN jobs AS j ON j.evaluation_id = e.id
+    WHERE m.reproduction_id = ?1 AND e.split = 'test' AND j.state = 'done' ORDER BY r.method, r.seed, c.step)sql";
+  std::ranges::move(checked_rows<RecordedJob>(store, kTested, read, experiment), std::back_inserter(jobs));
+  if (jobs.empty())
+    throw Error("has no tested checkpoint to verify", fmt::format("experiment {}", experiment),
+                "--training runs its trainings again");
+  return jobs;
+}
+
+std::vector<RecordedJob> jobs_of_run(Store& store, const std::string& run, bool trainings) {
+  const auto ids = checked_rows<std::string>(
+      store, "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id",
+      [](const Query& row) { return row.text(0); }, run);
+  if (ids.size() != 1) {
+    throw Error(fmt::format("{} run of this workspace begins with {}", ids.empty() ? "no" : "more than one",
+                            in_quotes(run)),
+                store.path().string(), "harness list runs shows them");
+  }
+  const auto read = [&](const Query& row) { return read_job_row(store, row); };
+  std::vector<RecordedJob> jobs;
+  if (trainings) jobs = checked_rows<RecordedJob>(store, kTraining, read, ids[0]);
+  constexpr auto kEvaluations = R"sql(
+    SELECT j.id, j.kind, j.run_id,
+           r.method || ' (seed ' || r.seed || ') at ' || c.step || ' on ' || e.split, j.folder
+    FROM evaluations AS e JOIN checkpoints AS c ON c.id = e.checkpoint_id JOIN runs AS r ON r.id = c.run_id
+    JOIN jobs AS j ON j.evaluation_id = e.id
+    WHERE r.id = ?1 AND j.state = 'done' ORDER BY c.step, e.split)sql";
+  std::ranges::move(checked_rows<RecordedJob>(store, kEvaluations, read, ids[0]), std::back_inserter(jobs));
+  if (jobs.empty())
+    throw Error("has nothing done that could be verified", "run " + ids[0], "finish it, or give --training");
+  return jobs;
+}
+
+Json Verification::to_json() const {
+  return {{"job", job.id},
+          {"kind", job.kind},
+          {"run", job.run},
+          {"name", job.label},
+          {"compared", compared},
+          {"same", same()},
+          {"differences", differences},
+          {"machine", machine ? Json(*machine) : Json()}};
+}
+
+std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJob>& jobs,
+                                      const VerificationSettings& settings, const fs::path& scratch) {
+  auto scheduler = SchedulerSettings::from_environment();
+  scheduler.worker = worker_program();
+  std::vector<Verification> results;
+  std::size_t started = 0;
+  const auto folder_of = [&](const std::string& id) { return scratch / id; };
+  const SchedulerHooks hooks{
+      .next = [&]() -> std::optional<Task> {
+        if (started == jobs.size()) return std::nullopt;
+        const auto& job = jobs[started++];
+        prepare(job, settings, folder_of(job.id));
+        return Task{.id = job.id, .label = job.label, .folder = folder_of(job.id), .progress_key = job.id};
+      },
+      .ingest = [](const Task&) {},
+      .complete = [](const Task& task) { return is_complete(task.folder); },
+      .failed = [](const Task&, const std::string&) {}};
+  {
+    Progress progress;
+    for (const auto& job : jobs) progress.expect(job.id, 1);
+    run_scheduler(scheduler, hooks, progress);
+  }
+  for (const auto& job : jobs) results.push_back(compare_job(store, job, folder_of(job.id)));
+  return results;
+}
+
+}  // namespace harness
