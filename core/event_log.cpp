@@ -37,7 +37,7 @@ bool is_whole(std::string_view line) {
   const int reason = errno;
   const char* hint = reason == ENOSPC || reason == EDQUOT
                          ? "free some space and repeat the command: it goes on where it stopped"
-                         : "";
+                         : "check the disk, then repeat the command: it goes on where it stopped";
   throw Error(fmt::format("{}: {}", action, std::strerror(reason)), path.string(), hint, Status::kFailed);
 }
 
@@ -100,9 +100,13 @@ void EventLogWriter::append(Json event) {
   event["time"] = Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
   const std::string json = canonical_json(event);
   const std::string line = fmt::format("{:08x} {}\n", crc32(json), json);
+  const auto end = ::lseek(file_, 0, SEEK_END);
+  if (end < 0) fail("cannot write", path_);
   const auto written = ::write(file_, line.data(), line.size());
   if (written < 0) fail("cannot write", path_);
   if (static_cast<std::size_t>(written) != line.size()) {
+    // What came next would make a damaged line of it.
+    if (::ftruncate(file_, end) != 0) fail("cannot take back a part of a line", path_);
     errno = ENOSPC;
     fail("cannot write a whole line", path_);
   }

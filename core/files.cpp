@@ -38,7 +38,8 @@ namespace {
       throw Error(problem, path.string(),
                   "free some space and repeat the command: it goes on where it stopped", Status::kFailed);
     default:
-      throw Error(problem, path.string(), "", Status::kFailed);
+      throw Error(problem, path.string(),
+                  "check the disk, then repeat the command: it goes on where it stopped", Status::kFailed);
   }
 }
 

@@ -50,7 +50,7 @@ struct Encoder {
 
 }  // namespace
 
-double jpeg_kilobytes(const Image& image) {
+std::string jpeg_bytes(const Image& image, int quality) {
   if (image.width < 1 || image.height < 1) throw Error("is empty", "image", {}, Status::kFailed);
   Encoder encoder;
   auto& info = encoder.info;
@@ -59,7 +59,7 @@ double jpeg_kilobytes(const Image& image) {
   info.input_components = 3;
   info.in_color_space = JCS_RGB;
   jpeg_set_defaults(&info);
-  jpeg_set_quality(&info, kQuality, TRUE);
+  jpeg_set_quality(&info, quality, TRUE);
   jpeg_start_compress(&info, TRUE);
   const auto stride = static_cast<std::size_t>(image.width) * 3;
   while (info.next_scanline < info.image_height) {
@@ -68,7 +68,11 @@ double jpeg_kilobytes(const Image& image) {
     jpeg_write_scanlines(&info, &row, 1);
   }
   jpeg_finish_compress(&info);
-  return static_cast<double>(encoder.size) / 1000;
+  return {reinterpret_cast<const char*>(encoder.bytes), encoder.size};
+}
+
+double jpeg_kilobytes(const Image& image) {
+  return static_cast<double>(jpeg_bytes(image, kQuality).size()) / 1000;
 }
 
 double compressibility_reward(double kilobytes) {

@@ -1,14 +1,20 @@
 #pragma once
 
+#include <string>
+
 #include "core/image.h"
 #include "core/json.h"
 #include "evaluators/sample_score.h"
 
 namespace harness {
 
+/// The image as a baseline JPEG file, 4:2:0, of quality 1 to 100. Throws Error if the image is empty or the
+/// library fails.
+std::string jpeg_bytes(const Image& image, int quality);
+
 /// Size of an image as a JPEG file of quality 95 in thousands of bytes (`jpeg_kb`), as the public reward
 /// measures it: baseline, 4:2:0, standard Huffman tables, JFIF header; the stream that Pillow writes with its
-/// defaults. Throws Error if the image is empty or the library fails.
+/// defaults. Throws Error as jpeg_bytes.
 double jpeg_kilobytes(const Image& image);
 
 /// The public compressibility reward -kilobytes / 500 (E65).

@@ -1,10 +1,12 @@
 #include "harness/cli.h"
 
+#include <SQLiteCpp/Exception.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <string_view>
 
@@ -13,6 +15,7 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "harness/commands/commands.h"
+#include "results/database_file.h"
 
 namespace harness {
 namespace {
@@ -116,6 +119,17 @@ void print_error(const Error& error, bool json) {
   fmt::print(stderr, "{}{}\n", error.status() == Status::kInterrupted ? "" : "error: ", error.what());
 }
 
+Error file_error(const std::filesystem::filesystem_error& failure) {
+  return Error(failure.code().message(), failure.path1().string(),
+               "check the disk and its free space, then repeat the command: it goes on where it stopped",
+               Status::kFailed);
+}
+
+int report(const Error& error, bool json) {
+  print_error(error, json);
+  return static_cast<int>(error.status());
+}
+
 bool asks_for_json(int argc, char** argv) {
   return std::any_of(argv + 1, argv + argc,
                      [](const char* word) { return std::string_view(word) == "--json"; });
@@ -128,11 +142,13 @@ int run_cli(int argc, char** argv) {
   try {
     return dispatch(argc, argv);
   } catch (const Error& error) {
-    print_error(error, json);
-    return static_cast<int>(error.status());
+    return report(error, json);
+  } catch (const SQLite::Exception& failure) {
+    return report(database_error(failure, "the results database"), json);
+  } catch (const std::filesystem::filesystem_error& failure) {
+    return report(file_error(failure), json);
   } catch (const std::exception& error) {
-    print_error(Error(error.what(), "", "", Status::kFailed), json);
-    return static_cast<int>(Status::kFailed);
+    return report(Error(error.what(), "", "", Status::kFailed), json);
   }
 }
 

@@ -201,9 +201,9 @@ void print_legend(const ComparisonReport& report) {
   print_interval_legend(report);
   fmt::print("p: exact McNemar for rates, else paired t. Holm: over the metrics of a method shown here.\n");
   fmt::print(
-      "Resolved: the interval excludes 0 and Holm's p is below {} %. Missing: pairs without a value on a "
+      "Resolved: the interval excludes 0 and Holm's p is below {:g}. Missing: pairs without a value on a "
       "side, left out of everything.\n",
-      level);
+      std::round(1e6 * (1 - report.bootstrap.confidence)) / 1e6);
   fmt::print(
       "Win rate: ties count half, Wilson interval. Detectable: smallest difference found with power {} % "
       "at this n by a two-sided {} % paired t; n needed: likewise, before Holm.\n",

@@ -73,6 +73,20 @@ std::optional<double> mean_of(const std::vector<MetricValue>& values) {
   return sum / static_cast<double>(n);
 }
 
+void require_own_folders(const Plan& plan, Store& store) {
+  for (const auto& run : plan.runs) {
+    const auto known = store.run(run.job.id);
+    if (!known || !fs::exists(fs::path(known->folder) / "job.json")) continue;
+    std::error_code absent;
+    if (fs::equivalent(known->folder, run.job.folder, absent)) continue;
+    throw Error(fmt::format("run {} ({}) is recorded in this DB with another folder, {}", run.job.id,
+                            run.job.label, known->folder),
+                plan.workspace.db.string(),
+                fmt::format("go on there with --out {}, or name another file with --db",
+                            fs::path(known->folder).parent_path().string()));
+  }
+}
+
 Experiment::Experiment(const Plan& plan, Store& store, int threads)
     : plan_(plan), store_(store), threads_(threads) {
   if (plan_.inputs.has_evaluation()) store_.record_prompt_set(plan_.inputs.evaluation);

@@ -72,6 +72,10 @@ class Experiment {
 /// The selection that the DB holds for exactly these candidates, or nothing. Only reads.
 std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store);
 
+/// Throws Error if a run of the plan stands in another folder that is still there: two workspaces of one DB
+/// cannot both make it.
+void require_own_folders(const Plan& plan, Store& store);
+
 /// The evaluations of a plan if all of it is done already (every run; validation and test of each, with its
 /// selection, unless the table is one of the training), else nothing. Only reads.
 std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store);

@@ -6,8 +6,10 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/sha256.h"
 #include "harness/plan.h"
 #include "harness/reproductions.h"
+#include "results/paper_gallery.h"
 #include "results/sql.h"
 
 namespace harness {
@@ -22,14 +24,6 @@ struct Sample {
 
 /// The first image of every prompt, by position.
 using Samples = std::map<int, Sample>;
-
-/// Where an evaluation's files are: beside the DB, so that a workspace can be moved and copied, or where they
-/// were recorded if the DB lies elsewhere.
-fs::path evaluation_folder(Store& store, const StoredEvaluation& evaluation) {
-  const fs::path recorded = evaluation.folder;
-  const auto run = store.path().parent_path() / evaluation.run_id;
-  return fs::exists(run) ? run / recorded.filename() : recorded;
-}
 
 Samples read_samples(Store& store, const std::string& evaluation_id, const std::string& metric) {
   constexpr auto kSql = R"sql(
@@ -70,16 +64,55 @@ std::vector<PromptScores> scores_by_prompt(const std::vector<Samples>& columns) 
   return prompts;
 }
 
-/// The method that the grid is about: the table's last one, which is not the baseline unless there is no
-/// other.
-std::string hero_of(const StoredReproduction& reproduction, const std::string& baseline) {
+/// The prompts of the paper's gallery among those of `samples`, the test split.
+void find_paper_prompts(const StoredReproduction& reproduction, const Samples& samples, GridRule& rule,
+                        Grid& grid) {
+  const auto task = spec_of(reproduction).task;
+  const auto gallery = load_paper_gallery(task);
+  if (!gallery) {
+    throw Error(fmt::format("the paper has no gallery of task {}", task), "--pick paper",
+                "choose of wins, mixed and failures");
+  }
+  std::vector<int> test;
+  for (const auto& [position, sample] : samples) test.push_back(position);
+  bool same_texts = true;
+  for (const auto& prompt : gallery->prompts) {
+    const auto position = gallery_position(*gallery, prompt, test);
+    if (!position) continue;
+    rule.paper.push_back(*position);
+    same_texts = same_texts && (prompt.target_sha256.empty() ||
+                                sha256_hex(samples.at(*position).target).starts_with(prompt.target_sha256));
+  }
+  if (rule.paper.empty()) {
+    throw Error("no prompt of the paper's gallery is in this cut of the test split", "--pick paper",
+                "choose a --scale with the whole split");
+  }
+  grid.paper_rule = same_texts ? "the paper's own prompts, by their printed indices"
+                               : fmt::format(
+                                     "the prompts at the printed indices of the paper's gallery; prompt "
+                                     "set {} is not the paper's, and neither are the texts",
+                                     prompt_set_of(reproduction));
+  if (rule.paper.size() < gallery->prompts.size()) {
+    grid.paper_rule += fmt::format("; {} of its {} lie in this cut of the split", rule.paper.size(),
+                                   gallery->prompts.size());
+  }
+}
+
+}  // namespace
+
+fs::path evaluation_folder(Store& store, const StoredEvaluation& evaluation) {
+  const fs::path recorded = evaluation.folder;
+  const auto run = store.path().parent_path() / evaluation.run_id;
+  return fs::exists(run) ? run / recorded.filename() : recorded;
+}
+
+std::string hero_of(const StoredReproduction& reproduction) {
+  const auto baseline = reproduction.spec.at("effective").at("baseline").get<std::string>();
   for (auto method = reproduction.methods.rbegin(); method != reproduction.methods.rend(); ++method) {
     if (*method != baseline) return *method;
   }
   return baseline;
 }
-
-}  // namespace
 
 Grid make_grid(Store& store, const StoredReproduction& reproduction, const GridChoice& choice) {
   const std::string split = "test", metric = reproduction.spec.at("selection").at("metric");
@@ -88,13 +121,13 @@ Grid make_grid(Store& store, const StoredReproduction& reproduction, const GridC
   grid.signature = reproduction.signature;
   grid.split = split;
   grid.baseline = reproduction.spec.at("effective").at("baseline");
-  grid.hero = hero_of(reproduction, grid.baseline);
+  grid.hero = hero_of(reproduction);
   GridRule rule;
   rule.groups = choice.groups;
-  rule.rows = choice.rows;
   std::vector<Samples> columns;
   for (const auto& checkpoint : evaluated_checkpoints(store, reproduction)) {
-    if (checkpoint.split != split || checkpoint.seed != reproduction.seeds.front()) continue;
+    if (checkpoint.split != split || checkpoint.seed != reproduction.seeds.front() || !checkpoint.selected)
+      continue;
     const auto column = columns.size();
     if (checkpoint.method == grid.hero) rule.hero = column;
     if (checkpoint.method == grid.baseline) rule.baseline = column;
@@ -107,6 +140,11 @@ Grid make_grid(Store& store, const StoredReproduction& reproduction, const GridC
   }
   if (reproduction.seeds.size() > 1) grid.title += fmt::format(" (seed {})", reproduction.seeds.front());
   if (columns.empty()) throw Error("the reproduction has no test evaluation", "grid", "", Status::kFailed);
+  if (std::ranges::find(choice.groups, GridGroup::kPaper) != choice.groups.end()) {
+    find_paper_prompts(reproduction, columns.front(), rule, grid);
+  }
+  const bool paper_alone = choice.groups == std::vector{GridGroup::kPaper};
+  rule.rows = choice.rows.value_or(paper_alone ? rule.paper.size() : rule.rows);
   for (const auto& pick : pick_grid_rows(scores_by_prompt(columns), rule)) {
     const auto& sample = columns.front().at(pick.position);
     GridRow row{

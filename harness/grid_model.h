@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,14 +11,23 @@
 
 namespace harness {
 
+/// Where an evaluation's files are: beside the DB, so that a workspace can be moved and copied, or where they
+/// were recorded if the DB lies elsewhere.
+std::filesystem::path evaluation_folder(Store& store, const StoredEvaluation& evaluation);
+
+/// The method that grids and reports are about: the table's last one, which is not the baseline unless there
+/// is no other.
+std::string hero_of(const StoredReproduction& reproduction);
+
 /// What a grid shows: groups in order, and how many rows in all.
 struct GridChoice {
   std::vector<GridGroup> groups{GridGroup::kWins, GridGroup::kMixed, GridGroup::kFailures};
-  std::size_t rows = 9;
+  std::optional<std::size_t> rows = {};  ///< unset: 9, or of the paper's gallery alone all
 };
 
 /// Test prompts chosen by rule, one column for the starting weights and for each method (the first seed),
-/// from the DB and the images of the run folders. Throws Error if an evaluation lacks a sample.
+/// from the DB and the images of the run folders. Throws Error if an evaluation lacks a sample, or if the
+/// paper's gallery is asked for and the split holds none of it.
 Grid make_grid(Store& store, const StoredReproduction& reproduction, const GridChoice& choice);
 
 /// grid.png, grid.tex and grid.html in `folder`; gives their paths by name.

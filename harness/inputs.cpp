@@ -13,6 +13,7 @@
 #include "core/text.h"
 #include "datasets/split.h"
 #include "harness/file_checksums.h"
+#include "harness/worker_request.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -115,6 +116,19 @@ void write_input_files(const Inputs& inputs) {
   if (inputs.evaluation_file_is_ours) write_if_absent(inputs.evaluation_file, inputs.evaluation);
 }
 
+namespace {
+
+/// A folder of another model, before anything of it is missed.
+void expect_pipeline(const BackboneInfo& backbone, const std::string& folder) {
+  if (backbone.pipeline.empty() || !fs::exists(fs::path(folder) / "model_index.json")) return;
+  const auto holds = backbone_of_folder(folder);
+  if (holds == backbone.name) return;
+  throw Error(fmt::format("holds the weights of backbone {}, not of {}", holds, backbone.name),
+              "--weights " + folder, "leave out --backbone, or give another folder");
+}
+
+}  // namespace
+
 fs::path find_weights(const BackboneInfo& backbone, const std::string& chosen) {
   if (!backbone.random_weights.is_null()) {
     if (chosen.empty()) return {};
@@ -123,6 +137,7 @@ fs::path find_weights(const BackboneInfo& backbone, const std::string& chosen) {
   }
   if (!chosen.empty()) {
     if (!fs::is_directory(chosen)) throw Error("is not a folder", "--weights " + chosen);
+    expect_pipeline(backbone, chosen);
     for (const auto& file : backbone.files) {
       if (fs::is_regular_file(fs::path(chosen) / file)) continue;
       throw Error(fmt::format("lacks {}, so it is no weights folder of backbone {}", file, backbone.name),
@@ -134,9 +149,12 @@ fs::path find_weights(const BackboneInfo& backbone, const std::string& chosen) {
     return find_data_file(backbone.default_weights.empty() ? "backbones/" + backbone.name
                                                            : backbone.default_weights);
   } catch (const Error& error) {
+    const bool is_embedded = !backbone.default_weights.empty();
     throw Error(
         fmt::format("no weights for backbone {}", backbone.name), error.where(),
-        "give their folder with --weights, or make them with `harness pretrain " + backbone.name + "`");
+        is_embedded
+            ? "give their folder with --weights, or make them with `harness pretrain " + backbone.name + "`"
+            : "fetch the model's public folder, as diffusers saves it, and give it with --weights");
   }
 }
 

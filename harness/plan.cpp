@@ -10,6 +10,7 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "harness/scorers.h"
+#include "harness/worker_request.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -114,6 +115,14 @@ void add_runs(Plan& plan) {
   }
 }
 
+/// The backbone asked for, else that of the weights given, else the table's.
+std::string backbone_of(const TableSpec& spec, const PlanRequest& request) {
+  if (!request.backbone.empty()) return request.backbone;
+  const auto index = fs::path(request.inputs.weights) / "model_index.json";
+  if (!request.inputs.weights.empty() && fs::exists(index)) return backbone_of_folder(request.inputs.weights);
+  return spec.backbone;
+}
+
 }  // namespace
 
 std::string test_key(const RunPlan& run) {
@@ -174,6 +183,17 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
   return job;
 }
 
+namespace {
+
+/// Steps of a trajectory that an update trains on.
+std::int64_t trained_steps(const ResolvedSettings& settings) {
+  const auto all = settings.loop_value("sampling_steps").get<std::int64_t>();
+  const auto trained = settings.loop_value("trained_steps").get<std::int64_t>();
+  return trained > 0 ? std::min(trained, all) : all;
+}
+
+}  // namespace
+
 Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   Plan plan;
   plan.workspace = workspace;
@@ -182,8 +202,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.registry = load_registry();
   check_against_registry(plan.spec, plan.registry);
   plan.numerics_version = plan.registry.numerics_version;
-  plan.backbone =
-      plan.registry.backbone(request.backbone.empty() ? plan.spec.backbone : request.backbone, "--backbone");
+  plan.backbone = plan.registry.backbone(backbone_of(plan.spec, request), "--backbone");
   plan.methods = choose_methods(plan.spec, plan.registry, request.methods);
   const bool has_baseline =
       std::find(plan.methods.begin(), plan.methods.end(), plan.spec.baseline) != plan.methods.end();
@@ -198,6 +217,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.settings = resolve_settings(plan.registry, plan.spec, plan.backbone.name, plan.scale.name,
                                    plan.methods, request.sets);
   fit_updates(plan.settings, plan.checkpoints);
+  check_timesteps(plan.spec, trained_steps(plan.settings));
   choose_metrics(plan);
   plan.scorers = scorer_identities(plan.registry, plan.metrics);
   plan.reward_scorers = reward_identities(plan.registry, plan.spec.task);

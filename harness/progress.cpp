@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <string_view>
 
 #include "core/text.h"
 
@@ -23,6 +24,17 @@ std::size_t terminal_columns(std::FILE* out) {
   winsize size{};
   if (::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col;
   return 80;
+}
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != '\0';
+}
+
+/// A terminal that can rewrite its line; not one that calls itself dumb, as editors' do.
+bool can_rewrite(std::FILE* out) {
+  const char* kind = std::getenv("TERM");
+  return ::isatty(::fileno(out)) == 1 && (kind == nullptr || std::string_view(kind) != "dumb");
 }
 
 /// At most `columns` bytes, never cutting a character of several bytes.
@@ -43,9 +55,7 @@ std::string duration_text(double seconds) {
 }
 
 Progress::Progress(std::FILE* out)
-    : out_(out),
-      terminal_(::isatty(::fileno(out)) == 1),
-      colour_(terminal_ && std::getenv("NO_COLOR") == nullptr) {}
+    : out_(out), terminal_(can_rewrite(out)), colour_(terminal_ && !is_set("NO_COLOR")) {}
 
 Progress::~Progress() {
   clear();

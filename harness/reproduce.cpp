@@ -188,6 +188,7 @@ int reproduce(const ReproduceOptions& options) {
   const WorkspaceLock lock(plan.workspace);
   Progress progress;
   Store store(plan.workspace.db, OpenMode::kReadWrite);
+  store.keep_journal(plan.workspace.journal());
   if (!store.notice().empty()) progress.say("note: " + store.notice());
   if (plan.inputs.has_evaluation() && !plan.inputs.evaluation.known) {
     progress.say(fmt::format("note: {} has the unknown checksum {}; it is recorded as {}",
@@ -202,6 +203,7 @@ int reproduce(const ReproduceOptions& options) {
       warn_of_experiments_lost(plan, store, progress);
       forget_runs(plan, store);
     }
+    require_own_folders(plan, store);
     write_input_files(plan.inputs);
     carry_out(plan, store, jobs_of(options, plan), progress);
     evaluations = finished_evaluations(plan, store);

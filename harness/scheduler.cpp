@@ -9,6 +9,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <vector>
 
@@ -64,13 +65,23 @@ std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended)
   }
 }
 
+/// A worker on a full disk cannot leave a word, neither in its event log nor in worker.log.
+std::string hint_after_death(const std::filesystem::path& folder) {
+  constexpr std::uintmax_t kLittle = 1u << 20;
+  std::error_code unknown;
+  const auto room = std::filesystem::space(folder, unknown);
+  if (!unknown && room.available < kLittle)
+    return "the disk is full: free some space and repeat the command: it goes on where it stopped";
+  return "repeat the command to go on";
+}
+
 Error worker_error(const Worker& worker, const std::string& what) {
   const auto log = worker.task.folder / "worker.log";
   const auto tail = tail_of_file(log, kLogTailLines);
   const auto shown =
       tail.empty() ? std::string("its log is empty") : "the end of " + log.string() + ":\n" + tail;
   return Error(fmt::format("{} (pid {})\n{}\n", what, worker.process->pid(), shown), worker.task.label,
-               "repeat the command to go on", Status::kFailed);
+               hint_after_death(worker.task.folder), Status::kFailed);
 }
 
 class Scheduler {

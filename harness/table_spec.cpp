@@ -21,6 +21,17 @@ const std::vector<std::string> kMetricNames = {"ocr_reward",      "cer",       "
                                                "substring_match", "pickscore", "clip_score", "geneval_score",
                                                "geneval_strict",  "jpeg_kb"};
 
+/// Statistics that every training stores (trainers/METRICS.md), and those of methods that came with this
+/// build.
+const std::vector<std::string> kStepStatistics = {
+    "lambda_center", "lambda_var",     "log_ratio_mean", "log_ratio_var", "predicted_var",
+    "drift_error",   "drift_error_sq", "var_error",      "var_error_sq",  "ratio_median",
+    "step_ess",      "path_ess",       "clip_fraction",  "lambda_weight"};
+const std::vector<std::string> kUpdateStatistics = {
+    "lambda_late",     "clip_fraction",    "damped_share", "reward_mean",      "reward_std",
+    "zero_std_groups", "missing_rewards",  "loss",         "penalty",          "dual_beta",
+    "on_policy_slope", "off_policy_slope", "grad_norm",    "clip_coefficient", "update_norm"};
+
 void require(bool holds, const std::string& what, const std::string& where, const std::string& hint = {}) {
   if (!holds) throw Error(what, where, hint);
 }
@@ -54,6 +65,23 @@ void check_checkpoints(const std::vector<int>& checkpoints, const std::string& w
       "checkpoints must increase", where);
 }
 
+/// A misspelt statistic would give a column of dashes after hours of training.
+void check_statistic(const StatisticSpec& statistic, const std::string& where) {
+  if (statistic.of_method) return;
+  const bool a_step = std::ranges::count(kStepStatistics, statistic.name) > 0;
+  const bool an_update = std::ranges::count(kUpdateStatistics, statistic.name) > 0;
+  auto known = kUpdateStatistics;
+  known.insert(known.end(), kStepStatistics.begin(), kStepStatistics.end());
+  require(a_step || an_update, fmt::format("no training stores a statistic \"{}\"", statistic.name), where,
+          suggestion(statistic.name, known) +
+              "; one that a method of your own stores needs \"of_method\": true beside it");
+  require(statistic.timestep.has_value() || an_update,
+          fmt::format("\"{}\" has a value a timestep", statistic.name), where, "add \"timestep\": K, from 0");
+  require(!statistic.timestep.has_value() || a_step,
+          fmt::format("\"{}\" is a statistic of the whole update and has no timesteps", statistic.name),
+          where, "leave \"timestep\" out");
+}
+
 ColumnSpec read_column(const Json& value, TableKind kind, const std::string& where) {
   Fields fields(value, where);
   ColumnSpec column;
@@ -68,6 +96,9 @@ ColumnSpec read_column(const Json& value, TableKind kind, const std::string& whe
     column.statistic.name = fields.optional<std::string>("stat", column.name);
     if (fields.has("timestep")) column.statistic.timestep = fields.required<int>("timestep");
     column.statistic.on_policy_too = fields.optional<bool>("on_policy_too", false);
+    column.statistic.of_method = fields.optional<bool>("of_method", false);
+    check_statistic(column.statistic, where + (fields.has("stat") ? ": stat" : ": name"));
+    require(column.statistic.timestep.value_or(0) >= 0, "timesteps count from 0", where + ": timestep");
   }
   fields.finish();
   require_one_of(column.unit, {"number", "fraction", "percent"}, "unit", where + ": unit");
@@ -268,22 +299,39 @@ bool is_file_name(const std::string& id) {
          std::all_of(id.begin(), id.end(), is_plain);
 }
 
+bool is_path(const std::string& id_or_file) {
+  return id_or_file.ends_with(".json") || id_or_file.find('/') != std::string::npos;
+}
+
+/// The file of the table that `file` extends: an id, or a path relative to `file`.
+fs::path base_of(const std::string& base, const fs::path& file) {
+  const auto where = file.string() + ": extends";
+  if (!is_path(base)) {
+    require_one_of(base, known_tables(), "table", where);
+    return find_data_file("tables/" + base + ".json");
+  }
+  const auto base_file = file.parent_path() / base;
+  require(fs::exists(base_file), fmt::format("there is no file {}", base_file.string()), where,
+          "a path is relative to the file that it stands in; or give a table's id");
+  return base_file;
+}
+
 /// `document` with the table that it extends put under it, as a merge patch (RFC 7386): objects are merged,
-/// everything else is replaced, and null removes. `above`: ids that led here.
+/// everything else is replaced, and null removes. `above`: the files that led here.
 Json resolved(Json document, const fs::path& file, std::vector<std::string> above) {
   if (!document.is_object() || !document.contains("extends")) return document;
   const auto where = file.string() + ": extends";
-  require(document["extends"].is_string(), "must be the id of a table", where);
-  const auto base = document["extends"].get<std::string>();
-  require_one_of(base, known_tables(), "table", where);
-  require(std::find(above.begin(), above.end(), base) == above.end(), fmt::format("{} extends itself", base),
-          where);
-  above.push_back(base);
+  require(document["extends"].is_string(), "must be the id of a table or a file", where);
+  const auto base = base_of(document["extends"].get<std::string>(), file);
+  above.push_back(fs::weakly_canonical(file).string());
+  const auto next = fs::weakly_canonical(base).string();
+  require(std::find(above.begin(), above.end(), next) == above.end(),
+          fmt::format("the table extends itself: {} -> {}", join(above, " -> "), next), where,
+          "extend another table, or give all of it here");
   document.erase("extends");
-  require(document.contains("id") && document["id"] != base,
+  auto whole = resolved(read_json(base), base, std::move(above));
+  require(document.contains("id") && document["id"] != whole.value("id", Json()),
           "a table that extends another needs an id of its own", file.string() + ": id");
-  const auto base_file = find_data_file("tables/" + base + ".json");
-  auto whole = resolved(read_json(base_file), base_file, std::move(above));
   whole.merge_patch(document);
   return whole;
 }
@@ -377,11 +425,20 @@ std::vector<std::string> known_tables() {
 }
 
 TableSpec load_table_spec(const std::string& id_or_file) {
-  const bool is_path = id_or_file.ends_with(".json") || id_or_file.find('/') != std::string::npos;
-  if (is_path) return read_table_spec(id_or_file);
+  if (is_path(id_or_file)) return read_table_spec(id_or_file);
   const auto known = known_tables();
   require_one_of(id_or_file, known, "table", "--table");
   return read_table_spec(find_data_file("tables/" + id_or_file + ".json"));
+}
+
+void check_timesteps(const TableSpec& spec, std::int64_t steps) {
+  for (std::size_t i = 0; i < spec.columns.size(); ++i) {
+    const auto& timestep = spec.columns[i].statistic.timestep;
+    require(!timestep || *timestep < steps,
+            fmt::format("there is no timestep {}: {} steps are trained, counted from 0", timestep.value_or(0),
+                        steps),
+            fmt::format("{}: columns[{}]: timestep", spec.file.string(), i));
+  }
 }
 
 void check_against_registry(const TableSpec& spec, const Registry& registry) {

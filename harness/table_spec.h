@@ -25,6 +25,7 @@ enum class TableKind { kEvaluation, kTraining };
 struct StatisticSpec {
   std::string name;             ///< as in train_stats
   std::optional<int> timestep;  ///< nothing: a statistic of the whole update
+  bool of_method = false;       ///< stored by a method of the user's own, whose names nobody else knows
   bool on_policy_too = false;   ///< also over on-policy updates, where every log-ratio is 0 by construction
 };
 
@@ -104,7 +105,7 @@ struct TableSpec {
 };
 
 /// Reads ID from the tables folder (tables/ID.json), or a user's own FILE.json. A table may say "extends":
-/// "ID" and give only what it changes.
+/// "ID" (or a path relative to its own file) and give only what it changes.
 /// Throws Error: an unknown id (with the nearest known one), an unknown key, a value of the wrong type, an
 /// impossible value.
 TableSpec load_table_spec(const std::string& id_or_file);
@@ -116,6 +117,9 @@ TableSpec parse_table_spec(Json document, const std::filesystem::path& file);
 /// Names in the spec that this build does not know: methods, task, backbone, metrics. Throws Error with the
 /// nearest name.
 void check_against_registry(const TableSpec& spec, const Registry& registry);
+
+/// Columns of timesteps that a training of `steps` steps does not have. Throws Error naming the column.
+void check_timesteps(const TableSpec& spec, std::int64_t steps);
 
 /// Ids of all tables found in $HARNESS_PATH, the share folder and the source tree, sorted.
 std::vector<std::string> known_tables();

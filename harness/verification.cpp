@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include "core/error.h"
@@ -80,6 +79,8 @@ Json paths_now(const Json& job, const fs::path& folder) {
     const auto relative = path.lexically_relative(workspace);
     if (!relative.empty() && *relative.begin() != "..") value = (now / relative).string();
   }
+  if (!paths.contains("text_cache"))
+    paths["text_cache"] = (folder / "text-cache").string();  // of old versions
   if (paths.contains("scorer")) paths["scorer"] = scorer_path().string();
   return paths;
 }
@@ -111,8 +112,7 @@ void prepare(const RecordedJob& job, const VerificationSettings& settings, const
 
 bool same_bits(const Json& a, const Json& b) {
   if (a.is_null() || b.is_null()) return a.is_null() && b.is_null();
-  const double x = a.get<double>(), y = b.get<double>();
-  return std::memcmp(&x, &y, sizeof x) == 0;
+  return a.get<double>() == b.get<double>();  // SQLite keeps no sign of a zero
 }
 
 std::string shown(const Json& value) {

@@ -31,9 +31,9 @@ struct VerificationSettings {
 /// What running a job again gave.
 struct Verification {
   RecordedJob job;
-  std::size_t compared = 0;              ///< images, or updates and checkpoints
-  std::vector<std::string> differences;  ///< one line each; empty: the same bits
-  std::optional<std::string> machine;    ///< how build or processor differ from those that recorded it
+  std::size_t compared = 0;                   ///< images, or updates and checkpoints
+  std::vector<std::string> differences = {};  ///< one line each; empty: the same bits
+  std::optional<std::string> machine = {};    ///< how build or processor differ from those that recorded it
 
   bool same() const { return differences.empty(); }
   Json to_json() const;

@@ -38,7 +38,8 @@ WorkspaceLock::WorkspaceLock(const Workspace& workspace) {
       ::pwrite(file_, pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
     const int reason = errno;
     ::close(file_);
-    throw Error(fmt::format("cannot be written: {}", std::strerror(reason)), path.string(), {},
+    throw Error(fmt::format("cannot be written: {}", std::strerror(reason)), path.string(),
+                "free some space or check the disk, then repeat the command: it goes on where it stopped",
                 Status::kFailed);
   }
 }

@@ -5,13 +5,18 @@
 
 namespace harness {
 
-/// `--out DIR`: results.sqlite, one folder a run, one folder a table, prompts/, text-cache/.
+/// A run's folder on its way out is first renamed to this and its id.
+inline constexpr const char* kRemovedPrefix = ".removed-";
+
+/// `--out DIR`: results.sqlite, journal.log, one folder a run, one folder a table, prompts/, text-cache/.
 struct Workspace {
   std::filesystem::path folder;
   std::filesystem::path db;
 
   std::filesystem::path run_folder(const std::string& run) const { return folder / run; }
   std::filesystem::path table_folder(const std::string& table) const { return folder / table; }
+  /// What `harness` decided here; with the event logs it is what the DB is made of.
+  std::filesystem::path journal() const { return folder / "journal.log"; }
   std::filesystem::path prompts_folder() const { return folder / "prompts"; }
   /// Where large text encoders keep what they made of prompts.
   std::string text_cache_folder() const { return std::filesystem::absolute(folder / "text-cache").string(); }

@@ -280,6 +280,10 @@ Tensor Backbone::velocity(const Tensor& latents, double sigma, const TextConditi
 
 Tensor Backbone::decode_pixels(const Tensor& latents) {
   const torch::NoGradGuard no_grad;
+  if (!latents.isfinite().all().item<bool>()) {
+    throw Error("what was drawn is not finite", "the latents of an image",
+                "check the weights, and for a trained checkpoint the learning rate", Status::kFailed);
+  }
   constexpr std::int64_t kLargestWhole = 1536;  // pixels a side; beyond, activations outgrow a usual GPU
   const auto side = std::max(latents.size(2), latents.size(3)) * vae_->config().reduction();
   const auto plain = vae_->from_flow(latents);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct LoraConfig {
 
   /// Throws Error (with `where`) for a rank below 1, an alpha that is not finite and above 0, and no targets.
   void check(const std::string& where) const;
+
+  /// What a folder with adapter_config.json says; nothing if it has none. Throws as from_json does.
+  static std::optional<LoraConfig> of_folder(const std::filesystem::path& folder);
 
   /// Reads adapter_config.json. Throws Error at a field that is not at its neutral value and that plain LoRA
   /// does not have (use_dora, use_rslora, rank_pattern, modules_to_save, ...).

@@ -163,6 +163,12 @@ std::unique_ptr<LoraAdapter> load_diffusers(const fs::path& folder, torch::nn::M
 
 }  // namespace
 
+std::optional<LoraConfig> LoraConfig::of_folder(const fs::path& folder) {
+  const auto file = folder / kPeftConfig;
+  if (!fs::exists(file)) return std::nullopt;
+  return from_json(read_json(file), file.string());
+}
+
 LoraConfig LoraConfig::from_json(const Json& document, const std::string& where) {
   Fields fields(document, where);
   LoraConfig config;

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "models/configs/scheduler_config.h"
 #include "models/loading.h"
+#include "models/tokenizers/clip_tokenizer.h"
+#include "models/tokenizers/t5_tokenizer.h"
 
 namespace harness {
 namespace {
@@ -38,6 +41,14 @@ std::int64_t decoding(const AutoencoderConfig& c, const LatentShape& latent, std
   return images * kHeldByDecoder * widest * pixels * static_cast<std::int64_t>(sizeof(float));
 }
 
+/// Tokenizers and scheduler, which no header of weights speaks of.
+void check_texts(const std::filesystem::path& folder) {
+  ClipTokenizer::load(folder / "tokenizer");
+  ClipTokenizer::load(folder / "tokenizer_2");
+  T5Tokenizer::load(folder / "tokenizer_3");
+  read_scheduler_config(folder / "scheduler/scheduler_config.json");
+}
+
 }  // namespace
 
 Json estimate_resources(const BackboneSource& source, const Workload& workload) {
@@ -46,6 +57,7 @@ Json estimate_resources(const BackboneSource& source, const Workload& workload) 
   headers_only.headers_only = true;
   const auto backbone = Backbone::load(headers_only);
   const auto& folder = source.folder;
+  check_texts(folder);
   const auto dtype = large_model_dtype(source.device);
   const Placement unread{.dtype = dtype, .read = false};
   const auto encoder =

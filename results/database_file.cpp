@@ -265,6 +265,9 @@ Error database_error(const SQLite::Exception& failure, const fs::path& path) {
     case SQLITE_FULL:
       return Error("the disk is full", where,
                    "free some space and repeat the command: it goes on where it stopped", Status::kFailed);
+    case SQLITE_IOERR:
+      return Error(fmt::format("cannot be read or written ({})", failure.what()), where,
+                   "check the disk, then repeat the command: it goes on where it stopped", Status::kFailed);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return Error(fmt::format("is damaged ({})", failure.what()), where, kRebuildHint);

@@ -11,7 +11,8 @@ GridGroup grid_group_from_name(const std::string& name) {
   if (name == "wins") return GridGroup::kWins;
   if (name == "mixed") return GridGroup::kMixed;
   if (name == "failures") return GridGroup::kFailures;
-  const std::vector<std::string> known{"wins", "mixed", "failures"};
+  if (name == "paper") return GridGroup::kPaper;
+  const std::vector<std::string> known{"wins", "mixed", "failures", "paper"};
   throw Error(fmt::format("unknown group \"{}\"", name), "--pick", suggestion(name, known));
 }
 
@@ -21,6 +22,8 @@ std::string grid_group_title(GridGroup group) {
       return "Wins";
     case GridGroup::kMixed:
       return "Mixed";
+    case GridGroup::kPaper:
+      return "The paper's gallery";
     default:
       return "Failures";
   }
@@ -33,6 +36,8 @@ std::string grid_group_rule(GridGroup group, const Grid& grid) {
     case GridGroup::kMixed:
       return fmt::format("{} not above {}, largest spread between the methods first", grid.hero,
                          grid.baseline);
+    case GridGroup::kPaper:
+      return grid.paper_rule;
     default:
       return "every method below 1, lowest best score first";
   }

@@ -12,9 +12,9 @@
 namespace harness {
 
 /// Why a prompt is shown.
-enum class GridGroup { kWins, kMixed, kFailures };
+enum class GridGroup { kWins, kMixed, kFailures, kPaper };
 
-/// "wins", "mixed" or "failures". Throws Error with the nearest known name.
+/// "wins", "mixed", "failures" or "paper". Throws Error with the nearest known name.
 GridGroup grid_group_from_name(const std::string& name);
 
 /// The scores of one prompt, one a column (the starting weights may be a column too); nothing where a scorer
@@ -31,6 +31,7 @@ struct GridRule {
   std::vector<std::size_t> methods;  ///< all trained methods, hero and baseline among them
   std::vector<GridGroup> groups{GridGroup::kWins, GridGroup::kMixed, GridGroup::kFailures};
   std::size_t rows = 9;
+  std::vector<int> paper = {};  ///< positions of the paper's gallery, in its order
 };
 
 struct GridPick {
@@ -42,6 +43,7 @@ struct GridPick {
 ///   wins      hero above baseline: largest difference first; then the higher score of the hero
 ///   mixed     hero not above baseline, and the methods differ: largest spread (highest - lowest method)
 ///   first failures  every method below 1: lowest best score first; then the lower mean
+///   paper     the prompts of the paper's gallery, in its order, whatever their scores
 /// The last tie goes to the earlier position. `rows` are shared equally over the groups, earlier groups
 /// taking the remainder; what a group cannot fill goes to the next groups that can. A prompt is shown once,
 /// in the first group that takes it. Prompts without a score in some method's column are no candidates.
@@ -67,7 +69,8 @@ struct GridRow {
 
 struct Grid {
   std::string title, signature;
-  std::string hero, baseline;  ///< names, for headings and caption
+  std::string hero, baseline;   ///< names, for headings and caption
+  std::string paper_rule = {};  ///< what the prompts of the paper's gallery are here
   std::string split;
   std::vector<GridColumn> columns;
   std::vector<GridRow> rows;  ///< groups together, as picked

@@ -45,12 +45,15 @@ std::optional<Key> group_key(const PromptScores& prompt, const GridRule& rule, G
     case GridGroup::kFailures:
       if (range->high < 1) return Key{range->high, range->mean, position};
       break;
+    case GridGroup::kPaper:
+      break;  // chosen by the paper, not by a score
   }
   return std::nullopt;
 }
 
 std::vector<int> ranked_positions(std::span<const PromptScores> prompts, const GridRule& rule,
                                   GridGroup group) {
+  if (group == GridGroup::kPaper) return rule.paper;
   std::vector<Key> keys;
   for (const auto& prompt : prompts) {
     if (const auto key = group_key(prompt, rule, group)) keys.push_back(*key);

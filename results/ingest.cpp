@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/event_log.h"
 #include "results/store_impl.h"
 
@@ -24,12 +26,12 @@ const Json& object_field(Fields& event, const std::string& key) {
   return value;
 }
 
-/// Brings the events of one job into the tables, inside a transaction of the caller.
 /// Whether an update's samples were used before, and whether the policy has moved since they were drawn.
 struct Freshness {
   bool fresh, on_policy;
 };
 
+/// Brings the events of one job into the tables, inside a transaction of the caller.
 class Ingestion {
  public:
   Ingestion(Store::Impl& store, const JobRecord& job, std::string log, IngestReport& report)
@@ -52,6 +54,9 @@ class Ingestion {
   void put_stat(std::int64_t update_index, const std::optional<std::int64_t>& timestep,
                 const std::string& name, const std::optional<double>& value, const Freshness& of);
   void put_metrics(Fields& event, std::int64_t prompt_id, std::int64_t sample);
+  void put_state(Fields& event, JobState state, const std::optional<std::string>& failure) {
+    store_.put_job_state(job_.id, state, failure, utc_text(event.required<double>("time")));
+  }
   void put_event(Fields& event, const std::string& level, const std::string& message, Json detail);
   void check_complete();
   const std::string& evaluation_id(const Fields& event) const;
@@ -94,7 +99,7 @@ void Ingestion::job_started(Fields& event) {
     refuse(fmt::format("is the log of job {}, not of job {}", id, job_.id), event,
            "move the folder away, or repeat with --fresh");
   }
-  store_.put_job_state(job_.id, JobState::kRunning, std::nullopt);
+  put_state(event, JobState::kRunning, std::nullopt);
   if (!job_.evaluation_id) {
     sql_.run("UPDATE runs SET build = ?2 WHERE id = ?1", job_.run_id, event.required<std::string>("build"));
   }
@@ -230,7 +235,7 @@ void Ingestion::note(Fields& event) {
 
 void Ingestion::job_completed(Fields& event) {
   if (job_.evaluation_id) check_complete();
-  store_.put_job_state(job_.id, JobState::kDone, std::nullopt);
+  put_state(event, JobState::kDone, std::nullopt);
   put_event(event, "info", "completed",
             {{"wall_seconds", event.get("wall_seconds")},
              {"peak_rss_mb", event.get("peak_rss_mb")},
@@ -240,7 +245,7 @@ void Ingestion::job_completed(Fields& event) {
 void Ingestion::job_failed(Fields& event) {
   const Error error(event.required<std::string>("what"), event.optional<std::string>("where", ""),
                     event.optional<std::string>("hint", ""));
-  store_.put_job_state(job_.id, JobState::kFailed, error.what());
+  put_state(event, JobState::kFailed, error.what());
   put_event(event, "error", error.what(),
             {{"what", error.problem()}, {"where", error.where()}, {"hint", error.hint()}});
 }
@@ -280,28 +285,40 @@ void require_length(const std::filesystem::path& log, std::uint64_t offset) {
 }  // namespace
 
 void Store::Impl::put_job(const JobRecord& job) {
-  sql.run(R"sql(
+  const int changed = sql.run(R"sql(
     INSERT INTO jobs (id, kind, run_id, evaluation_id, folder, state) VALUES (?1, ?2, ?3, ?4, ?5, 'planned')
     ON CONFLICT (id) DO UPDATE SET folder = excluded.folder WHERE folder <> excluded.folder)sql",
-          job.id, job.kind, job.run_id, job.evaluation_id, job.folder.string());
+                              job.id, job.kind, job.run_id, job.evaluation_id, job.folder.string());
+  if (changed > 0) note(journal_record(job));
 }
 
 void Store::Impl::put_job_state(const std::string& id, JobState state,
-                                const std::optional<std::string>& failure) {
+                                const std::optional<std::string>& failure, const std::string& at) {
   const std::string name(job_state_name(state));
   if (sql.run("UPDATE jobs SET state = ?2, failure = ?3 WHERE id = ?1", id, name, failure) == 0) {
     throw Error(fmt::format("there is no job {}", id), path.string(), {}, Status::kFailed);
   }
   sql.run(R"sql(
-    UPDATE evaluations
-    SET state = ?2, finished = CASE WHEN ?2 = 'done' THEN strftime('%Y-%m-%dT%H:%M:%fZ', 'now') END
+    UPDATE evaluations SET state = ?2, finished = CASE WHEN ?2 = 'done' THEN ?3 END
     WHERE id = (SELECT evaluation_id FROM jobs WHERE id = ?1))sql",
-          id, name);
+          id, name, at);
   sql.run(R"sql(
-    UPDATE runs
-    SET state = ?2, finished = CASE WHEN ?2 = 'done' THEN strftime('%Y-%m-%dT%H:%M:%fZ', 'now') END
+    UPDATE runs SET state = ?2, finished = CASE WHEN ?2 = 'done' THEN ?3 END
     WHERE id = (SELECT run_id FROM jobs WHERE id = ?1 AND evaluation_id IS NULL))sql",
-          id, name);
+          id, name, at);
+}
+
+std::string Store::Impl::run_of_job(const std::string& id) {
+  Query job(sql["SELECT run_id FROM jobs WHERE id = ?1"], id);
+  return job.step() ? job.text(0) : std::string();
+}
+
+std::string Store::Impl::run_of_evaluation(const std::string& id) {
+  constexpr auto kSql = R"sql(
+    SELECT run_id FROM evaluations JOIN checkpoints ON checkpoints.id = checkpoint_id
+    WHERE evaluations.id = ?1)sql";
+  Query evaluation(sql[kSql], id);
+  return evaluation.step() ? evaluation.text(0) : std::string();
 }
 
 void Store::record_job(const JobRecord& job) {
@@ -309,19 +326,26 @@ void Store::record_job(const JobRecord& job) {
 }
 
 void Store::mark_job(const std::string& id, JobState state, const std::optional<std::string>& failure) {
-  impl_->write([&] { impl_->put_job_state(id, state, failure); });
+  impl_->write([&] {
+    const auto at = impl_->time_of(Json());
+    impl_->put_job_state(id, state, failure, at);
+    impl_->note(journal_job_state(impl_->run_of_job(id), id, state, failure), at);
+  });
 }
 
-IngestReport Store::ingest(const JobRecord& job) {
-  const auto log = job.folder / "events.log";
+IngestReport Store::ingest(const JobRecord& job, const LogRange& range) {
+  const auto log = (range.folder.empty() ? job.folder : range.folder) / "events.log";
+  constexpr std::uint64_t kBatch = 8u << 20;
   IngestReport report;
   for (bool more = true; more;) {
     more = impl_->write([&] {
       impl_->put_job(job);
       // Read under the write lock, so that two processes cannot bring in the same lines.
       report.job = *impl_->job_status(job.id);
-      require_length(log, report.job.log_offset);
-      const auto batch = read_events(log, report.job.log_offset);
+      const auto offset = report.job.log_offset;
+      require_length(log, offset);
+      if (offset >= range.end) return false;
+      const auto batch = read_events(log, offset, std::min(kBatch, range.end - offset));
       if (batch.events.empty()) return false;
       Ingestion ingestion(*impl_, job, log.string(), report);
       for (const auto& event : batch.events) ingestion.take(event);

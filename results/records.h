@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -144,6 +145,18 @@ struct ArtifactRecord {
 
 struct Note {
   std::string level = {}, message = {};
+};
+
+/// Which part of an event log is read, and where the log lies now.
+struct LogRange {
+  std::filesystem::path folder = {};                              ///< empty: the job's own
+  std::uint64_t end = std::numeric_limits<std::uint64_t>::max();  ///< bytes
+};
+
+/// What Store::replay made, and what it could not.
+struct ReplayReport {
+  std::int64_t runs = 0, evaluations = 0, experiments = 0;
+  std::vector<std::string> left_out = {};  ///< one line each: what, and why
 };
 
 /// What one call of Store::ingest brought.

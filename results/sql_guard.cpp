@@ -32,8 +32,9 @@ int authorize(void*, int action, const char*, const char* second, const char*, c
   }
 }
 
+constexpr int kLongestValue = 16 << 20;
 constexpr std::pair<int, int> kLimits[] = {
-    {SQLITE_LIMIT_LENGTH, 16 << 20},      {SQLITE_LIMIT_SQL_LENGTH, 1 << 20},
+    {SQLITE_LIMIT_LENGTH, kLongestValue}, {SQLITE_LIMIT_SQL_LENGTH, 1 << 20},
     {SQLITE_LIMIT_COLUMN, 500},           {SQLITE_LIMIT_EXPR_DEPTH, 200},
     {SQLITE_LIMIT_COMPOUND_SELECT, 100},  {SQLITE_LIMIT_FUNCTION_ARG, 100},
     {SQLITE_LIMIT_ATTACHED, 0},           {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1000},
@@ -47,14 +48,16 @@ std::chrono::nanoseconds processor_time() {
   return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
-constexpr int kOperationsBetweenChecks = 10'000;  // well under a millisecond
+// Some microseconds, or where each handles a value of the greatest length some tenths of a second.
+constexpr int kOperationsBetweenChecks = 200;
 
 }  // namespace
 
 SqlGuard::SqlGuard(sqlite3* db, std::chrono::milliseconds time_limit, std::size_t max_bytes)
     : db_(db),
       deadline_(processor_time() + time_limit),
-      previous_heap_limit_(sqlite3_hard_heap_limit64(static_cast<sqlite3_int64>(max_bytes))) {
+      previous_heap_limit_(sqlite3_hard_heap_limit64(static_cast<sqlite3_int64>(max_bytes))),
+      functions_(db, kLongestValue, [this] { return expired(); }) {
   sqlite3_exec(db_, "PRAGMA query_only = ON; PRAGMA temp_store = MEMORY", nullptr, nullptr, nullptr);
   for (const auto& [limit, value] : kLimits) sqlite3_limit(db_, limit, value);
   const auto stop = [](void* guard) { return static_cast<SqlGuard*>(guard)->expired() ? 1 : 0; };

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstddef>
 
+#include "results/bounded_functions.h"
+
 struct sqlite3;
 
 namespace harness {
@@ -11,7 +13,8 @@ namespace harness {
 /// - an authorizer allows SELECT, reading columns, recursion and functions (except load_extension and
 /// fts3_tokenizer), and so
 ///   refuses every write, ATTACH, PRAGMA, transaction and VACUUM when the statement is prepared;
-/// - lengths of values, statements, patterns and expressions are limited;
+/// - lengths of values, statements, patterns and expressions are limited, and more so for functions that
+/// nothing can interrupt;
 /// - sorting stays in memory, of which SQLite gets `max_bytes`, so that an endless query fills neither memory
 /// nor disk;
 /// - a statement stops after `time_limit` of processor time, which a busy machine does not shorten.
@@ -29,6 +32,7 @@ class SqlGuard {
   sqlite3* db_;
   std::chrono::nanoseconds deadline_;  ///< on this thread's clock of processor time
   long long previous_heap_limit_;
+  BoundedFunctions functions_;
 };
 
 }  // namespace harness

@@ -21,6 +21,11 @@ const std::string& Store::notice() const {
   return impl_->opened.notice;
 }
 
+void Store::keep_journal(const std::filesystem::path& file) {
+  if (read_journal(file).empty() && !runs().empty()) write_journal(file);
+  impl_->journal = std::make_unique<Journal>(file);
+}
+
 SQLite::Database& Store::database() {
   return *impl_->opened.db;
 }
@@ -30,11 +35,17 @@ std::int64_t Store::record_prompt_set(const PromptSet& set) {
   return impl_->write([&]() -> std::int64_t {
     {
       Query known(sql["SELECT id FROM prompt_sets WHERE sha256 = ?1"], set.sha256);
-      if (known.step()) return known.integer(0);
+      if (known.step()) {
+        // Another workspace of this DB may have recorded it, and that one's journal is not ours.
+        const auto id = known.integer(0);
+        impl_->note(journal_record(set));
+        return id;
+      }
     }
     sql.run("INSERT INTO prompt_sets (name, sha256, known, origin) VALUES (?1, ?2, ?3, ?4)", set.name,
             set.sha256, set.known, set.origin);
     const auto id = impl_->last_id();
+    impl_->note(journal_record(set));
     for (const auto& prompt : set.prompts) {
       sql.run("INSERT INTO prompts (prompt_set_id, position, text, target) VALUES (?1, ?2, ?3, ?4)", id,
               prompt.position, prompt.text, prompt.target);
@@ -47,22 +58,27 @@ void Store::record_run(const RunRecord& run) {
   constexpr auto kUpsert = R"sql(
     INSERT INTO runs (id, table_id, method, backbone, task, scale, seed, config, folder, weights_sha256,
                       requested_settings, effective_settings, numerics_version, state, created)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'planned',
-            strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'planned', ?14)
     ON CONFLICT (id) DO UPDATE SET
       folder = excluded.folder, requested_settings = excluded.requested_settings)sql";
   impl_->write([&] {
+    const auto record = journal_record(run);
+    const auto at = impl_->time_of(record);
     impl_->sql.run(kUpsert, run.id, run.table_id, run.method, run.backbone, run.task, run.scale, run.seed,
                    canonical_json(run.config), run.folder, run.weights_sha256,
                    canonical_json(run.requested_settings), canonical_json(run.effective_settings),
-                   run.numerics_version);
+                   run.numerics_version, at);
     impl_->sql.run("INSERT OR IGNORE INTO table_runs (table_id, run_id, scale, arm) VALUES (?1, ?2, ?3, ?4)",
                    run.table_id, run.id, run.scale, run.arm);
+    impl_->note(record, at);
   });
 }
 
 void Store::record_checkpoint(const CheckpointRecord& checkpoint) {
-  impl_->write([&] { impl_->put_checkpoint(checkpoint); });
+  impl_->write([&] {
+    impl_->put_checkpoint(checkpoint);
+    impl_->note(journal_record(checkpoint));
+  });
 }
 
 void Store::Impl::put_checkpoint(const CheckpointRecord& checkpoint) {
@@ -99,20 +115,22 @@ void Store::record_evaluation(const EvaluationRecord& evaluation) {
   constexpr auto kUpsert = R"sql(
     INSERT INTO evaluations (id, checkpoint_id, split, n, folder, prompt_set_id, split_sha256, seed, settings,
                              config, selection_id, peek, state, created)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'planned',
-            strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, 'planned', ?13)
     ON CONFLICT (id) DO UPDATE SET
       folder = excluded.folder, selection_id = ifnull(selection_id, excluded.selection_id),
       peek = max(peek, excluded.peek))sql";
   impl_->write([&] {
     auto& sql = impl_->sql;
+    const auto record = journal_record(evaluation);
+    const auto at = impl_->time_of(record);
     const auto checkpoint = impl_->checkpoint_id(evaluation.run_id, evaluation.step);
     const auto prompts = prompt_set_id(sql, evaluation.prompt_set_sha256, impl_->path);
     sql.run(kUpsert, evaluation.id, checkpoint, evaluation.split, evaluation.n, evaluation.folder, prompts,
             evaluation.split_sha256, evaluation.seed, canonical_json(evaluation.settings),
-            canonical_json(evaluation.config), evaluation.selection_id, evaluation.peek);
+            canonical_json(evaluation.config), evaluation.selection_id, evaluation.peek, at);
     sql.run("INSERT OR IGNORE INTO table_evaluations (table_id, evaluation_id, scale) VALUES (?1, ?2, ?3)",
             evaluation.table_id, evaluation.id, evaluation.scale);
+    impl_->note(record, at);
   });
 }
 
@@ -124,7 +142,7 @@ std::int64_t Store::record_selection(const SelectionRecord& selection) {
   constexpr auto kInsert = R"sql(
     INSERT INTO selections (run_id, checkpoint_id, split, metric, rule, value, evaluation_id, candidates,
                             created)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')))sql";
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9))sql";
   return impl_->write([&]() -> std::int64_t {
     auto& sql = impl_->sql;
     const auto candidates = canonical_json(selection.candidates);
@@ -141,14 +159,23 @@ std::int64_t Store::record_selection(const SelectionRecord& selection) {
     }
     const auto checkpoint = impl_->checkpoint_id(selection.run_id, selection.step);
     sql.run(kInsert, selection.run_id, checkpoint, selection.split, selection.metric, selection.rule,
-            selection.value, selection.evaluation_id, candidates);
-    return impl_->last_id();
+            selection.value, selection.evaluation_id, candidates, utc_now());
+    // The journal has it already if a process was killed before this transaction committed.
+    const auto id = impl_->last_id();
+    const auto record = journal_record(selection, id);
+    const auto at = impl_->time_of(record);
+    sql.run("UPDATE selections SET created = ?2 WHERE id = ?1", id, at);
+    impl_->note(record, at);
+    return id;
   });
 }
 
 void Store::record_not_run(const std::string& evaluation_id, const std::string& metric,
                            const std::string& reason) {
-  impl_->write([&] { impl_->put_not_run(evaluation_id, metric, reason); });
+  impl_->write([&] {
+    impl_->put_not_run(evaluation_id, metric, reason);
+    impl_->note(journal_not_run(impl_->run_of_evaluation(evaluation_id), evaluation_id, metric, reason));
+  });
 }
 
 void Store::Impl::put_not_run(const std::string& evaluation_id, const std::string& metric,
@@ -162,43 +189,67 @@ void Store::Impl::put_not_run(const std::string& evaluation_id, const std::strin
 }
 
 std::int64_t Store::record_reproduction(const ReproductionRecord& reproduction) {
-  constexpr auto kUpsert = R"sql(
+  return impl_->write([&] {
+    const auto at = impl_->time_of(Json());
+    const auto known = impl_->reproduction_id(reproduction_digest(reproduction));
+    if (!known) {
+      const auto id = impl_->next_reproduction_id();
+      impl_->put_reproduction(id, reproduction, at);
+      impl_->note(journal_record(reproduction, id), at);
+      return id;
+    }
+    impl_->sql.run("UPDATE reproductions SET finished = ?2 WHERE id = ?1", *known, at);
+    impl_->note(journal_shown_again(*known), at);
+    return *known;
+  });
+}
+
+namespace {
+
+template <class T>
+std::vector<T> sorted(std::vector<T> items) {
+  std::ranges::sort(items);
+  return items;
+}
+
+}  // namespace
+
+std::string reproduction_digest(const ReproductionRecord& reproduction) {
+  return sha256_hex(canonical_json(
+      Json::array({reproduction.table_id, reproduction.backbone, reproduction.scale, reproduction.seeds,
+                   reproduction.methods, reproduction.spec, reproduction.signature,
+                   sorted(reproduction.evaluations), sorted(reproduction.runs)})));
+}
+
+std::optional<std::int64_t> Store::Impl::reproduction_id(const std::string& digest) {
+  Query known(sql["SELECT id FROM reproductions WHERE digest = ?1"], digest);
+  return known.step() ? std::optional(known.integer(0)) : std::nullopt;
+}
+
+std::int64_t Store::Impl::next_reproduction_id() {
+  Query next(sql["SELECT value + 1 FROM counters WHERE name = 'reproductions'"]);
+  next.step();
+  return next.integer(0);
+}
+
+void Store::Impl::put_reproduction(std::int64_t id, const ReproductionRecord& reproduction,
+                                   const std::string& at) {
+  sql.run(R"sql(
     INSERT INTO reproductions (id, digest, table_id, backbone, scale, seeds, methods, spec, signature, finished,
                                wall_seconds)
-    VALUES ((SELECT value + 1 FROM counters WHERE name = 'reproductions'), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8,
-            strftime('%Y-%m-%dT%H:%M:%fZ', 'now'), ?9)
-    ON CONFLICT (digest) DO UPDATE SET finished = excluded.finished
-    RETURNING id)sql";
-  auto evaluations = reproduction.evaluations;
-  auto runs = reproduction.runs;
-  std::ranges::sort(evaluations);
-  std::ranges::sort(runs);
-  const auto digest = sha256_hex(canonical_json(
-      Json::array({reproduction.table_id, reproduction.backbone, reproduction.scale, reproduction.seeds,
-                   reproduction.methods, reproduction.spec, reproduction.signature, evaluations, runs})));
-  return impl_->write([&] {
-    auto& sql = impl_->sql;
-    std::int64_t id = 0;
-    {
-      Query upsert(sql[kUpsert], digest, reproduction.table_id, reproduction.backbone, reproduction.scale,
-                   canonical_json(reproduction.seeds), canonical_json(reproduction.methods),
-                   canonical_json(reproduction.spec), reproduction.signature, reproduction.wall_seconds);
-      upsert.step();
-      id = upsert.integer(0);
-      upsert.step();  // to its end, so that the row counts as written
-    }
-    sql.run("UPDATE counters SET value = max(value, ?1) WHERE name = 'reproductions'", id);
-    for (const auto& evaluation : evaluations) {
-      sql.run(
-          "INSERT OR IGNORE INTO reproduction_evaluations (reproduction_id, evaluation_id) VALUES (?1, ?2)",
-          id, evaluation);
-    }
-    for (const auto& [run, arm] : runs) {
-      sql.run("INSERT OR IGNORE INTO reproduction_runs (reproduction_id, run_id, arm) VALUES (?1, ?2, ?3)",
-              id, run, arm);
-    }
-    return id;
-  });
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11))sql",
+          id, reproduction_digest(reproduction), reproduction.table_id, reproduction.backbone,
+          reproduction.scale, canonical_json(reproduction.seeds), canonical_json(reproduction.methods),
+          canonical_json(reproduction.spec), reproduction.signature, at, reproduction.wall_seconds);
+  sql.run("UPDATE counters SET value = max(value, ?1) WHERE name = 'reproductions'", id);
+  for (const auto& evaluation : sorted(reproduction.evaluations)) {
+    sql.run("INSERT OR IGNORE INTO reproduction_evaluations (reproduction_id, evaluation_id) VALUES (?1, ?2)",
+            id, evaluation);
+  }
+  for (const auto& [run, arm] : sorted(reproduction.runs)) {
+    sql.run("INSERT OR IGNORE INTO reproduction_runs (reproduction_id, run_id, arm) VALUES (?1, ?2, ?3)", id,
+            run, arm);
+  }
 }
 
 void Store::record_comparisons(std::int64_t reproduction_id, std::span<const ComparisonRecord> comparisons) {
@@ -220,18 +271,22 @@ void Store::record_comparisons(std::int64_t reproduction_id, std::span<const Com
                      r.clusters, r.baseline_mean, r.method_mean, r.delta, low, high, r.wins, r.ties, r.losses,
                      r.t, r.p_value, r.test, c.note);
     }
+    impl_->note(journal_record(reproduction_id, {comparisons.begin(), comparisons.end()}));
   });
 }
 
 void Store::record_artifact(const ArtifactRecord& artifact) {
   constexpr auto kUpsert = R"sql(
     INSERT INTO artifacts (reproduction_id, table_id, name, path, sha256, created)
-    VALUES (?1, ?2, ?3, ?4, ?5, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6)
     ON CONFLICT (table_id, name, ifnull(reproduction_id, 0)) DO UPDATE SET
       path = excluded.path, sha256 = excluded.sha256, created = excluded.created)sql";
   impl_->write([&] {
+    const auto record = journal_record(artifact);
+    const auto at = impl_->time_of(record);
     impl_->sql.run(kUpsert, artifact.reproduction_id, artifact.table_id, artifact.name, artifact.path,
-                   artifact.sha256);
+                   artifact.sha256, at);
+    impl_->note(record, at);
   });
 }
 
@@ -269,7 +324,9 @@ bool Store::forget(const std::string& run_id) {
     for (const auto* table : {"selections", "train_stats", "checkpoints", "table_runs"}) {
       run(fmt::format("DELETE FROM {} WHERE run_id = ?1", table));
     }
-    return run("DELETE FROM runs WHERE id = ?1") > 0;
+    const bool known = run("DELETE FROM runs WHERE id = ?1") > 0;
+    if (known) impl_->note(journal_forget(run_id));
+    return known;
   });
 }
 

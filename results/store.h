@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,6 +32,10 @@ class Store {
 
   /// What the user should be told about how the DB was opened; empty on a local disk.
   const std::string& notice() const;
+
+  /// From now on what is recorded here also goes into `file`, so that the DB can be made again (replay). A
+  /// journal that is new while the DB is not begins with what the DB holds. Throws as EventLogWriter does.
+  void keep_journal(const std::filesystem::path& file);
 
   /// The connection, for the SELECTs of tables, figures and grids.
   SQLite::Database& database();
@@ -77,11 +82,22 @@ class Store {
   /// recorded again replaces the earlier one. Throws Error if the log is another job's, shorter than what was
   /// read of it, damaged, or holds an event that EVENTS.md does not allow; if a finished evaluation lacks an
   /// image or a value; the batch then leaves no trace.
-  IngestReport ingest(const JobRecord& job);
+  IngestReport ingest(const JobRecord& job, const LogRange& range = {});
 
   /// Deletes a run with everything that was measured on it, and every reproduction that rests on it
   /// (`--fresh`). Prompt sets stay. False if there is no such run.
   bool forget(const std::string& run_id);
+
+  // --- Making it again ---
+
+  /// Fills this empty DB from a workspace's journal and the event logs of its run folders. A run whose logs
+  /// are gone or damaged is left out with what rests on it, and named in the report. `ends`: read the log of
+  /// a job only so far; a job that is not named is read whole.
+  ReplayReport replay(const std::filesystem::path& workspace,
+                      const std::map<std::string, std::uint64_t>& ends = {});
+
+  /// Writes a journal of what the DB holds, replacing `file`.
+  void write_journal(const std::filesystem::path& file);
 
   // --- Reading ---
 

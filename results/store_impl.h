@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "results/database_file.h"
+#include "results/journal.h"
 #include "results/sql.h"
 #include "results/store.h"
 
@@ -16,6 +17,8 @@ struct Store::Impl {
   std::filesystem::path path;
   OpenedDatabase opened;
   StatementCache sql;
+  std::unique_ptr<Journal> journal;          ///< nothing: what is recorded is in the DB alone
+  std::optional<std::string> replayed_time;  ///< of the journal's record that is being replayed
 
   Impl(std::filesystem::path file, OpenMode mode)
       : path(std::move(file)), opened(open_database(path, mode)), sql(*opened.db) {}
@@ -46,6 +49,18 @@ struct Store::Impl {
     });
   }
 
+  /// The time of something that is recorded now: as the journal has it where it was written before.
+  std::string time_of(const Json& record) const {
+    if (replayed_time) return *replayed_time;
+    return journal ? journal->time_of(record) : utc_now();
+  }
+
+  /// Into the journal, before the transaction of the caller commits: the DB never knows more than it.
+  void note(const Json& record, const std::string& at) {
+    if (journal) journal->append(record, at);
+  }
+  void note(const Json& record) { note(record, time_of(record)); }
+
   std::int64_t last_id() const { return opened.db->getLastInsertRowid(); }
 
   /// Throws Error if the run has no such checkpoint.
@@ -53,13 +68,23 @@ struct Store::Impl {
 
   std::optional<JobStatus> job_status(const std::string& id);
 
+  std::optional<std::int64_t> reproduction_id(const std::string& digest);
+  std::int64_t next_reproduction_id();
+  std::string run_of_evaluation(const std::string& id);
+  std::string run_of_job(const std::string& id);
+
   // Inside a transaction of the caller:
   void put_job(const JobRecord& job);
-  void put_job_state(const std::string& id, JobState state, const std::optional<std::string>& failure);
+  void put_job_state(const std::string& id, JobState state, const std::optional<std::string>& failure,
+                     const std::string& at);
+  void put_reproduction(std::int64_t id, const ReproductionRecord& reproduction, const std::string& at);
   void put_checkpoint(const CheckpointRecord& checkpoint);
   void put_not_run(const std::string& evaluation_id, const std::string& metric, const std::string& reason);
 };
 
 JobState job_state_from_name(std::string_view name);
+
+/// Sum over everything that tells a reproduction from another.
+std::string reproduction_digest(const ReproductionRecord& reproduction);
 
 }  // namespace harness

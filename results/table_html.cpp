@@ -1,3 +1,5 @@
+#include "results/table_html.h"
+
 #include <fmt/format.h>
 
 #include "results/markup.h"
@@ -36,8 +38,10 @@ std::string cell_html(const ViewCell& cell, bool numeric) {
   return fmt::format("<td{}>{}</td>", numeric ? " class=\"num\"" : "", text);
 }
 
-std::string layout(const ViewTable& table) {
-  std::string out = "<div class=\"scroll\"><table>\n<thead><tr>";
+}  // namespace
+
+std::string view_table_html(const ViewTable& table) {
+  std::string out = "<div class=\"scroll\" tabindex=\"0\"><table>\n<thead><tr>";
   for (const auto& column : table.columns) {
     out += fmt::format("<th{}>{}</th>", column.numeric ? " class=\"num\"" : "", html_text(column.title));
   }
@@ -52,15 +56,13 @@ std::string layout(const ViewTable& table) {
   return out + "</tbody>\n</table></div>\n";
 }
 
-}  // namespace
-
 std::string table_html(const TableModel& model) {
   const auto view = table_view(model);
   auto body = fmt::format("<h1>{}</h1>\n<p class=\"sub\">{}</p>\n", html_text(view.heading),
                           html_text(view.subtitle));
-  body += layout(view.results);
-  if (!view.comparisons.rows.empty()) body += layout(view.comparisons);
-  if (!view.claims.rows.empty()) body += layout(view.claims);
+  body += view_table_html(view.results);
+  if (!view.comparisons.rows.empty()) body += view_table_html(view.comparisons);
+  if (!view.claims.rows.empty()) body += view_table_html(view.claims);
   body += "<ul>\n";
   for (const auto& note : view.notes) body += "<li>" + html_text(note) + "</li>\n";
   body += "</ul>\n";

@@ -111,15 +111,6 @@ ViewRow pooled_row(const TableModel& model, const std::string& method, const Lea
   return row;
 }
 
-std::string paper_cell(const TableModel& model, const PaperRow& paper, const TableColumn& column) {
-  const auto found = paper.values.find(column.paper_key);
-  if (found == paper.values.end()) return "";
-  const auto& paper_column = *model.paper->column(column.paper_key);
-  const bool same_unit = (paper_column.unit == "percent") == (column.unit == Unit::kPercent);
-  if (same_unit) return found->second.printed;
-  return format_value(paper_value_in_db_unit(paper_column, found->second), column);
-}
-
 std::optional<ViewRow> paper_row(const TableModel& model, const std::string& method,
                                  const LeadColumns& lead) {
   const PaperRow* paper = paper_row_of(model, method);
@@ -253,6 +244,15 @@ std::string subtitle(const TableModel& model) {
 }
 
 }  // namespace
+
+std::string paper_cell(const TableModel& model, const PaperRow& paper, const TableColumn& column) {
+  const auto found = paper.values.find(column.paper_key);
+  if (found == paper.values.end()) return "";
+  const auto& paper_column = *model.paper->column(column.paper_key);
+  const bool same_unit = (paper_column.unit == "percent") == (column.unit == Unit::kPercent);
+  if (same_unit) return found->second.printed;
+  return format_value(paper_value_in_db_unit(paper_column, found->second), column);
+}
 
 TableColumn column_of(const TableModel& model, const std::string& metric) {
   for (const auto& column : model.columns) {

@@ -71,6 +71,10 @@ std::optional<double> mean_over_seeds(const TableModel& model, const std::string
 /// The column that shows a metric; one of the same look where the table has none.
 TableColumn column_of(const TableModel& model, const std::string& metric);
 
+/// The paper's figure for a row and column as printed, or in the column's unit where the paper's is another;
+/// empty where it prints none.
+std::string paper_cell(const TableModel& model, const PaperRow& paper, const TableColumn& column);
+
 /// "OCR reward", "Exact (points)": how a difference of the column is called.
 std::string difference_title(const TableColumn& column);
 

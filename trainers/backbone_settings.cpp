@@ -77,7 +77,9 @@ Json without_model_choices(Json settings, const std::string& backbone) {
 Json describe_backbone_settings() {
   Json list = describe(sd35_settings());
   for (auto& item : list) {
-    item["used_by"] = "both";
+    // Evaluations take the adapter's shape from the checkpoint.
+    const bool of_images = item.at("name") == "image_size" || item.at("name") == "text_tokens";
+    item["used_by"] = of_images ? "both" : "train";
     item["backbones"] = {kSd35Medium};
   }
   return list;

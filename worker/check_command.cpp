@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "core/error.h"
 #include "models/memory_estimate.h"
 #include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
@@ -25,6 +26,7 @@ class Check {
     const auto settings =
         read_evaluate_settings(without_model_choices(given, backbone_), "evaluation settings");
     workload_.evaluation_images = settings.shard_size;
+    uses_ema_ = settings.use_ema;
     note(given, settings.guidance, "evaluation settings");
   }
 
@@ -37,6 +39,7 @@ class Check {
           .task = task, .latent_size = kAnyLatentSize, .late_steps = train.late_steps};
       make_method(row.at("method"), row.at("settings"), context, where);
       workload_.training_images = std::max(workload_.training_images, train.shard_prompts * train.group_size);
+      expect_moved_average(train, where);
       note(row.at("loop"), train.guidance, where);
     }
   }
@@ -52,6 +55,19 @@ class Check {
   }
 
  private:
+  /// An average that no update has reached yet is the starting weights, and its evaluation says nothing.
+  void expect_moved_average(const TrainSettings& train, const std::string& where) const {
+    if (!uses_ema_) return;
+    for (const auto step : train.checkpoints) {
+      if (step >= train.ema.interval) continue;
+      throw Error(
+          fmt::format("checkpoint {} would hold the starting weights: their average moves for the first "
+                      "time after {} updates (ema_interval)",
+                      step, train.ema.interval),
+          where, "lower ema_interval, or evaluate the raw weights (eval_weights=raw)");
+    }
+  }
+
   void note(const Json& settings, double guidance, const std::string& where) {
     workload_.guided |= guidance != 1;
     choices_ = read_model_choices(backbone_, settings, where);
@@ -61,6 +77,7 @@ class Check {
   std::string backbone_;
   ModelChoices choices_;
   Workload workload_;
+  bool uses_ema_ = false;
 };
 
 }  // namespace

@@ -39,7 +39,6 @@ SampleRequest read_request(const Json& request) {
   Fields fields(request, "sample");
   SampleRequest r;
   r.prompt.text = fields.required<std::string>("prompt");
-  r.prompt.target = ocr_target(r.prompt.text);
   r.output = fields.required<std::string>("output");
   r.seed = static_cast<std::uint32_t>(fields.required<std::int64_t>("seed"));
   r.json = fields.required<bool>("json");
@@ -47,6 +46,9 @@ SampleRequest read_request(const Json& request) {
   if (fields.has("steps")) r.steps = static_cast<int>(fields.required<std::int64_t>("steps"));
   if (fields.has("guidance")) r.guidance = fields.required<double>("guidance");
   r.source.name = fields.required<std::string>("backbone");
+  // The embedded model draws the quoted text alone.
+  if (r.source.name == "glyph" || r.prompt.text.find('"') != std::string::npos)
+    r.prompt.target = ocr_target(r.prompt.text);
   r.source.folder = fields.required<std::string>("weights");
   r.source.seed = r.seed;
   Json choices = Json::object();
@@ -55,6 +57,13 @@ SampleRequest read_request(const Json& request) {
     throw Error(fmt::format("backbone {} draws images of one size", r.source.name), "--image-size",
                 "leave it out");
   r.source.choices = read_model_choices(r.source.name, choices, "sample");
+  if (const auto lora = LoraConfig::of_folder(std::filesystem::path(r.lora) / "adapter");
+      lora && !r.lora.empty()) {
+    if (r.source.name == "glyph")
+      throw Error("is a checkpoint of another backbone", "--lora " + r.lora,
+                  "give the model folder that it was trained from with --weights");
+    r.source.choices.lora = *lora;
+  }
   r.source.device = open_device(fields.required<std::string>("device"));
   fields.finish();
   if (r.steps && *r.steps < 1)

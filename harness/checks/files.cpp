@@ -41,8 +41,8 @@ bool is_inside(const std::string& path) {
 }
 
 void check_manifest(const fs::path& folder, const std::string& what, Findings& findings) {
-  const Json manifest = read_json(folder / "manifest.json");
-  for (const auto& [file, sum] : manifest.value("files", Json::object()).items()) {
+  const auto files = read_json(folder / "manifest.json").value("files", Json::object());
+  for (const auto& [file, sum] : files.items()) {
     if (is_inside(file)) expect_file(folder / file, sum.get<std::string>(), what, findings);
   }
 }

@@ -77,7 +77,8 @@ void compare_settings(const Json& expected, const Json& found, const std::string
 Json loop_settings_of_row(const CheckedExperiment& experiment, const std::string& arm) {
   Json settings = experiment.effective().at("settings");
   const auto prefix = arm + ".";
-  for (const auto& [name, value] : experiment.effective().value("requested", Json::object()).items()) {
+  const auto requested = experiment.effective().value("requested", Json::object());
+  for (const auto& [name, value] : requested.items()) {
     if (name.starts_with(prefix) && settings.contains(name.substr(prefix.size())))
       settings[name.substr(prefix.size())] = value;
   }

@@ -59,7 +59,7 @@ void check_score(const ScoredText& row, const std::string& name, Findings& findi
 struct StoredComparison {
   std::string key;
   std::vector<std::optional<double>> numbers;
-  std::string text;
+  std::string test, text;
 };
 
 constexpr const char* kNumberNames[] = {"n",      "n_missing", "clusters",  "baseline_mean", "method_mean",
@@ -71,14 +71,24 @@ std::string key_of(const std::string& split, const std::string& metric, const st
   return fmt::format("{} over {}, {} on {}", method, baseline, metric, split);
 }
 
-StoredComparison computed_comparison(const ComparisonRecord& record) {
-  const auto& r = record.result;
+/// Rates were once stated with the paired t, which stands beside McNemar's test today.
+PairedComparison as_tested_by(const std::string& test, PairedComparison comparison) {
+  if (test == "paired-t" && comparison.test == "mcnemar-exact" && comparison.tests.t) {
+    comparison.p_value = comparison.tests.t->p_value;
+    comparison.test = test;
+  }
+  return comparison;
+}
+
+StoredComparison computed_comparison(const ComparisonRecord& record, const std::string& stored_test) {
+  const auto r = as_tested_by(stored_test, record.result);
   const auto whole = [](std::int64_t n) { return std::optional(static_cast<double>(n)); };
   const auto low = r.ci ? std::optional(r.ci->low) : std::nullopt;
   const auto high = r.ci ? std::optional(r.ci->high) : std::nullopt;
   return {.key = key_of(record.split, record.metric, record.baseline, record.method),
           .numbers = {whole(r.n), whole(r.n_missing), whole(r.clusters), r.baseline_mean, r.method_mean,
                       r.delta, low, high, whole(r.wins), whole(r.ties), whole(r.losses), r.t, r.p_value},
+          .test = r.test,
           .text = fmt::format("{}{}", r.test, record.note ? ", " + *record.note : "")};
 }
 
@@ -90,8 +100,10 @@ std::map<std::string, StoredComparison> stored_comparisons(const CheckedExperime
                     ci95_low, ci95_high, wins, ties, losses, t, p_value, test, note
              FROM comparisons WHERE reproduction_id = ?1)sql",
            [](const Query& q) {
-             StoredComparison c{
-                 .key = key_of(q.text(0), q.text(1), q.text(2), q.text(3)), .numbers = {}, .text = {}};
+             StoredComparison c{.key = key_of(q.text(0), q.text(1), q.text(2), q.text(3)),
+                                .numbers = {},
+                                .test = q.text(17),
+                                .text = {}};
              for (int i = 0; i < static_cast<int>(std::size(kNumberNames)); ++i)
                c.numbers.push_back(q.real(4 + i));
              const auto note = q.optional_text(18);
@@ -166,12 +178,12 @@ Findings check_comparisons(const CheckedExperiment& experiment, Fields&) {
   auto stored = stored_comparisons(experiment);
   const auto computed = compare_all(experiment.store, experiment.reproduction);
   for (const auto& record : computed) {
-    const auto ours = computed_comparison(record);
-    const auto found = stored.find(ours.key);
+    const auto key = key_of(record.split, record.metric, record.baseline, record.method);
+    const auto found = stored.find(key);
     if (found == stored.end()) {
-      findings.add(fmt::format("{}: is not in the DB", ours.key));
+      findings.add(fmt::format("{}: is not in the DB", key));
     } else {
-      compare(ours, found->second, findings);
+      compare(computed_comparison(record, found->second.test), found->second, findings);
       stored.erase(found);
     }
   }

@@ -25,8 +25,13 @@ void add_datasets_command(CLI::App& app, Actions& actions);
 void add_sample_command(CLI::App& app, Actions& actions);
 void add_pretrain_command(CLI::App& app, Actions& actions);
 void add_figure_command(CLI::App& app, Actions& actions);
+void add_report_command(CLI::App& app, Actions& actions);
 void add_parity_command(CLI::App& app, Actions& actions);
 void add_verify_command(CLI::App& app, Actions& actions);
 void add_check_command(CLI::App& app, Actions& actions);
+void add_runs_command(CLI::App& app, Actions& actions);
+void add_db_command(CLI::App& app, Actions& actions);
+void add_doctor_command(CLI::App& app, Actions& actions);
+void add_completion_command(CLI::App& app, Actions& actions);
 
 }  // namespace harness

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "core/error.h"
 #include "harness/commands/commands.h"
@@ -18,7 +19,7 @@ namespace {
 struct GridOptions {
   DbOptions db;
   std::vector<std::string> pick = {"wins", "mixed", "failures"};
-  std::size_t rows = 9;
+  std::optional<std::size_t> rows;
   std::string out;
   bool json = false;
 };
@@ -26,7 +27,7 @@ struct GridOptions {
 int grid(const GridOptions& options) {
   GridChoice choice{.groups = {}, .rows = options.rows};
   for (const auto& name : options.pick) choice.groups.push_back(grid_group_from_name(name));
-  if (options.rows < 1 || options.rows > 200) throw Error("must be 1 to 200", "-n");
+  if (options.rows && (*options.rows < 1 || *options.rows > 200)) throw Error("must be 1 to 200", "-n");
   Store store(options.db.db, OpenMode::kReadOnly);
   const auto reproduction = chosen_reproduction(store, options.db);
   if (is_training_table(reproduction)) {
@@ -44,16 +45,18 @@ int grid(const GridOptions& options) {
 void add_grid_command(CLI::App& app, Actions& actions) {
   auto* command = app.add_subcommand("grid", "Images of the same prompts and noise, one column a method");
   command->footer(R"(
-Rows are chosen by rule: the largest wins of the last method over the baseline, prompts where methods differ otherwise, failures.
+Rows are chosen by rule: the largest wins of the last method over the baseline, prompts where methods differ otherwise, failures;
+paper: the prompts at the printed indices of the paper's own gallery.
 Examples:
   harness grid sd35-ocr
-  harness grid sd35-ocr --pick wins,failures -n 12 -o figures)");
+  harness grid sd35-ocr --pick wins,failures -n 12 -o figures
+  harness grid sd35-ocr --pick paper)");
   auto o = std::make_shared<GridOptions>();
   command->add_option("id", o->db.filter.table, "table; unset: that of the last completed reproduce");
-  command->add_option("--pick", o->pick, "groups of rows, by comma: wins, mixed, failures")
+  command->add_option("--pick", o->pick, "groups of rows, by comma: wins, mixed, failures, paper")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("-n", o->rows, "rows in all")->capture_default_str();
+  command->add_option("-n", o->rows, "rows in all; unset: 9, or of the paper's gallery alone all of it");
   command->add_option("-o,--output", o->out, "folder to write to; unset: the table's folder beside the DB");
   add_db_option(*command, o->db);
   add_filter_options(*command, o->db, false);

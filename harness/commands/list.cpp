@@ -7,9 +7,11 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/commands/commands.h"
+#include "harness/figures.h"
 #include "harness/output.h"
 #include "harness/registry.h"
 #include "harness/reproductions.h"
+#include "harness/run_report.h"
 #include "harness/settings.h"
 #include "harness/table_spec.h"
 #include "results/store.h"
@@ -18,7 +20,7 @@ namespace harness {
 namespace {
 
 struct ListOptions {
-  std::string what, table, scale, out = "runs", db;
+  std::string what, table, scale, backbone, out = "runs", db;
   bool json = false;
 };
 
@@ -122,6 +124,7 @@ Listing list_metrics() {
 Listing list_settings(const ListOptions& options) {
   const auto registry = load_registry();
   ResolvedSettings settings = default_settings(registry);
+  std::string backbone = options.backbone;  // empty: settings of all
   std::vector<ArmSpec> rows;
   for (const auto& method : registry.methods) rows.push_back({.name = method.name, .method = method.name});
   if (options.table.empty() && !options.scale.empty()) {
@@ -131,14 +134,18 @@ Listing list_settings(const ListOptions& options) {
   if (!options.table.empty()) {
     const auto spec = load_table_spec(options.table);
     check_against_registry(spec, registry);
-    settings = resolve_settings(registry, spec, spec.backbone,
-                                options.scale.empty() ? "default" : options.scale, spec.methods, {});
+    backbone =
+        registry.backbone(options.backbone.empty() ? spec.backbone : options.backbone, "--backbone").name;
+    settings = resolve_settings(registry, spec, backbone, options.scale.empty() ? "default" : options.scale,
+                                spec.methods, {});
     rows.clear();
     for (const auto& name : spec.methods) rows.push_back(spec.arm(name));
   }
   Listing listing{{}, {"name", "value", "origin", "help"}};
-  for (const auto& spec : registry.settings)
-    listing.rows.push_back(setting_row("", spec, settings.loop.at(spec.name)));
+  for (const auto& spec : registry.settings) {
+    if (backbone.empty() || spec.belongs_to(backbone))
+      listing.rows.push_back(setting_row("", spec, settings.loop.at(spec.name)));
+  }
   for (const auto& row : rows) {
     for (const auto& spec : registry.method(row.method, "methods").settings)
       listing.rows.push_back(setting_row(row.name, spec, settings.methods.at(row.name).at(spec.name)));
@@ -213,13 +220,23 @@ Listing list_runs(const ListOptions& options) {
                             {"backbone", run.backbone},
                             {"task", run.task},
                             {"scale", run.scale},
-                            {"state", job_state_name(run.state)},
+                            {"state", live_state(*store, run)},
                             {"folder", run.folder},
                             {"created", run.created},
                             {"finished", run.finished ? Json(*run.finished) : Json()}});
   }
   return listing;
 }
+
+Listing list_figures() {
+  Listing listing{{}, {"name", "summary"}};
+  for (const auto& figure : known_figures())
+    listing.rows.push_back({{"name", figure.name}, {"summary", figure.summary}, {"table", figure.table}});
+  return listing;
+}
+
+const std::vector<std::string> kLists = {"tables",  "methods", "tasks",    "backbones", "evaluators",
+                                         "metrics", "figures", "settings", "runs",      "experiments"};
 
 Listing make_listing(const ListOptions& options) {
   if (options.what == "tables") return list_tables();
@@ -230,6 +247,7 @@ Listing make_listing(const ListOptions& options) {
   if (options.what == "runs") return list_runs(options);
   if (options.what == "experiments") return list_experiments(options);
   if (options.what == "metrics") return list_metrics();
+  if (options.what == "figures") return list_figures();
   return list_settings(options);
 }
 
@@ -245,9 +263,11 @@ Examples:
   auto o = std::make_shared<ListOptions>();
   command
       ->add_option("what", o->what,
-                   "tables, methods, tasks, backbones, evaluators, metrics, settings, runs or experiments")
+                   "tables, methods, tasks, backbones, evaluators, metrics, figures, settings, runs or "
+                   "experiments")
       ->required();
   command->add_option("--table", o->table, "settings, runs and experiments of this table");
+  command->add_option("--backbone", o->backbone, "settings: with those of a backbone; unset: the table's");
   command->add_option("--scale", o->scale,
                       "settings or experiments at this scale; settings need --table with it");
   command->add_option("-o,--out", o->out, "workspace whose runs and experiments are listed")
@@ -255,10 +275,7 @@ Examples:
   command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");
   command->add_flag("--json", o->json, "one JSON document on standard output");
   actions[command] = [o] {
-    require_choice(o->what,
-                   {"tables", "methods", "tasks", "backbones", "evaluators", "metrics", "settings", "runs",
-                    "experiments"},
-                   "list", "harness list");
+    require_choice(o->what, kLists, "list", "harness list");
     const auto listing = make_listing(*o);
     if (o->json) {
       print_json(listing.rows);

@@ -28,7 +28,8 @@ Examples:
   command->add_option("--prompts", r.inputs.prompts,
                       "folder with ocr/test.txt; unset: the generated prompts");
   command->add_option("--scorers", r.inputs.scorers, "folder with models of optional scorers");
-  command->add_option("--scale", r.scale, "smoke, default or paper")->capture_default_str();
+  command->add_option("--scale", r.scale, "smoke, default, paper, or another that the table has")
+      ->capture_default_str();
   command->add_option("--methods", r.methods, "only these methods, by comma")->delimiter(',');
   command->add_option("--set", r.sets, "NAME=VALUE or METHOD.NAME=VALUE (`harness list settings`)");
   auto seeds = std::make_shared<std::vector<std::string>>();

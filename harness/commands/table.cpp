@@ -3,10 +3,12 @@
 #include <cstdio>
 #include <memory>
 
+#include "core/error.h"
 #include "harness/artifacts.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/db_options.h"
 #include "harness/output.h"
+#include "harness/training_table.h"
 
 namespace harness {
 
@@ -35,8 +37,14 @@ Examples:
     require_choice(format, {"md", "latex", "csv", "json", "html"}, "format", "--format");
     if (!o->window.empty()) require_choice(o->window, {"updates", "epochs"}, "window", "--window");
     Store store(o->db.db, OpenMode::kReadOnly);
-    fmt::print("{}",
-               render_table(make_table_model(store, chosen_reproduction(store, o->db), o->window), format));
+    const auto reproduction = chosen_reproduction(store, o->db);
+    if (!o->window.empty() && !is_training_table(reproduction)) {
+      throw Error(fmt::format("table {} shows evaluations of checkpoints, which have no window of updates",
+                              reproduction.table_id),
+                  "--window",
+                  "leave it out; it belongs to tables of training statistics such as tiny-sd3-zclip");
+    }
+    fmt::print("{}", render_table(make_table_model(store, reproduction, o->window), format));
     std::fflush(stdout);
     return 0;
   };

@@ -1,9 +1,12 @@
 #include "core/event_log.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <fstream>
 
+#include "core/error.h"
 #include "core/files.h"
 
 namespace harness {
@@ -35,6 +38,26 @@ TEST_F(EventLog, GivesBackWhatWasAppendedFromAnyOffset) {
   ASSERT_EQ(second.events.size(), 1U);
   EXPECT_EQ(second.events[0].at("n"), 2);
   EXPECT_EQ(read_events(log_, second.next_offset).events.size(), 0U);
+}
+
+// A limit on the file's size stands in for a disk that runs full within a line.
+TEST_F(EventLog, ALineThatDidNotFitLeavesNoPartBehind) {
+  EventLogWriter writer(log_);
+  writer.append({{"type", "note"}, {"n", 1}});
+  const auto size = std::filesystem::file_size(log_);
+  rlimit former{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &former), 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit little{.rlim_cur = size + 10, .rlim_max = former.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
+  EXPECT_THROW(writer.append({{"type", "note"}, {"n", 2}}), Error);
+  ::setrlimit(RLIMIT_FSIZE, &former);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_EQ(std::filesystem::file_size(log_), size);
+  writer.append({{"type", "job_failed"}, {"n", 3}});
+  const auto events = read_events(log_, 0).events;
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[1].at("n"), 3);
 }
 
 TEST_F(EventLog, HasOneWriter) {

@@ -65,7 +65,7 @@ TEST(CommandLine, HelpOfEveryCommandHasExamplesAndStatus0) {
   Workplace place;
   EXPECT_EQ(place.run({"--help"}).status, 0);
   for (const char* command : {"reproduce", "list", "query", "table", "compare", "grid", "figure", "sample",
-                              "pretrain", "datasets", "parity"}) {
+                              "pretrain", "datasets", "parity", "runs", "db", "doctor", "completion"}) {
     const auto outcome = place.run({command, "--help"});
     EXPECT_EQ(outcome.status, 0) << command;
     EXPECT_THAT(outcome.out, HasSubstr("Examples:")) << command;
@@ -75,7 +75,7 @@ TEST(CommandLine, HelpOfEveryCommandHasExamplesAndStatus0) {
 TEST(CommandLine, ListsAreArraysOfNamedObjects) {
   Workplace place;
   for (const char* what : {"tables", "methods", "tasks", "backbones", "evaluators", "metrics", "settings",
-                           "runs", "experiments"}) {
+                           "figures", "runs", "experiments"}) {
     const auto list = place.json({"list", what, "--json"});
     ASSERT_TRUE(list.is_array()) << what;
     for (const auto& item : list) EXPECT_TRUE(item.at("name").is_string()) << what;
@@ -140,6 +140,37 @@ TEST(CommandLine, SampleHandsItsOptionsToTheWorker) {
   EXPECT_EQ(request.at("output"), "x.png");
   EXPECT_EQ(request.at("weights"), (place.share() / "backbones/glyph").string());
   EXPECT_FALSE(request.contains("steps"));
+}
+
+TEST(CommandLine, AWindowIsRefusedForATableThatHasNone) {
+  Workplace place;
+  ASSERT_EQ(place.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}).status, 0);
+  const auto outcome = place.run({"table", "sd35-ocr", "--window", "epochs"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--window: table sd35-ocr shows evaluations of checkpoints"));
+}
+
+TEST(DryRun, TheExampleOfTheTablesPageIsAPlan) {
+  Workplace place;
+  const auto page = read_file(HARNESS_SOURCE_DIR "/harness/tables/README.md");
+  const auto begin = page.find("```json\n") + 8;
+  write_file_atomically(place.folder() / "mine.json", page.substr(begin, page.find("```", begin) - begin));
+  const auto plan =
+      place.json({"reproduce", "--table", "mine.json", "--scale", "smoke", "--dry-run", "--json"});
+  int trained = 0;
+  for (const auto& job : plan.at("jobs")) trained += job.at("kind") == "train" ? 1 : 0;
+  EXPECT_EQ(trained, 9) << "three rows on three seeds";
+}
+
+TEST(DryRun, AColumnOfATimestepThatIsNotTrainedIsRefused) {
+  Workplace place;
+  write_file_atomically(place.folder() / "mine.json", R"json({
+    "id": "mine", "kind": "training", "task": "ocr", "backbone": "tiny-sd3", "methods": ["dual"],
+    "baseline": "dual", "checkpoints": [6], "settings": {"sampling_steps": 8},
+    "columns": [{"name": "lambda_center", "timestep": 8}]})json");
+  const auto outcome = place.run({"reproduce", "--table", "mine.json", "--dry-run"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("columns[0]: timestep: there is no timestep 8: 8 steps are trained"));
 }
 
 TEST(DryRun, ShowsTheJobsAndWritesNothing) {

@@ -86,6 +86,78 @@ TEST(TableSpec, ATableMayExtendAnotherAndGiveOnlyWhatItChanges) {
               ::testing::Throws<Error>(::testing::Property(&Error::hint, HasSubstr("\"sd35-ocr"))));
 }
 
+TEST(TableSpec, ATableMayExtendAFileBesideItButNeverItself) {
+  const auto folder = std::filesystem::path(::testing::TempDir()) / fmt::format("extending-{}", ::getpid());
+  std::filesystem::create_directories(folder / "below");
+  write_file_atomically(folder / "a.json", R"({"extends": "sd35-ocr", "id": "a", "seeds": [1]})");
+  write_file_atomically(folder / "below/b.json", R"({"extends": "../a.json", "id": "b", "title": "B"})");
+  const auto spec = read_table_spec(folder / "below/b.json");
+  EXPECT_EQ(spec.id, "b");
+  EXPECT_EQ(spec.seeds, std::vector<std::int64_t>{1});
+  EXPECT_EQ(spec.methods, read_table_spec(kShipped).methods);
+  const auto message = [&](const char* text) {
+    write_file_atomically(folder / "a.json", text);
+    try {
+      read_table_spec(folder / "below/b.json");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(message(R"({"extends": "below/b.json", "id": "a"})"), HasSubstr("the table extends itself: "));
+  EXPECT_THAT(message(R"({"extends": "./a.json", "id": "a"})"), HasSubstr("a.json; extend another table"));
+  EXPECT_THAT(message(R"({"extends": "c.json", "id": "a"})"), HasSubstr("there is no file"));
+  EXPECT_THAT(message(R"({"extends": "sd35-ocr", "id": "sd35-ocr"})"), HasSubstr("needs an id of its own"));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(TableSpec, AStatisticThatNoTrainingStoresIsRefusedBeforeAnythingRuns) {
+  const auto with = [](const Json& column) {
+    return refusal([&](Json& t) {
+      t = {{"extends", "tiny-sd3-zclip"}, {"id", "mine"}, {"columns", {column}}, {"claims", Json::array()}};
+    });
+  };
+  EXPECT_THAT(
+      with({{"name", "x"}, {"stat", "lambda_centre"}, {"timestep", 3}}),
+      HasSubstr(
+          R"(columns[0]: stat: no training stores a statistic "lambda_centre"; did you mean "lambda_center"?)"));
+  EXPECT_THAT(with({{"name", "lambda_var"}}), HasSubstr("has a value a timestep; add \"timestep\""));
+  EXPECT_THAT(with({{"name", "loss"}, {"timestep", 3}}), HasSubstr("has no timesteps"));
+  EXPECT_THAT(with({{"name", "lambda_var"}, {"timestep", -1}}), HasSubstr("count from 0"));
+  EXPECT_EQ(with({{"name", "toy_level"}, {"of_method", true}}), "accepted");
+  auto spec = load_table_spec("tiny-sd3-zclip");
+  EXPECT_NO_THROW(check_timesteps(spec, 8));
+  EXPECT_THAT([&] { check_timesteps(spec, 7); }, ::testing::Throws<Error>(::testing::Property(
+                                                     &Error::problem, HasSubstr("there is no timestep 7"))));
+}
+
+/// The JSON blocks of the page that explains tables.
+std::vector<std::string> examples_of(const std::string& page) {
+  std::vector<std::string> blocks;
+  for (std::size_t at = 0; (at = page.find("```json\n", at)) != std::string::npos;) {
+    const auto begin = at + 8, end = page.find("```", begin);
+    blocks.push_back(page.substr(begin, end - begin));
+    at = end + 3;
+  }
+  return blocks;
+}
+
+TEST(TableSpec, TheExamplesOfItsPageAreTables) {
+  const auto page = read_file(HARNESS_SOURCE_DIR "/harness/tables/README.md");
+  const auto examples = examples_of(page);
+  ASSERT_FALSE(examples.empty());
+  const auto registry = read_registry(HARNESS_SOURCE_DIR "/tests/data/fake_share/registry.json");
+  for (const auto& example : examples) {
+    const auto file =
+        std::filesystem::path(::testing::TempDir()) / fmt::format("example-{}.json", ::getpid());
+    write_file_atomically(file, example);
+    const auto spec = read_table_spec(file);
+    EXPECT_NO_THROW(check_against_registry(spec, registry));
+    EXPECT_EQ(spec.id, "beta-sweep");
+    EXPECT_EQ(spec.arm("dual 2").settings.at("beta_max"), 2);
+  }
+}
+
 TEST(TableSpec, IdsSeedsAndCheckpointsThatWouldGoWrongLaterAreRefused) {
   EXPECT_THAT(refusal([](Json& t) { t["id"] = "../elsewhere"; }), HasSubstr("it names a folder"));
   EXPECT_THAT(refusal([](Json& t) { t["seeds"] = {1.5}; }),

@@ -97,6 +97,14 @@ TEST(GridRows, APromptWithoutAScoreIsNoCandidate) {
       << "the starting weights are no method";
 }
 
+TEST(GridRows, ThePapersGalleryKeepsItsOrderWhateverTheScores) {
+  const std::vector<PromptScores> prompts{
+      {4, {0.0, 0.1, 0.1, 0.9}}, {7, {0.0, std::nullopt, 0.1, 0.2}}, {9, {0.0, 0.1, 0.1, 0.2}}};
+  auto both = rule({GridGroup::kPaper, GridGroup::kWins}, 3);
+  both.paper = {9, 7};
+  EXPECT_THAT(positions(pick_grid_rows(prompts, both)), ElementsAre(9, 7, 4));
+}
+
 TEST(GridGroups, AnUnknownNameIsAnErrorWithTheNearestOne) {
   EXPECT_EQ(grid_group_from_name("mixed"), GridGroup::kMixed);
   try {

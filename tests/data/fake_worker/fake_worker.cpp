@@ -12,7 +12,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 
@@ -225,7 +224,7 @@ class Job {
                 .height = 4,
                 .rgb = std::vector<std::uint8_t>(8 * 4 * 3, static_cast<std::uint8_t>(reward * 255))};
     const auto bytes = png_bytes(image);
-    std::ofstream(folder_ / path, std::ios::binary) << bytes;
+    write_file(folder_ / path, bytes);
     const auto& target = prompts_.prompts.at(static_cast<std::size_t>(position)).target;
     Json reasons = Json::object(), transcript = misread(target, reward);
     const auto scores = text_metrics(transcript.get<std::string>(), target);
@@ -284,6 +283,10 @@ int main_program(int argc, char** argv) {
   if (command == "run" && argc == 3) return Job(argv[2]).run();
   if (command == "--describe") {  // as HARNESS_SCORER
     say(R"({"protocol": 1, "name": "ocr-fake", "version": "1", "settings": {}, "data": []})");
+    return 0;
+  }
+  if (command == "describe") {
+    say("{}");
     return 0;
   }
   if (command == "parity" && argc == 4) return parity(argv[3]);

@@ -1,0 +1,96 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "harness/commands/commands.h"
+#include "harness/output.h"
+#include "harness/rebuild.h"
+
+namespace harness {
+namespace {
+
+struct Options {
+  std::string out = "runs", db;
+  bool force = false, json = false;
+};
+
+void add_place(CLI::App& command, Options& options) {
+  command.add_option("-o,--out", options.out, "workspace")->capture_default_str();
+  command.add_option("--db", options.db, "results DB; unset: OUT/results.sqlite");
+  command.add_flag("--json", options.json, "one JSON document on standard output");
+}
+
+int rebuild(const Options& options) {
+  const auto made = rebuild_database(make_workspace(options.out, options.db), options.force);
+  if (options.json) {
+    print_json(made);
+    return 0;
+  }
+  for (const auto& text : made.at("left_out")) fmt::print(stderr, "left out: {}\n", text.get<std::string>());
+  fmt::print("{}: {} runs, {} finished evaluations, {} experiments, from the logs\n",
+             made.at("db").get<std::string>(), made.at("runs").get<int>(), made.at("evaluations").get<int>(),
+             made.at("experiments").get<int>());
+  if (!made.at("kept").is_null()) fmt::print("the old file is {}\n", made.at("kept").get<std::string>());
+  return 0;
+}
+
+int check(const Options& options) {
+  const auto checked = check_database(make_workspace(options.out, options.db));
+  const auto& findings = checked.at("findings");
+  if (options.json) {
+    print_json(checked);
+    return findings.empty() ? 0 : 1;
+  }
+  for (const auto& note : checked.at("notes")) fmt::print(stderr, "note: {}\n", note.get<std::string>());
+  for (const auto& finding : findings) fmt::print("{}\n", finding.get<std::string>());
+  const auto db = checked.at("db").get<std::string>();
+  if (findings.empty()) {
+    const bool compared = checked.at("notes").empty();
+    fmt::print("{}: sound (schema version {}): file, foreign keys, evaluations{}\n", db,
+               checked.at("version").get<int>(), compared ? ", every row as in the logs" : "");
+    return 0;
+  }
+  fmt::print(stderr, "{}: {} {}; `harness db rebuild` makes it again from the logs\n", db, findings.size(),
+             findings.size() == 1 ? "finding" : "findings");
+  return 1;
+}
+
+}  // namespace
+
+void add_db_command(CLI::App& app, Actions& actions) {
+  auto* command = app.add_subcommand("db", "Check the results DB, or make it again from the logs");
+  command->footer(R"(
+The DB is made of the journal of a workspace and the event logs in its run folders; deleting it loses nothing.
+Examples:
+  harness db check
+  harness db rebuild --out runs)");
+  command->require_subcommand(1);
+
+  auto* rebuild_command =
+      command->add_subcommand("rebuild", "Make the DB again from the journal and the event logs");
+  rebuild_command->footer(R"(
+The new DB is made beside the old one and takes its place in one step; the old file is kept as
+results.sqlite.bak-N. Nothing is swapped if a log is gone or damaged, unless --force says to do without it.
+Examples:
+  harness db rebuild
+  harness db rebuild --out /data/runs --db /scratch/results.sqlite)");
+  auto r = std::make_shared<Options>();
+  add_place(*rebuild_command, *r);
+  rebuild_command->add_flag("--force", r->force, "leave out what logs do not hold any more");
+  actions[rebuild_command] = [r] { return rebuild(*r); };
+
+  auto* check_command =
+      command->add_subcommand("check", "Look for damage, and compare every row with the logs");
+  check_command->footer(R"(
+Checks the file (SQLite's integrity check), foreign keys, the schema's version, that finished evaluations are
+whole, every row against journal and event logs, and the folders beside it. Only reads. Exit status 1 on a
+finding.
+Examples:
+  harness db check
+  harness db check --out runs --json)");
+  auto c = std::make_shared<Options>();
+  add_place(*check_command, *c);
+  actions[check_command] = [c] { return check(*c); };
+}
+
+}  // namespace harness

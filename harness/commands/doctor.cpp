@@ -1,0 +1,78 @@
+#include "harness/doctor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "harness/commands/commands.h"
+#include "harness/output.h"
+
+namespace harness {
+namespace {
+
+const char* state_of(const Finding& finding) {
+  if (finding.found) return "ok";
+  return finding.needed ? "MISSING" : "missing";
+}
+
+void print_findings(const std::vector<Finding>& findings) {
+  std::string topic;
+  for (const auto& finding : findings) {
+    if (finding.topic != topic) fmt::print("{}{}\n", topic.empty() ? "" : "\n", finding.topic);
+    topic = finding.topic;
+    std::string text = finding.detail;
+    if (!finding.found && !finding.hint.empty()) text += (text.empty() ? "" : "; ") + finding.hint;
+    fmt::print("  {:<8} {:<31} {}\n", state_of(finding), finding.name, text);
+  }
+}
+
+Json findings_json(const std::vector<Finding>& findings, bool healthy) {
+  Json list = Json::array();
+  for (const auto& finding : findings) {
+    list.push_back({{"topic", finding.topic},
+                    {"name", finding.name},
+                    {"found", finding.found},
+                    {"needed", finding.needed},
+                    {"detail", finding.detail},
+                    {"hint", finding.found ? "" : finding.hint}});
+  }
+  return {{"healthy", healthy}, {"findings", std::move(list)}};
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app, Actions& actions) {
+  struct Options {
+    std::string out = "runs", db, weights, prompts;
+    bool json = false;
+  };
+  auto* command = app.add_subcommand("doctor", "What is there, and what is missing for which feature");
+  command->footer(R"(
+"ok" is there; "missing" leaves one feature out, and says which; "MISSING" is needed by the embedded default
+(`harness reproduce --table sd35-ocr`), and gives exit status 1.
+Examples:
+  harness doctor
+  harness doctor --weights models/stable-diffusion-3.5-medium --prompts flow_grpo/dataset
+  harness doctor --json)");
+  auto o = std::make_shared<Options>();
+  command->add_option("-o,--out", o->out, "workspace")->capture_default_str();
+  command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");
+  command->add_option("--weights", o->weights, "a model folder to look at too");
+  command->add_option("--prompts", o->prompts, "a folder with ocr/test.txt to look at too");
+  command->add_flag("--json", o->json, "one JSON document on standard output");
+  actions[command] = [o] {
+    const auto findings =
+        examine({.workspace = make_workspace(o->out, o->db), .weights = o->weights, .prompts = o->prompts});
+    const bool healthy = std::ranges::all_of(findings, [](const Finding& f) { return f.found || !f.needed; });
+    if (o->json) {
+      print_json(findings_json(findings, healthy));
+    } else {
+      print_findings(findings);
+    }
+    std::fflush(stdout);
+    return healthy ? 0 : 1;
+  };
+}
+
+}  // namespace harness

@@ -1,0 +1,71 @@
+#include "results/report.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "harness/commands/commands.h"
+#include "harness/commands/db_options.h"
+#include "harness/report_model.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kName = "report.html";
+
+struct ReportOptions {
+  DbOptions db;
+  std::string out;
+  int image_size = 256;
+  bool json = false;
+};
+
+/// -o FILE, or a folder that is there; unset: in the table's folder beside the DB.
+fs::path output_file(const Store& store, const StoredReproduction& reproduction, const std::string& out) {
+  if (out.empty()) return output_folder(store, reproduction, out) / kName;
+  return fs::is_directory(out) ? fs::path(out) / kName : fs::path(out);
+}
+
+int report(const ReportOptions& options) {
+  if (options.image_size < 16 || options.image_size > 4096) throw Error("must be 16 to 4096", "--image-size");
+  Store store(options.db.db, OpenMode::kReadOnly);
+  const auto reproduction = chosen_reproduction(store, options.db);
+  const auto file = output_file(store, reproduction, options.out);
+  const auto page = report_html(make_report(store, reproduction, {.longest = options.image_size}));
+  if (file.has_parent_path()) make_folder(file.parent_path());
+  write_file_atomically(file, page);
+  fmt::print(stderr, "{:.1f} MB, one file that needs no network\n", static_cast<double>(page.size()) / 1e6);
+  print_artifacts(reproduction, {{kName, file.string()}}, options.json);
+  return 0;
+}
+
+}  // namespace
+
+void add_report_command(CLI::App& app, Actions& actions) {
+  auto* command =
+      app.add_subcommand("report", "One HTML file: tables, curves, the law audit and every prompt's images");
+  command->footer(R"(
+The file opens without a network: images, style and script are inside. Prompts can be searched, filtered by wins, ties, losses and
+failures of any method and metric, and sorted by any column; every prompt has a link of its own (report.html#prompt-POSITION).
+Examples:
+  harness report sd35-ocr
+  harness report sd35-ocr --seeds 42,43 -o report.html)");
+  auto o = std::make_shared<ReportOptions>();
+  command->add_option("id", o->db.filter.table, "table; unset: that of the last completed reproduce");
+  command->add_option("-o,--output", o->out,
+                      "file to write; unset: report.html in the table's folder beside the DB");
+  command
+      ->add_option("--image-size", o->image_size,
+                   "pixels of an image's longer side; larger ones are shrunk to it and stored as JPEG")
+      ->capture_default_str();
+  add_db_option(*command, o->db);
+  add_filter_options(*command, o->db, false);
+  command->add_flag("--json", o->json, "one JSON document on standard output");
+  actions[command] = [o] { return report(*o); };
+}
+
+}  // namespace harness

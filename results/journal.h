@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/event_log.h"
+#include "datasets/prompt_set.h"
+#include "results/records.h"
+
+namespace harness {
+
+/// What `harness` itself decided in a workspace, in order: prompt sets, runs, evaluations, selections,
+/// finished experiments, removals (core/EVENTS.md). Together with the event logs of the run folders it is all
+/// that the DB is made of. The lines are those of an event log, written before the DB commits.
+class Journal {
+ public:
+  /// Opens or creates the file and holds its lock for life. Throws as EventLogWriter does.
+  explicit Journal(const std::filesystem::path& file);
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  /// When `record` was written, if it is the last one of its type and key; else now. UTC, ISO 8601.
+  std::string time_of(const Json& record) const;
+
+  /// Appends `record` with its time, unless it is the last one of its type and key already.
+  void append(const Json& record, const std::string& at);
+
+ private:
+  struct Last {
+    std::string digest, at;
+  };
+  void remember(const Json& record, const std::string& at);
+  bool is_last(const Json& record) const;
+
+  std::map<std::string, Last> last_;  ///< by type and key
+  EventLogWriter log_;
+};
+
+/// All records of a journal. A missing file has none. Throws Error at a damaged line.
+std::vector<Json> read_journal(const std::filesystem::path& file);
+
+/// UTC, ISO 8601 with milliseconds, as the DB's `created` and `finished`.
+std::string utc_text(double seconds_since_1970);
+std::string utc_now();
+
+// A record has "type", usually "key" (a later one of the same type and key replaces it), "run" where it
+// belongs to a run, and "data". The readers throw Error for a missing or wrong field.
+
+Json journal_record(const PromptSet& set);
+Json journal_record(const RunRecord& run);
+Json journal_record(const CheckpointRecord& checkpoint);
+Json journal_record(const EvaluationRecord& evaluation);
+Json journal_record(const SelectionRecord& selection, std::int64_t id);
+Json journal_record(const JobRecord& job);
+Json journal_record(const ReproductionRecord& reproduction, std::int64_t id);
+Json journal_record(std::int64_t reproduction_id, const std::vector<ComparisonRecord>& comparisons);
+Json journal_record(const ArtifactRecord& artifact);
+Json journal_not_run(const std::string& run_id, const std::string& evaluation_id, const std::string& metric,
+                     const std::string& reason);
+Json journal_job_state(const std::string& run_id, const std::string& job_id, JobState state,
+                       const std::optional<std::string>& failure);
+Json journal_shown_again(std::int64_t reproduction_id);
+Json journal_forget(const std::string& run_id);
+
+PromptSet prompt_set_from(const Json& record);
+RunRecord run_from(const Json& record);
+CheckpointRecord checkpoint_from(const Json& record);
+EvaluationRecord evaluation_from(const Json& record);
+SelectionRecord selection_from(const Json& record);
+JobRecord job_from(const Json& record);
+ReproductionRecord reproduction_from(const Json& record);
+std::vector<ComparisonRecord> comparisons_from(const Json& record);
+ArtifactRecord artifact_from(const Json& record);
+
+}  // namespace harness

@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "results/store_impl.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+/// Reads a DB into a journal, in an order in which every record finds what it rests on.
+class Export {
+ public:
+  Export(Store& store, Store::Impl& impl, Journal& journal)
+      : store_(store), sql_(impl.sql), journal_(journal) {}
+
+  void prompt_sets();
+  void runs();
+  void jobs_of(const std::string& run);
+  void selections_of(const std::string& run);
+  void evaluations_of(const std::string& run, bool with_selection);
+  void experiments();
+  void artifacts();
+
+ private:
+  void base_checkpoints(const std::string& run);
+  void comparisons(std::int64_t experiment);
+
+  Store& store_;
+  StatementCache& sql_;
+  Journal& journal_;
+};
+
+void Export::prompt_sets() {
+  constexpr auto kPrompts =
+      "SELECT position, text, target FROM prompts WHERE prompt_set_id = ?1 ORDER BY position";
+  Query sets(sql_["SELECT id, name, sha256, known, origin FROM prompt_sets ORDER BY id"]);
+  while (sets.step()) {
+    PromptSet set{.name = sets.text(1),
+                  .sha256 = sets.text(2),
+                  .known = sets.integer(3) != 0,
+                  .origin = sets.text(4),
+                  .prompts = {}};
+    Query prompts(sql_[kPrompts], sets.integer(0));
+    while (prompts.step())
+      set.prompts.push_back({static_cast<int>(prompts.integer(0)), prompts.text(1), prompts.text(2)});
+    journal_.append(journal_record(set), utc_now());
+  }
+}
+
+void Export::runs() {
+  const auto runs = store_.runs();
+  for (const StoredRun& run : runs) {
+    // The table that made it comes first: it is the one that the run's own columns name.
+    RunRecord record = run;
+    Query members(sql_["SELECT table_id, scale, arm FROM table_runs WHERE run_id = ?1 "
+                       "ORDER BY table_id <> ?2, scale <> ?3"],
+                  run.id, run.table_id, run.scale);
+    while (members.step()) {
+      record.table_id = members.text(0);
+      record.scale = members.text(1);
+      record.arm = members.text(2);
+      journal_.append(journal_record(record), run.created);
+    }
+  }
+  for (const auto& run : runs) {
+    base_checkpoints(run.id);
+    jobs_of(run.id);
+    evaluations_of(run.id, false);
+    selections_of(run.id);
+    // Once more, now that the selections which allowed them are there.
+    evaluations_of(run.id, true);
+  }
+}
+
+/// Of runs that no worker reports.
+void Export::base_checkpoints(const std::string& run) {
+  Query trained(sql_["SELECT 1 FROM jobs WHERE run_id = ?1 AND kind = 'train'"], run);
+  if (trained.step()) return;
+  for (const auto& checkpoint : store_.checkpoints(run))
+    journal_.append(journal_record(checkpoint), utc_now());
+}
+
+void Export::jobs_of(const std::string& run) {
+  constexpr auto kSql = R"sql(
+    SELECT jobs.id, kind, evaluation_id, jobs.folder, jobs.state, failure,
+           (SELECT finished FROM runs WHERE runs.id = run_id), log_offset
+    FROM jobs WHERE run_id = ?1 AND evaluation_id IS NULL ORDER BY jobs.rowid)sql";
+  Query jobs(sql_[kSql], run);
+  while (jobs.step()) {
+    const JobRecord job{.id = jobs.text(0),
+                        .kind = jobs.text(1),
+                        .run_id = run,
+                        .evaluation_id = jobs.optional_text(2),
+                        .folder = jobs.text(3)};
+    const auto at = jobs.optional_text(6).value_or(utc_now());
+    journal_.append(journal_record(job), at);
+    const auto state = job_state_from_name(jobs.text(4));
+    // What logs do not say: the starting weights are done without one, and a worker may have died silently.
+    if (state == JobState::kFailed || (state == JobState::kDone && jobs.integer(7) == 0))
+      journal_.append(journal_job_state(run, job.id, state, jobs.optional_text(5)), at);
+  }
+}
+
+void Export::evaluations_of(const std::string& run, bool with_selection) {
+  constexpr auto kMembers = "SELECT table_id, scale FROM table_evaluations WHERE evaluation_id = ?1";
+  constexpr auto kCreated =
+      "SELECT created, jobs.folder, jobs.state, failure FROM evaluations JOIN jobs ON evaluation_id = "
+      "evaluations.id WHERE evaluations.id = ?1";
+  for (const StoredEvaluation& evaluation : store_.evaluations(run)) {
+    EvaluationRecord record = evaluation;
+    Query rest(sql_[kCreated], evaluation.id);
+    if (!rest.step()) continue;
+    const auto at = rest.text(0);
+    if (with_selection && !record.selection_id) continue;
+    if (!with_selection) record.selection_id.reset();
+    Query members(sql_[kMembers], evaluation.id);
+    while (members.step()) {
+      record.table_id = members.text(0);
+      record.scale = members.text(1);
+      journal_.append(journal_record(record), at);
+    }
+    for (const auto& [metric, reason] : evaluation.not_run.items())
+      journal_.append(journal_not_run(run, evaluation.id, metric, reason), at);
+    journal_.append(journal_record(JobRecord{.id = evaluation.id,
+                                             .kind = "evaluate",
+                                             .run_id = run,
+                                             .evaluation_id = evaluation.id,
+                                             .folder = rest.text(1)}),
+                    at);
+    if (job_state_from_name(rest.text(2)) == JobState::kFailed)
+      journal_.append(journal_job_state(run, evaluation.id, JobState::kFailed, rest.optional_text(3)), at);
+  }
+}
+
+void Export::selections_of(const std::string& run) {
+  for (const auto& selection : store_.selections(run)) {
+    Query created(sql_["SELECT created FROM selections WHERE id = ?1"], selection.id);
+    created.step();
+    journal_.append(journal_record(selection, selection.id), created.text(0));
+  }
+}
+
+void Export::experiments() {
+  constexpr auto kSql = R"sql(
+    SELECT id, table_id, backbone, scale, seeds, methods, spec, signature, finished, wall_seconds
+    FROM reproductions ORDER BY id)sql";
+  constexpr auto kEvaluations =
+      "SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = ?1 ORDER BY 1";
+  constexpr auto kRuns = "SELECT run_id, arm FROM reproduction_runs WHERE reproduction_id = ?1 ORDER BY 1";
+  Query row(sql_[kSql]);
+  while (row.step()) {
+    const auto id = row.integer(0);
+    ReproductionRecord record{
+        .table_id = row.text(1),
+        .backbone = row.text(2),
+        .scale = row.text(3),
+        .seeds = parse_json(row.text(4), "reproductions.seeds").get<std::vector<std::int64_t>>(),
+        .methods = parse_json(row.text(5), "reproductions.methods").get<std::vector<std::string>>(),
+        .spec = parse_json(row.text(6), "reproductions.spec"),
+        .signature = row.text(7),
+        .wall_seconds = row.real(9).value_or(0),
+        .evaluations = {},
+        .runs = {}};
+    Query evaluations(sql_[kEvaluations], id);
+    while (evaluations.step()) record.evaluations.push_back(evaluations.text(0));
+    Query runs(sql_[kRuns], id);
+    while (runs.step()) record.runs.emplace_back(runs.text(0), runs.text(1));
+    journal_.append(journal_record(record, id), row.text(8));
+    comparisons(id);
+  }
+}
+
+void Export::comparisons(std::int64_t experiment) {
+  constexpr auto kSql = R"sql(
+    SELECT split, metric, baseline, method, n, n_missing, clusters, baseline_mean, method_mean, delta,
+           ci95_low, ci95_high, wins, ties, losses, t, p_value, test, note
+    FROM comparisons WHERE reproduction_id = ?1 ORDER BY id)sql";
+  std::vector<ComparisonRecord> all;
+  Query row(sql_[kSql], experiment);
+  while (row.step()) {
+    ComparisonRecord c;
+    c.split = row.text(0);
+    c.metric = row.text(1);
+    c.baseline = row.text(2);
+    c.method = row.text(3);
+    c.note = row.optional_text(18);
+    c.result.n = row.integer(4);
+    c.result.n_missing = row.integer(5);
+    c.result.clusters = row.integer(6);
+    c.result.baseline_mean = row.real(7);
+    c.result.method_mean = row.real(8);
+    c.result.delta = row.real(9);
+    if (row.real(10) && row.real(11)) c.result.ci = Interval{.low = *row.real(10), .high = *row.real(11)};
+    c.result.wins = row.integer(12);
+    c.result.ties = row.integer(13);
+    c.result.losses = row.integer(14);
+    c.result.t = row.real(15);
+    c.result.p_value = row.real(16);
+    c.result.test = row.text(17);
+    all.push_back(std::move(c));
+  }
+  if (!all.empty()) journal_.append(journal_record(experiment, all), utc_now());
+}
+
+void Export::artifacts() {
+  Query row(sql_["SELECT reproduction_id, table_id, name, path, sha256, created FROM artifacts ORDER BY id"]);
+  while (row.step()) {
+    journal_.append(journal_record(ArtifactRecord{.reproduction_id = row.optional_integer(0),
+                                                  .table_id = row.text(1),
+                                                  .name = row.text(2),
+                                                  .path = row.text(3),
+                                                  .sha256 = row.text(4)}),
+                    row.text(5));
+  }
+}
+
+}  // namespace
+
+void Store::write_journal(const fs::path& file) {
+  const auto aside = fs::path(file.string() + ".tmp");
+  fs::remove(aside);
+  impl_->guarded([&] {
+    Journal journal(aside);
+    Export whole(*this, *impl_, journal);
+    whole.prompt_sets();
+    whole.runs();
+    whole.experiments();
+    whole.artifacts();
+  });
+  fs::rename(aside, file);
+}
+
+}  // namespace harness

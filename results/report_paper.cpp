@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+
+#include "results/report.h"
+#include "results/table_format.h"
+#include "results/table_html.h"
+
+namespace harness {
+namespace {
+
+/// Every printed figure beside ours. Levels of another backbone do not compare: the difference is shown, and
+/// the notes say what it is worth.
+ViewTable figures_view(const TableModel& model) {
+  ViewTable view{
+      {{"Method", false}, {"Figure", false}, {"Paper"}, {"Here"}, {"Here \u2212 paper"}, {"Here / paper"}},
+      {}};
+  for (const auto& method : methods_of(model)) {
+    const auto printed = paper_values(model, method);
+    for (const auto& column : model.columns) {
+      const auto paper = printed.find(column.key);
+      if (paper == printed.end()) continue;
+      const auto ours = mean_over_seeds(model, method, column);
+      const auto difference = ours ? std::optional(*ours - paper->second) : std::nullopt;
+      const bool has_ratio = ours && paper->second != 0;
+      view.rows.push_back(
+          {RowKind::kOurs,
+           {{method},
+            {column.title + (column.unit == Unit::kPercent ? " (%)" : "")},
+            {paper_cell(model, *paper_row_of(model, method), column)},
+            {format_value(ours, column)},
+            {format_delta(difference, column)},
+            {has_ratio ? fmt::format("\u00d7{:.3g}", *ours / paper->second) : std::string(kDash)}}});
+    }
+  }
+  return view;
+}
+
+ViewTable claims_view(const TableModel& model) {
+  ViewTable view{{{"The paper says", false}, {"Verdict here", false}, {"Figures here", false}}, {}};
+  for (const auto& claim : model.claims) {
+    const char* verdict = !claim.holds ? "undecided" : *claim.holds ? "holds" : "does not hold";
+    view.rows.push_back({RowKind::kOurs, {{claim.text}, {verdict}, {claim.detail}}});
+  }
+  return view;
+}
+
+}  // namespace
+
+std::string report_paper_html(const TableModel& model) {
+  std::string out;
+  if (const auto claims = claims_view(model); !claims.rows.empty()) {
+    out +=
+        "<h3>Verdicts</h3>\n<p>A printed difference holds where the paired interval here lies on the same "
+        "side of 0, does not hold where it lies on the other, and is undecided where the interval includes "
+        "0.</p>\n" +
+        view_table_html(claims);
+  }
+  if (const auto figures = figures_view(model); !figures.rows.empty()) {
+    out += "<h3>Figures</h3>\n";
+    if (!model.levels_compare) {
+      out += "<p>The models differ, so levels are for orientation only.</p>\n";
+    }
+    out += view_table_html(figures);
+  }
+  return out;
+}
+
+}  // namespace harness

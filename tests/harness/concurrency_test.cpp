@@ -1,0 +1,107 @@
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gmock/gmock.h>
+
+#include <atomic>
+
+#include "tests/harness/workplace.h"
+
+namespace harness::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::vector<std::string> smoke(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+/// Repeats what users ask while others write, until `done`. Once there is a DB nothing of it may fail.
+int ask_until(const std::atomic<bool>& done, const fs::path& db, const std::vector<std::string>& question) {
+  Workplace place;
+  int asked = 0;
+  while (!done) {
+    if (!fs::exists(db) || fs::file_size(db) == 0) continue;  // nothing was written yet
+    auto arguments = question;
+    arguments.insert(arguments.end(), {"--db", db.string()});
+    const auto outcome = place.run(arguments);
+    EXPECT_THAT(outcome.err, Not(HasSubstr("locked")));
+    EXPECT_THAT(outcome.err, Not(HasSubstr("in use")));
+    if (question.front() == "query") {
+      EXPECT_EQ(outcome.status, 0) << outcome.err;
+    }
+    ++asked;
+  }
+  return asked;
+}
+
+/// A reader of the user's own, that waits no longer than a script would: rows only ever become more.
+int poll_until(const std::atomic<bool>& done, const fs::path& db) {
+  int polls = 0, rows = 0;
+  while (!done) {
+    try {
+      SQLite::Database reader(db.string(), SQLite::OPEN_READONLY, 2000);
+      const int now = reader.execAndGet("SELECT count(*) FROM metrics").getInt();
+      EXPECT_GE(now, rows) << "rows went away";
+      rows = now;
+      ++polls;
+    } catch (const SQLite::Exception& failure) {
+      EXPECT_EQ(rows, 0) << "poll " << polls << ": " << failure.what();
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return polls;
+}
+
+std::string dump_of(Workplace& place, const std::string& db) {
+  return place.metric_rows(db);
+}
+
+// For a minute: HARNESS_TEST_SECONDS=60.
+TEST(OneDb, TakesTwoReproducesAndReadersWithoutALostRowOrALock) {
+  const char* text = std::getenv("HARNESS_TEST_SECONDS");
+  const int seconds = text == nullptr ? 8 : std::atoi(text);
+  Workplace a, b, alone;
+  const auto db = (a.folder() / "shared.sqlite").string();
+  for (auto* place : {&a, &b})
+    place->environment["HARNESS_FAKE_DELAY_US"] = std::to_string(seconds * 1'000'000 / 450);
+  std::atomic<bool> done = false;
+  std::vector<std::thread> readers;
+  std::atomic<int> asked = 0, polls = 0;
+  const std::vector<std::vector<std::string>> questions = {
+      {"query", "SELECT method, split, metric, mean, n FROM v_results"},
+      {"table", "sd35-ocr", "--seeds", "42"},
+      {"compare", "ratio-norm", "dual", "--metric", "ocr_reward", "--split", "test"}};
+  for (const auto& question : questions)
+    readers.emplace_back([&, question] { asked += ask_until(done, db, question); });
+  readers.emplace_back([&] { polls += poll_until(done, db); });
+  const auto first = a.start(smoke({"--seeds", "42", "--db", db}));
+  const auto second = b.start(smoke({"--seeds", "43", "--db", db}));
+  const auto of_first = a.wait(first), of_second = b.wait(second);
+  // Both again, now that the other's rows are there.
+  const auto again = a.run(smoke({"--seeds", "42", "--db", db}));
+  done = true;
+  for (auto& reader : readers) reader.join();
+  for (const auto& outcome : {of_first, of_second, again}) {
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, Not(HasSubstr("locked")));
+  }
+  EXPECT_GT(asked, 10);
+  EXPECT_GT(polls, 10);
+  RecordProperty("questions", asked);
+  ASSERT_EQ(alone.run(smoke({"--seeds", "42,43"})).status, 0);
+  EXPECT_EQ(dump_of(a, db), dump_of(alone, "runs/results.sqlite"));
+  // Each workspace holds the record of its own part.
+  for (auto* place : {&a, &b}) {
+    const auto rebuilt = place->run({"db", "rebuild", "--db", "own.sqlite"});
+    EXPECT_EQ(rebuilt.status, 0) << rebuilt.err;
+    const auto checked = place->run({"db", "check", "--db", "own.sqlite"});
+    EXPECT_EQ(checked.status, 0) << checked.out;
+  }
+  const auto lines = [](const std::string& dump) { return std::count(dump.begin(), dump.end(), '\n'); };
+  EXPECT_EQ(lines(dump_of(b, "own.sqlite")) * 2 - 1, lines(dump_of(a, db)));
+}
+
+}  // namespace
+}  // namespace harness::test

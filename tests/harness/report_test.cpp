@@ -1,0 +1,207 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "core/base64.h"
+#include "core/image.h"
+#include "tests/harness/workplace.h"
+
+namespace harness::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
+
+/// A workplace with a finished smoke reproduction and what its report holds.
+class ReportCommand : public testing::Test {
+ protected:
+  void reproduce(const std::vector<std::string>& more = {}) {
+    auto arguments = kSmoke;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto outcome = place_.run(arguments);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+  }
+
+  std::string report(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"report", "-o", "page.html"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto outcome = place_.run(arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return read_file(place_.folder() / "page.html");
+  }
+
+  static Json block(const std::string& page, const std::string& id) {
+    const auto first = "id=\"" + id + "\">";
+    const auto from = page.find(first) + first.size();
+    return parse_json(page.substr(from, page.find("</script>", from) - from), id);
+  }
+
+  fs::path a_test_image(const std::string& method) {
+    const auto rows = place_.json(
+        {"query",
+         "SELECT e.folder, s.path FROM samples s JOIN evaluations e ON e.id = s.evaluation_id JOIN "
+         "checkpoints c ON c.id = e.checkpoint_id JOIN runs r ON r.id = c.run_id WHERE e.split = 'test' AND "
+         "r.method = '" +
+             method + "' ORDER BY s.id LIMIT 1",
+         "--format", "json"});
+    return place_.folder() / rows.at(0).at("folder").get<std::string>() /
+           rows.at(0).at("path").get<std::string>();
+  }
+
+  Workplace place_;
+};
+
+TEST_F(ReportCommand, StandsInTheTablesFolderAndHoldsEveryPromptAndImage) {
+  reproduce();
+  const auto outcome = place_.run({"report", "sd35-ocr", "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(parse_json(outcome.out, "stdout").at("artifacts").at("report.html"), "runs/sd35-ocr/report.html");
+  const auto page = read_file(place_.folder() / "runs/sd35-ocr/report.html");
+  const auto data = block(page, "report-data");
+  ASSERT_EQ(data.at("prompts").size(), 48u);
+  ASSERT_EQ(data.at("columns").size(), 4u);
+  for (std::size_t column = 0; column < 4; ++column) {
+    const auto images = block(page, "report-images-" + std::to_string(column));
+    ASSERT_EQ(images.size(), 48u);
+    for (const auto& image : images)
+      EXPECT_THAT(image.get<std::string>(), HasSubstr("data:image/png;base64,"));
+  }
+  EXPECT_FALSE(fs::exists(place_.folder() / "runs/sd35-ocr/report.html.tmp"));
+}
+
+TEST_F(ReportCommand, ItsScoresAreTheDatabases) {
+  reproduce();
+  const auto data = block(report(), "report-data");
+  const auto rows =
+      place_.json({"query",
+                   "SELECT position, delta FROM v_paired JOIN prompts ON prompts.id = prompt_id WHERE metric "
+                   "= 'ocr_reward' AND split "
+                   "= 'test' AND baseline = 'ratio-norm' AND method = 'lambda-controlled' ORDER BY position",
+                   "--format", "json"});
+  ASSERT_EQ(rows.size(), data.at("prompts").size());
+  int missing = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto& prompt = data.at("prompts").at(i);
+    EXPECT_EQ(prompt.at("p"), rows.at(i).at("position"));
+    const auto baseline = prompt.at("c").at(1).at("v").at(0), method = prompt.at("c").at(3).at("v").at(0);
+    if (rows.at(i).at("delta").is_null()) {
+      ++missing;
+      EXPECT_TRUE(baseline.is_null() || method.is_null());
+      EXPECT_TRUE(prompt.at("c").at(1).at("r").contains("ocr_reward")) << "with the scorer's reason";
+    } else {
+      EXPECT_NEAR(method.get<double>() - baseline.get<double>(), rows.at(i).at("delta").get<double>(), 1e-12);
+    }
+  }
+  EXPECT_EQ(missing, 1) << "the fake scorer fails at one position";
+}
+
+TEST_F(ReportCommand, HasCurvesVerdictsAndProvenance) {
+  reproduce();
+  const auto page = report();
+  for (const char* text :
+       {"Lambda_late", "Clip fraction", "Gradient norm", "The validation split by checkpoint", "class=\"ring",
+        "id=\"paper\"", "Verdict here", "class=\"forest\"", "Worker build",
+        "Signature:", "One training run a method (seed 42)"}) {
+    EXPECT_THAT(page, HasSubstr(text));
+  }
+}
+
+TEST_F(ReportCommand, SeveralSeedsHaveBandsAndAColumnEach) {
+  reproduce({"--seeds", "42,43"});
+  const auto page = report();
+  EXPECT_THAT(page, HasSubstr("class=\"band c0\""));
+  EXPECT_EQ(block(page, "report-data").at("columns").size(), 8u);
+  EXPECT_THAT(page, HasSubstr("bands their range"));
+}
+
+TEST_F(ReportCommand, IsTheSameToTheByteEveryTime) {
+  reproduce();
+  EXPECT_EQ(report(), report());
+}
+
+TEST_F(ReportCommand, AMissingOrDamagedImageIsNamedAndTheRestStands) {
+  reproduce();
+  const auto lost = a_test_image("dual"), damaged = a_test_image("base");
+  fs::remove(lost);
+  write_file_atomically(damaged, "no picture");
+  const auto page = report();
+  EXPECT_THAT(page, HasSubstr("2 images are missing from the list of prompts"));
+  const auto notes = block(page, "report-data").at("prompts").at(0).at("c");
+  EXPECT_THAT(notes.at(2).at("n").get<std::string>(), HasSubstr("no image"));
+  EXPECT_EQ(block(page, "report-images-2").at(0), "");
+  EXPECT_NE(block(page, "report-images-2").at(1), "");
+}
+
+TEST_F(ReportCommand, LargeImagesBecomeJpegAndSmallOnesStayWhatTheyAre) {
+  reproduce();
+  const auto file = a_test_image("dual");
+  Image large{300, 150, {}};
+  large.rgb.assign(300u * 150 * 3, 128);
+  write_file_atomically(file, png_bytes(large));
+  EXPECT_THAT(block(report(), "report-images-2").at(0).get<std::string>(),
+              HasSubstr("data:image/jpeg;base64,"));
+  const auto wide = report({"--image-size", "300"});
+  EXPECT_EQ(block(wide, "report-images-2").at(0), "data:image/png;base64," + base64(png_bytes(large)));
+  EXPECT_THAT(wide, HasSubstr("Images up to 300 pixels"));
+  EXPECT_EQ(place_.run({"report", "--image-size", "1"}).status, 2);
+}
+
+TEST_F(ReportCommand, PromptsOfStrangersStayText) {
+  const auto prompts = place_.folder() / "prompts/ocr";
+  fs::create_directories(prompts);
+  std::string text;
+  for (int i = 0; i < 1018; ++i)
+    text += "</script><script>alert(1)</script> & a sign \"" + std::to_string(i) + "<b>\"\n";
+  write_file_atomically(prompts / "test.txt", text);
+  reproduce({"--prompts", "prompts"});
+  const auto page = report();
+  EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
+  EXPECT_THAT(block(page, "report-data").at("prompts").at(0).at("x").get<std::string>(),
+              HasSubstr("</script><script>alert(1)</script> & a sign"));
+}
+
+TEST_F(ReportCommand, AnUnknownTableIsAnErrorWithTheNearestOne) {
+  reproduce();
+  const auto outcome = place_.run({"report", "sd35-orc"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("did you mean \"sd35-ocr\"?"));
+}
+
+// ---- galleries
+
+TEST_F(ReportCommand, ThePapersGalleryIsFoundByItsPrintedIndices) {
+  reproduce();
+  const auto outcome = place_.run({"grid", "--pick", "paper", "-o", "gallery"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto page = read_file(place_.folder() / "gallery/grid.html");
+  // Of the printed indices 2, 47, 26 and 40 lie in the first 48 prompts of the test split.
+  EXPECT_THAT(page, HasSubstr("4 of its 20 lie in this cut of the split"));
+  EXPECT_THAT(page, HasSubstr("is not the paper"));
+  const auto positions = place_.json({"query",
+                                      "SELECT DISTINCT position FROM samples s JOIN prompts p ON p.id = "
+                                      "s.prompt_id JOIN evaluations e ON e.id = "
+                                      "s.evaluation_id WHERE e.split = 'test' ORDER BY 1",
+                                      "--format", "json"});
+  for (const std::size_t index : {2u, 47u, 26u, 40u}) {
+    EXPECT_THAT(page, HasSubstr("<span>#" + positions.at(index - 1).at("position").dump() + " "));
+  }
+  EXPECT_THAT(page, HasSubstr("The paper&#39;s gallery"));
+}
+
+TEST_F(ReportCommand, LatexOfTableAndGridsCompiles) {
+  if (std::system("command -v pdflatex >/dev/null 2>&1") != 0) GTEST_SKIP() << "pdflatex is not installed";
+  reproduce();
+  ASSERT_EQ(place_.run({"grid", "--pick", "wins,mixed,failures,paper", "-o", "gallery"}).status, 0);
+  for (const char* file : {"runs/sd35-ocr/table.tex", "runs/sd35-ocr/grid.tex", "gallery/grid.tex"}) {
+    const auto path = place_.folder() / file;
+    const auto command = "cd '" + path.parent_path().string() +
+                         "' && pdflatex -interaction=nonstopmode -halt-on-error " + path.filename().string() +
+                         " >out 2>&1";
+    EXPECT_EQ(std::system(command.c_str()), 0) << file;
+  }
+}
+
+}  // namespace
+}  // namespace harness::test

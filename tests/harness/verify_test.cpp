@@ -1,0 +1,129 @@
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <set>
+
+#include "tests/harness/workplace.h"
+
+namespace harness::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// One finished workspace for all tests, and copies of it to change.
+class Verify : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    place_ = std::make_unique<Workplace>();
+    ASSERT_EQ(place_->run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}).status, 0);
+  }
+  static void TearDownTestSuite() { place_.reset(); }
+
+  static Workplace& place() { return *place_; }
+
+  static fs::path copy() {
+    static int number = 0;
+    const auto folder = place().folder() / ("copy" + std::to_string(++number));
+    fs::copy(place().folder() / "runs", folder, fs::copy_options::recursive);
+    return folder;
+  }
+
+  static Outcome verify(const fs::path& workspace, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"verify", "--db", (workspace / "results.sqlite").string()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return place().run(arguments);
+  }
+
+  static void change(const fs::path& workspace, const std::string& sql) {
+    SQLite::Database db((workspace / "results.sqlite").string(), SQLite::OPEN_READWRITE);
+    ASSERT_GT(db.exec(sql), 0) << sql;
+  }
+
+  static std::set<fs::path> files_of(const fs::path& workspace) {
+    std::set<fs::path> files;
+    for (const auto& entry : fs::recursive_directory_iterator(workspace)) {
+      // SQLite's own come and go with readers.
+      if (!entry.path().filename().string().starts_with("results.sqlite-")) files.insert(entry.path());
+    }
+    return files;
+  }
+
+  static std::unique_ptr<Workplace> place_;
+};
+
+std::unique_ptr<Workplace> Verify::place_;
+
+TEST_F(Verify, EveryTestedCheckpointGivesTheSameBitsAgainAndNothingIsWritten) {
+  const auto workspace = place().folder() / "runs";
+  const auto before = files_of(workspace);
+  const auto outcome = verify(workspace, {"--json", "--images", "5"});
+  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  const auto document = parse_json(outcome.out, "stdout");
+  ASSERT_GE(document.at("jobs").size(), 2u);
+  for (const auto& job : document.at("jobs")) {
+    EXPECT_EQ(job.at("compared"), 5);
+    EXPECT_EQ(job.at("same"), true) << job.dump();
+    EXPECT_THAT(job.at("name").get<std::string>(), HasSubstr("on test"));
+  }
+  EXPECT_EQ(files_of(workspace), before);
+}
+
+TEST_F(Verify, TrainingsGiveTheSameStatisticsAndCheckpointsAgain) {
+  const auto outcome = verify(place().folder() / "runs", {"--json", "--training", "--images", "2"});
+  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  std::size_t trainings = 0;
+  const auto document = parse_json(outcome.out, "stdout");
+  for (const auto& job : document.at("jobs")) {
+    EXPECT_EQ(job.at("same"), true) << job.dump();
+    trainings += job.at("kind") == "train" ? 1 : 0;
+    EXPECT_GT(job.at("compared").get<int>(), 0);
+  }
+  EXPECT_GE(trainings, 1u);
+}
+
+TEST_F(Verify, AChangedScoreImageTranscriptOrStatisticIsFoundAndNamed) {
+  struct Change {
+    const char *sql, *said;
+  };
+  for (const auto& [sql, said] :
+       {Change{"UPDATE metrics SET value = value + 1e-9 WHERE name = 'ocr_reward'", "ocr_reward"},
+        Change{"UPDATE samples SET sha256 = 'ab' || substr(sha256, 3)", "SHA-256 of the image"},
+        Change{"UPDATE samples SET transcript = transcript || '.' WHERE transcript IS NOT NULL",
+               "transcript"},
+        Change{"UPDATE train_stats SET value = value + 1e-12 WHERE name = 'reward_mean'", "reward_mean"}}) {
+    const auto workspace = copy();
+    change(workspace, sql);
+    const auto outcome = verify(workspace, {"--training", "--images", "3"});
+    EXPECT_EQ(outcome.status, 1) << sql << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr(said));
+    EXPECT_THAT(outcome.out, HasSubstr("is recorded, and"));
+    EXPECT_THAT(outcome.out, HasSubstr("DIFFERENCES"));
+  }
+}
+
+TEST_F(Verify, ARunIsNamedByTheFirstDigitsOfItsId) {
+  const auto runs = place().json({"list", "runs", "--json"});
+  const auto id = runs.at(0).at("name").get<std::string>();
+  const auto outcome = verify(place().folder() / "runs", {id.substr(0, 8), "--images", "1", "--json"});
+  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  const auto document = parse_json(outcome.out, "stdout");
+  for (const auto& job : document.at("jobs")) EXPECT_EQ(job.at("run"), id);
+}
+
+TEST_F(Verify, WhatCannotBeVerifiedIsAnErrorOfTheCommandLine) {
+  const auto unknown = verify(place().folder() / "runs", {"zzzz"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("no run of this workspace begins with \"zzzz\""));
+  const auto workspace = copy();
+  for (const auto& entry : fs::recursive_directory_iterator(workspace)) {
+    if (entry.path().filename() == "job.json") fs::remove(entry.path());
+  }
+  change(workspace, "UPDATE jobs SET folder = '/nowhere/' || folder");
+  const auto gone = verify(workspace);
+  EXPECT_EQ(gone.status, 2);
+  EXPECT_THAT(gone.err, HasSubstr("the run's files are gone"));
+}
+
+}  // namespace
+}  // namespace harness::test
