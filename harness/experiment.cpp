@@ -76,9 +76,9 @@ std::optional<double> mean_of(const std::vector<MetricValue>& values) {
 void require_own_folders(const Plan& plan, Store& store) {
   for (const auto& run : plan.runs) {
     const auto known = store.run(run.job.id);
-    if (!known || !fs::exists(fs::path(known->folder) / "job.json")) continue;
-    std::error_code absent;
-    if (fs::equivalent(known->folder, run.job.folder, absent)) continue;
+    // A workspace that was moved or copied has its folders with it.
+    if (!known || fs::exists(run.job.folder / "job.json")) continue;
+    if (!fs::exists(fs::path(known->folder) / "job.json")) continue;
     throw Error(fmt::format("run {} ({}) is recorded in this DB with another folder, {}", run.job.id,
                             run.job.label, known->folder),
                 plan.workspace.db.string(),

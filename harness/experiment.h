@@ -72,7 +72,7 @@ class Experiment {
 /// The selection that the DB holds for exactly these candidates, or nothing. Only reads.
 std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store);
 
-/// Throws Error if a run of the plan stands in another folder that is still there: two workspaces of one DB
+/// Throws Error if a run of the plan stands in another folder alone: two workspaces of one DB
 /// cannot both make it.
 void require_own_folders(const Plan& plan, Store& store);
 

@@ -87,10 +87,10 @@ void find_paper_prompts(const StoredReproduction& reproduction, const Samples& s
     throw Error("no prompt of the paper's gallery is in this cut of the test split", "--pick paper",
                 "choose a --scale with the whole split");
   }
-  grid.paper_rule = same_texts ? "the paper's own prompts, by their printed indices"
+  grid.paper_rule = same_texts ? "its own prompts, by their printed indices"
                                : fmt::format(
-                                     "the prompts at the printed indices of the paper's gallery; prompt "
-                                     "set {} is not the paper's, and neither are the texts",
+                                     "the prompts at its printed indices; prompt set {} is not the "
+                                     "paper's, and neither are the texts",
                                      prompt_set_of(reproduction));
   if (rule.paper.size() < gallery->prompts.size()) {
     grid.paper_rule += fmt::format("; {} of its {} lie in this cut of the split", rule.paper.size(),

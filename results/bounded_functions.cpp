@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
@@ -16,53 +18,58 @@ namespace {
 constexpr std::int64_t kMostWork = 100'000'000;  // some tenths of a second
 constexpr unsigned kJsonSubtype = 'J';           // by which SQLite's JSON functions know each other's results
 
-constexpr std::int64_t kWidest = 1'000'000;  // a width or precision that stands among printf's arguments
-constexpr int kAnyNumber = -1;
-
-struct Builtin {
-  const char* name;
-  int arguments;
-};
-constexpr std::array<Builtin, 11> kBuiltins = {{{"instr", 2},
-                                                {"trim", 2},
-                                                {"ltrim", 2},
-                                                {"rtrim", 2},
-                                                {"replace", 3},
-                                                {"like", 2},
-                                                {"like", 3},
-                                                {"glob", 2},
-                                                {"json_patch", 2},
-                                                {"printf", kAnyNumber},
-                                                {"format", kAnyNumber}}};
-
 std::int64_t length(sqlite3_value* value) {
   constexpr int kNumber = 32;
   const int type = sqlite3_value_type(value);
   return type == SQLITE_TEXT || type == SQLITE_BLOB ? sqlite3_value_bytes(value) : kNumber;
 }
 
-std::string call_of(const char* name, int arguments) {
-  std::string sql = fmt::format("SELECT {}(", name);
-  for (int i = 1; i <= arguments; ++i) sql += fmt::format("{}?{}", i == 1 ? "" : ", ", i);
-  return sql + ")";
+/// Every place of one text against every place of another.
+std::int64_t product(int, sqlite3_value** values) {
+  return length(values[0]) * length(values[1]);
 }
 
-/// Why a call would take too long; empty if it would not.
-std::string excess_of(const Builtin& builtin, int count, sqlite3_value** values) {
-  if (builtin.arguments != kAnyNumber) {
-    if (length(values[0]) * length(values[1]) <= kMostWork) return {};
-    return fmt::format("the texts given to {} are too long: {} and {} bytes", builtin.name, length(values[0]),
-                       length(values[1]));
+/// printf pads character by character, also what is then too long to be a value: all widths and precisions
+/// that its format names, or takes from the arguments.
+std::int64_t padding(int count, sqlite3_value** values) {
+  constexpr std::int64_t kCharacter = 4, kEnough = kMostWork;
+  std::int64_t total = 0, number = 0;
+  bool takes_arguments = false;
+  const auto* format = count > 0 ? reinterpret_cast<const char*>(sqlite3_value_text(values[0])) : nullptr;
+  for (; format != nullptr && *format != '\0' && total < kEnough; ++format) {
+    const bool digit = *format >= '0' && *format <= '9';
+    number = digit ? std::min(10 * number + (*format - '0'), kEnough) : 0;
+    total += number;
+    takes_arguments = takes_arguments || *format == '*';
   }
-  for (int i = 1; i < count; ++i) {
-    const auto width = sqlite3_value_type(values[i]) == SQLITE_INTEGER ? sqlite3_value_int64(values[i]) : 0;
-    const auto* format = reinterpret_cast<const char*>(sqlite3_value_text(values[0]));
-    const bool may_be_width =
-        format != nullptr && std::string_view(format).find('*') != std::string_view::npos;
-    if (may_be_width && (width > kWidest || width < -kWidest))
-      return fmt::format("a width of {} given to {} is too large", width, builtin.name);
+  for (int i = 1; takes_arguments && i < count && total < kEnough; ++i) {
+    const auto width = sqlite3_value_int64(values[i]);
+    total += width < -kEnough || width > kEnough ? kEnough : std::abs(width);
   }
-  return {};
+  return kCharacter * total;
+}
+
+struct Builtin {
+  const char* name;
+  int arguments;  ///< -1: any number
+  std::int64_t (*work)(int count, sqlite3_value** values);
+};
+constexpr std::array<Builtin, 11> kBuiltins = {{{"instr", 2, product},
+                                                {"trim", 2, product},
+                                                {"ltrim", 2, product},
+                                                {"rtrim", 2, product},
+                                                {"replace", 3, product},
+                                                {"like", 2, product},
+                                                {"like", 3, product},
+                                                {"glob", 2, product},
+                                                {"json_patch", 2, product},
+                                                {"printf", -1, padding},
+                                                {"format", -1, padding}}};
+
+std::string call_of(const char* name, int count) {
+  std::string sql = fmt::format("SELECT {}(", name);
+  for (int i = 1; i <= count; ++i) sql += fmt::format("{}?{}", i == 1 ? "" : ", ", i);
+  return sql + ")";
 }
 
 }  // namespace
@@ -79,7 +86,6 @@ struct BoundedFunctions::Impl {
   std::array<Function, kBuiltins.size()> functions = {};
 
   static void call(sqlite3_context* context, int count, sqlite3_value** values);
-  sqlite3_stmt* original(Function& function, int count) const;
   void answer(Function& function, sqlite3_context* context, int count, sqlite3_value** values) const;
 };
 
@@ -87,30 +93,31 @@ void BoundedFunctions::Impl::call(sqlite3_context* context, int count, sqlite3_v
   auto& function = *static_cast<Function*>(sqlite3_user_data(context));
   const auto& owner = *function.owner;
   if (owner.expired()) return sqlite3_interrupt(owner.db);
-  const auto excess = excess_of(function.builtin, count, values);
-  if (!excess.empty()) return sqlite3_result_error(context, excess.c_str(), -1);
+  if (function.builtin.work(count, values) > kMostWork) {
+    const auto message = fmt::format("the arguments of {} are too long", function.builtin.name);
+    return sqlite3_result_error(context, message.c_str(), -1);
+  }
   owner.answer(function, context, count, values);
-}
-
-sqlite3_stmt* BoundedFunctions::Impl::original(Function& function, int count) const {
-  auto& statement = function.originals[count];
-  if (statement == nullptr)
-    sqlite3_prepare_v2(own, call_of(function.builtin.name, count).c_str(), -1, &statement, nullptr);
-  return statement;
 }
 
 void BoundedFunctions::Impl::answer(Function& function, sqlite3_context* context, int count,
                                     sqlite3_value** values) const {
-  auto* const call = original(function, count);
-  for (int i = 0; i < count; ++i) sqlite3_bind_value(call, i + 1, values[i]);
-  if (sqlite3_step(call) == SQLITE_ROW) {
-    sqlite3_result_value(context, sqlite3_column_value(call, 0));
-    if (std::string(function.builtin.name) == "json_patch") sqlite3_result_subtype(context, kJsonSubtype);
+  auto& original = function.originals[count];
+  if (original == nullptr) {
+    const auto sql = call_of(function.builtin.name, count);
+    sqlite3_prepare_v2(own, sql.c_str(), -1, &original, nullptr);
+  }
+  if (original == nullptr) return sqlite3_result_error(context, sqlite3_errmsg(own), -1);
+  for (int i = 0; i < count; ++i) sqlite3_bind_value(original, i + 1, values[i]);
+  if (sqlite3_step(original) == SQLITE_ROW) {
+    sqlite3_result_value(context, sqlite3_column_value(original, 0));
+    if (function.builtin.name == std::string_view("json_patch"))
+      sqlite3_result_subtype(context, kJsonSubtype);
   } else {
     sqlite3_result_error(context, sqlite3_errmsg(own), -1);
   }
-  sqlite3_reset(call);
-  sqlite3_clear_bindings(call);
+  sqlite3_reset(original);
+  sqlite3_clear_bindings(original);
 }
 
 BoundedFunctions::BoundedFunctions(sqlite3* db, int length_limit, std::function<bool()> expired)
@@ -132,7 +139,7 @@ BoundedFunctions::~BoundedFunctions() {
   for (auto& function : impl_->functions) {
     sqlite3_create_function_v2(impl_->db, function.builtin.name, function.builtin.arguments, SQLITE_UTF8,
                                nullptr, nullptr, nullptr, nullptr, nullptr);
-    for (const auto& [_, statement] : function.originals) sqlite3_finalize(statement);
+    for (auto& [count, original] : function.originals) sqlite3_finalize(original);
   }
   sqlite3_close(impl_->own);
 }

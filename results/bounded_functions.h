@@ -7,11 +7,11 @@ struct sqlite3;
 
 namespace harness {
 
-/// SQLite asks nobody while a single function runs, and some take time as the product of their arguments'
-/// lengths: with texts of a few megabytes, hours. While this object lives, those of `db` refuse arguments
-/// whose product is above 10^8 bytes^2, printf one that may be a width above 10^6, and interrupt the
+/// SQLite asks nobody while a single function runs, and some can take minutes or hours: those that hold every
+/// place of one text against every place of another, and printf, which pads by any width. While this object
+/// lives, those of `db` refuse arguments that would take more than some tenths of a second, and interrupt the
 /// statement where `expired` says so. Everything else is the built-in function's own answer, computed by it
-/// on a connection of its own.
+/// on a connection of its own. Afterwards `db` is without these functions.
 class BoundedFunctions {
  public:
   /// `length_limit`: bytes of the longest value.

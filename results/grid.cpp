@@ -45,21 +45,23 @@ std::string grid_group_rule(GridGroup group, const Grid& grid) {
 
 std::string grid_caption(const Grid& grid) {
   std::string rules;
+  bool from_paper = false;
   std::optional<GridGroup> last;
   for (const auto& row : grid.rows) {
     if (last == row.group) continue;
     last = row.group;
+    from_paper = from_paper || last == GridGroup::kPaper;
     rules += fmt::format("{}{}: {}", rules.empty() ? "" : "; ", grid_group_title(row.group),
                          grid_group_rule(row.group, grid));
   }
   return fmt::format(
-      "{} prompts of the {} split, chosen by rule from their scores and not by eye. {}. Every image of a row "
+      "{} prompts of the {} split, chosen by rule{} and not by eye. {}. Every image of a row "
       "is "
       "made from the same noise. Beneath each image: what the scorer read, and its score; red characters are "
       "not in the "
       "target, \u2038 marks where some are missing; a target that stands whole inside a longer text counts "
       "as read.",
-      grid.rows.size(), grid.split, rules);
+      grid.rows.size(), grid.split, from_paper ? "" : " from their scores", rules);
 }
 
 }  // namespace harness

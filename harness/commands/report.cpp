@@ -63,7 +63,7 @@ Examples:
                    "pixels of an image's longer side; larger ones are shrunk to it and stored as JPEG")
       ->capture_default_str();
   add_db_option(*command, o->db);
-  add_filter_options(*command, o->db, false);
+  add_filter_options(*command, o->db, true);
   command->add_flag("--json", o->json, "one JSON document on standard output");
   actions[command] = [o] { return report(*o); };
 }

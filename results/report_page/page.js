@@ -236,13 +236,23 @@
     }));
   }
 
+  // An image is given its source when it comes near, so that long lists stay light.
+  const nearImage = new IntersectionObserver((entries) => {
+    for (const {isIntersecting, target} of entries) {
+      if (!isIntersecting) continue;
+      nearImage.unobserve(target);
+      target.src = imageOf(Number(target.dataset.column), Number(target.dataset.row));
+    }
+  }, {rootMargin: '1000px'});
+
   function pictureOf(row, column) {
-    const source = imageOf(column, row);
-    if (!source) return make('span', {className: 'none'}, prompts[row].c[column].n || 'no image');
+    if (!imageOf(column, row)) return make('span', {className: 'none'}, prompts[row].c[column].n || 'no image');
     const image = make('img', {
-      alt: `${report.columns[column].method}: ${prompts[row].t || prompts[row].x}`, decoding: 'async', src: source,
+      alt: `${report.columns[column].method}: ${prompts[row].t || prompts[row].x}`, decoding: 'async',
     });
+    Object.assign(image.dataset, {row, column});
     image.addEventListener('load', () => image.classList.toggle('small', image.naturalWidth < 200));
+    nearImage.observe(image);
     return image;
   }
 
@@ -405,6 +415,19 @@
     element.scrollIntoView({block: 'center'});
   }
   window.addEventListener('hashchange', follow);
-  refresh();
-  follow();
+
+  /** The first image's shape is that of all places, so that rows keep their height when images come. */
+  async function begin() {
+    const first = new Image();
+    first.src = imageOf(0, 0);
+    try {
+      await first.decode();
+      table.style.setProperty('--ratio', first.naturalWidth / first.naturalHeight);
+    } catch {
+      // It is missing or damaged, which its cell says.
+    }
+    refresh();
+    follow();
+  }
+  begin();
 })();

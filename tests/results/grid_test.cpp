@@ -220,6 +220,12 @@ TEST_F(GridFigure, TheCaptionStatesTheRule) {
   EXPECT_THAT(grid_caption(grid()),
               HasSubstr("lambda-controlled above ratio-norm, largest difference first"));
   EXPECT_THAT(grid_latex(grid(), "grid.png"), HasSubstr("tiny \\& small"));
+  auto paper = grid();
+  paper.rows[0].group = GridGroup::kPaper;
+  paper.paper_rule = "its own prompts, by their printed indices";
+  EXPECT_THAT(grid_caption(paper),
+              HasSubstr("The paper's gallery: its own prompts, by their printed indices"));
+  EXPECT_THAT(grid_caption(paper), testing::Not(HasSubstr("from their scores")));
 }
 
 TEST_F(GridFigure, TheLatexFigureCompiles) {

@@ -195,16 +195,18 @@ TEST_F(Queries, BoundedFunctionsAnswerAsSqlitesOwn) {
       "SELECT instr('abcabc', 'c'), instr(x'0102', x'02'), instr(NULL, 'a'), trim('xxaxx', 'x'), "
       "ltrim('xxa', 'x'), rtrim('axx', 'x'), replace('aXbX', 'X', '--'), 'OPEN' LIKE 'o%', "
       "'a%' LIKE 'a!%' ESCAPE '!', 'open' GLOB 'o*', "
-      "json_array(json_patch('{\"a\":1}', '{\"b\":2}')), instr(12345, 34), trim(' a ')");
+      "json_array(json_patch('{\"a\":1}', '{\"b\":2}')), instr(12345, 34), trim(' a '), "
+      "printf('%05d|%-4s|%*d|%.2f|%,d', 42, 'ab', 4, 7, 0.126, 1234567), format('%s'), printf('%d%%', 5)");
   const auto n = [](std::int64_t value) { return SqlValue(value); };
   EXPECT_EQ(rows.rows[0], (std::vector<SqlValue>{n(3), n(2), std::monostate{}, "a", "a", "a", "a--b--", n(1),
-                                                 n(1), n(1), "[{\"a\":1,\"b\":2}]", n(3), "a"}));
+                                                 n(1), n(1), "[{\"a\":1,\"b\":2}]", n(3), "a",
+                                                 "00042|ab  |   7|0.13|1,234,567", "", "5%"}));
   EXPECT_EQ(refusal("SELECT instr(zeroblob(15000000), zeroblob(7000000))").problem(),
-            "the texts given to instr are too long: 15000000 and 7000000 bytes");
+            "the arguments of instr are too long");
   EXPECT_EQ(query("SELECT printf('%*d|%s', 5, 7, 'x'), format('%.2f', 1.25), printf('%d', 20000000)").rows[0],
             (std::vector<SqlValue>{"    7|x", "1.25", "20000000"}));
   EXPECT_EQ(refusal("SELECT printf('%.*c', 2000000000, 'x')").problem(),
-            "a width of 2000000000 given to printf is too large");
+            "the arguments of printf are too long");
 }
 
 /// SQL that has to be written by a program. What it does is refused or ends within the limits.
@@ -263,6 +265,9 @@ TEST_F(EndlessQueries, EndWithinTheLimits) {
                       repeated("a", 3000) + "'), 'a', '" + repeated("b", 3000) + "'))"},
       {"printf", count + "SELECT printf('%.15000000c', 'x') FROM c"},
       {"padding by an argument", "SELECT printf('%.*c', 2000000000, 'x')"},
+      {"padding by arguments",
+       count + "SELECT format('%.*c%*c%.*c', 9000000, 'x', x, 'y', 8000000, 'z') FROM c"},
+      {"many paddings", "SELECT printf('" + repeated("%.15000000c", 80'000) + "', 'x')"},
       {"padding", "SELECT printf('%2000000000d', 1), format('%*s', 2000000000, 'x')"},
       {"file of tables", "SELECT * FROM dbstat"},
       {"printf of a number", "SELECT printf('%.15000000f', 1.0)"},

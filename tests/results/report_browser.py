@@ -43,9 +43,11 @@ def count_of(page, outcome):
 
 
 def check_images(page, check):
-    page.wait_for_function("() => [...document.querySelectorAll('.picture img')].slice(0, 8).every(i => i.complete)")
-    sizes = page.evaluate("() => [...document.querySelectorAll('.picture img')].map(i => i.naturalWidth)")
-    check(len(sizes) > 0 and all(size > 0 for size in sizes), f"{len(sizes)} images of the first rows show")
+    page.locator(".prompts tbody tr").first.scroll_into_view_if_needed()
+    visible = "[...document.querySelectorAll('.picture img')].filter(i => i.getBoundingClientRect().top < innerHeight)"
+    page.wait_for_function(f"() => {visible}.every(i => i.naturalWidth > 0)")
+    check(page.evaluate(f"{visible}.length") > 0, "the images in sight show")
+    page.evaluate("scrollTo(0, 0)")
 
 
 def check_filters(page, check, data):
@@ -102,6 +104,7 @@ def check_links_and_keys(page, check, data, url):
     box = row.bounding_box()
     check(box is not None and -box["height"] < box["y"] < page.viewport_size["height"], f"the link #{target} leads to its row")
     page.goto(url)
+    page.locator(".picture").first.wait_for(state="attached")
     page.keyboard.press("/")
     check(page.evaluate("document.activeElement.name") == "text", "/ leads to the search")
     page.locator(".picture").first.focus()
@@ -120,6 +123,8 @@ def check_page(context, url, width, scheme, arguments, check):
     page.on("request", lambda request: requests.append(request.url) if not request.url.startswith(("data:", "file:")) else None)
     page.goto(url)
     data = json.loads(page.locator("#report-data").text_content())
+    if data["prompts"]:
+        page.locator(".prompts tbody tr").first.wait_for(state="attached")
     overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     check(overflow <= 0, f"nothing sticks out sideways at {width} pixels")
     check(page.locator("svg.chart").count() == len(data["charts"]), f"{len(data['charts'])} charts")

@@ -86,8 +86,8 @@ bool fails_now(std::string_view kind) {
 /// True if the call shall fail, with errno set.
 bool fails(const char* call, std::string_view kind, const std::string& path, std::string_view bytes = {}) {
   if (!is_meant() || path.find(environment("HARNESS_DISK_PATH")) == std::string::npos) return false;
-  trace(call, path, bytes);
   if (kind != "write") ::usleep(static_cast<useconds_t>(number("HARNESS_DISK_DELAY_US", 0)));
+  trace(call, path, bytes);  // a sync that the trace holds is as good as done
   if (!fails_now(kind)) return false;
   errno = static_cast<int>(number("HARNESS_DISK_ERRNO", ENOSPC));
   return true;
