@@ -458,10 +458,12 @@ class GrpoLoop {
   }
 
   void save_resume_point() {
+    const auto begin = std::chrono::steady_clock::now();
     const Json state{{"key", job_.resume_key},      {"update", update_},
                      {"method", method_.state()},   {"lambda_window", lambda_window_},
                      {"clip_window", clip_window_}, {"law_audit", audit_.state()}};
     write_resume_point(job_.folder, update_, weights_, optimiser_, ema_, state);
+    hooks_.on_saved(std::chrono::steady_clock::now() - begin);
   }
 
   void go_on_from_resume_point() {

@@ -2,6 +2,7 @@
 
 #include <torch/torch.h>
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -55,6 +56,8 @@ struct TrainHooks {
   std::function<bool()> should_save = [] {
     return true;
   };  ///< asked at each epoch's end: is it time for a resume point?
+  std::function<void(std::chrono::steady_clock::duration)> on_saved = [](auto) {
+  };  ///< what writing a resume point took
 };
 
 struct TrainJob {

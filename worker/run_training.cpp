@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "core/build_info.h"
@@ -20,7 +21,22 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kBetweenResumePoints = std::chrono::seconds(10);
+/// How often to keep a resume point: a kill shall cost little work, and keeping them a small share of the
+/// time.
+class ResumeSchedule {
+ public:
+  bool is_due() const { return Clock::now() - last_ >= std::max(kShortest, kShare * cost_); }
+  void saved(Clock::duration cost) {
+    cost_ = cost;
+    last_ = Clock::now();
+  }
+
+ private:
+  static constexpr Clock::duration kShortest = std::chrono::seconds(1);
+  static constexpr int kShare = 10;  // at most a tenth
+  Clock::duration cost_{};
+  Clock::time_point last_ = Clock::now();
+};
 
 std::vector<TrainingPrompt> training_prompts(const Job& job) {
   // The generated training prompts are in the OCR task's format, whatever the reward is.
@@ -62,7 +78,7 @@ bool run_training(const Job& job, Reporter& reporter) {
   const auto total = static_cast<double>(training.settings.updates);
   const auto images_per_update = static_cast<double>(training.settings.images_per_epoch()) /
                                  static_cast<double>(training.settings.updates_of_an_epoch());
-  auto last_save = Clock::now();
+  ResumeSchedule resume_points;
   TrainHooks hooks;
   hooks.reward = [&](const TrainingPrompt& prompt, Image image) {
     return std::async(std::launch::deferred,
@@ -101,11 +117,8 @@ bool run_training(const Job& job, Reporter& reporter) {
     reporter.wake();
   };
   hooks.should_stop = [&] { return reporter.should_stop(); };
-  hooks.should_save = [&] {
-    if (Clock::now() - last_save < kBetweenResumePoints) return false;
-    last_save = Clock::now();
-    return true;
-  };
+  hooks.should_save = [&] { return resume_points.is_due(); };
+  hooks.on_saved = [&](Clock::duration cost) { resume_points.saved(cost); };
   WorkerPool pool(job.threads, use_one_thread);
   const auto outcome = train(training, backbone, *configured.method, pool, hooks);
   if (!outcome.done) return false;
