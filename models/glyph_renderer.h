@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/glyph_layout.h"
+#include "models/tokenizers/glyph_layout.h"
 
 namespace harness {
 

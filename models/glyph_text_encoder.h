@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "models/configs/glyph_text_config.h"
-#include "models/glyph_layout.h"
 #include "models/text_condition.h"
+#include "models/tokenizers/glyph_layout.h"
 
 namespace harness {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "models/glyph_layout.h"
 #include "models/glyph_renderer.h"
+#include "models/tokenizers/glyph_layout.h"
 
 namespace harness {
 

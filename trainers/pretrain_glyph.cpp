@@ -68,120 +68,9 @@ void initialise_modulation(torch::nn::Module& transformer) {
   }
 }
 
-/// Linear warm-up, constant to 30 % of the steps, then linear to 3 % of the peak.
-double learning_rate(double peak, std::int64_t step, std::int64_t steps, std::int64_t warm_up) {
-  const double done = static_cast<double>(step) / static_cast<double>(steps);
-  double factor = done < 0.3 ? 1 : 1 - 0.97 * (done - 0.3) / 0.7;
-  if (step < warm_up) factor *= static_cast<double>(step + 1) / static_cast<double>(warm_up);
-  return peak * factor;
-}
-
-struct StagePlan {
-  std::string name;
-  std::uint64_t number;
-  std::int64_t steps, micro_batches, micro_size, warm_up;
-  double peak_rate;
-  bool decay_vectors;  ///< weight decay also on biases and norms
-  double weight_decay;
-  bool ema;
-};
-
-/// One stage: micro-batches on a pool of single-threaded workers, gradients added in their order, AdamW, norm
-/// clipped to 1.
-class Stage {
- public:
-  using Loss = std::function<Tensor(std::uint64_t seed)>;
-
-  Stage(const PretrainOptions& options, WorkerPool& pool, StagePlan plan, std::vector<Tensor> parameters,
-        std::string& curve)
-      : options_(options),
-        pool_(pool),
-        plan_(std::move(plan)),
-        parameters_(std::move(parameters)),
-        curve_(curve) {
-    std::vector<Tensor> matrices, vectors;
-    for (const auto& p : parameters_) (p.dim() >= 2 ? matrices : vectors).push_back(p);
-    const auto settings = [&](double decay) {
-      auto s = std::make_unique<torch::optim::AdamWOptions>(plan_.peak_rate);
-      s->betas({0.9, 0.99});
-      s->eps(1e-8);
-      s->weight_decay(decay);
-      return s;
-    };
-    std::vector<torch::optim::OptimizerParamGroup> groups;
-    groups.emplace_back(matrices, settings(plan_.weight_decay));
-    groups.emplace_back(vectors, settings(plan_.decay_vectors ? plan_.weight_decay : 0));
-    optimiser_ = std::make_unique<torch::optim::AdamW>(groups);
-    for (const auto& p : parameters_) ema_.push_back(p.detach().clone());
-  }
-
-  void run(const Loss& loss, const std::function<void(const PretrainProgress&)>& report) {
-    const auto start = Clock::now();
-    double sum = 0;
-    std::int64_t counted = 0;
-    for (std::int64_t step = 0; step < plan_.steps; ++step) {
-      sum += update(loss, step);
-      ++counted;
-      if ((step + 1) % 50 != 0 && step + 1 != plan_.steps) continue;
-      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-      const double mean = sum / static_cast<double>(counted);
-      const auto images = static_cast<double>((step + 1) * plan_.micro_batches * plan_.micro_size);
-      curve_ += fmt::format("{},{},{:.6f}\n", plan_.name, step + 1, mean);
-      report({plan_.name, step + 1, plan_.steps, mean, images / seconds});
-      sum = 0;
-      counted = 0;
-    }
-    if (!plan_.ema) return;
-    const torch::NoGradGuard no_grad;
-    for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].copy_(ema_[i]);
-  }
-
- private:
-  double update(const Loss& loss, std::int64_t step) {
-    const auto n = static_cast<std::size_t>(plan_.micro_batches);
-    std::vector<std::vector<Tensor>> gradients(n);
-    std::vector<double> losses(n);
-    pool_.run(n, [&](std::size_t i) {
-      const auto value = loss(mixed_seed({options_.seed, plan_.number, static_cast<std::uint64_t>(step), i}));
-      losses[i] = value.item<double>();
-      gradients[i] = torch::autograd::grad({value}, parameters_, {}, std::nullopt, false, true);
-    });
-    const torch::NoGradGuard no_grad;
-    for (std::size_t j = 0; j < parameters_.size(); ++j) {
-      Tensor total;
-      for (std::size_t i = 0; i < n; ++i) {
-        if (!gradients[i][j].defined()) continue;
-        total = total.defined() ? total.add_(gradients[i][j]) : gradients[i][j].clone();
-      }
-      if (total.defined()) parameters_[j].mutable_grad() = total.div_(static_cast<double>(n));
-    }
-    torch::nn::utils::clip_grad_norm_(parameters_, 1.0);
-    const double rate = learning_rate(plan_.peak_rate, step, plan_.steps, plan_.warm_up);
-    for (auto& group : optimiser_->param_groups())
-      static_cast<torch::optim::AdamWOptions&>(group.options()).lr(rate);
-    optimiser_->step();
-    optimiser_->zero_grad();
-    const auto i = static_cast<double>(step);
-    const double decay = std::min(0.999, (i + 1) / (i + 10));
-    if (plan_.ema) {
-      for (std::size_t j = 0; j < parameters_.size(); ++j) ema_[j].lerp_(parameters_[j], 1 - decay);
-    }
-    double mean = 0;
-    for (const double value : losses) mean += value / static_cast<double>(n);
-    return mean;
-  }
-
-  const PretrainOptions& options_;
-  WorkerPool& pool_;
-  StagePlan plan_;
-  std::vector<Tensor> parameters_, ema_;
-  std::string& curve_;
-  std::unique_ptr<torch::optim::AdamW> optimiser_;
-};
-
 class GlyphPretraining {
  public:
-  GlyphPretraining(const PretrainOptions& options, const std::function<void(const PretrainProgress&)>& report)
+  GlyphPretraining(const PretrainOptions& options, const PretrainReport& report)
       : options_(options),
         report_(report),
         renderer_(options.atlas),
@@ -218,7 +107,7 @@ class GlyphPretraining {
 
   void train_autoencoder() {
     const StagePlan plan{"A", 1, options_.autoencoder_steps, 2, 8, 100, 3e-3, true, 1e-4, false};
-    Stage stage(options_, pool_, plan, vae_->parameters(), curve_);
+    PretrainStage stage(options_.seed, pool_, plan, vae_->parameters(), curve_);
     stage.run(
         [&](std::uint64_t seed) {
           const auto images = batch({0.2, 0, 1}, plan.micro_size, seed).images;
@@ -245,7 +134,7 @@ class GlyphPretraining {
   void train_flow(const StagePlan& plan, const GlyphFading& fading) {
     auto parameters = transformer_->parameters();
     for (const auto& p : encoder_->parameters()) parameters.push_back(p);
-    Stage stage(options_, pool_, plan, parameters, curve_);
+    PretrainStage stage(options_.seed, pool_, plan, parameters, curve_);
     stage.run(
         [&](std::uint64_t seed) {
           auto data = batch(fading, plan.micro_size, seed);
@@ -272,7 +161,7 @@ class GlyphPretraining {
 
   void train_decoder() {
     const StagePlan plan{"D", 4, options_.decoder_steps, 2, 8, 50, 2e-3, true, 1e-4, false};
-    Stage stage(options_, pool_, plan, vae_->decoder_parameters(), curve_);
+    PretrainStage stage(options_.seed, pool_, plan, vae_->decoder_parameters(), curve_);
     stage.run(
         [&](std::uint64_t seed) {
           const auto images = batch({0.3, 0, 1}, plan.micro_size, seed).images;
@@ -305,7 +194,7 @@ class GlyphPretraining {
                      {"vae", {"diffusers", "AutoencoderKL"}},
                      {"text_encoder", {"harness", "GlyphTextEncoder"}}};
     write_file_atomically(out / "model_index.json", index.dump(2) + "\n");
-    write_file_atomically(out / "curve.csv", "stage,step,loss\n" + curve_);
+    write_file_atomically(out / "curve.csv", curve_.csv);
     const Json record{{"command", fmt::format("harness pretrain glyph --seed {}", options_.seed)},
                       {"seed", options_.seed},
                       {"steps",
@@ -322,7 +211,7 @@ class GlyphPretraining {
   }
 
   const PretrainOptions& options_;
-  const std::function<void(const PretrainProgress&)>& report_;
+  const PretrainReport& report_;
   GlyphRenderer renderer_;
   std::vector<std::string> phrases_;
   WorkerPool pool_;
@@ -330,13 +219,12 @@ class GlyphPretraining {
   Sd3Transformer transformer_;
   GlyphTextEncoder encoder_;
   double latent_std_ = 1;
-  std::string curve_;
+  PretrainCurve curve_;
 };
 
 }  // namespace
 
-void pretrain_glyph(const PretrainOptions& options,
-                    const std::function<void(const PretrainProgress&)>& report) {
+void pretrain_glyph(const PretrainOptions& options, const PretrainReport& report) {
   GlyphPretraining(options, report).run();
 }
 

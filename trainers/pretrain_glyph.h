@@ -2,8 +2,9 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
+
+#include "trainers/pretrain_stage.h"
 
 namespace harness {
 
@@ -22,18 +23,10 @@ struct PretrainOptions {
       out;  ///< receives transformer/, vae/, text_encoder/, model_index.json, pretrain.json, curve.csv
 };
 
-struct PretrainProgress {
-  std::string stage;
-  std::int64_t step = 0, steps = 0;
-  double loss = 0;
-  double images_per_second = 0;
-};
-
 /// Trains the embedded model from nothing: the autoencoder (A), the velocity network and text table on clean
 /// renderings (B) and on partly faded ones (C), and the decoder once more with the encoder frozen (D). The
 /// fading is a designed weakness: a random nuisance that the prompt does not tell and that reinforcement
 /// learning can turn. Writes a folder in diffusers' layout (float16).
-void pretrain_glyph(const PretrainOptions& options,
-                    const std::function<void(const PretrainProgress&)>& report);
+void pretrain_glyph(const PretrainOptions& options, const PretrainReport& report);
 
 }  // namespace harness

@@ -10,7 +10,7 @@
 #include "core/worker_pool.h"
 #include "datasets/prompt_set.h"
 #include "models/device.h"
-#include "models/glyph_layout.h"
+#include "models/tokenizers/glyph_layout.h"
 #include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
 #include "trainers/rollout.h"
@@ -125,7 +125,7 @@ class Evaluation {
       notes.push_back(
           fmt::format("{} of {} targets do not fit the glyph backbone's {} lines of {} printable ASCII "
                       "characters and are "
-                      "drawn by the fallback that models/glyph_layout.h states.",
+                      "drawn by the fallback that models/tokenizers/glyph_layout.h states.",
                       changed.size(), prompts_.size(), kGlyphLines, kGlyphColumns));
     }
     return {{"images", prompts_.size()},

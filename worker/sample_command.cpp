@@ -11,7 +11,7 @@
 #include "core/text.h"
 #include "datasets/prompt_set.h"
 #include "models/device.h"
-#include "models/glyph_layout.h"
+#include "models/tokenizers/glyph_layout.h"
 #include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
 #include "trainers/rollout.h"

@@ -4,9 +4,9 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "models/backbone.h"
-#include "models/glyph_layout.h"
 #include "models/glyph_renderer.h"
 #include "models/loading.h"
+#include "models/tokenizers/glyph_layout.h"
 
 namespace harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/glyph_layout.h"
+#include "models/tokenizers/glyph_layout.h"
 
 #include <utf8proc.h>
 
