@@ -199,7 +199,9 @@ void print_interval_legend(const ComparisonReport& report) {
 void print_legend(const ComparisonReport& report) {
   const auto level = format_percent(1 - report.bootstrap.confidence);
   print_interval_legend(report);
-  fmt::print("p: exact McNemar for rates, else paired t. Holm: over the metrics of a method shown here.\n");
+  fmt::print(
+      "p: exact McNemar for rates, else paired t. Holm: over the metrics of a method shown here, one that "
+      "restates another (cer_paper = 1 - ocr_reward) counted with it.\n");
   fmt::print(
       "Resolved: the interval excludes 0 and Holm's p is below {:g}. Missing: pairs without a value on a "
       "side, left out of everything.\n",
@@ -216,7 +218,9 @@ void add_method(const std::string& method, std::vector<ComparisonRecord> records
                 const std::vector<Better>& better, ComparisonReport& report) {
   std::vector<std::optional<double>> p_values;
   for (const auto& record : records) p_values.push_back(record.result.p_value);
-  const auto adjusted = holm(p_values);
+  std::vector<std::string> hypotheses;
+  for (const auto& record : records) hypotheses.emplace_back(hypothesis_of(record.metric));
+  const auto adjusted = holm(p_values, hypotheses);
   ComparedMethod compared{.method = method, .metrics = {}};
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto& r = records[i].result;

@@ -9,6 +9,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "harness/guardrails.h"
 #include "harness/scorers.h"
 #include "harness/worker_request.h"
 
@@ -55,6 +56,14 @@ void choose_metrics(Plan& plan) {
       plan.metrics_not_run.emplace_back(metric, *reason);
     } else {
       plan.metrics.push_back(metric);
+    }
+  }
+  if (plan.spec.is_training()) return;
+  plan.guardrails = load_guardrail_rule();
+  for (const auto& evaluator : plan.registry.evaluators) {
+    if (!evaluator.guardrail) continue;
+    for (const auto& metric : evaluator.metrics) {
+      if (std::ranges::find(plan.metrics, metric) == plan.metrics.end()) plan.metrics.push_back(metric);
     }
   }
 }

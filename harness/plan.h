@@ -59,6 +59,7 @@ struct Plan {
       metrics_not_run;  ///< optional ones left out, with the reason
   Json scorers;         ///< {name: versions and data files} of the evaluations
   Json reward_scorers;  ///< the same of what training is rewarded by
+  Json guardrails;      ///< the rule of the guardrail panel; null in a training table
   int numerics_version = 0;
   ResolvedSettings settings;
   Registry registry;

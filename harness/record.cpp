@@ -7,6 +7,7 @@
 #include "core/build_info.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "harness/guardrails.h"
 #include "harness/reproductions.h"
 #include "results/sql.h"
 
@@ -139,6 +140,7 @@ Json effective_spec(const Plan& plan) {
                        {"set", plan.settings.requested("--set")},
                        {"weights_sha256", plan.inputs.weights_sha256},
                        {"notes", notes_of(plan)}};
+  if (!plan.guardrails.is_null()) spec["effective"]["guardrails"] = plan.guardrails;
   return spec;
 }
 
@@ -168,7 +170,12 @@ StoredReproduction record_plan(const Plan& plan, Store& store, std::vector<std::
   auto stored = *store.last_reproduction(plan.spec.id);
   if (stored.id != id)
     throw Error("the reproduction was not recorded", store.path().string(), "", Status::kFailed);
-  if (!has_comparisons(store, id)) store.record_comparisons(id, compare_all(store, stored));
+  if (!has_comparisons(store, id)) {
+    const auto comparisons = compare_all(store, stored);
+    // Alarms first: comparisons that are there say that both are.
+    store.record_alarms(id, alarms_of(stored, comparisons));
+    store.record_comparisons(id, comparisons);
+  }
   return stored;
 }
 

@@ -96,7 +96,8 @@ EvaluatorInfo read_evaluator(const Json& value, const std::string& where) {
           .summary = fields.optional<std::string>("summary", ""),
           .metrics = fields.optional<std::vector<std::string>>("metrics", {}),
           .metric_help = fields.optional<Json>("metric_help", Json::object()),
-          .identity = fields.optional<Json>("identity", Json::object())};
+          .identity = fields.optional<Json>("identity", Json::object()),
+          .guardrail = fields.optional<bool>("guardrail", false)};
 }
 
 TaskInfo read_task(const Json& value, const std::string& where) {

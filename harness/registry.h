@@ -46,6 +46,7 @@ struct EvaluatorInfo {
   std::vector<std::string> metrics;
   Json metric_help = Json::object();  ///< {metric: what it is}
   Json identity;                      ///< versions and data files, as far as the build knows them
+  bool guardrail = false;             ///< every evaluation computes its metrics, named by its table or not
 };
 
 struct TaskInfo {

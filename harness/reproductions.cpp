@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "harness/guardrails.h"
 #include "harness/plan.h"
 #include "harness/training_table.h"
 #include "results/sql.h"
@@ -236,6 +237,30 @@ void fill_evaluation_table(Store& store, const StoredReproduction& reproduction,
   model.comparisons = stored_comparisons(store, reproduction, split);
 }
 
+std::vector<ComparisonRecord> records_of(const std::vector<TableComparison>& comparisons,
+                                         const std::string& split) {
+  std::vector<ComparisonRecord> records;
+  for (const auto& c : comparisons) {
+    records.push_back({.split = split,
+                       .metric = c.metric,
+                       .baseline = c.baseline,
+                       .method = c.method,
+                       .result = c.values,
+                       .note = {}});
+  }
+  return records;
+}
+
+/// All comparisons guard; the table itself shows those of the metrics that it names.
+void split_off_guardrails(const StoredReproduction& reproduction, TableModel& model) {
+  model.guardrails = guardrail_panel_of(reproduction, records_of(model.comparisons, model.split));
+  if (!model.guardrails) return;
+  const auto named = spec_of(reproduction).metrics();
+  std::erase_if(model.comparisons, [&](const TableComparison& comparison) {
+    return std::ranges::find(named, comparison.metric) == named.end();
+  });
+}
+
 bool reuses_samples(const StoredReproduction& reproduction) {
   return spec_of(reproduction).settings.value("inner_epochs", 1) > 1;
 }
@@ -404,6 +429,10 @@ Better better_of(const StoredReproduction& reproduction, const std::string& metr
   for (const auto& column : spec_of(reproduction).columns) {
     if (column.name == metric) return better_from_name(column.better);
   }
+  if (const auto rule = guardrail_rule_of(reproduction)) {
+    const auto found = std::ranges::find(rule->metrics, metric, &GuardrailMetric::name);
+    if (found != rule->metrics.end()) return found->better;
+  }
   return metric.rfind("cer", 0) == 0 ? Better::kDown : Better::kUp;
 }
 
@@ -506,7 +535,9 @@ TableModel make_table_model(Store& store, const StoredReproduction& reproduction
     fill_training_table(store, reproduction, window_unit, model);
   } else {
     fill_evaluation_table(store, reproduction, split, model);
+    split_off_guardrails(reproduction, model);
   }
+  adjust_comparisons(model.comparisons, model.confidence);
   load_paper(spec, model);
   model.artifacts = stored_artifacts(store, reproduction);
   model.wall_seconds = reproduction.wall_seconds;

@@ -52,7 +52,8 @@ std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Store
 TableModel make_table_model(Store& store, const StoredReproduction& reproduction,
                             const std::string& window_unit = {});
 
-/// Which direction of a metric is good: its column's, else lower for edit rates and higher for others.
+/// Which direction of a metric is good: its column's, else the guardrail rule's, else lower for edit rates
+/// and higher for others.
 Better better_of(const StoredReproduction& reproduction, const std::string& metric);
 
 /// Pairs of one metric on one split at the selected checkpoints, seeds pooled, clustered by prompt text. A
@@ -73,7 +74,7 @@ std::vector<ComparisonRecord> compare_methods(Store& store, const StoredReproduc
                                               const std::vector<std::string>& metrics,
                                               const BootstrapSettings& settings = {});
 
-/// Names of the metrics that the reproduction's evaluations hold, in the table's order.
+/// Names of the metrics that the evaluations hold: the table's in its order, then the guardrails.
 std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints);
 
 }  // namespace harness

@@ -16,7 +16,7 @@ struct Rows {
 };
 
 // What the rows of each table say, without the ids of this DB.
-constexpr std::array<Rows, 17> kRows = {{
+constexpr std::array<Rows, 18> kRows = {{
     {"prompt_sets", "SELECT name, sha256, known, origin FROM {0}.prompt_sets"},
     {"prompts", R"sql(SELECT s.sha256 AS prompt_set, position, text, target
       FROM {0}.prompts AS p JOIN {0}.prompt_sets AS s ON s.id = p.prompt_set_id)sql"},
@@ -50,6 +50,9 @@ constexpr std::array<Rows, 17> kRows = {{
     {"comparisons", R"sql(SELECT reproduction_id, split, metric, baseline, method, n, n_missing, clusters,
         baseline_mean, method_mean, delta, ci95_low, ci95_high, wins, ties, losses, t, p_value, test, note
       FROM {0}.comparisons)sql"},
+    {"alarms", R"sql(SELECT reproduction_id, split, baseline, method, guardrail, reward, reward_delta,
+        reward_ci95_low, reward_ci95_high, harmful, minimal_effect, delta, ci95_low, ci95_high, p_holm, rule_version
+      FROM {0}.alarms)sql"},
     {"artifacts", "SELECT reproduction_id, table_id, name, path, sha256, created FROM {0}.artifacts"},
 }};
 

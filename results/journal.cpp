@@ -13,7 +13,8 @@ namespace harness {
 namespace {
 
 constexpr const char* kForget = "forget";
-const std::set<std::string> kDecisions = {"selection", "experiment", "comparisons", "job_state", kForget};
+const std::set<std::string> kDecisions = {"selection", "experiment", "comparisons",
+                                          "alarms",    "job_state",  kForget};
 
 std::string digest_of(Json record) {
   record.erase("at");

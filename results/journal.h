@@ -58,6 +58,7 @@ Json journal_record(const SelectionRecord& selection, std::int64_t id);
 Json journal_record(const JobRecord& job);
 Json journal_record(const ReproductionRecord& reproduction, std::int64_t id);
 Json journal_record(std::int64_t reproduction_id, const std::vector<ComparisonRecord>& comparisons);
+Json journal_record(std::int64_t reproduction_id, const std::vector<AlarmRecord>& alarms);
 Json journal_record(const ArtifactRecord& artifact);
 Json journal_not_run(const std::string& run_id, const std::string& evaluation_id, const std::string& metric,
                      const std::string& reason);
@@ -74,6 +75,7 @@ SelectionRecord selection_from(const Json& record);
 JobRecord job_from(const Json& record);
 ReproductionRecord reproduction_from(const Json& record);
 std::vector<ComparisonRecord> comparisons_from(const Json& record);
+std::vector<AlarmRecord> alarms_from(const Json& record);
 ArtifactRecord artifact_from(const Json& record);
 
 }  // namespace harness

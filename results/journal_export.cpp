@@ -167,6 +167,8 @@ void Export::experiments() {
     Query runs(sql_[kRuns], id);
     while (runs.step()) record.runs.emplace_back(runs.text(0), runs.text(1));
     journal_.append(journal_record(record, id), row.text(8));
+    if (const auto alarms = store_.alarms(id); !alarms.empty())
+      journal_.append(journal_record(id, alarms), utc_now());
     comparisons(id);
   }
 }

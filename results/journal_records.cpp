@@ -52,6 +52,45 @@ Json comparison_json(const ComparisonRecord& c) {
           {"test", r.test}};
 }
 
+Interval interval_from(Fields& f, const std::string& key) {
+  const auto bounds = f.required<std::vector<double>>(key);
+  if (bounds.size() != 2) throw Error(key + " must hold two numbers", f.where());
+  return {.low = bounds[0], .high = bounds[1]};
+}
+
+Json alarm_json(const AlarmRecord& a) {
+  return {{"split", a.split},
+          {"baseline", a.baseline},
+          {"method", a.method},
+          {"reward", a.reward},
+          {"reward_delta", a.reward_delta},
+          {"reward_ci95", {a.reward_ci.low, a.reward_ci.high}},
+          {"guardrail", a.guardrail},
+          {"harmful", a.harmful},
+          {"minimal_effect", a.minimal_effect},
+          {"delta", a.delta},
+          {"ci95", {a.ci.low, a.ci.high}},
+          {"p_holm", or_null(a.p_holm)},
+          {"rule_version", a.rule_version}};
+}
+
+AlarmRecord alarm_from(const Json& value, const std::string& where) {
+  Fields f(value, where);
+  return {.split = f.required<std::string>("split"),
+          .baseline = f.required<std::string>("baseline"),
+          .method = f.required<std::string>("method"),
+          .reward = f.required<std::string>("reward"),
+          .reward_delta = f.required<double>("reward_delta"),
+          .reward_ci = interval_from(f, "reward_ci95"),
+          .guardrail = f.required<std::string>("guardrail"),
+          .harmful = f.required<std::string>("harmful"),
+          .minimal_effect = f.required<double>("minimal_effect"),
+          .delta = f.required<double>("delta"),
+          .ci = interval_from(f, "ci95"),
+          .p_holm = or_nothing<double>(f, "p_holm"),
+          .rule_version = f.required<int>("rule_version")};
+}
+
 ComparisonRecord comparison_from(const Json& value, const std::string& where) {
   Fields f(value, where);
   ComparisonRecord c;
@@ -67,11 +106,7 @@ ComparisonRecord comparison_from(const Json& value, const std::string& where) {
   r.baseline_mean = or_nothing<double>(f, "baseline_mean");
   r.method_mean = or_nothing<double>(f, "method_mean");
   r.delta = or_nothing<double>(f, "delta");
-  if (!f.get("ci95").is_null()) {
-    const auto bounds = f.required<std::vector<double>>("ci95");
-    if (bounds.size() != 2) throw Error("ci95 must hold two numbers", where);
-    r.ci = Interval{.low = bounds[0], .high = bounds[1]};
-  }
+  if (!f.get("ci95").is_null()) r.ci = interval_from(f, "ci95");
   r.wins = f.required<std::int64_t>("wins");
   r.ties = f.required<std::int64_t>("ties");
   r.losses = f.required<std::int64_t>("losses");
@@ -294,6 +329,20 @@ std::vector<ComparisonRecord> comparisons_from(const Json& record) {
   for (const auto& comparison : f.get("comparisons"))
     comparisons.push_back(comparison_from(comparison, f.where() + ": comparisons"));
   return comparisons;
+}
+
+Json journal_record(std::int64_t reproduction_id, const std::vector<AlarmRecord>& alarms) {
+  Json list = Json::array();
+  for (const auto& alarm : alarms) list.push_back(alarm_json(alarm));
+  return make("alarms", fmt::format("{}", reproduction_id), "",
+              {{"id", reproduction_id}, {"alarms", std::move(list)}});
+}
+
+std::vector<AlarmRecord> alarms_from(const Json& record) {
+  auto f = data_of(record);
+  std::vector<AlarmRecord> alarms;
+  for (const auto& alarm : f.get("alarms")) alarms.push_back(alarm_from(alarm, f.where() + ": alarms"));
+  return alarms;
 }
 
 Json journal_record(const ArtifactRecord& artifact) {

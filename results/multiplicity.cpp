@@ -1,6 +1,7 @@
 #include "results/multiplicity.h"
 
 #include <algorithm>
+#include <map>
 
 namespace harness {
 
@@ -17,6 +18,31 @@ std::vector<std::optional<double>> holm(std::span<const std::optional<double>> p
     adjusted[order[k]] = std::min(largest, 1.0);
   }
   return adjusted;
+}
+
+std::vector<std::optional<double>> holm(std::span<const std::optional<double>> p_values,
+                                        std::span<const std::string> hypotheses) {
+  std::map<std::string_view, std::size_t> places;
+  std::vector<std::optional<double>> family;
+  for (std::size_t i = 0; i < p_values.size(); ++i) {
+    if (!p_values[i]) continue;
+    const auto [found, is_new] = places.emplace(hypotheses[i], family.size());
+    if (is_new) {
+      family.push_back(p_values[i]);
+    } else {
+      family[found->second] = std::min(family[found->second], p_values[i]);
+    }
+  }
+  const auto of_family = holm(family);
+  std::vector<std::optional<double>> adjusted(p_values.size());
+  for (std::size_t i = 0; i < p_values.size(); ++i) {
+    if (p_values[i]) adjusted[i] = of_family[places.at(hypotheses[i])];
+  }
+  return adjusted;
+}
+
+std::string_view hypothesis_of(std::string_view metric) {
+  return metric == "cer_paper" ? "ocr_reward" : metric;
 }
 
 }  // namespace harness

@@ -2,6 +2,8 @@
 
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace harness {
@@ -10,5 +12,14 @@ namespace harness {
 /// the i-th smallest of m becomes the largest of (m - k) p_k, k = 0 .. i, at most 1. Entries without a
 /// p-value stay without one and do not count.
 std::vector<std::optional<double>> holm(std::span<const std::optional<double>> p_values);
+
+/// The same where entries of equal `hypotheses` ask the same question: together they count once, with the
+/// smallest of their p-values, and share the adjusted one.
+std::vector<std::optional<double>> holm(std::span<const std::optional<double>> p_values,
+                                        std::span<const std::string> hypotheses);
+
+/// The metric whose differences this one's are, but for their sign: `ocr_reward` for `cer_paper`, which is
+/// 1 - ocr_reward (E61). Any other metric is its own.
+std::string_view hypothesis_of(std::string_view metric);
 
 }  // namespace harness

@@ -120,6 +120,22 @@ struct ComparisonRecord {
   std::optional<std::string> note = {};  ///< for instance "unequal movement"
 };
 
+/// A reward that rose over the starting weights while a guardrail moved beyond its minimal effect
+/// (guardrails.h).
+struct AlarmRecord {
+  std::string split = {}, baseline = {}, method = {};
+  std::string reward = {};  ///< metric
+  double reward_delta = 0;
+  Interval reward_ci = {};
+  std::string guardrail = {};  ///< metric
+  std::string harmful = {};    ///< "lower" or "higher": the side on which it moved
+  double minimal_effect = 0;   ///< in the guardrail's unit
+  double delta = 0;
+  Interval ci = {};
+  std::optional<double> p_holm = {};  ///< over the panel
+  int rule_version = 1;
+};
+
 /// A `reproduce` that went to its end.
 struct ReproductionRecord {
   std::string table_id = {}, backbone = {}, scale = {};

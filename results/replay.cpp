@@ -49,6 +49,7 @@ std::vector<Json> lasting(std::vector<Json> records) {
         dropped.insert(record.at("data").at("id").get<std::int64_t>());
     }
     const bool of_experiment = type == "experiment" || type == "experiment_again" || type == "comparisons" ||
+                               type == "alarms" ||
                                (type == "artifact" && !record.at("data").at("id").is_null());
     if (of_experiment && dropped.contains(record.at("data").at("id").get<std::int64_t>())) continue;
     kept.push_back(std::move(records[i]));
@@ -123,7 +124,7 @@ void Replay::take(const Json& record) {
     job_state(record, false);
   } else if (type == "experiment") {
     experiment(record);
-  } else if (type == "experiment_again" || type == "comparisons" || type == "artifact") {
+  } else if (type == "experiment_again" || type == "comparisons" || type == "alarms" || type == "artifact") {
     of_experiment(record);
   } else if (type != "forget") {
     throw Error(fmt::format("unknown record \"{}\"", type), "journal",
@@ -248,6 +249,8 @@ void Replay::of_experiment(const Json& record) {
     store_.record_artifact(artifact_from(record));
   } else if (type == "comparisons") {
     store_.record_comparisons(id.get<std::int64_t>(), comparisons_from(record));
+  } else if (type == "alarms") {
+    store_.record_alarms(id.get<std::int64_t>(), alarms_from(record));
   } else {
     impl_.write([&] {
       impl_.sql.run("UPDATE reproductions SET finished = ?2 WHERE id = ?1", id.get<std::int64_t>(),

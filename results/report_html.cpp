@@ -178,6 +178,7 @@ std::string body_html(const Report& report) {
   std::vector<Section> sections{{"results", "Results", results_html(report, view)},
                                 {"paper", "Paper", report_paper_html(report.table)},
                                 {"comparisons", "Differences", comparisons_html(report, view)},
+                                {"guardrails", "Guardrails", guardrail_panel_html(view.guardrails)},
                                 {"training", "Training", charts_html(report.training, next_chart)},
                                 {"law", "Law audit", charts_html(report.law, next_chart)},
                                 {"prompts", "Prompts", prompts_html(report)},
@@ -185,7 +186,8 @@ std::string body_html(const Report& report) {
   std::erase_if(sections, [](const Section& section) { return section.body.empty(); });
   auto out = fmt::format("<header><h1>{}</h1>\n<p class=\"sub\">{}</p>\n", html_text(view.heading),
                          html_text(view.subtitle)) +
-             report_verdicts_html(report) + "</header>\n" + navigation_html(sections) + "<main>\n";
+             guardrail_alarms_html(view.guardrails) + report_verdicts_html(report) + "</header>\n" +
+             navigation_html(sections) + "<main>\n";
   for (const auto& section : sections) {
     out += fmt::format("<section id=\"{}\"><h2>{}</h2>\n", section.id, section.title);
     out += section.body;

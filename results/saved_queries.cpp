@@ -3,6 +3,22 @@
 namespace harness {
 namespace {
 
+const SavedQuery kAlarms{
+    .name = "alarms",
+    .summary = "rewards that rose over the starting weights while a guardrail moved the harmful way",
+    .params = {{"experiment", "", "its number; all where unset"},
+               {"method", "", "all where unset"},
+               {"split", "test", "validation or test; both where empty"}},
+    .sql = R"sql(
+SELECT reproduction_id AS experiment, table_id, backbone, scale, split, method, reward, reward_delta,
+       reward_ci95_low, reward_ci95_high, guardrail, harmful, minimal_effect, delta, ci95_low, ci95_high, p_holm,
+       rule_version
+FROM alarms
+JOIN reproductions ON reproductions.id = reproduction_id
+WHERE :experiment IN ('', reproduction_id) AND :method IN ('', method) AND :split IN ('', split)
+ORDER BY reproduction_id, alarms.id
+)sql"};
+
 const SavedQuery kByCheckpoint{.name = "checkpoints",
                                .summary = "each metric of every evaluated checkpoint",
                                .params = {{"split", "", "validation or test; both where unset"},
@@ -210,9 +226,9 @@ ORDER BY runs.method, runs.seed, runs.id, update_index
 }  // namespace
 
 std::span<const SavedQuery> saved_queries() {
-  static const std::vector<SavedQuery> all = {kByPrompt,   kByCheckpoint, kComparisons, kDifferences,
-                                              kEasiest,    kFailures,     kHardest,     kLawAudit,
-                                              kSelections, kSpend,        kTraining};
+  static const std::vector<SavedQuery> all = {kAlarms,      kByPrompt,   kByCheckpoint, kComparisons,
+                                              kDifferences, kEasiest,    kFailures,     kHardest,
+                                              kLawAudit,    kSelections, kSpend,        kTraining};
   return all;
 }
 

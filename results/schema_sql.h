@@ -8,6 +8,9 @@ extern const char kSchemaVersion1[];
 /// What version 2 changes (schema_v2.cpp).
 extern const char kSchemaVersion2[];
 
+/// What version 3 adds (schema_v3.cpp).
+extern const char kSchemaVersion3[];
+
 /// The views of the current version (schema_views.cpp).
 extern const char kViews[];
 

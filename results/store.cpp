@@ -271,7 +271,26 @@ void Store::record_comparisons(std::int64_t reproduction_id, std::span<const Com
                      r.clusters, r.baseline_mean, r.method_mean, r.delta, low, high, r.wins, r.ties, r.losses,
                      r.t, r.p_value, r.test, c.note);
     }
-    impl_->note(journal_record(reproduction_id, {comparisons.begin(), comparisons.end()}));
+    impl_->note(journal_record(reproduction_id,
+                               std::vector<ComparisonRecord>(comparisons.begin(), comparisons.end())));
+  });
+}
+
+void Store::record_alarms(std::int64_t reproduction_id, std::span<const AlarmRecord> alarms) {
+  constexpr auto kInsert = R"sql(
+    INSERT INTO alarms (reproduction_id, split, baseline, method, reward, reward_delta, reward_ci95_low,
+                        reward_ci95_high, guardrail, harmful, minimal_effect, delta, ci95_low, ci95_high,
+                        p_holm, rule_version)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16))sql";
+  impl_->write([&] {
+    const int replaced = impl_->sql.run("DELETE FROM alarms WHERE reproduction_id = ?1", reproduction_id);
+    for (const auto& a : alarms) {
+      impl_->sql.run(kInsert, reproduction_id, a.split, a.baseline, a.method, a.reward, a.reward_delta,
+                     a.reward_ci.low, a.reward_ci.high, a.guardrail, a.harmful, a.minimal_effect, a.delta,
+                     a.ci.low, a.ci.high, a.p_holm, a.rule_version);
+    }
+    if (replaced > 0 || !alarms.empty())
+      impl_->note(journal_record(reproduction_id, std::vector<AlarmRecord>(alarms.begin(), alarms.end())));
   });
 }
 
@@ -308,7 +327,7 @@ bool Store::forget(const std::string& run_id) {
       return statement.exec();
     };
     run("PRAGMA defer_foreign_keys = ON");
-    for (const auto* table : {"comparisons", "artifacts"}) {
+    for (const auto* table : {"comparisons", "alarms", "artifacts"}) {
       run(fmt::format("DELETE FROM {} WHERE reproduction_id IN {}", table, reproductions));
     }
     run(fmt::format("DELETE FROM reproductions WHERE id IN {}", reproductions));

@@ -66,6 +66,8 @@ class Store {
 
   /// Replaces the comparisons of that reproduction.
   void record_comparisons(std::int64_t reproduction_id, std::span<const ComparisonRecord> comparisons);
+  /// Replaces the alarms of that reproduction.
+  void record_alarms(std::int64_t reproduction_id, std::span<const AlarmRecord> alarms);
   void record_artifact(const ArtifactRecord& artifact);
 
   // --- Jobs ---
@@ -112,6 +114,9 @@ class Store {
 
   /// By position and sample; empty if the metric was not run.
   std::vector<MetricValue> metric_values(const std::string& evaluation_id, const std::string& metric);
+
+  /// In order of recording.
+  std::vector<AlarmRecord> alarms(std::int64_t reproduction_id);
 
   /// The last completed reproduction of a table, or of any table.
   std::optional<StoredReproduction> last_reproduction(const std::optional<std::string>& table_id = {});

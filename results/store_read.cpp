@@ -190,6 +190,33 @@ std::vector<MetricValue> Store::metric_values(const std::string& evaluation_id, 
   return impl_->guarded([&] { return read_all<MetricValue>(impl_->sql[kSql], read, evaluation_id, metric); });
 }
 
+std::vector<AlarmRecord> Store::alarms(std::int64_t reproduction_id) {
+  constexpr auto kSql = R"sql(
+    SELECT split, baseline, method, reward, reward_delta, reward_ci95_low, reward_ci95_high, guardrail, harmful,
+           minimal_effect, delta, ci95_low, ci95_high, p_holm, rule_version
+    FROM alarms WHERE reproduction_id = ?1 ORDER BY id)sql";
+  return impl_->guarded([&] {
+    std::vector<AlarmRecord> alarms;
+    Query row(impl_->sql[kSql], reproduction_id);
+    while (row.step()) {
+      alarms.push_back({.split = row.text(0),
+                        .baseline = row.text(1),
+                        .method = row.text(2),
+                        .reward = row.text(3),
+                        .reward_delta = *row.real(4),
+                        .reward_ci = {.low = *row.real(5), .high = *row.real(6)},
+                        .guardrail = row.text(7),
+                        .harmful = row.text(8),
+                        .minimal_effect = *row.real(9),
+                        .delta = *row.real(10),
+                        .ci = {.low = *row.real(11), .high = *row.real(12)},
+                        .p_holm = row.real(13),
+                        .rule_version = static_cast<int>(row.integer(14))});
+    }
+    return alarms;
+  });
+}
+
 std::optional<StoredReproduction> Store::last_reproduction(const std::optional<std::string>& table_id) {
   constexpr auto kLast = R"sql(
     SELECT id, table_id, backbone, scale, seeds, methods, spec, signature, wall_seconds, finished

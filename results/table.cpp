@@ -1,5 +1,8 @@
 #include "results/table.h"
 
+#include "results/multiplicity.h"
+#include "results/verdict.h"
+
 namespace harness {
 
 Unit unit_from_name(std::string_view name) {
@@ -15,6 +18,27 @@ Better better_from_name(std::string_view name) {
   if (name == "lower" || name == "down") return Better::kDown;
   if (name == "none") return Better::kNone;
   throw Error("unknown direction \"" + std::string(name) + "\"", "", "it is higher, lower or none");
+}
+
+void adjust_comparisons(std::vector<TableComparison>& comparisons, double confidence) {
+  std::map<std::pair<std::string, std::string>, std::vector<TableComparison*>> families;
+  for (auto& comparison : comparisons)
+    families[{comparison.baseline, comparison.method}].push_back(&comparison);
+  for (const auto& [arms, family] : families) {
+    std::vector<std::optional<double>> p_values;
+    std::vector<std::string> hypotheses;
+    for (const auto* comparison : family) {
+      p_values.push_back(comparison->values.p_value);
+      hypotheses.emplace_back(hypothesis_of(comparison->metric));
+    }
+    const auto adjusted = holm(p_values, hypotheses);
+    for (std::size_t i = 0; i < family.size(); ++i) {
+      family[i]->adjusted_p = adjusted[i];
+      // Which side is the better one does not matter here.
+      const VerdictSettings settings{.confidence = confidence, .adjusted_p = adjusted[i]};
+      family[i]->resolved = verdict_of(family[i]->values, Better::kUp, settings).resolved;
+    }
+  }
 }
 
 std::optional<double> cell_value(const TableRow& row, const TableColumn& column) {

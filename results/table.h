@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "results/guardrails.h"
 #include "results/paper.h"
 #include "results/statistics.h"
 
@@ -53,7 +54,12 @@ struct TableComparison {
   std::string baseline, method, metric;
   PairedComparison values = {};
   bool unequal_movement = false;  ///< mean lambda_center of the two differs by more than a factor of 3
+  std::optional<double> adjusted_p = {};  ///< Holm over the metrics shown of the two
+  bool resolved = false;                  ///< the interval excludes 0 and adjusted_p is below 1 - confidence
 };
+
+/// Fills adjusted_p and resolved of the comparisons that a table shows: as `harness compare --metric all`.
+void adjust_comparisons(std::vector<TableComparison>& comparisons, double confidence);
 
 /// A statement of the paper, decided on this table's own figures.
 struct TableClaim {
@@ -84,6 +90,7 @@ struct TableModel {
       paper_rows;               ///< the paper's name for a row, where it is another than ours
   bool levels_compare = false;  ///< ours and the paper's figures stand for the same thing
   std::vector<TableClaim> claims;
+  std::optional<GuardrailPanel> guardrails;  ///< nothing in training tables, and where no rule was stored
   bool over_training =
       false;  ///< rows are statistics of the training, paired by seed, instead of evaluations
   std::uint32_t resamples = 10000;

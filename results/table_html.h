@@ -7,6 +7,12 @@
 namespace harness {
 
 /// A table as HTML, in a box of its own that scrolls sideways where the window is narrow.
+/// Alarms as paragraphs of class "alarm"; empty where there are none.
+std::string guardrail_alarms_html(const GuardrailView& guardrails);
+
+/// The panel below a table, without a heading; empty where there is none.
+std::string guardrail_panel_html(const GuardrailView& guardrails);
+
 std::string view_table_html(const ViewTable& table);
 
 }  // namespace harness

@@ -38,7 +38,9 @@ Json comparison_json(const TableComparison& comparison) {
           {"ties", values.ties},
           {"losses", values.losses},
           {"p_value", number(values.p_value)},
-          {"test", values.test}};
+          {"test", values.test},
+          {"p_holm", number(comparison.adjusted_p)},
+          {"resolved", comparison.resolved}};
 }
 
 Json table_json(const TableModel& model) {
@@ -54,6 +56,7 @@ Json table_json(const TableModel& model) {
   for (const auto& row : model.reference) document["reference"].push_back(row_json(model, row));
   for (const auto& row : model.rows) document["rows"].push_back(row_json(model, row));
   for (const auto& item : model.comparisons) document["comparisons"].push_back(comparison_json(item));
+  if (model.guardrails) document["guardrails"] = guardrails_json(*model.guardrails);
   if (!model.claims.empty()) document["claims"] = Json::array();
   for (const auto& claim : model.claims) {
     document["claims"].push_back(

@@ -100,7 +100,9 @@ std::string table_latex(const TableModel& model) {
   if (!view.comparisons.rows.empty()) body += "\\par\\medskip\n" + layout(view.comparisons);
   if (!view.claims.rows.empty()) body += "\\par\\medskip\n" + layout(view.claims);
   body += "\\par\\medskip\n\\begin{minipage}{\\linewidth}\\scriptsize\\raggedright\n";
+  for (const auto& alarm : view.guardrails.alarms) body += "\\textbf{" + latex_text(alarm) + "}\\par\n";
   for (const auto& note : view.notes) body += latex_text(note) + "\\par\n";
+  for (const auto& sentence : view.guardrails.words) body += latex_text(sentence) + "\\par\n";
   if (!view.signature.empty()) body += "\\sloppy Signature: " + latex_text(view.signature) + "\\par\n";
   body += "\\end{minipage}\n\\end{table}\n";
   return latex_file({"booktabs", "graphicx"}, body);

@@ -64,6 +64,23 @@ std::string note_list(const std::vector<std::string>& notes) {
   return out;
 }
 
+/// Alarms stand at the top, where nobody overlooks them; the panel stands below the table.
+std::string alarm_quotes(const GuardrailView& guardrails) {
+  std::string out;
+  for (const auto& alarm : guardrails.alarms) out += fmt::format("> **{}**\n\n", alarm);
+  return out;
+}
+
+std::string guardrail_panel_markdown(const GuardrailView& guardrails) {
+  if (guardrails.empty()) return {};
+  std::string out = "\n### Guardrails\n";
+  for (const auto& table : guardrails.tables) out += "\n" + layout(table);
+  auto words = guardrails.alarms;
+  words.insert(words.end(), guardrails.words.begin(), guardrails.words.end());
+  words.push_back(guardrails.legend);
+  return out + note_list(words);
+}
+
 }  // namespace
 
 std::string comparisons_markdown(const TableModel& model) {
@@ -73,10 +90,12 @@ std::string comparisons_markdown(const TableModel& model) {
 
 std::string table_markdown(const TableModel& model) {
   const auto view = table_view(model);
-  auto out = fmt::format("## {}\n\n{}\n\n{}", view.heading, view.subtitle, layout(view.results));
+  auto out = fmt::format("## {}\n\n{}\n\n{}{}", view.heading, view.subtitle, alarm_quotes(view.guardrails),
+                         layout(view.results));
   if (!view.comparisons.rows.empty()) out += fmt::format("\n{}", layout(view.comparisons));
   if (!view.claims.rows.empty()) out += fmt::format("\n{}", layout(view.claims));
   out += note_list(view.notes);
+  out += guardrail_panel_markdown(view.guardrails);
   if (!view.signature.empty()) out += fmt::format("\nSignature: `{}`\n", view.signature);
   return out;
 }

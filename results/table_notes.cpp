@@ -64,6 +64,13 @@ bool has_rates(const TableModel& model) {
   });
 }
 
+std::string verdict_text(const TableModel& model) {
+  return fmt::format(
+      "Holm: p adjusted over the metrics shown of the two, one that restates another counted once; resolved: "
+      "the interval excludes 0 and Holm's p is below {:g}.",
+      std::round(1e6 * (1 - model.confidence)) / 1e6);
+}
+
 void add_interval_note(const TableModel& model, Notes& notes) {
   if (model.comparisons.empty()) return;
   std::set<std::int64_t> seeds;
@@ -76,8 +83,9 @@ void add_interval_note(const TableModel& model, Notes& notes) {
                     "and noise), {}. "
                     "Intervals: percentile bootstrap over seeds, {} resamples; with few seeds they are "
                     "narrow. W / T / L: seeds on "
-                    "which the method is better, equal, worse. p: two-sided paired t.",
-                    seeds.size() == 1 ? "one seed" : fmt::format("{} seeds", seeds.size()), model.resamples));
+                    "which the method is better, equal, worse. p: two-sided paired t. {}",
+                    seeds.size() == 1 ? "one seed" : fmt::format("{} seeds", seeds.size()), model.resamples,
+                    verdict_text(model)));
     return;
   }
   const auto scope = seeds.size() > 1
@@ -91,9 +99,9 @@ void add_interval_note(const TableModel& model, Notes& notes) {
       "resamples, {}. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired "
       "t{}{}; "
       "with few "
-      "pairs it and the interval can disagree near 0.05.",
+      "pairs it and the interval can disagree near 0.05. {}",
       model.resamples, scope, seeds.size() > 1 ? ", clustered by prompt" : "",
-      has_rates(model) ? ", for rates McNemar's exact test" : ""));
+      has_rates(model) ? ", for rates McNemar's exact test" : "", verdict_text(model)));
 }
 
 void add_movement_note(const TableModel& model, Notes& notes) {

@@ -160,6 +160,14 @@ ViewTable results_view(const TableModel& model) {
   return table;
 }
 
+std::string verdict_word(const TableComparison& comparison, const TableColumn& column) {
+  if (!comparison.values.delta) return kDash;
+  if (!comparison.resolved) return "not resolved";
+  const bool rose = *comparison.values.delta > 0;
+  if (column.better == Better::kNone) return rose ? "higher" : "lower";
+  return rose == (column.better == Better::kUp) ? "better" : "worse";
+}
+
 ViewRow comparison_row(const TableComparison& comparison, const TableColumn& column) {
   const auto& values = comparison.values;
   ViewRow row;
@@ -169,7 +177,9 @@ ViewRow comparison_row(const TableComparison& comparison, const TableColumn& col
                {format_interval(values.ci, column)},
                {fmt::format("{} / {} / {}", values.wins, values.ties, values.losses)},
                {format_p_value(values.p_value)},
-               {fmt::format("{}", values.n)}};
+               {format_p_value(comparison.adjusted_p)},
+               {fmt::format("{}", values.n)},
+               {verdict_word(comparison, column)}};
   if (comparison.unequal_movement) row.cells[0].marks = kUnequalMovementMark;
   return row;
 }
@@ -191,7 +201,9 @@ std::optional<ViewRow> paper_comparison_row(const TableModel& model, const Table
   row.cells.push_back({paper->ci ? format_interval(paper->ci, printed) : ""});
   row.cells.push_back({outcomes});
   row.cells.push_back({""});
+  row.cells.push_back({""});
   row.cells.push_back({number_or_blank(paper->n)});
+  row.cells.push_back({""});
   return row;
 }
 
@@ -203,7 +215,9 @@ ViewTable comparisons_view(const TableModel& model) {
                    {fmt::format("{} % interval", format_percent(model.confidence))},
                    {"W / T / L"},
                    {"p"},
-                   {"n"}};
+                   {"Holm"},
+                   {"n"},
+                   {"Verdict", false}};
   for (const auto& comparison : model.comparisons) {
     const auto column = column_of(model, comparison.metric);
     table.rows.push_back(comparison_row(comparison, column));
@@ -258,6 +272,16 @@ TableColumn column_of(const TableModel& model, const std::string& metric) {
   for (const auto& column : model.columns) {
     if (column.key == metric) return column;
   }
+  if (model.guardrails) {
+    const auto& metrics = model.guardrails->metrics;
+    const auto found = std::ranges::find(metrics, metric, &GuardrailMetric::name);
+    if (found != metrics.end())
+      return {.key = metric,
+              .title = found->title,
+              .unit = unit_from_name(found->unit),
+              .decimals = found->decimals,
+              .better = found->better};
+  }
   return {.key = metric, .title = metric, .paper_key = {}};
 }
 
@@ -287,6 +311,7 @@ TableView table_view(const TableModel& model) {
   view.results = results_view(model);
   view.comparisons = comparisons_view(model);
   view.claims = claims_view(model);
+  view.guardrails = guardrail_view(model);
   view.notes = table_notes(model);
   view.signature = model.signature;
   return view;

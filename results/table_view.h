@@ -35,11 +35,23 @@ struct ViewTable {
   std::vector<ViewRow> rows;
 };
 
+/// What moved beside the reward (guardrails.h).
+struct GuardrailView {
+  std::vector<std::string> alarms = {};  ///< a sentence each
+  std::vector<ViewTable> tables = {};    ///< against the starting weights, against the baseline
+  std::vector<std::string> words = {};   ///< the tables in words: alarms or their absence, a sentence an arm
+  std::string legend = {};
+  bool empty() const { return tables.empty(); }
+};
+
+GuardrailView guardrail_view(const TableModel& model);
+
 struct TableView {
   std::string heading, subtitle;
   ViewTable results;
   ViewTable comparisons;  ///< without rows where nothing was compared
   ViewTable claims;       ///< without rows where the table decides none
+  GuardrailView guardrails;
   std::vector<std::string> notes;
   std::string signature;
 };
@@ -68,7 +80,7 @@ std::optional<BestOfColumn> best_of_column(const TableModel& model, const TableC
 std::optional<double> mean_over_seeds(const TableModel& model, const std::string& method,
                                       const TableColumn& column);
 
-/// The column that shows a metric; one of the same look where the table has none.
+/// The column that shows a metric: the table's, else as the guardrail rule describes it.
 TableColumn column_of(const TableModel& model, const std::string& metric);
 
 /// The paper's figure for a row and column as printed, or in the column's unit where the paper's is another;

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "evaluators/image_statistics.h"
 #include "evaluators/jpeg.h"
 #include "evaluators/ocr.h"
 
@@ -40,7 +41,18 @@ Json describe_evaluators() {
       {{"name", kJpegScorer},
        {"metrics", {"jpeg_kb"}},
        {"summary", "size as a JPEG file of quality 95, in thousands of bytes (E65)"},
-       {"identity", jpeg_identity()}}};
+       {"guardrail", true},
+       {"identity", jpeg_identity()}},
+      {{"name", kStatisticsScorer},
+       {"metrics", image_statistic_names()},
+       {"metric_help",
+        {{"edge_density", "share of inner pixels on an edge of the luma"},
+         {"colour_entropy", "entropy of the colours in 512 boxes of the RGB cube, bits"},
+         {"dark_share", "share of pixels with luma below 64"},
+         {"saturated_share", "share of pixels with chroma of 128 or more"}}},
+       {"summary", "what an image looks like, whatever it is rewarded for; no reward is made of it"},
+       {"guardrail", true},
+       {"identity", image_statistics_identity()}}};
 }
 
 Json describe_tasks() {
@@ -74,15 +86,23 @@ Scoring::Scoring(const Job& job) {
     } else if (name == kJpegScorer) {
       jpeg_ = true;
       require_same(identity, jpeg_identity(), name, "harness-worker");
+    } else if (name == kStatisticsScorer) {
+      statistics_ = true;
+      require_same(identity, image_statistics_identity(), name, "harness-worker");
     } else {
       throw Error(fmt::format("unknown scorer \"{}\"", name), job.file());
     }
   }
-  if (!ocr_ && !jpeg_) throw Error("names no scorer", job.file());
+  if (scorers.empty()) throw Error("names no scorer", job.file());
 }
 
 std::future<SampleScore> Scoring::score(std::string target, Image image) {
   auto score = jpeg_ ? jpeg_score(image) : SampleScore{};
+  if (statistics_) {
+    auto statistics = image_statistics_score(image);
+    score.metrics.merge(statistics.metrics);
+    score.reasons.merge(statistics.reasons);
+  }
   if (!ocr_) return std::async(std::launch::deferred, [score = std::move(score)] { return score; });
   return std::async(std::launch::deferred, [target = std::move(target), score = std::move(score),
                                             answer = ocr_->submit(std::move(image))]() mutable {

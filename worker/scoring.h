@@ -11,9 +11,11 @@
 
 namespace harness {
 
-/// Names of the scorers, as identities list them: OCR of the embedded backbone's images, and JPEG size.
+/// Names of the scorers, as identities list them: OCR of the embedded backbone's images, JPEG size, image
+/// statistics.
 inline constexpr const char* kOcrScorer = "ocr-glyph";
 inline constexpr const char* kJpegScorer = "jpeg";
+inline constexpr const char* kStatisticsScorer = "image-statistics";
 
 /// What this build says of its scorers and tasks (harness-worker describe). A task names the scorer whose
 /// metrics its training reward is made of.
@@ -39,7 +41,7 @@ class Scoring {
 
  private:
   std::optional<ScorerPool> ocr_;  ///< processes, one a thread
-  bool jpeg_ = false;
+  bool jpeg_ = false, statistics_ = false;
 };
 
 }  // namespace harness

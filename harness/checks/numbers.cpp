@@ -4,10 +4,12 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "evaluators/text_metrics.h"
 #include "harness/checks/check_list.h"
 #include "harness/checks/rows.h"
+#include "harness/guardrails.h"
 
 // Numbers made again from what they were made from.
 
@@ -190,6 +192,32 @@ Findings check_comparisons(const CheckedExperiment& experiment, Fields&) {
   for (const auto& [key, row] : stored) findings.add(fmt::format("{}: rests on no rows", key));
   findings.summary =
       fmt::format("{} paired comparisons, computed again, are the stored ones", computed.size());
+  return findings;
+}
+
+Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
+  Findings findings{.problems = {},
+                    .summary = {},
+                    .hint = "stored alarms do not belong to these rows: repeat the reproduce with --fresh"};
+  const auto name_of = [](const AlarmRecord& alarm) {
+    return fmt::format("{} of {} on {}, {} by {:.12g}", alarm.guardrail, alarm.method, alarm.split,
+                       alarm.harmful, alarm.delta);
+  };
+  std::set<std::string> stored, computed;
+  for (const auto& alarm : experiment.store.alarms(experiment.reproduction.id)) stored.insert(name_of(alarm));
+  for (const auto& alarm :
+       alarms_of(experiment.reproduction, compare_all(experiment.store, experiment.reproduction)))
+    computed.insert(name_of(alarm));
+  for (const auto& name : computed) {
+    if (!stored.contains(name)) findings.add(fmt::format("{}: is not in the DB", name));
+  }
+  for (const auto& name : stored) {
+    if (!computed.contains(name)) findings.add(fmt::format("{}: rests on no rows", name));
+  }
+  findings.summary =
+      guardrail_rule_of(experiment.reproduction)
+          ? fmt::format("{} guardrail alarms, computed again, are the stored ones", computed.size())
+          : std::string("recorded without a guardrail rule");
   return findings;
 }
 

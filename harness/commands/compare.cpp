@@ -30,6 +30,15 @@ std::vector<std::string> column_names(const StoredReproduction& reproduction) {
   return names;
 }
 
+/// Those of `metrics` that the table asks for; the others guard them.
+std::vector<std::string> named_by_table(const StoredReproduction& reproduction,
+                                        std::vector<std::string> metrics) {
+  const auto named = spec_of(reproduction).metrics();
+  std::erase_if(metrics,
+                [&](const std::string& metric) { return std::ranges::find(named, metric) == named.end(); });
+  return metrics;
+}
+
 std::vector<std::string> splits_of(const std::vector<EvaluatedCheckpoint>& checkpoints) {
   std::vector<std::string> splits;
   for (const auto& checkpoint : checkpoints) {
@@ -83,9 +92,10 @@ void require_effect(const std::optional<double>& effect) {
 
 std::vector<std::string> chosen_metrics(Store& store, const CompareOptions& options,
                                         const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                        const std::vector<std::string>& named,
                                         const std::vector<std::string>& known) {
   if (options.metrics.empty()) return {known.at(0)};
-  if (options.metrics == std::vector<std::string>{"all"}) return known;
+  if (options.metrics == std::vector<std::string>{"all"}) return named;
   for (const auto& metric : options.metrics) require_metric(store, checkpoints, metric, known);
   return without_repeats(options.metrics);
 }
@@ -117,9 +127,9 @@ int compare(const CompareOptions& options) {
   const auto checkpoints = evaluated_checkpoints(store, reproduction);
   const bool over_training = is_training_table(reproduction);
   require_methods(options, reproduction, over_training);
-  const auto metrics =
-      chosen_metrics(store, options, checkpoints,
-                     over_training ? column_names(reproduction) : metrics_of(store, checkpoints));
+  const auto known = over_training ? column_names(reproduction) : metrics_of(store, checkpoints);
+  const auto named = over_training ? known : named_by_table(reproduction, known);
+  const auto metrics = chosen_metrics(store, options, checkpoints, named, known);
   report.split = chosen_split(options, checkpoints, over_training);
   if (over_training) report.unit = "seeds";
   std::vector<Better> better;
@@ -155,7 +165,8 @@ Examples:
   command->add_option("methods", o->methods, "methods to compare with it")->required();
   command
       ->add_option("--metric", o->metrics,
-                   "metric, or column of a training table; again for more, or all; unset: the table's first")
+                   "metric, or column of a training table; again for more, or all that the table names; "
+                   "unset: its first")
       ->allow_extra_args(false);
   command->add_option("--split", o->split, "test (the default) or validation; train in a training table");
   command->add_option("--interval", o->interval, "bootstrap interval: percentile, bca or studentised")

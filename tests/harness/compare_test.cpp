@@ -85,7 +85,7 @@ TEST(Compare, AdjustsPValuesOverTheMetricsShown) {
       adjusted = c.at("p_holm");
     }
   }
-  EXPECT_DOUBLE_EQ(adjusted, std::min(1.0, 5 * smallest));
+  EXPECT_DOUBLE_EQ(adjusted, std::min(1.0, 4 * smallest));  // cer_paper restates ocr_reward
 }
 
 TEST(Compare, OffersThreeIntervals) {

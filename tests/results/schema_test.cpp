@@ -44,7 +44,7 @@ class Schemas : public testing::Test {
 TEST_F(Schemas, MigrationsAreNumberedFromOneWithoutGap) {
   int expected = 0;
   for (const auto& step : current_schema().migrations) EXPECT_EQ(step.version, ++expected);
-  EXPECT_EQ(current_schema().version(), 2);
+  EXPECT_EQ(current_schema().version(), 3);
 }
 
 TEST_F(Schemas, NewDatabaseIsMarkedAsOursAndOfTheCurrentVersion) {
@@ -80,6 +80,7 @@ TEST_F(Schemas, TablesAndViewsHaveTheColumnsThatQueriesRelyOn) {
       {"train_stats", "run_id update_index timestep name value fresh on_policy"},
       {"selections", "id run_id checkpoint_id split metric rule value"},
       {"comparisons", "baseline method metric n delta wins ties losses p_value test"},
+      {"alarms", "method reward reward_delta guardrail harmful minimal_effect delta ci95_low ci95_high"},
       {"artifacts", "name path"},
       {"events", "job_id type message"},
       {"v_results",

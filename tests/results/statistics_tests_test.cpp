@@ -91,6 +91,25 @@ TEST(Holm, LeavesOutWhatHasNoPValueAndStaysBelow1) {
   EXPECT_THAT(holm(std::vector<std::optional<double>>{0.25}), ElementsAre(Optional(0.25)));
 }
 
+TEST(Holm, CountsOneQuestionAskedTwiceOnce) {
+  // cer_paper = 1 - ocr_reward: one hypothesis of three, with either of its p-values.
+  const std::vector<std::optional<double>> p{0.01, 0.010000000000001, 0.04, 0.03, std::nullopt};
+  const std::vector<std::string> questions{"ocr_reward", std::string(hypothesis_of("cer_paper")), "cer",
+                                           "exact_match", "pickscore"};
+  const auto adjusted = holm(p, questions);
+  EXPECT_DOUBLE_EQ(*adjusted[0], 0.03);
+  EXPECT_EQ(adjusted[0], adjusted[1]);
+  EXPECT_DOUBLE_EQ(*adjusted[2], 0.06);
+  EXPECT_DOUBLE_EQ(*adjusted[3], 0.06);
+  EXPECT_EQ(adjusted[4], std::nullopt);
+}
+
+TEST(Holm, OnlyARestatedMetricAsksTheQuestionOfAnother) {
+  EXPECT_EQ(hypothesis_of("cer_paper"), "ocr_reward");
+  for (const char* own : {"ocr_reward", "cer", "exact_match", "substring_match", "glyph_clip"})
+    EXPECT_EQ(hypothesis_of(own), own);
+}
+
 TEST(WinRate, HasWilsonsInterval) {
   const auto interval = wilson_interval(0.3, 100, 0.95);  // scipy: binomtest(30, 100).proportion_ci("wilson")
   EXPECT_NEAR(interval.low, 0.21894885294932764, 1e-14);

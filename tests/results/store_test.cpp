@@ -189,6 +189,36 @@ TEST_F(StoreTest, ComparisonsOfAReproductionAreReplaced) {
   EXPECT_EQ(value("SELECT p_value IS NULL FROM comparisons"), "1");
 }
 
+TEST_F(StoreTest, AlarmsOfAReproductionAreReplacedAndReadBackAsTheyWere) {
+  const auto id = store().record_reproduction({.table_id = "a", .backbone = "glyph", .signature = "s"});
+  AlarmRecord alarm{.split = "test",
+                    .baseline = "base",
+                    .method = "dual",
+                    .reward = "ocr_reward",
+                    .reward_delta = 0.1,
+                    .reward_ci = {0.05, 0.15},
+                    .guardrail = "dark_share",
+                    .harmful = "higher",
+                    .minimal_effect = 0.1,
+                    .delta = 0.4,
+                    .ci = {0.3, 0.5},
+                    .p_holm = 1e-9,
+                    .rule_version = 3};
+  store().record_alarms(id, {&alarm, 1});
+  alarm.p_holm = std::nullopt;
+  store().record_alarms(id, {&alarm, 1});
+  const auto alarms = store().alarms(id);
+  ASSERT_EQ(alarms.size(), 1u);
+  const auto& read = alarms.front();
+  EXPECT_EQ(read.guardrail + read.harmful + read.split + read.reward, "dark_sharehighertestocr_reward");
+  EXPECT_EQ(read.reward_ci.low, 0.05);
+  EXPECT_EQ(read.ci.high, 0.5);
+  EXPECT_EQ(read.p_holm, std::nullopt);
+  EXPECT_EQ(read.rule_version, 3);
+  store().record_alarms(id, {});
+  EXPECT_TRUE(store().alarms(id).empty());
+}
+
 TEST_F(StoreTest, ArtifactOfTheSameNameIsReplaced) {
   store().record_artifact({.table_id = "a", .name = "grid", .path = "grid.png", .sha256 = "1"});
   store().record_artifact({.table_id = "a", .name = "grid", .path = "grid.png", .sha256 = "2"});
@@ -217,13 +247,15 @@ TEST_F(StoreTest, ForgettingARunRemovesItsRowsAndNoOthers) {
     const auto id = store().record_reproduction(reproduction);
     const ComparisonRecord comparison;
     store().record_comparisons(id, {&comparison, 1});
+    const AlarmRecord alarm{.harmful = "lower"};
+    store().record_alarms(id, {&alarm, 1});
     store().record_artifact(
         {.reproduction_id = id, .table_id = "a", .name = "grid", .path = "p", .sha256 = "1"});
   }
   EXPECT_TRUE(store().forget("r1"));
   EXPECT_FALSE(store().forget("r1"));
-  for (const char* table : {"runs", "table_runs", "checkpoints", "reproductions", "comparisons", "artifacts",
-                            "reproduction_evaluations"}) {
+  for (const char* table : {"runs", "table_runs", "checkpoints", "reproductions", "comparisons", "alarms",
+                            "artifacts", "reproduction_evaluations"}) {
     EXPECT_EQ(value(std::string("SELECT count(*) FROM ") + table), "1") << table;
   }
   EXPECT_EQ(value("SELECT count(*) FROM metrics"), "8");

@@ -83,6 +83,7 @@ inline TableModel fixture_table() {
   model.rows[1].damp_share = 0.125;
   model.comparisons = {fixture_comparison("ocr_reward", 0.0112, 0.0021, 0.0203),
                        fixture_comparison("exact_match", 0.025, -0.05, 0.1)};
+  adjust_comparisons(model.comparisons, model.confidence);
   model.not_run = {{"pickscore", "its files are absent (--scorers DIR)"}};
   model.paper = fixture_paper();
   model.artifacts = {{"table.md", "runs/tiny/table.md"}};

@@ -108,17 +108,17 @@ Backbone glyph · scale smoke · test split · n = 40 · seed 42
 | lambda-controlled |   80 |   **0.9012** |     57.50 † |      0.000332 |           — |
 | ↳ paper           |   80 |       0.5831 |       14.40 |               |             |
 
-| Comparison                     | Metric         |       Δ |      95 % interval |   W / T / L |      p |   n |
-|:-------------------------------|:---------------|--------:|-------------------:|------------:|-------:|----:|
-| lambda-controlled − ratio-norm | OCR reward     | +0.0112 | [+0.0021, +0.0203] | 20 / 8 / 12 | 0.0167 |  40 |
-| lambda-controlled − ratio-norm | Exact (points) |   +2.50 |    [-5.00, +10.00] | 20 / 8 / 12 | 0.0167 |  40 |
-| ↳ paper                        | Exact (points) |   +1.44 |                    |             |        | 762 |
+| Comparison                     | Metric         |       Δ |      95 % interval |   W / T / L |      p |   Holm |   n | Verdict      |
+|:-------------------------------|:---------------|--------:|-------------------:|------------:|-------:|-------:|----:|:-------------|
+| lambda-controlled − ratio-norm | OCR reward     | +0.0112 | [+0.0021, +0.0203] | 20 / 8 / 12 | 0.0167 | 0.0334 |  40 | better       |
+| lambda-controlled − ratio-norm | Exact (points) |   +2.50 |    [-5.00, +10.00] | 20 / 8 / 12 | 0.0167 | 0.0334 |  40 | not resolved |
+| ↳ paper                        | Exact (points) |   +1.44 |                    |             |        |        | 762 |              |
 
 - These are the embedded glyph backbone's numbers, not SD3.5's; the paper's rows stand here for orientation, and levels do not compare.
 - ↳ paper: as printed in "A Paper" (tab:tiny, sd3.5-medium-lora).
 - Bold: best of the methods in its column, and its paired 95 % interval against ratio-norm excludes 0 (for ratio-norm itself: every other method's does).
 - † Best of its column, but unresolved: its paired 95 % interval against ratio-norm includes 0 (for ratio-norm itself: some other method's does).
-- Differences are method − baseline, paired by prompt, sample and seed. Intervals: percentile bootstrap, 10000 resamples, over prompts, one training run a method: they say nothing about the spread between training runs. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t; with few pairs it and the interval can disagree near 0.05.
+- Differences are method − baseline, paired by prompt, sample and seed. Intervals: percentile bootstrap, 10000 resamples, over prompts, one training run a method: they say nothing about the spread between training runs. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t; with few pairs it and the interval can disagree near 0.05. Holm: p adjusted over the metrics shown of the two, one that restates another counted once; resolved: the interval excludes 0 and Holm's p is below 0.05.
 - — pickscore was not run: its files are absent (--scorers DIR).
 - Share of trained steps with damp weight below 1: lambda-controlled 12.5 %.
 
@@ -241,8 +241,8 @@ TEST(TableJson, IsTheDocumentOfTheContract) {
   EXPECT_THAT(keys_of(document["rows"][0]), ElementsAre("checkpoint", "lambda_late", "method", "metrics", "n",
                                                         "n_missing", "paper", "seed", "split"));
   EXPECT_THAT(keys_of(document["comparisons"][0]),
-              ElementsAre("baseline", "ci95", "delta", "losses", "method", "metric", "n", "p_value", "test",
-                          "ties", "wins"));
+              ElementsAre("baseline", "ci95", "delta", "losses", "method", "metric", "n", "p_holm", "p_value",
+                          "resolved", "test", "ties", "wins"));
   EXPECT_THAT(keys_of(document["rows"][0]["metrics"]["ocr_reward"]), ElementsAre("mean", "std"));
 }
 

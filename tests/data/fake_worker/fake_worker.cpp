@@ -4,7 +4,10 @@
 //   HARNESS_FAKE_MODE   "die" (exit status 3), "crash" (SIGABRT), "fail" (a job_failed event), "refuse" (the
 //   same for an input: exit status 2), "silent" (says nothing more); HARNESS_FAKE_KIND   only jobs of this
 //   kind do so, or are slow ("train", "evaluate"); unset: all HARNESS_FAKE_DELAY_US   how long an update or
-//   an image takes; HARNESS_FAKE_LAW  "none": updates without the statistics of the law audit
+//   an image takes; HARNESS_FAKE_LAW  "none": updates without the statistics of the law audit;
+//   HARNESS_FAKE_HACK   "darken": trained methods draw what is read whole, at a fifth of the brightness;
+//   "honest": they are read whole, and their images are as before; "none": they draw what the starting
+//   weights draw
 #include <poll.h>
 #include <unistd.h>
 
@@ -22,6 +25,8 @@
 #include "core/json.h"
 #include "core/sha256.h"
 #include "datasets/prompt_set.h"
+#include "evaluators/image_statistics.h"
+#include "evaluators/jpeg.h"
 #include "evaluators/text_metrics.h"
 
 namespace harness {
@@ -215,14 +220,19 @@ class Job {
     return target.substr(0, static_cast<std::size_t>(share * 1.2 * static_cast<double>(target.size())));
   }
 
+  /// What the starting weights draw where trained methods are asked to stay near them.
+  double untrained(int position) const { return hash_number("base" + std::to_string(position)); }
+
   void sample(int position) {
     const auto key =
         identity_.at("run").get<std::string>() + identity_.at("step").dump() + std::to_string(position);
-    const double reward = hash_number(key);
+    const auto hack = environment("HARNESS_FAKE_HACK");
+    const bool is_trained = identity_.at("step") != 0;
+    const double drawn = hack.empty() ? hash_number(key) : untrained(position);
+    const double reward = is_trained && (hack == "darken" || hack == "honest") ? 1 : drawn;
     const auto path = fs::path("images") / (std::to_string(position) + ".png");
-    Image image{.width = 8,
-                .height = 4,
-                .rgb = std::vector<std::uint8_t>(8 * 4 * 3, static_cast<std::uint8_t>(reward * 255))};
+    const auto level = static_cast<std::uint8_t>(drawn * (is_trained && hack == "darken" ? 51 : 255));
+    const Image image{.width = 8, .height = 4, .rgb = std::vector<std::uint8_t>(8 * 4 * 3, level)};
     const auto bytes = png_bytes(image);
     write_file(folder_ / path, bytes);
     const auto& target = prompts_.prompts.at(static_cast<std::size_t>(position)).target;
@@ -239,6 +249,9 @@ class Job {
         reasons[name] = "the fake scorer fails at position 5";
       }
       transcript = nullptr;
+    }
+    for (auto score : {image_statistics_score(image), jpeg_score(image)}) {
+      for (const auto& [name, value] : score.metrics) metrics[name] = value.value();
     }
     log_.append({{"type", "sample"},
                  {"position", position},

@@ -1,0 +1,55 @@
+#include "harness/guardrails.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/files.h"
+#include "harness/plan.h"
+
+namespace harness {
+namespace {
+
+constexpr const char* kRuleFile = "rules/guardrails.json";
+
+}  // namespace
+
+Json load_guardrail_rule() {
+  const auto file = find_data_file(kRuleFile);
+  auto document = read_json(file);
+  read_guardrail_rule(document, file.string());
+  return document;
+}
+
+std::optional<GuardrailRule> guardrail_rule_of(const StoredReproduction& reproduction) {
+  const auto effective = reproduction.spec.find("effective");
+  if (effective == reproduction.spec.end()) return std::nullopt;
+  const auto rule = effective->find("guardrails");
+  if (rule == effective->end() || rule->is_null()) return std::nullopt;
+  return read_guardrail_rule(*rule, "reproductions.spec: effective.guardrails");
+}
+
+std::optional<GuardrailPanel> guardrail_panel_of(const StoredReproduction& reproduction,
+                                                 std::span<const ComparisonRecord> comparisons) {
+  const auto rule = guardrail_rule_of(reproduction);
+  if (!rule) return std::nullopt;
+  const auto reward = spec_of(reproduction).selection.metric;
+  return guardrail_panel(
+      *rule, {.reward = reward, .better = better_of(reproduction, reward), .base = kBaseMethod}, comparisons);
+}
+
+std::vector<AlarmRecord> alarms_of(const StoredReproduction& reproduction,
+                                   std::span<const ComparisonRecord> comparisons) {
+  std::vector<std::pair<std::string, std::vector<ComparisonRecord>>> by_split;
+  for (const auto& record : comparisons) {
+    if (by_split.empty() || by_split.back().first != record.split) by_split.push_back({record.split, {}});
+    by_split.back().second.push_back(record);
+  }
+  std::vector<AlarmRecord> alarms;
+  for (const auto& [split, records] : by_split) {
+    const auto panel = guardrail_panel_of(reproduction, records);
+    if (panel) alarms.insert(alarms.end(), panel->alarms.begin(), panel->alarms.end());
+  }
+  return alarms;
+}
+
+}  // namespace harness

@@ -1,0 +1,265 @@
+#include "results/guardrails.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/text.h"
+#include "results/multiplicity.h"
+#include "results/verdict.h"
+
+namespace harness {
+namespace {
+
+// The rule's file
+// ---------------------------------------------------------------------------------------------------------
+
+Better harmful_side(const std::string& side, const std::string& where) {
+  if (side == "lower") return Better::kUp;
+  if (side == "higher") return Better::kDown;
+  const std::vector<std::string> known = {"lower", "higher"};
+  throw Error(fmt::format("unknown direction \"{}\"", side), where, suggestion(side, known));
+}
+
+void read_minimal_effect(Fields& fields, GuardrailMetric& metric) {
+  metric.relative = fields.has("minimal_share");
+  if (metric.relative == fields.has("minimal_effect")) {
+    throw Error("needs minimal_effect (in the metric's unit) or minimal_share (of the baseline's mean)",
+                fields.where());
+  }
+  metric.minimal_effect = fields.required<double>(metric.relative ? "minimal_share" : "minimal_effect");
+  if (!std::isfinite(metric.minimal_effect) || metric.minimal_effect < 0)
+    throw Error("a minimal effect must not be negative", fields.where());
+}
+
+GuardrailMetric read_metric(const Json& value, const std::string& where) {
+  if (!value.is_object()) throw Error("is not an object", where);
+  Fields fields(value, where);
+  GuardrailMetric metric;
+  metric.name = fields.required<std::string>("name");
+  metric.title = fields.optional<std::string>("title", metric.name);
+  metric.unit = fields.optional<std::string>("unit", metric.unit);
+  metric.decimals = fields.optional<int>("decimals", metric.decimals);
+  metric.better = harmful_side(fields.required<std::string>("harmful"), where + ": harmful");
+  read_minimal_effect(fields, metric);
+  fields.optional<std::string>("about", "");
+  fields.finish();
+  const std::vector<std::string> units = {"fraction", "percent", "number"};
+  if (std::ranges::find(units, metric.unit) == units.end())
+    throw Error(fmt::format("unknown unit \"{}\"", metric.unit), where, suggestion(metric.unit, units));
+  if (metric.decimals < 0 || metric.decimals > 12) throw Error("decimals must be 0 to 12", where);
+  return metric;
+}
+
+// The panel
+// ---------------------------------------------------------------------------------------------------------
+
+bool is_named(const std::vector<GuardrailMetric>& metrics, const std::string& name) {
+  return std::ranges::find(metrics, name, &GuardrailMetric::name) != metrics.end();
+}
+
+/// Names of the comparisons' metrics in order of first appearance.
+std::vector<std::string> metrics_in(std::span<const ComparisonRecord> comparisons) {
+  std::vector<std::string> names;
+  for (const auto& c : comparisons) {
+    if (std::ranges::find(names, c.metric) == names.end()) names.push_back(c.metric);
+  }
+  return names;
+}
+
+bool can_guard(const std::string& metric, const GuardrailRule& rule, const std::string& reward,
+               const std::vector<std::string>& measured) {
+  if (hypothesis_of(metric) == hypothesis_of(reward)) return false;
+  const auto restated = std::string(hypothesis_of(metric));
+  if (restated != metric && std::ranges::find(measured, restated) != measured.end()) return false;
+  const auto found = rule.relatives.find(reward);
+  return found == rule.relatives.end() || std::ranges::find(found->second, metric) == found->second.end();
+}
+
+/// What is shown: in the rule's order, then what it does not name.
+std::vector<GuardrailMetric> shown_metrics(const GuardrailRule& rule, const std::string& reward,
+                                           const std::vector<std::string>& measured) {
+  std::vector<GuardrailMetric> shown;
+  for (const auto& metric : rule.metrics) {
+    const bool is_measured = std::ranges::find(measured, metric.name) != measured.end();
+    if (is_measured && can_guard(metric.name, rule, reward, measured)) shown.push_back(metric);
+  }
+  for (const auto& name : measured) {
+    if (!is_named(rule.metrics, name) && can_guard(name, rule, reward, measured))
+      shown.push_back({.name = name, .title = name});
+  }
+  return shown;
+}
+
+bool beyond(const Interval& ci, Better better, double effect) {
+  if (better == Better::kUp) return ci.high < -effect;
+  if (better == Better::kDown) return ci.low > effect;
+  return false;
+}
+
+GuardrailEffect effect_of(const ComparisonRecord& record, const GuardrailMetric& metric,
+                          std::optional<double> adjusted_p, double confidence) {
+  GuardrailEffect effect{.record = record, .adjusted_p = adjusted_p};
+  const auto& result = record.result;
+  effect.minimal_effect = metric.relative ? metric.minimal_effect * std::abs(result.baseline_mean.value_or(0))
+                                          : metric.minimal_effect;
+  effect.moved =
+      verdict_of(result, metric.better, {.confidence = confidence, .adjusted_p = adjusted_p}).resolved;
+  effect.harmful = effect.moved && beyond(*result.ci, metric.better, effect.minimal_effect);
+  return effect;
+}
+
+void add_effects(const GuardrailQuestion& question, std::span<const ComparisonRecord> comparisons,
+                 GuardrailPanel& panel) {
+  std::vector<std::pair<const ComparisonRecord*, const GuardrailMetric*>> found;
+  std::vector<std::optional<double>> p_values;
+  for (const auto& record : comparisons) {
+    const auto metric = std::ranges::find(panel.metrics, record.metric, &GuardrailMetric::name);
+    if (metric == panel.metrics.end()) continue;
+    found.emplace_back(&record, &*metric);
+    p_values.push_back(record.result.p_value);
+  }
+  const auto adjusted = holm(p_values);
+  for (std::size_t i = 0; i < found.size(); ++i)
+    panel.effects.push_back(effect_of(*found[i].first, *found[i].second, adjusted[i], question.confidence));
+}
+
+const GuardrailMetric& metric_of(const GuardrailPanel& panel, const std::string& name) {
+  return *std::ranges::find(panel.metrics, name, &GuardrailMetric::name);
+}
+
+AlarmRecord alarm_of(const GuardrailPanel& panel, const ComparisonRecord& reward,
+                     const GuardrailEffect& effect) {
+  const auto& result = effect.record.result;
+  return {.split = panel.split,
+          .baseline = reward.baseline,
+          .method = reward.method,
+          .reward = reward.metric,
+          .reward_delta = *reward.result.delta,
+          .reward_ci = *reward.result.ci,
+          .guardrail = effect.record.metric,
+          .harmful = metric_of(panel, effect.record.metric).better == Better::kUp ? "lower" : "higher",
+          .minimal_effect = effect.minimal_effect,
+          .delta = *result.delta,
+          .ci = *result.ci,
+          .p_holm = effect.adjusted_p,
+          .rule_version = panel.rule_version};
+}
+
+void add_alarms(const GuardrailQuestion& question, GuardrailPanel& panel) {
+  for (const auto& reward : panel.rewards) {
+    if (reward.baseline != question.base || !reward.result.ci) continue;
+    const auto& ci = *reward.result.ci;
+    if (!(question.better == Better::kDown ? ci.high < 0 : ci.low > 0)) continue;
+    for (const auto& effect : panel.effects) {
+      if (effect.harmful && effect.record.baseline == reward.baseline &&
+          effect.record.method == reward.method)
+        panel.alarms.push_back(alarm_of(panel, reward, effect));
+    }
+  }
+}
+
+// JSON
+// ---------------------------------------------------------------------------------------------------------
+
+Json interval_json(const std::optional<Interval>& ci) {
+  return ci ? Json::array({ci->low, ci->high}) : Json();
+}
+
+template <class Number>
+Json number(const std::optional<Number>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json harmful_json(Better better) {
+  if (better == Better::kNone) return nullptr;
+  return better == Better::kUp ? "lower" : "higher";
+}
+
+Json effect_json(const GuardrailPanel& panel, const GuardrailEffect& effect) {
+  const auto& r = effect.record.result;
+  const auto better = metric_of(panel, effect.record.metric).better;
+  return {{"baseline", effect.record.baseline},
+          {"method", effect.record.method},
+          {"metric", effect.record.metric},
+          {"n", r.n},
+          {"baseline_mean", number(r.baseline_mean)},
+          {"method_mean", number(r.method_mean)},
+          {"delta", number(r.delta)},
+          {"ci95", interval_json(r.ci)},
+          {"p_value", number(r.p_value)},
+          {"p_holm", number(effect.adjusted_p)},
+          {"harmful_direction", harmful_json(better)},
+          {"minimal_effect", better == Better::kNone ? Json() : Json(effect.minimal_effect)},
+          {"moved", effect.moved},
+          {"harmful", effect.harmful}};
+}
+
+Json alarm_json(const AlarmRecord& alarm) {
+  return {{"baseline", alarm.baseline},
+          {"method", alarm.method},
+          {"reward", alarm.reward},
+          {"reward_delta", alarm.reward_delta},
+          {"reward_ci95", interval_json(alarm.reward_ci)},
+          {"guardrail", alarm.guardrail},
+          {"harmful_direction", alarm.harmful},
+          {"minimal_effect", alarm.minimal_effect},
+          {"delta", alarm.delta},
+          {"ci95", interval_json(alarm.ci)},
+          {"p_holm", number(alarm.p_holm)}};
+}
+
+}  // namespace
+
+GuardrailRule read_guardrail_rule(const Json& document, const std::string& where) {
+  Fields fields(document, where);
+  GuardrailRule rule;
+  rule.version = fields.required<int>("version");
+  fields.optional<std::string>("about", "");
+  const Json& metrics = fields.get("metrics");
+  if (!metrics.is_array()) throw Error("must be a list", where + ": metrics");
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    auto metric = read_metric(metrics[i], fmt::format("{}: metrics[{}]", where, i));
+    if (is_named(rule.metrics, metric.name))
+      throw Error(fmt::format("\"{}\" is named twice", metric.name), where + ": metrics");
+    rule.metrics.push_back(std::move(metric));
+  }
+  if (fields.has("relatives")) {
+    auto relatives = fields.object("relatives");
+    for (const auto& reward : relatives.keys())
+      rule.relatives[reward] = relatives.required<std::vector<std::string>>(reward);
+  }
+  fields.finish();
+  return rule;
+}
+
+GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestion& question,
+                               std::span<const ComparisonRecord> comparisons) {
+  GuardrailPanel panel{.rule_version = rule.version,
+                       .split = comparisons.empty() ? "" : comparisons.front().split,
+                       .reward = question.reward,
+                       .base = question.base,
+                       .metrics = shown_metrics(rule, question.reward, metrics_in(comparisons)),
+                       .rewards = {},
+                       .effects = {},
+                       .alarms = {}};
+  for (const auto& record : comparisons) {
+    if (record.metric == question.reward) panel.rewards.push_back(record);
+  }
+  add_effects(question, comparisons, panel);
+  add_alarms(question, panel);
+  return panel;
+}
+
+Json guardrails_json(const GuardrailPanel& panel) {
+  Json document = {{"rule_version", panel.rule_version},
+                   {"reward", panel.reward},
+                   {"effects", Json::array()},
+                   {"alarms", Json::array()}};
+  for (const auto& effect : panel.effects) document["effects"].push_back(effect_json(panel, effect));
+  for (const auto& alarm : panel.alarms) document["alarms"].push_back(alarm_json(alarm));
+  return document;
+}
+
+}  // namespace harness

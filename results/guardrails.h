@@ -1,0 +1,70 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "results/records.h"
+
+namespace harness {
+
+/// What the rule says of one guardrail metric.
+struct GuardrailMetric {
+  std::string name, title;
+  std::string unit = "fraction";  ///< as of a table's column: fraction, percent or number
+  int decimals = 4;
+  Better better = Better::kNone;  ///< kUp: a fall is harmful, kDown: a rise is, kNone: the rule does not say
+  double minimal_effect = 0;      ///< in the metric's unit, or as a share of the baseline's mean
+  bool relative = false;          ///< minimal_effect is such a share
+};
+
+/// Which metrics guard which reward, and when that is an alarm. Results/GUARDRAILS.md describes the file.
+struct GuardrailRule {
+  int version = 1;
+  std::vector<GuardrailMetric> metrics;
+  std::map<std::string, std::vector<std::string>> relatives;  ///< reward -> metrics that cannot guard it
+};
+
+/// Throws Error for an unknown key, an impossible value or a metric named twice.
+GuardrailRule read_guardrail_rule(const Json& document, const std::string& where);
+
+/// One guardrail of one pair of arms.
+struct GuardrailEffect {
+  ComparisonRecord record;
+  std::optional<double> adjusted_p = {};  ///< Holm over the panel
+  double minimal_effect = 0;              ///< in the metric's unit
+  bool moved = false;                     ///< the interval excludes 0 and adjusted_p is below 1 - confidence
+  bool harmful = false;  ///< moved, and the whole interval lies beyond the minimal effect on the harmful side
+};
+
+struct GuardrailPanel {
+  int rule_version = 1;
+  std::string split;
+  std::string reward;                    ///< the metric that checkpoints are selected by
+  std::string base;                      ///< name of the starting weights' row
+  std::vector<GuardrailMetric> metrics;  ///< shown, in the rule's order, then those that it does not name
+  std::vector<ComparisonRecord> rewards;
+  std::vector<GuardrailEffect> effects;
+  std::vector<AlarmRecord> alarms;
+};
+
+struct GuardrailQuestion {
+  std::string reward;
+  Better better = Better::kUp;  ///< of the reward
+  std::string base;
+  double confidence = 0.95;
+};
+
+/// What moved beside the reward, from the paired comparisons of one split. An alarm: against `base` the
+/// reward's interval lies on the good side of 0 and a guardrail is harmful. The reward, its relatives and
+/// metrics that restate another one guard nothing.
+GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestion& question,
+                               std::span<const ComparisonRecord> comparisons);
+
+/// {"rule_version", "reward", "effects": [...], "alarms": [...]}, all numbers in the DB's unit.
+Json guardrails_json(const GuardrailPanel& panel);
+
+}  // namespace harness

@@ -1,0 +1,198 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/text.h"
+#include "results/table_format.h"
+#include "results/table_view.h"
+
+namespace harness {
+namespace {
+
+constexpr const char* kHarmMark = "!";
+
+std::string title_of(const TableColumn& column) {
+  return column.unit == Unit::kPercent ? column.title + " (%)" : column.title;
+}
+
+/// A size without a sign, in the column's unit: "10.00 points", "0.0500".
+std::string size_text(double size, const TableColumn& column) {
+  const auto text = format_value(std::abs(size), column);
+  return column.unit == Unit::kPercent ? text + " points" : text;
+}
+
+/// "fall of 20 % of base", "rise of 10.00 points"; a dash where the rule does not name the metric.
+std::string harm_text(const GuardrailMetric& metric, const TableColumn& column, const std::string& baseline) {
+  if (metric.better == Better::kNone) return kDash;
+  const char* side = metric.better == Better::kUp ? "fall" : "rise";
+  if (metric.relative)
+    return fmt::format("{} of {} % of {}", side, format_percent(metric.minimal_effect), baseline);
+  return fmt::format("{} of {}", side, size_text(metric.minimal_effect, column));
+}
+
+std::string difference_text(const PairedComparison& values, const TableColumn& column) {
+  if (!values.delta) return kDash;
+  return fmt::format("{} {}", format_delta(values.delta, column), format_interval(values.ci, column));
+}
+
+/// The methods that are compared with `baseline`, in order of first appearance.
+std::vector<std::string> methods_against(const GuardrailPanel& panel, const std::string& baseline) {
+  std::vector<std::string> methods;
+  for (const auto& effect : panel.effects) {
+    const auto& record = effect.record;
+    if (record.baseline == baseline && std::ranges::find(methods, record.method) == methods.end())
+      methods.push_back(record.method);
+  }
+  return methods;
+}
+
+const GuardrailEffect* find_effect(const GuardrailPanel& panel, const std::string& baseline,
+                                   const std::string& method, const std::string& metric) {
+  for (const auto& effect : panel.effects) {
+    const auto& record = effect.record;
+    if (record.baseline == baseline && record.method == method && record.metric == metric) return &effect;
+  }
+  return nullptr;
+}
+
+const ComparisonRecord* find_reward(const GuardrailPanel& panel, const std::string& baseline,
+                                    const std::string& method) {
+  for (const auto& record : panel.rewards) {
+    if (record.baseline == baseline && record.method == method) return &record;
+  }
+  return nullptr;
+}
+
+ViewCell effect_cell(const GuardrailEffect* effect, const TableColumn& column) {
+  if (effect == nullptr) return {kDash};
+  return {.text = difference_text(effect->record.result, column),
+          .strong = effect->moved,
+          .marks = effect->harmful ? kHarmMark : ""};
+}
+
+ViewRow reward_row(const TableModel& model, const GuardrailPanel& panel, const std::string& baseline,
+                   const std::vector<std::string>& methods) {
+  const auto column = column_of(model, panel.reward);
+  ViewRow row{
+      RowKind::kReference,
+      {{title_of(column)}, {"the reward"}, {format_value(mean_over_seeds(model, baseline, column), column)}}};
+  for (const auto& method : methods) {
+    const auto* reward = find_reward(panel, baseline, method);
+    row.cells.push_back({reward ? difference_text(reward->result, column) : kDash});
+  }
+  return row;
+}
+
+ViewTable table_against(const TableModel& model, const GuardrailPanel& panel, const std::string& baseline) {
+  const auto methods = methods_against(panel, baseline);
+  ViewTable table;
+  if (methods.empty()) return table;
+  table.columns = {{"Guardrail", false}, {"Harmful", false}, {baseline}};
+  for (const auto& method : methods) table.columns.push_back({fmt::format("{} \u2212 {}", method, baseline)});
+  table.rows.push_back(reward_row(model, panel, baseline, methods));
+  for (const auto& metric : panel.metrics) {
+    const auto column = column_of(model, metric.name);
+    ViewRow row{RowKind::kOurs,
+                {{title_of(column)},
+                 {harm_text(metric, column, baseline)},
+                 {format_value(mean_over_seeds(model, baseline, column), column)}}};
+    for (const auto& method : methods)
+      row.cells.push_back(effect_cell(find_effect(panel, baseline, method, metric.name), column));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::string alarm_sentence(const TableModel& model, const AlarmRecord& alarm) {
+  const auto reward = column_of(model, alarm.reward), guardrail = column_of(model, alarm.guardrail);
+  return fmt::format(
+      "Guardrail alarm, {}: its {} {} by {} {} against {}, and its {} {} by {} {}, beyond the minimal effect "
+      "of {}. Look at its images before believing the reward.",
+      alarm.method, reward.title, alarm.reward_delta > 0 ? "rose" : "fell",
+      size_text(alarm.reward_delta, reward), format_interval(alarm.reward_ci, reward), alarm.baseline,
+      guardrail.title, alarm.delta > 0 ? "rose" : "fell", size_text(alarm.delta, guardrail),
+      format_interval(alarm.ci, guardrail), size_text(alarm.minimal_effect, guardrail));
+}
+
+/// What happened to the guardrails of one arm, by their titles.
+struct Movements {
+  std::vector<std::string> rose = {}, fell = {}, still = {}, harmful = {};
+};
+
+Movements movements_of(const TableModel& model, const GuardrailPanel& panel, const std::string& baseline,
+                       const std::string& method) {
+  Movements found;
+  for (const auto& metric : panel.metrics) {
+    const auto* effect = find_effect(panel, baseline, method, metric.name);
+    if (effect == nullptr) continue;
+    const auto title = column_of(model, metric.name).title;
+    auto& list = !effect->moved ? found.still : *effect->record.result.delta > 0 ? found.rose : found.fell;
+    list.push_back(title);
+    if (effect->harmful) found.harmful.push_back(title);
+  }
+  return found;
+}
+
+std::string arm_sentence(const TableModel& model, const GuardrailPanel& panel, const std::string& baseline,
+                         const std::string& method) {
+  const auto found = movements_of(model, panel, baseline, method);
+  auto text = fmt::format("{} against {}", method, baseline);
+  std::vector<std::string> parts;
+  const auto add = [&](const char* what, const std::vector<std::string>& titles) {
+    if (!titles.empty()) parts.push_back(fmt::format("{} {}", what, join(titles, ", ")));
+  };
+  add("rose:", found.rose);
+  add("fell:", found.fell);
+  add("no resolved change:", found.still);
+  add("harmful beyond the minimal effect:", found.harmful);
+  return fmt::format("{} \u2014 {}.", text, join(parts, "; "));
+}
+
+void add_words(const TableModel& model, const GuardrailPanel& panel, GuardrailView& view) {
+  const auto reward = column_of(model, panel.reward).title;
+  if (view.alarms.empty()) {
+    view.words.push_back(fmt::format(
+        "No guardrail alarm: no method whose {} improved on {} moved a guardrail the harmful way by "
+        "more than its minimal effect.",
+        reward, panel.base));
+  }
+  for (const auto& baseline : {panel.base, model.baseline}) {
+    for (const auto& method : methods_against(panel, baseline))
+      view.words.push_back(arm_sentence(model, panel, baseline, method));
+    if (panel.base == model.baseline) return;
+  }
+}
+
+std::string legend_of(const TableModel& model, const GuardrailPanel& panel) {
+  const auto reward = column_of(model, panel.reward).title;
+  return fmt::format(
+      "Guardrails: what moved beside {}, as method \u2212 baseline, paired and with intervals as above. "
+      "Bold: moved "
+      "(the interval excludes 0, and Holm's p over the {} differences of the panel is below {:g}). {}: moved "
+      "the "
+      "harmful way, the whole interval beyond the size in column Harmful. Alarm: such a mark against {} of a "
+      "method "
+      "whose {} improved there, its interval without 0 (rule version {}).",
+      reward, panel.effects.size(), std::round(1e6 * (1 - model.confidence)) / 1e6, kHarmMark, panel.base,
+      reward, panel.rule_version);
+}
+
+}  // namespace
+
+GuardrailView guardrail_view(const TableModel& model) {
+  GuardrailView view;
+  if (!model.guardrails || model.guardrails->effects.empty()) return view;
+  const auto& panel = *model.guardrails;
+  for (const auto& alarm : panel.alarms) view.alarms.push_back(alarm_sentence(model, alarm));
+  for (const auto& baseline : {panel.base, model.baseline}) {
+    auto table = table_against(model, panel, baseline);
+    if (!table.rows.empty()) view.tables.push_back(std::move(table));
+    if (panel.base == model.baseline) break;
+  }
+  add_words(model, panel, view);
+  view.legend = legend_of(model, panel);
+  return view;
+}
+
+}  // namespace harness

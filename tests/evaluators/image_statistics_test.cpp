@@ -1,0 +1,165 @@
+#include "evaluators/image_statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "evaluators/jpeg.h"
+
+namespace harness {
+namespace {
+
+using Rgb = std::array<int, 3>;
+
+Image drawn(int width, int height, const std::function<Rgb(int, int)>& colour) {
+  Image image{.width = width, .height = height, .rgb = {}};
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) {
+      for (const int level : colour(x, y)) image.rgb.push_back(static_cast<std::uint8_t>(level));
+    }
+  }
+  return image;
+}
+
+Image plain(int width, int height, Rgb colour) {
+  return drawn(width, height, [=](int, int) { return colour; });
+}
+
+/// Pixels that look drawn by lot, the same on every machine.
+Rgb speckle(int x, int y) {
+  const auto level = [&](unsigned channel) {
+    unsigned h = static_cast<unsigned>(x) * 73856093u ^ static_cast<unsigned>(y) * 19349663u ^
+                 (channel + 1) * 83492791u;
+    h ^= h >> 13;
+    h *= 0x5bd1e995u;
+    return static_cast<int>((h ^ (h >> 15)) & 255u);
+  };
+  return {level(0), level(1), level(2)};
+}
+
+Image darkened(Image image, double factor) {
+  for (auto& level : image.rgb) level = static_cast<std::uint8_t>(std::lround(level * factor));
+  return image;
+}
+
+Image scene() {
+  return read_png(std::string(HARNESS_SOURCE_DIR) + "/tests/data/ocr/clean.png");
+}
+
+TEST(ImageStatistics, APlainImageHasNoEdgesAndNoEntropy) {
+  const auto grey = image_statistics(plain(32, 16, {128, 128, 128}));
+  EXPECT_EQ(grey.edge_density, 0);
+  EXPECT_EQ(grey.colour_entropy, 0);
+  EXPECT_EQ(grey.dark_share, 0);
+  EXPECT_EQ(grey.saturated_share, 0);
+}
+
+TEST(ImageStatistics, BlackIsDarkAndRedIsDarkAndSaturated) {
+  EXPECT_EQ(image_statistics(plain(8, 8, {0, 0, 0})).dark_share, 1);
+  EXPECT_EQ(image_statistics(plain(8, 8, {0, 0, 0})).saturated_share, 0);
+  const auto red = image_statistics(plain(8, 8, {200, 0, 0}));  // luma 60
+  EXPECT_EQ(red.dark_share, 1);
+  EXPECT_EQ(red.saturated_share, 1);
+}
+
+TEST(ImageStatistics, TheBoundsOfDarkAndSaturatedAreWhereThePageSaysThem) {
+  EXPECT_EQ(image_statistics(plain(4, 4, {63, 63, 63})).dark_share, 1);
+  EXPECT_EQ(image_statistics(plain(4, 4, {64, 64, 64})).dark_share, 0);
+  EXPECT_EQ(image_statistics(plain(4, 4, {100, 227, 100})).saturated_share, 0);
+  EXPECT_EQ(image_statistics(plain(4, 4, {100, 228, 100})).saturated_share, 1);
+}
+
+TEST(ImageStatistics, EntropyIsTheBitsOfTheColourBoxes) {
+  const auto halves = drawn(16, 16, [](int x, int) { return x < 8 ? Rgb{0, 0, 0} : Rgb{255, 255, 255}; });
+  EXPECT_DOUBLE_EQ(image_statistics(halves).colour_entropy, 1);
+  const auto every_box = drawn(32, 16, [](int x, int y) {
+    const int box = y * 32 + x;
+    return Rgb{box / 64 * 32, box / 8 % 8 * 32, box % 8 * 32};
+  });
+  EXPECT_DOUBLE_EQ(image_statistics(every_box).colour_entropy, 9);
+  // 31 and 32 lie in neighbouring boxes, 32 and 63 in the same.
+  const auto near = drawn(16, 16, [](int x, int) { return x < 8 ? Rgb{32, 0, 0} : Rgb{63, 0, 0}; });
+  EXPECT_EQ(image_statistics(near).colour_entropy, 0);
+}
+
+TEST(ImageStatistics, AStepOf32LevelsIsAnEdgeTwoPixelsWideAndOneOf31IsNone) {
+  const auto step = [](int height) {
+    return drawn(12, 9, [=](int x, int) {
+      return x < 6 ? Rgb{90, 90, 90} : Rgb{90 + height, 90 + height, 90 + height};
+    });
+  };
+  EXPECT_DOUBLE_EQ(image_statistics(step(32)).edge_density, 2.0 / 10);
+  EXPECT_EQ(image_statistics(step(31)).edge_density, 0);
+}
+
+TEST(ImageStatistics, AnImageTooSmallForAWindowHasNoEdges) {
+  EXPECT_EQ(image_statistics(drawn(2, 2, speckle)).edge_density, 0);
+}
+
+TEST(ImageStatistics, EveryStatisticIsWithinItsBounds) {
+  for (const auto& image : {drawn(96, 48, speckle), scene(), plain(1, 1, {255, 0, 255})}) {
+    const auto found = image_statistics(image);
+    for (const double share : {found.edge_density, found.dark_share, found.saturated_share}) {
+      EXPECT_GE(share, 0);
+      EXPECT_LE(share, 1);
+    }
+    EXPECT_GE(found.colour_entropy, 0);
+    EXPECT_LE(found.colour_entropy, 9);
+  }
+  const auto noise = image_statistics(drawn(96, 48, speckle));
+  EXPECT_GT(noise.edge_density, 0.7);
+  EXPECT_GT(noise.colour_entropy, 8.5);
+}
+
+TEST(ImageStatistics, DarkeningAnImageMovesEveryStatisticTheHarmfulWay) {
+  for (const auto& bright : {drawn(96, 48, speckle), scene()}) {
+    const auto before = image_statistics(bright), after = image_statistics(darkened(bright, 0.2));
+    EXPECT_GT(after.dark_share, before.dark_share + 0.3);
+    EXPECT_LT(after.colour_entropy, before.colour_entropy - 0.5);
+    EXPECT_LT(after.edge_density, 0.8 * before.edge_density);
+    EXPECT_LT(jpeg_kilobytes(darkened(bright, 0.2)), jpeg_kilobytes(bright));
+  }
+}
+
+TEST(ImageStatistics, FlatteningAnImageLosesEdgesEntropyAndBytes) {
+  const auto fine = drawn(96, 48, speckle);
+  const auto coarse = drawn(96, 48, [](int x, int y) { return speckle(x / 12, y / 12); });
+  EXPECT_LT(image_statistics(coarse).edge_density, 0.5 * image_statistics(fine).edge_density);
+  EXPECT_LT(image_statistics(coarse).colour_entropy, image_statistics(fine).colour_entropy - 2);
+  EXPECT_LT(jpeg_kilobytes(coarse), 0.6 * jpeg_kilobytes(fine));
+}
+
+TEST(ImageStatistics, AShareDoesNotDependOnTheSizeOfThePicture) {
+  const auto tile = [](int size) {
+    return drawn(size, size, [=](int x, int y) {
+      return (x * 4 / size + y * 4 / size) % 2 == 0 ? Rgb{20, 20, 20} : Rgb{250, 60, 60};
+    });
+  };
+  const auto small = image_statistics(tile(64)), large = image_statistics(tile(512));
+  EXPECT_DOUBLE_EQ(small.dark_share, large.dark_share);
+  EXPECT_DOUBLE_EQ(small.saturated_share, large.saturated_share);
+  EXPECT_DOUBLE_EQ(small.colour_entropy, large.colour_entropy);
+}
+
+TEST(ImageStatistics, AnEmptyImageHasNoValuesAndAReasonForEach) {
+  const auto score = image_statistics_score(Image{});
+  ASSERT_EQ(score.metrics.size(), image_statistic_names().size());
+  for (const auto& name : image_statistic_names()) {
+    EXPECT_EQ(score.metrics.at(name), std::nullopt);
+    EXPECT_NE(score.reasons.at(name).find("empty"), std::string::npos);
+  }
+}
+
+TEST(ImageStatistics, TheirIdentityNamesVersionAndConstants) {
+  const auto identity = image_statistics_identity();
+  EXPECT_EQ(identity.at("version"), "1");
+  EXPECT_EQ(identity.at("settings").at("dark_luma"), 64);
+}
+
+}  // namespace
+}  // namespace harness
