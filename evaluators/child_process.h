@@ -3,6 +3,8 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,18 +22,30 @@ enum class Exchange {
   kStopped   ///< the stop descriptor became readable
 };
 
+struct ChildOptions {
+  std::filesystem::path folder = {};  ///< it works in; empty: ours
+  /// Laid over our environment. One OpenMP thread a child, because many children share the machine.
+  std::map<std::string, std::string> environment = {{"OMP_THREAD_LIMIT", "1"}};
+  /// For programs that nobody here has written: of what it writes to standard error the first `forwarded`
+  /// bytes go to ours and the last line is remembered, and when it ends so does every process that it left
+  /// behind.
+  bool confined = false;
+  std::size_t forwarded = 1u << 16;
+};
+
 /// A program with pipes on its standard input and output (standard error is ours), in a process group of its
-/// own so that a Ctrl-C meant for this program does not reach it. It inherits no other descriptor, and
-/// OMP_THREAD_LIMIT=1 is added to its environment. Not thread-safe. The calling thread must have SIGPIPE
-/// blocked when it writes.
+/// own so that a Ctrl-C meant for this program does not reach it. It inherits no other descriptor. It has
+/// ended when the program itself has, also where a process that it started still holds its pipes. Not
+/// thread-safe. The calling thread must have SIGPIPE blocked when it writes.
 class ChildProcess {
  public:
-  /// command: program (looked up in PATH if it has no slash) and arguments. stop_fd: a descriptor that
-  /// becomes readable when waiting shall end at once. Throws Error naming the program if it cannot be
-  /// started.
-  ChildProcess(const std::vector<std::string>& command, int stop_fd);
+  /// command: program (looked up in PATH if it has no slash, else relative to the child's folder) and
+  /// arguments. stop_fd: a descriptor that becomes readable when waiting shall end at once. Throws Error
+  /// naming the program if it cannot be started.
+  ChildProcess(const std::vector<std::string>& command, int stop_fd, const ChildOptions& options = {});
 
-  /// Closes the child's input, gives it a moment to end by itself, then kills its process group.
+  /// Closes the child's input, gives it a moment to end by itself, then kills what is left of its process
+  /// group.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -48,15 +62,22 @@ class ChildProcess {
   void kill();
 
   /// Reaps the child (killing it if it does not end within a moment) and says how it went: "ended with status
-  /// 2", "ended by signal 11 (Segmentation fault)".
+  /// 2", "ended by signal 11 (Segmentation fault)"; of a confined one with the last line of its messages.
   std::string how_it_ended();
 
  private:
   Exchange wait_for(int fd, short events, Deadline deadline);
+  bool has_ended() const;
+  bool take_messages();
+  void keep_last_line(std::string_view bytes);
+  void kill_all();
   void reap(std::chrono::milliseconds grace);
 
   pid_t pid_ = -1;
-  int input_ = -1, output_ = -1, stop_fd_;
+  int input_ = -1, output_ = -1, messages_ = -1, process_ = -1, stop_fd_;
+  std::string mark_;  ///< in the environment of a confined child
+  std::size_t forwardable_ = 0;
+  std::string last_line_, next_line_;  ///< of its messages
   int status_ = 0;
   bool reaped_ = false, killed_ = false;
   std::string buffer_;

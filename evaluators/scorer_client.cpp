@@ -14,7 +14,7 @@
 #include <thread>
 #include <utility>
 
-#include "evaluators/child_process.h"
+#include "core/files.h"
 
 namespace harness {
 namespace {
@@ -30,8 +30,30 @@ struct Stopped {};
 struct Task {
   std::uint64_t id;
   Image image;
+  std::optional<ScorerText> text;
   std::promise<ScorerAnswer> promise;
   bool settled = false;
+};
+
+/// An image as a PNG file for as long as a scorer looks at it; without a folder there is none.
+class ImageFile {
+ public:
+  ImageFile(const std::filesystem::path& folder, const Task& task) {
+    if (folder.empty()) return;
+    path_ = folder / fmt::format("{}.png", task.id);
+    write_file(path_, png_bytes(task.image));
+  }
+  ~ImageFile() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove(path_, ignored);
+  }
+  ImageFile(const ImageFile&) = delete;
+  ImageFile& operator=(const ImageFile&) = delete;
+
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
 };
 
 ScorerAnswer failed(std::string reason) {
@@ -78,32 +100,40 @@ class StopEvent {
 
 class ScorerPool::Impl {
  public:
-  Impl(std::vector<std::string> command, int workers, int deadline_ms, int start_deadline_ms)
-      : command_(std::move(command)), deadline_(deadline_ms), start_deadline_(start_deadline_ms) {
-    if (command_.empty() || workers < 1 || deadline_ms < 1) throw std::invalid_argument("ScorerPool");
+  explicit Impl(ScorerPoolSettings settings)
+      : settings_(std::move(settings)),
+        deadline_(settings_.deadline_ms),
+        start_deadline_(settings_.start_deadline_ms) {
+    const auto& s = settings_;
+    if (s.command.empty() || s.workers < 1 || s.deadline_ms < 1) throw std::invalid_argument("ScorerPool");
+    if (settings_.name.empty()) settings_.name = s.command[0];
     auto first = start_child();
     const SignalsBlocked blocked;
-    for (int i = 0; i < workers; ++i) {
+    for (int i = 0; i < settings_.workers; ++i) {
       threads_.emplace_back([this, child = std::move(first)]() mutable { work(std::move(child)); });
     }
   }
 
-  ~Impl() {
+  void stop() {
     {
       const std::lock_guard lock(mutex_);
       closing_ = true;
     }
     stop_.set();
     waiting_.notify_all();
+  }
+
+  ~Impl() {
+    stop();
     for (auto& thread : threads_) thread.join();
     for (auto& task : queue_) task.promise.set_value(failed(kClosed));
   }
 
-  std::future<ScorerAnswer> submit(Image image) {
+  std::future<ScorerAnswer> submit(Image image, std::optional<ScorerText> text) {
     const std::size_t pixels = static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height);
     if (image.width < 1 || image.height < 1 || image.rgb.size() != pixels * 3)
       throw std::invalid_argument("submit");
-    Task task{0, std::move(image), {}, false};
+    Task task{0, std::move(image), std::move(text), {}, false};
     auto future = task.promise.get_future();
     {
       const std::lock_guard lock(mutex_);
@@ -119,7 +149,21 @@ class ScorerPool::Impl {
   std::size_t replaced() const { return replaced_; }
 
  private:
-  using Child = std::unique_ptr<ChildProcess>;
+  struct ChildState {
+    ChildState(const ScorerPoolSettings& settings, int stop_fd)
+        : process(settings.command, stop_fd, settings.child) {}
+
+    ChildProcess process;
+    std::uint64_t last_answered = 0;
+  };
+  using Child = std::unique_ptr<ChildState>;
+
+  /// How an exchange left the child.
+  enum class After {
+    kUsable,
+    kUnusable,
+    kAnsweredTwice  ///< the image has had no answer yet: what came was one more to the image before
+  };
 
   void work(Child child) {
     try {
@@ -135,9 +179,20 @@ class ScorerPool::Impl {
   /// had any more.
   void answer(Task& task, Child& child) {
     try {
-      if (child->has_spoken_or_ended()) replace(child);
-      bool usable = true;
-      ScorerAnswer result = exchange(task, *child, usable);
+      int replaced = 0;
+      const auto renew = [&] {
+        ++replaced;
+        replace(child);
+      };
+      if (child->process.has_spoken_or_ended()) renew();
+      After after = After::kUsable;
+      ScorerAnswer result = exchange(task, *child, after);
+      if (after == After::kAnsweredTwice) {
+        renew();
+        result = exchange(task, *child, after);
+      }
+      const bool usable = after == After::kUsable;
+      result.replaced = replaced + (usable ? 0 : 1);
       settle(task, [&] { task.promise.set_value(std::move(result)); });
       if (!usable) replace(child);
     } catch (const Stopped&) {
@@ -156,31 +211,42 @@ class ScorerPool::Impl {
   }
 
   void replace(Child& child) {
-    child->kill();
+    child->process.kill();
     ++replaced_;
     child = start_child();
   }
 
-  /// Sends the image and waits for the answer. usable: false if the child is in no state to go on.
-  ScorerAnswer exchange(const Task& task, ChildProcess& child, bool& usable) {
+  /// Sends the image and waits for the answer.
+  ScorerAnswer exchange(const Task& task, ChildState& child, After& after) {
+    const ImageFile file(settings_.image_folder, task);
     const auto deadline = std::chrono::steady_clock::now() + deadline_;
-    const std::string_view pixels(reinterpret_cast<const char*>(task.image.rgb.data()),
-                                  task.image.rgb.size());
     std::string line;
-    Exchange state = child.write(request_line({task.id, task.image.width, task.image.height}), deadline);
-    if (state == Exchange::kDone) state = child.write(pixels, deadline);
+    Exchange state = send(task, file.path(), child.process, deadline);
     // A child that refuses the image may close its input and still have said why.
-    if (state == Exchange::kDone || state == Exchange::kEnded) state = child.read_line(line, deadline);
-    if (state == Exchange::kDone) {
-      try {
-        return parse_answer(line, task.id);
-      } catch (const Error& error) {
-        usable = false;
-        return failed(fmt::format("unreadable {}", error.what()));
-      }
+    if (state == Exchange::kDone || state == Exchange::kEnded)
+      state = child.process.read_line(line, deadline);
+    after = After::kUnusable;
+    if (state != Exchange::kDone) return failed(reason_for(state, child.process));
+    if (child.last_answered != 0 && answered_id(line) == child.last_answered) {
+      after = After::kAnsweredTwice;
+      return {};
     }
-    usable = false;
-    return failed(reason_for(state, child));
+    try {
+      auto answer = parse_answer(line, task.id);
+      child.last_answered = task.id;
+      after = After::kUsable;
+      return answer;
+    } catch (const Error& error) {
+      return failed(fmt::format("unreadable {}", error.what()));
+    }
+  }
+
+  static Exchange send(const Task& task, const std::string& path, ChildProcess& child, Deadline deadline) {
+    const Image& image = task.image;
+    const auto sent =
+        child.write(request_line({task.id, image.width, image.height, path, task.text}), deadline);
+    if (sent != Exchange::kDone || !path.empty()) return sent;
+    return child.write({reinterpret_cast<const char*>(image.rgb.data()), image.rgb.size()}, deadline);
   }
 
   std::string reason_for(Exchange state, ChildProcess& child) const {
@@ -201,22 +267,23 @@ class ScorerPool::Impl {
     std::string reason;
     for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
       if (is_closing()) throw Stopped{};
-      auto child = std::make_unique<ChildProcess>(command_, stop_.fd());
+      auto child = std::make_unique<ChildState>(settings_, stop_.fd());
       std::string line;
-      const Exchange state = child->read_line(line, std::chrono::steady_clock::now() + start_deadline_);
+      const Exchange state =
+          child->process.read_line(line, std::chrono::steady_clock::now() + start_deadline_);
       if (state == Exchange::kStopped) throw Stopped{};
       if (state == Exchange::kDone) {
-        accept(parse_hello(line, command_[0]));
+        accept(parse_hello(line, settings_.name, settings_.stated ? &*settings_.stated : nullptr));
         return child;
       }
       if (state == Exchange::kEnded) {
-        reason = fmt::format("{} before its hello line", child->how_it_ended());
+        reason = fmt::format("{} before its hello line", child->process.how_it_ended());
       } else {
         reason = fmt::format("sent no hello line within {} ms", start_deadline_.count());
-        child->kill();
+        child->process.kill();
       }
     }
-    throw Error(fmt::format("{} ({} attempts)", reason, kStartAttempts), command_[0],
+    throw Error(fmt::format("{} ({} attempts)", reason, kStartAttempts), settings_.name,
                 "its messages on standard error say more", Status::kFailed);
   }
 
@@ -227,7 +294,7 @@ class ScorerPool::Impl {
       hello_ = std::move(hello);
       have_hello_ = true;
     } else if (hello.to_json() != hello_.to_json()) {
-      throw Error("describes itself differently than at the start", command_[0],
+      throw Error("describes itself differently than at the start", settings_.name,
                   "it or its data changed during the run", Status::kFailed);
     }
   }
@@ -257,7 +324,7 @@ class ScorerPool::Impl {
     for (auto& task : unanswered) task.promise.set_exception(failure);
   }
 
-  const std::vector<std::string> command_;
+  ScorerPoolSettings settings_;
   const milliseconds deadline_, start_deadline_;
   StopEvent stop_;
   std::mutex mutex_;
@@ -271,8 +338,13 @@ class ScorerPool::Impl {
   std::vector<std::thread> threads_;
 };
 
+ScorerPool::ScorerPool(ScorerPoolSettings settings) : impl_(std::make_unique<Impl>(std::move(settings))) {}
+
 ScorerPool::ScorerPool(std::vector<std::string> command, int workers, int deadline_ms, int start_deadline_ms)
-    : impl_(std::make_unique<Impl>(std::move(command), workers, deadline_ms, start_deadline_ms)) {}
+    : ScorerPool({.command = std::move(command),
+                  .workers = workers,
+                  .deadline_ms = deadline_ms,
+                  .start_deadline_ms = start_deadline_ms}) {}
 
 ScorerPool::~ScorerPool() = default;
 
@@ -280,8 +352,12 @@ const ScorerHello& ScorerPool::hello() const {
   return impl_->hello();
 }
 
-std::future<ScorerAnswer> ScorerPool::submit(Image image) {
-  return impl_->submit(std::move(image));
+std::future<ScorerAnswer> ScorerPool::submit(Image image, std::optional<ScorerText> text) {
+  return impl_->submit(std::move(image), std::move(text));
+}
+
+void ScorerPool::stop() {
+  impl_->stop();
 }
 
 std::size_t ScorerPool::replaced() const {

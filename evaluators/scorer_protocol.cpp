@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cmath>
+
+#include "core/text.h"
+
 namespace harness {
 namespace {
 
@@ -29,6 +34,44 @@ std::vector<ScorerData> data_of(const Json& list, const std::string& where) {
   return data;
 }
 
+/// The line with NaN, Infinity and -Infinity, which many writers put in the place of numbers and JSON does
+/// not have, in double quotes.
+std::string with_quoted_non_numbers(std::string_view line) {
+  constexpr std::array<std::string_view, 3> kWords{"NaN", "-Infinity", "Infinity"};
+  std::string out;
+  bool in_text = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const auto rest = line.substr(i);
+    const auto* word = std::find_if(kWords.begin(), kWords.end(),
+                                    [&](std::string_view w) { return !in_text && rest.starts_with(w); });
+    if (word != kWords.end()) {
+      out += fmt::format("\"{}\"", *word);
+      i += word->size() - 1;
+      continue;
+    }
+    if (in_text && line[i] == '\\' && i + 1 < line.size()) out += line[i++];
+    if (line[i] == '"') in_text = !in_text;
+    out += line[i];
+  }
+  return out;
+}
+
+/// An absent field of a hello, where something is stated instead of it.
+template <class T>
+T field_or(Fields& fields, const std::string& key, const ScorerHello* stated, const T& fallback) {
+  return stated != nullptr && !fields.has(key) ? fallback : fields.required<T>(key);
+}
+
+void read_value(const Json& value, const std::string& name, ScorerAnswer& answer) {
+  if (value.is_number() && std::isfinite(value.get<double>())) {
+    answer.values[name] = value.get<double>();
+  } else {
+    const auto text = value.is_string() ? value.get<std::string>()
+                                        : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    answer.unusable[name] = in_quotes(text);
+  }
+}
+
 }  // namespace
 
 Json ScorerHello::to_json() const {
@@ -41,7 +84,7 @@ Json ScorerHello::to_json() const {
           {"data", files}};
 }
 
-ScorerHello parse_hello(std::string_view line, const std::string& where) {
+ScorerHello parse_hello(std::string_view line, const std::string& where, const ScorerHello* stated) {
   const Json value = object_of(line, where);
   Fields fields(value, where);
   const int protocol = fields.required<int>("protocol");
@@ -49,18 +92,35 @@ ScorerHello parse_hello(std::string_view line, const std::string& where) {
     throw Error(fmt::format("speaks scorer protocol {}, this program {}", protocol, kScorerProtocol), where);
   }
   if (fields.has("error")) throw Error(fields.required<std::string>("error"), where);
-  ScorerHello hello{fields.required<std::string>("name"), fields.required<std::string>("version"),
-                    fields.get("settings"), data_of(fields.get("data"), where)};
+  const ScorerHello nothing;
+  const ScorerHello& known = stated != nullptr ? *stated : nothing;
+  ScorerHello hello{field_or(fields, "name", stated, known.name),
+                    field_or(fields, "version", stated, known.version), known.settings, known.data};
+  if (stated == nullptr || fields.has("settings")) hello.settings = fields.get("settings");
+  if (stated == nullptr || fields.has("data")) hello.data = data_of(fields.get("data"), where);
+  if (stated != nullptr && (hello.name != stated->name || hello.version != stated->version)) {
+    throw Error(
+        fmt::format("says that it is {} version {}, and {} version {} was expected", in_quotes(hello.name),
+                    in_quotes(hello.version), in_quotes(stated->name), in_quotes(stated->version)),
+        where);
+  }
   if (!hello.settings.is_object()) throw Error("\"settings\" is not an object", where);
   return hello;
 }
 
 std::string request_line(const ScorerRequest& request) {
-  return line_of({{"id", request.id},
-                  {"width", request.width},
-                  {"height", request.height},
-                  {"channels", 3},
-                  {"bytes", request.bytes()}});
+  Json line{{"id", request.id}, {"width", request.width}, {"height", request.height}};
+  if (request.path.empty()) {
+    line["channels"] = 3;
+    line["bytes"] = request.bytes();
+  } else {
+    line["path"] = request.path;
+  }
+  if (request.text) {
+    line["prompt"] = request.text->prompt;
+    line["target"] = request.text->target;
+  }
+  return line_of(line);
 }
 
 ScorerRequest parse_request(std::string_view line) {
@@ -92,9 +152,18 @@ std::string answer_line(std::uint64_t id, const ScorerAnswer& answer) {
   return line_of(value);
 }
 
+std::optional<std::uint64_t> answered_id(std::string_view line) {
+  try {
+    const Json value = object_of(with_quoted_non_numbers(line), "answer");
+    return Fields(value, "answer").required<std::uint64_t>("id");
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 ScorerAnswer parse_answer(std::string_view line, std::uint64_t id) {
   const std::string where = "answer";
-  const Json value = object_of(line, where);
+  const Json value = object_of(with_quoted_non_numbers(line), where);
   Fields fields(value, where);
   if (fields.required<std::uint64_t>("id") != id) throw Error("it answers another image", where);
   ScorerAnswer answer;
@@ -106,9 +175,9 @@ ScorerAnswer parse_answer(std::string_view line, std::uint64_t id) {
   if (fields.has("confidence")) answer.confidence = fields.required<double>("confidence");
   if (fields.has("values")) {
     Fields values = fields.object("values");
-    for (const std::string& name : values.keys()) answer.values[name] = values.required<double>(name);
+    for (const std::string& name : values.keys()) read_value(values.get(name), name, answer);
   }
-  if (!answer.transcript_raw && answer.values.empty()) {
+  if (!answer.transcript_raw && answer.values.empty() && answer.unusable.empty()) {
     throw Error("it holds neither \"transcript_raw\", \"values\" nor \"error\"", where);
   }
   return answer;

@@ -30,35 +30,49 @@ struct ScorerHello {
 };
 
 /// Throws Error (where: `where`) for a line that is no hello of this protocol, or with the scorer's own words
-/// where it says why it cannot start.
-ScorerHello parse_hello(std::string_view line, const std::string& where);
+/// where it says why it cannot start. stated: what is known of the scorer beforehand; a field that the line
+/// lacks is taken from it, and another name or version is an Error.
+ScorerHello parse_hello(std::string_view line, const std::string& where, const ScorerHello* stated = nullptr);
+
+/// What an image was asked to show.
+struct ScorerText {
+  std::string prompt, target;
+};
 
 struct ScorerRequest {
   std::uint64_t id;
   int width, height;
+  std::string path = {};                ///< of a PNG file with the image; empty: the pixels follow the line
+  std::optional<ScorerText> text = {};  ///< for scorers that ask for it
   std::size_t bytes() const { return static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3; }
 };
 
-/// One line with its newline; the pixels follow.
+/// One line with its newline.
 std::string request_line(const ScorerRequest& request);
 
-/// Throws Error for a line that is no request, or whose sizes do not fit together (at most 16384 pixels a
-/// side).
+/// A request with pixels. Throws Error for a line that is no request, or whose sizes do not fit together (at
+/// most 16384 pixels a side).
 ScorerRequest parse_request(std::string_view line);
 
 /// What a scorer found in one image: a reading, named numbers, or why there is neither.
 struct ScorerAnswer {
-  std::optional<std::string> transcript_raw;  ///< the engine's text as it came
-  std::optional<double> confidence;           ///< the engine's own, 0 to 100
-  std::map<std::string, double> values;
-  std::optional<std::string> error;  ///< set: nothing else is
+  std::optional<std::string> transcript_raw;         ///< the engine's text as it came
+  std::optional<double> confidence;                  ///< the engine's own, 0 to 100
+  std::map<std::string, double> values;              ///< finite ones
+  std::map<std::string, std::string> unusable = {};  ///< what stood where a finite number should, by name
+  std::optional<std::string> error;                  ///< set: nothing else of the above is
+  int replaced = 0;  ///< processes that were replaced on account of this image
 };
 
 /// One line with its newline.
 std::string answer_line(std::uint64_t id, const ScorerAnswer& answer);
 
+/// The id that a line answers; nothing if it is no answer.
+std::optional<std::uint64_t> answered_id(std::string_view line);
+
 /// Throws Error for a line that is no answer, answers another id, or holds neither a transcript, values nor
-/// an error.
+/// an error. A value that is no finite number (NaN and Infinity as Python's json writes them, too) is no
+/// Error: it is `unusable`.
 ScorerAnswer parse_answer(std::string_view line, std::uint64_t id);
 
 }  // namespace harness

@@ -19,6 +19,13 @@ namespace {
 
 constexpr std::size_t kIdDigits = 16;
 
+/// {"scorer:NAME": folder} of the external scorers among `identities`.
+void add_scorer_folders(const Plan& plan, const Json& identities, Json& paths) {
+  for (const auto& scorer : plan.external_scorers) {
+    if (identities.contains(scorer.name)) paths["scorer:" + scorer.name] = scorer.folder.string();
+  }
+}
+
 std::vector<std::string> choose_methods(const TableSpec& spec, const Registry& registry,
                                         const std::vector<std::string>& chosen) {
   if (chosen.empty()) return spec.methods;
@@ -107,6 +114,7 @@ RunPlan training_run(const Plan& plan, const std::string& name, std::int64_t see
   run.job.paths = {{"weights", plan.inputs.weights_path()},
                    {"text_cache", plan.workspace.text_cache_folder()},
                    {"train_prompts", fs::absolute(plan.inputs.training_file).string()}};
+  add_scorer_folders(plan, plan.reward_scorers, run.job.paths);
   run.job.label = fmt::format("train {} (seed {})", name, seed);
   return run;
 }
@@ -185,6 +193,7 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
                {"prompts", fs::absolute(inputs.evaluation_file).string()},
                {"positions", fs::absolute(job.folder / "positions.json").string()},
                {"scorer", scorer_path().string()}};
+  add_scorer_folders(*this, scorers, job.paths);
   if (step > 0)
     job.paths["checkpoint"] = fs::absolute(run.job.folder / "checkpoints" / std::to_string(step)).string();
   job.label = fmt::format("evaluate {}{} on {} (seed {})", run.name,
@@ -209,7 +218,13 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.spec = load_table_spec(request.table);
   plan.scale = plan.spec.scale(request.scale);
   plan.registry = load_registry();
+  if (!request.inputs.scorers.empty() && !fs::is_directory(request.inputs.scorers)) {
+    throw Error("is not a folder", "--scorers " + request.inputs.scorers);
+  }
+  plan.external_scorers = find_external_scorers(request.inputs.scorers);
+  add_to_registry(plan.external_scorers, plan.registry);
   check_against_registry(plan.spec, plan.registry);
+  plan.spec = with_external_metrics(plan.spec, plan.external_scorers);
   plan.numerics_version = plan.registry.numerics_version;
   plan.backbone = plan.registry.backbone(backbone_of(plan.spec, request), "--backbone");
   plan.methods = choose_methods(plan.spec, plan.registry, request.methods);
@@ -218,9 +233,6 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.baseline = has_baseline ? plan.spec.baseline : plan.methods.front();
   plan.seeds = request.seeds.empty() ? plan.spec.seeds : request.seeds;
   plan.checkpoints = plan.scale.checkpoints.value_or(plan.spec.checkpoints);
-  if (!request.inputs.scorers.empty() && !fs::is_directory(request.inputs.scorers)) {
-    throw Error("is not a folder", "--scorers " + request.inputs.scorers);
-  }
   plan.device = choose_device(request.device);
   plan.device_kind = plan.device.substr(0, plan.device.find(':'));
   plan.settings = resolve_settings(plan.registry, plan.spec, plan.backbone.name, plan.scale.name,

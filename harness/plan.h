@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "harness/external_scorers.h"
 #include "harness/inputs.h"
 #include "harness/registry.h"
 #include "harness/settings.h"
@@ -60,6 +61,7 @@ struct Plan {
   Json scorers;         ///< {name: versions and data files} of the evaluations
   Json reward_scorers;  ///< the same of what training is rewarded by
   Json guardrails;      ///< the rule of the guardrail panel; null in a training table
+  std::vector<ExternalScorerSpec> external_scorers;  ///< under --scorers
   int numerics_version = 0;
   ResolvedSettings settings;
   Registry registry;

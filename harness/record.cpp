@@ -6,6 +6,7 @@
 
 #include "core/build_info.h"
 #include "core/error.h"
+#include "core/sha256.h"
 #include "core/text.h"
 #include "harness/guardrails.h"
 #include "harness/reproductions.h"
@@ -30,6 +31,8 @@ std::string scorer_text(const std::string& evaluator, const Json& identity) {
   for (const auto& data : identity.value("data", Json::array())) {
     text += fmt::format(" {} {}", data.value("file", ""), short_hash(data.value("sha256", "")));
   }
+  if (identity.contains("files"))
+    text += " files " + short_hash(sha256_hex(canonical_json(identity.at("files"))));
   return text;
 }
 

@@ -160,6 +160,12 @@ int jobs_of(const ReproduceOptions& options, const Plan& plan) {
   return std::clamp(core_count() / plan.backbone.threads, 1, std::max(1, trained));
 }
 
+void try_scorers(const Plan& plan) {
+  Json used = plan.reward_scorers;
+  if (!plan.spec.is_training()) used.update(plan.scorers);
+  try_external_scorers(plan.external_scorers, used);
+}
+
 int dry_run(const ReproduceOptions& options, const Plan& plan) {
   std::optional<Store> store;
   if (fs::exists(plan.workspace.db)) store.emplace(plan.workspace.db, OpenMode::kReadOnly);
@@ -167,6 +173,7 @@ int dry_run(const ReproduceOptions& options, const Plan& plan) {
   const int parallel = jobs_of(options, plan);
   const int threads = threads_of(plan, parallel);
   const auto resources = check_plan(plan, threads);
+  try_scorers(plan);
   const auto rates = measured_rates(known, plan.backbone.name, threads, resources);
   const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
   if (options.json) {
@@ -198,6 +205,7 @@ int reproduce(const ReproduceOptions& options) {
   auto evaluations = options.fresh ? std::nullopt : finished_evaluations(plan, store);
   if (!evaluations) {
     check_plan(plan, threads_of(plan, jobs_of(options, plan)));
+    try_scorers(plan);
     wait_for_left_workers(plan, progress);
     if (options.fresh) {
       warn_of_experiments_lost(plan, store, progress);

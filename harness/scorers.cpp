@@ -1,9 +1,11 @@
 #include "harness/scorers.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "harness/table_spec.h"
 #include "harness/worker_process.h"
 
 namespace harness {
@@ -39,6 +41,7 @@ Json identity_of(const EvaluatorInfo& evaluator) {
 
 std::optional<std::string> reason_not_to_run(const Registry& registry, const std::string& metric) {
   if (registry.evaluator_of(metric) != nullptr) return std::nullopt;
+  if (std::ranges::count(built_in_metrics(), metric) == 0) return "no scorer under --scorers DIR gives it";
   return "this build has no evaluator for it";
 }
 

@@ -431,6 +431,10 @@ TableSpec load_table_spec(const std::string& id_or_file) {
   return read_table_spec(find_data_file("tables/" + id_or_file + ".json"));
 }
 
+const std::vector<std::string>& built_in_metrics() {
+  return kMetricNames;
+}
+
 void check_timesteps(const TableSpec& spec, std::int64_t steps) {
   for (std::size_t i = 0; i < spec.columns.size(); ++i) {
     const auto& timestep = spec.columns[i].statistic.timestep;
@@ -447,18 +451,25 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
     registry.method(spec.arm(spec.methods[i]).method, fmt::format("{}: methods[{}]", where, i));
   }
   registry.backbone(spec.backbone, where + ": backbone");
-  require_one_of(spec.task, names_of(registry.tasks), "task", where + ": task");
+  const auto tasks = names_of(registry.tasks);
+  const bool rewards_a_metric = spec.task.starts_with("maximize:") || spec.task.starts_with("minimize:");
+  require(!rewards_a_metric || std::ranges::count(tasks, spec.task) > 0,
+          fmt::format("no external scorer gives the metric of the task \"{}\"", spec.task), where + ": task",
+          "--scorers DIR names the folder that holds its folder");
+  require_one_of(spec.task, tasks, "task", where + ": task");
   for (std::size_t i = 0; i < spec.required_metrics.size(); ++i) {
     const auto& metric = spec.required_metrics[i];
     const auto place = fmt::format("{}: metrics.required[{}]", where, i);
-    require_one_of(metric, kMetricNames, "metric", place);
-    require(registry.evaluator_of(metric) != nullptr,
-            fmt::format("no evaluator of this build gives the required metric \"{}\"", metric), place,
-            "see `harness list evaluators`");
+    if (registry.evaluator_of(metric) != nullptr) continue;
+    if (nearest(metric, kMetricNames)) require_one_of(metric, kMetricNames, "metric", place);
+    throw Error(fmt::format("no evaluator of this build gives the required metric \"{}\"", metric), place,
+                "see `harness list evaluators`; --scorers DIR adds external ones");
   }
   for (std::size_t i = 0; i < spec.optional_metrics.size(); ++i) {
-    require_one_of(spec.optional_metrics[i], kMetricNames, "metric",
-                   fmt::format("{}: metrics.optional[{}]", where, i));
+    const auto& metric = spec.optional_metrics[i];
+    // Any other name may be that of an external scorer which is not here now.
+    if (registry.evaluator_of(metric) == nullptr && nearest(metric, kMetricNames))
+      require_one_of(metric, kMetricNames, "metric", fmt::format("{}: metrics.optional[{}]", where, i));
   }
 }
 

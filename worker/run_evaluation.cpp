@@ -128,6 +128,7 @@ class Evaluation {
                       "drawn by the fallback that models/tokenizers/glyph_layout.h states.",
                       changed.size(), prompts_.size(), kGlyphLines, kGlyphColumns));
     }
+    for (auto& note : scoring_.notes()) notes.push_back(std::move(note));
     return {{"images", prompts_.size()},
             {"scorers_replaced", scoring_.replaced()},
             {"drawn_by_fallback", changed},
@@ -170,8 +171,8 @@ class Evaluation {
       const auto path = fmt::format("images/{:04}.png", chosen[i]->position);
       const auto bytes = png_bytes(images[i]);
       write_file(job_.folder / path, bytes);
-      pending.push_back(
-          {chosen[i], path, sha256_hex(bytes), scoring_.score(chosen[i]->target, std::move(images[i]))});
+      pending.push_back({chosen[i], path, sha256_hex(bytes),
+                         scoring_.score({chosen[i]->text, chosen[i]->target}, std::move(images[i]))});
     }
     return pending;
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "core/error.h"
 #include "core/text.h"
 #include "evaluators/image_statistics.h"
@@ -71,6 +73,11 @@ std::optional<double> task_reward(const std::string& task, const SampleScore& sc
     const auto kilobytes = score.metrics.at("jpeg_kb");
     return kilobytes ? std::optional(compressibility_reward(*kilobytes)) : std::nullopt;
   }
+  if (task.starts_with(kMaximizeTask)) return score.metrics.at(task.substr(std::strlen(kMaximizeTask)));
+  if (task.starts_with(kMinimizeTask)) {
+    const auto value = score.metrics.at(task.substr(std::strlen(kMinimizeTask)));
+    return value ? std::optional(-*value) : std::nullopt;
+  }
   const std::vector<std::string> known = {kOcrTask, kCompressibilityTask};
   throw Error(fmt::format("unknown task \"{}\"", task), "task", suggestion(task, known));
 }
@@ -89,6 +96,8 @@ Scoring::Scoring(const Job& job) {
     } else if (name == kStatisticsScorer) {
       statistics_ = true;
       require_same(identity, image_statistics_identity(), name, "harness-worker");
+    } else if (identity.value("profile", "") == kExternalProfile) {
+      external_.add(job.path("scorer:" + name), identity, job.folder);
     } else {
       throw Error(fmt::format("unknown scorer \"{}\"", name), job.file());
     }
@@ -96,7 +105,13 @@ Scoring::Scoring(const Job& job) {
   if (scorers.empty()) throw Error("names no scorer", job.file());
 }
 
-std::future<SampleScore> Scoring::score(std::string target, Image image) {
+std::future<SampleScore> Scoring::score(ScorerText text, Image image) {
+  if (external_.empty()) return own_score(std::move(text.target), std::move(image));
+  auto own = own_score(text.target, image);
+  return external_.add_scores(std::move(own), std::move(text), image);
+}
+
+std::future<SampleScore> Scoring::own_score(std::string target, Image image) {
   auto score = jpeg_ ? jpeg_score(image) : SampleScore{};
   if (statistics_) {
     auto statistics = image_statistics_score(image);

@@ -3,8 +3,10 @@
 #include <future>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/image.h"
+#include "evaluators/external_scorer.h"
 #include "evaluators/sample_score.h"
 #include "evaluators/scorer_client.h"
 #include "worker/job.h"
@@ -32,16 +34,21 @@ class Scoring {
  public:
   explicit Scoring(const Job& job);
 
-  /// All metrics of an image; `target`: the text that it shall show. The future may be waited for from any
-  /// thread.
-  std::future<SampleScore> score(std::string target, Image image);
+  /// All metrics of an image. The future may be waited for from any thread.
+  std::future<SampleScore> score(ScorerText text, Image image);
 
   /// Scorer processes that had to be replaced.
-  std::size_t replaced() const { return ocr_ ? ocr_->replaced() : 0; }
+  std::size_t replaced() const { return (ocr_ ? ocr_->replaced() : 0) + external_.replaced(); }
+
+  /// What a table shall say of scorers that were given up.
+  std::vector<std::string> notes() const { return external_.notes(); }
 
  private:
+  std::future<SampleScore> own_score(std::string target, Image image);
+
   std::optional<ScorerPool> ocr_;  ///< processes, one a thread
   bool jpeg_ = false, statistics_ = false;
+  ExternalScorers external_;
 };
 
 }  // namespace harness

@@ -52,8 +52,36 @@ TEST(ScorerProtocol, AnAnswerMustBeToThisImageAndHoldSomething) {
   EXPECT_EQ(error_of([] { parse_answer(R"({"id":3,"confidence":1})", 3); }),
             "answer: it holds neither \"transcript_raw\", \"values\" nor \"error\"");
   EXPECT_EQ(parse_answer(R"({"id":3,"error":"blurred","transcript_raw":"x"})", 3).error, "blurred");
-  EXPECT_NE(error_of([] { parse_answer(R"({"id":3,"values":{"a":"b"}})", 3); }), "no error");
   EXPECT_NE(error_of([] { parse_answer("[]", 3); }), "no error");
+}
+
+TEST(ScorerProtocol, WhatIsNoFiniteNumberIsNoValue) {
+  const auto answer = parse_answer(
+      R"({"id":3,"values":{"a":1.5,"b":NaN,"c":-Infinity,"d":"NaN \" NaN","e":null,"f":true,"g":[1]}})", 3);
+  EXPECT_EQ(answer.values, (std::map<std::string, double>{{"a", 1.5}}));
+  EXPECT_EQ(answer.unusable.at("b"), "\"NaN\"");
+  EXPECT_EQ(answer.unusable.at("c"), "\"-Infinity\"");
+  EXPECT_EQ(answer.unusable.at("d"), "\"NaN \\\" NaN\"") << "a text is left as it is";
+  EXPECT_EQ(answer.unusable.size(), 6u);
+  EXPECT_NE(error_of([] { parse_answer(R"({"id":3,"values":{"a":nan}})", 3); }), "no error");
+}
+
+TEST(ScorerProtocol, ARequestMayNameAFileAndSayWhatTheImageShallShow) {
+  const auto line = Json::parse(request_line({7, 96, 48, "/tmp/7.png", ScorerText{"a sign", "OPEN"}}));
+  EXPECT_EQ(line, (Json{{"id", 7},
+                        {"width", 96},
+                        {"height", 48},
+                        {"path", "/tmp/7.png"},
+                        {"prompt", "a sign"},
+                        {"target", "OPEN"}}));
+}
+
+TEST(ScorerProtocol, AHelloMayLeaveOutWhatIsStatedAndNotContradictIt) {
+  const ScorerHello stated{"mine", "2", Json::object(), {}};
+  EXPECT_EQ(parse_hello(R"({"protocol":1})", "mine", &stated).to_json(), stated.to_json());
+  EXPECT_EQ(parse_hello(R"({"protocol":1,"settings":{"k":1}})", "mine", &stated).settings, (Json{{"k", 1}}));
+  EXPECT_EQ(error_of([&] { parse_hello(R"({"protocol":1,"version":"3"})", "mine", &stated); }),
+            "mine: says that it is \"mine\" version \"3\", and \"mine\" version \"2\" was expected");
 }
 
 TEST(ScorerProtocol, AHelloMustDescribeTheScorer) {

@@ -25,6 +25,7 @@
 #include "core/json.h"
 #include "core/sha256.h"
 #include "datasets/prompt_set.h"
+#include "evaluators/external_scorer.h"
 #include "evaluators/image_statistics.h"
 #include "evaluators/jpeg.h"
 #include "evaluators/text_metrics.h"
@@ -80,10 +81,12 @@ class Job {
                  {"resumed_from", done}});
     const bool whole = kind == "train" ? train(done) : evaluate();
     if (!whole) return 0;
+    std::vector<std::string> notes{"The fake worker draws no text."};
+    for (auto& note : external_.notes()) notes.push_back(std::move(note));
     log_.append({{"type", "job_completed"},
                  {"wall_seconds", 0.5},
                  {"peak_rss_mb", 10.0},
-                 {"summary", {{"table_notes", {"The fake worker draws no text."}}}}});
+                 {"summary", {{"table_notes", std::move(notes)}}}});
     log_.sync();
     say("wake");
     return 0;
@@ -204,7 +207,16 @@ class Job {
     return identity_.at("method").get<std::string>() + identity_.at("seed").dump() + std::to_string(update);
   }
 
+  /// The external scorers of the job, which are the real ones.
+  void start_external_scorers() {
+    for (const auto& [name, identity] : identity_.at("scorers").items()) {
+      if (identity.value("profile", "") == kExternalProfile)
+        external_.add(job_.at("paths").at("scorer:" + name).get<std::string>(), identity, folder_);
+    }
+  }
+
   bool evaluate() {
+    start_external_scorers();
     const auto positions = read_json(job_.at("paths").at("positions")).get<std::vector<int>>();
     prompts_ = load_prompt_set(job_.at("paths").at("prompts").get<std::string>(), "ocr");
     make_folder(folder_ / "images");
@@ -222,6 +234,14 @@ class Job {
 
   /// What the starting weights draw where trained methods are asked to stay near them.
   double untrained(int position) const { return hash_number("base" + std::to_string(position)); }
+  void add_external_scores(int position, const Image& image, Json& metrics, Json& reasons) {
+    const auto& prompt = prompts_.prompts.at(static_cast<std::size_t>(position));
+    std::promise<SampleScore> none;
+    none.set_value({});
+    const auto score = external_.add_scores(none.get_future(), {prompt.text, prompt.target}, image).get();
+    for (const auto& [name, value] : score.metrics) metrics[name] = value ? Json(*value) : Json();
+    reasons.update(score.reasons);
+  }
 
   void sample(int position) {
     const auto key =
@@ -253,6 +273,7 @@ class Job {
     for (auto score : {image_statistics_score(image), jpeg_score(image)}) {
       for (const auto& [name, value] : score.metrics) metrics[name] = value.value();
     }
+    add_external_scores(position, image, metrics, reasons);
     log_.append({{"type", "sample"},
                  {"position", position},
                  {"sample", 0},
@@ -270,6 +291,7 @@ class Job {
   const Json& identity_;
   EventLogWriter log_;
   PromptSet prompts_ = {};
+  ExternalScorers external_ = {};
 };
 
 /// Passes every model case; a kind that starts with "unknown" is unknown.

@@ -1,0 +1,248 @@
+#include "evaluators/external_scorer.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <mutex>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "evaluators/scorer_client.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+/// A folder that is empty at first and gone in the end.
+class ScratchFolder {
+ public:
+  explicit ScratchFolder(fs::path path) : path_(std::move(path)) {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);  // images of a job that was killed
+    make_folder(path_);
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+ScorerPoolSettings pool_settings(const ExternalScorerSpec& spec, const fs::path& scratch) {
+  return {.command = spec.command,
+          .workers = spec.processes,
+          .deadline_ms = spec.deadline_ms,
+          .start_deadline_ms = spec.start_deadline_ms,
+          .child = {.folder = spec.folder, .environment = spec.environment, .confined = true},
+          .name = fmt::format("scorer {}", spec.name),
+          .stated = ScorerHello{spec.name, spec.version, Json::object(), {}},
+          .image_folder = spec.by_path ? scratch : fs::path()};
+}
+
+SampleScore without_values(const ExternalScorerSpec& spec, const std::string& reason) {
+  SampleScore score;
+  for (const auto& metric : spec.metrics) {
+    score.metrics[metric.name] = std::nullopt;
+    score.reasons[metric.name] = reason;
+  }
+  return score;
+}
+
+/// Why an answer has no value for a metric.
+std::string reason_for(const ScorerAnswer& answer, const std::string& metric) {
+  const auto found = answer.unusable.find(metric);
+  if (found == answer.unusable.end()) return fmt::format("the answer holds no \"{}\"", metric);
+  return fmt::format("the answer's \"{}\" is {}, which is no number", metric, found->second);
+}
+
+/// What a scorer wrote, on one printable line of bounded length.
+std::string readable(const std::string& text) {
+  const auto quoted = in_quotes(text);
+  return quoted == fmt::format("\"{}\"", text) ? text : quoted;
+}
+
+SampleScore score_of(const ExternalScorerSpec& spec, const ScorerAnswer& answer) {
+  if (answer.error) return without_values(spec, readable(*answer.error));
+  SampleScore score;
+  for (const auto& name : spec.metric_names()) {
+    const auto value = answer.values.find(name);
+    if (value != answer.values.end()) {
+      score.metrics[name] = value->second;
+    } else {
+      score.metrics[name] = std::nullopt;
+      score.reasons[name] = reason_for(answer, name);
+    }
+  }
+  return score;
+}
+
+Image test_image() {
+  Image image{96, 48, {}};
+  for (int i = 0; i < image.width * image.height; ++i) {
+    const auto grey = static_cast<std::uint8_t>(255 * (i % image.width) / image.width);
+    image.rgb.insert(image.rgb.end(), {grey, grey, static_cast<std::uint8_t>(255 - grey)});
+  }
+  return image;
+}
+
+fs::path scratch_for_a_trial() {
+  return fs::temp_directory_path() / fmt::format("harness-scorer-trial-{}", ::getpid());
+}
+
+}  // namespace
+
+class ExternalScorer::Impl {
+ public:
+  Impl(const ExternalScorerSpec& spec, const fs::path& scratch)
+      : spec_(spec), scratch_(scratch), pool_(pool_settings(spec_, scratch_.path())) {}
+
+  std::future<SampleScore> score(ScorerText text, Image image) {
+    std::future<ScorerAnswer> answer;
+    if (!given_up()) answer = submitted(std::move(text), std::move(image));
+    return std::async(std::launch::deferred,
+                      [this, answer = std::move(answer)]() mutable { return settled(std::move(answer)); });
+  }
+
+  std::size_t replaced() const { return pool_.replaced(); }
+
+  std::optional<std::string> given_up() const {
+    const std::lock_guard lock(mutex_);
+    return given_up_;
+  }
+
+ private:
+  std::future<ScorerAnswer> submitted(ScorerText text, Image image) {
+    try {
+      return pool_.submit(std::move(image), std::move(text));
+    } catch (const Error& error) {  // it could not be started again
+      std::promise<ScorerAnswer> promise;
+      promise.set_exception(std::make_exception_ptr(error));
+      return promise.get_future();
+    }
+  }
+
+  SampleScore settled(std::future<ScorerAnswer> answer) {
+    if (const auto reason = given_up()) return without_values(spec_, *reason);
+    try {
+      const auto got = answer.get();
+      auto score = score_of(spec_, got);
+      count(got);
+      return score;
+    } catch (const Error& error) {
+      give_up(fmt::format("scorer {} was given up: {}", spec_.name, error.problem()));
+      return without_values(spec_, *given_up());
+    }
+  }
+
+  void count(const ScorerAnswer& answer) {
+    restarts_ += answer.replaced;
+    if (restarts_ <= spec_.restarts) return;
+    give_up(fmt::format("scorer {} was given up after {} restarts; the last failure: {}", spec_.name,
+                        spec_.restarts,
+                        answer.error.value_or("it wrote more than its answer, or ended after it")));
+  }
+
+  void give_up(const std::string& reason) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!given_up_) given_up_ = reason;
+    }
+    pool_.stop();
+  }
+
+  const ExternalScorerSpec spec_;
+  const ScratchFolder scratch_;
+  ScorerPool pool_;
+  int restarts_ = 0;  ///< of images that were waited for
+  mutable std::mutex mutex_;
+  std::optional<std::string> given_up_;
+};
+
+ExternalScorer::ExternalScorer(const ExternalScorerSpec& spec, const fs::path& scratch)
+    : impl_(std::make_unique<Impl>(spec, scratch)) {}
+
+ExternalScorer::~ExternalScorer() = default;
+
+std::future<SampleScore> ExternalScorer::score(ScorerText text, Image image) {
+  return impl_->score(std::move(text), std::move(image));
+}
+
+std::size_t ExternalScorer::replaced() const {
+  return impl_->replaced();
+}
+
+std::optional<std::string> ExternalScorer::given_up() const {
+  return impl_->given_up();
+}
+
+void try_external_scorer(const ExternalScorerSpec& spec) {
+  const ScratchFolder scratch(scratch_for_a_trial());
+  auto settings = pool_settings(spec, scratch.path());
+  settings.workers = 1;
+  settings.child.forwarded = 0;
+  const auto where = (spec.folder / "scorer.json").string();
+  try {
+    ScorerPool pool(settings);
+    const auto answer = pool.submit(test_image(), ScorerText{"a sign reading \"TEST\"", "TEST"}).get();
+    if (answer.error && answer.replaced > 0) throw Error(*answer.error, settings.name);
+    for (const auto& name : spec.metric_names()) {
+      if (!answer.error && !answer.values.contains(name) && !answer.unusable.contains(name))
+        throw Error(reason_for(answer, name), settings.name);
+    }
+  } catch (const Error& error) {
+    const auto who = error.where() == settings.name ? "" : error.where() + ": ";
+    throw Error(fmt::format("fails on a test image: {}{}", who, readable(error.problem())), where,
+                "mend it, or take its folder away");
+  }
+}
+
+void ExternalScorers::add(const fs::path& folder, const Json& identity, const fs::path& scratch) {
+  const auto spec = read_external_scorer(folder);
+  const auto found = external_scorer_identity(spec, [](const fs::path& file) { return sha256_file(file); });
+  if (found != identity) {
+    throw Error("was changed since the run was planned", folder.string(),
+                "repeat the command: it plans with the scorer that is there now");
+  }
+  scorers_.push_back(std::make_unique<ExternalScorer>(spec, scratch / ("images-for-" + spec.name)));
+}
+
+std::future<SampleScore> ExternalScorers::add_scores(std::future<SampleScore> own, ScorerText text,
+                                                     const Image& image) {
+  std::vector<std::future<SampleScore>> others;
+  for (auto& scorer : scorers_) others.push_back(scorer->score(text, image));
+  return std::async(std::launch::deferred, [own = std::move(own), others = std::move(others)]() mutable {
+    auto score = own.get();
+    for (auto& other : others) {
+      auto more = other.get();
+      score.metrics.merge(more.metrics);
+      score.reasons.merge(more.reasons);
+    }
+    return score;
+  });
+}
+
+std::size_t ExternalScorers::replaced() const {
+  std::size_t sum = 0;
+  for (const auto& scorer : scorers_) sum += scorer->replaced();
+  return sum;
+}
+
+std::vector<std::string> ExternalScorers::notes() const {
+  std::vector<std::string> notes;
+  for (const auto& scorer : scorers_) {
+    const auto reason = scorer->given_up();
+    if (reason)
+      notes.push_back(fmt::format("S{}. The images after that have no value of it.", reason->substr(1)));
+  }
+  return notes;
+}
+
+}  // namespace harness

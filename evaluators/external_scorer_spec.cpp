@@ -1,0 +1,196 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <set>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "evaluators/external_scorer.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kSpecFile = "scorer.json";
+constexpr double kLongestSeconds = 86400;
+
+void require(bool holds, const std::string& what, const std::string& where, const std::string& hint = {}) {
+  if (!holds) throw Error(what, where, hint);
+}
+
+void require_one_of(const std::string& value, const std::vector<std::string>& known,
+                    const std::string& where) {
+  require(std::ranges::count(known, value) > 0, fmt::format("is {}", in_quotes(value)), where,
+          suggestion(value, known));
+}
+
+bool is_metric_name(const std::string& name) {
+  constexpr std::size_t kLongest = 48;
+  const auto is_plain = [](unsigned char c) {
+    return std::islower(c) != 0 || std::isdigit(c) != 0 || c == '_';
+  };
+  return !name.empty() && name.size() <= kLongest && std::islower(static_cast<unsigned char>(name[0])) != 0 &&
+         std::ranges::all_of(name, is_plain);
+}
+
+bool is_scorer_name(const std::string& name) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  };
+  return std::isalnum(static_cast<unsigned char>(name[0])) != 0 && std::ranges::all_of(name, is_plain);
+}
+
+ExternalMetric read_metric(const std::string& name, Fields fields) {
+  require(is_metric_name(name), "is no name for a metric", fields.where(),
+          "small letters, digits and _, with a letter first, at most 48");
+  ExternalMetric metric{.name = name,
+                        .title = fields.optional<std::string>("title", name),
+                        .unit = fields.optional<std::string>("unit", "number"),
+                        .better = fields.required<std::string>("better"),
+                        .help = fields.optional<std::string>("help", ""),
+                        .decimals = fields.optional<int>("decimals", 4)};
+  fields.finish();
+  require_one_of(metric.unit, {"number", "fraction", "percent"}, fields.where() + ": unit");
+  require_one_of(metric.better, {"higher", "lower", "none"}, fields.where() + ": better");
+  require(metric.decimals >= 0 && metric.decimals <= 12, "must be 0 to 12", fields.where() + ": decimals");
+  return metric;
+}
+
+int milliseconds_of(Fields& fields, const std::string& key, double fallback) {
+  const auto seconds = fields.optional<double>(key, fallback);
+  require(seconds >= 0.001 && seconds <= kLongestSeconds, "must be 0.001 to 86400 seconds",
+          fields.where() + ": " + key);
+  return static_cast<int>(std::ceil(seconds * 1000));
+}
+
+int count_of(Fields& fields, const std::string& key, int fallback, int lowest, int highest) {
+  const int count = fields.optional<int>(key, fallback);
+  require(count >= lowest && count <= highest, fmt::format("must be {} to {}", lowest, highest),
+          fields.where() + ": " + key);
+  return count;
+}
+
+/// A program that lies in the folder is named with its place; a bare name means one in PATH.
+void check_command(const ExternalScorerSpec& spec, const std::string& where) {
+  require(!spec.command.empty() && !spec.command[0].empty(), "names no program", where);
+  for (const auto& word : spec.command) {
+    require(word.find('\0') == std::string::npos, "holds a zero byte", where);
+  }
+  const auto& program = spec.command[0];
+  if (program.find('/') == std::string::npos) {
+    require(!fs::exists(spec.folder / program),
+            fmt::format("{} is a file of this folder", in_quotes(program)), where + "[0]",
+            fmt::format("write \"./{}\"; a name alone is looked up in PATH", program));
+    return;
+  }
+  require(fs::is_regular_file(spec.folder / program), fmt::format("there is no file {}", in_quotes(program)),
+          where + "[0]");
+}
+
+/// A path as it is below the scorer's folder. Throws Error for one that leads out of it.
+fs::path inside(const std::string& path, const std::string& where) {
+  const auto relative = fs::path(path).lexically_normal();
+  const bool is_inside = !relative.empty() && relative.is_relative() && *relative.begin() != "..";
+  require(is_inside, fmt::format("{} lies outside of the scorer's folder", in_quotes(path)), where,
+          "copy it there, or make a link");
+  return relative;
+}
+
+void check_files(const ExternalScorerSpec& spec, const std::string& where) {
+  for (const auto& file : spec.files) {
+    require(fs::exists(spec.folder / inside(file, where)), fmt::format("there is no {}", in_quotes(file)),
+            where);
+  }
+}
+
+void check_environment(const ExternalScorerSpec& spec, const std::string& where) {
+  for (const auto& [name, value] : spec.environment) {
+    const bool plain =
+        !name.empty() && name.find('=') == std::string::npos && name.find('\0') == std::string::npos;
+    require(plain && value.find('\0') == std::string::npos,
+            fmt::format("{} cannot stand in an environment", in_quotes(name)), where);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> ExternalScorerSpec::metric_names() const {
+  std::vector<std::string> names;
+  for (const auto& metric : metrics) names.push_back(metric.name);
+  return names;
+}
+
+bool is_external_scorer(const fs::path& folder) {
+  return fs::exists(folder / kSpecFile);
+}
+
+ExternalScorerSpec read_external_scorer(const fs::path& given) {
+  const auto folder = fs::absolute(given).lexically_normal();
+  const auto where = (given / kSpecFile).string();
+  const Json document = read_json(given / kSpecFile);
+  require(document.is_object(), "is not a JSON object", where);
+  Fields fields(document, where);
+  ExternalScorerSpec spec{
+      .name = (folder.filename().empty() ? folder.parent_path() : folder).filename().string(),
+      .folder = folder,
+      .version = fields.required<std::string>("version"),
+      .summary = fields.optional<std::string>("summary", ""),
+      .command = fields.required<std::vector<std::string>>("command"),
+      .files = fields.optional<std::vector<std::string>>("files", {}),
+      .environment = {{"OMP_THREAD_LIMIT", "1"}},
+      .metrics = {}};
+  require(is_scorer_name(spec.name), "the name of its folder is no name for a scorer", where,
+          "letters, digits, -, _ and ., with a letter or digit first");
+  if (fields.has("environment")) {
+    Fields environment = fields.object("environment");
+    for (const auto& name : environment.keys())
+      spec.environment[name] = environment.required<std::string>(name);
+  }
+  Fields metrics = fields.object("metrics");
+  for (const auto& name : metrics.keys()) spec.metrics.push_back(read_metric(name, metrics.object(name)));
+  require(!spec.metrics.empty(), "names no metric", where + ": metrics");
+  const auto images = fields.optional<std::string>("images", "pixels");
+  require_one_of(images, {"pixels", "path"}, where + ": images");
+  spec.by_path = images == "path";
+  spec.deadline_ms = milliseconds_of(fields, "deadline_seconds", 30);
+  spec.start_deadline_ms = milliseconds_of(fields, "start_seconds", 60);
+  spec.processes = count_of(fields, "processes", 1, 1, 256);
+  spec.restarts = count_of(fields, "restarts", 5, 0, 1'000'000);
+  fields.finish();
+  require(!spec.version.empty(), "is empty", where + ": version");
+  check_command(spec, where + ": command");
+  check_files(spec, where + ": files");
+  check_environment(spec, where + ": environment");
+  return spec;
+}
+
+std::vector<std::string> files_of(const ExternalScorerSpec& spec) {
+  std::set<std::string> files{kSpecFile};
+  for (const auto& word : spec.command) {
+    const auto path = fs::path(word).lexically_normal();
+    const bool may_be_inside = !path.empty() && path.is_relative() && *path.begin() != "..";
+    if (may_be_inside && fs::is_regular_file(spec.folder / path)) files.insert(path.generic_string());
+  }
+  for (const auto& entry : spec.files) {
+    const auto path = inside(entry, spec.folder.string());
+    if (fs::is_regular_file(spec.folder / path)) files.insert(path.generic_string());
+    if (!fs::is_directory(spec.folder / path)) continue;
+    for (const auto& below : fs::recursive_directory_iterator(spec.folder / path)) {
+      if (below.is_regular_file())
+        files.insert(below.path().lexically_relative(spec.folder).generic_string());
+    }
+  }
+  return {files.begin(), files.end()};
+}
+
+Json external_scorer_identity(const ExternalScorerSpec& spec,
+                              const std::function<std::string(const fs::path&)>& sha256) {
+  Json files = Json::object();
+  for (const auto& file : files_of(spec)) files[file] = sha256(spec.folder / file);
+  return {{"name", spec.name}, {"version", spec.version}, {"profile", kExternalProfile}, {"files", files}};
+}
+
+}  // namespace harness

@@ -1,0 +1,119 @@
+#include "evaluators/external_scorer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/sha256.h"
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class ExternalScorerFolder : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::remove_all(root_);
+    fs::create_directories(folder_ / "data/deep");
+    for (const char* file : {"score.py", "run", "data/a.bin", "data/deep/b.bin", "notes.txt"})
+      write_file(folder_ / file, file);
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  ExternalScorerSpec read(const Json& changes = Json::object()) const {
+    Json spec = {{"version", "1"},
+                 {"command", {"python3", "score.py", "--fast"}},
+                 {"metrics", {{"level", {{"better", "none"}}}}}};
+    spec.merge_patch(changes);
+    write_file(folder_ / "scorer.json", spec.dump());
+    return read_external_scorer(folder_);
+  }
+
+  /// The message, without the folder.
+  std::string error(const Json& changes) const {
+    try {
+      read(changes);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.status(), Status::kUsage);
+      std::string text = e.what();
+      const auto at = text.find(folder_.string() + "/");
+      return at == std::string::npos ? text : text.erase(at, folder_.string().size() + 1);
+    }
+    return "no error";
+  }
+
+  const fs::path root_ = fs::temp_directory_path() / ("harness-external-" + std::to_string(::getpid()));
+  const fs::path folder_ = root_ / "gauge";
+};
+
+TEST_F(ExternalScorerFolder, HasDefaultsForAllButVersionCommandAndMetrics) {
+  const auto spec = read();
+  EXPECT_EQ(spec.name, "gauge");
+  EXPECT_FALSE(spec.by_path);
+  EXPECT_EQ(spec.deadline_ms, 30'000);
+  EXPECT_EQ(spec.start_deadline_ms, 60'000);
+  EXPECT_EQ(spec.processes, 1);
+  EXPECT_EQ(spec.restarts, 5);
+  EXPECT_EQ(spec.environment.at("OMP_THREAD_LIMIT"), "1");
+  EXPECT_EQ(spec.metrics.at(0).title, "level");
+}
+
+TEST_F(ExternalScorerFolder, EveryMistakeIsNamedWithItsPlace) {
+  const std::vector<std::pair<Json, std::string>> cases = {
+      {{{"version", nullptr}}, "scorer.json: \"version\" is missing"},
+      {{{"version", ""}}, "scorer.json: version: is empty"},
+      {{{"comand", 1}}, "scorer.json: unknown key \"comand\"; did you mean \"command\"?"},
+      {{{"command", "python3"}}, "scorer.json: command"},
+      {{{"command", Json::array()}}, "scorer.json: command: names no program"},
+      {{{"command", {"run"}}}, "scorer.json: command[0]: \"run\" is a file of this folder; write \"./run\""},
+      {{{"command", {"./walk"}}}, "scorer.json: command[0]: there is no file \"./walk\""},
+      {{{"files", {"model.bin"}}}, "scorer.json: files: there is no \"model.bin\""},
+      {{{"files", {"../other"}}}, "scorer.json: files: \"../other\" lies outside of the scorer's folder"},
+      {{{"files", {"/etc/passwd"}}}, "scorer.json: files: \"/etc/passwd\" lies outside"},
+      {{{"images", "png"}}, "scorer.json: images: is \"png\"; known: pixels, path"},
+      {{{"deadline_seconds", 0}}, "scorer.json: deadline_seconds: must be 0.001 to 86400 seconds"},
+      {{{"processes", 0}}, "scorer.json: processes: must be 1 to 256"},
+      {{{"restarts", -1}}, "scorer.json: restarts: must be 0 to 1000000"},
+      {{{"environment", {{"A=B", "x"}}}}, "scorer.json: environment: \"A=B\" cannot stand in an environment"},
+      {{{"metrics", {{"level", nullptr}}}}, "scorer.json: metrics: names no metric"},
+      {{{"metrics", {{"level", {{"better", "up"}}}}}}, "scorer.json: metrics.level: better: is \"up\""},
+      {{{"metrics", {{"level", {{"better", nullptr}}}}}},
+       "scorer.json: metrics.level: \"better\" is missing"},
+      {{{"metrics", {{"level", {{"unit", "%"}}}}}}, "scorer.json: metrics.level: unit: is \"%\""},
+      {{{"metrics", {{"level", {{"decimals", 13}}}}}},
+       "scorer.json: metrics.level: decimals: must be 0 to 12"},
+      {{{"metrics", {{"My level", {{"better", "none"}}}}}},
+       "scorer.json: metrics.My level: is no name for a metric"}};
+  for (const auto& [changes, message] : cases) EXPECT_THAT(error(changes), HasSubstr(message)) << changes;
+}
+
+TEST_F(ExternalScorerFolder, ItsIdentityHoldsItsFilesAndNoOther) {
+  EXPECT_THAT(files_of(read()), ElementsAre("score.py", "scorer.json"));
+  EXPECT_THAT(files_of(read({{"command", {"./run", "data/a.bin", "../score.py"}}})),
+              ElementsAre("data/a.bin", "run", "scorer.json"));
+  const auto spec = read({{"files", {"data", "notes.txt"}}});
+  EXPECT_THAT(files_of(spec),
+              ElementsAre("data/a.bin", "data/deep/b.bin", "notes.txt", "score.py", "scorer.json"));
+  const auto identity =
+      external_scorer_identity(spec, [](const fs::path& file) { return sha256_file(file); });
+  EXPECT_EQ(identity.at("name"), "gauge");
+  EXPECT_EQ(identity.at("version"), "1");
+  EXPECT_EQ(identity.at("profile"), "external");
+  EXPECT_EQ(identity.at("files").at("score.py"), sha256_hex("score.py"));
+}
+
+TEST_F(ExternalScorerFolder, AnotherFileThanThePlanSawIsNotStarted) {
+  const auto identity =
+      external_scorer_identity(read(), [](const fs::path& file) { return sha256_file(file); });
+  write_file(folder_ / "score.py", "changed");
+  ExternalScorers scorers;
+  EXPECT_THROW(scorers.add(folder_, identity, root_), Error);
+}
+
+}  // namespace
+}  // namespace harness

@@ -1,0 +1,381 @@
+// Scorers that users bring, through the real program: what becomes of every way in which one can fail.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <set>
+
+#include "core/image.h"
+#include "tests/harness/workplace.h"
+
+namespace harness::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct LevelRow {
+  fs::path image;
+  std::optional<double> value;
+  std::string reason;
+};
+
+/// A workplace with a table of one method, 20 images in four evaluations, and an external scorer `gauge`
+/// whose metric `level` is the mean of an image's bytes.
+class ScorerPlace : public Workplace {
+ public:
+  ScorerPlace() {
+    write_file_atomically(folder() / "small.json", Json{{"extends", "sd35-ocr"},
+                                                        {"id", "small"},
+                                                        {"methods", {"ratio-norm"}},
+                                                        {"scales",
+                                                         {{"smoke",
+                                                           {{"checkpoints", {2}},
+                                                            {"limit", {{"validation", 4}, {"test", 6}}},
+                                                            {"settings", {{"updates", 2}}}}}}}}
+                                                       .dump());
+  }
+
+  /// tests/data/scorers/misbehaving_scorer.py with these arguments; `more` is laid over its scorer.json.
+  void add_scorer(std::vector<std::string> arguments, const Json& more = Json::object(),
+                  const std::string& name = "gauge") {
+    const auto place = folder() / "scorers" / name;
+    fs::create_directories(place);
+    fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "tests/data/scorers/misbehaving_scorer.py",
+                  place / "gauge.py", fs::copy_options::overwrite_existing);
+    arguments.insert(arguments.begin(), {"python3", "gauge.py"});
+    Json spec = {
+        {"version", "1"},
+        {"command", arguments},
+        {"deadline_seconds", 10},
+        {"restarts", 1000},
+        {"metrics",
+         {{"level", {{"title", "Level"}, {"better", "lower"}, {"decimals", 1}, {"help", "mean byte"}}}}}};
+    spec.merge_patch(more);
+    write_file_atomically(place / "scorer.json", spec.dump());
+  }
+
+  Outcome reproduce(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"reproduce", "--table",   "small.json", "--scale",
+                                          "smoke",     "--scorers", "scorers"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  }
+
+  /// What is stored of `level`, image by image.
+  std::vector<LevelRow> levels() {
+    const auto rows = json({"query", R"sql(
+      SELECT e.folder, s.path, m.value, m.reason FROM metrics m
+      JOIN evaluations e ON e.id = m.evaluation_id JOIN checkpoints c ON c.id = e.checkpoint_id
+      JOIN samples s ON s.evaluation_id = m.evaluation_id AND s.prompt_id = m.prompt_id AND s.sample = m.sample
+      WHERE m.name = 'level' ORDER BY c.step, e.split, s.id)sql",
+                            "--format", "json"});
+    std::vector<LevelRow> levels;
+    for (const auto& row : rows) {
+      const auto& value = row.at("value");
+      levels.push_back({folder() / row.at("folder").get<std::string>() / row.at("path").get<std::string>(),
+                        value.is_null() ? std::nullopt : std::optional(value.get<double>()),
+                        row.at("reason").is_null() ? "" : row.at("reason").get<std::string>()});
+    }
+    return levels;
+  }
+
+  std::string count(const std::string& what) {
+    return run({"query", "SELECT count(*) AS n FROM " + what, "--format", "csv"}).out;
+  }
+};
+
+int first_byte(const LevelRow& row) {
+  return read_png(row.image).rgb.at(0);
+}
+
+void expect_own_value(const LevelRow& row) {
+  ASSERT_TRUE(row.value.has_value()) << row.image << ": " << row.reason;
+  EXPECT_EQ(*row.value, first_byte(row)) << "the fake worker's images have one colour";
+}
+
+TEST(ExternalScorer, ItsMetricsAreComputedForEveryImageAndStandInTheTable) {
+  ScorerPlace place;
+  place.add_scorer({"good"});
+  const auto outcome = place.reproduce();
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("Level ↓"), HasSubstr("mean byte (external scorer gauge version 1)"),
+                    HasSubstr("gauge v1 files ")));
+  const auto levels = place.levels();
+  EXPECT_EQ(levels.size(), 20u);
+  for (const auto& level : levels) expect_own_value(level);
+  const auto compared = place.json({"compare", "base", "ratio-norm", "--metric", "level", "--json"});
+  EXPECT_EQ(compared.at("comparisons").at(0).at("n"), 6);
+}
+
+TEST(ExternalScorer, ImagesMayComeAsFilesWhichAreGoneAfterwards) {
+  ScorerPlace place;
+  place.add_scorer({"good"}, {{"images", "path"}, {"processes", 2}});
+  ASSERT_EQ(place.reproduce().status, 0);
+  for (const auto& level : place.levels()) expect_own_value(level);
+  for (const auto& entry : fs::recursive_directory_iterator(place.folder() / "runs"))
+    EXPECT_THAT(entry.path().string(), Not(HasSubstr("images-for-gauge")));
+}
+
+TEST(ExternalScorer, WithoutItsFolderATableThatNamesItsMetricShowsADashAndWhy) {
+  ScorerPlace place;
+  auto table = read_json(place.folder() / "small.json");
+  table["metrics"] = {{"optional", {"level"}}};
+  write_file_atomically(place.folder() / "small.json", table.dump());
+  const auto outcome = place.run({"reproduce", "--table", "small.json", "--scale", "smoke"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(place.run({"query", "SELECT DISTINCT not_run FROM evaluations", "--format", "csv"}).out,
+              HasSubstr("no scorer under --scorers DIR gives it"));
+  EXPECT_TRUE(place.levels().empty());
+}
+
+TEST(ExternalScorer, ARequiredMetricThatNoScorerGivesStopsThePlan) {
+  ScorerPlace place;
+  auto table = read_json(place.folder() / "small.json");
+  table["metrics"] = {{"required", {"ocr_reward", "cer", "level"}}, {"optional", nullptr}};
+  table["columns"] = {{{"name", "ocr_reward"}}, {{"name", "level"}}};
+  write_file_atomically(place.folder() / "small.json", table.dump());
+  const auto outcome = place.run({"reproduce", "--table", "small.json", "--scale", "smoke"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("the required metric \"level\""), HasSubstr("--scorers DIR")));
+  place.add_scorer({"good"});
+  EXPECT_EQ(place.reproduce().status, 0);
+  EXPECT_EQ(place.levels().size(), 20u);
+}
+
+struct Failure {
+  const char* way;
+  const char* argument;
+  const char* reason;  ///< a part of it
+};
+
+void PrintTo(const Failure& failure, std::ostream* out) {
+  *out << failure.way;
+}
+
+class FailingScorer : public testing::TestWithParam<Failure> {};
+
+TEST_P(FailingScorer, CostsTheImagesThatItFailsOnAndNoOther) {
+  const auto& failure = GetParam();
+  ScorerPlace place;
+  place.add_scorer({std::string(failure.way) + ":every=2", failure.argument}, {{"deadline_seconds", 0.6}});
+  const auto outcome = place.reproduce();
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto levels = place.levels();
+  ASSERT_EQ(levels.size(), 20u);
+  int failed = 0;
+  for (const auto& level : levels) {
+    if (first_byte(level) % 2 != 0) {
+      expect_own_value(level);
+      continue;
+    }
+    ++failed;
+    EXPECT_FALSE(level.value.has_value()) << *level.value;
+    EXPECT_THAT(level.reason, HasSubstr(failure.reason));
+    EXPECT_THAT(level.reason, Not(HasSubstr("\n")));
+    EXPECT_LT(level.reason.size(), 500u);
+  }
+  EXPECT_GT(failed, 0);
+  EXPECT_LT(failed, 20);
+  EXPECT_THAT(outcome.out, HasSubstr("A scorer failed there; the reasons are in the DB."));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    EveryWay, FailingScorer,
+    testing::Values(
+        Failure{"crashes", "", "the scorer ended by signal 11"},
+        Failure{"exits", "", "ended with status 3; its last message was \"RuntimeError: CUDA out of"},
+        Failure{"hangs", "", "no answer within 600 ms"}, Failure{"late", "0.62", "no answer within 600 ms"},
+        Failure{"garbage", "", "unreadable answer"}, Failure{"NaN", "", "is \"NaN\", which is no number"},
+        Failure{"Infinity", "", "is \"Infinity\", which is no number"},
+        Failure{"-Infinity", "", "is \"-Infinity\", which is no number"},
+        Failure{"text", "", "is \"0.5\", which is no number"},
+        Failure{"null", "", "is \"null\", which is no number"},
+        Failure{"nothing", "", "the answer holds no \"level\""},
+        Failure{"error", "", "\"the image is\\u000aempty\\u001b[2J\""},
+        Failure{"huge line", "", "a line of more than 1 MiB"},
+        Failure{"endless line", "", "a line of more than 1 MiB"},
+        Failure{"next id", "", "it answers another image"},
+        Failure{"unknown id", "", "it answers another image"}, Failure{"no id", "", "\"id\" is missing"}));
+
+TEST(ExternalScorer, ASecondAnswerToAnImageIsNeverTakenForTheNextOnes) {
+  for (const char* way : {"twice", "twice:every=3"}) {
+    ScorerPlace place;
+    place.add_scorer({way});
+    ASSERT_EQ(place.reproduce().status, 0);
+    for (const auto& level : place.levels()) expect_own_value(level);
+  }
+}
+
+TEST(ExternalScorer, EndlessMessagesNeitherBlockItNorFillTheDisk) {
+  ScorerPlace place;
+  place.add_scorer({"floods messages"});
+  ASSERT_EQ(place.reproduce().status, 0);
+  for (const auto& level : place.levels()) expect_own_value(level);
+  for (const auto& entry : fs::recursive_directory_iterator(place.folder() / "runs")) {
+    if (entry.path().filename() == "worker.log") {
+      EXPECT_LT(entry.file_size(), 100'000u) << entry.path();
+    }
+  }
+}
+
+TEST(ExternalScorer, IsGivenUpAfterItsRestartsWithOneReasonInEveryEvaluation) {
+  ScorerPlace place;
+  place.add_scorer({"hangs"}, {{"deadline_seconds", 0.2}, {"restarts", 2}});
+  const auto outcome = place.reproduce();
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const std::string given_up =
+      "scorer gauge was given up after 2 restarts; the last failure: no answer within 200 ms";
+  int own = 0, after = 0;
+  for (const auto& level : place.levels()) {
+    EXPECT_FALSE(level.value.has_value());
+    (level.reason == given_up ? after : own) += 1;
+    if (level.reason != given_up) {
+      EXPECT_EQ(level.reason, "no answer within 200 ms");
+    }
+  }
+  EXPECT_EQ(own, 4 * 3) << "three images in each of four evaluations";
+  EXPECT_EQ(after, 20 - 4 * 3);
+  EXPECT_THAT(outcome.out, HasSubstr("Scorer gauge was given up after 2 restarts"));
+}
+
+TEST(ExternalScorer, WhichImagesAreLostDependsNotOnTheNumberOfProcesses) {
+  std::set<std::string> rows;
+  for (const int processes : {1, 3}) {
+    ScorerPlace place;
+    place.add_scorer({"crashes:every=2"}, {{"processes", processes}, {"restarts", 1}});
+    ASSERT_EQ(place.reproduce().status, 0);
+    std::string text;
+    for (const auto& level : place.levels())
+      text += fmt::format("{} {} {}\n", first_byte(level), level.value.value_or(-1), level.reason);
+    rows.insert(text);
+  }
+  EXPECT_EQ(rows.size(), 1u) << fmt::format("{}", fmt::join(rows, "----\n"));
+}
+
+bool is_alive(pid_t pid) {
+  std::ifstream stat(fmt::format("/proc/{}/stat", pid));
+  const std::string text{std::istreambuf_iterator<char>(stat), {}};
+  const auto name_end = text.rfind(')');
+  return name_end != std::string::npos && text.compare(name_end, 3, ") Z") != 0;
+}
+
+TEST(ExternalScorer, ProcessesThatItLeavesBehindEndWithIt) {
+  ScorerPlace place;
+  const auto pids = place.folder() / "pids";
+  place.add_scorer({"leaves grandchildren:every=2", pids.string()});
+  ASSERT_EQ(place.reproduce().status, 0);
+  std::ifstream file(pids);
+  int left = 0;
+  for (pid_t pid; file >> pid; ++left) EXPECT_FALSE(is_alive(pid)) << pid;
+  EXPECT_GE(left, 15);
+  for (const auto& level : place.levels()) {
+    if (first_byte(level) % 2 == 0) {
+      EXPECT_THAT(level.reason, HasSubstr("ended with status 1"));
+    }
+  }
+}
+
+TEST(ExternalScorer, OneThatCannotWorkStopsThePlanBeforeAnythingRuns) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"exits at start"}, "its last message was \"ModuleNotFoundError: No module named 'torch'\""},
+      {{"refuses"}, "weights.bin: missing"},
+      {{"other version"}, "version \"2\", and \"gauge\" version \"1\" was expected"},
+      {{"never reads"}, "no answer within 300 ms"}};
+  for (const auto& [arguments, reason] : cases) {
+    ScorerPlace place;
+    place.add_scorer(arguments, {{"deadline_seconds", 0.3}});
+    for (const bool dry : {true, false}) {
+      const auto outcome =
+          place.reproduce(dry ? std::vector<std::string>{"--dry-run"} : std::vector<std::string>{});
+      EXPECT_EQ(outcome.status, 2) << arguments[0];
+      EXPECT_THAT(outcome.err, AllOf(HasSubstr("scorers/gauge/scorer.json"), HasSubstr(reason)));
+    }
+    EXPECT_EQ(place.count("jobs"), "n\n0\n") << arguments[0];
+  }
+}
+
+TEST(ExternalScorer, AFileThatItsAnswersMayDependOnMakesNewEvaluationsAndNoNewTraining) {
+  ScorerPlace place;
+  place.add_scorer({"good"}, {{"files", {"data"}}});
+  fs::create_directories(place.folder() / "scorers/gauge/data");
+  const auto evaluations_after = [&] {
+    const auto outcome = place.reproduce();
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return place.count("evaluations");
+  };
+  EXPECT_EQ(evaluations_after(), "n\n4\n");
+  EXPECT_EQ(evaluations_after(), "n\n4\n");
+  const auto append = [&](const char* file) {
+    std::ofstream(place.folder() / "scorers/gauge" / file, std::ios::app) << "\n";
+  };
+  append("data/weights.bin");
+  EXPECT_EQ(evaluations_after(), "n\n8\n");
+  append("gauge.py");
+  EXPECT_EQ(evaluations_after(), "n\n12\n");
+  append("scorer.json");
+  EXPECT_EQ(evaluations_after(), "n\n16\n");
+  append("notes.txt");
+  EXPECT_EQ(evaluations_after(), "n\n16\n");
+  EXPECT_EQ(place.count("runs"), "n\n2\n");
+}
+
+TEST(ExternalScorer, TwoMetricsOfOneNameAreRefused) {
+  ScorerPlace place;
+  place.add_scorer({"good"});
+  place.add_scorer({"good"}, {}, "other");
+  EXPECT_THAT(place.reproduce().err, HasSubstr("\"level\" is a metric of gauge already"));
+  place.add_scorer({"good"}, {{"metrics", {{"level", nullptr}, {"cer", {{"better", "lower"}}}}}}, "other");
+  EXPECT_THAT(place.reproduce().err, HasSubstr("\"cer\" is a metric of ocr already"));
+  place.add_scorer({"good"}, {{"metrics", {{"cer", nullptr}, {"pickscore", {{"better", "higher"}}}}}},
+                   "other");
+  EXPECT_THAT(place.reproduce().err, HasSubstr("\"pickscore\" means something else in tables"));
+  const auto renamed = place.reproduce();
+  EXPECT_EQ(renamed.status, 2);
+}
+
+TEST(ExternalScorer, MayBeATrainingRewardOfATable) {
+  ScorerPlace place;
+  auto table = read_json(place.folder() / "small.json");
+  table["task"] = "minimize:level";
+  write_file_atomically(place.folder() / "small.json", table.dump());
+  const auto without = place.run({"reproduce", "--table", "small.json", "--scale", "smoke"});
+  EXPECT_EQ(without.status, 2);
+  EXPECT_THAT(without.err, HasSubstr("no external scorer gives the metric of the task \"minimize:level\""));
+  place.add_scorer({"good"});
+  const auto outcome = place.reproduce();
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(place.run({"query", "SELECT DISTINCT task FROM runs", "--format", "csv"}).out,
+              HasSubstr("minimize:level"));
+}
+
+TEST(ExternalScorer, TheExampleAnswersAndItsNumbersAreRight) {
+  ScorerPlace place;
+  fs::create_directories(place.folder() / "scorers");
+  fs::copy(fs::path(HARNESS_SOURCE_DIR) / "scripts/example-scorer", place.folder() / "scorers",
+           fs::copy_options::recursive);
+  const auto outcome = place.reproduce();
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("Brightness"), HasSubstr("Contrast")));
+  const auto rows = place.json({"query", R"sql(
+    SELECT e.folder, s.path, b.value AS brightness, c.value AS contrast
+    FROM metrics b JOIN metrics c USING (evaluation_id, prompt_id, sample)
+    JOIN samples s USING (evaluation_id, prompt_id, sample) JOIN evaluations e ON e.id = evaluation_id
+    WHERE b.name = 'brightness' AND c.name = 'contrast')sql",
+                                "--format", "json"});
+  EXPECT_EQ(rows.size(), 20u);
+  for (const auto& row : rows) {
+    const auto image =
+        read_png(place.folder() / row.at("folder").get<std::string>() / row.at("path").get<std::string>());
+    EXPECT_NEAR(row.at("brightness").get<double>(), image.rgb.at(0) / 255.0, 1e-12);
+    EXPECT_NEAR(row.at("contrast").get<double>(), 0, 1e-9);
+  }
+}
+
+}  // namespace
+}  // namespace harness::test
