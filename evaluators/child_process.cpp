@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -120,7 +120,8 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, int stop_fd,
     throw Error(fmt::format("cannot be started: {}", std::strerror(error)), command[0],
                 "check the scorer's path and that it may be executed");
   }
-  process_ = ::pidfd_open(pid_, 0);  // -1 on kernels without it: only the pipes then say that it has ended
+  process_ = static_cast<int>(::syscall(
+      SYS_pidfd_open, pid_, 0));  // -1 on kernels without it: only the pipes then say that it has ended
   input_ = take(input.write);
   output_ = take(output.read);
   if (options.confined) messages_ = take(messages.read);
