@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -25,13 +26,13 @@ constexpr std::array kKnownSets{
     KnownSet{"4dd8caf3ab6ade73bd376c7d14c6ca49b6eacfb1bd321e22c40714ae4a98d4dc", "ocr-flow-grpo"},
     KnownSet{"0c076dd58bcbf73e7f11b5e2d72de120757b47099fef10583a694d34e0d4866e", "ocr-generated"},
     KnownSet{"c937f8d8a4bbc2014d4907411af2026d02aac5f23bc12f82a4f80778b55b2f9b", "ocr-train-generated"},
+    KnownSet{"d839050acb06aa045e399e76a81e4ade9a55fc743dc0e22e7b3eaeaca5c19107", "pickscore-public"},
 };
 
-void require_ocr(const std::string& task) {
-  const std::vector<std::string> tasks{"ocr"};
-  if (task != tasks[0]) {
-    throw Error(fmt::format("no prompt sets for task \"{}\"", task), "task", suggestion(task, tasks));
-  }
+void require_task(const std::string& task) {
+  const auto& tasks = prompt_tasks();
+  if (std::find(tasks.begin(), tasks.end(), task) != tasks.end()) return;
+  throw Error(fmt::format("no prompt sets for task \"{}\"", task), "task", suggestion(task, tasks));
 }
 
 /// The text's control characters, U+0000 to U+001F and U+007F to U+009F.
@@ -63,9 +64,10 @@ void check_line(const std::string& line, const std::string& where) {
   }
 }
 
-PromptSet identified(std::string_view bytes, std::string origin, std::vector<Prompt> prompts) {
+PromptSet identified(std::string_view bytes, const std::string& task, std::string origin,
+                     std::vector<Prompt> prompts) {
   const auto sha256 = sha256_hex(bytes);
-  PromptSet set{"ocr-user-" + sha256.substr(0, 8), sha256, false, std::move(origin), std::move(prompts)};
+  PromptSet set{task + "-user-" + sha256.substr(0, 8), sha256, false, std::move(origin), std::move(prompts)};
   for (const KnownSet& known : kKnownSets) {
     if (set.sha256 != known.sha256) continue;
     set.name = known.name;
@@ -79,14 +81,16 @@ PromptSet from_lines(const std::vector<std::string>& lines) {
   for (const std::string& line : lines) {
     prompts.push_back({static_cast<int>(prompts.size()), line, ocr_target(line)});
   }
-  return identified(join(lines, "\n"), "generated", std::move(prompts));
+  return identified(join(lines, "\n"), kOcrPrompts, "generated", std::move(prompts));
 }
 
 /// Position of the first prompt with each key.
 template <class Key>
 std::vector<std::pair<int, int>> common(const PromptSet& a, const PromptSet& b, Key key) {
   std::map<std::string, int> in_b;
-  for (const Prompt& prompt : b.prompts) in_b.emplace(key(prompt), prompt.position);
+  for (const Prompt& prompt : b.prompts) {
+    if (auto text = key(prompt); !text.empty()) in_b.emplace(std::move(text), prompt.position);
+  }
   std::vector<std::pair<int, int>> pairs;
   for (const Prompt& prompt : a.prompts) {
     const auto found = in_b.find(key(prompt));
@@ -95,10 +99,25 @@ std::vector<std::pair<int, int>> common(const PromptSet& a, const PromptSet& b, 
   return pairs;
 }
 
+/// The target of a line of the file; prompts of other tasks than "ocr" need none.
+std::string target_of(const std::string& line, const std::string& task, const std::string& where) {
+  if (task != kOcrPrompts) return target_or_nothing(line);
+  try {
+    return ocr_target(line);
+  } catch (const Error& error) {
+    throw Error(error.problem(), where, error.hint());
+  }
+}
+
 }  // namespace
 
+const std::vector<std::string>& prompt_tasks() {
+  static const std::vector<std::string> tasks{kOcrPrompts, kPickscorePrompts};
+  return tasks;
+}
+
 PromptSet load_prompt_set(const std::filesystem::path& file, const std::string& task) {
-  require_ocr(task);
+  require_task(task);
   const std::string bytes = read_file(file);
   if (bytes.empty()) throw Error("the file is empty", file.string(), "write one prompt on each line");
   std::vector<std::string> lines = split(bytes, '\n');
@@ -107,17 +126,13 @@ PromptSet load_prompt_set(const std::filesystem::path& file, const std::string& 
   for (const std::string& line : lines) {
     const std::string where = fmt::format("{}:{}", file.string(), prompts.size() + 1);
     check_line(line, where);
-    try {
-      prompts.push_back({static_cast<int>(prompts.size()), line, ocr_target(line)});
-    } catch (const Error& error) {
-      throw Error(error.problem(), where, error.hint());
-    }
+    prompts.push_back({static_cast<int>(prompts.size()), line, target_of(line, task, where)});
   }
-  return identified(bytes, file.string(), std::move(prompts));
+  return identified(bytes, task, file.string(), std::move(prompts));
 }
 
 std::filesystem::path find_prompt_file(const std::filesystem::path& folder, const std::string& task) {
-  require_ocr(task);
+  require_task(task);
   const auto file = folder / task / "test.txt";
   if (!std::filesystem::is_regular_file(file)) {
     throw Error("no such file", file.string(),
@@ -153,6 +168,14 @@ std::string ocr_target(std::string_view prompt) {
     throw Error("the quoted target is empty", "prompt", kHint);
   }
   return std::string(target);
+}
+
+std::string target_or_nothing(std::string_view prompt) {
+  try {
+    return ocr_target(prompt);
+  } catch (const Error&) {
+    return {};
+  }
 }
 
 std::string target_key(std::string_view target) {

@@ -11,26 +11,31 @@ namespace harness {
 struct Prompt {
   int position;        ///< from 0, in the whole set; what a split, a noise address and a stored row refer to
   std::string text;    ///< one line, UTF-8
-  std::string target;  ///< what the image shall say; see ocr_target
+  std::string target;  ///< what the image shall say (ocr_target); empty where the prompt quotes nothing
 };
 
 /// Prompts in the order of their file, with the checksum that identifies them.
 struct PromptSet {
-  std::string name;    ///< "ocr-generated", "ocr-train-generated", "ocr-flow-grpo", or
-                       ///< "ocr-user-" and its first 8 digits for an unknown checksum
+  std::string name;    ///< "ocr-generated", "ocr-train-generated", "ocr-flow-grpo", "pickscore-public", or
+                       ///< TASK-user- and its first 8 digits for an unknown checksum
   std::string sha256;  ///< of the file's bytes
   bool known;          ///< the checksum is one of those listed in prompt_set.cpp
   std::string origin;  ///< where the prompts came from: a path, or "generated"
   std::vector<Prompt> prompts;
 };
 
+/// The tasks that prompt sets are made for: of "ocr" every prompt quotes a target, of "pickscore" few do.
+inline constexpr const char* kOcrPrompts = "ocr";
+inline constexpr const char* kPickscorePrompts = "pickscore";
+const std::vector<std::string>& prompt_tasks();
+
 /// Reads one prompt a line. A newline at the end of the file is allowed and does not count as a line.
 /// Throws Error at FILE:LINE for an empty line, a carriage return, another control character, bytes that are
-/// not UTF-8 or a prompt without a quoted target, and at FILE for an empty or unreadable file. `task` must be
-/// "ocr".
+/// not UTF-8 or, for the task "ocr", a prompt without a quoted target, and at FILE for an empty or unreadable
+/// file. `task` must be one of prompt_tasks().
 PromptSet load_prompt_set(const std::filesystem::path& file, const std::string& task);
 
-/// The evaluation prompts of `task` in a folder laid out like the public repository: FOLDER/ocr/test.txt.
+/// The evaluation prompts of `task` in a folder laid out like the public repositories: FOLDER/TASK/test.txt.
 /// Throws Error if the file is not there.
 std::filesystem::path find_prompt_file(const std::filesystem::path& folder, const std::string& task);
 
@@ -47,11 +52,15 @@ std::string prompt_set_bytes(const PromptSet& set);
 /// rule). Throws Error (where: "prompt") if there is none, or if nothing but blanks stands there.
 std::string ocr_target(std::string_view prompt);
 
+/// The same, or nothing where ocr_target would throw.
+std::string target_or_nothing(std::string_view prompt);
+
 /// What two prompt sets have in common, as pairs of positions (first in `a`, second in `b`), ordered by `a`.
 struct Overlap {
   std::vector<std::pair<int, int>> texts;  ///< the same line
   std::vector<std::pair<int, int>>
-      targets;  ///< the same target without blanks and in lower case, which is how it is scored
+      targets;  ///< the same target without blanks and in lower case, which is how it is scored; prompts
+                ///< without a target have none in common
   bool empty() const { return texts.empty() && targets.empty(); }
 };
 

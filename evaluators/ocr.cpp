@@ -29,6 +29,12 @@ SampleScore ocr_score(std::string_view target, const ScorerAnswer& answer) {
   if (!answer.transcript_raw) return not_scored("the scorer's answer holds no transcript");
   if (invalid_utf8_at(*answer.transcript_raw)) return not_scored("the scorer's transcript is not UTF-8");
   const std::string transcript = squeeze_white_space(*answer.transcript_raw);
+  if (target.empty()) {
+    auto score = not_scored(kNoTargetReason);
+    score.transcript = transcript;
+    score.transcript_raw = answer.transcript_raw;
+    return score;
+  }
   const TextMetrics metrics = text_metrics(transcript, target);
   return {.transcript = transcript,
           .transcript_raw = answer.transcript_raw,

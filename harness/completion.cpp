@@ -11,6 +11,7 @@
 #include "harness/output.h"
 #include "harness/registry.h"
 #include "harness/table_spec.h"
+#include "results/grid.h"
 #include "results/saved_queries.h"
 
 namespace harness {
@@ -79,7 +80,7 @@ Words Vocabulary::of_option(const std::string& path, const std::string& name) co
   if (name == "--scale") return choices(scales());
   if (name == "--device") return choices({"auto", "cpu", "cuda:0"});
   if (name == "--set") return choices(settings());
-  if (name == "--pick") return choices({"wins", "mixed", "failures", "paper"}, true);
+  if (name == "--pick") return choices(grid_group_names(), true);
   if (name == "--window") return choices({"updates", "epochs"});
   if (name == "--format" && path == "query") return choices({"table", "csv", "json", "jsonl", "md", "latex"});
   if (name == "--format") return choices({"md", "latex", "csv", "json", "html"});

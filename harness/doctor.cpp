@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/files.h"
+#include "core/sha256.h"
 #include "core/text.h"
 #include "datasets/prompt_set.h"
 #include "harness/inputs.h"
@@ -223,6 +224,40 @@ Finding tesseract() {
   return finding;
 }
 
+/// The sets of a folder laid out like the public repositories, one a task.
+std::vector<Finding> public_prompts(const std::string& folder) {
+  constexpr const char* kHint =
+      "only for --prompts DIR: a folder with ocr/test.txt or pickscore/test.txt (`harness doctor --prompts "
+      "DIR` "
+      "checks one)";
+  std::vector<Finding> findings;
+  for (const auto& task : prompt_tasks()) {
+    if (folder.empty() || !fs::exists(fs::path(folder) / task / "test.txt")) continue;
+    const auto set = load_prompt_set(find_prompt_file(folder, task), task);
+    findings.push_back({.topic = "evaluation",
+                        .name = "public prompts",
+                        .found = true,
+                        .detail = fmt::format("{}, {} prompts, sha256 {}{}", set.name, set.prompts.size(),
+                                              set.sha256.substr(0, 12), set.known ? "" : " (unknown)")});
+  }
+  if (!findings.empty()) return findings;
+  if (!folder.empty()) find_prompt_file(folder, kOcrPrompts);  // says what is missing
+  return {{.topic = "evaluation", .name = "public prompts", .hint = kHint}};
+}
+
+/// What is in a scorer's folder; one that cannot be read makes the finding a missing one.
+std::string scorer_folder_text(const fs::path& folder, Finding& finding) {
+  try {
+    const auto files = scorer_files(folder);
+    const auto sum = sha256_hex(canonical_json(Json(files)));
+    return fmt::format("{}, {} files {}", folder.string(), files.size(), sum.substr(0, 12));
+  } catch (const Error& error) {
+    finding.found = false;
+    finding.hint = error.hint().empty() ? "fetch the folder again" : error.hint();
+    return fmt::format("{} {}", folder.string(), error.problem());
+  }
+}
+
 std::vector<Finding> prompts(const std::string& folder) {
   const auto generated = generated_prompt_set();
   std::vector<Finding> findings = {{.topic = "evaluation",
@@ -231,19 +266,34 @@ std::vector<Finding> prompts(const std::string& folder) {
                                     .needed = true,
                                     .detail = fmt::format("{} prompts, sha256 {}", generated.prompts.size(),
                                                           generated.sha256.substr(0, 12))}};
-  Finding given{
-      .topic = "evaluation",
-      .name = "public prompts",
+  const auto given = public_prompts(folder);
+  findings.insert(findings.end(), given.begin(), given.end());
+  return findings;
+}
 
-      .hint =
-          "only for --prompts DIR: a folder with ocr/test.txt (`harness doctor --prompts DIR` checks one)"};
-  if (!folder.empty()) {
-    const auto set = load_prompt_set(find_prompt_file(folder, "ocr"), "ocr");
-    given.found = true;
-    given.detail = fmt::format("{}, {} prompts, sha256 {}{}", set.name, set.prompts.size(),
-                               set.sha256.substr(0, 12), set.known ? "" : " (unknown)");
+/// Scorers whose model comes from outside: where each was found, or where it was looked for.
+std::vector<Finding> scorers(const std::string& chosen) {
+  std::vector<Finding> findings;
+  Registry registry;
+  try {
+    registry = load_registry();
+  } catch (const Error&) {
+    return findings;  // said above
   }
-  findings.push_back(std::move(given));
+  const ScorerFolders folders(registry, chosen);
+  for (const auto& evaluator : registry.evaluators) {
+    if (evaluator.folder_class.empty()) continue;
+    Finding finding{.topic = "evaluation", .name = "scorer " + evaluator.name};
+    if (const auto folder = folders.find(evaluator.name)) {
+      finding.found = true;
+      finding.detail = scorer_folder_text(*folder, finding);
+    } else {
+      finding.hint = fmt::format("only for {}: no folder {}; it takes the public folder of a {}",
+                                 join(evaluator.metrics, ", "), folders.looked_for(evaluator.name),
+                                 evaluator.folder_class);
+    }
+    findings.push_back(std::move(finding));
+  }
   return findings;
 }
 
@@ -375,6 +425,7 @@ std::vector<Finding> examine(const DoctorOptions& options) {
   add(gpu());
   add(weights(options.weights));
   add({tesseract()});
+  add(scorers(options.scorers));
   add(prompts(options.prompts));
   add(pictures());
   add(checks());

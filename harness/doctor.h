@@ -22,7 +22,7 @@ struct Finding {
 
 struct DoctorOptions {
   Workspace workspace;
-  std::string weights, prompts;  ///< folders to look into besides the usual places; may be empty
+  std::string weights, prompts, scorers;  ///< folders to look into besides the usual places; may be empty
 };
 
 /// Looks for everything that some feature of this build needs. Changes nothing, and throws only for folders

@@ -117,7 +117,7 @@ class JobList {
   void add_run(const RunPlan& run) {
     if (run.is_base()) {
       add_validation(run, 0);
-      add_test(run, 0);
+      if (plan_.spec.tests()) add_test(run, 0);
       return;
     }
     const double seconds = training_images(run.job.identity.at("settings")) / rates_.train_images_per_second;
@@ -130,7 +130,7 @@ class JobList {
         selected = static_cast<int>(selection->step);
     }
     add_selection(run, selected);
-    add_test(run, selected);
+    if (plan_.spec.tests()) add_test(run, selected);
   }
 
   const Plan& plan_;
@@ -146,6 +146,27 @@ void print_memory(const Json& memory) {
   }
   for (auto& part : parts) std::replace(part.begin(), part.end(), '_', ' ');
   fmt::print("A worker: {}; the text encoder is gone before anything is drawn.\n", join(parts, ", "));
+}
+
+/// A line a scorer: its name, folder and files with their checksums.
+void print_scorers(const Plan& plan) {
+  Json all = plan.scorers;
+  all.update(plan.reward_scorers);
+  for (const auto& [name, identity] : all.items()) {
+    std::vector<std::string> parts;
+    if (const auto folder = plan.scorer_folders.find(name); folder != plan.scorer_folders.end())
+      parts.push_back(folder->second);
+    const auto files = identity.value("files", Json::object());
+    for (const auto& [file, sum] : files.items())
+      parts.push_back(fmt::format("{} {}", file, sum.get<std::string>().substr(0, 12)));
+    const auto data = identity.value("data", Json::array());
+    for (const auto& file : data)
+      parts.push_back(fmt::format("{} {}", file.value("file", ""), file.value("sha256", "").substr(0, 12)));
+    fmt::print("Scorer {} v{}{}{}{}\n", name, identity.value("version", "-"),
+               plan.reward_scorers.contains(name) ? ", the training reward" : "", parts.empty() ? "" : ": ",
+               join(parts, ", "));
+  }
+  for (const auto& [metric, reason] : plan.metrics_not_run) fmt::print("Not run: {}: {}.\n", metric, reason);
 }
 
 double seconds_left(const std::vector<PlannedJob>& jobs, int parallel) {
@@ -193,10 +214,10 @@ double estimated_disk_mb(const Plan& plan, const Json& resources) {
   const double sample = stored.contains("image") ? stored["image"].get<double>() / 1e6 : kSampleKb / 1e3;
   double megabytes = stored.value("prompt", 0.0) / 1e6 *
                      static_cast<double>(plan.inputs.validation.size() + plan.inputs.test.size());
+  const auto tested = plan.spec.tests() ? plan.inputs.test.size() : 0;
   for (const auto& run : plan.runs) {
     const auto evaluations = run.is_base() ? std::size_t{1} : plan.checkpoints.size();
-    megabytes +=
-        sample * static_cast<double>(evaluations * plan.inputs.validation.size() + plan.inputs.test.size());
+    megabytes += sample * static_cast<double>(evaluations * plan.inputs.validation.size() + tested);
     if (run.is_base()) continue;
     const auto copies =
         plan.checkpoints.size() * kWeightCopiesPerCheckpoint + kResumePoints * kWeightCopiesPerResume;
@@ -214,10 +235,16 @@ Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const R
                     {"done", job.done},
                     {"seconds", job.seconds}});
   }
+  Json not_run = Json::object();
+  for (const auto& [metric, reason] : plan.metrics_not_run) not_run[metric] = reason;
   return {{"table", plan.spec.id},
           {"backbone", plan.backbone.name},
           {"scale", plan.scale.name},
           {"jobs", std::move(list)},
+          {"scorers", plan.scorers},
+          {"reward_scorers", plan.reward_scorers},
+          {"scorer_folders", plan.scorer_folders},
+          {"not_run", not_run},
           {"estimate",
            {{"seconds", rates.known() ? Json(seconds_left(jobs, parallel)) : Json()},
             {"memory_mb", rates.peak_memory_mb * parallel},
@@ -248,6 +275,7 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
              plan.spec.id, done, counted, time, rates.peak_memory_mb * parallel,
              estimated_disk_mb(plan, rates.resources));
   if (!rates.resources.empty()) print_memory(rates.resources.at("memory"));
+  print_scorers(plan);
   if (!rates.known()) {
     fmt::print("Rates: unknown until a run of this workspace was measured.\n");
     return;

@@ -162,7 +162,7 @@ void Experiment::catch_up(const RunPlan& run) {
     catch_up(evaluation_record(evaluation));
   }
   select(run);
-  if (const auto step = selected_step(run)) {
+  if (const auto step = selected_step(run); step && plan_.spec.tests()) {
     const auto evaluation = planned(run, *step, "test");
     if (!fs::exists(evaluation.job.folder) && !store_.evaluation(evaluation.job.id)) return;
     record_evaluation(evaluation);
@@ -221,7 +221,7 @@ std::optional<Task> Experiment::next_of(const RunPlan& run) {
   if (auto task = next_evaluation(run, validation_steps(run), "validation")) return task;
   select(run);
   const auto step = selected_step(run);
-  if (!step) return std::nullopt;
+  if (!step || !plan_.spec.tests()) return std::nullopt;
   return next_evaluation(run, {*step}, "test");
 }
 
@@ -362,7 +362,7 @@ std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, S
     for (const auto step : run.is_base() ? std::vector<int>{0} : plan.checkpoints) {
       ids.push_back(plan.evaluation(run, step, "validation").id);
     }
-    ids.push_back(plan.evaluation(run, static_cast<int>(selection->step), "test").id);
+    if (plan.spec.tests()) ids.push_back(plan.evaluation(run, static_cast<int>(selection->step), "test").id);
   }
   if (!std::all_of(ids.begin(), ids.end(), is_done)) return std::nullopt;
   return ids;

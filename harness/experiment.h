@@ -76,8 +76,9 @@ std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPla
 /// cannot both make it.
 void require_own_folders(const Plan& plan, Store& store);
 
-/// The evaluations of a plan if all of it is done already (every run; validation and test of each, with its
-/// selection, unless the table is one of the training), else nothing. Only reads.
+/// The evaluations of a plan if all of it is done already (every run; validation of each with its selection
+/// and, where the table tests, test; nothing of it if the table is one of the training), else nothing. Only
+/// reads.
 std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store);
 
 /// The mean of the values that are there; nothing if none is.

@@ -16,6 +16,9 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
+/// The selection metric whose highest value, 1, means that nothing is wrong.
+constexpr const char* kBoundedMetric = "ocr_reward";
+
 /// One image of an evaluation with what the scorer made of it.
 struct Sample {
   std::string prompt, target;
@@ -27,7 +30,11 @@ using Samples = std::map<int, Sample>;
 
 Samples read_samples(Store& store, const std::string& evaluation_id, const std::string& metric) {
   constexpr auto kSql = R"sql(
-    SELECT p.position, p.text, p.target, s.path, s.transcript, m.value, m.reason
+    SELECT p.position, p.text, p.target, s.path, s.transcript, m.value,
+           coalesce(m.reason, (
+             SELECT min(any_of.reason) FROM metrics AS any_of
+             WHERE any_of.evaluation_id = s.evaluation_id AND any_of.prompt_id = s.prompt_id
+               AND any_of.sample = s.sample))
     FROM samples AS s
     JOIN prompts AS p ON p.id = s.prompt_id
     LEFT JOIN metrics AS m
@@ -67,15 +74,16 @@ std::vector<PromptScores> scores_by_prompt(const std::vector<Samples>& columns) 
 /// The prompts of the paper's gallery among those of `samples`, the test split.
 void find_paper_prompts(const StoredReproduction& reproduction, const Samples& samples, GridRule& rule,
                         Grid& grid) {
-  const auto task = spec_of(reproduction).task;
+  const auto task =
+      reproduction.spec.at("task").get<std::string>();  // the table's, whatever stands in for it
   const auto gallery = load_paper_gallery(task);
   if (!gallery) {
     throw Error(fmt::format("the paper has no gallery of task {}", task), "--pick paper",
-                "choose of wins, mixed and failures");
+                "choose of wins, mixed, near-ties, losses and failures");
   }
   std::vector<int> test;
   for (const auto& [position, sample] : samples) test.push_back(position);
-  bool same_texts = true;
+  bool same_texts = gallery->prompt_set.empty() || gallery->prompt_set == prompt_set_of(reproduction);
   for (const auto& prompt : gallery->prompts) {
     const auto position = gallery_position(*gallery, prompt, test);
     if (!position) continue;
@@ -115,15 +123,25 @@ std::string hero_of(const StoredReproduction& reproduction) {
 }
 
 Grid make_grid(Store& store, const StoredReproduction& reproduction, const GridChoice& choice) {
-  const std::string split = "test", metric = reproduction.spec.at("selection").at("metric");
+  const auto spec = spec_of(reproduction);
+  const auto split = shown_split(spec), metric = spec.selection.metric;
   Grid grid;
-  grid.title = reproduction.spec.value("title", reproduction.table_id);
+  grid.title = spec.title;
   grid.signature = reproduction.signature;
   grid.split = split;
   grid.baseline = reproduction.spec.at("effective").at("baseline");
   grid.hero = hero_of(reproduction);
   GridRule rule;
   rule.groups = choice.groups;
+  if (rule.groups.empty()) {
+    for (const auto& name : spec.grid.pick) rule.groups.push_back(grid_group_from_name(name));
+  }
+  rule.rows = static_cast<std::size_t>(spec.grid.rows);
+  if (metric != kBoundedMetric) {
+    rule.perfect = grid.perfect = std::nullopt;
+    grid.score_title = metric_title(metric);
+    grid.score_decimals = 4;
+  }
   std::vector<Samples> columns;
   for (const auto& checkpoint : evaluated_checkpoints(store, reproduction)) {
     if (checkpoint.split != split || checkpoint.seed != reproduction.seeds.front() || !checkpoint.selected)
@@ -139,11 +157,11 @@ Grid make_grid(Store& store, const StoredReproduction& reproduction, const GridC
     columns.push_back(read_samples(store, checkpoint.evaluation_id, metric));
   }
   if (reproduction.seeds.size() > 1) grid.title += fmt::format(" (seed {})", reproduction.seeds.front());
-  if (columns.empty()) throw Error("the reproduction has no test evaluation", "grid", "", Status::kFailed);
-  if (std::ranges::find(choice.groups, GridGroup::kPaper) != choice.groups.end()) {
+  if (columns.empty()) throw Error("the reproduction has no evaluation to show", "grid", "", Status::kFailed);
+  if (std::ranges::find(rule.groups, GridGroup::kPaper) != rule.groups.end()) {
     find_paper_prompts(reproduction, columns.front(), rule, grid);
   }
-  const bool paper_alone = choice.groups == std::vector{GridGroup::kPaper};
+  const bool paper_alone = rule.groups == std::vector{GridGroup::kPaper};
   rule.rows = choice.rows.value_or(paper_alone ? rule.paper.size() : rule.rows);
   for (const auto& pick : pick_grid_rows(scores_by_prompt(columns), rule)) {
     const auto& sample = columns.front().at(pick.position);

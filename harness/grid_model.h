@@ -21,13 +21,13 @@ std::string hero_of(const StoredReproduction& reproduction);
 
 /// What a grid shows: groups in order, and how many rows in all.
 struct GridChoice {
-  std::vector<GridGroup> groups{GridGroup::kWins, GridGroup::kMixed, GridGroup::kFailures};
-  std::optional<std::size_t> rows = {};  ///< unset: 9, or of the paper's gallery alone all
+  std::vector<GridGroup> groups = {};    ///< empty: the table's own
+  std::optional<std::size_t> rows = {};  ///< unset: the table's own, or of the paper's gallery alone all
 };
 
-/// Test prompts chosen by rule, one column for the starting weights and for each method (the first seed),
-/// from the DB and the images of the run folders. Throws Error if an evaluation lacks a sample, or if the
-/// paper's gallery is asked for and the split holds none of it.
+/// Prompts of the table's split chosen by rule, one column for the starting weights and for each method (the
+/// first seed), from the DB and the images of the run folders. Throws Error if an evaluation lacks a sample,
+/// or if the paper's gallery is asked for and the split holds none of it.
 Grid make_grid(Store& store, const StoredReproduction& reproduction, const GridChoice& choice);
 
 /// grid.png, grid.tex and grid.html in `folder`; gives their paths by name.

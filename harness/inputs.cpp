@@ -62,15 +62,44 @@ std::vector<int> first_of(std::vector<int> positions, std::optional<int> limit) 
   return positions;
 }
 
+/// The task whose prompts of a --prompts folder are read: the table's own. A backbone that draws quoted texts
+/// alone takes those that all quote one, where the folder has them.
+std::string prompt_task(const TableSpec& spec, const BackboneInfo& backbone, const std::string& folder) {
+  const bool has_ocr = fs::exists(fs::path(folder) / kOcrPrompts / "test.txt");
+  const bool has_pickscore = fs::exists(fs::path(folder) / kPickscorePrompts / "test.txt");
+  if (backbone.needs_target) return !has_ocr && has_pickscore ? kPickscorePrompts : kOcrPrompts;
+  return spec.task == kPickscorePrompts ? kPickscorePrompts : kOcrPrompts;
+}
+
+/// Nothing would be drawn for a prompt without a quoted text, and its scores would mean nothing.
+void expect_drawable(const PromptSet& set, const TableSpec& spec, const BackboneInfo& backbone) {
+  if (!backbone.needs_target) return;
+  const auto used = std::min(set.prompts.size(), static_cast<std::size_t>(spec.prompts_first));
+  const auto without =
+      std::count_if(set.prompts.begin(), set.prompts.begin() + static_cast<std::ptrdiff_t>(used),
+                    [](const Prompt& prompt) { return prompt.target.empty(); });
+  if (without == 0) return;
+  throw Error(
+      fmt::format("backbone {} draws the text that a prompt quotes and nothing else, and {} of the "
+                  "first {} prompts of {} quote none",
+                  backbone.name, without, used, set.name),
+      set.origin,
+      "leave out --prompts for the generated prompts, or choose a --backbone with --weights that draws "
+      "scenes");
+}
+
 void gather_evaluation_prompts(Inputs& inputs, const TableSpec& spec, const ScaleSpec& scale,
-                               const InputOptions& options, const Workspace& workspace) {
+                               const BackboneInfo& backbone, const InputOptions& options,
+                               const Workspace& workspace) {
   if (options.prompts.empty()) {
     inputs.evaluation = generated_prompt_set();
     inputs.evaluation_file = workspace.prompts_folder() / "ocr-generated.txt";
     inputs.evaluation_file_is_ours = true;
   } else {
-    inputs.evaluation_file = find_prompt_file(options.prompts, spec.task);
-    inputs.evaluation = load_prompt_set(inputs.evaluation_file, spec.task);
+    const auto task = prompt_task(spec, backbone, options.prompts);
+    inputs.evaluation_file = find_prompt_file(options.prompts, task);
+    inputs.evaluation = load_prompt_set(inputs.evaluation_file, task);
+    expect_drawable(inputs.evaluation, spec, backbone);
   }
   check_prompt_set(spec, scale, inputs.evaluation);
   const auto split = make_split(spec.split_seed, spec.prompts_first, spec.split_take);
@@ -98,7 +127,7 @@ Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const Backbo
   inputs.training = generated_training_set();
   inputs.training_file = workspace.prompts_folder() / "ocr-train-generated.txt";
   if (!spec.is_training()) {
-    gather_evaluation_prompts(inputs, spec, scale, options, workspace);
+    gather_evaluation_prompts(inputs, spec, scale, backbone, options, workspace);
   } else if (!options.prompts.empty()) {
     throw Error(
         fmt::format("table {} evaluates nothing: its figures are statistics of the training", spec.id),

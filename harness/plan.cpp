@@ -20,12 +20,6 @@ namespace {
 constexpr std::size_t kIdDigits = 16;
 
 /// {"scorer:NAME": folder} of the external scorers among `identities`.
-void add_scorer_folders(const Plan& plan, const Json& identities, Json& paths) {
-  for (const auto& scorer : plan.external_scorers) {
-    if (identities.contains(scorer.name)) paths["scorer:" + scorer.name] = scorer.folder.string();
-  }
-}
-
 std::vector<std::string> choose_methods(const TableSpec& spec, const Registry& registry,
                                         const std::vector<std::string>& chosen) {
   if (chosen.empty()) return spec.methods;
@@ -55,11 +49,21 @@ void fit_updates(ResolvedSettings& settings, const std::vector<int>& checkpoints
 }
 
 /// Optional metrics without an evaluator or without files are left out, with the reason that the table
-/// prints.
-void choose_metrics(Plan& plan) {
+/// prints; a required one stops the plan.
+void choose_metrics(Plan& plan, const ScorerFolders& folders) {
   plan.metrics = plan.spec.required_metrics;
+  for (const auto& metric : plan.metrics) {
+    if (const auto reason = reason_not_to_run(plan.registry, folders, metric)) {
+      throw Error(fmt::format("table {} needs the metric {} with backbone {}, and {}", plan.spec.id, metric,
+                              plan.backbone.name, *reason),
+                  "--scorers",
+                  fmt::format("DIR/{} is the public folder of the scorer's model; `harness list evaluators` "
+                              "says which",
+                              plan.registry.evaluator_of(metric)->name));
+    }
+  }
   for (const auto& metric : plan.spec.optional_metrics) {
-    if (const auto reason = reason_not_to_run(plan.registry, metric)) {
+    if (const auto reason = reason_not_to_run(plan.registry, folders, metric)) {
       plan.metrics_not_run.emplace_back(metric, *reason);
     } else {
       plan.metrics.push_back(metric);
@@ -97,6 +101,16 @@ RunPlan base_run(const Plan& plan, std::int64_t seed) {
   return run;
 }
 
+/// Adds the folders of the scorers that a job uses to what it reads.
+void add_scorer_paths(Json& paths, const Json& scorers, const Plan& plan) {
+  for (const auto& [name, folder] : plan.scorer_folders) {
+    if (scorers.contains(name)) paths["scorer:" + name] = folder;
+  }
+  for (const auto& external : plan.external_scorers) {
+    if (scorers.contains(external.name)) paths["scorer:" + external.name] = external.folder.string();
+  }
+}
+
 RunPlan training_run(const Plan& plan, const std::string& name, std::int64_t seed) {
   RunPlan run;
   run.name = name;
@@ -114,7 +128,7 @@ RunPlan training_run(const Plan& plan, const std::string& name, std::int64_t see
   run.job.paths = {{"weights", plan.inputs.weights_path()},
                    {"text_cache", plan.workspace.text_cache_folder()},
                    {"train_prompts", fs::absolute(plan.inputs.training_file).string()}};
-  add_scorer_folders(plan, plan.reward_scorers, run.job.paths);
+  add_scorer_paths(run.job.paths, plan.reward_scorers, plan);
   run.job.label = fmt::format("train {} (seed {})", name, seed);
   return run;
 }
@@ -130,6 +144,15 @@ void add_runs(Plan& plan) {
     run.job.id = job_id(run.job.identity);
     run.job.folder = plan.workspace.run_folder(run.job.id);
   }
+}
+
+void choose_scorers(Plan& plan, const std::string& chosen) {
+  const ScorerFolders folders(plan.registry, chosen);
+  choose_metrics(plan, folders);
+  plan.scorers = scorer_identities(plan.registry, folders, plan.metrics);
+  plan.reward_scorers = reward_identities(plan.registry, folders, plan.spec.task);
+  plan.scorer_folders = folders_of(plan.scorers, folders);
+  plan.scorer_folders.merge(folders_of(plan.reward_scorers, folders));
 }
 
 /// The backbone asked for, else that of the weights given, else the table's.
@@ -193,7 +216,7 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
                {"prompts", fs::absolute(inputs.evaluation_file).string()},
                {"positions", fs::absolute(job.folder / "positions.json").string()},
                {"scorer", scorer_path().string()}};
-  add_scorer_folders(*this, scorers, job.paths);
+  add_scorer_paths(job.paths, scorers, *this);
   if (step > 0)
     job.paths["checkpoint"] = fs::absolute(run.job.folder / "checkpoints" / std::to_string(step)).string();
   job.label = fmt::format("evaluate {}{} on {} (seed {})", run.name,
@@ -218,15 +241,14 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.spec = load_table_spec(request.table);
   plan.scale = plan.spec.scale(request.scale);
   plan.registry = load_registry();
-  if (!request.inputs.scorers.empty() && !fs::is_directory(request.inputs.scorers)) {
-    throw Error("is not a folder", "--scorers " + request.inputs.scorers);
-  }
+  const auto backbone = backbone_of(plan.spec, request);
+  plan.spec = for_backbone(std::move(plan.spec), backbone);
   plan.external_scorers = find_external_scorers(request.inputs.scorers);
   add_to_registry(plan.external_scorers, plan.registry);
   check_against_registry(plan.spec, plan.registry);
   plan.spec = with_external_metrics(plan.spec, plan.external_scorers);
   plan.numerics_version = plan.registry.numerics_version;
-  plan.backbone = plan.registry.backbone(backbone_of(plan.spec, request), "--backbone");
+  plan.backbone = plan.registry.backbone(backbone, "--backbone");
   plan.methods = choose_methods(plan.spec, plan.registry, request.methods);
   const bool has_baseline =
       std::find(plan.methods.begin(), plan.methods.end(), plan.spec.baseline) != plan.methods.end();
@@ -239,9 +261,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
                                    plan.methods, request.sets);
   fit_updates(plan.settings, plan.checkpoints);
   check_timesteps(plan.spec, trained_steps(plan.settings));
-  choose_metrics(plan);
-  plan.scorers = scorer_identities(plan.registry, plan.metrics);
-  plan.reward_scorers = reward_identities(plan.registry, plan.spec.task);
+  choose_scorers(plan, request.inputs.scorers);
   plan.inputs = gather_inputs(plan.spec, plan.scale, plan.backbone, request.inputs, workspace);
   add_runs(plan);
   return plan;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,7 +62,8 @@ struct Plan {
   Json scorers;         ///< {name: versions and data files} of the evaluations
   Json reward_scorers;  ///< the same of what training is rewarded by
   Json guardrails;      ///< the rule of the guardrail panel; null in a training table
-  std::vector<ExternalScorerSpec> external_scorers;  ///< under --scorers
+  std::map<std::string, std::string> scorer_folders;  ///< of all of these that have one, absolute, by name
+  std::vector<ExternalScorerSpec> external_scorers;   ///< under --scorers
   int numerics_version = 0;
   ResolvedSettings settings;
   Registry registry;

@@ -16,7 +16,7 @@ Json request_of(const Plan& plan, int threads) {
   Json request = {{"task", plan.spec.task},          {"json", true},
                   {"backbone", plan.backbone.name},  {"weights", plan.inputs.weights_path()},
                   {"device_kind", plan.device_kind}, {"threads", threads},
-                  {"methods", Json::array()}};
+                  {"methods", Json::array()},        {"scorers", plan.scorer_folders}};
   if (!plan.spec.is_training())
     request["evaluation_settings"] = plan.settings.effective_loop(plan.registry, "evaluate");
   for (const auto& name : plan.methods) {

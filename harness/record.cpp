@@ -31,8 +31,10 @@ std::string scorer_text(const std::string& evaluator, const Json& identity) {
   for (const auto& data : identity.value("data", Json::array())) {
     text += fmt::format(" {} {}", data.value("file", ""), short_hash(data.value("sha256", "")));
   }
+  if (identity.contains("profile") && name == evaluator)
+    text += fmt::format(" profile {}", identity.at("profile").get<std::string>());
   if (identity.contains("files"))
-    text += " files " + short_hash(sha256_hex(canonical_json(identity.at("files"))));
+    text += fmt::format(" files {}", short_hash(sha256_hex(canonical_json(identity.at("files")))));
   return text;
 }
 

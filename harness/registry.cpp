@@ -87,7 +87,13 @@ BackboneInfo read_backbone(const Json& value, const std::string& where) {
           .precisions = read_precisions(fields),
           .files = fields.optional<std::vector<std::string>>("files", {}),
           .threads = fields.optional<int>("threads", 0),
+          .needs_target = fields.optional<bool>("needs_target", false),
           .random_weights = fields.has("random_weights") ? fields.get("random_weights") : Json()};
+}
+
+/// What the files of an evaluator's folder are; empty for one without a folder.
+std::string folder_class(Fields& fields) {
+  return fields.has("folder") ? fields.object("folder").required<std::string>("class") : std::string();
 }
 
 EvaluatorInfo read_evaluator(const Json& value, const std::string& where) {
@@ -97,7 +103,8 @@ EvaluatorInfo read_evaluator(const Json& value, const std::string& where) {
           .metrics = fields.optional<std::vector<std::string>>("metrics", {}),
           .metric_help = fields.optional<Json>("metric_help", Json::object()),
           .identity = fields.optional<Json>("identity", Json::object()),
-          .guardrail = fields.optional<bool>("guardrail", false)};
+          .guardrail = fields.optional<bool>("guardrail", false),
+          .folder_class = folder_class(fields)};
 }
 
 TaskInfo read_task(const Json& value, const std::string& where) {

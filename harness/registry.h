@@ -33,7 +33,8 @@ struct BackboneInfo {
   std::string pipeline = {};  ///< class that a weights folder's index names; empty: it has no folder
   std::map<std::string, std::string> precisions;  ///< by kind of device; "": on any
   std::vector<std::string> files = {};            ///< that a weights folder must hold, relative to it
-  int threads = 0;  ///< that a worker makes good use of; 0: as many as there are
+  int threads = 0;            ///< that a worker makes good use of; 0: as many as there are
+  bool needs_target = false;  ///< it draws the quoted text of a prompt and nothing else
   Json random_weights =
       {};  ///< what random weights follow from besides the seed; null for a backbone with trained ones
 
@@ -47,6 +48,7 @@ struct EvaluatorInfo {
   Json metric_help = Json::object();  ///< {metric: what it is}
   Json identity;                      ///< versions and data files, as far as the build knows them
   bool guardrail = false;             ///< every evaluation computes its metrics, named by its table or not
+  std::string folder_class = {};      ///< of the model that its folder holds; empty: it needs no folder
 };
 
 struct TaskInfo {

@@ -22,6 +22,7 @@
 #include "harness/reproductions.h"
 #include "harness/scheduler.h"
 #include "harness/worker_request.h"
+#include "results/sql.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -142,6 +143,26 @@ void carry_out(const Plan& plan, Store& store, int jobs, Progress& progress) {
   }
 }
 
+/// Whether the DB holds, for each id, that it belongs to this table at this scale.
+bool are_members(const Plan& plan, Store& store, const char* sql, const std::vector<std::string>& ids) {
+  return std::ranges::all_of(ids, [&](const std::string& id) {
+    SQLite::Statement statement(store.database(), sql);
+    Query query(statement, id, plan.spec.id, plan.scale.name);
+    return query.step();
+  });
+}
+
+/// What was made for another table belongs to this one too, though nothing is left to run.
+void adopt_finished(const Plan& plan, Store& store, const std::vector<std::string>& evaluations) {
+  std::vector<std::string> runs;
+  for (const auto& run : plan.runs) runs.push_back(run.job.id);
+  constexpr auto kRuns = "SELECT 1 FROM table_runs WHERE run_id = ?1 AND table_id = ?2 AND scale = ?3";
+  constexpr auto kEvaluations =
+      "SELECT 1 FROM table_evaluations WHERE evaluation_id = ?1 AND table_id = ?2 AND scale = ?3";
+  if (are_members(plan, store, kRuns, runs) && are_members(plan, store, kEvaluations, evaluations)) return;
+  Experiment(plan, store, 1);  // records them
+}
+
 void print_result(const ReproduceOptions& options, const TableModel& model) {
   if (options.json) {
     print_json(table_json(model));
@@ -215,6 +236,8 @@ int reproduce(const ReproduceOptions& options) {
     write_input_files(plan.inputs);
     carry_out(plan, store, jobs_of(options, plan), progress);
     evaluations = finished_evaluations(plan, store);
+  } else {
+    adopt_finished(plan, store, *evaluations);
   }
   if (!evaluations)
     throw Error("jobs are left that cannot start", plan.spec.id, "repeat with --fresh", Status::kFailed);

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "core/error.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "evaluators/ocr.h"
 #include "harness/guardrails.h"
 #include "harness/plan.h"
 #include "harness/training_table.h"
+#include "results/paper_audit.h"
 #include "results/sql.h"
 
 namespace harness {
@@ -133,9 +136,48 @@ std::vector<TableColumn> columns_of(const TableSpec& spec) {
                        .decimals = column.decimals,
                        .better = better_from_name(column.better),
                        .paper_key = column.paper,
-                       .note = column.note});
+                       .note = column.note,
+                       .std_of = column.std_of,
+                       .stands_for = column.stands_for,
+                       .paper_metric = column.paper_metric});
   }
   return columns;
+}
+
+/// The late budget that a run's worker reported; nothing for a method without one.
+std::optional<double> tau_of(Store& store, const std::string& run_id) {
+  const auto settings = store.run(run_id)->effective_settings.value("method_settings", Json::object());
+  const auto found = settings.find("tau");
+  if (found == settings.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+/// A method without a budget is held against that of the others, if they have one in common.
+void share_budget(std::vector<TableRow>& rows) {
+  std::optional<double> common;
+  for (const auto& row : rows) {
+    if (row.tau && common && *row.tau != *common) return;
+    if (row.tau) common = row.tau;
+  }
+  for (auto& row : rows) {
+    if (!row.tau) row.tau = common;
+  }
+}
+
+using ImageKey = std::pair<std::int64_t, std::int64_t>;  // prompt, sample
+
+/// Images that text metrics have no value for because the prompt quotes nothing.
+std::set<ImageKey> images_without_target(Store& store, const std::string& evaluation_id) {
+  constexpr auto kSql =
+      "SELECT DISTINCT prompt_id, sample FROM metrics WHERE evaluation_id = ?1 AND reason = ?2";
+  const auto rows = select_rows<ImageKey>(
+      store, kSql, [](const Query& row) { return ImageKey(row.integer(0), row.integer(1)); }, evaluation_id,
+      std::string(kNoTargetReason));
+  return {rows.begin(), rows.end()};
+}
+
+bool is_text_metric(const std::string& metric) {
+  return std::ranges::count(ocr_metric_names(), metric) > 0;
 }
 
 TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
@@ -146,15 +188,18 @@ TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
   row.split = evaluated.split;
   row.peeked = evaluated.peeked;
   row.n = store.evaluation(evaluated.evaluation_id)->n;
-  std::map<std::pair<std::int64_t, std::int64_t>, bool> missing;
+  std::set<ImageKey> missing;
+  const auto without_target = images_without_target(store, evaluated.evaluation_id);
   for (const auto& metric : metrics_of(store, {evaluated})) {
     std::vector<std::optional<double>> values;
     for (const auto& value : store.metric_values(evaluated.evaluation_id, metric)) {
       values.push_back(value.value);
-      if (!value.value) missing[{value.prompt_id, value.sample}] = true;
+      const ImageKey image(value.prompt_id, value.sample);
+      if (!value.value && !(is_text_metric(metric) && without_target.contains(image))) missing.insert(image);
     }
     row.metrics[metric] = summarize(values);
   }
+  row.without_target = static_cast<std::int64_t>(without_target.size());
   row.n_missing = static_cast<std::int64_t>(missing.size());
   for (const auto& checkpoint : store.checkpoints(evaluated.run_id)) {
     if (checkpoint.step != evaluated.step) continue;
@@ -227,13 +272,20 @@ std::vector<std::string> notes_of_jobs(Store& store, const StoredReproduction& r
 
 void fill_evaluation_table(Store& store, const StoredReproduction& reproduction, const std::string& split,
                            TableModel& model) {
+  const bool with_budget = std::ranges::count(model.columns, "tau_share", &TableColumn::key) > 0;
   for (const auto& checkpoint : evaluated_checkpoints(store, reproduction)) {
     const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
     for (const auto& [metric, reason] : not_run.items()) model.not_run[metric] = reason;
     if (checkpoint.split != split) continue;
-    auto& rows = checkpoint.method == kBaseMethod ? model.reference : model.rows;
+    const bool is_base = checkpoint.method == kBaseMethod;
+    const bool shown = is_base || split == "test" || checkpoint.selected || model.every_checkpoint;
+    if (!shown) continue;
+    auto& rows = is_base ? model.reference : model.rows;
     rows.push_back(table_row(store, checkpoint));
+    rows.back().selected = checkpoint.selected || !model.every_checkpoint;
+    if (with_budget && !is_base) rows.back().tau = tau_of(store, checkpoint.run_id);
   }
+  share_budget(model.rows);
   model.comparisons = stored_comparisons(store, reproduction, split);
 }
 
@@ -281,8 +333,23 @@ void fill_training_table(Store& store, const StoredReproduction& reproduction, c
   }
 }
 
+/// Where the paper's printed figures of this table contradict one another.
+void add_audit_notes(const std::string& paper_table, TableModel& model) {
+  for (const auto& finding : audit_paper()) {
+    if (finding.verdict != PaperVerdict::kDoesNotAddUp || !finding.name.starts_with(paper_table + ": "))
+      continue;
+    model.notes.push_back(fmt::format(
+        "The paper's own figures, {}: printed {}, computed from its cells {} "
+        "({}; `harness check --paper`).",
+        finding.name.substr(paper_table.size() + 2), finding.printed, finding.computed, finding.message));
+  }
+}
+
 void load_paper(const TableSpec& spec, TableModel& model) {
-  if (!spec.reproduces.empty()) model.paper = load_paper_table(spec.reproduces);
+  if (!spec.reproduces.empty()) {
+    model.paper = load_paper_table(spec.reproduces);
+    add_audit_notes(spec.reproduces, model);
+  }
   model.levels_compare = spec.levels_compare;
   model.paper_rows = spec.paper_rows;
   const bool of_several_tasks =
@@ -332,7 +399,7 @@ std::vector<StoredReproduction> all_reproductions(Store& store) {
 TableSpec spec_of(const StoredReproduction& reproduction) {
   Json document = reproduction.spec;
   document.erase("effective");
-  return parse_table_spec(std::move(document), "reproductions.spec");
+  return for_backbone(parse_table_spec(std::move(document), "reproductions.spec"), reproduction.backbone);
 }
 
 std::vector<std::string> runs_of_reproduction(Store& store, std::int64_t reproduction_id) {
@@ -505,7 +572,9 @@ std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction
   for (const auto& method : reproduction.methods) arms.emplace_back(kBaseMethod, method);
   const auto metrics = metrics_of(store, checkpoints);
   std::vector<ComparisonRecord> records;
-  for (const std::string split : {"test", "validation"}) {
+  std::vector<std::string> splits = {"validation"};
+  if (spec_of(reproduction).tests()) splits.insert(splits.begin(), "test");
+  for (const auto& split : splits) {
     for (const auto& [first, second] : arms) {
       std::ranges::move(compare_methods(store, reproduction, checkpoints, first, second, split, metrics),
                         std::back_inserter(records));
@@ -514,10 +583,14 @@ std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction
   return records;
 }
 
+std::string shown_split(const TableSpec& spec) {
+  return spec.is_training() ? kTrainingSplit : spec.shown.split;
+}
+
 TableModel make_table_model(Store& store, const StoredReproduction& reproduction,
                             const std::string& window_unit) {
   const auto spec = spec_of(reproduction);
-  const std::string split = spec.is_training() ? kTrainingSplit : "test";
+  const std::string split = shown_split(spec);
   TableModel model;
   model.id = reproduction.table_id;
   model.title = spec.title;
@@ -526,6 +599,7 @@ TableModel make_table_model(Store& store, const StoredReproduction& reproduction
   model.split = split;
   model.signature = reproduction.signature;
   model.columns = columns_of(spec);
+  model.every_checkpoint = spec.shown.every_checkpoint;
   const Json& effective = reproduction.spec.at("effective");
   model.baseline = effective.at("baseline");
   model.notes = effective.value("notes", std::vector<std::string>{});

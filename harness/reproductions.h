@@ -23,8 +23,11 @@ struct ReproductionFilter {
 /// All completed reproductions, the last one first.
 std::vector<StoredReproduction> all_reproductions(Store& store);
 
-/// The table spec that a reproduction was made from.
+/// The table spec that a reproduction was made from, as it is with its backbone.
 TableSpec spec_of(const StoredReproduction& reproduction);
+
+/// The split whose evaluations the table shows, or kTrainingSplit.
+std::string shown_split(const TableSpec& spec);
 
 /// Ids of the runs that a reproduction rests on.
 std::vector<std::string> runs_of_reproduction(Store& store, std::int64_t reproduction_id);

@@ -1,14 +1,22 @@
 #include "harness/scorers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
+#include <regex>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/safetensors.h"
+#include "core/text.h"
+#include "harness/file_checksums.h"
 #include "harness/table_spec.h"
 #include "harness/worker_process.h"
 
 namespace harness {
+namespace fs = std::filesystem;
 
 std::filesystem::path scorer_path() {
   if (const char* program = std::getenv("HARNESS_SCORER")) return program;
@@ -31,33 +39,172 @@ Json describe_scorer() {
   return hello;
 }
 
-/// An evaluator inside harness-worker describes itself in the registry; the others are programs.
-Json identity_of(const EvaluatorInfo& evaluator) {
+/// `name` without case and what people put between words, so that "PickScore_v1" is near "pickscore".
+std::string plain_name(const std::string& name) {
+  std::string plain;
+  for (const unsigned char c : name) {
+    if (std::isalnum(c) != 0) plain += static_cast<char>(std::tolower(c));
+  }
+  return plain;
+}
+
+std::string nearest(const std::string& name, const std::vector<std::string>& known) {
+  for (const auto& candidate : known) {
+    if (plain_name(name).find(plain_name(candidate)) != std::string::npos)
+      return fmt::format("rename it to \"{}\", or link it under that name", candidate);
+  }
+  return suggestion(name, known);
+}
+
+std::vector<std::string> names_with_folder(const Registry& registry) {
+  std::vector<std::string> names;
+  for (const auto& evaluator : registry.evaluators) {
+    if (!evaluator.folder_class.empty()) names.push_back(evaluator.name);
+  }
+  return names;
+}
+
+/// A folder that nobody reads is a misspelt one: its scorer would be left out in silence.
+void expect_known_folders(const fs::path& chosen, const std::vector<std::string>& known) {
+  std::vector<fs::path> folders;
+  for (const auto& entry : fs::directory_iterator(chosen)) {
+    if (entry.is_directory() && !entry.path().filename().string().starts_with('.'))
+      folders.push_back(entry.path());
+  }
+  std::sort(folders.begin(), folders.end());
+  for (const auto& folder : folders) {
+    const auto name = folder.filename().string();
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (fs::exists(folder / kExternalScorerFile)) continue;
+    throw Error(
+        fmt::format("no scorer of this build is named \"{}\"", name), "--scorers " + folder.string(),
+        fmt::format("{}; a program of your own needs a {} there", nearest(name, known), kExternalScorerFile));
+  }
+}
+
+std::optional<fs::path> data_folder(const std::string& name) {
+  try {
+    auto folder = find_data_file("scorers/" + name);
+    return fs::is_directory(folder) ? std::optional(folder) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+/// What a scorer may read. Published folders also hold the same weights in other formats and precisions.
+bool is_scorer_file(const fs::path& file) {
+  static const std::regex weights(R"(model(-\d+-of-\d+)?\.safetensors)");
+  const auto extension = file.extension();
+  if (extension == ".safetensors") return std::regex_match(file.filename().string(), weights);
+  return extension == ".json" || extension == ".txt" || extension == ".model";
+}
+
+Json identity_of_folder(const EvaluatorInfo& evaluator, const ScorerFolders& folders) {
+  const auto folder = folders.find(evaluator.name);
+  if (!folder) {
+    throw Error(fmt::format("scorer {} has no model here: there is no folder {}", evaluator.name,
+                            folders.looked_for(evaluator.name)),
+                "--scorers",
+                fmt::format("it takes the public folder of a {} under the name {}", evaluator.folder_class,
+                            evaluator.name));
+  }
+  Json identity = evaluator.identity.is_object() ? evaluator.identity : Json::object();
+  if (!identity.contains("name")) identity["name"] = evaluator.name;
+  identity["files"] = scorer_files(*folder);
+  return identity;
+}
+
+/// An evaluator inside harness-worker describes itself in the registry, one with a folder by its files; the
+/// others are programs.
+Json identity_of(const EvaluatorInfo& evaluator, const ScorerFolders& folders) {
+  if (!evaluator.folder_class.empty()) return identity_of_folder(evaluator, folders);
   const bool is_known = evaluator.identity.is_object() && !evaluator.identity.empty();
   return is_known ? evaluator.identity : describe_scorer();
 }
 
 }  // namespace
 
-std::optional<std::string> reason_not_to_run(const Registry& registry, const std::string& metric) {
-  if (registry.evaluator_of(metric) != nullptr) return std::nullopt;
-  if (std::ranges::count(built_in_metrics(), metric) == 0) return "no scorer under --scorers DIR gives it";
-  return "this build has no evaluator for it";
+ScorerFolders::ScorerFolders(const Registry& registry, const std::string& chosen) : chosen_(chosen) {
+  const auto names = names_with_folder(registry);
+  if (!chosen.empty()) {
+    if (!fs::is_directory(chosen)) {
+      throw Error("is not a folder", "--scorers " + chosen,
+                  names.empty() ? std::string() : "it holds one folder a scorer: " + join(names, ", "));
+    }
+    expect_known_folders(chosen, names);
+  }
+  for (const auto& name : names) {
+    if (!chosen.empty() && fs::is_directory(fs::path(chosen) / name)) {
+      found_[name] = fs::path(chosen) / name;
+    } else if (auto folder = data_folder(name)) {
+      found_[name] = *folder;
+    }
+  }
 }
 
-Json scorer_identities(const Registry& registry, const std::vector<std::string>& metrics) {
+std::optional<fs::path> ScorerFolders::find(const std::string& evaluator) const {
+  const auto found = found_.find(evaluator);
+  return found == found_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::string ScorerFolders::looked_for(const std::string& evaluator) const {
+  if (!chosen_.empty()) return (fs::path(chosen_) / evaluator).string();
+  return fmt::format("scorers/{} (give its parent with --scorers DIR)", evaluator);
+}
+
+std::optional<std::string> reason_not_to_run(const Registry& registry, const ScorerFolders& folders,
+                                             const std::string& metric) {
+  const auto* evaluator = registry.evaluator_of(metric);
+  if (evaluator == nullptr) {
+    const bool is_built_in = std::ranges::count(built_in_metrics(), metric) > 0;
+    return is_built_in ? "this build has no evaluator for it" : "no scorer under --scorers DIR gives it";
+  }
+  if (evaluator->folder_class.empty() || folders.find(evaluator->name)) return std::nullopt;
+  return fmt::format("there is no folder {}", folders.looked_for(evaluator->name));
+}
+
+Json scorer_identities(const Registry& registry, const ScorerFolders& folders,
+                       const std::vector<std::string>& metrics) {
   Json identities = Json::object();
   for (const auto& metric : metrics) {
     const auto* evaluator = registry.evaluator_of(metric);
     if (evaluator != nullptr && !identities.contains(evaluator->name))
-      identities[evaluator->name] = identity_of(*evaluator);
+      identities[evaluator->name] = identity_of(*evaluator, folders);
   }
   return identities;
 }
 
-Json reward_identities(const Registry& registry, const std::string& task) {
+Json reward_identities(const Registry& registry, const ScorerFolders& folders, const std::string& task) {
   const auto& evaluator = registry.evaluator_of_task(task);
-  return {{evaluator.name, identity_of(evaluator)}};
+  return {{evaluator.name, identity_of(evaluator, folders)}};
+}
+
+std::map<std::string, std::string> scorer_files(const fs::path& folder) {
+  std::map<std::string, std::string> files;
+  bool has_weights = false;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const auto& file = entry.path();
+    if (!entry.is_regular_file() || !is_scorer_file(file)) continue;
+    if (file.extension() == ".safetensors") {
+      SafetensorsFile check(file);
+      has_weights = true;
+    }
+    files[file.filename().string()] = remembered_sha256(file);
+  }
+  if (!has_weights) {
+    throw Error("holds no model.safetensors, whole or in shards", folder.string(),
+                "give the model's public folder as transformers saves it; pytorch_model.bin is not read");
+  }
+  return files;
+}
+
+std::map<std::string, std::string> folders_of(const Json& identities, const ScorerFolders& folders) {
+  std::map<std::string, std::string> paths;
+  for (const auto& [name, identity] : identities.items()) {
+    if (const auto folder = folders.find(name); folder && identity.contains("files"))
+      paths[name] = fs::absolute(*folder).lexically_normal().string();
+  }
+  return paths;
 }
 
 }  // namespace harness

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <map>
 #include <set>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "results/grid.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -17,9 +19,18 @@ namespace {
 
 /// Metrics of DESIGN's vocabulary: a table may name one that this build cannot compute yet, if it is
 /// optional.
-const std::vector<std::string> kMetricNames = {"ocr_reward",      "cer",       "cer_paper",  "exact_match",
-                                               "substring_match", "pickscore", "clip_score", "geneval_score",
-                                               "geneval_strict",  "jpeg_kb"};
+const std::vector<std::string> kMetricNames = {
+    "ocr_reward", "cer",        "cer_paper",     "exact_match",    "substring_match", "pickscore",
+    "clip_score", "glyph_clip", "geneval_score", "geneval_strict", "jpeg_kb"};
+
+/// Names in headings, where a metric's own is not one to read.
+const std::map<std::string, std::string> kMetricTitles = {{"ocr_reward", "OCR reward"},
+                                                          {"pickscore", "PickScore"},
+                                                          {"clip_score", "CLIP score"},
+                                                          {"glyph_clip", "glyph-CLIP score"}};
+
+/// Columns that belong to a checkpoint rather than to a metric.
+const std::vector<std::string> kCheckpointColumns = {"lambda_late", "tau_share"};
 
 /// Statistics that every training stores (trainers/METRICS.md), and those of methods that came with this
 /// build.
@@ -100,6 +111,7 @@ ColumnSpec read_column(const Json& value, TableKind kind, const std::string& whe
     check_statistic(column.statistic, where + (fields.has("stat") ? ": stat" : ": name"));
     require(column.statistic.timestep.value_or(0) >= 0, "timesteps count from 0", where + ": timestep");
   }
+  if (kind == TableKind::kEvaluation) column.std_of = fields.optional<std::string>("std_of", "");
   fields.finish();
   require_one_of(column.unit, {"number", "fraction", "percent"}, "unit", where + ": unit");
   require_one_of(column.better, {"higher", "lower", "none"}, "direction", where + ": better");
@@ -167,14 +179,65 @@ void read_metrics(TableSpec& spec, Fields fields) {
   require_distinct(spec.metrics(), "metrics", fields.where());
 }
 
+/// {metric of the table: metric in its place}; each must be one of the table's.
+std::map<std::string, std::string> read_stand_ins(const TableSpec& spec, Fields fields) {
+  std::map<std::string, std::string> stands_in;
+  for (const auto& metric : fields.keys()) {
+    require_one_of(metric, spec.metrics(), "metric of this table", fields.where());
+    stands_in[metric] = fields.required<std::string>(metric);
+  }
+  return stands_in;
+}
+
+BackboneSpec read_backbone_changes(const TableSpec& spec, Fields& fields) {
+  BackboneSpec changes;
+  changes.title = fields.optional<std::string>("title", "");
+  changes.task = fields.optional<std::string>("task", "");
+  changes.notes = fields.optional<std::vector<std::string>>("notes", {});
+  require(!spec.is_training() || !(fields.has("stands_in") || fields.has("metrics")),
+          "a training table has no metrics", fields.where());
+  if (fields.has("stands_in")) changes.stands_in = read_stand_ins(spec, fields.object("stands_in"));
+  if (!fields.has("metrics")) return changes;
+  Fields metrics = fields.object("metrics");
+  using Names = std::vector<std::string>;
+  if (metrics.has("required")) changes.required_metrics = metrics.required<Names>("required");
+  if (metrics.has("optional")) changes.optional_metrics = metrics.required<Names>("optional");
+  metrics.finish();
+  return changes;
+}
+
 void read_backbones(TableSpec& spec, Fields fields) {
   for (const auto& name : fields.keys()) {
     Fields backbone = fields.object(name);
     Json settings = backbone.has("settings") ? backbone.get("settings") : Json::object();
     require(settings.is_object(), "must be an object", backbone.where() + ": settings");
+    spec.backbones[name] = read_backbone_changes(spec, backbone);
     backbone.finish();
     spec.backbone_settings[name] = std::move(settings);
   }
+}
+
+void read_shown(TableSpec& spec, Fields fields) {
+  spec.shown.split = fields.optional<std::string>("split", spec.shown.split);
+  const auto checkpoints = fields.optional<std::string>("checkpoints", "selected");
+  fields.finish();
+  require_one_of(spec.shown.split, {"test", "validation"}, "split", fields.where() + ": split");
+  require_one_of(checkpoints, {"selected", "every"}, "choice of checkpoints",
+                 fields.where() + ": checkpoints");
+  spec.shown.every_checkpoint = checkpoints == "every";
+  require(!spec.shown.every_checkpoint || spec.shown.split == "validation",
+          "only the selected checkpoint may see the test split", fields.where() + ": checkpoints",
+          "\"split\": \"validation\" shows every checkpoint");
+}
+
+void read_grid(TableSpec& spec, Fields fields) {
+  spec.grid.pick = fields.optional<std::vector<std::string>>("pick", spec.grid.pick);
+  spec.grid.rows = fields.optional<int>("rows", spec.grid.rows);
+  fields.finish();
+  require(!spec.grid.pick.empty(), "needs at least one group", fields.where() + ": pick");
+  for (const auto& group : spec.grid.pick)
+    require_one_of(group, grid_group_names(), "group", fields.where() + ": pick");
+  require(spec.grid.rows >= 1 && spec.grid.rows <= 200, "must be 1 to 200", fields.where() + ": rows");
 }
 
 void read_window(TableSpec& spec, Fields fields) {
@@ -271,9 +334,49 @@ void check_whole(const TableSpec& spec) {
   require_one_of(spec.selection.metric, spec.required_metrics, "metric (it must be a required one)",
                  where + ": selection.metric");
   auto column_names = spec.metrics();
-  column_names.push_back("lambda_late");
+  column_names.insert(column_names.end(), kCheckpointColumns.begin(), kCheckpointColumns.end());
+  std::vector<std::string> seen;
   for (std::size_t i = 0; i < spec.columns.size(); ++i) {
-    require_one_of(spec.columns[i].name, column_names, "column", fmt::format("{}: columns[{}]", where, i));
+    const auto place = fmt::format("{}: columns[{}]", where, i);
+    const auto& column = spec.columns[i];
+    if (column.std_of.empty()) {
+      require_one_of(column.name, column_names, "column", place);
+    } else {
+      require_one_of(column.std_of, spec.metrics(), "metric of this table", place + ": std_of");
+      require(std::ranges::count(column_names, column.name) == 0,
+              fmt::format("\"{}\" is the name of a column of its own", column.name), place + ": name");
+    }
+    seen.push_back(column.name);
+  }
+  require_distinct(seen, "names of columns", where + ": columns");
+}
+
+/// Every metric of a list by what stands in for it.
+void replace_metrics(std::vector<std::string>& metrics, const std::map<std::string, std::string>& stands_in) {
+  for (auto& metric : metrics) {
+    if (const auto found = stands_in.find(metric); found != stands_in.end()) metric = found->second;
+  }
+}
+
+void replace_text(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+/// Puts `other` where `metric` stood: in metrics, selection, columns and headings. The paper's figure beside
+/// such a column stays what it is, and says so.
+void stand_in(TableSpec& spec, const std::string& metric, const std::string& other) {
+  const auto old_title = metric_title(metric), new_title = metric_title(other);
+  if (spec.selection.metric == metric) spec.selection.metric = other;
+  replace_text(spec.title, old_title, new_title);
+  for (auto& column : spec.columns) {
+    if (column.name != metric && column.std_of != metric) continue;
+    column.stands_for = column.name;
+    column.paper_metric = old_title;
+    if (column.std_of == metric) column.std_of = other;
+    replace_text(column.name, metric, other);
+    replace_text(column.title, old_title, new_title);
+    replace_text(column.note, old_title, new_title);
   }
 }
 
@@ -338,6 +441,27 @@ Json resolved(Json document, const fs::path& file, std::vector<std::string> abov
 
 }  // namespace
 
+std::string metric_title(const std::string& metric) {
+  const auto found = kMetricTitles.find(metric);
+  return found == kMetricTitles.end() ? metric : found->second;
+}
+
+TableSpec for_backbone(TableSpec spec, const std::string& backbone) {
+  const auto found = spec.backbones.find(backbone);
+  if (found == spec.backbones.end()) return spec;
+  const auto changes = found->second;
+  if (!changes.task.empty()) spec.task = changes.task;
+  replace_metrics(spec.required_metrics, changes.stands_in);
+  replace_metrics(spec.optional_metrics, changes.stands_in);
+  for (const auto& [metric, other] : changes.stands_in) stand_in(spec, metric, other);
+  if (changes.required_metrics) spec.required_metrics = *changes.required_metrics;
+  if (changes.optional_metrics) spec.optional_metrics = *changes.optional_metrics;
+  if (!changes.title.empty()) spec.title = changes.title;
+  spec.notes.insert(spec.notes.end(), changes.notes.begin(), changes.notes.end());
+  check_whole(spec);
+  return spec;
+}
+
 const ScaleSpec& TableSpec::scale(const std::string& name) const {
   const auto found = scales.find(name);
   if (found != scales.end()) return found->second;
@@ -388,6 +512,8 @@ TableSpec parse_table_spec(Json document, const fs::path& file) {
     read_split(spec, fields.object("split"));
     read_metrics(spec, fields.object("metrics"));
     read_selection(spec, fields.object("selection"));
+    if (fields.has("shows")) read_shown(spec, fields.object("shows"));
+    if (fields.has("grid")) read_grid(spec, fields.object("grid"));
   } else if (fields.has("window")) {
     read_window(spec, fields.object("window"));
   }
@@ -457,19 +583,22 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
           fmt::format("no external scorer gives the metric of the task \"{}\"", spec.task), where + ": task",
           "--scorers DIR names the folder that holds its folder");
   require_one_of(spec.task, tasks, "task", where + ": task");
+  auto known_metrics = kMetricNames;
+  for (const auto& evaluator : registry.evaluators)
+    known_metrics.insert(known_metrics.end(), evaluator.metrics.begin(), evaluator.metrics.end());
   for (std::size_t i = 0; i < spec.required_metrics.size(); ++i) {
     const auto& metric = spec.required_metrics[i];
     const auto place = fmt::format("{}: metrics.required[{}]", where, i);
     if (registry.evaluator_of(metric) != nullptr) continue;
-    if (nearest(metric, kMetricNames)) require_one_of(metric, kMetricNames, "metric", place);
+    if (nearest(metric, known_metrics)) require_one_of(metric, known_metrics, "metric", place);
     throw Error(fmt::format("no evaluator of this build gives the required metric \"{}\"", metric), place,
                 "see `harness list evaluators`; --scorers DIR adds external ones");
   }
   for (std::size_t i = 0; i < spec.optional_metrics.size(); ++i) {
     const auto& metric = spec.optional_metrics[i];
     // Any other name may be that of an external scorer which is not here now.
-    if (registry.evaluator_of(metric) == nullptr && nearest(metric, kMetricNames))
-      require_one_of(metric, kMetricNames, "metric", fmt::format("{}: metrics.optional[{}]", where, i));
+    if (registry.evaluator_of(metric) == nullptr && nearest(metric, known_metrics))
+      require_one_of(metric, known_metrics, "metric", fmt::format("{}: metrics.optional[{}]", where, i));
   }
 }
 

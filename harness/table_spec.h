@@ -33,7 +33,10 @@ struct StatisticSpec {
 struct ColumnSpec {
   std::string name, title, unit, better, paper, note;
   int decimals = 4;
-  StatisticSpec statistic = {};  ///< training tables only
+  StatisticSpec statistic = {};   ///< training tables only
+  std::string std_of = {};        ///< the metric whose spread over prompts this is; empty: `name`'s mean
+  std::string stands_for = {};    ///< the column's name in the table, where another metric stands in it
+  std::string paper_metric = {};  ///< title of what the paper measured there, then
 };
 
 /// The last so many updates of a run, an update being an optimiser step or an epoch.
@@ -56,6 +59,26 @@ struct ClaimSpec {
       against;  ///< what the rule looks at; `against`: a method or a column, as the rule says
   double bound = 0;
   double factor = 1;  ///< columns-agree: of the column `against`
+};
+
+/// Which evaluations a table of kind `evaluation` shows.
+struct ShownSpec {
+  std::string split = "test";     ///< or "validation": then nothing is tested
+  bool every_checkpoint = false;  ///< of a run, rather than the selected one; on validation only
+};
+
+/// What `harness grid` shows unless it is told otherwise.
+struct GridSpec {
+  std::vector<std::string> pick = {"wins", "mixed", "failures"};
+  int rows = 9;
+};
+
+/// What a backbone changes beside its settings; empty parts keep the table's own values.
+struct BackboneSpec {
+  std::string title, task;
+  std::map<std::string, std::string> stands_in;  ///< metric of the table -> what is measured in its place
+  std::optional<std::vector<std::string>> required_metrics, optional_metrics;
+  std::vector<std::string> notes;  ///< after the table's own
 };
 
 /// What a scale changes; absent parts keep the table's own values.
@@ -92,6 +115,9 @@ struct TableSpec {
   std::vector<std::string> notes;  ///< the author's, printed below the table
   Json settings = Json::object();
   std::map<std::string, Json> backbone_settings;
+  std::map<std::string, BackboneSpec> backbones;
+  ShownSpec shown;
+  GridSpec grid;
   std::map<std::string, ScaleSpec> scales;
   std::filesystem::path file;
   Json document;  ///< the file as read, with the table that it extends
@@ -102,7 +128,15 @@ struct TableSpec {
   /// What a row's name stands for; a name that is no arm's is a method's.
   ArmSpec arm(const std::string& name) const;
   bool is_training() const { return kind == TableKind::kTraining; }
+  bool tests() const { return !is_training() && shown.split == "test"; }
 };
+
+/// The table as it is with a backbone: its task, metrics and title, and other metrics in the columns of those
+/// that they stand in for. A backbone that the table does not name changes nothing.
+TableSpec for_backbone(TableSpec spec, const std::string& backbone);
+
+/// What a metric is called in headings: "PickScore"; its name for one that has no other.
+std::string metric_title(const std::string& metric);
 
 /// Reads ID from the tables folder (tables/ID.json), or a user's own FILE.json. A table may say "extends":
 /// "ID" (or a path relative to its own file) and give only what it changes.

@@ -300,6 +300,7 @@ Json describe_backbones() {
        {"pipeline", kGlyphPipeline},
        {"precision", "fp32"},
        {"default_weights", "backbones/glyph"},
+       {"needs_target", true},
        {"files",
         {"model_index.json", "text_encoder/config.json", "text_encoder/model.safetensors",
          "transformer/config.json", "transformer/diffusion_pytorch_model.safetensors", "vae/config.json",

@@ -12,9 +12,12 @@
 namespace harness {
 
 /// Why a prompt is shown.
-enum class GridGroup { kWins, kMixed, kFailures, kPaper };
+enum class GridGroup { kWins, kMixed, kNearTies, kLosses, kFailures, kPaper };
 
-/// "wins", "mixed", "failures" or "paper". Throws Error with the nearest known name.
+/// "wins", "mixed", "near-ties", "losses", "failures", "paper".
+const std::vector<std::string>& grid_group_names();
+
+/// The group of one of these names. Throws Error with the nearest known name.
 GridGroup grid_group_from_name(const std::string& name);
 
 /// The scores of one prompt, one a column (the starting weights may be a column too); nothing where a scorer
@@ -31,7 +34,8 @@ struct GridRule {
   std::vector<std::size_t> methods;  ///< all trained methods, hero and baseline among them
   std::vector<GridGroup> groups{GridGroup::kWins, GridGroup::kMixed, GridGroup::kFailures};
   std::size_t rows = 9;
-  std::vector<int> paper = {};  ///< positions of the paper's gallery, in its order
+  std::vector<int> paper = {};        ///< positions of the paper's gallery, in its order
+  std::optional<double> perfect = 1;  ///< score that is no failure; nothing for one without a highest value
 };
 
 struct GridPick {
@@ -42,7 +46,9 @@ struct GridPick {
 /// The prompts to show, by rule alone:
 ///   wins      hero above baseline: largest difference first; then the higher score of the hero
 ///   mixed     hero not above baseline, and the methods differ: largest spread (highest - lowest method)
-///   first failures  every method below 1: lowest best score first; then the lower mean
+///   first near-ties smallest difference between hero and baseline first; then the higher score of the hero
+///   losses    hero below baseline: largest difference first; then the lower score of the hero
+///   failures  every method below the perfect score: lowest best score first; then the lower mean
 ///   paper     the prompts of the paper's gallery, in its order, whatever their scores
 /// The last tie goes to the earlier position. `rows` are shared equally over the groups, earlier groups
 /// taking the remainder; what a group cannot fill goes to the next groups that can. A prompt is shown once,
@@ -72,6 +78,9 @@ struct Grid {
   std::string hero, baseline;   ///< names, for headings and caption
   std::string paper_rule = {};  ///< what the prompts of the paper's gallery are here
   std::string split;
+  std::string score_title = "score";  ///< of the number beneath each image
+  int score_decimals = 2;
+  std::optional<double> perfect = 1;  ///< as in the rule
   std::vector<GridColumn> columns;
   std::vector<GridRow> rows;  ///< groups together, as picked
 };

@@ -22,6 +22,7 @@ constexpr const char* kStyle =
     ".caption{max-width:60rem;color:#333}code{font-size:.75rem;overflow-wrap:anywhere}\n";
 
 std::string transcript_html(const GridCell& cell, const std::string& target) {
+  if (target.empty() || (!cell.transcript && cell.reason.empty())) return "<span></span>";
   if (!cell.transcript) {
     return fmt::format("<span class=\"none\">no transcript: {}</span>", html_text(cell.reason));
   }
@@ -54,10 +55,11 @@ std::string url_path(const std::filesystem::path& image, const std::filesystem::
   return out;
 }
 
-std::string cell_html(const GridCell& cell, const GridRow& row, const std::filesystem::path& folder) {
+std::string cell_html(const Grid& grid, const GridCell& cell, const GridRow& row,
+                      const std::filesystem::path& folder) {
   return fmt::format("<td><img src=\"{}\" alt=\"{}\"><div class=\"read\">{}<span>{}</span></div></td>",
                      url_path(cell.image, folder), html_text(row.target), transcript_html(cell, row.target),
-                     cell.score ? fmt::format("{:.2f}", *cell.score) : "\u2014");
+                     cell.score ? fmt::format("{:.{}f}", *cell.score, grid.score_decimals) : "\u2014");
 }
 
 std::string group_head(const Grid& grid, GridGroup group) {
@@ -82,7 +84,7 @@ std::string grid_html(const Grid& grid, const std::filesystem::path& folder) {
     }
     body += fmt::format("<tr><td class=\"prompt\"><b>{}</b><span>#{} {}</span></td>", html_text(row.target),
                         row.position, html_text(row.prompt));
-    for (const auto& cell : row.cells) body += cell_html(cell, row, folder);
+    for (const auto& cell : row.cells) body += cell_html(grid, cell, row, folder);
     body += "</tr>\n";
   }
   if (group) body += "</table></div>\n";

@@ -13,7 +13,7 @@ namespace {
 
 // All lengths in pixels.
 constexpr double kMargin = 32, kLabelWidth = 270, kCellWidth = 288, kGap = 20, kRowGap = 18;
-constexpr double kScoreWidth = 52;
+constexpr double kScoreWidth = 52, kDigitWidth = 11;  // of a score with two decimals, and each further one
 constexpr Color kInk{28, 28, 28}, kGrey{104, 104, 104}, kRule{200, 200, 200};
 
 constexpr TextStyle kTitle{.size = 22, .bold = true, .color = kInk};
@@ -29,6 +29,10 @@ constexpr TextStyle kSignature{.size = 12, .color = kGrey, .max_lines = 0};
 
 double column_x(std::size_t column) {
   return kMargin + kLabelWidth + kGap + static_cast<double>(column) * (kCellWidth + kGap);
+}
+
+double score_width(const Grid& grid) {
+  return kScoreWidth + kDigitWidth * std::max(0, grid.score_decimals - 2);
 }
 
 /// Width of all columns together, without the margins.
@@ -52,6 +56,8 @@ std::string red(const std::string& text, const char* more) {
 }
 
 std::string transcript_markup(const GridCell& cell, const std::string& target) {
+  if (target.empty()) return {};                           // nothing was to be read
+  if (!cell.transcript && cell.reason.empty()) return {};  // nobody read
   if (!cell.transcript) return red("no transcript: " + cell.reason, "style=\"italic\"");
   if (cell.transcript->empty()) return red("nothing read", "style=\"italic\"");
   std::string out;
@@ -91,24 +97,27 @@ double draw_group(GridCanvas& canvas, const Grid& grid, GridGroup group, double 
 }
 
 double draw_label(GridCanvas& canvas, const GridRow& row, double y) {
-  double used = canvas.text(markup_text("\u201c" + row.target + "\u201d"), kMargin, y, kLabelWidth, kTarget);
-  used += 4;
+  double used = 0;
+  if (!row.target.empty()) {
+    used = canvas.text(markup_text("\u201c" + row.target + "\u201d"), kMargin, y, kLabelWidth, kTarget) + 4;
+  }
   const auto prompt = fmt::format("#{}  {}", row.position, row.prompt);
   return used + canvas.text(markup_text(prompt), kMargin, y + used, kLabelWidth, kPrompt);
 }
 
-double draw_cell(GridCanvas& canvas, const GridCell& cell, const std::string& target, double x, double y) {
+double draw_cell(GridCanvas& canvas, const Grid& grid, const GridCell& cell, const std::string& target,
+                 double x, double y) {
   const Image image = read_png(cell.image);
   const auto [width, height] = place(image);
   const double left = x + std::floor((kCellWidth - width) / 2);
   canvas.picture(image, left, y, width, height);
   canvas.frame(left, y, width, height, kRule);
   const double below = y + height + 5;
-  const double used =
-      canvas.text(transcript_markup(cell, target), x, below, kCellWidth - kScoreWidth, kTranscript);
-  const auto score = cell.score ? fmt::format("{:.2f}", *cell.score) : "\u2014";
-  canvas.text(score, x + kCellWidth - kScoreWidth, below, kScoreWidth, kScore);
-  return height + 5 + used;
+  const double room = score_width(grid);
+  const double used = canvas.text(transcript_markup(cell, target), x, below, kCellWidth - room, kTranscript);
+  const auto score = cell.score ? fmt::format("{:.{}f}", *cell.score, grid.score_decimals) : "\u2014";
+  const double of_score = canvas.text(score, x + kCellWidth - room, below, room, kScore);
+  return height + 5 + std::max(used, of_score);
 }
 
 double draw_row(GridCanvas& canvas, const Grid& grid, const GridRow& row, double y) {
@@ -119,7 +128,7 @@ double draw_row(GridCanvas& canvas, const Grid& grid, const GridRow& row, double
   }
   double height = draw_label(canvas, row, y);
   for (std::size_t i = 0; i < row.cells.size(); ++i) {
-    height = std::max(height, draw_cell(canvas, row.cells[i], row.target, column_x(i), y));
+    height = std::max(height, draw_cell(canvas, grid, row.cells[i], row.target, column_x(i), y));
   }
   return y + height + kRowGap;
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <set>
 
 #include "results/grid.h"
@@ -42,8 +43,13 @@ std::optional<Key> group_key(const PromptScores& prompt, const GridRule& rule, G
     case GridGroup::kMixed:
       if (gain <= 0 && range->high > range->low) return Key{range->low - range->high, gain, position};
       break;
+    case GridGroup::kNearTies:
+      return Key{std::abs(gain), -hero, position};
+    case GridGroup::kLosses:
+      if (gain < 0) return Key{gain, hero, position};
+      break;
     case GridGroup::kFailures:
-      if (range->high < 1) return Key{range->high, range->mean, position};
+      if (!rule.perfect || range->high < *rule.perfect) return Key{range->high, range->mean, position};
       break;
     case GridGroup::kPaper:
       break;  // chosen by the paper, not by a score

@@ -35,7 +35,7 @@ PaperGallery read_paper_gallery(const std::filesystem::path& file) {
   Fields fields(document, where);
   PaperGallery gallery{.id = fields.required<std::string>("id"),
                        .index = index_from_name(fields.required<std::string>("index"), where),
-                       .prompts = {}};
+                       .prompt_set = fields.optional<std::string>("prompt_set", "")};
   const auto& prompts = fields.get("prompts");
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     gallery.prompts.push_back(read_prompt(prompts[i], fmt::format("{}: prompts[{}]", where, i)));

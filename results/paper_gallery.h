@@ -22,7 +22,8 @@ enum class GalleryIndex { kPromptSetFrom0, kTestSplitFrom1 };
 struct PaperGallery {
   std::string id;  ///< the task
   GalleryIndex index = GalleryIndex::kPromptSetFrom0;
-  std::vector<GalleryPrompt> prompts;  ///< in the paper's order
+  std::string prompt_set = {};  ///< that the indices were found to count; empty: told by the targets
+  std::vector<GalleryPrompt> prompts = {};  ///< in the paper's order
 };
 
 /// Reads paper/galleries/TASK.json of the data folders; nothing if the paper has none for the task. Throws

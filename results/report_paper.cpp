@@ -14,21 +14,22 @@ ViewTable figures_view(const TableModel& model) {
       {{"Method", false}, {"Figure", false}, {"Paper"}, {"Here"}, {"Here \u2212 paper"}, {"Here / paper"}},
       {}};
   for (const auto& method : methods_of(model)) {
-    const auto printed = paper_values(model, method);
+    const auto printed = paper_values(model, paper_row_of(model, method));
     for (const auto& column : model.columns) {
-      const auto paper = printed.find(column.key);
+      const auto paper = printed.find(column.stands_for.empty() ? column.key : column.stands_for);
       if (paper == printed.end()) continue;
       const auto ours = mean_over_seeds(model, method, column);
       const auto difference = ours ? std::optional(*ours - paper->second) : std::nullopt;
+      const bool comparable = column.stands_for.empty();
       const bool has_ratio = ours && paper->second != 0;
-      view.rows.push_back(
-          {RowKind::kOurs,
-           {{method},
-            {column.title + (column.unit == Unit::kPercent ? " (%)" : "")},
-            {paper_cell(model, *paper_row_of(model, method), column)},
-            {format_value(ours, column)},
-            {format_delta(difference, column)},
-            {has_ratio ? fmt::format("\u00d7{:.3g}", *ours / paper->second) : std::string(kDash)}}});
+      const auto ratio = has_ratio ? fmt::format("\u00d7{:.3g}", *ours / paper->second) : std::string(kDash);
+      view.rows.push_back({RowKind::kOurs,
+                           {{method},
+                            {column.title + (column.unit == Unit::kPercent ? " (%)" : "")},
+                            {paper_cell(model, *paper_row_of(model, method), column)},
+                            {format_value(ours, column)},
+                            {comparable ? format_delta(difference, column) : "not comparable"},
+                            {comparable ? ratio : "not comparable"}}});
     }
   }
   return view;
@@ -37,7 +38,10 @@ ViewTable figures_view(const TableModel& model) {
 ViewTable claims_view(const TableModel& model) {
   ViewTable view{{{"The paper says", false}, {"Verdict here", false}, {"Figures here", false}}, {}};
   for (const auto& claim : model.claims) {
-    const char* verdict = !claim.holds ? "undecided" : *claim.holds ? "holds" : "does not hold";
+    const char* verdict = !claim.comparable ? "not comparable"
+                          : !claim.holds    ? "undecided"
+                          : *claim.holds    ? "holds"
+                                            : "does not hold";
     view.rows.push_back({RowKind::kOurs, {{claim.text}, {verdict}, {claim.detail}}});
   }
   return view;

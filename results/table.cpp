@@ -44,8 +44,13 @@ void adjust_comparisons(std::vector<TableComparison>& comparisons, double confid
 std::optional<double> cell_value(const TableRow& row, const TableColumn& column) {
   if (column.key == "lambda_late") return row.lambda_late;
   if (column.key == "clip_fraction") return row.clip_fraction;
-  const auto found = row.metrics.find(column.key);
-  return found == row.metrics.end() ? std::nullopt : found->second.mean;
+  if (column.key == "tau_share") {
+    if (!row.lambda_late || row.tau.value_or(0) <= 0) return std::nullopt;
+    return *row.lambda_late / *row.tau;
+  }
+  const auto found = row.metrics.find(column.std_of.empty() ? column.key : column.std_of);
+  if (found == row.metrics.end()) return std::nullopt;
+  return column.std_of.empty() ? found->second.mean : found->second.std;
 }
 
 std::string_view paper_name(const TableModel& model, std::string_view method) {
@@ -53,18 +58,32 @@ std::string_view paper_name(const TableModel& model, std::string_view method) {
   return found == model.paper_rows.end() ? method : std::string_view(found->second);
 }
 
-const PaperRow* paper_row_of(const TableModel& model, std::string_view method) {
-  return model.paper ? model.paper->row(paper_name(model, method), model.paper_task) : nullptr;
+const PaperRow* paper_row_of(const TableModel& model, std::string_view method,
+                             std::optional<int> checkpoint) {
+  return model.paper ? model.paper->row(paper_name(model, method), model.paper_task, checkpoint) : nullptr;
 }
 
-std::map<std::string, double> paper_values(const TableModel& model, std::string_view method) {
+std::vector<const PaperRow*> paper_rows_of(const TableModel& model, std::string_view method) {
+  std::vector<const PaperRow*> rows;
+  if (!model.every_checkpoint) {
+    if (const auto* row = paper_row_of(model, method)) rows.push_back(row);
+    return rows;
+  }
+  if (!model.paper) return rows;
+  for (const auto& row : model.paper->rows) {
+    if (row.method == paper_name(model, method) && row.task == model.paper_task) rows.push_back(&row);
+  }
+  return rows;
+}
+
+std::map<std::string, double> paper_values(const TableModel& model, const PaperRow* row) {
   std::map<std::string, double> values;
-  const PaperRow* row = paper_row_of(model, method);
   if (!row) return values;
   for (const auto& column : model.columns) {
     const auto found = row->values.find(column.paper_key);
     if (found == row->values.end()) continue;
-    values[column.key] = paper_value_in_db_unit(*model.paper->column(column.paper_key), found->second);
+    values[column.stands_for.empty() ? column.key : column.stands_for] =
+        paper_value_in_db_unit(*model.paper->column(column.paper_key), found->second);
   }
   return values;
 }

@@ -23,15 +23,19 @@ enum class Unit { kFraction, kPercent, kNumber };
 Unit unit_from_name(std::string_view name);
 Better better_from_name(std::string_view name);
 
-/// One printed column. `key` is a metric's name, or "lambda_late" or "clip_fraction", which belong to a
-/// checkpoint.
+/// One printed column. `key` is a metric's name, one of "lambda_late", "clip_fraction" and "tau_share"
+/// (Lambda_late over the budget tau), which belong to a checkpoint, or any name of a column with `std_of`.
 struct TableColumn {
   std::string key, title;
   Unit unit = Unit::kFraction;
   int decimals = 4;
   Better better = Better::kUp;
-  std::string paper_key = {};  ///< the column of the paper's table; empty where the paper has none
-  std::string note = {};       ///< what the column measures; stands below the table
+  std::string paper_key = {};   ///< the column of the paper's table; empty where the paper has none
+  std::string note = {};        ///< what the column measures; stands below the table
+  std::string std_of = {};      ///< the metric whose standard deviation over images this is; empty: none
+  std::string stands_for = {};  ///< the column that the table has here with other backbones; empty: this one
+  std::string paper_metric =
+      {};  ///< what the paper's figure is of, where `stands_for` is set: nobody compares
 };
 
 /// One evaluated checkpoint: of a method and seed, or the starting weights.
@@ -43,10 +47,13 @@ struct TableRow {
   std::int64_t n = 0, n_missing = 0;       ///< samples, and those that lack at least one value
   std::map<std::string, Summary> metrics;  ///< by metric name; a metric that was not run has none
   std::optional<double> lambda_late, clip_fraction;
+  std::optional<double> tau;  ///< the run's late budget; for a method without one that of the table's others
   std::optional<double>
       damp_share;              ///< share of trained steps with damp weight below 1, for methods that have one
   bool never_clipped = false;  ///< no ratio left the clip range in any off-policy update of the run
   bool peeked = false;         ///< tested without having been selected
+  bool selected = true;        ///< false: shown beside the selected checkpoint of its run
+  std::int64_t without_target = 0;  ///< samples whose prompt quotes no text: text metrics have no value there
 };
 
 /// A paired comparison, the seeds pooled and clustered by prompt.
@@ -65,6 +72,7 @@ void adjust_comparisons(std::vector<TableComparison>& comparisons, double confid
 struct TableClaim {
   std::string text;
   std::optional<bool> holds;  ///< nothing where a figure behind it is missing
+  bool comparable = true;     ///< false: ours and the paper's are different quantities
   std::string detail;         ///< the numbers that decided it
 };
 
@@ -87,8 +95,9 @@ struct TableModel {
   std::optional<PaperTable> paper;             ///< the paper's table that this one reproduces
   std::string paper_task;                      ///< which task of it, where it holds several
   std::map<std::string, std::string>
-      paper_rows;               ///< the paper's name for a row, where it is another than ours
-  bool levels_compare = false;  ///< ours and the paper's figures stand for the same thing
+      paper_rows;                 ///< the paper's name for a row, where it is another than ours
+  bool levels_compare = false;    ///< ours and the paper's figures stand for the same thing
+  bool every_checkpoint = false;  ///< rows are all checkpoints of a run, the selected one marked
   std::vector<TableClaim> claims;
   std::optional<GuardrailPanel> guardrails;  ///< nothing in training tables, and where no rule was stored
   bool over_training =
@@ -102,13 +111,18 @@ struct TableModel {
 /// The number behind a cell, in the DB's unit.
 std::optional<double> cell_value(const TableRow& row, const TableColumn& column);
 
-/// The paper's row for one of ours, or nullptr; and the paper's name for it.
-const PaperRow* paper_row_of(const TableModel& model, std::string_view method);
+/// The paper's row for one of ours, of the given checkpoint or without one its selected row, or nullptr; and
+/// the paper's name for it.
+const PaperRow* paper_row_of(const TableModel& model, std::string_view method,
+                             std::optional<int> checkpoint = {});
 std::string_view paper_name(const TableModel& model, std::string_view method);
 
-/// The paper's values for a method by our column keys, in the DB's unit (fractions). Empty where the paper
-/// prints no such row.
-std::map<std::string, double> paper_values(const TableModel& model, std::string_view method);
+/// The paper's rows that stand beside those of a method: its one row, or with every checkpoint all of them.
+std::vector<const PaperRow*> paper_rows_of(const TableModel& model, std::string_view method);
+
+/// The paper's values of a row by our column keys, in the DB's unit (fractions); by the name that the column
+/// has otherwise where another metric stands in it. Empty for no row.
+std::map<std::string, double> paper_values(const TableModel& model, const PaperRow* row);
 
 // One renderer a file; all show the same rows, comparisons, footnotes and signature.
 std::string table_markdown(const TableModel& model);  ///< aligned: reads well in a terminal and on GitHub

@@ -40,7 +40,7 @@ std::optional<double> mean_over_seeds(const TableModel& model, const std::string
   double sum = 0, count = 0;
   for (const auto* rows : {&model.rows, &model.reference}) {
     for (const auto& row : *rows) {
-      if (row.method != method) continue;
+      if (row.method != method || !row.selected) continue;
       const auto value = cell_value(row, column);
       if (!value) return std::nullopt;
       sum += *value;
@@ -52,6 +52,7 @@ std::optional<double> mean_over_seeds(const TableModel& model, const std::string
 }
 
 std::optional<BestOfColumn> best_of_column(const TableModel& model, const TableColumn& column) {
+  if (!column.std_of.empty()) return std::nullopt;
   const bool compared = std::ranges::any_of(
       model.comparisons, [&](const TableComparison& comparison) { return comparison.metric == column.key; });
   if (!compared || column.better == Better::kNone) return std::nullopt;

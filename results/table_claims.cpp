@@ -9,8 +9,13 @@ namespace {
 
 std::string text_of(const TableComparison& comparison, const TableColumn& column,
                     const PaperComparison& paper) {
-  return fmt::format("{}: {} over {} by {}", difference_title(column), comparison.method, comparison.baseline,
-                     format_delta(paper.delta, as_printed(column)));
+  return fmt::format("{}: {} over {} by {}", paper_difference_title(column), comparison.method,
+                     comparison.baseline, format_delta(paper.delta, as_printed(column)));
+}
+
+std::string ours_text(const TableColumn& column, const PairedComparison& ours) {
+  return fmt::format("{} {}{}", format_delta(ours.delta, column), format_interval(ours.ci, column),
+                     ours.ci->excludes_zero() ? "" : ", not resolved");
 }
 
 }  // namespace
@@ -23,11 +28,12 @@ std::vector<TableClaim> printed_differences(const TableModel& model) {
     const auto column = column_of(model, comparison.metric);
     const auto& ours = comparison.values;
     TableClaim claim{.text = text_of(comparison, column, *paper), .holds = {}, .detail = "not compared here"};
+    claim.comparable = column.stands_for.empty();
     if (ours.ci) {
-      const bool resolved = ours.ci->excludes_zero();
-      if (resolved) claim.holds = (ours.ci->low > 0) == (*paper->delta > 0);
-      claim.detail = fmt::format("{} {}{}", format_delta(ours.delta, column),
-                                 format_interval(ours.ci, column), resolved ? "" : ", not resolved");
+      if (claim.comparable && ours.ci->excludes_zero())
+        claim.holds = (ours.ci->low > 0) == (*paper->delta > 0);
+      claim.detail = ours_text(column, ours);
+      if (!claim.comparable) claim.detail = fmt::format("{}: {}", column.title, claim.detail);
     }
     claims.push_back(std::move(claim));
   }

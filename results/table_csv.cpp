@@ -55,6 +55,7 @@ std::string row_lines(const TableRow& row, const char* record) {
   line.n = line.n_missing = line.std = "";
   for (const auto& [name, value] : {std::pair{"lambda_late", row.lambda_late},
                                     {"clip_fraction", row.clip_fraction},
+                                    {"tau", row.tau},
                                     {"damp_share", row.damp_share}}) {
     if (!value) continue;
     line.metric = name;
@@ -70,17 +71,18 @@ std::string paper_lines(const TableModel& model) {
   for (const auto& row : model.rows) {
     if (!seen.empty() && seen.back() == row.method) continue;
     seen.push_back(row.method);
-    for (const auto& [metric, value] : paper_values(model, row.method)) {
-      const auto* paper = paper_row_of(model, row.method);
-      Line line;
-      line.record = "paper";
-      line.method = row.method;
-      line.checkpoint = number(paper->checkpoint);
-      line.split = model.paper->split;
-      line.metric = metric;
-      line.n = number(model.paper->n);
-      line.value = fmt::format("{}", value);
-      out += text(line);
+    for (const auto* paper : paper_rows_of(model, row.method)) {
+      for (const auto& [metric, value] : paper_values(model, paper)) {
+        Line line;
+        line.record = "paper";
+        line.method = row.method;
+        line.checkpoint = number(paper->checkpoint);
+        line.split = model.paper->split;
+        line.metric = metric;
+        line.n = number(model.paper->n);
+        line.value = fmt::format("{}", value);
+        out += text(line);
+      }
     }
   }
   return out;

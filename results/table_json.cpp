@@ -13,15 +13,21 @@ Json row_json(const TableModel& model, const TableRow& row) {
   for (const auto& [name, summary] : row.metrics) {
     metrics[name] = {{"mean", number(summary.mean)}, {"std", number(summary.std)}};
   }
-  return {{"method", row.method},
-          {"seed", number(row.seed)},
-          {"checkpoint", row.checkpoint},
-          {"split", row.split},
-          {"n", row.n},
-          {"n_missing", row.n_missing},
-          {"metrics", std::move(metrics)},
-          {"lambda_late", number(row.lambda_late)},
-          {"paper", Json(paper_values(model, row.method))}};
+  const auto paper = paper_values(
+      model,
+      paper_row_of(model, row.method, model.every_checkpoint ? std::optional(row.checkpoint) : std::nullopt));
+  Json document = {{"method", row.method},
+                   {"seed", number(row.seed)},
+                   {"checkpoint", row.checkpoint},
+                   {"split", row.split},
+                   {"n", row.n},
+                   {"n_missing", row.n_missing},
+                   {"metrics", std::move(metrics)},
+                   {"lambda_late", number(row.lambda_late)},
+                   {"paper", Json(paper)}};
+  if (model.every_checkpoint) document["selected"] = row.selected;
+  if (row.tau) document["tau"] = *row.tau;
+  return document;
 }
 
 }  // namespace
@@ -37,6 +43,7 @@ Json comparison_json(const TableComparison& comparison) {
           {"wins", values.wins},
           {"ties", values.ties},
           {"losses", values.losses},
+          {"t", number(values.t)},
           {"p_value", number(values.p_value)},
           {"test", values.test},
           {"p_holm", number(comparison.adjusted_p)},
@@ -53,6 +60,9 @@ Json table_json(const TableModel& model) {
                    {"comparisons", Json::array()},
                    {"artifacts", Json(model.artifacts)},
                    {"wall_seconds", model.wall_seconds}};
+  for (const auto& column : model.columns) {
+    if (!column.stands_for.empty()) document["stands_in"][column.stands_for] = column.key;
+  }
   for (const auto& row : model.reference) document["reference"].push_back(row_json(model, row));
   for (const auto& row : model.rows) document["rows"].push_back(row_json(model, row));
   for (const auto& item : model.comparisons) document["comparisons"].push_back(comparison_json(item));
@@ -61,6 +71,7 @@ Json table_json(const TableModel& model) {
   for (const auto& claim : model.claims) {
     document["claims"].push_back(
         {{"claim", claim.text}, {"holds", number(claim.holds)}, {"detail", claim.detail}});
+    if (!claim.comparable) document["claims"].back()["comparable"] = false;
   }
   return document;
 }

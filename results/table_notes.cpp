@@ -126,13 +126,29 @@ void add_not_run_notes(const TableModel& model, Notes& notes) {
   }
 }
 
+bool is_text_metric(const std::string& metric) {
+  static const std::set<std::string> names = {"ocr_reward", "cer", "cer_paper", "exact_match",
+                                              "substring_match"};
+  return names.contains(metric);
+}
+
+/// Pairs of a comparison whose prompt quotes no text: there was nothing to measure.
+std::int64_t without_target(const TableModel& model, const TableComparison& comparison) {
+  std::int64_t sum = 0;
+  for (const auto& row : model.rows) {
+    if (row.method == comparison.method && row.selected) sum += row.without_target;
+  }
+  return sum;
+}
+
 /// One note for all comparisons: which pairs of methods lost how many pairs of images in which metrics.
 void add_incomplete_pairs_note(const TableModel& model, Notes& notes) {
   std::vector<std::string> arms;
   std::map<std::string, std::vector<std::string>> losses;
   for (const auto& comparison : model.comparisons) {
-    const auto& values = comparison.values;
-    if (values.n_missing == 0) continue;
+    auto values = comparison.values;
+    if (is_text_metric(comparison.metric)) values.n_missing -= without_target(model, comparison);
+    if (values.n_missing <= 0) continue;
     auto arm = fmt::format("{} \u2212 {}", comparison.method, comparison.baseline);
     if (!losses.contains(arm)) arms.push_back(arm);
     losses[arm].push_back(
@@ -143,12 +159,27 @@ void add_incomplete_pairs_note(const TableModel& model, Notes& notes) {
   notes.push_back(fmt::format("Pairs that lack a side and are left out. {}.", join(arms, "; ")));
 }
 
+/// Text metrics are of the prompts that quote a text, and of no other.
+void add_target_note(const TableModel& model, Notes& notes) {
+  for (const auto* rows : {&model.reference, &model.rows}) {
+    for (const auto& row : *rows) {
+      if (row.without_target == 0) continue;
+      notes.push_back(
+          fmt::format("Text metrics are of the {} prompts that quote a text; the other {} have none "
+                      "to read and are left out.",
+                      row.n - row.without_target, row.without_target));
+      return;
+    }
+  }
+}
+
 void add_missing_notes(const TableModel& model, Notes& notes) {
   const auto add = [&](const TableRow& row) {
     std::vector<std::string> parts;
     for (const auto& [metric, summary] : row.metrics) {
-      if (summary.n_missing == 0) continue;
-      parts.push_back(fmt::format("{} {} of {}", metric, summary.n_missing, summary.n + summary.n_missing));
+      const auto failed = summary.n_missing - (is_text_metric(metric) ? row.without_target : 0);
+      if (failed <= 0) continue;
+      parts.push_back(fmt::format("{} {} of {}", metric, failed, summary.n + failed));
     }
     if (parts.empty()) return;
     notes.push_back(fmt::format("Missing values of {}: {}. A scorer failed there; the reasons are in the DB.",
@@ -156,6 +187,7 @@ void add_missing_notes(const TableModel& model, Notes& notes) {
   };
   for (const auto& row : model.reference) add(row);
   for (const auto& row : model.rows) add(row);
+  add_target_note(model, notes);
   add_incomplete_pairs_note(model, notes);
 }
 
@@ -185,12 +217,12 @@ void add_training_notes(const TableModel& model, Notes& notes) {
 /// How many of the printed figures ours come near to, a method.
 void add_agreement_note(const TableModel& model, Notes& notes) {
   for (const auto& method : methods_of(model)) {
-    const auto printed = paper_values(model, method);
+    const auto printed = paper_values(model, paper_row_of(model, method));
     int near = 0, same_order = 0, all = 0;
     for (const auto& column : model.columns) {
       const auto paper = printed.find(column.key);
       const auto ours = mean_over_seeds(model, method, column);
-      if (paper == printed.end() || !ours) continue;
+      if (paper == printed.end() || !ours || !column.stands_for.empty()) continue;
       ++all;
       const double distance = std::abs(std::log(*ours / paper->second));
       near += distance <= std::log(2.0) ? 1 : 0;
@@ -201,6 +233,39 @@ void add_agreement_note(const TableModel& model, Notes& notes) {
         fmt::format("Against the print, {}: {} of {} figures within a factor of 2, {} within a factor of 10.",
                     method, near, all, same_order));
   }
+}
+
+/// Another metric in a column of the paper's: nobody shall take one for the other.
+void add_stand_in_notes(const TableModel& model, Notes& notes) {
+  for (const auto& column : model.columns) {
+    if (column.stands_for.empty() || !column.std_of.empty()) continue;
+    notes.push_back(fmt::format(
+        "{} stands here in the place of the paper's {}: it is another scorer, and its numbers are "
+        "not {}. The paper's figures beside it are its {}; the two are not comparable.",
+        column.title, column.paper_metric, column.paper_metric, column.paper_metric));
+  }
+}
+
+/// What a share of the budget is a share of.
+void add_budget_note(const TableModel& model, Notes& notes) {
+  const bool shown =
+      std::ranges::any_of(model.columns, [](const TableColumn& column) { return column.key == "tau_share"; });
+  const auto known =
+      std::ranges::find_if(model.rows, [](const TableRow& row) { return row.tau.has_value(); });
+  if (!shown || known == model.rows.end()) return;
+  notes.push_back(fmt::format(
+      "Share of tau: Lambda_late at that checkpoint over the late budget tau = {:.4g} (tau = -ln(q) "
+      "over the number of late steps). A method without a budget of its own is held against the "
+      "same one.",
+      *known->tau));
+}
+
+void add_selected_note(const TableModel& model, Notes& notes) {
+  if (!model.every_checkpoint) return;
+  notes.push_back(
+      fmt::format("{} The checkpoint of its run that selection chose; differences and the best of a "
+                  "column are of these alone.",
+                  kSelectedMark));
 }
 
 void add_paper_note(const TableModel& model, Notes& notes) {
@@ -225,7 +290,10 @@ void add_paper_note(const TableModel& model, Notes& notes) {
 std::vector<std::string> table_notes(const TableModel& model) {
   Notes notes;
   add_paper_note(model, notes);
+  add_stand_in_notes(model, notes);
+  add_selected_note(model, notes);
   add_column_notes(model, notes);
+  add_budget_note(model, notes);
   add_emphasis_notes(model, notes);
   add_interval_note(model, notes);
   add_movement_note(model, notes);

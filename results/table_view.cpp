@@ -90,9 +90,11 @@ ViewRow run_row(const TableModel& model, const TableRow& run, RowKind kind, cons
                         .n = fmt::format("{}", run.n),
                         .checkpoint = fmt::format("{}", run.checkpoint)});
   if (run.peeked) row.cells[0].marks = kPeekMark;
+  if (model.every_checkpoint && run.selected && kind == RowKind::kOurs)
+    row.cells.back().marks = kSelectedMark;
   for (const auto& column : model.columns) {
     ViewCell cell{format_value(cell_value(run, column), column)};
-    if (kind == RowKind::kOurs && !lead.seed) mark_best(model, run.method, column, cell);
+    if (kind == RowKind::kOurs && !lead.seed && run.selected) mark_best(model, run.method, column, cell);
     row.cells.push_back(std::move(cell));
   }
   return row;
@@ -111,17 +113,15 @@ ViewRow pooled_row(const TableModel& model, const std::string& method, const Lea
   return row;
 }
 
-std::optional<ViewRow> paper_row(const TableModel& model, const std::string& method,
-                                 const LeadColumns& lead) {
-  const PaperRow* paper = paper_row_of(model, method);
-  if (!paper) return std::nullopt;
+ViewRow paper_row(const TableModel& model, const PaperRow& paper, const LeadColumns& lead) {
   auto row = start_row(RowKind::kPaper, lead,
                        {.title = kPaperRowTitle,
                         .seed = {},
                         .split = model.paper->split,
                         .n = number_or_blank(model.paper->n),
-                        .checkpoint = number_or_blank(paper->checkpoint)});
-  for (const auto& column : model.columns) row.cells.push_back({paper_cell(model, *paper, column)});
+                        .checkpoint = number_or_blank(paper.checkpoint)});
+  if (model.every_checkpoint && paper.selected) row.cells.back().marks = kSelectedMark;
+  for (const auto& column : model.columns) row.cells.push_back({paper_cell(model, paper, column)});
   return row;
 }
 
@@ -131,8 +131,12 @@ std::optional<ViewRow> ratio_row(const TableModel& model, const std::string& met
   if (!model.levels_compare || !paper_row_of(model, method)) return std::nullopt;
   auto row = start_row(RowKind::kPaper, lead,
                        {.title = "\u21b3 ours / paper", .seed = {}, .split = {}, .n = {}, .checkpoint = {}});
-  const auto printed = paper_values(model, method);
+  const auto printed = paper_values(model, paper_row_of(model, method));
   for (const auto& column : model.columns) {
+    if (!column.stands_for.empty()) {
+      row.cells.push_back({column.paper_key.empty() ? "" : "not comparable"});
+      continue;
+    }
     const auto paper = printed.find(column.key);
     const auto ours = mean_over_seeds(model, method, column);
     const bool known = paper != printed.end() && ours && paper->second != 0;
@@ -154,7 +158,8 @@ ViewTable results_view(const TableModel& model) {
       if (row.method == method) table.rows.push_back(run_row(model, row, RowKind::kOurs, lead));
     }
     if (lead.seed) table.rows.push_back(pooled_row(model, method, lead, RowKind::kOurs));
-    if (auto paper = paper_row(model, method, lead)) table.rows.push_back(std::move(*paper));
+    for (const auto* paper : paper_rows_of(model, method))
+      table.rows.push_back(paper_row(model, *paper, lead));
     if (auto ratio = ratio_row(model, method, lead)) table.rows.push_back(std::move(*ratio));
   }
   return table;
@@ -168,25 +173,38 @@ std::string verdict_word(const TableComparison& comparison, const TableColumn& c
   return rose == (column.better == Better::kUp) ? "better" : "worse";
 }
 
-ViewRow comparison_row(const TableComparison& comparison, const TableColumn& column) {
+/// The t statistic has a column where the paper prints one.
+bool shows_t(const TableModel& model) {
+  return std::ranges::any_of(model.comparisons, [&](const TableComparison& comparison) {
+    const auto* paper = printed_comparison(model, comparison);
+    return paper != nullptr && paper->t.has_value();
+  });
+}
+
+std::string t_text(const std::optional<double>& t) {
+  return t ? fmt::format("{:.1f}", *t) : "";
+}
+
+ViewRow comparison_row(const TableComparison& comparison, const TableColumn& column, bool with_t) {
   const auto& values = comparison.values;
   ViewRow row;
   row.cells = {{fmt::format("{} \u2212 {}", comparison.method, comparison.baseline)},
                {difference_title(column)},
                {format_delta(values.delta, column)},
                {format_interval(values.ci, column)},
-               {fmt::format("{} / {} / {}", values.wins, values.ties, values.losses)},
-               {format_p_value(values.p_value)},
-               {format_p_value(comparison.adjusted_p)},
-               {fmt::format("{}", values.n)},
-               {verdict_word(comparison, column)}};
+               {fmt::format("{} / {} / {}", values.wins, values.ties, values.losses)}};
+  if (with_t) row.cells.push_back({t_text(values.t)});
+  row.cells.push_back({format_p_value(values.p_value)});
+  row.cells.push_back({format_p_value(comparison.adjusted_p)});
+  row.cells.push_back({fmt::format("{}", values.n)});
+  row.cells.push_back({verdict_word(comparison, column)});
   if (comparison.unequal_movement) row.cells[0].marks = kUnequalMovementMark;
   return row;
 }
 
 /// The paper's own difference under ours, where it prints one.
 std::optional<ViewRow> paper_comparison_row(const TableModel& model, const TableComparison& comparison,
-                                            const TableColumn& column) {
+                                            const TableColumn& column, bool with_t) {
   const auto* paper = printed_comparison(model, comparison);
   if (!paper) return std::nullopt;
   const auto printed = as_printed(column);
@@ -196,10 +214,11 @@ std::optional<ViewRow> paper_comparison_row(const TableModel& model, const Table
   } else if (paper->wins) {
     outcomes = fmt::format("{} wins", *paper->wins);
   }
-  ViewRow row{RowKind::kPaper, {{kPaperRowTitle}, {difference_title(column)}}};
+  ViewRow row{RowKind::kPaper, {{kPaperRowTitle}, {paper_difference_title(column)}}};
   row.cells.push_back({format_delta(paper->delta, printed)});
   row.cells.push_back({paper->ci ? format_interval(paper->ci, printed) : ""});
   row.cells.push_back({outcomes});
+  if (with_t) row.cells.push_back({t_text(paper->t)});
   row.cells.push_back({""});
   row.cells.push_back({""});
   row.cells.push_back({number_or_blank(paper->n)});
@@ -213,15 +232,16 @@ ViewTable comparisons_view(const TableModel& model) {
                    {"Metric", false},
                    {"\u0394"},
                    {fmt::format("{} % interval", format_percent(model.confidence))},
-                   {"W / T / L"},
-                   {"p"},
-                   {"Holm"},
-                   {"n"},
-                   {"Verdict", false}};
+                   {"W / T / L"}};
+  const bool with_t = shows_t(model);
+  if (with_t) table.columns.push_back({"t"});
+  for (const char* title : {"p", "Holm", "n"}) table.columns.push_back({title});
+  table.columns.push_back({"Verdict", false});
   for (const auto& comparison : model.comparisons) {
     const auto column = column_of(model, comparison.metric);
-    table.rows.push_back(comparison_row(comparison, column));
-    if (auto paper = paper_comparison_row(model, comparison, column)) table.rows.push_back(std::move(*paper));
+    table.rows.push_back(comparison_row(comparison, column, with_t));
+    if (auto paper = paper_comparison_row(model, comparison, column, with_t))
+      table.rows.push_back(std::move(*paper));
   }
   return table;
 }
@@ -230,7 +250,10 @@ ViewTable claims_view(const TableModel& model) {
   ViewTable table;
   table.columns = {{"The paper says", false}, {"Here", false}, {"Figures", false}};
   for (const auto& claim : model.claims) {
-    const char* verdict = !claim.holds ? "undecided" : *claim.holds ? "holds" : "does not hold";
+    const char* verdict = !claim.comparable ? "not comparable"
+                          : !claim.holds    ? "undecided"
+                          : *claim.holds    ? "holds"
+                                            : "does not hold";
     table.rows.push_back({RowKind::kOurs, {{claim.text}, {verdict}, {claim.detail}}});
   }
   return table;
@@ -264,8 +287,9 @@ std::string paper_cell(const TableModel& model, const PaperRow& paper, const Tab
   if (found == paper.values.end()) return "";
   const auto& paper_column = *model.paper->column(column.paper_key);
   const bool same_unit = (paper_column.unit == "percent") == (column.unit == Unit::kPercent);
-  if (same_unit) return found->second.printed;
-  return format_value(paper_value_in_db_unit(paper_column, found->second), column);
+  const auto text = same_unit ? found->second.printed
+                              : format_value(paper_value_in_db_unit(paper_column, found->second), column);
+  return column.paper_metric.empty() ? text : fmt::format("{} {}", column.paper_metric, text);
 }
 
 TableColumn column_of(const TableModel& model, const std::string& metric) {
@@ -287,6 +311,10 @@ TableColumn column_of(const TableModel& model, const std::string& metric) {
 
 std::string difference_title(const TableColumn& column) {
   return column.unit == Unit::kPercent ? column.title + " (points)" : column.title;
+}
+
+std::string paper_difference_title(const TableColumn& column) {
+  return column.paper_metric.empty() ? difference_title(column) : column.paper_metric;
 }
 
 const PaperComparison* printed_comparison(const TableModel& model, const TableComparison& comparison) {

@@ -64,6 +64,7 @@ std::vector<std::string> table_notes(const TableModel& model);
 inline constexpr const char* kUnresolvedMark = "\u2020";       ///< dagger
 inline constexpr const char* kPeekMark = "\u2021";             ///< double dagger
 inline constexpr const char* kUnequalMovementMark = "\u00a7";  ///< section sign
+inline constexpr const char* kSelectedMark = "\u00b6";         ///< pilcrow
 
 /// Which method is the best of a column, over the methods' means (seeds pooled), and whether the data say so.
 struct BestOfColumn {
@@ -76,7 +77,7 @@ struct BestOfColumn {
 /// 0; where the baseline itself is best, those of all other methods do.
 std::optional<BestOfColumn> best_of_column(const TableModel& model, const TableColumn& column);
 
-/// Mean of a column over the seeds of a method; nothing if a seed has no value.
+/// Mean of a column over the seeds of a method, at its selected checkpoints; nothing if a seed has no value.
 std::optional<double> mean_over_seeds(const TableModel& model, const std::string& method,
                                       const TableColumn& column);
 
@@ -87,8 +88,9 @@ TableColumn column_of(const TableModel& model, const std::string& metric);
 /// empty where it prints none.
 std::string paper_cell(const TableModel& model, const PaperRow& paper, const TableColumn& column);
 
-/// "OCR reward", "Exact (points)": how a difference of the column is called.
+/// "OCR reward", "Exact (points)": how a difference of the column is called; and how the paper's is.
 std::string difference_title(const TableColumn& column);
+std::string paper_difference_title(const TableColumn& column);
 
 /// The paper's own difference for one of ours, where it prints one, and the column as its numbers are given.
 const PaperComparison* printed_comparison(const TableModel& model, const TableComparison& comparison);

@@ -24,7 +24,8 @@ namespace harness {
 namespace {
 
 std::vector<Prompt> prompts_of(const Job& job) {
-  const auto set = load_prompt_set(job.path("prompts"), "ocr");
+  // Whether each prompt must quote a target was decided when the evaluation was planned.
+  const auto set = load_prompt_set(job.path("prompts"), kPickscorePrompts);
   if (set.sha256 != job.get<std::string>("prompts_sha256")) {
     throw Error("was changed since the evaluation was planned", job.path("prompts").string(),
                 "repeat the command");

@@ -51,7 +51,8 @@ void check_score(const ScoredText& row, const std::string& name, Findings& findi
                                shown(row.value)));
     return;
   }
-  const auto computed = text_metric(row.name, text_metrics(*row.transcript, row.target));
+  const auto computed =
+      row.target.empty() ? std::nullopt : text_metric(row.name, text_metrics(*row.transcript, row.target));
   if (!is_close(computed, row.value)) {
     findings.add(fmt::format("{}: prompt {}: {} is stored as {}, and the transcript gives {}", name,
                              row.position, row.name, shown(row.value), shown(computed)));

@@ -51,7 +51,7 @@ void check_set(const StoredSet& set, std::vector<Prompt> prompts, Findings& find
           fmt::format("prompt set {}: prompt {} is missing, or there twice", set.name, expected));
     }
     ++expected;
-    if (prompt.target != ocr_target(prompt.text)) {
+    if (prompt.target != target_or_nothing(prompt.text)) {
       findings.add(fmt::format("prompt set {}: the target of prompt {} is not what its text quotes", set.name,
                                prompt.position));
     }

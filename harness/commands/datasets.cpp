@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 
@@ -39,8 +40,10 @@ int list(const DatasetsOptions& options) {
   const fs::path imported = fs::path(options.out) / "prompts";
   if (fs::is_directory(imported)) {
     for (const auto& entry : fs::directory_iterator(imported)) {
-      const auto file = entry.path() / options.task / "test.txt";
-      if (fs::exists(file)) rows.push_back(set_row(load_prompt_set(file, options.task)));
+      for (const auto& task : prompt_tasks()) {
+        const auto file = entry.path() / task / "test.txt";
+        if (fs::exists(file)) rows.push_back(set_row(load_prompt_set(file, task)));
+      }
     }
   }
   if (options.json) {
@@ -77,6 +80,8 @@ int verify(const DatasetsOptions& options) {
   const auto shared = overlap(set, training);
   Json row = set_row(set);
   row["training_set"] = training.name;
+  row["prompts_with_target"] =
+      std::ranges::count_if(set.prompts, [](const Prompt& p) { return !p.target.empty(); });
   row["shared_texts"] = shared.texts.size();
   row["shared_targets"] = shared.targets.size();
   if (options.json) {
@@ -84,6 +89,7 @@ int verify(const DatasetsOptions& options) {
   } else {
     fmt::print("{}: {} prompts, sha256 {}\n{}\n", set.name, set.prompts.size(), set.sha256,
                set.known ? "the checksum is a known one" : "the checksum is not one of the public sets'");
+    fmt::print("{} of its prompts quote a text\n", row["prompts_with_target"].get<int>());
     fmt::print("shared with the training set {}: {} texts, {} targets\n", training.name, shared.texts.size(),
                shared.targets.size());
     for (const auto& [a, b] : shared.texts)
@@ -116,7 +122,8 @@ void add_datasets_command(CLI::App& app, Actions& actions) {
 Examples:
   harness datasets split --seed 20260501 --of 1018 --take 256 --json
   harness datasets import ~/flow_grpo/dataset
-  harness datasets verify ~/flow_grpo/dataset)");
+  harness datasets verify ~/flow_grpo/dataset
+  harness datasets verify ~/Flow-Factory/dataset --task pickscore)");
   auto options = std::make_shared<DatasetsOptions>();
   const auto add = [&](const char* name, const char* help, int (*action)(const DatasetsOptions&)) {
     auto* sub = command->add_subcommand(name, help);
@@ -130,15 +137,17 @@ Examples:
   import_command->footer(
       "\nExamples:\n  harness datasets import ~/flow_grpo/dataset\n  harness datasets import my-prompts.txt "
       "--out runs");
-  import_command->add_option("path", options->path, "a folder with ocr/test.txt, or a file")->required();
-  import_command->add_option("--task", options->task, "task")->capture_default_str();
+  import_command->add_option("path", options->path, "a folder with TASK/test.txt, or a file")->required();
+  import_command->add_option("--task", options->task, "ocr, whose prompts all quote a text, or pickscore")
+      ->capture_default_str();
   import_command->add_option("-o,--out", options->out, "workspace")->capture_default_str();
   auto* verify_command = add("verify", "checksum, and that no prompt occurs in the training set", verify);
   verify_command->footer(
       "\nExamples:\n  harness datasets verify\n  harness datasets verify ~/flow_grpo/dataset --json");
   verify_command->add_option("path", options->path,
-                             "a folder with ocr/test.txt, or a file; unset: the generated set");
-  verify_command->add_option("--task", options->task, "task")->capture_default_str();
+                             "a folder with TASK/test.txt, or a file; unset: the generated set");
+  verify_command->add_option("--task", options->task, "ocr, whose prompts all quote a text, or pickscore")
+      ->capture_default_str();
   auto* split_command = add("split", "the split that Python's random.Random(seed).sample gives", split);
   split_command->footer("\nExamples:\n  harness datasets split --seed 20260501 --of 1018 --take 256 --json");
   split_command->add_option("--seed", options->seed, "seed")->capture_default_str();

@@ -44,7 +44,7 @@ Json findings_json(const std::vector<Finding>& findings, bool healthy) {
 
 void add_doctor_command(CLI::App& app, Actions& actions) {
   struct Options {
-    std::string out = "runs", db, weights, prompts;
+    std::string out = "runs", db, weights, prompts, scorers;
     bool json = false;
   };
   auto* command = app.add_subcommand("doctor", "What is there, and what is missing for which feature");
@@ -54,16 +54,21 @@ void add_doctor_command(CLI::App& app, Actions& actions) {
 Examples:
   harness doctor
   harness doctor --weights models/stable-diffusion-3.5-medium --prompts flow_grpo/dataset
+  harness doctor --scorers models/scorers
   harness doctor --json)");
   auto o = std::make_shared<Options>();
   command->add_option("-o,--out", o->out, "workspace")->capture_default_str();
   command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");
   command->add_option("--weights", o->weights, "a model folder to look at too");
-  command->add_option("--prompts", o->prompts, "a folder with ocr/test.txt to look at too");
+  command->add_option("--prompts", o->prompts,
+                      "a folder with ocr/test.txt or pickscore/test.txt to look at too");
+  command->add_option("--scorers", o->scorers, "a folder with one model folder a scorer to look at too");
   command->add_flag("--json", o->json, "one JSON document on standard output");
   actions[command] = [o] {
-    const auto findings =
-        examine({.workspace = make_workspace(o->out, o->db), .weights = o->weights, .prompts = o->prompts});
+    const auto findings = examine({.workspace = make_workspace(o->out, o->db),
+                                   .weights = o->weights,
+                                   .prompts = o->prompts,
+                                   .scorers = o->scorers});
     const bool healthy = std::ranges::all_of(findings, [](const Finding& f) { return f.found || !f.needed; });
     if (o->json) {
       print_json(findings_json(findings, healthy));

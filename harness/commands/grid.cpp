@@ -18,7 +18,7 @@ namespace {
 
 struct GridOptions {
   DbOptions db;
-  std::vector<std::string> pick = {"wins", "mixed", "failures"};
+  std::vector<std::string> pick;
   std::optional<std::size_t> rows;
   std::string out;
   bool json = false;
@@ -45,18 +45,21 @@ int grid(const GridOptions& options) {
 void add_grid_command(CLI::App& app, Actions& actions) {
   auto* command = app.add_subcommand("grid", "Images of the same prompts and noise, one column a method");
   command->footer(R"(
-Rows are chosen by rule: the largest wins of the last method over the baseline, prompts where methods differ otherwise, failures;
-paper: the prompts at the printed indices of the paper's own gallery.
+Rows are chosen by rule: wins, losses and near-ties of the last method against the baseline, mixed: prompts where methods differ
+otherwise, failures of all methods; paper: the prompts at the printed indices of the paper's own gallery.
 Examples:
   harness grid sd35-ocr
   harness grid sd35-ocr --pick wins,failures -n 12 -o figures
   harness grid sd35-ocr --pick paper)");
   auto o = std::make_shared<GridOptions>();
   command->add_option("id", o->db.filter.table, "table; unset: that of the last completed reproduce");
-  command->add_option("--pick", o->pick, "groups of rows, by comma: wins, mixed, failures, paper")
-      ->delimiter(',')
-      ->capture_default_str();
-  command->add_option("-n", o->rows, "rows in all; unset: 9, or of the paper's gallery alone all of it");
+  command
+      ->add_option(
+          "--pick", o->pick,
+          "groups of rows, by comma: wins, mixed, near-ties, losses, failures, paper; unset: the table's")
+      ->delimiter(',');
+  command->add_option("-n", o->rows,
+                      "rows in all; unset: the table's, or of the paper's gallery alone all of it");
   command->add_option("-o,--output", o->out, "folder to write to; unset: the table's folder beside the DB");
   add_db_option(*command, o->db);
   add_filter_options(*command, o->db, false);

@@ -85,10 +85,14 @@ Listing list_backbones() {
 }
 
 Listing list_evaluators() {
-  Listing listing{{}, {"name", "metrics", "summary"}};
+  Listing listing{{}, {"name", "metrics", "files", "summary"}};
   for (const auto& evaluator : load_registry().evaluators) {
+    const auto files = evaluator.folder_class.empty() ? std::string("built in")
+                                                      : fmt::format("--scorers DIR: DIR/{} ({})",
+                                                                    evaluator.name, evaluator.folder_class);
     listing.rows.push_back({{"name", evaluator.name},
                             {"metrics", join(evaluator.metrics, ", ")},
+                            {"files", files},
                             {"summary", evaluator.summary},
                             {"identity", evaluator.identity}});
   }
@@ -132,7 +136,8 @@ Listing list_settings(const ListOptions& options) {
                 "add --table ID; `harness list tables` names them");
   }
   if (!options.table.empty()) {
-    const auto spec = load_table_spec(options.table);
+    const auto whole = load_table_spec(options.table);
+    const auto spec = for_backbone(whole, options.backbone.empty() ? whole.backbone : options.backbone);
     check_against_registry(spec, registry);
     backbone =
         registry.backbone(options.backbone.empty() ? spec.backbone : options.backbone, "--backbone").name;
@@ -258,6 +263,7 @@ void add_list_command(CLI::App& app, Actions& actions) {
   command->footer(R"(
 Examples:
   harness list tables
+  harness list evaluators                       scorers, their metrics, and which need a folder (--scorers)
   harness list settings --table sd35-ocr        every value with where it comes from
   harness list runs --json)");
   auto o = std::make_shared<ListOptions>();

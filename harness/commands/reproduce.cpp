@@ -18,6 +18,7 @@ Examples:
   harness reproduce --table sd35-ocr --dry-run
   harness reproduce --table sd35-ocr --methods ratio-norm,lambda-controlled --seeds 42,43
   harness reproduce --table sd35-ocr --set lr=1e-4 --set lambda-controlled.kappa=0.1
+  harness reproduce --table sd35-pickscore --backbone sd35-medium --weights DIR --scorers models/scorers --prompts flow_factory/dataset
   harness reproduce --table my-table.json --json > result.json)");
   auto o = std::make_shared<ReproduceOptions>();
   auto& r = o->request;
@@ -25,9 +26,12 @@ Examples:
       ->required();
   command->add_option("--backbone", r.backbone, "backbone; unset: the table's");
   command->add_option("--weights", r.inputs.weights, "model folder; unset: the backbone's own");
-  command->add_option("--prompts", r.inputs.prompts,
-                      "folder with ocr/test.txt; unset: the generated prompts");
-  command->add_option("--scorers", r.inputs.scorers, "folder with models of optional scorers");
+  command->add_option(
+      "--prompts", r.inputs.prompts,
+      "folder with ocr/test.txt or pickscore/test.txt, by task; unset: the generated prompts");
+  command->add_option(
+      "--scorers", r.inputs.scorers,
+      "folder with one model folder a scorer, by name (`harness list evaluators`): pickscore, clip_score");
   command->add_option("--scale", r.scale, "smoke, default, paper, or another that the table has")
       ->capture_default_str();
   command->add_option("--methods", r.methods, "only these methods, by comma")->delimiter(',');

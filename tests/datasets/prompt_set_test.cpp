@@ -48,6 +48,24 @@ class PromptFile : public testing::Test {
 
 constexpr const char* kGood = "A sign that reads \"Open\".";
 
+TEST_F(PromptFile, OfScenesNeedsNoTargetAndTellsWhereThereIsOne) {
+  const auto set = load_prompt_set(write("A harbour at dawn\nA sign that reads \"Open\"\nan inch is \" \"\n"),
+                                   kPickscorePrompts);
+  ASSERT_EQ(set.prompts.size(), 3u);
+  EXPECT_EQ(set.prompts[0].target, "");
+  EXPECT_EQ(set.prompts[1].target, "Open");
+  EXPECT_EQ(set.prompts[2].target, "") << "blanks are no text";
+  EXPECT_EQ(set.name, "pickscore-user-" + set.sha256.substr(0, 8));
+  EXPECT_FALSE(set.known);
+}
+
+TEST_F(PromptFile, WithoutTargetsHasNoneInCommonWithAnother) {
+  const auto scenes = load_prompt_set(write("A harbour at dawn\nA mill"), kPickscorePrompts);
+  EXPECT_TRUE(overlap(scenes, generated_training_set()).empty());
+  EXPECT_TRUE(overlap(scenes, scenes).targets.empty());
+  EXPECT_EQ(overlap(scenes, scenes).texts.size(), 2u);
+}
+
 TEST_F(PromptFile, KeepsLinesPositionsAndTargets) {
   const auto set = load_prompt_set(write("One \"A b\" here\n\"Second\" first"), "ocr");
   ASSERT_EQ(set.prompts.size(), 2u);

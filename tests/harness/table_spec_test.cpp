@@ -158,6 +158,58 @@ TEST(TableSpec, TheExamplesOfItsPageAreTables) {
   }
 }
 
+/// The shipped PickScore table with a backbone's changes replaced; the message of the refusal.
+std::string refused_backbone(const Json& changes) {
+  return refusal([&](Json& table) {
+    table = {{"extends", "sd35-pickscore"}, {"id", "mine"}, {"backbones", {{"glyph", changes}}}};
+  });
+}
+
+TEST(TableOfABackbone, PutsAnotherMetricWhereTheTablesOwnStood) {
+  const auto whole = load_table_spec("sd35-pickscore");
+  EXPECT_EQ(whole.task, "pickscore");
+  const auto glyph = for_backbone(whole, "glyph");
+  EXPECT_EQ(glyph.task, "glyph-clip");
+  EXPECT_EQ(glyph.selection.metric, "glyph_clip");
+  EXPECT_EQ(glyph.required_metrics, std::vector<std::string>{"glyph_clip"});
+  EXPECT_EQ(glyph.columns[0].name, "glyph_clip");
+  EXPECT_EQ(glyph.columns[0].title, "glyph-CLIP score");
+  EXPECT_EQ(glyph.columns[0].stands_for, "pickscore");
+  EXPECT_EQ(glyph.columns[1].std_of, "glyph_clip");
+  EXPECT_EQ(glyph.title.find("PickScore"), std::string::npos) << glyph.title;
+  EXPECT_EQ(glyph.document, whole.document) << "what is stored is the table as it was written";
+  const auto real = for_backbone(whole, "sd35-medium");
+  EXPECT_EQ(real.selection.metric, "pickscore");
+  EXPECT_EQ(real.columns[0].stands_for, "");
+}
+
+// The paper: saved checkpoints 40, 60, 80; mean PickScore on 256 validation prompts selects.
+TEST(TableOfABackbone, ThePickScoreTablesAreThePapers) {
+  for (const char* id : {"sd35-pickscore", "sd35-pickscore-val"}) {
+    const auto spec = load_table_spec(id);
+    EXPECT_EQ(spec.methods, (std::vector<std::string>{"ratio-norm", "lambda-controlled"}));
+    EXPECT_EQ(spec.checkpoints, (std::vector<int>{40, 60, 80}));
+    EXPECT_EQ(spec.split_seed, 20260501u);
+    EXPECT_EQ(spec.split_take, 256);
+    EXPECT_EQ(spec.prompts_first, 1018);
+    EXPECT_EQ(spec.selection.metric, "pickscore");
+    EXPECT_EQ(spec.scale("paper").prompt_set, "pickscore-public");
+  }
+}
+
+TEST(TableOfABackbone, WhatCannotBeIsRefused) {
+  EXPECT_THAT(refused_backbone({{"stands_in", {{"geneval_score", "glyph_clip"}}}}),
+              HasSubstr("unknown metric of this table"));
+  EXPECT_THAT(refused_backbone({{"stand_in", Json::object()}}), HasSubstr("stand_in"));
+  EXPECT_THAT(refusal([](Json& t) {
+                t["shows"] = {{"checkpoints", "every"}};
+              }),
+              HasSubstr("only the selected checkpoint may see the test split"));
+  EXPECT_THAT(refusal([](Json& t) { t["grid"] = {{"pick", {"lossses"}}}; }), HasSubstr("losses"));
+  EXPECT_THAT(refusal([](Json& t) { t["columns"][0]["std_of"] = "ocr_reward"; }),
+              HasSubstr("name of a column of its own"));
+}
+
 TEST(TableSpec, IdsSeedsAndCheckpointsThatWouldGoWrongLaterAreRefused) {
   EXPECT_THAT(refusal([](Json& t) { t["id"] = "../elsewhere"; }), HasSubstr("it names a folder"));
   EXPECT_THAT(refusal([](Json& t) { t["seeds"] = {1.5}; }),

@@ -56,6 +56,30 @@ TEST(GridRows, FailuresAreWhereEveryMethodFails) {
   EXPECT_THAT(positions(pick_grid_rows(prompts, rule({GridGroup::kFailures}, 9))), ElementsAre(3, 1, 0));
 }
 
+TEST(GridRows, NearTiesAreTheSmallestDifferencesWhoeverIsAhead) {
+  const std::vector<PromptScores> prompts{{0, {0.0, 0.80, 0.0, 0.82}},
+                                          {1, {0.0, 0.80, 0.0, 0.79}},
+                                          {2, {0.0, 0.70, 0.0, 0.70}},
+                                          {3, {0.0, 0.90, 0.0, 0.90}}};
+  EXPECT_THAT(positions(pick_grid_rows(prompts, rule({GridGroup::kNearTies}, 9))), ElementsAre(3, 2, 1, 0));
+}
+
+TEST(GridRows, LossesAreTheLargestOfTheHeroAndNoOthers) {
+  const std::vector<PromptScores> prompts{{0, {0.0, 0.80, 0.0, 0.82}},
+                                          {1, {0.0, 0.80, 0.9, 0.79}},
+                                          {2, {0.0, 0.90, 0.0, 0.60}},
+                                          {3, {0.0, 0.90, 0.0, 0.90}}};
+  EXPECT_THAT(positions(pick_grid_rows(prompts, rule({GridGroup::kLosses}, 9))), ElementsAre(2, 1));
+}
+
+TEST(GridRows, FailuresOfAScoreWithoutAHighestValueAreTheLowestOfAll) {
+  const std::vector<PromptScores> prompts{{0, {0.0, 21.3, 22.2, 20.1}}, {1, {0.0, 18.0, 17.0, 19.0}}};
+  auto unbounded = rule({GridGroup::kFailures}, 9);
+  EXPECT_TRUE(pick_grid_rows(prompts, unbounded).empty());
+  unbounded.perfect = std::nullopt;
+  EXPECT_THAT(positions(pick_grid_rows(prompts, unbounded)), ElementsAre(1, 0));
+}
+
 TEST(GridRows, ArePicksOfTheirGroupsAndNoPromptIsShownTwice) {
   std::vector<PromptScores> prompts;
   for (int i = 0; i < 30; ++i) {

@@ -242,7 +242,7 @@ TEST(TableJson, IsTheDocumentOfTheContract) {
                                                         "n_missing", "paper", "seed", "split"));
   EXPECT_THAT(keys_of(document["comparisons"][0]),
               ElementsAre("baseline", "ci95", "delta", "losses", "method", "metric", "n", "p_holm", "p_value",
-                          "resolved", "test", "ties", "wins"));
+                          "resolved", "t", "test", "ties", "wins"));
   EXPECT_THAT(keys_of(document["rows"][0]["metrics"]["ocr_reward"]), ElementsAre("mean", "std"));
 }
 
@@ -363,6 +363,92 @@ TEST(TableNames, SpecsNameUnitsAndDirections) {
 }
 
 // The fixture's paper prints +1.44 points of exact matches for lambda-controlled over ratio-norm.
+/// The table with another metric in the place of the paper's exact match.
+TableModel fixture_with_stand_in() {
+  auto model = fixture_table();
+  auto& column = model.columns[1];
+  column.key = "glyph_clip";
+  column.title = "glyph-CLIP score";
+  column.unit = Unit::kNumber;
+  column.stands_for = "exact_match";
+  column.paper_metric = "Exact";
+  for (auto* rows : {&model.reference, &model.rows}) {
+    for (auto& row : *rows) {
+      row.metrics["glyph_clip"] = row.metrics["exact_match"];
+      row.metrics.erase("exact_match");
+    }
+  }
+  for (auto& comparison : model.comparisons) {
+    if (comparison.metric == "exact_match") comparison.metric = "glyph_clip";
+  }
+  model.levels_compare = true;
+  return model;
+}
+
+TEST(StandInColumn, ThePapersFigureSaysWhatItIsOf) {
+  const auto text = table_markdown(fixture_with_stand_in());
+  EXPECT_NE(text.find("Exact 14.40"), std::string::npos) << text;
+  EXPECT_NE(text.find("glyph-CLIP score stands here in the place of the paper's Exact"), std::string::npos);
+}
+
+TEST(StandInColumn, IsHeldAgainstNoFigureOfThePapers) {
+  const auto model = fixture_with_stand_in();
+  const auto text = table_markdown(model);
+  EXPECT_NE(text.find("not comparable"), std::string::npos) << text;
+  EXPECT_NE(text.find("1 of 1 figures within a factor of 2"), std::string::npos)
+      << "the OCR reward alone: " << text;
+  for (const auto& claim : printed_differences(model)) {
+    EXPECT_FALSE(claim.comparable);
+    EXPECT_FALSE(claim.holds.has_value());
+  }
+  const auto row = table_json(model).at("rows").at(1);
+  EXPECT_FALSE(row.at("paper").contains("glyph_clip"));
+  EXPECT_TRUE(row.at("paper").contains("exact_match"));
+}
+
+TEST(SpreadColumn, ShowsTheStandardDeviationAndHasNoBest) {
+  auto model = fixture_table();
+  model.columns = {{"ocr_std", "Std.", Unit::kNumber, 3, Better::kNone, "", "", "ocr_reward"}};
+  EXPECT_DOUBLE_EQ(*cell_value(model.rows[0], model.columns[0]), 0.25);
+  EXPECT_FALSE(best_of_column(model, model.columns[0]).has_value());
+}
+
+TEST(BudgetColumn, IsTheSpendOverTheBudgetAndNothingWithoutOne) {
+  auto row = fixture_table().rows[1];
+  const TableColumn column{
+      .key = "tau_share", .title = "Share of tau", .unit = Unit::kPercent, .decimals = 1};
+  EXPECT_FALSE(cell_value(row, column).has_value());
+  row.tau = 0.00332;
+  EXPECT_EQ(format_value(cell_value(row, column), column), "10.0");
+}
+
+TEST(EveryCheckpoint, OnlyTheSelectedOneCountsForMarksAndMeans) {
+  auto model = fixture_table();
+  model.every_checkpoint = true;
+  auto other = fixture_row("lambda-controlled", 40, 0.99, 0.9);
+  other.selected = false;
+  model.rows.insert(model.rows.begin() + 1, other);
+  EXPECT_DOUBLE_EQ(*mean_over_seeds(model, "lambda-controlled", model.columns[0]), 0.9012);
+  const auto text = table_markdown(model);
+  EXPECT_NE(text.find(std::string("80 ") + kSelectedMark), std::string::npos) << text;
+  EXPECT_EQ(text.find("**0.9900**"), std::string::npos) << text;
+}
+
+TEST(TableNotes, APromptThatQuotesNothingIsNoFailureOfAScorer) {
+  auto model = fixture_table();
+  for (auto& row : model.rows) {
+    row.without_target = 38;
+    row.metrics["ocr_reward"] = fixture_summary(0.5, 38);
+    row.metrics["exact_match"] = fixture_summary(0.5, 39);
+  }
+  for (auto& comparison : model.comparisons) comparison.values.n_missing = 38;
+  const auto text = table_markdown(model);
+  EXPECT_NE(text.find("Text metrics are of the 2 prompts that quote a text; the other 38"),
+            std::string::npos);
+  EXPECT_NE(text.find("Missing values of ratio-norm: exact_match 1 of 2."), std::string::npos) << text;
+  EXPECT_EQ(text.find("Pairs that lack a side"), std::string::npos) << text;
+}
+
 TEST(PrintedDifferences, AreDecidedByOurPairedInterval) {
   auto model = fixture_table();
   const auto decided = [&](double delta, double low, double high) {

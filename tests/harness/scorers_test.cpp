@@ -1,0 +1,357 @@
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "core/text.h"
+#include "tests/harness/workplace.h"
+
+// Scorers whose models come from folders, and the tables that are made with them.
+
+namespace harness::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kTable = "sd35-pickscore";
+
+/// A model folder as a scorer wants it; `value`: of its only weight.
+void write_scorer(const fs::path& folder, float value = 1) {
+  Workplace::write_weights(folder, value);
+  write_file_atomically(folder / "config.json", "{}");
+  write_file_atomically(folder / "preprocessor_config.json", "{}");
+  write_file_atomically(folder / "pytorch_model.bin", "the same in another format");
+}
+
+/// DIR/pickscore/test.txt: 1024 prompts, of which every tenth quotes a text.
+void write_prompts(const fs::path& folder) {
+  std::vector<std::string> lines;
+  for (int i = 0; i < 1024; ++i) {
+    lines.push_back(i % 10 == 0 ? fmt::format("a shop sign that reads \"No {}\"", i)
+                                : fmt::format("a painting of {} boats", i));
+  }
+  fs::create_directories(folder / "pickscore");
+  write_file_atomically(folder / "pickscore/test.txt", join(lines, "\n"));
+}
+
+std::vector<std::string> smoke(const std::string& table, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> arguments = {"reproduce", "--table", table, "--scale", "smoke"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+/// With a backbone that draws scenes, on prompts that hardly quote anything, with both scorers.
+struct SceneWorkplace : Workplace {
+  SceneWorkplace() {
+    write_weights(folder() / "sd35", 2);
+    write_prompts(folder() / "sets");
+    write_scorer(folder() / "scorers/pickscore");
+  }
+  std::vector<std::string> command(const std::vector<std::string>& more = {}) const {
+    auto arguments = smoke(kTable, {"--backbone", "sd35-medium", "--weights", "sd35", "--prompts", "sets",
+                                    "--scorers", "scorers"});
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+};
+
+std::vector<std::string> job_ids(Workplace& place, std::vector<std::string> command,
+                                 const std::string& kind) {
+  command.insert(command.end(), {"--dry-run", "--json"});
+  std::vector<std::string> found;
+  const auto plan = place.json(command);
+  for (const auto& job : plan.at("jobs")) {
+    if (job.at("kind") == kind) found.push_back(job.at("id"));
+  }
+  return found;
+}
+
+std::string count(Workplace& place, const std::string& sql) {
+  const auto outcome = place.run({"query", sql, "--format", "csv"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  return outcome.out.substr(outcome.out.find('\n') + 1);
+}
+
+TEST(StandIn, NoFigureOfTheEmbeddedScorerIsCalledPickScore) {
+  Workplace place;
+  const auto table = place.run(smoke(kTable));
+  ASSERT_EQ(table.status, 0) << table.err;
+  for (const auto& line : split(table.out, '\n')) {
+    if (line.find("PickScore") == std::string::npos) continue;
+    EXPECT_TRUE(line.find("paper") != std::string::npos || line.find("not comparable") != std::string::npos)
+        << "a line that speaks of PickScore, and not of the paper's: " << line;
+  }
+  EXPECT_THAT(table.out, HasSubstr("glyph-CLIP score \u2191"));
+  EXPECT_THAT(table.out, HasSubstr("PickScore 0.8358"));
+  EXPECT_THAT(table.out, HasSubstr("glyph-clip v1 profile embedded"));
+  EXPECT_THAT(table.out, Not(HasSubstr("pickscore v1")));
+  EXPECT_EQ(count(place, "SELECT DISTINCT task FROM runs"), "glyph-clip\n");
+  EXPECT_EQ(count(place, "SELECT DISTINCT metric FROM selections WHERE metric <> ''"), "glyph_clip\n");
+}
+
+TEST(StandIn, TheJsonDocumentNamesBothMetricsAndComparesNeither) {
+  Workplace place;
+  const auto table = place.json(smoke(kTable, {"--json"}));
+  EXPECT_EQ(table.at("stands_in"), Json({{"pickscore", "glyph_clip"}, {"pickscore_std", "glyph_clip_std"}}));
+  for (const auto& row : table.at("rows")) {
+    EXPECT_TRUE(row.at("metrics").contains("glyph_clip"));
+    EXPECT_FALSE(row.at("metrics").contains("pickscore"));
+    EXPECT_FALSE(row.at("paper").contains("glyph_clip")) << "the paper's figure is of another scorer";
+    EXPECT_TRUE(row.at("paper").contains("pickscore"));
+  }
+  ASSERT_EQ(table.at("claims").size(), 1u);
+  EXPECT_EQ(table.at("claims")[0].at("comparable"), false);
+  EXPECT_TRUE(table.at("claims")[0].at("holds").is_null());
+}
+
+TEST(StandIn, ReportAndListedSettingsFollowTheBackbone) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke(kTable)).status, 0);
+  ASSERT_EQ(place.run({"report", kTable}).status, 0);
+  EXPECT_THAT(read_file(place.folder() / "runs" / kTable / "report.html"), HasSubstr("not comparable"));
+  EXPECT_EQ(place.run({"list", "settings", "--table", kTable}).status, 0);
+  EXPECT_EQ(place.run({"compare", "ratio-norm", "lambda-controlled", "--metric", "glyph_clip"}).status, 0);
+}
+
+TEST(ValidationTable, SharesTheRunsOfTheTestTableAndTestsNothing) {
+  Workplace place;
+  EXPECT_EQ(job_ids(place, smoke(kTable), "train"), job_ids(place, smoke("sd35-pickscore-val"), "train"));
+  EXPECT_TRUE(job_ids(place, smoke("sd35-pickscore-val"), "test").empty());
+  ASSERT_EQ(place.run(smoke("sd35-pickscore-val")).status, 0);
+  EXPECT_EQ(count(place, "SELECT count(*) FROM evaluations WHERE split = 'test'"), "0\n");
+  ASSERT_EQ(place.run(smoke(kTable)).status, 0);
+  EXPECT_EQ(count(place, "SELECT count(*) FROM runs WHERE method <> 'base'"), "2\n");
+  EXPECT_EQ(count(place, "SELECT count(*) FROM evaluations WHERE split = 'test'"), "3\n");
+  place.environment["HARNESS_WORKER"] = "/nonexistent";  // all is there
+  EXPECT_EQ(place.run(smoke("sd35-pickscore-val")).status, 0);
+}
+
+TEST(ValidationTable, AfterTheTestTableIsThereWithoutAWorkerAndInTheViews) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke(kTable)).status, 0);
+  place.environment["HARNESS_WORKER"] = "/nonexistent";
+  ASSERT_EQ(place.run(smoke("sd35-pickscore-val")).status, 0);
+  EXPECT_EQ(count(place,
+                  "SELECT count(*) FROM v_results WHERE table_id = 'sd35-pickscore-val' AND split = "
+                  "'validation' AND metric = 'glyph_clip' AND method <> 'base'"),
+            "6\n");
+  EXPECT_EQ(place.run({"db", "check"}).status, 0);
+}
+
+TEST(ValidationTable, ShowsEveryCheckpointWithWhatItSpent) {
+  Workplace place;
+  const auto table = place.json(smoke("sd35-pickscore-val", {"--json"}));
+  ASSERT_EQ(table.at("rows").size(), 6u);
+  std::map<std::string, int> selected;
+  for (const auto& row : table.at("rows")) {
+    EXPECT_EQ(row.at("split"), "validation");
+    EXPECT_NEAR(row.at("tau").get<double>(), 0.00201007, 1e-8) << "-ln(0.99) / 5";
+    selected[row.at("method")] += row.at("selected").get<bool>() ? 1 : 0;
+  }
+  EXPECT_EQ(selected, (std::map<std::string, int>{{"ratio-norm", 1}, {"lambda-controlled", 1}}));
+  const auto text = place.run({"table", "sd35-pickscore-val"}).out;
+  EXPECT_THAT(text, HasSubstr("Share of tau (%)"));
+  EXPECT_THAT(text, HasSubstr("6.80e-3")) << "the paper's row at 80";
+  EXPECT_THAT(text, HasSubstr("3.8e-5")) << "the paper's row at 40";
+  EXPECT_THAT(text, HasSubstr("2.31, 0.09, 1.66 tau")) << "what the paper's spends are of its budget";
+  for (const char* format : {"latex", "csv", "html"})
+    EXPECT_EQ(place.run({"table", "sd35-pickscore-val", "--format", format}).status, 0) << format;
+}
+
+TEST(ValidationTable, OfTheOcrTaskShowsTheSelectedCheckpoints) {
+  Workplace place;
+  const auto table = place.json(smoke("sd35-ocr-val", {"--json"}));
+  EXPECT_EQ(table.at("rows").size(), 3u);
+  EXPECT_EQ(table.at("rows")[0].at("split"), "validation");
+  EXPECT_NEAR(table.at("rows")[0].at("paper").at("exact_match").get<double>(), 0.1094, 1e-9);
+}
+
+TEST(ValidationTable, KeepsTheRules) {
+  Workplace place;
+  for (const char* table : {"sd35-pickscore-val", "sd35-ocr-val", kTable}) {
+    ASSERT_EQ(place.run(smoke(table)).status, 0);
+    const auto check = place.run({"check", table});
+    EXPECT_EQ(check.out.find("FAIL  "), std::string::npos) << check.out;
+  }
+}
+
+TEST(Scorers, ARequiredOneWithoutItsFolderStopsThePlanAndNamesTheFolder) {
+  SceneWorkplace place;
+  fs::remove_all(place.folder() / "scorers/pickscore");
+  const auto given = place.run(place.command());
+  EXPECT_EQ(given.status, 2);
+  EXPECT_THAT(given.err, HasSubstr("there is no folder scorers/pickscore"));
+  EXPECT_FALSE(fs::exists(place.folder() / "runs"));
+  const auto none = place.run(smoke(kTable, {"--backbone", "sd35-medium", "--weights", "sd35"}));
+  EXPECT_EQ(none.status, 2);
+  EXPECT_THAT(none.err, HasSubstr("--scorers DIR"));
+}
+
+TEST(Scorers, AnOptionalOneWithoutItsFolderIsNotRunAndSaysWhereItWasLookedFor) {
+  SceneWorkplace place;
+  const auto table = place.run(place.command());
+  ASSERT_EQ(table.status, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("clip_score was not run: there is no folder scorers/clip_score"));
+  EXPECT_EQ(count(place, "SELECT count(*) FROM metrics WHERE name = 'clip_score'"), "0\n");
+}
+
+TEST(Scorers, TheirFilesAreInTheIdentityAndInTheDryRun) {
+  SceneWorkplace place;
+  write_scorer(place.folder() / "scorers/clip_score");
+  const auto plan = place.json(place.command({"--dry-run", "--json"}));
+  const auto& files = plan.at("scorers").at("pickscore").at("files");
+  EXPECT_EQ(plan.at("scorers").size(), 3u) << "and OCR";
+  EXPECT_EQ(files.size(), 3u) << "weights and the two configurations: " << files.dump();
+  EXPECT_THAT(place.run(place.command({"--dry-run"})).out,
+              HasSubstr("Scorer pickscore v1, the training reward: "));
+  const auto before = job_ids(place, place.command(), "train");
+  write_scorer(place.folder() / "scorers/clip_score", 2);
+  EXPECT_EQ(job_ids(place, place.command(), "train"), before) << "it rewards nobody";
+  write_scorer(place.folder() / "scorers/pickscore", 2);
+  EXPECT_NE(job_ids(place, place.command(), "train"), before);
+}
+
+TEST(Scorers, AreFoundInHarnessPathToo) {
+  SceneWorkplace place;
+  fs::create_directories(place.share() / "scorers");
+  fs::rename(place.folder() / "scorers/pickscore", place.share() / "scorers/pickscore");
+  const auto table = place.run(
+      smoke(kTable, {"--backbone", "sd35-medium", "--weights", "sd35", "--prompts", "sets", "--dry-run"}));
+  EXPECT_EQ(table.status, 0) << table.err;
+}
+
+TEST(Scorers, AFolderThatNobodyReadsIsAnErrorWithTheNearestName) {
+  SceneWorkplace place;
+  write_scorer(place.folder() / "scorers/PickScore_v1");
+  const auto outcome = place.run(place.command());
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("PickScore_v1"));
+  EXPECT_THAT(outcome.err, HasSubstr("\"pickscore\""));
+  write_file_atomically(place.folder() / "scorers/PickScore_v1/scorer.json", "{}");
+  EXPECT_THAT(place.run(place.command({"--dry-run"})).err, Not(HasSubstr("no scorer of this build")));
+}
+
+TEST(Scorers, AFolderWithoutWeightsOrWithBrokenOnesStopsThePlan) {
+  SceneWorkplace place;
+  const auto folder = place.folder() / "scorers/pickscore";
+  fs::remove(folder / "model.safetensors");
+  auto outcome = place.run(place.command());
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("holds no model.safetensors"));
+  write_file_atomically(folder / "model.safetensors", "not weights");
+  EXPECT_EQ(place.run(place.command()).status, 2);
+  write_scorer(folder);
+  write_file_atomically(folder / "config.json", R"({"is": "broken"})");
+  outcome = place.run(place.command());
+  EXPECT_EQ(outcome.status, 2) << "the worker refuses it";
+  EXPECT_THAT(outcome.err, HasSubstr("mend it"));
+  EXPECT_EQ(place.run(place.command({"--dry-run"})).status, 2);
+}
+
+TEST(Scorers, AnInterruptedRunGoesOnWithTheSameFolder) {
+  SceneWorkplace place;
+  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
+  const auto pid = place.start(place.command());
+  ASSERT_TRUE(wait_until([&] {
+    if (!fs::exists(place.folder() / "runs")) return false;
+    for (const auto& entry : fs::recursive_directory_iterator(place.folder() / "runs")) {
+      if (entry.path().filename() == "events.log") return true;
+    }
+    return false;
+  }));
+  ::kill(pid, SIGINT);
+  const auto outcome = place.wait(pid);
+  EXPECT_EQ(outcome.status, 130);
+  EXPECT_THAT(outcome.err, HasSubstr("--scorers scorers"));
+}
+
+TEST(Scorers, DoctorSaysWhichAreThere) {
+  SceneWorkplace place;
+  const auto document = place.json({"doctor", "--scorers", "scorers", "--prompts", "sets", "--json"});
+  std::map<std::string, Json> lines;
+  for (const auto& item : document.at("findings")) lines[item.at("name")] = item;
+  EXPECT_EQ(lines.at("scorer pickscore").at("found"), true);
+  EXPECT_EQ(lines.at("scorer clip_score").at("found"), false);
+  EXPECT_THAT(lines.at("scorer clip_score").at("hint").get<std::string>(), HasSubstr("scorers/clip_score"));
+  EXPECT_EQ(lines.at("public prompts").at("found"), true);
+  EXPECT_THAT(place.run({"list", "evaluators"}).out, HasSubstr("--scorers DIR: DIR/pickscore"));
+}
+
+TEST(ScenePrompts, GlyphRefusesAListThatQuotesNothing) {
+  SceneWorkplace place;
+  const auto outcome = place.run(smoke(kTable, {"--prompts", "sets"}));
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("916 of the first 1018 prompts"));
+  EXPECT_THAT(outcome.err, HasSubstr("--backbone"));
+  EXPECT_FALSE(fs::exists(place.folder() / "runs"));
+}
+
+TEST(ScenePrompts, TextMetricsAreOfThePromptsThatQuoteAText) {
+  SceneWorkplace place;
+  const auto table = place.json(place.command({"--json"}));
+  for (const auto& row : table.at("rows")) {
+    EXPECT_EQ(row.at("n"), 48);
+    EXPECT_EQ(row.at("n_missing"), 0) << "no scorer failed";
+  }
+  EXPECT_EQ(count(place,
+                  "SELECT count(*) FROM metrics JOIN evaluations ON id = evaluation_id WHERE split = "
+                  "'test' AND name = 'ocr_reward' AND value IS NULL AND reason <> 'the prompt quotes "
+                  "no text'"),
+            "0\n");
+  const auto text = place.run({"table", kTable}).out;
+  EXPECT_THAT(text, HasSubstr("Text metrics are of the"));
+  EXPECT_THAT(text, Not(HasSubstr("A scorer failed there")));
+  EXPECT_THAT(text, HasSubstr("| PickScore \u2191"));
+  EXPECT_THAT(text, Not(HasSubstr("not comparable")));
+  const auto check = place.run({"check", kTable});
+  EXPECT_EQ(check.out.find("FAIL  "), std::string::npos) << check.out;
+}
+
+TEST(ScenePrompts, ThePaperScaleAsksForThePublicList) {
+  SceneWorkplace place;
+  auto command = place.command();
+  std::replace(command.begin(), command.end(), std::string("smoke"), std::string("paper"));
+  const auto outcome = place.run(command);
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("asks for the prompt set pickscore-public"));
+}
+
+TEST(ScenePrompts, DatasetsKnowTheTask) {
+  SceneWorkplace place;
+  const auto verified = place.json({"datasets", "verify", "sets", "--task", "pickscore", "--json"});
+  EXPECT_EQ(verified.at("prompts"), 1024);
+  EXPECT_EQ(verified.at("prompts_with_target"), 103);
+  EXPECT_EQ(verified.at("known"), false);
+  ASSERT_EQ(place.run({"datasets", "import", "sets", "--task", "pickscore"}).status, 0);
+  EXPECT_THAT(place.run({"datasets", "list"}).out, HasSubstr("pickscore-user-"));
+}
+
+TEST(ScoreGrid, ShowsWinsNearTiesLossesAndFailuresUnlessItIsToldOtherwise) {
+  SceneWorkplace place;
+  ASSERT_EQ(place.run(place.command()).status, 0);
+  const auto folder = place.folder() / "runs" / kTable;
+  auto page = read_file(folder / "grid.html");
+  for (const char* group : {"Wins", "Near-ties", "Losses", "Failures"}) EXPECT_THAT(page, HasSubstr(group));
+  EXPECT_THAT(page, HasSubstr("12 prompts of the test split"));
+  EXPECT_THAT(page, HasSubstr("PickScore"));
+  EXPECT_THAT(page, Not(HasSubstr("no transcript")));
+  ASSERT_EQ(place.run({"grid", kTable, "--pick", "losses", "-n", "4"}).status, 0);
+  page = read_file(folder / "grid.html");
+  EXPECT_THAT(page, HasSubstr("4 prompts of the test split"));
+  EXPECT_THAT(page, HasSubstr("lambda-controlled below ratio-norm"));
+}
+
+TEST(ScoreGrid, OfThePapersIndicesOnAnotherListSaysThatTheTextsAreOthers) {
+  Workplace place;
+  ASSERT_EQ(place.run({"reproduce", "--table", kTable, "--scale", "smoke"}).status, 0);
+  const auto outcome = place.run({"grid", kTable, "--pick", "paper"});
+  if (outcome.status != 0) {
+    EXPECT_THAT(outcome.err, HasSubstr("no prompt of the paper's gallery is in this cut"));
+    return;
+  }
+  EXPECT_THAT(read_file(place.folder() / "runs" / kTable / "grid.html"), HasSubstr("is not the paper"));
+}
+
+}  // namespace
+}  // namespace harness::test
