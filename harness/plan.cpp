@@ -149,8 +149,8 @@ void add_runs(Plan& plan) {
 void choose_scorers(Plan& plan, const std::string& chosen) {
   const ScorerFolders folders(plan.registry, chosen);
   choose_metrics(plan, folders);
-  plan.scorers = scorer_identities(plan.registry, folders, plan.metrics);
-  plan.reward_scorers = reward_identities(plan.registry, folders, plan.spec.task);
+  plan.scorers = scorer_identities(plan.registry, folders, plan.metrics, plan.backbone.name);
+  plan.reward_scorers = reward_identities(plan.registry, folders, plan.spec.task, plan.backbone.name);
   plan.scorer_folders = folders_of(plan.scorers, folders);
   plan.scorer_folders.merge(folders_of(plan.reward_scorers, folders));
 }

@@ -104,7 +104,8 @@ EvaluatorInfo read_evaluator(const Json& value, const std::string& where) {
           .metric_help = fields.optional<Json>("metric_help", Json::object()),
           .identity = fields.optional<Json>("identity", Json::object()),
           .guardrail = fields.optional<bool>("guardrail", false),
-          .folder_class = folder_class(fields)};
+          .folder_class = folder_class(fields),
+          .backbones = fields.optional<std::vector<std::string>>("backbones", {})};
 }
 
 TaskInfo read_task(const Json& value, const std::string& where) {
@@ -129,6 +130,10 @@ bool SettingSpec::belongs_to(const std::string& backbone) const {
   return backbones.empty() || std::find(backbones.begin(), backbones.end(), backbone) != backbones.end();
 }
 
+bool EvaluatorInfo::belongs_to(const std::string& backbone) const {
+  return backbones.empty() || std::find(backbones.begin(), backbones.end(), backbone) != backbones.end();
+}
+
 const std::string& BackboneInfo::precision(const std::string& device_kind) const {
   const auto found = precisions.find(device_kind);
   return found != precisions.end() ? found->second : precisions.at("");
@@ -142,8 +147,9 @@ const BackboneInfo& Registry::backbone(const std::string& name, const std::strin
   return find_named(backbones, name, "backbone", where);
 }
 
-const EvaluatorInfo* Registry::evaluator_of(const std::string& metric) const {
+const EvaluatorInfo* Registry::evaluator_of(const std::string& metric, const std::string& backbone) const {
   for (const auto& evaluator : evaluators) {
+    if (!backbone.empty() && !evaluator.belongs_to(backbone)) continue;
     if (std::find(evaluator.metrics.begin(), evaluator.metrics.end(), metric) != evaluator.metrics.end()) {
       return &evaluator;
     }
@@ -151,9 +157,13 @@ const EvaluatorInfo* Registry::evaluator_of(const std::string& metric) const {
   return nullptr;
 }
 
-const EvaluatorInfo& Registry::evaluator_of_task(const std::string& task) const {
+const EvaluatorInfo& Registry::evaluator_of_task(const std::string& task, const std::string& backbone) const {
   const auto& info = find_named(tasks, task, "task", "task");
-  return find_named(evaluators, info.evaluator, "evaluator", "registry.json: task " + task);
+  const auto& named = find_named(evaluators, info.evaluator, "evaluator", "registry.json: task " + task);
+  if (named.belongs_to(backbone) || named.metrics.empty()) return named;
+  if (const auto* other = evaluator_of(named.metrics.front(), backbone)) return *other;
+  throw Error("no evaluator of this build gives " + named.metrics.front() + " of its images",
+              "backbone " + backbone, "see `harness list evaluators`");
 }
 
 Registry read_registry(const std::filesystem::path& file) {

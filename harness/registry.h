@@ -49,6 +49,9 @@ struct EvaluatorInfo {
   Json identity;                      ///< versions and data files, as far as the build knows them
   bool guardrail = false;             ///< every evaluation computes its metrics, named by its table or not
   std::string folder_class = {};      ///< of the model that its folder holds; empty: it needs no folder
+  std::vector<std::string> backbones = {};  ///< whose images it is for; empty: all
+
+  bool belongs_to(const std::string& backbone) const;
 };
 
 struct TaskInfo {
@@ -68,10 +71,11 @@ struct Registry {
   /// Lookups by name. Throw Error (status 2) with the nearest known name.
   const MethodInfo& method(const std::string& name, const std::string& where) const;
   const BackboneInfo& backbone(const std::string& name, const std::string& where) const;
-  /// The evaluator that gives a metric, or nullptr.
-  const EvaluatorInfo* evaluator_of(const std::string& metric) const;
-  /// The evaluator that a task's reward is made of. Throws Error if this build has none.
-  const EvaluatorInfo& evaluator_of_task(const std::string& task) const;
+  /// The evaluator that gives a metric of a backbone's images (empty: of any), or nullptr.
+  const EvaluatorInfo* evaluator_of(const std::string& metric, const std::string& backbone = {}) const;
+  /// The evaluator that a task's reward is made of; where that one is not for the backbone, the one that
+  /// gives the same metrics of its images. Throws Error if this build has none.
+  const EvaluatorInfo& evaluator_of_task(const std::string& task, const std::string& backbone) const;
 };
 
 /// Reads share/harness/registry.json (made by the build). Throws Error naming the field that is wrong.

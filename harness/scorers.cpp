@@ -25,11 +25,11 @@ std::filesystem::path scorer_path() {
 
 namespace {
 
-/// What harness-scorer says about itself: version, settings, checksums of its data files.
-Json describe_scorer() {
+/// What harness-scorer says of a profile: version, settings, checksums of its data files.
+Json describe_scorer(const std::string& profile) {
   const auto program = scorer_path();
   ExitStatus status;
-  const auto text = run_program(program, {"--describe"}, status);
+  const auto text = run_program(program, {"--describe", "--profile", profile}, status);
   auto hello = Json::parse(text, nullptr, false);
   if (!status.ok() || !hello.is_object()) {
     throw Error("cannot describe itself (" + status.text() + ")", program.string(), "see the message above",
@@ -119,7 +119,7 @@ Json identity_of_folder(const EvaluatorInfo& evaluator, const ScorerFolders& fol
 Json identity_of(const EvaluatorInfo& evaluator, const ScorerFolders& folders) {
   if (!evaluator.folder_class.empty()) return identity_of_folder(evaluator, folders);
   const bool is_known = evaluator.identity.is_object() && !evaluator.identity.empty();
-  return is_known ? evaluator.identity : describe_scorer();
+  return is_known ? evaluator.identity : describe_scorer(evaluator.name);
 }
 
 }  // namespace
@@ -147,35 +147,20 @@ std::optional<fs::path> ScorerFolders::find(const std::string& evaluator) const 
   return found == found_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::string ScorerFolders::looked_for(const std::string& evaluator) const {
-  if (!chosen_.empty()) return (fs::path(chosen_) / evaluator).string();
-  return fmt::format("scorers/{} (give its parent with --scorers DIR)", evaluator);
-}
-
-std::optional<std::string> reason_not_to_run(const Registry& registry, const ScorerFolders& folders,
-                                             const std::string& metric) {
-  const auto* evaluator = registry.evaluator_of(metric);
-  if (evaluator == nullptr) {
-    const bool is_built_in = std::ranges::count(built_in_metrics(), metric) > 0;
-    return is_built_in ? "this build has no evaluator for it" : "no scorer under --scorers DIR gives it";
-  }
-  if (evaluator->folder_class.empty() || folders.find(evaluator->name)) return std::nullopt;
-  return fmt::format("there is no folder {}", folders.looked_for(evaluator->name));
-}
-
 Json scorer_identities(const Registry& registry, const ScorerFolders& folders,
-                       const std::vector<std::string>& metrics) {
+                       const std::vector<std::string>& metrics, const std::string& backbone) {
   Json identities = Json::object();
   for (const auto& metric : metrics) {
-    const auto* evaluator = registry.evaluator_of(metric);
+    const auto* evaluator = registry.evaluator_of(metric, backbone);
     if (evaluator != nullptr && !identities.contains(evaluator->name))
       identities[evaluator->name] = identity_of(*evaluator, folders);
   }
   return identities;
 }
 
-Json reward_identities(const Registry& registry, const ScorerFolders& folders, const std::string& task) {
-  const auto& evaluator = registry.evaluator_of_task(task);
+Json reward_identities(const Registry& registry, const ScorerFolders& folders, const std::string& task,
+                       const std::string& backbone) {
+  const auto& evaluator = registry.evaluator_of_task(task, backbone);
   return {{evaluator.name, identity_of(evaluator, folders)}};
 }
 

@@ -40,14 +40,15 @@ class ScorerFolders {
 std::optional<std::string> reason_not_to_run(const Registry& registry, const ScorerFolders& folders,
                                              const std::string& metric);
 
-/// {evaluator: its versions and data files} of the evaluators that give `metrics`: part of every identity
-/// that depends on them. Of one with a folder {"name", "version", "profile", "files": {name: SHA-256}}.
-/// Throws Error (status 2) naming a folder that is absent or holds no readable model files.
+/// {evaluator: its versions and data files} of the evaluators that give `metrics` of a backbone's images:
+/// part of every identity that depends on them. Of one with a folder {"name", "version", "profile", "files":
+/// {name: SHA-256}}. Throws Error (status 2) naming a folder that is absent or holds no readable model files.
 Json scorer_identities(const Registry& registry, const ScorerFolders& folders,
-                       const std::vector<std::string>& metrics);
+                       const std::vector<std::string>& metrics, const std::string& backbone);
 
 /// The same of the evaluator that a task's training reward comes from.
-Json reward_identities(const Registry& registry, const ScorerFolders& folders, const std::string& task);
+Json reward_identities(const Registry& registry, const ScorerFolders& folders, const std::string& task,
+                       const std::string& backbone);
 
 /// SHA-256 of each file of a model folder that a scorer may read, by its name: weights (whole or in shards),
 /// configurations and tokenizer. The headers of the weights are checked on the way. Throws Error (status 2).

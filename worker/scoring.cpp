@@ -13,7 +13,7 @@
 namespace harness {
 namespace {
 
-constexpr int kDeadlineMs = 20'000;  // a glyph image takes about 10 ms
+constexpr int kDeadlineMs = 20'000;  // a glyph image takes about 10 ms, a scene 100
 
 constexpr const char* kOcrTask = "ocr";
 constexpr const char* kCompressibilityTask = "compressibility";
@@ -25,36 +25,47 @@ void require_same(const Json& planned, const Json& found, const std::string& nam
               where, "repeat the command: it plans with the scorer that is there now");
 }
 
+Json ocr_metric_help() {
+  return {
+      {"ocr_reward",
+       "1 - edit distance (capped) over target length, 1 where the target is inside the transcript (E60)"},
+      {"cer", "edit distance over target length, uncapped, whatever stands around the target"},
+      {"cer_paper", "1 - ocr_reward, the paper's CER (E61)"},
+      {"exact_match", "the transcript is the target, blanks and case aside (E62)"},
+      {"substring_match", "the target stands whole inside the transcript (E62)"}};
+}
+
 }  // namespace
 
 Json describe_evaluators() {
-  return {
-      {{"name", kOcrScorer},
-       {"metrics", ocr_metric_names()},
-       {"metric_help",
-        {{"ocr_reward",
-          "1 - edit distance (capped) over target length, 1 where the target is inside the transcript (E60)"},
-         {"cer", "edit distance over target length, uncapped, whatever stands around the target"},
-         {"cer_paper", "1 - ocr_reward, the paper's CER (E61)"},
-         {"exact_match", "the transcript is the target, blanks and case aside (E62)"},
-         {"substring_match", "the target stands whole inside the transcript (E62)"}}},
-       {"summary",
-        "Tesseract 5 on the embedded backbone's 96 x 48 images, and the OCR text metrics (E60 to E62)"}},
-      {{"name", kJpegScorer},
-       {"metrics", {"jpeg_kb"}},
-       {"summary", "size as a JPEG file of quality 95, in thousands of bytes (E65)"},
-       {"guardrail", true},
-       {"identity", jpeg_identity()}},
-      {{"name", kStatisticsScorer},
-       {"metrics", image_statistic_names()},
-       {"metric_help",
-        {{"edge_density", "share of inner pixels on an edge of the luma"},
-         {"colour_entropy", "entropy of the colours in 512 boxes of the RGB cube, bits"},
-         {"dark_share", "share of pixels with luma below 64"},
-         {"saturated_share", "share of pixels with chroma of 128 or more"}}},
-       {"summary", "what an image looks like, whatever it is rewarded for; no reward is made of it"},
-       {"guardrail", true},
-       {"identity", image_statistics_identity()}}};
+  return {{{"name", kOcrScorer},
+           {"metrics", ocr_metric_names()},
+           {"metric_help", ocr_metric_help()},
+           {"backbones", Json::array({"glyph", "tiny-sd3"})},
+           {"summary",
+            "Tesseract 5 on the embedded backbone's 96 x 48 images, and the OCR text metrics (E60 to E62)"}},
+          {{"name", kSceneOcrScorer},
+           {"metrics", ocr_metric_names()},
+           {"metric_help", ocr_metric_help()},
+           {"backbones", Json::array({"sd35-medium"})},
+           {"summary",
+            "Tesseract 5 on pictures of 512 x 512 pixels, read three ways, and the OCR text metrics (E60 to "
+            "E62)"}},
+          {{"name", kJpegScorer},
+           {"metrics", {"jpeg_kb"}},
+           {"summary", "size as a JPEG file of quality 95, in thousands of bytes (E65)"},
+           {"guardrail", true},
+           {"identity", jpeg_identity()}},
+          {{"name", kStatisticsScorer},
+           {"metrics", image_statistic_names()},
+           {"metric_help",
+            {{"edge_density", "share of inner pixels on an edge of the luma"},
+             {"colour_entropy", "entropy of the colours in 512 boxes of the RGB cube, bits"},
+             {"dark_share", "share of pixels with luma below 64"},
+             {"saturated_share", "share of pixels with chroma of 128 or more"}}},
+           {"summary", "what an image looks like, whatever it is rewarded for; no reward is made of it"},
+           {"guardrail", true},
+           {"identity", image_statistics_identity()}}};
 }
 
 Json describe_tasks() {
@@ -85,8 +96,9 @@ std::optional<double> task_reward(const std::string& task, const SampleScore& sc
 Scoring::Scoring(const Job& job) {
   const auto scorers = job.get<Json>("scorers");
   for (const auto& [name, identity] : scorers.items()) {
-    if (name == kOcrScorer) {
-      ocr_.emplace(std::vector<std::string>{job.path("scorer").string()}, job.threads, kDeadlineMs);
+    if (name == kOcrScorer || name == kSceneOcrScorer) {
+      ocr_.emplace(std::vector<std::string>{job.path("scorer").string(), "--profile", name}, job.threads,
+                   kDeadlineMs);
       Json found = ocr_->hello().to_json();
       found.erase("protocol");
       require_same(identity, found, name, job.path("scorer").string());

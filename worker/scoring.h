@@ -13,9 +13,10 @@
 
 namespace harness {
 
-/// Names of the scorers, as identities list them: OCR of the embedded backbone's images, JPEG size, image
-/// statistics.
+/// Names of the scorers, as identities list them: OCR of the embedded backbone's images and of scenes (both
+/// profiles of harness-scorer), JPEG size, image statistics.
 inline constexpr const char* kOcrScorer = "ocr-glyph";
+inline constexpr const char* kSceneOcrScorer = "ocr-scene";
 inline constexpr const char* kJpegScorer = "jpeg";
 inline constexpr const char* kStatisticsScorer = "image-statistics";
 

@@ -7,23 +7,16 @@
 #include <iostream>
 
 #include "core/error.h"
-#include "core/text.h"
-#include "evaluators/scorer/tesseract_reader.h"
+#include "evaluators/scorer/reader.h"
+#include "evaluators/scorer/tesseract_engine.h"
 
 namespace harness {
 namespace {
 
 struct Options {
-  std::string profile = "ocr-glyph";
+  std::string profile = "ocr-glyph", only;
   bool describe = false;
 };
-
-void check_profile(const std::string& profile) {
-  const std::vector<std::string> profiles{"ocr-glyph"};
-  if (profile != profiles[0]) {
-    throw Error(fmt::format("unknown profile \"{}\"", profile), "--profile", suggestion(profile, profiles));
-  }
-}
 
 void say(const std::string& line) {
   std::cout << line << std::flush;
@@ -31,7 +24,7 @@ void say(const std::string& line) {
 
 /// Answers requests until standard input ends. Throws Error for a request that cannot be understood: what
 /// follows it is unknown.
-void serve(TesseractReader& reader) {
+void serve(Reader& reader) {
   std::string line;
   while (std::getline(std::cin, line)) {
     const ScorerRequest request = parse_request(line);
@@ -44,10 +37,9 @@ void serve(TesseractReader& reader) {
 
 int run(const Options& options) {
   try {
-    check_profile(options.profile);
-    TesseractReader reader(find_tessdata());
-    say(reader.hello().to_json().dump() + "\n");
-    if (!options.describe) serve(reader);
+    const auto reader = make_reader(options.profile, find_tessdata(), options.only);
+    say(reader->hello().to_json().dump() + "\n");
+    if (!options.describe) serve(*reader);
     return 0;
   } catch (const Error& error) {
     fmt::print(stderr, "harness-scorer: {}\n", error.what());
@@ -64,7 +56,12 @@ int main(int argc, char** argv) {
   CLI::App app("Reads the text in images: raw pixels on standard input, JSON lines on standard output.",
                "harness-scorer");
   harness::Options options;
-  app.add_option("--profile", options.profile, "How images are prepared and read")->capture_default_str();
+  app.add_option("--profile", options.profile,
+                 "How images are prepared and read: ocr-glyph (96 x 48 pixels) or ocr-scene (512 x 512)")
+      ->capture_default_str();
+  app.add_option(
+      "--only", options.only,
+      "One of ocr-scene's readings alone, for measurements: dark-letters, light-letters, half-size");
   app.add_flag("--describe", options.describe, "Print the hello line and exit");
   try {
     app.parse(argc, argv);
