@@ -147,6 +147,22 @@ std::optional<fs::path> ScorerFolders::find(const std::string& evaluator) const 
   return found == found_.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::string ScorerFolders::looked_for(const std::string& evaluator) const {
+  if (!chosen_.empty()) return (fs::path(chosen_) / evaluator).string();
+  return fmt::format("scorers/{} (give its parent with --scorers DIR)", evaluator);
+}
+
+std::optional<std::string> reason_not_to_run(const Registry& registry, const ScorerFolders& folders,
+                                             const std::string& metric) {
+  const auto* evaluator = registry.evaluator_of(metric);
+  if (evaluator == nullptr) {
+    const bool is_built_in = std::ranges::count(built_in_metrics(), metric) > 0;
+    return is_built_in ? "this build has no evaluator for it" : "no scorer under --scorers DIR gives it";
+  }
+  if (evaluator->folder_class.empty() || folders.find(evaluator->name)) return std::nullopt;
+  return fmt::format("there is no folder {}", folders.looked_for(evaluator->name));
+}
+
 Json scorer_identities(const Registry& registry, const ScorerFolders& folders,
                        const std::vector<std::string>& metrics, const std::string& backbone) {
   Json identities = Json::object();

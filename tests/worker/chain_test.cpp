@@ -14,9 +14,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <thread>
 
 #include "core/files.h"
+#include "core/image.h"
 #include "core/json.h"
 
 namespace harness {
@@ -261,6 +263,40 @@ TEST_F(Chain, AnotherSettingIsANewRunAndNeverAnOldAnswer) {
       "{} query \"SELECT count(*) AS n FROM runs WHERE method = 'ratio-norm'\" --db {} --format json",
       kHarness, (root_ / "a/results.sqlite").string()));
   EXPECT_EQ(parse_json(runs.out, "stdout").at(0).at("n"), 2);
+}
+
+TEST_F(Chain, AnExternalScorerScoresTheImagesThatWereDrawnAndMayBeTheReward) {
+  const auto scorers = fs::path(HARNESS_SOURCE_DIR) / "scripts/example-scorer";
+  Json table = read_json(root_ / "chain.json");
+  table["task"] = "maximize:brightness";
+  table["methods"] = {"ratio-norm"};
+  table["settings"]["clip_rule"] = "one-sigma";
+  write_file_atomically(root_ / "chain.json", table.dump());
+  const auto run = shell(reproduce("bright", "--scorers " + scorers.string()) + " 2>&1");
+  ASSERT_EQ(run.status, 0) << run.out;
+  const auto query = [&](const std::string& sql) {
+    return shell(fmt::format("{} query \"{}\" --db {} --format json", kHarness, sql,
+                             (root_ / "bright/results.sqlite").string()))
+        .out;
+  };
+  const auto images = parse_json(query("SELECT e.folder, s.path, m.value FROM metrics m JOIN samples s USING "
+                                       "(evaluation_id, prompt_id, sample) JOIN evaluations e ON e.id = "
+                                       "evaluation_id WHERE m.name = 'brightness'"),
+                                 "stdout");
+  ASSERT_EQ(images.size(), 5U + 7 + 2 * 5 + 7);
+  for (const auto& row : images) {
+    const auto image =
+        read_png(fs::path(row.at("folder").get<std::string>()) / row.at("path").get<std::string>());
+    const double sum = std::accumulate(image.rgb.begin(), image.rgb.end(), 0.0);
+    EXPECT_NEAR(row.at("value").get<double>(), sum / static_cast<double>(image.rgb.size()) / 255, 1e-12);
+  }
+  const auto rewards =
+      parse_json(query("SELECT value FROM train_stats WHERE name = 'reward_mean'"), "stdout");
+  ASSERT_EQ(rewards.size(), 4U);
+  for (const auto& reward : rewards) {
+    EXPECT_GT(reward.at("value").get<double>(), 0);
+    EXPECT_LT(reward.at("value").get<double>(), 1);
+  }
 }
 
 TEST(SampleCommand, DrawsTheSameImageForTheSameSeed) {
