@@ -16,8 +16,7 @@ struct GreyImage {
 /// Luma of ITU-R 601 in Pillow's integers: (19595 R + 38470 G + 7471 B + 32768) >> 16, as Image.convert("L").
 GreyImage grey_of(const Image& image);
 
-/// Pillow's Image.resize((width, height), BICUBIC), bit for bit: a = -0.5, support widened when shrinking,
-/// coefficients in fixed point, first along rows and then along columns, rounded to 8 bits after each.
+/// Pillow's Image.resize((width, height), BICUBIC), bit for bit; see core/pillow_resize.h.
 GreyImage resize_bicubic(const GreyImage& image, int width, int height);
 
 }  // namespace harness

@@ -29,13 +29,14 @@ Holder load_component(const std::filesystem::path& folder, const std::string& st
 }
 
 template <class Holder>
-void save_component(const std::filesystem::path& folder, Holder& model, torch::ScalarType dtype) {
+void save_component(const std::filesystem::path& folder, Holder& model, torch::ScalarType dtype,
+                    const std::string& stem = kDiffusersStem) {
   make_folder(folder);
   write_file_atomically(folder / kConfigFile, model->config().to_json().dump(2) + "\n");
   TensorMap state;
   for (const auto& [name, tensor] : state_of(*model))
     state[name] = tensor.is_floating_point() ? tensor.detach().to(dtype) : tensor;
-  save_tensors(folder / (kDiffusersStem + std::string(".safetensors")), state, {{"format", "pt"}});
+  save_tensors(folder / (stem + ".safetensors"), state, {{"format", "pt"}});
 }
 
 }  // namespace
@@ -54,6 +55,10 @@ ClipTextModel load_clip_text_model(const std::filesystem::path& folder, const Pl
   return load_component<ClipTextModel, ClipTextConfig>(folder, kTransformersStem, placement, clip_text_key);
 }
 
+ClipModel load_clip_model(const std::filesystem::path& folder, const Placement& placement) {
+  return load_component<ClipModel, ClipConfig>(folder, kTransformersStem, placement, clip_model_key);
+}
+
 T5Encoder load_t5_encoder(const std::filesystem::path& folder, const Placement& placement) {
   Placement kept = placement;
   if (placement.dtype == torch::kFloat16) kept.keeps_float32 = t5_keeps_float32;
@@ -68,6 +73,10 @@ void save_sd3_transformer(const std::filesystem::path& folder, Sd3Transformer mo
 }
 void save_autoencoder(const std::filesystem::path& folder, AutoencoderKl model, torch::ScalarType dtype) {
   save_component(folder, model, dtype);
+}
+
+void save_clip_model(const std::filesystem::path& folder, ClipModel model, torch::ScalarType dtype) {
+  save_component(folder, model, dtype, kTransformersStem);
 }
 
 }  // namespace harness

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "models/autoencoder_kl.h"
+#include "models/clip_model.h"
 #include "models/clip_text_model.h"
 #include "models/glyph_text_encoder.h"
 #include "models/sd3_transformer.h"
@@ -23,6 +24,9 @@ GlyphTextEncoder load_glyph_text_encoder(const std::filesystem::path& folder,
 /// It has a projection if config.json says so. Throws Error like the above.
 ClipTextModel load_clip_text_model(const std::filesystem::path& folder, const Placement& placement = {});
 
+/// A CLIPModel with both towers from a folder as transformers saves it. Throws Error like the above.
+ClipModel load_clip_model(const std::filesystem::path& folder, const Placement& placement = {});
+
 /// A T5 encoder from a folder as transformers saves it: config.json and model.safetensors, or its shards. The
 /// duplicate of the embedding that some hold is not read. With float16 `wo` stays in float32. Throws as
 /// above.
@@ -31,5 +35,9 @@ T5Encoder load_t5_encoder(const std::filesystem::path& folder, const Placement& 
 /// Writes a folder as diffusers does; floating-point weights are stored as `dtype`.
 void save_sd3_transformer(const std::filesystem::path& folder, Sd3Transformer model, torch::ScalarType dtype);
 void save_autoencoder(const std::filesystem::path& folder, AutoencoderKl model, torch::ScalarType dtype);
+
+/// Writes config.json and model.safetensors as transformers does.
+void save_clip_model(const std::filesystem::path& folder, ClipModel model,
+                     torch::ScalarType dtype = torch::kFloat32);
 
 }  // namespace harness

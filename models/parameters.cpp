@@ -30,7 +30,7 @@ WithoutLowRank::~WithoutLowRank() {
 
 torch::Tensor new_parameter(at::IntArrayRef shape, double value) {
   // One number seen through strides of 0 is as good as no memory.
-  return without_memory ? torch::full({1}, value).expand(shape) : torch::full(shape, value);
+  return without_memory ? torch::scalar_tensor(value).expand(shape) : torch::full(shape, value);
 }
 
 DenseImpl::DenseImpl(std::int64_t in, std::int64_t out, bool with_bias) {

@@ -12,6 +12,8 @@ const std::map<std::string, TensorMap (*)(const ParityCase&)> kRunners = {
     {"autoencoder_kl", run_autoencoder_kl_case},
     {"autoencoder_kl_tiled", run_autoencoder_kl_tiled_case},
     {"encode_prompt", run_encode_prompt_case},
+    {"clip_image_processor", run_clip_image_processor_case},
+    {"clip_model", run_clip_model_case},
     {"clip_text", run_clip_text_case},
     {"clip_text_projection", run_clip_text_projection_case},
     {"sd3_transformer", run_sd3_transformer_case},

@@ -10,6 +10,8 @@ TensorMap run_sd3_transformer_case(const ParityCase& c);
 TensorMap run_autoencoder_kl_case(const ParityCase& c);
 TensorMap run_autoencoder_kl_tiled_case(const ParityCase& c);
 TensorMap run_encode_prompt_case(const ParityCase& c);
+TensorMap run_clip_image_processor_case(const ParityCase& c);
+TensorMap run_clip_model_case(const ParityCase& c);
 TensorMap run_clip_text_case(const ParityCase& c);
 TensorMap run_clip_text_projection_case(const ParityCase& c);
 TensorMap run_t5_encoder_case(const ParityCase& c);

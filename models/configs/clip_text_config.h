@@ -42,6 +42,8 @@ struct ClipTextConfig {
   /// Throws Error at a flag or value that these classes do not implement. Flags without a bearing on what
   /// the encoder computes (dropout, initialisation, text generation) are accepted by name.
   static ClipTextConfig from_json(const Json& document, const std::string& where);
+  /// As the text_config of a CLIPModel.
+  Json to_json() const;
 };
 
 }  // namespace harness

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace harness {
+
+/// What a text tower of fixed length reads. Safe to use from several threads.
+class TextTokenizer {
+ public:
+  virtual ~TextTokenizer() = default;
+
+  /// `length` >= 2 ids: start token, the text, end token, padding; a long text is cut off before its end
+  /// token. Throws Error at invalid UTF-8.
+  virtual std::vector<std::int64_t> encode(std::string_view text, std::int64_t length) const = 0;
+
+  virtual std::int64_t vocab_size() const = 0;
+  virtual std::int64_t end_id() const = 0;
+};
+
+/// The tokenizer of a model folder, by the `tokenizer_class` of its tokenizer_config.json: a ByteTokenizer,
+/// or else CLIP's. Throws Error at missing and malformed files.
+std::unique_ptr<TextTokenizer> load_text_tokenizer(const std::filesystem::path& folder);
+
+}  // namespace harness
