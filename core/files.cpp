@@ -89,7 +89,7 @@ fs::path source_tree_path(const fs::path& relative) {
   const fs::path root = HARNESS_SOURCE_DIR;
   const auto first = relative.begin()->string();
   if (first == "tables" || first == "rules") return root / "harness" / relative;
-  if (first == "backbones") return root / "models" / relative;
+  if (first == "backbones" || first == "scorers") return root / "models" / relative;
   if (first == "paper") return root / "results" / relative;
   return root / relative;
 }

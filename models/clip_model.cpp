@@ -43,7 +43,11 @@ ClipModelImpl::ClipModelImpl(const ClipConfig& config) : config_(config) {
 }
 
 Tensor ClipModelImpl::image_embeds(const Tensor& pixel_values) {
-  return visual_projection_(vision_->forward(pixel_values));
+  return embeds_of_states(image_states(pixel_values));
+}
+
+Tensor ClipModelImpl::embeds_of_states(const Tensor& image_states) {
+  return visual_projection_(vision_->pooled(image_states));
 }
 
 Tensor ClipModelImpl::text_embeds(const Tensor& input_ids) {

@@ -22,6 +22,11 @@ class ClipModelImpl : public torch::nn::Module {
 
   /// pixel_values [B,3,S,S], normalised -> [B,P], of any length.
   torch::Tensor image_embeds(const torch::Tensor& pixel_values);
+  /// The hidden states of the image tower and their embedding, for a loss that reads patches.
+  torch::Tensor image_states(const torch::Tensor& pixel_values) {
+    return vision_->hidden_states(pixel_values);
+  }
+  torch::Tensor embeds_of_states(const torch::Tensor& image_states);
   /// input_ids [B,L], int64 -> [B,P], of any length.
   torch::Tensor text_embeds(const torch::Tensor& input_ids);
   /// Logarithm of the factor on cosines, a scalar.

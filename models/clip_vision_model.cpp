@@ -63,9 +63,12 @@ ClipVisionTowerImpl::ClipVisionTowerImpl(const ClipVisionConfig& config) {
   post_norm_ = register_module("post_layernorm", LayerNorm(c, config.layer_norm_eps));
 }
 
-Tensor ClipVisionTowerImpl::forward(const Tensor& pixel_values) {
-  const auto states = encoder_->forward(pre_norm_(embeddings_->forward(pixel_values)), /*causal=*/false);
-  return post_norm_(states.last.select(1, 0));
+Tensor ClipVisionTowerImpl::hidden_states(const Tensor& pixel_values) {
+  return encoder_->forward(pre_norm_(embeddings_->forward(pixel_values)), /*causal=*/false).last;
+}
+
+Tensor ClipVisionTowerImpl::pooled(const Tensor& hidden_states) {
+  return post_norm_(hidden_states.select(1, 0));
 }
 
 }  // namespace harness

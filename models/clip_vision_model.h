@@ -21,7 +21,12 @@ class ClipVisionTowerImpl : public torch::nn::Module {
   explicit ClipVisionTowerImpl(const ClipVisionConfig& config);
 
   /// pixel_values [B,3,S,S], normalised -> [B,C], the class token after the last norm.
-  torch::Tensor forward(const torch::Tensor& pixel_values);
+  torch::Tensor forward(const torch::Tensor& pixel_values) { return pooled(hidden_states(pixel_values)); }
+
+  /// -> [B,1+N,C]: the class token and the patches, row by row, as the last layer gives them.
+  torch::Tensor hidden_states(const torch::Tensor& pixel_values);
+  /// The class token of hidden states after the last norm, [B,C].
+  torch::Tensor pooled(const torch::Tensor& hidden_states);
 
  private:
   std::shared_ptr<ClipVisionEmbeddings> embeddings_;

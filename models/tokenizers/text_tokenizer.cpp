@@ -6,6 +6,7 @@
 #include "core/json.h"
 #include "models/tokenizers/byte_tokenizer.h"
 #include "models/tokenizers/clip_tokenizer.h"
+#include "models/tokenizers/glyph_tokenizer.h"
 
 namespace harness {
 namespace {
@@ -25,16 +26,19 @@ class ClipTextTokenizer : public TextTokenizer {
   ClipTokenizer tokenizer_;
 };
 
-bool names_byte_tokenizer(const std::filesystem::path& file) {
-  if (!std::filesystem::exists(file)) return false;
+/// Null where the file does not say it.
+Json tokenizer_class(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return nullptr;
   const auto document = read_json(file);
-  return document.is_object() && document.value("tokenizer_class", Json()) == ByteTokenizer::kClass;
+  return document.is_object() ? document.value("tokenizer_class", Json()) : Json();
 }
 
 }  // namespace
 
 std::unique_ptr<TextTokenizer> load_text_tokenizer(const std::filesystem::path& folder) {
-  if (names_byte_tokenizer(folder / "tokenizer_config.json")) return std::make_unique<ByteTokenizer>();
+  const auto named = tokenizer_class(folder / "tokenizer_config.json");
+  if (named == ByteTokenizer::kClass) return std::make_unique<ByteTokenizer>();
+  if (named == GlyphTokenizer::kClass) return std::make_unique<GlyphTokenizer>();
   return std::make_unique<ClipTextTokenizer>(ClipTokenizer::load(folder));
 }
 

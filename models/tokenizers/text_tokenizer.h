@@ -22,7 +22,7 @@ class TextTokenizer {
 };
 
 /// The tokenizer of a model folder, by the `tokenizer_class` of its tokenizer_config.json: a ByteTokenizer,
-/// or else CLIP's. Throws Error at missing and malformed files.
+/// a GlyphTokenizer, or else CLIP's. Throws Error at missing and malformed files.
 std::unique_ptr<TextTokenizer> load_text_tokenizer(const std::filesystem::path& folder);
 
 }  // namespace harness

@@ -18,11 +18,13 @@ Registry two_profiles() {
                          .identity = {{"name", name}},
                          .backbones = {backbone}};
   };
-  return {
-      .evaluators = {profile("ocr-glyph", "glyph"),
-                     profile("ocr-scene", "sd35-medium"),
-                     {.name = "jpeg", .summary = {}, .metrics = {"jpeg_kb"}, .identity = {{"name", "jpeg"}}}},
-      .tasks = {{.name = "ocr", .summary = {}, .evaluator = "ocr-glyph"}}};
+  Registry registry;
+  registry.evaluators = {
+      profile("ocr-glyph", "glyph"),
+      profile("ocr-scene", "sd35-medium"),
+      {.name = "jpeg", .summary = {}, .metrics = {"jpeg_kb"}, .identity = {{"name", "jpeg"}}}};
+  registry.tasks = {{.name = "ocr", .summary = {}, .evaluator = "ocr-glyph"}};
+  return registry;
 }
 
 TEST(ScorersOfABackbone, FollowFromTheBackboneWhoseImagesTheyScore) {
