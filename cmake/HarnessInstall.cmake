@@ -9,6 +9,6 @@ function(harness_install)
     install(FILES ${CMAKE_BINARY_DIR}/share/harness/registry.json DESTINATION ${CMAKE_INSTALL_DATADIR}/harness)
   endif()
   install(TARGETS ${programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  install(DIRECTORY harness/tables harness/rules models/backbones results/paper
+  install(DIRECTORY harness/tables harness/rules models/backbones models/scorers results/paper
           DESTINATION ${CMAKE_INSTALL_DATADIR}/harness)
 endfunction()

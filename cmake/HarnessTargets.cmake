@@ -25,7 +25,7 @@ function(harness_tests folder)
   target_link_libraries(${folder}_test_objects PUBLIC ${ARGN} GTest::gtest_main GTest::gmock PRIVATE harness_warnings)
   target_compile_definitions(${folder}_test_objects PRIVATE HARNESS_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                                             HARNESS_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  if(harness_models IN_LIST ARGN OR harness_trainers IN_LIST ARGN OR harness_worker IN_LIST ARGN)
+  if(harness_models IN_LIST ARGN OR harness_clip_scorers IN_LIST ARGN OR harness_trainers IN_LIST ARGN OR harness_worker IN_LIST ARGN)
     harness_use_torch(${folder}_test_objects)
   endif()
   add_executable(${folder}_tests)

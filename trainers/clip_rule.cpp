@@ -19,7 +19,8 @@ struct TaskValues {
 
 TaskValues task_values(const std::string& task) {
   if (task == "ocr") return {2e-6, 0.2, 0.95};
-  if (task == "pickscore") return {4e-6, 0.1, 0.99};
+  // The embedded stand-in of pickscore starts from its values.
+  if (task == "pickscore" || task == "glyph-clip") return {4e-6, 0.1, 0.99};
   if (task == "geneval") return {2e-6, {}, {}};
   return {};
 }
@@ -55,7 +56,7 @@ Setting retention_setting() {
           .help =
               "share of effective samples to retain over the late steps; sets the budget tau = -ln(q) / "
               "|K_late|. "
-              "Default: 0.95 for ocr, 0.99 for pickscore",
+              "Default: 0.95 for ocr, 0.99 for pickscore and glyph-clip",
           .equation = "E46"};
 }
 
@@ -69,13 +70,13 @@ double late_budget(Settings& settings, const MethodContext& context) {
 }
 
 std::vector<Setting> clip_settings(RatioFamily family) {
-  const std::string rule = family == RatioFamily::kPlain
-                               ? "public: 1e-4 sqrt(65536 / D); one-sigma: sqrt(tau / D)"
-                           : family == RatioFamily::kRatioNorm
-                               ? "public: the GRPO-Guard value (2e-6 for ocr and geneval, 4e-6 for "
-                                 "pickscore) times sqrt(65536 / D); "
-                                 "one-sigma: s_k sqrt(tau / D)"
-                               : "public and one-sigma: the task's epsilon (0.2 for ocr, 0.1 for pickscore)";
+  const std::string rule =
+      family == RatioFamily::kPlain ? "public: 1e-4 sqrt(65536 / D); one-sigma: sqrt(tau / D)"
+      : family == RatioFamily::kRatioNorm
+          ? "public: the GRPO-Guard value (2e-6 for ocr and geneval, 4e-6 for "
+            "pickscore) times sqrt(65536 / D); "
+            "one-sigma: s_k sqrt(tau / D)"
+          : "public and one-sigma: the task's epsilon (0.2 for ocr, 0.1 for pickscore and glyph-clip)";
   return {
       {.name = "clip_rule",
        .default_value = "public",

@@ -6,11 +6,13 @@
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 #include "worker/commands.h"
+#include "worker/scoring.h"
 
 namespace harness {
 namespace {
 
-constexpr std::int64_t kAnyLatentSize = 65536;  // no rule of a method depends on its value
+constexpr std::int64_t kAnyLatentSize = 65536;             // no rule of a method depends on its value
+constexpr std::int64_t kSmallBackboneBytes = 700'000'000;  // a worker on a backbone of no stated size
 
 /// Reads everything that the request's settings would be read for, and adds up the largest job.
 class Check {
@@ -44,14 +46,27 @@ class Check {
     }
   }
 
+  /// Folders by the scorer's name. Each is read up to the headers of its weights.
+  void scorers() {
+    if (!fields_.has("scorers")) return;
+    for (const auto& [name, folder] : fields_.get("scorers").items())
+      scorer_bytes_ += check_scorer_folder(name, folder);
+  }
+
   /// The folder is read up to the headers of its weights.
   Json resources() {
     const auto device = fields_.required<std::string>("device_kind");
-    return estimate_resources({.name = backbone_,
-                               .folder = fields_.required<std::string>("weights"),
-                               .device = torch::Device(device),
-                               .choices = choices_},
-                              workload_);
+    auto resources = estimate_resources({.name = backbone_,
+                                         .folder = fields_.required<std::string>("weights"),
+                                         .device = torch::Device(device),
+                                         .choices = choices_},
+                                        workload_);
+    if (scorer_bytes_ > 0) {
+      auto& memory = resources["memory"];
+      memory["scorers"] = scorer_bytes_;
+      memory["total"] = memory.value("total", kSmallBackboneBytes) + scorer_bytes_;
+    }
+    return resources;
   }
 
  private:
@@ -78,6 +93,7 @@ class Check {
   ModelChoices choices_;
   Workload workload_;
   bool uses_ema_ = false;
+  std::int64_t scorer_bytes_ = 0;  ///< of the weights, which a worker's threads share
 };
 
 }  // namespace
@@ -86,6 +102,7 @@ int check_command(const Json& request) {
   Check check(request);
   check.evaluations();
   check.methods();
+  check.scorers();
   fmt::print("{}\n", Json{{"ok", true}, {"resources", check.resources()}}.dump());
   return 0;
 }

@@ -172,8 +172,7 @@ class Evaluation {
       const auto path = fmt::format("images/{:04}.png", chosen[i]->position);
       const auto bytes = png_bytes(images[i]);
       write_file(job_.folder / path, bytes);
-      pending.push_back({chosen[i], path, sha256_hex(bytes),
-                         scoring_.score({chosen[i]->text, chosen[i]->target}, std::move(images[i]))});
+      pending.push_back({chosen[i], path, sha256_hex(bytes), scoring_.score(texts[i], std::move(images[i]))});
     }
     return pending;
   }

@@ -81,10 +81,10 @@ bool run_training(const Job& job, Reporter& reporter) {
   ResumeSchedule resume_points;
   TrainHooks hooks;
   hooks.reward = [&](const TrainingPrompt& prompt, Image image) {
-    return std::async(
-        std::launch::deferred,
-        [task, score = scoring.score({prompt.prompt.text, prompt.prompt.target},
-                                     std::move(image))]() mutable { return task_reward(task, score.get()); });
+    return std::async(std::launch::deferred,
+                      [task, score = scoring.score(prompt.prompt, std::move(image))]() mutable {
+                        return task_reward(task, score.get());
+                      });
   };
   hooks.on_resume = [&](std::int64_t update) {
     reporter.event({{"type", "resumed"}, {"resumed_from", update}});

@@ -5,10 +5,13 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/sha256.h"
 #include "core/text.h"
+#include "evaluators/clip/clip_scorers.h"
 #include "evaluators/image_statistics.h"
 #include "evaluators/jpeg.h"
 #include "evaluators/ocr.h"
+#include "models/device.h"
 
 namespace harness {
 namespace {
@@ -35,10 +38,68 @@ Json ocr_metric_help() {
       {"substring_match", "the target stands whole inside the transcript (E62)"}};
 }
 
+/// The profile that a job was planned with, whose files must be those at hand.
+const ClipProfile& planned_profile(const ClipScorerInfo& scorer, const Json& identity, const Job& job,
+                                   const std::filesystem::path& folder) {
+  const auto where = fmt::format("{}: identity.scorers.{}", job.file(), scorer.name);
+  Fields fields(identity, where);
+  const auto& profile = scorer.profile(fields.required<std::string>("profile"), where);
+  Json found = clip_identity(scorer, profile);
+  const auto& files = fields.get("files");
+  for (const auto& [file, _] : files.items()) found["files"][file] = sha256_file(folder / file);
+  require_same(identity, found, scorer.name, folder.string());
+  return profile;
+}
+
+/// An embedded scorer whose files are not shipped cannot be asked for.
+bool is_here(const ClipScorerInfo& scorer) {
+  return !scorer.embedded || scorer.embedded_folder();
+}
+
+Json describe_clip_scorer(const ClipScorerInfo& scorer) {
+  Json described = {{"name", scorer.name},
+                    {"metrics", {scorer.metric}},
+                    {"metric_help", {{scorer.metric, scorer.help}}},
+                    {"summary", scorer.summary},
+                    {"identity", clip_identity(scorer, scorer.profiles.front())}};
+  if (const auto folder = scorer.embedded_folder()) {
+    described["identity"]["files"] = clip_file_checksums(*folder);
+    return described;
+  }
+  Json profiles = Json::object();
+  for (const auto& profile : scorer.profiles) profiles[profile.name] = profile.formula;
+  described["folder"] = {{"class", "CLIPModel"}, {"model", scorer.model}, {"profiles", profiles}};
+  return described;
+}
+
+Json describe_clip_task(const ClipScorerInfo& scorer) {
+  return {{"name", scorer.name},
+          {"evaluator", scorer.name},
+          {"summary", fmt::format("draw what the scorer {} rates high; rewarded by {}: {}", scorer.name,
+                                  scorer.metric, scorer.profiles.front().formula)}};
+}
+
+/// All metrics of one image.
+SampleScore merged(std::vector<std::future<SampleScore>> parts) {
+  SampleScore all;
+  for (auto& part : parts) {
+    auto one = part.get();
+    if (one.transcript) all.transcript = std::move(one.transcript);
+    if (one.transcript_raw) all.transcript_raw = std::move(one.transcript_raw);
+    all.metrics.merge(one.metrics);
+    all.reasons.merge(one.reasons);
+  }
+  return all;
+}
+
+std::future<SampleScore> at_hand(SampleScore score) {
+  return std::async(std::launch::deferred, [score = std::move(score)]() mutable { return std::move(score); });
+}
+
 }  // namespace
 
 Json describe_evaluators() {
-  return {{{"name", kOcrScorer},
+  Json evaluators = {{{"name", kOcrScorer},
            {"metrics", ocr_metric_names()},
            {"metric_help", ocr_metric_help()},
            {"backbones", Json::array({"glyph", "tiny-sd3"})},
@@ -66,16 +127,24 @@ Json describe_evaluators() {
            {"summary", "what an image looks like, whatever it is rewarded for; no reward is made of it"},
            {"guardrail", true},
            {"identity", image_statistics_identity()}}};
+  for (const auto& scorer : clip_scorers()) {
+    if (is_here(scorer)) evaluators.push_back(describe_clip_scorer(scorer));
+  }
+  return evaluators;
 }
 
 Json describe_tasks() {
-  return {{{"name", kOcrTask},
-           {"evaluator", kOcrScorer},
-           {"summary",
-            "draw the quoted text of a prompt; rewarded by how much of it the OCR engine reads (E60)"}},
-          {{"name", kCompressibilityTask},
-           {"evaluator", kJpegScorer},
-           {"summary", "draw what compresses well; rewarded by -jpeg_kb / 500 (E65)"}}};
+  Json tasks = {{{"name", kOcrTask},
+                 {"evaluator", kOcrScorer},
+                 {"summary",
+                  "draw the quoted text of a prompt; rewarded by how much of it the OCR engine reads (E60)"}},
+                {{"name", kCompressibilityTask},
+                 {"evaluator", kJpegScorer},
+                 {"summary", "draw what compresses well; rewarded by -jpeg_kb / 500 (E65)"}}};
+  for (const auto& scorer : clip_scorers()) {
+    if (is_here(scorer)) tasks.push_back(describe_clip_task(scorer));
+  }
+  return tasks;
 }
 
 std::optional<double> task_reward(const std::string& task, const SampleScore& score) {
@@ -89,55 +158,74 @@ std::optional<double> task_reward(const std::string& task, const SampleScore& sc
     const auto value = score.metrics.at(task.substr(std::strlen(kMinimizeTask)));
     return value ? std::optional(-*value) : std::nullopt;
   }
-  const std::vector<std::string> known = {kOcrTask, kCompressibilityTask};
+  if (const auto* scorer = find_clip_scorer(task)) return score.metrics.at(scorer->metric);
+  std::vector<std::string> known = {kOcrTask, kCompressibilityTask};
+  for (const auto& scorer : clip_scorers()) known.emplace_back(scorer.name);
   throw Error(fmt::format("unknown task \"{}\"", task), "task", suggestion(task, known));
+}
+
+std::int64_t check_scorer_folder(const std::string& name, const Json& request) {
+  const auto where = "scorers." + name;
+  const auto* scorer = find_clip_scorer(name);
+  if (scorer == nullptr) throw Error("has no model folder", where);
+  const Json chosen = request.is_object() ? request : Json{{"folder", request}};
+  Fields fields(chosen, where);
+  const auto folder = fields.required<std::string>("folder");
+  const auto& profile =
+      scorer->profile(fields.optional<std::string>("profile", scorer->profiles.front().name), where);
+  fields.finish();
+  return ClipFolder::load(folder, *scorer, profile, {.read = false}).bytes();
 }
 
 Scoring::Scoring(const Job& job) {
   const auto scorers = job.get<Json>("scorers");
-  for (const auto& [name, identity] : scorers.items()) {
-    if (name == kOcrScorer || name == kSceneOcrScorer) {
-      ocr_.emplace(std::vector<std::string>{job.path("scorer").string(), "--profile", name}, job.threads,
-                   kDeadlineMs);
-      Json found = ocr_->hello().to_json();
-      found.erase("protocol");
-      require_same(identity, found, name, job.path("scorer").string());
-    } else if (name == kJpegScorer) {
-      jpeg_ = true;
-      require_same(identity, jpeg_identity(), name, "harness-worker");
-    } else if (name == kStatisticsScorer) {
-      statistics_ = true;
-      require_same(identity, image_statistics_identity(), name, "harness-worker");
-    } else if (identity.value("profile", "") == kExternalProfile) {
-      external_.add(job.path("scorer:" + name), identity, job.folder);
-    } else {
-      throw Error(fmt::format("unknown scorer \"{}\"", name), job.file());
-    }
-  }
+  for (const auto& [name, identity] : scorers.items()) add(name, identity, job);
   if (scorers.empty()) throw Error("names no scorer", job.file());
 }
 
-std::future<SampleScore> Scoring::score(ScorerText text, Image image) {
-  if (external_.empty()) return own_score(std::move(text.target), std::move(image));
-  auto own = own_score(text.target, image);
-  return external_.add_scores(std::move(own), std::move(text), image);
+void Scoring::add(const std::string& name, const Json& identity, const Job& job) {
+  if (name == kOcrScorer || name == kSceneOcrScorer) {
+    ocr_.emplace(std::vector<std::string>{job.path("scorer").string(), "--profile", name}, job.threads,
+                 kDeadlineMs);
+    Json found = ocr_->hello().to_json();
+    found.erase("protocol");
+    require_same(identity, found, name, job.path("scorer").string());
+  } else if (name == kJpegScorer) {
+    jpeg_ = true;
+    require_same(identity, jpeg_identity(), name, "harness-worker");
+  } else if (name == kStatisticsScorer) {
+    statistics_ = true;
+    require_same(identity, image_statistics_identity(), name, "harness-worker");
+  } else if (const auto* clip = find_clip_scorer(name)) {
+    const auto shipped = clip->embedded_folder();
+    const auto folder = shipped ? *shipped : job.path("scorer:" + name);
+    const auto& profile = planned_profile(*clip, identity, job, folder);
+    clip_.push_back(std::make_unique<ClipScorer>(folder, *clip, profile, open_device(job.device)));
+  } else if (identity.value("profile", "") == kExternalProfile) {
+    external_.add(job.path("scorer:" + name), identity, job.folder);
+  } else {
+    throw Error(fmt::format("unknown scorer \"{}\"", name), job.file());
+  }
 }
 
-std::future<SampleScore> Scoring::own_score(std::string target, Image image) {
-  auto score = jpeg_ ? jpeg_score(image) : SampleScore{};
-  if (statistics_) {
-    auto statistics = image_statistics_score(image);
-    score.metrics.merge(statistics.metrics);
-    score.reasons.merge(statistics.reasons);
+std::future<SampleScore> Scoring::score(const PromptText& prompt, Image image) {
+  auto own = own_score(prompt, image);
+  if (external_.empty()) return own;
+  return external_.add_scores(std::move(own), {prompt.text, prompt.target}, image);
+}
+
+std::future<SampleScore> Scoring::own_score(const PromptText& prompt, const Image& image) {
+  std::vector<std::future<SampleScore>> parts;
+  if (ocr_) {  // first: its process reads while this thread goes on
+    parts.push_back(
+        std::async(std::launch::deferred, [target = prompt.target, answer = ocr_->submit(image)]() mutable {
+          return ocr_score(target, answer.get());
+        }));
   }
-  if (!ocr_) return std::async(std::launch::deferred, [score = std::move(score)] { return score; });
-  return std::async(std::launch::deferred, [target = std::move(target), score = std::move(score),
-                                            answer = ocr_->submit(std::move(image))]() mutable {
-    auto read = ocr_score(target, answer.get());
-    read.metrics.merge(score.metrics);
-    read.reasons.merge(score.reasons);
-    return read;
-  });
+  if (jpeg_) parts.push_back(at_hand(jpeg_score(image)));
+  if (statistics_) parts.push_back(at_hand(image_statistics_score(image)));
+  for (auto& clip : clip_) parts.push_back(clip->submit(prompt.text, image));
+  return std::async(std::launch::deferred, merged, std::move(parts));
 }
 
 }  // namespace harness

@@ -1,14 +1,17 @@
 #pragma once
 
 #include <future>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/image.h"
+#include "evaluators/clip/clip_scorer.h"
 #include "evaluators/external_scorer.h"
 #include "evaluators/sample_score.h"
 #include "evaluators/scorer_client.h"
+#include "models/text_condition.h"
 #include "worker/job.h"
 
 namespace harness {
@@ -29,14 +32,19 @@ Json describe_tasks();
 /// task.
 std::optional<double> task_reward(const std::string& task, const SampleScore& score);
 
+/// Reads a scorer's folder up to the headers of its weights and returns what they take in memory, in bytes.
+/// `request`: the folder, or {"folder", "profile"}. Throws Error naming the file and the rule that it breaks.
+std::int64_t check_scorer_folder(const std::string& scorer, const Json& request);
+
 /// The scorers that a job's identity names. Throws Error if one at hand is not the one of the identity
 /// (another version, other data files).
 class Scoring {
  public:
   explicit Scoring(const Job& job);
 
-  /// All metrics of an image. The future may be waited for from any thread.
-  std::future<SampleScore> score(ScorerText text, Image image);
+  /// All metrics of an image of a prompt. The future may be waited for from any thread, and not longer than
+  /// this object lives.
+  std::future<SampleScore> score(const PromptText& prompt, Image image);
 
   /// Scorer processes that had to be replaced.
   std::size_t replaced() const { return (ocr_ ? ocr_->replaced() : 0) + external_.replaced(); }
@@ -45,9 +53,11 @@ class Scoring {
   std::vector<std::string> notes() const { return external_.notes(); }
 
  private:
-  std::future<SampleScore> own_score(std::string target, Image image);
+  void add(const std::string& name, const Json& identity, const Job& job);
+  std::future<SampleScore> own_score(const PromptText& prompt, const Image& image);
 
   std::optional<ScorerPool> ocr_;  ///< processes, one a thread
+  std::vector<std::unique_ptr<ClipScorer>> clip_;
   bool jpeg_ = false, statistics_ = false;
   ExternalScorers external_;
 };

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <torch/torch.h>
+
+#include <condition_variable>
+#include <filesystem>
+#include <future>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/image.h"
+#include "evaluators/clip/clip_folder.h"
+#include "evaluators/sample_score.h"
+
+namespace harness {
+
+/// Scores pairs of a text and an image with one CLIP model in float32. Images are scored kBatch at a time by
+/// whichever thread completes a batch; a batch that somebody waits for is filled up, so that every forward
+/// pass has the same shape and, on the CPU, a score depends on neither neighbours nor threads. Safe to use
+/// from several threads.
+class ClipScorer {
+ public:
+  static constexpr std::size_t kBatch = 8;
+
+  /// Throws Error as ClipFolder::load does.
+  ClipScorer(const std::filesystem::path& folder, const ClipScorerInfo& scorer, const ClipProfile& profile,
+             torch::Device device);
+  ClipScorer(const ClipScorer&) = delete;
+  ClipScorer& operator=(const ClipScorer&) = delete;
+
+  /// The metric of an image, or a reason where the model fails or its score is not finite. This object must
+  /// outlive the future, which may be waited for from any thread.
+  std::future<SampleScore> submit(const std::string& text, const Image& image);
+
+ private:
+  struct Ticket;
+  using Batch = std::vector<std::shared_ptr<Ticket>>;
+
+  torch::Tensor unit_text(const std::string& text);
+  SampleScore wait_for(Ticket& ticket);
+  void score(const Batch& batch);
+  std::vector<double> scores_of(const Batch& batch);
+  SampleScore as_sample(const Ticket& ticket) const;
+
+  const ClipScorerInfo& scorer_;
+  ClipProfile profile_;
+  torch::Device device_;
+  ClipFolder clip_;
+  float scale_;  ///< of a cosine, before the division
+
+  std::mutex device_mutex_;  ///< one forward pass at a time on a GPU
+  std::mutex mutex_;         ///< of what follows
+  std::condition_variable done_;
+  Batch waiting_;                               ///< fewer than kBatch
+  std::map<std::string, torch::Tensor> texts_;  ///< unit embeddings [P] on the CPU
+};
+
+}  // namespace harness

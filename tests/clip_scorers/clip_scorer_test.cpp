@@ -1,0 +1,210 @@
+#include "evaluators/clip/clip_scorer.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "models/loading.h"
+#include "tests/recorded_cases.h"
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Tiny models and scores made with transformers by make_clip_folders.py there.
+fs::path data_folder() {
+  return fs::path(HARNESS_SOURCE_DIR) / "tests/data/scorers";
+}
+
+struct Expected {
+  Image image;
+  std::string prompt;
+  double score;
+};
+
+std::vector<Expected> expected_scores(const std::string& column) {
+  std::vector<Expected> rows;
+  for (const auto& row : read_json(data_folder() / "expected.json"))
+    rows.push_back({read_png(data_folder() / row.at("image").get<std::string>()),
+                    row.at("prompt").get<std::string>(), row.at(column).get<double>()});
+  return rows;
+}
+
+const ClipScorerInfo& info(const std::string& name) {
+  return *find_clip_scorer(name);
+}
+
+std::unique_ptr<ClipScorer> scorer(const std::string& name, const std::string& profile,
+                                   const fs::path& folder = {}) {
+  return std::make_unique<ClipScorer>(folder.empty() ? data_folder() / name : folder, info(name),
+                                      info(name).profile(profile, "test"), torch::kCPU);
+}
+
+/// Values of a metric in the order of the rows; NaN where there is none.
+std::vector<double> scores(ClipScorer& one, const std::string& metric, const std::vector<Expected>& rows) {
+  std::vector<std::future<SampleScore>> futures;
+  for (const auto& row : rows) futures.push_back(one.submit(row.prompt, row.image));
+  std::vector<double> values;
+  for (auto& future : futures) values.push_back(future.get().metrics.at(metric).value_or(NAN));
+  return values;
+}
+
+void expect_scores(const std::string& name, const std::string& profile, const std::string& column) {
+  const auto rows = expected_scores(column);
+  const auto values = scores(*scorer(name, profile), name, rows);
+  ASSERT_EQ(values.size(), 16U);
+  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_NEAR(values[i], rows[i].score, 3e-5) << i;
+}
+
+TEST(ClipScorer, PickScoreIsThatOfTransformers) {
+  expect_scores("pickscore", "pickscore", "pickscore");
+}
+
+TEST(ClipScorer, ClipScoreIsThePlainCosineByDefault) {
+  EXPECT_STREQ(info("clip_score").profiles.front().name, "clip");
+  expect_scores("clip_score", "clip", "clip");
+}
+
+TEST(ClipScorer, TheProfileFlowGrpoResizesFloatsAndScales) {
+  expect_scores("clip_score", "flow-grpo", "flow-grpo");
+}
+
+TEST(ClipScorer, AScoreDependsOnNeitherItsNeighboursNorItsPlaceInABatch) {
+  const auto rows = expected_scores("clip");
+  const auto together = scores(*scorer("clip_score", "clip"), "clip_score", rows);
+  const auto alone = scorer("clip_score", "clip");
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(scores(*alone, "clip_score", {rows[i]})[0], together[i]) << i;
+  }
+  const auto reversed = scores(*scorer("clip_score", "clip"), "clip_score", {rows.rbegin() + 3, rows.rend()});
+  for (std::size_t i = 0; i < reversed.size(); ++i)
+    EXPECT_EQ(reversed[i], together[rows.size() - 4 - i]) << i;
+}
+
+TEST(ClipScorer, ManyThreadsGetTheScoresOfOne) {
+  const auto rows = expected_scores("pickscore");
+  const auto one = scores(*scorer("pickscore", "pickscore"), "pickscore", rows);
+  const auto shared = scorer("pickscore", "pickscore");
+  std::vector<std::vector<double>> found(4);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < found.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 5; ++round) found[t] = scores(*shared, "pickscore", rows);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const auto& values : found) EXPECT_EQ(values, one);
+}
+
+TEST(ClipScorer, TheCallersNumberOfThreadsDoesNotChangeAScore) {
+  const auto rows = expected_scores("pickscore");
+  torch::set_num_threads(1);
+  const auto one = scores(*scorer("pickscore", "pickscore"), "pickscore", rows);
+  torch::set_num_threads(2);
+  EXPECT_EQ(scores(*scorer("pickscore", "pickscore"), "pickscore", rows), one);
+  EXPECT_EQ(torch::get_num_threads(), 2);
+  torch::set_num_threads(1);
+}
+
+/// A copy of a scorer's folder.
+class FolderCopy : public ModelCopy {
+ public:
+  explicit FolderCopy(const std::string& name) {
+    fs::copy(data_folder() / name, folder(), fs::copy_options::recursive);
+  }
+  void set_weight(const std::string& name, double value) const {
+    auto weights = load_tensors(folder() / "model.safetensors");
+    weights.at(name).fill_(value);
+    save_tensors(folder() / "model.safetensors", weights);
+  }
+};
+
+TEST(ClipScorer, AScoreThatIsNotFiniteIsAFailureWithAReason) {
+  const FolderCopy copy("clip_score");
+  copy.set_weight("visual_projection.weight", 0);  // an embedding of length 0 has no direction
+  const auto rows = expected_scores("clip");
+  const auto score = scorer("clip_score", "clip", copy.folder())->submit("a", rows[0].image).get();
+  EXPECT_FALSE(score.metrics.at("clip_score").has_value());
+  EXPECT_EQ(score.reasons.at("clip_score"), "the score is not finite");
+  EXPECT_FALSE(score.transcript.has_value());
+}
+
+// --- What check reads ---
+
+std::string problem_of(const FolderCopy& copy, const std::string& name = "clip_score",
+                       const std::string& profile = "clip") {
+  return message_of([&] {
+    ClipFolder::load(copy.folder(), info(name), info(name).profile(profile, "test"), {.read = false});
+  });
+}
+
+TEST(ClipFolder, AWholeFolderPassesAndCountsItsWeights) {
+  const FolderCopy copy("clip_score");
+  const auto clip =
+      ClipFolder::load(copy.folder(), info("clip_score"), info("clip_score").profiles[0], {.read = false});
+  std::int64_t values = 0;
+  for (const auto& [_, tensor] : load_tensors(copy.folder() / "model.safetensors")) values += tensor.numel();
+  EXPECT_EQ(clip.bytes(), 4 * values);
+}
+
+TEST(ClipFolder, EachMissingFileIsNamedWithTheModelThatHasIt) {
+  for (const char* file :
+       {"config.json", "model.safetensors", "preprocessor_config.json", "tokenizer_config.json"}) {
+    const FolderCopy copy("pickscore");
+    fs::remove(copy.folder() / file);
+    const auto problem = problem_of(copy, "pickscore", "pickscore");
+    EXPECT_PROBLEM(problem, fmt::format("lacks {}", file));
+    EXPECT_PROBLEM(problem, "yuvalkirstain/PickScore_v1");
+  }
+  for (const char* file : {"vocab.json", "merges.txt"}) {
+    const FolderCopy copy("pickscore");
+    fs::remove(copy.folder() / file);
+    EXPECT_PROBLEM(problem_of(copy, "pickscore", "pickscore"), file);
+  }
+}
+
+TEST(ClipFolder, FilesThatDoNotFitOneAnotherAreNamedWithTheRule) {
+  const FolderCopy size("clip_score");
+  size.edit("preprocessor_config.json", {{"crop_size", 32}});
+  EXPECT_PROBLEM(problem_of(size), "gives images of 32 x 32 pixels, and the model takes 40 x 40");
+
+  const FolderCopy end("clip_score");
+  end.edit("config.json", {{"text_config", {{"eos_token_id", 7}}}});
+  EXPECT_PROBLEM(problem_of(end), "pools at token 7, and the tokenizer ends texts with 633");
+
+  const FolderCopy vocabulary("clip_score");
+  vocabulary.edit("config.json", {{"text_config", {{"vocab_size", 600}}}});
+  EXPECT_PROBLEM(problem_of(vocabulary), "token_embedding.weight");
+
+  const FolderCopy uncropped("clip_score");
+  uncropped.edit("preprocessor_config.json", {{"do_center_crop", false}});
+  EXPECT_PROBLEM(problem_of(uncropped), "gives images of any size");
+
+  const FolderCopy squeezed("clip_score");
+  squeezed.edit("preprocessor_config.json", {{"size", {{"shortest_edge", nullptr}}}});
+  squeezed.edit("preprocessor_config.json", {{"size", {{"height", 40}, {"width", 40}}}});
+  EXPECT_EQ(problem_of(squeezed), "");
+  EXPECT_PROBLEM(problem_of(squeezed, "clip_score", "flow-grpo"), "needs do_resize to a shortest edge");
+}
+
+TEST(ClipFolder, AByteTokenizerTakesThePlaceOfVocabularyFiles) {
+  const FolderCopy copy("clip_score");
+  for (const char* file : {"vocab.json", "merges.txt", "special_tokens_map.json"})
+    fs::remove(copy.folder() / file);
+  copy.write("tokenizer_config.json", R"({"tokenizer_class": "ByteTokenizer"})");
+  copy.edit("config.json", {{"text_config", {{"eos_token_id", 257}}}});
+  EXPECT_EQ(problem_of(copy), "");
+  const auto rows = expected_scores("clip");
+  const auto one = scorer("clip_score", "clip", copy.folder());
+  EXPECT_NE(one->submit("OPEN", rows[0].image).get().metrics.at("clip_score"),
+            one->submit("SHUT", rows[0].image).get().metrics.at("clip_score"));
+}
+
+TEST(ClipScorers, AnUnknownProfileIsAnErrorWithTheNearestName) {
+  EXPECT_PROBLEM(message_of([] { info("clip_score").profile("flow-gpro", "job.json"); }),
+                 "did you mean \"flow-grpo\"");
+}
+
+}  // namespace
+}  // namespace harness

@@ -1,0 +1,256 @@
+#include "worker/scoring.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+
+#include "core/error.h"
+#include "core/event_log.h"
+#include "core/files.h"
+#include "core/sha256.h"
+#include "evaluators/clip/clip_scorers.h"
+#include "evaluators/jpeg.h"
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path scorer_folder(const std::string& name) {
+  return fs::path(HARNESS_SOURCE_DIR) / "tests/data/scorers" / name;
+}
+
+Json identity_of(const std::string& name, const std::string& profile) {
+  const auto& scorer = *find_clip_scorer(name);
+  auto identity = clip_identity(scorer, scorer.profile(profile, "test"));
+  identity["files"] = clip_file_checksums(scorer_folder(name));
+  return identity;
+}
+
+Job job_with(const Json& scorers) {
+  Job job;
+  job.folder = "job";
+  job.identity = {{"scorers", scorers}};
+  job.paths = Json::object();
+  for (const auto& [name, _] : scorers.items()) job.paths["scorer:" + name] = scorer_folder(name).string();
+  return job;
+}
+
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+Image recorded_image() {
+  return read_png(scorer_folder("images") / "0.png");
+}
+
+TEST(Scoring, AllScorersOfAJobGiveTheirMetricsOfThePrompt) {
+  Scoring scoring(job_with({{"pickscore", identity_of("pickscore", "pickscore")},
+                            {"clip_score", identity_of("clip_score", "flow-grpo")},
+                            {"jpeg", jpeg_identity()}}));
+  const auto row = read_json(scorer_folder("expected.json")).at(1);
+  const auto score = scoring.score({row.at("prompt").get<std::string>(), "OPEN"}, recorded_image()).get();
+  EXPECT_NEAR(*score.metrics.at("pickscore"), row.at("pickscore").get<double>(), 3e-5);
+  EXPECT_NEAR(*score.metrics.at("clip_score"), row.at("flow-grpo").get<double>(), 3e-5);
+  EXPECT_GT(*score.metrics.at("jpeg_kb"), 0);
+  EXPECT_TRUE(score.reasons.empty());
+  EXPECT_EQ(task_reward("pickscore", score), score.metrics.at("pickscore"));
+}
+
+TEST(Scoring, AFileThatIsNotThePlannedOneStopsTheJob) {
+  auto identity = identity_of("pickscore", "pickscore");
+  identity["files"]["config.json"] = sha256_hex("another");
+  EXPECT_NE(message_of([&] {
+              Scoring scoring(job_with({{"pickscore", identity}}));
+            }).find("scorer pickscore differs from the one that the run was planned with"),
+            std::string::npos);
+}
+
+TEST(Scoring, AVersionOrProfileThatThisBuildDoesNotHaveStopsTheJob) {
+  auto identity = identity_of("clip_score", "clip");
+  identity["version"] = "0";
+  EXPECT_NE(message_of([&] {
+              Scoring scoring(job_with({{"clip_score", identity}}));
+            }).find("differs"),
+            std::string::npos);
+  identity = identity_of("clip_score", "clip");
+  identity["profile"] = "flow-gpro";
+  EXPECT_NE(message_of([&] {
+              Scoring scoring(job_with({{"clip_score", identity}}));
+            }).find("did you mean \"flow-grpo\""),
+            std::string::npos);
+}
+
+TEST(Scoring, TheRegistryNamesScorersWithFoldersAndTheirTasks) {
+  const auto named = [](const Json& list, const std::string& name) {
+    for (const auto& one : list) {
+      if (one.at("name") == name) return one;
+    }
+    return Json();
+  };
+  const auto pickscore = named(describe_evaluators(), "pickscore");
+  EXPECT_EQ(pickscore.at("metrics"), Json::array({"pickscore"}));
+  EXPECT_EQ(pickscore.at("folder").at("class"), "CLIPModel");
+  EXPECT_EQ(pickscore.at("identity").at("profile"), "pickscore");
+  EXPECT_EQ(named(describe_evaluators(), "clip_score").at("identity").at("profile"), "clip");
+  EXPECT_EQ(named(describe_tasks(), "pickscore").at("evaluator"), "pickscore");
+}
+
+// --- Through the program ---
+
+struct Finished {
+  int status = -1;
+  std::string out;
+};
+
+Finished shell(const std::string& line) {
+  Finished result;
+  FILE* pipe = ::popen(line.c_str(), "r");
+  std::array<char, 4096> buffer;
+  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+    result.out.append(buffer.data(), n);
+  const int status = ::pclose(pipe);
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return result;
+}
+
+class WorkerWithScorers : public testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = fs::temp_directory_path() / fmt::format("harness-scoring-{}", ::getpid());
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+    ASSERT_EQ(::mkfifo((root_ / "input").c_str(), 0600), 0);  // a worker ends when its input does
+    for (int i = 0; i < 11; ++i) prompts_ += fmt::format("A sign that reads \"WORD {}\"\n", i);
+    write_file(root_ / "prompts.txt", prompts_);
+    write_file(root_ / "positions.json", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]");
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  std::string worker(const std::string& words) const {
+    return fmt::format("{}/harness-worker {} <>{}/input 2>&1", HARNESS_BINARY_DIR, words, root_.string());
+  }
+
+  Json common(const std::string& kind) const {
+    return {{"kind", kind}, {"backbone", "glyph"}, {"weights_sha256", "-"}, {"seed", 42}};
+  }
+
+  /// Runs a job of the embedded backbone and returns its events.
+  std::vector<Json> run(const std::string& name, Json identity, const Json& scorers, int threads) const {
+    identity["scorers"] = scorers;
+    Json paths = {{"weights", (fs::path(HARNESS_SOURCE_DIR) / "models/backbones/glyph").string()},
+                  {"text_cache", (root_ / "texts").string()},
+                  {"prompts", (root_ / "prompts.txt").string()},
+                  {"train_prompts", (root_ / "prompts.txt").string()},
+                  {"positions", (root_ / "positions.json").string()}};
+    for (const auto& [scorer, _] : scorers.items())
+      paths["scorer:" + scorer] = scorer_folder(scorer).string();
+    fs::create_directories(root_ / name);
+    write_file(root_ / name / "job.json", Json{{"id", name},
+                                               {"identity", identity},
+                                               {"paths", paths},
+                                               {"options", {{"threads", threads}, {"device", "cpu"}}}}
+                                              .dump());
+    const auto finished = shell(worker("run " + (root_ / name).string()));
+    EXPECT_EQ(finished.status, 0) << finished.out;
+    return read_events(root_ / name / "events.log", 0).events;
+  }
+
+  std::map<int, Json> evaluate(const std::string& name, int threads, int shard) const {
+    Json identity = common("evaluate");
+    identity["step"] = 0;
+    identity["prompts_sha256"] = sha256_hex(prompts_);
+    identity["settings"] = {{"eval_shard", shard}, {"eval_steps", 2}};
+    identity["metrics"] = {"pickscore", "clip_score"};
+    const Json scorers = {{"pickscore", identity_of("pickscore", "pickscore")},
+                          {"clip_score", identity_of("clip_score", "clip")}};
+    std::map<int, Json> metrics;
+    for (const auto& event : run(name, identity, scorers, threads)) {
+      if (event.at("type") == "sample") metrics[event.at("position").get<int>()] = event.at("metrics");
+    }
+    return metrics;
+  }
+
+  fs::path root_;
+  std::string prompts_;
+};
+
+TEST_F(WorkerWithScorers, AnEvaluationsScoresDoNotDependOnThreads) {
+  const auto one = evaluate("one", 1, 4);
+  EXPECT_EQ(one.size(), 11U);
+  for (const auto& [position, metrics] : one) {
+    EXPECT_TRUE(metrics.at("pickscore").is_number()) << position;
+    EXPECT_TRUE(metrics.at("clip_score").is_number()) << position;
+  }
+  EXPECT_EQ(evaluate("two", 2, 4), one);
+}
+
+TEST_F(WorkerWithScorers, AnEvaluationStoresTheScoresOfItsImages) {
+  const auto stored = evaluate("images", 2, 3);
+  Scoring scoring(job_with({{"pickscore", identity_of("pickscore", "pickscore")}}));
+  for (const int i : {0, 7, 10}) {
+    const auto image = read_png(root_ / "images/images" / fmt::format("{:04}.png", i));
+    const auto score = scoring.score({fmt::format("A sign that reads \"WORD {}\"", i), ""}, image).get();
+    EXPECT_EQ(stored.at(i).at("pickscore").get<double>(), *score.metrics.at("pickscore")) << i;
+  }
+}
+
+TEST_F(WorkerWithScorers, PickScoreRewardsATraining) {
+  Json identity = common("train");
+  identity["task"] = "pickscore";
+  identity["method"] = "lambda-norm-t";
+  identity["method_settings"] = Json::object();
+  identity["train_prompts_sha256"] = sha256_hex(prompts_);
+  identity["settings"] = {{"prompts_per_epoch", 2}, {"group_size", 3}, {"shard_prompts", 1},
+                          {"updates_per_epoch", 2}, {"updates", 4},    {"checkpoints", {4}},
+                          {"sampling_steps", 6},    {"late_steps", 3}};
+  int updates = 0;
+  for (const auto& event :
+       run("train", identity, {{"pickscore", identity_of("pickscore", "pickscore")}}, 2)) {
+    if (event.at("type") != "update") continue;
+    ++updates;
+    EXPECT_NE(event.at("stats").at("reward_mean").get<double>(), 0);
+    EXPECT_GT(event.at("stats").at("reward_std").get<double>(), 0);
+    EXPECT_EQ(event.at("stats").at("missing_rewards").get<double>(), 0);
+  }
+  EXPECT_EQ(updates, 4);
+}
+
+TEST_F(WorkerWithScorers, CheckReadsTheFoldersAndCountsTheirMemoryOnce) {
+  const auto check = [&](const fs::path& folder) {
+    write_file(root_ / "request.json", Json{{"json", true},
+                                            {"task", "pickscore"},
+                                            {"backbone", "glyph"},
+                                            {"weights", ""},
+                                            {"device_kind", "cpu"},
+                                            {"threads", 4},
+                                            {"methods", Json::array()},
+                                            {"scorers", {{"pickscore", folder.string()}}}}
+                                           .dump());
+    return shell(worker("check --request " + (root_ / "request.json").string()));
+  };
+  const auto whole = check(scorer_folder("pickscore"));
+  EXPECT_EQ(whole.status, 0) << whole.out;
+  const auto bytes = parse_json(whole.out, "check").at("resources").at("memory").at("scorers").get<double>();
+  EXPECT_NEAR(bytes, static_cast<double>(fs::file_size(scorer_folder("pickscore") / "model.safetensors")),
+              20'000);
+
+  fs::copy(scorer_folder("pickscore"), root_ / "broken", fs::copy_options::recursive);
+  write_file(root_ / "broken/model.safetensors", "no header");
+  const auto broken = check(root_ / "broken");
+  EXPECT_EQ(broken.status, 2) << broken.out;
+  EXPECT_NE(broken.out.find("model.safetensors"), std::string::npos) << broken.out;
+}
+
+}  // namespace
+}  // namespace harness
