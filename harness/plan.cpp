@@ -241,12 +241,11 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.spec = load_table_spec(request.table);
   plan.scale = plan.spec.scale(request.scale);
   plan.registry = load_registry();
-  const auto backbone = backbone_of(plan.spec, request);
-  plan.spec = for_backbone(std::move(plan.spec), backbone);
   plan.external_scorers = find_external_scorers(request.inputs.scorers);
   add_to_registry(plan.external_scorers, plan.registry);
+  const auto backbone = backbone_of(plan.spec, request);
+  plan.spec = for_backbone(with_external_metrics(plan.spec, plan.external_scorers), backbone);
   check_against_registry(plan.spec, plan.registry);
-  plan.spec = with_external_metrics(plan.spec, plan.external_scorers);
   plan.numerics_version = plan.registry.numerics_version;
   plan.backbone = plan.registry.backbone(backbone, "--backbone");
   plan.methods = choose_methods(plan.spec, plan.registry, request.methods);

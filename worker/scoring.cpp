@@ -99,34 +99,35 @@ std::future<SampleScore> at_hand(SampleScore score) {
 }  // namespace
 
 Json describe_evaluators() {
-  Json evaluators = {{{"name", kOcrScorer},
-           {"metrics", ocr_metric_names()},
-           {"metric_help", ocr_metric_help()},
-           {"backbones", Json::array({"glyph", "tiny-sd3"})},
-           {"summary",
-            "Tesseract 5 on the embedded backbone's 96 x 48 images, and the OCR text metrics (E60 to E62)"}},
-          {{"name", kSceneOcrScorer},
-           {"metrics", ocr_metric_names()},
-           {"metric_help", ocr_metric_help()},
-           {"backbones", Json::array({"sd35-medium"})},
-           {"summary",
-            "Tesseract 5 on pictures of 512 x 512 pixels, read three ways, and the OCR text metrics (E60 to "
-            "E62)"}},
-          {{"name", kJpegScorer},
-           {"metrics", {"jpeg_kb"}},
-           {"summary", "size as a JPEG file of quality 95, in thousands of bytes (E65)"},
-           {"guardrail", true},
-           {"identity", jpeg_identity()}},
-          {{"name", kStatisticsScorer},
-           {"metrics", image_statistic_names()},
-           {"metric_help",
-            {{"edge_density", "share of inner pixels on an edge of the luma"},
-             {"colour_entropy", "entropy of the colours in 512 boxes of the RGB cube, bits"},
-             {"dark_share", "share of pixels with luma below 64"},
-             {"saturated_share", "share of pixels with chroma of 128 or more"}}},
-           {"summary", "what an image looks like, whatever it is rewarded for; no reward is made of it"},
-           {"guardrail", true},
-           {"identity", image_statistics_identity()}}};
+  Json evaluators = {
+      {{"name", kOcrScorer},
+       {"metrics", ocr_metric_names()},
+       {"metric_help", ocr_metric_help()},
+       {"backbones", Json::array({"glyph", "tiny-sd3"})},
+       {"summary",
+        "Tesseract 5 on the embedded backbone's 96 x 48 images, and the OCR text metrics (E60 to E62)"}},
+      {{"name", kSceneOcrScorer},
+       {"metrics", ocr_metric_names()},
+       {"metric_help", ocr_metric_help()},
+       {"backbones", Json::array({"sd35-medium"})},
+       {"summary",
+        "Tesseract 5 on pictures of 512 x 512 pixels, read three ways, and the OCR text metrics (E60 to "
+        "E62)"}},
+      {{"name", kJpegScorer},
+       {"metrics", {"jpeg_kb"}},
+       {"summary", "size as a JPEG file of quality 95, in thousands of bytes (E65)"},
+       {"guardrail", true},
+       {"identity", jpeg_identity()}},
+      {{"name", kStatisticsScorer},
+       {"metrics", image_statistic_names()},
+       {"metric_help",
+        {{"edge_density", "share of inner pixels on an edge of the luma"},
+         {"colour_entropy", "entropy of the colours in 512 boxes of the RGB cube, bits"},
+         {"dark_share", "share of pixels with luma below 64"},
+         {"saturated_share", "share of pixels with chroma of 128 or more"}}},
+       {"summary", "what an image looks like, whatever it is rewarded for; no reward is made of it"},
+       {"guardrail", true},
+       {"identity", image_statistics_identity()}}};
   for (const auto& scorer : clip_scorers()) {
     if (is_here(scorer)) evaluators.push_back(describe_clip_scorer(scorer));
   }

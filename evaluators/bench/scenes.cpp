@@ -75,7 +75,7 @@ double luminance(const Colour& colour) {
 }
 
 double contrast(const Colour& a, const Colour& b) {
-  const auto [low, high] = std::minmax(luminance(a), luminance(b));
+  const auto [low, high] = std::minmax({luminance(a), luminance(b)});
   return (high + .05) / (low + .05);
 }
 

@@ -1,10 +1,9 @@
-#include "harness/scorers.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/error.h"
 #include "harness/registry.h"
+#include "harness/scorers.h"
 
 namespace harness {
 namespace {
@@ -29,16 +28,19 @@ Registry two_profiles() {
 
 TEST(ScorersOfABackbone, FollowFromTheBackboneWhoseImagesTheyScore) {
   const Registry registry = two_profiles();
-  EXPECT_EQ(scorer_identities(registry, ScorerFolders(registry, {}), {"ocr_reward", "cer", "jpeg_kb"}, "glyph"),
-            Json::parse(R"({"ocr-glyph": {"name": "ocr-glyph"}, "jpeg": {"name": "jpeg"}})"));
-  EXPECT_EQ(scorer_identities(registry, ScorerFolders(registry, {}), {"ocr_reward", "cer", "jpeg_kb"}, "sd35-medium"),
+  EXPECT_EQ(
+      scorer_identities(registry, ScorerFolders(registry, {}), {"ocr_reward", "cer", "jpeg_kb"}, "glyph"),
+      Json::parse(R"({"ocr-glyph": {"name": "ocr-glyph"}, "jpeg": {"name": "jpeg"}})"));
+  EXPECT_EQ(scorer_identities(registry, ScorerFolders(registry, {}), {"ocr_reward", "cer", "jpeg_kb"},
+                              "sd35-medium"),
             Json::parse(R"({"ocr-scene": {"name": "ocr-scene"}, "jpeg": {"name": "jpeg"}})"));
 }
 
 TEST(ScorersOfABackbone, ThatOfATrainingRewardFollowsFromTheBackboneToo) {
   const Registry registry = two_profiles();
   EXPECT_TRUE(reward_identities(registry, ScorerFolders(registry, {}), "ocr", "glyph").contains("ocr-glyph"));
-  EXPECT_TRUE(reward_identities(registry, ScorerFolders(registry, {}), "ocr", "sd35-medium").contains("ocr-scene"));
+  EXPECT_TRUE(
+      reward_identities(registry, ScorerFolders(registry, {}), "ocr", "sd35-medium").contains("ocr-scene"));
 }
 
 TEST(ScorersOfABackbone, ABackboneThatNoneIsForIsNamed) {
