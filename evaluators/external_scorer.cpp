@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
-#include "core/text.h"
 #include "evaluators/scorer_client.h"
 
 namespace harness {
@@ -18,7 +17,7 @@ namespace {
 /// A folder that is empty at first and gone in the end.
 class ScratchFolder {
  public:
-  explicit ScratchFolder(fs::path path) : path_(std::move(path)) {
+  explicit ScratchFolder(const fs::path& path) : path_(fs::absolute(path)) {
     std::error_code ignored;
     fs::remove_all(path_, ignored);  // images of a job that was killed
     make_folder(path_);
@@ -63,14 +62,8 @@ std::string reason_for(const ScorerAnswer& answer, const std::string& metric) {
   return fmt::format("the answer's \"{}\" is {}, which is no number", metric, found->second);
 }
 
-/// What a scorer wrote, on one printable line of bounded length.
-std::string readable(const std::string& text) {
-  const auto quoted = in_quotes(text);
-  return quoted == fmt::format("\"{}\"", text) ? text : quoted;
-}
-
 SampleScore score_of(const ExternalScorerSpec& spec, const ScorerAnswer& answer) {
-  if (answer.error) return without_values(spec, readable(*answer.error));
+  if (answer.error) return without_values(spec, *answer.error);
   SampleScore score;
   for (const auto& name : spec.metric_names()) {
     const auto value = answer.values.find(name);
@@ -145,8 +138,8 @@ class ExternalScorer::Impl {
   void count(const ScorerAnswer& answer) {
     restarts_ += answer.replaced;
     if (restarts_ <= spec_.restarts) return;
-    give_up(fmt::format("scorer {} was given up after {} restarts; the last failure: {}", spec_.name,
-                        spec_.restarts,
+    give_up(fmt::format("scorer {} was given up after {} restart{}; the last failure: {}", spec_.name,
+                        spec_.restarts, spec_.restarts == 1 ? "" : "s",
                         answer.error.value_or("it wrote more than its answer, or ended after it")));
   }
 
@@ -199,7 +192,7 @@ void try_external_scorer(const ExternalScorerSpec& spec) {
     }
   } catch (const Error& error) {
     const auto who = error.where() == settings.name ? "" : error.where() + ": ";
-    throw Error(fmt::format("fails on a test image: {}{}", who, readable(error.problem())), where,
+    throw Error(fmt::format("fails on a test image: {}{}", who, error.problem()), where,
                 "mend it, or take its folder away");
   }
 }

@@ -49,11 +49,18 @@ std::string with_quoted_non_numbers(std::string_view line) {
       i += word->size() - 1;
       continue;
     }
-    if (in_text && line[i] == '\\' && i + 1 < line.size()) out += line[i++];
-    if (line[i] == '"') in_text = !in_text;
+    const bool escapes = in_text && line[i] == '\\' && i + 1 < line.size();
+    if (escapes) out += line[i++];
+    if (line[i] == '"' && !escapes) in_text = !in_text;
     out += line[i];
   }
   return out;
+}
+
+/// A scorer's own words, on one printable line of bounded length.
+std::string readable(const std::string& text) {
+  const auto quoted = in_quotes(text);
+  return quoted == fmt::format("\"{}\"", text) ? text : quoted;
 }
 
 /// An absent field of a hello, where something is stated instead of it.
@@ -91,7 +98,7 @@ ScorerHello parse_hello(std::string_view line, const std::string& where, const S
   if (protocol != kScorerProtocol) {
     throw Error(fmt::format("speaks scorer protocol {}, this program {}", protocol, kScorerProtocol), where);
   }
-  if (fields.has("error")) throw Error(fields.required<std::string>("error"), where);
+  if (fields.has("error")) throw Error(readable(fields.required<std::string>("error")), where);
   const ScorerHello nothing;
   const ScorerHello& known = stated != nullptr ? *stated : nothing;
   ScorerHello hello{field_or(fields, "name", stated, known.name),
@@ -168,7 +175,7 @@ ScorerAnswer parse_answer(std::string_view line, std::uint64_t id) {
   if (fields.required<std::uint64_t>("id") != id) throw Error("it answers another image", where);
   ScorerAnswer answer;
   if (fields.has("error")) {
-    answer.error = fields.required<std::string>("error");
+    answer.error = readable(fields.required<std::string>("error"));
     return answer;
   }
   if (fields.has("transcript_raw")) answer.transcript_raw = fields.required<std::string>("transcript_raw");

@@ -89,7 +89,7 @@ void add_to_registry(const std::vector<ExternalScorerSpec>& scorers, Registry& r
 }
 
 TableSpec with_external_metrics(const TableSpec& spec, const std::vector<ExternalScorerSpec>& scorers) {
-  if (spec.is_training()) return spec;
+  if (spec.is_training() || scorers.empty()) return spec;
   Json document = spec.document;
   const auto named = spec.metrics();
   for (const auto& scorer : scorers) {

@@ -68,7 +68,7 @@ TEST_F(ExternalScorerFolder, EveryMistakeIsNamedWithItsPlace) {
       {{{"version", nullptr}}, "scorer.json: \"version\" is missing"},
       {{{"version", ""}}, "scorer.json: version: is empty"},
       {{{"comand", 1}}, "scorer.json: unknown key \"comand\"; did you mean \"command\"?"},
-      {{{"command", "python3"}}, "scorer.json: command"},
+      {{{"command", "python3"}}, "scorer.json: \"command\" has the wrong type"},
       {{{"command", Json::array()}}, "scorer.json: command: names no program"},
       {{{"command", {"run"}}}, "scorer.json: command[0]: \"run\" is a file of this folder; write \"./run\""},
       {{{"command", {"./walk"}}}, "scorer.json: command[0]: there is no file \"./walk\""},
@@ -105,6 +105,45 @@ TEST_F(ExternalScorerFolder, ItsIdentityHoldsItsFilesAndNoOther) {
   EXPECT_EQ(identity.at("version"), "1");
   EXPECT_EQ(identity.at("profile"), "external");
   EXPECT_EQ(identity.at("files").at("score.py"), sha256_hex("score.py"));
+}
+
+Image grey_image(int level) {
+  return {4, 2, std::vector<std::uint8_t>(24, static_cast<std::uint8_t>(level))};
+}
+
+/// "12", "13", "no value: REASON" for images of these grey levels, waited for in this order.
+std::vector<std::string> scores_of(ExternalScorer& scorer, int images) {
+  std::vector<std::future<SampleScore>> futures;
+  for (int i = 0; i < images; ++i) futures.push_back(scorer.score({"a sign", "OPEN"}, grey_image(i)));
+  std::vector<std::string> texts;
+  for (auto& future : futures) {
+    const auto score = future.get();
+    const auto& value = score.metrics.at("level");
+    texts.push_back(value ? std::to_string(static_cast<int>(*value))
+                          : "no value: " + score.reasons.at("level"));
+  }
+  return texts;
+}
+
+TEST_F(ExternalScorerFolder, WhichImagesHaveValuesDependsOnNeitherTimingNorTheNumberOfProcesses) {
+  fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "tests/data/scorers/misbehaving_scorer.py",
+                folder_ / "score.py", fs::copy_options::overwrite_existing);
+  std::vector<std::string> expected;
+  for (int i = 0; i < 40; ++i) {
+    expected.push_back(i > 20 ? "no value: scorer gauge was given up after 2 restarts; the last failure: the "
+                                "scorer ended by signal 11 (Segmentation fault)"
+                       : i % 10 == 0 ? "no value: the scorer ended by signal 11 (Segmentation fault)"
+                                     : std::to_string(i));
+  }
+  for (const int processes : {1, 4}) {
+    ExternalScorer scorer(read({{"command", {"python3", "score.py", "crashes:every=10"}},
+                                {"processes", processes},
+                                {"restarts", 2}}),
+                          root_ / "images");
+    EXPECT_EQ(scores_of(scorer, 40), expected) << processes;
+    EXPECT_TRUE(scorer.given_up().has_value());
+  }
+  EXPECT_FALSE(fs::exists(root_ / "images"));
 }
 
 TEST_F(ExternalScorerFolder, AnotherFileThanThePlanSawIsNotStarted) {

@@ -195,7 +195,7 @@ TEST_F(Refused, ForeignDatabaseInWalMode) {
 
 TEST_F(Refused, NewerSchema) {
   open_database(path(), OpenMode::kReadWrite).db->exec("PRAGMA user_version = 99");
-  expect_not_opened("has schema version 99, this program knows 2");
+  expect_not_opened("has schema version 99, this program knows 3");
 }
 
 TEST_F(Refused, TextFile) {
@@ -245,7 +245,7 @@ TEST_F(Schemas, CreationMakesTheFolder) {
 
 TEST_F(Schemas, EmptyFileIsTakenAsANewDatabase) {
   std::ofstream(path()).flush();
-  EXPECT_EQ(schema_version(*open_database(path(), OpenMode::kReadWrite).db), 2);
+  EXPECT_EQ(schema_version(*open_database(path(), OpenMode::kReadWrite).db), current_schema().version());
 }
 
 TEST_F(Schemas, Version2TellsFreshFromOnPolicyAndKnowsTheRunsOfAReproduction) {
@@ -292,7 +292,7 @@ TEST_F(Schemas, NameWithSpecialCharactersIsNotAUri) {
   const auto odd = path().parent_path() / "100% a?mode=rw#b.sqlite";
   open_database(odd, OpenMode::kReadWrite);
   EXPECT_TRUE(std::filesystem::exists(odd));
-  EXPECT_EQ(schema_version(*open_database(odd, OpenMode::kReadOnly).db), 2);
+  EXPECT_EQ(schema_version(*open_database(odd, OpenMode::kReadOnly).db), current_schema().version());
 }
 
 TEST_F(Schemas, NetworkFileSystemGetsARollbackJournalAndOneProcess) {

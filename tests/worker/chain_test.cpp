@@ -270,7 +270,8 @@ TEST_F(Chain, AnExternalScorerScoresTheImagesThatWereDrawnAndMayBeTheReward) {
   Json table = read_json(root_ / "chain.json");
   table["task"] = "maximize:brightness";
   table["methods"] = {"ratio-norm"};
-  table["settings"]["clip_rule"] = "one-sigma";
+  table["settings"]["clip_rule"] = "absolute";
+  table["settings"]["clip"] = 1e-5;
   write_file_atomically(root_ / "chain.json", table.dump());
   const auto run = shell(reproduce("bright", "--scorers " + scorers.string()) + " 2>&1");
   ASSERT_EQ(run.status, 0) << run.out;
