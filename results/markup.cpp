@@ -29,7 +29,7 @@ const std::map<char32_t, const char*>& latex_commands() {
       {U'\u00a0', "~"},
       {U'\u00a7', "\\S{}"},
       {U'\u00b1', "$\\pm$"},
-      {U'\u00b6', "\\P{}"},
+      {U'\u00b6', "$\\P$"},
       {U'\u00b7', "$\\cdot$"},
       {U'\u00d7', "$\\times$"},
       {U'\u0394', "$\\Delta$"},

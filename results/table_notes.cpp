@@ -18,7 +18,8 @@ std::string row_name(const TableModel& model, const TableRow& row) {
   const bool several = std::ranges::any_of(model.rows, [&](const TableRow& other) {
     return other.method == row.method && other.seed != row.seed;
   });
-  return several && row.seed ? fmt::format("{} (seed {})", row.method, *row.seed) : row.method;
+  const auto name = several && row.seed ? fmt::format("{} (seed {})", row.method, *row.seed) : row.method;
+  return model.every_checkpoint ? fmt::format("{} at {}", name, row.checkpoint) : name;
 }
 
 /// Names of the rows for which `holds`, joined; empty if there is none.
@@ -198,14 +199,15 @@ void add_training_notes(const TableModel& model, Notes& notes) {
         fmt::format("{} Tested at a checkpoint that selection did not choose (--allow-test-peek): {}.",
                     kPeekMark, peeked));
   }
-  const auto unclipped = names_where(model, [](const TableRow& row) { return row.never_clipped; });
+  const auto unclipped =
+      names_where(model, [](const TableRow& row) { return row.never_clipped && row.selected; });
   if (!unclipped.empty()) {
     notes.push_back(fmt::format(
         "Never clipped: {} (no ratio left the clip range in any off-policy update of the run).", unclipped));
   }
   std::vector<std::string> shares;
   for (const auto& row : model.rows) {
-    if (row.damp_share) {
+    if (row.damp_share && row.selected) {
       shares.push_back(fmt::format("{} {:.1f} %", row_name(model, row), *row.damp_share * 100));
     }
   }

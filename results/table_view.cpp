@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/text.h"
@@ -182,7 +183,8 @@ bool shows_t(const TableModel& model) {
 }
 
 std::string t_text(const std::optional<double>& t) {
-  return t ? fmt::format("{:.1f}", *t) : "";
+  constexpr double kHalfDigit = 0.05;  // rounded to zero, it has no sign
+  return t ? fmt::format("{:.1f}", std::abs(*t) < kHalfDigit ? 0.0 : *t) : "";
 }
 
 ViewRow comparison_row(const TableComparison& comparison, const TableColumn& column, bool with_t) {
@@ -286,10 +288,11 @@ std::string paper_cell(const TableModel& model, const PaperRow& paper, const Tab
   const auto found = paper.values.find(column.paper_key);
   if (found == paper.values.end()) return "";
   const auto& paper_column = *model.paper->column(column.paper_key);
-  const bool same_unit = (paper_column.unit == "percent") == (column.unit == Unit::kPercent);
-  const auto text = same_unit ? found->second.printed
-                              : format_value(paper_value_in_db_unit(paper_column, found->second), column);
-  return column.paper_metric.empty() ? text : fmt::format("{} {}", column.paper_metric, text);
+  const bool is_percent = paper_column.unit == "percent";
+  if (!column.paper_metric.empty())
+    return fmt::format("{} {}{}", column.paper_metric, found->second.printed, is_percent ? " %" : "");
+  if (is_percent == (column.unit == Unit::kPercent)) return found->second.printed;
+  return format_value(paper_value_in_db_unit(paper_column, found->second), column);
 }
 
 TableColumn column_of(const TableModel& model, const std::string& metric) {

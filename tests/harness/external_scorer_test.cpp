@@ -201,6 +201,7 @@ INSTANTIATE_TEST_SUITE_P(
         Failure{"huge line", "", "a line of more than 1 MiB"},
         Failure{"endless line", "", "a line of more than 1 MiB"},
         Failure{"next id", "", "it answers another image"},
+        Failure{"earlier id", "", "it answers another image"},
         Failure{"unknown id", "", "it answers another image"}, Failure{"no id", "", "\"id\" is missing"}));
 
 TEST(ExternalScorer, ASecondAnswerToAnImageIsNeverTakenForTheNextOnes) {

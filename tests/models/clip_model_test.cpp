@@ -90,6 +90,7 @@ TEST(ClipModel, SavedAndLoadedItIsTheSame) {
 }
 
 TEST(ClipModel, EveryParameterGetsAGradientThatFiniteDifferencesConfirm) {
+  torch::set_num_threads(1);
   auto model = random_model();
   model->to(torch::kFloat64);
   const auto images = some_images(2, torch::kFloat64), ids = some_ids();
@@ -165,6 +166,28 @@ TEST(ClipModel, AnImagesEmbeddingDependsNeitherOnItsNeighboursNorOnItsPlace) {
   const auto images = some_images(8);
   const auto here = model->image_embeds(images), there = model->image_embeds(images.flip(0));
   for (int i = 0; i < 8; ++i) EXPECT_TRUE(here[i].equal(there[7 - i])) << i;
+}
+
+TEST(ClipModel, NorDoesItWithTheWidthsOfPublicImageTowers) {
+  const torch::NoGradGuard no_grad;
+  torch::set_num_threads(1);
+  for (const auto& [width, patch] : {std::pair(768, 32), std::pair(1024, 14), std::pair(1280, 14)}) {
+    auto config = small_config();
+    config.vision = {.hidden_size = width,
+                     .intermediate_size = 4 * width,
+                     .num_hidden_layers = 1,
+                     .num_attention_heads = 16,
+                     .patch_size = patch};
+    ClipModel model(config);
+    initialise_clip(model, 1);
+    const auto images = torch::linspace(-2, 2, 8 * 3 * 224 * 224).sin().view({8, 3, 224, 224});
+    const auto all = model->image_embeds(images), swapped = model->image_embeds(images.flip(0)),
+               alone = model->image_embeds(images.narrow(0, 5, 1).expand({8, -1, -1, -1}));
+    for (int i = 0; i < 8; ++i) {
+      EXPECT_TRUE(all[i].equal(swapped[7 - i])) << width << " " << i;
+      EXPECT_TRUE(all[5].equal(alone[i])) << width << " " << i;
+    }
+  }
 }
 
 // --- Image processor ---
