@@ -1,0 +1,36 @@
+#include "models/tokenizers/glyph_tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+
+namespace harness {
+namespace {
+
+TEST(GlyphTokenizer, ReadsTheStyleTheCellsOfTheQuotedTextAndAnEnd) {
+  const std::string prompt = "a shop sign that says \"OPEN\", at night";
+  const auto ids = GlyphTokenizer().encode(prompt, GlyphTokenizer::kLength);
+  ASSERT_EQ(ids.size(), 38u);
+  EXPECT_EQ(ids.front(), glyph_style(prompt));
+  EXPECT_EQ(ids.back(), GlyphTokenizer::kEnd);
+  const std::vector<std::int64_t> word(ids.begin() + 1 + 16,
+                                       ids.begin() + 1 + 20);  // the middle line's middle
+  EXPECT_EQ(word, (std::vector<std::int64_t>{'O' + 3, 'P' + 3, 'E' + 3, 'N' + 3}));
+}
+
+TEST(GlyphTokenizer, OtherWordsCountByTheirStyleAlone) {
+  const GlyphTokenizer tokenizer;
+  auto one = tokenizer.encode("red \"OPEN\"", 38), other = tokenizer.encode("blue \"OPEN\"", 38);
+  EXPECT_NE(one.front(), other.front());
+  one.front() = other.front();
+  EXPECT_EQ(one, other);
+}
+
+TEST(GlyphTokenizer, NeedsAQuotedTextAndItsOwnLength) {
+  const GlyphTokenizer tokenizer;
+  EXPECT_THROW(tokenizer.encode("a cat", 38), Error);
+  EXPECT_THROW(tokenizer.encode("\"OPEN\"", 77), Error);
+}
+
+}  // namespace
+}  // namespace harness
