@@ -59,8 +59,9 @@ std::string with_quoted_non_numbers(std::string_view line) {
 
 /// A scorer's own words, on one printable line of bounded length.
 std::string readable(const std::string& text) {
-  const auto quoted = in_quotes(text);
-  return quoted == fmt::format("\"{}\"", text) ? text : quoted;
+  std::string plain = text;
+  std::erase(plain, '"');  // quotes alone are readable as they are
+  return in_quotes(plain) == fmt::format("\"{}\"", plain) ? text : in_quotes(text);
 }
 
 /// An absent field of a hello, where something is stated instead of it.

@@ -105,7 +105,7 @@ TEST(ExternalScorer, ItsMetricsAreComputedForEveryImageAndStandInTheTable) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.out,
               AllOf(HasSubstr("Level ↓"), HasSubstr("mean byte (external scorer gauge version 1)"),
-                    HasSubstr("gauge v1 files ")));
+                    HasSubstr("gauge v1 profile external files ")));
   const auto levels = place.levels();
   EXPECT_EQ(levels.size(), 20u);
   for (const auto& level : levels) expect_own_value(level);
@@ -125,7 +125,7 @@ TEST(ExternalScorer, ImagesMayComeAsFilesWhichAreGoneAfterwards) {
 TEST(ExternalScorer, WithoutItsFolderATableThatNamesItsMetricShowsADashAndWhy) {
   ScorerPlace place;
   auto table = read_json(place.folder() / "small.json");
-  table["metrics"] = {{"optional", {"level"}}};
+  table["metrics"] = {{"optional", {"pickscore", "clip_score", "level"}}};
   write_file_atomically(place.folder() / "small.json", table.dump());
   const auto outcome = place.run({"reproduce", "--table", "small.json", "--scale", "smoke"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
@@ -329,15 +329,15 @@ TEST(ExternalScorer, AFileThatItsAnswersMayDependOnMakesNewEvaluationsAndNoNewTr
 TEST(ExternalScorer, TwoMetricsOfOneNameAreRefused) {
   ScorerPlace place;
   place.add_scorer({"good"});
-  place.add_scorer({"good"}, {}, "other");
+  place.add_scorer({"good"}, Json::object(), "other");
   EXPECT_THAT(place.reproduce().err, HasSubstr("\"level\" is a metric of gauge already"));
   place.add_scorer({"good"}, {{"metrics", {{"level", nullptr}, {"cer", {{"better", "lower"}}}}}}, "other");
   EXPECT_THAT(place.reproduce().err, HasSubstr("\"cer\" is a metric of ocr already"));
-  place.add_scorer({"good"}, {{"metrics", {{"cer", nullptr}, {"pickscore", {{"better", "higher"}}}}}},
+  place.add_scorer({"good"}, {{"metrics", {{"level", nullptr}, {"geneval_score", {{"better", "higher"}}}}}},
                    "other");
-  EXPECT_THAT(place.reproduce().err, HasSubstr("\"pickscore\" means something else in tables"));
-  const auto renamed = place.reproduce();
-  EXPECT_EQ(renamed.status, 2);
+  const auto taken = place.reproduce();
+  EXPECT_THAT(taken.err, HasSubstr("\"geneval_score\" means something else in tables"));
+  EXPECT_EQ(taken.status, 2);
 }
 
 TEST(ExternalScorer, MayBeATrainingRewardOfATable) {

@@ -201,7 +201,7 @@ TEST(Scorers, TheirFilesAreInTheIdentityAndInTheDryRun) {
   write_scorer(place.folder() / "scorers/clip_score");
   const auto plan = place.json(place.command({"--dry-run", "--json"}));
   const auto& files = plan.at("scorers").at("pickscore").at("files");
-  EXPECT_EQ(plan.at("scorers").size(), 3u) << "and OCR";
+  EXPECT_EQ(plan.at("scorers").size(), 5u) << "OCR, JPEG size and image statistics too";
   EXPECT_EQ(files.size(), 3u) << "weights and the two configurations: " << files.dump();
   EXPECT_THAT(place.run(place.command({"--dry-run"})).out,
               HasSubstr("Scorer pickscore v1, the training reward: "));

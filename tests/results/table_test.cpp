@@ -387,7 +387,7 @@ TableModel fixture_with_stand_in() {
 
 TEST(StandInColumn, ThePapersFigureSaysWhatItIsOf) {
   const auto text = table_markdown(fixture_with_stand_in());
-  EXPECT_NE(text.find("Exact 0.14"), std::string::npos) << text;
+  EXPECT_NE(text.find("Exact 14.40"), std::string::npos) << text;
   EXPECT_NE(text.find("glyph-CLIP score stands here in the place of the paper's Exact"), std::string::npos);
 }
 
