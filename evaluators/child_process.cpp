@@ -261,16 +261,19 @@ void ChildProcess::reap(milliseconds grace) {
 
 std::string ChildProcess::how_it_ended() {
   reap(kGrace);
+  if (killed_) return "closed its output and was stopped";
+  if (WIFSIGNALED(status_)) {
+    return fmt::format("ended by signal {} ({})", WTERMSIG(status_), ::strsignal(WTERMSIG(status_)));
+  }
+  return fmt::format("ended with status {}", WEXITSTATUS(status_));
+}
+
+std::string ChildProcess::last_message() {
   constexpr std::size_t kChunks = 256;
   for (std::size_t i = 0; i < kChunks && take_messages(); ++i) {
   }
   keep_last_line("\n");
-  const auto last = last_line_.empty() ? "" : fmt::format("; its last message was {}", in_quotes(last_line_));
-  if (killed_) return "closed its output and was stopped" + last;
-  if (WIFSIGNALED(status_)) {
-    return fmt::format("ended by signal {} ({}){}", WTERMSIG(status_), ::strsignal(WTERMSIG(status_)), last);
-  }
-  return fmt::format("ended with status {}{}", WEXITSTATUS(status_), last);
+  return last_line_.empty() ? "" : fmt::format("; its last message was {}", in_quotes(last_line_));
 }
 
 }  // namespace harness

@@ -62,8 +62,11 @@ class ChildProcess {
   void kill();
 
   /// Reaps the child (killing it if it does not end within a moment) and says how it went: "ended with status
-  /// 2", "ended by signal 11 (Segmentation fault)"; of a confined one with the last line of its messages.
+  /// 2", "ended by signal 11 (Segmentation fault)".
   std::string how_it_ended();
+
+  /// Of a confined child that has ended: `; its last message was "..."`, or nothing if it wrote none.
+  std::string last_message();
 
  private:
   Exchange wait_for(int fd, short events, Deadline deadline);

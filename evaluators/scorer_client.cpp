@@ -258,8 +258,10 @@ class ScorerPool::Impl {
       case Exchange::kStopped:
         return kClosed;
       default:
-        return "the scorer " + child.how_it_ended();
+        break;
     }
+    const auto how = child.how_it_ended();
+    return fmt::format("the scorer {}{}", how, child.last_message());
   }
 
   /// A child that has said hello, after at most kStartAttempts.
@@ -277,7 +279,8 @@ class ScorerPool::Impl {
         return child;
       }
       if (state == Exchange::kEnded) {
-        reason = fmt::format("{} before its hello line", child->process.how_it_ended());
+        const auto how = child->process.how_it_ended();
+        reason = fmt::format("{} before its hello line{}", how, child->process.last_message());
       } else {
         reason = fmt::format("sent no hello line within {} ms", start_deadline_.count());
         child->process.kill();

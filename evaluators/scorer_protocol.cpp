@@ -49,19 +49,30 @@ std::string with_quoted_non_numbers(std::string_view line) {
       i += word->size() - 1;
       continue;
     }
-    const bool escapes = in_text && line[i] == '\\' && i + 1 < line.size();
-    if (escapes) out += line[i++];
-    if (line[i] == '"' && !escapes) in_text = !in_text;
+    if (in_text && line[i] == '\\' && i + 1 < line.size()) {
+      out += line.substr(i++, 2);
+      continue;
+    }
+    if (line[i] == '"') in_text = !in_text;
     out += line[i];
   }
   return out;
 }
 
+bool is_printable(std::u32string_view words) {
+  constexpr std::size_t kPiece = 16;  // in_quotes cuts long texts
+  for (std::size_t at = 0; at < words.size(); at += kPiece) {
+    auto piece = utf32_to_utf8(words.substr(at, kPiece));
+    std::erase_if(piece, [](char c) { return c == '"' || c == '\\'; });
+    if (in_quotes(piece) != fmt::format("\"{}\"", piece)) return false;
+  }
+  return true;
+}
+
 /// A scorer's own words, on one printable line of bounded length.
 std::string readable(const std::string& text) {
-  std::string plain = text;
-  std::erase(plain, '"');  // quotes alone are readable as they are
-  return in_quotes(plain) == fmt::format("\"{}\"", plain) ? text : in_quotes(text);
+  constexpr std::size_t kLongest = 400;
+  return text.size() <= kLongest && is_printable(utf8_to_utf32(text)) ? text : in_quotes(text);
 }
 
 /// An absent field of a hello, where something is stated instead of it.

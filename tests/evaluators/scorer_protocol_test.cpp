@@ -66,6 +66,16 @@ TEST(ScorerProtocol, WhatIsNoFiniteNumberIsNoValue) {
   EXPECT_NE(error_of([] { parse_answer(R"({"id":3,"values":{"a":nan}})", 3); }), "no error");
 }
 
+TEST(ScorerProtocol, AScorersWordsStayOnOnePrintableLine) {
+  const auto words = [](const Json& text) {
+    return *parse_answer(Json{{"id", 3}, {"error", text}}.dump(), 3).error;
+  };
+  EXPECT_EQ(words("no \"eng\" data in C:\\x: \u20ac"), "no \"eng\" data in C:\\x: \u20ac");
+  EXPECT_EQ(words("two\nlines"), R"("two\u000alines")");
+  EXPECT_EQ(words("a\x1b[2J"), R"("a\u001b[2J")");
+  EXPECT_LT(words(std::string(100'000, 'x')).size(), 200u);
+}
+
 TEST(ScorerProtocol, ARequestMayNameAFileAndSayWhatTheImageShallShow) {
   const auto line = Json::parse(request_line({7, 96, 48, "/tmp/7.png", ScorerText{"a sign", "OPEN"}}));
   EXPECT_EQ(line, (Json{{"id", 7},
