@@ -561,6 +561,11 @@ std::vector<ComparisonRecord> compare_methods(Store& store, const StoredReproduc
   return records;
 }
 
+std::vector<ComparisonRecord> recorded_comparisons(Store& store, const StoredReproduction& reproduction,
+                                                   const std::string& split) {
+  return records_of(stored_comparisons(store, reproduction, split), split);
+}
+
 std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction& reproduction) {
   if (is_training_table(reproduction)) return training_records(store, reproduction);
   const auto checkpoints = evaluated_checkpoints(store, reproduction);

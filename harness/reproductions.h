@@ -69,6 +69,10 @@ std::vector<PairedValue> paired_values(Store& store, const std::vector<Evaluated
 /// metric that was run, on the test and the validation split.
 std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction& reproduction);
 
+/// The comparisons of one split as they were recorded.
+std::vector<ComparisonRecord> recorded_comparisons(Store& store, const StoredReproduction& reproduction,
+                                                   const std::string& split);
+
 /// One comparison a metric, as `compare` and the table make them.
 std::vector<ComparisonRecord> compare_methods(Store& store, const StoredReproduction& reproduction,
                                               const std::vector<EvaluatedCheckpoint>& checkpoints,

@@ -17,11 +17,12 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// Metrics of DESIGN's vocabulary: a table may name one that this build cannot compute yet, if it is
+/// Metrics that have a documented name: a table may name one that this build cannot compute yet, if it is
 /// optional.
 const std::vector<std::string> kMetricNames = {
-    "ocr_reward", "cer",        "cer_paper",     "exact_match",    "substring_match", "pickscore",
-    "clip_score", "glyph_clip", "geneval_score", "geneval_strict", "jpeg_kb"};
+    "ocr_reward", "cer",          "cer_paper",      "exact_match",   "substring_match",
+    "pickscore",  "clip_score",   "glyph_clip",     "geneval_score", "geneval_strict",
+    "jpeg_kb",    "edge_density", "colour_entropy", "dark_share",    "saturated_share"};
 
 /// Names in headings, where a metric's own is not one to read.
 const std::map<std::string, std::string> kMetricTitles = {{"ocr_reward", "OCR reward"},

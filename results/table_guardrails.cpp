@@ -104,15 +104,39 @@ ViewTable table_against(const TableModel& model, const GuardrailPanel& panel, co
   return table;
 }
 
-std::string alarm_sentence(const TableModel& model, const AlarmRecord& alarm) {
-  const auto reward = column_of(model, alarm.reward), guardrail = column_of(model, alarm.guardrail);
+/// "its Dark share rose by 31.00 points [+29.10, +33.00] (minimal effect 10.00 points)".
+std::string harm_sentence(const TableModel& model, const AlarmRecord& alarm) {
+  const auto guardrail = column_of(model, alarm.guardrail);
+  return fmt::format("its {} {} by {} {} (minimal effect {})", guardrail.title,
+                     alarm.delta > 0 ? "rose" : "fell", size_text(alarm.delta, guardrail),
+                     format_interval(alarm.ci, guardrail), size_text(alarm.minimal_effect, guardrail));
+}
+
+/// One sentence for all alarms of a method.
+std::string alarm_sentence(const TableModel& model, const std::vector<AlarmRecord>& alarms,
+                           const std::string& method) {
+  std::vector<std::string> harms;
+  const AlarmRecord* first = nullptr;
+  for (const auto& alarm : alarms) {
+    if (alarm.method != method) continue;
+    if (first == nullptr) first = &alarm;
+    harms.push_back(harm_sentence(model, alarm));
+  }
+  const auto reward = column_of(model, first->reward);
   return fmt::format(
-      "Guardrail alarm, {}: its {} {} by {} {} against {}, and its {} {} by {} {}, beyond the minimal effect "
-      "of {}. Look at its images before believing the reward.",
-      alarm.method, reward.title, alarm.reward_delta > 0 ? "rose" : "fell",
-      size_text(alarm.reward_delta, reward), format_interval(alarm.reward_ci, reward), alarm.baseline,
-      guardrail.title, alarm.delta > 0 ? "rose" : "fell", size_text(alarm.delta, guardrail),
-      format_interval(alarm.ci, guardrail), size_text(alarm.minimal_effect, guardrail));
+      "Guardrail alarm, {}: its {} {} by {} {} against {}, and {}. Look at its images before believing the "
+      "reward.",
+      method, reward.title, first->reward_delta > 0 ? "rose" : "fell", size_text(first->reward_delta, reward),
+      format_interval(first->reward_ci, reward), first->baseline, join(harms, ", and "));
+}
+
+std::vector<std::string> alarm_sentences(const TableModel& model, const GuardrailPanel& panel) {
+  std::vector<std::string> methods, sentences;
+  for (const auto& alarm : panel.alarms) {
+    if (std::ranges::find(methods, alarm.method) == methods.end()) methods.push_back(alarm.method);
+  }
+  for (const auto& method : methods) sentences.push_back(alarm_sentence(model, panel.alarms, method));
+  return sentences;
 }
 
 /// What happened to the guardrails of one arm, by their titles.
@@ -184,7 +208,7 @@ GuardrailView guardrail_view(const TableModel& model) {
   GuardrailView view;
   if (!model.guardrails || model.guardrails->effects.empty()) return view;
   const auto& panel = *model.guardrails;
-  for (const auto& alarm : panel.alarms) view.alarms.push_back(alarm_sentence(model, alarm));
+  view.alarms = alarm_sentences(model, panel);
   for (const auto& baseline : {panel.base, model.baseline}) {
     auto table = table_against(model, panel, baseline);
     if (!table.rows.empty()) view.tables.push_back(std::move(table));

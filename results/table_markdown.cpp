@@ -74,9 +74,8 @@ std::string alarm_quotes(const GuardrailView& guardrails) {
 std::string guardrail_panel_markdown(const GuardrailView& guardrails) {
   if (guardrails.empty()) return {};
   std::string out = "\n### Guardrails\n";
-  for (const auto& table : guardrails.tables) out.append("\n").append(layout(table));
-  auto words = guardrails.alarms;
-  words.insert(words.end(), guardrails.words.begin(), guardrails.words.end());
+  for (const auto& table : guardrails.tables) out += fmt::format("\n{}", layout(table));
+  auto words = guardrails.words;
   words.push_back(guardrails.legend);
   return out + note_list(words);
 }

@@ -68,7 +68,7 @@ bool has_rates(const TableModel& model) {
 std::string verdict_text(const TableModel& model) {
   return fmt::format(
       "Holm: p adjusted over the metrics shown of the two, one that restates another counted once; resolved: "
-      "the interval excludes 0 and Holm's p is below {:g}.",
+      "the interval excludes 0 and Holm's p is below {:g} (bold asks for the interval alone).",
       std::round(1e6 * (1 - model.confidence)) / 1e6);
 }
 

@@ -37,9 +37,10 @@ struct ViewTable {
 
 /// What moved beside the reward (guardrails.h).
 struct GuardrailView {
-  std::vector<std::string> alarms = {};  ///< a sentence each
+  std::vector<std::string> alarms = {};  ///< a sentence a method; they stand above the table
   std::vector<ViewTable> tables = {};    ///< against the starting weights, against the baseline
-  std::vector<std::string> words = {};   ///< the tables in words: alarms or their absence, a sentence an arm
+  std::vector<std::string> words =
+      {};  ///< the tables in words, a sentence an arm; and that there is no alarm
   std::string legend = {};
   bool empty() const { return tables.empty(); }
 };

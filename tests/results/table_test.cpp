@@ -118,7 +118,7 @@ Backbone glyph · scale smoke · test split · n = 40 · seed 42
 - ↳ paper: as printed in "A Paper" (tab:tiny, sd3.5-medium-lora).
 - Bold: best of the methods in its column, and its paired 95 % interval against ratio-norm excludes 0 (for ratio-norm itself: every other method's does).
 - † Best of its column, but unresolved: its paired 95 % interval against ratio-norm includes 0 (for ratio-norm itself: some other method's does).
-- Differences are method − baseline, paired by prompt, sample and seed. Intervals: percentile bootstrap, 10000 resamples, over prompts, one training run a method: they say nothing about the spread between training runs. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t; with few pairs it and the interval can disagree near 0.05. Holm: p adjusted over the metrics shown of the two, one that restates another counted once; resolved: the interval excludes 0 and Holm's p is below 0.05.
+- Differences are method − baseline, paired by prompt, sample and seed. Intervals: percentile bootstrap, 10000 resamples, over prompts, one training run a method: they say nothing about the spread between training runs. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t; with few pairs it and the interval can disagree near 0.05. Holm: p adjusted over the metrics shown of the two, one that restates another counted once; resolved: the interval excludes 0 and Holm's p is below 0.05 (bold asks for the interval alone).
 - — pickscore was not run: its files are absent (--scorers DIR).
 - Share of trained steps with damp weight below 1: lambda-controlled 12.5 %.
 
