@@ -71,6 +71,24 @@ void check_shard(const std::string& shard, const SafetensorsFile& file, const Sh
   }
 }
 
+/// What to do where a folder has no weights under their name.
+std::string hint_without_weights(const fs::path& folder, const std::string& stem) {
+  std::vector<std::string> others;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const auto name = entry.path().filename().string();
+    const bool is_pickle = name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".ckpt");
+    const bool is_variant = name.starts_with(stem + ".") && name.ends_with(".safetensors");
+    if (is_pickle || is_variant) others.push_back(name);
+  }
+  std::ranges::sort(others);
+  if (others.empty()) return "weights are read in the safetensors format only";
+  return fmt::format(
+      "{} is another format or variant; download the safetensors files of the full precision, "
+      "or save the model again with save_pretrained",
+      in_quotes(others.front()));
+}
+
 }  // namespace
 
 ModelWeights ModelWeights::open(const fs::path& folder, const std::string& stem) {
@@ -84,7 +102,7 @@ ModelWeights ModelWeights::open(const fs::path& folder, const std::string& stem)
     weights.open_shards(index);
   } else {
     throw Error(fmt::format("holds neither {} nor {}", file.filename().string(), index.filename().string()),
-                folder.string(), "weights are read in the safetensors format only");
+                folder.string(), hint_without_weights(folder, stem));
   }
   return weights;
 }

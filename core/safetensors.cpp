@@ -15,8 +15,21 @@ namespace {
 
 constexpr std::uint64_t kPrefix = 8;  // bytes that hold the header's length
 
+/// A clone without Git LFS holds a few lines of text in place of each large file.
+void expect_no_pointer(const ByteSource& source) {
+  constexpr std::string_view kPointer = "version https://git-lfs.github.com/";
+  std::string begin(kPointer.size(), '\0');
+  if (source.size() < begin.size()) return;
+  source.read(0, std::as_writable_bytes(std::span(begin)));
+  if (begin == kPointer) {
+    throw Error("is a Git LFS pointer, not the weights themselves", source.where(),
+                "run `git lfs pull` in its folder, or download the file itself");
+  }
+}
+
 /// The header's length, which fits the file.
 std::uint64_t read_header_size(const ByteSource& source) {
+  expect_no_pointer(source);
   if (source.size() < kPrefix) {
     throw Error(fmt::format("is no safetensors file: {} bytes, and at least 8 are needed", source.size()),
                 source.where());

@@ -8,18 +8,24 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
+#include "evaluators/process_tree.h"
 #include "evaluators/scorer_client.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
+/// In the environment of a scorer: the scratch folder that it works for, which names the job.
+constexpr const char* kScratchVariable = "HARNESS_SCORER_SCRATCH";
+
 /// A folder that is empty at first and gone in the end.
 class ScratchFolder {
  public:
+  /// Ends what a killed worker of the same job has left: its images, and scorers that hang.
   explicit ScratchFolder(const fs::path& path) : path_(fs::absolute(path)) {
+    kill_marked_processes(fmt::format("{}={}", kScratchVariable, path_.string()) + '\0');
     std::error_code ignored;
-    fs::remove_all(path_, ignored);  // images of a job that was killed
+    fs::remove_all(path_, ignored);
     make_folder(path_);
   }
   ~ScratchFolder() {
@@ -36,11 +42,13 @@ class ScratchFolder {
 };
 
 ScorerPoolSettings pool_settings(const ExternalScorerSpec& spec, const fs::path& scratch) {
+  auto environment = spec.environment;
+  environment[kScratchVariable] = scratch.string();
   return {.command = spec.command,
           .workers = spec.processes,
           .deadline_ms = spec.deadline_ms,
           .start_deadline_ms = spec.start_deadline_ms,
-          .child = {.folder = spec.folder, .environment = spec.environment, .confined = true},
+          .child = {.folder = spec.folder, .environment = std::move(environment), .confined = true},
           .name = fmt::format("scorer {}", spec.name),
           .stated = ScorerHello{spec.name, spec.version, Json::object(), {}},
           .image_folder = spec.by_path ? scratch : fs::path()};

@@ -44,7 +44,11 @@ bool kill_once(const std::string& mark) {
 std::string new_process_mark() {
   static std::atomic<unsigned> count = 0;
   std::random_device random;
-  return fmt::format("HARNESS_SCORER_PROCESS={}-{}-{:08x}{:08x}", ::getpid(), ++count, random(), random());
+  return fmt::format("{}{}-{:08x}{:08x}", process_marks_of(::getpid()), ++count, random(), random());
+}
+
+std::string process_marks_of(pid_t pid) {
+  return fmt::format("HARNESS_SCORER_PROCESS={}-", pid);
 }
 
 void kill_marked_processes(const std::string& mark) {

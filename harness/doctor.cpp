@@ -19,6 +19,7 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "datasets/prompt_set.h"
+#include "harness/external_scorers.h"
 #include "harness/inputs.h"
 #include "harness/registry.h"
 #include "harness/scorers.h"
@@ -297,6 +298,27 @@ std::vector<Finding> scorers(const std::string& chosen) {
   return findings;
 }
 
+/// External scorers of the chosen folder: each scores a test image.
+std::vector<Finding> external_scorers(const std::string& chosen) {
+  std::vector<Finding> findings;
+  if (chosen.empty()) return findings;
+  for (const auto& folder : external_scorer_folders(chosen)) {
+    Finding finding{.topic = "evaluation", .name = "scorer " + folder.filename().string()};
+    try {
+      const auto scorer = read_external_scorer(folder);
+      try_external_scorer(scorer);
+      finding.found = true;
+      finding.detail = fmt::format("external, version {}, answers with {}", scorer.version,
+                                   join(scorer.metric_names(), ", "));
+    } catch (const Error& error) {
+      finding.detail = fmt::format("{}: {}", error.where(), error.problem());
+      finding.hint = error.hint();
+    }
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
 bool has_font(const std::string& family) {
   PangoFontFamily** families = nullptr;
   int count = 0;
@@ -426,6 +448,7 @@ std::vector<Finding> examine(const DoctorOptions& options) {
   add(weights(options.weights));
   add({tesseract()});
   add(scorers(options.scorers));
+  add(external_scorers(options.scorers));
   add(prompts(options.prompts));
   add(pictures());
   add(checks());

@@ -145,7 +145,9 @@ void print_memory(const Json& memory) {
     if (name != "total") parts.push_back(fmt::format("{} {:.2f} GB", name, bytes.get<double>() / 1e9));
   }
   for (auto& part : parts) std::replace(part.begin(), part.end(), '_', ' ');
-  fmt::print("A worker: {}; the text encoder is gone before anything is drawn.\n", join(parts, ", "));
+  fmt::print(
+      "A worker: {}{}.\n", join(parts, ", "),
+      memory.contains("largest_text_encoder") ? "; the text encoder is gone before anything is drawn" : "");
 }
 
 /// A line a scorer: its name, folder and files with their checksums.

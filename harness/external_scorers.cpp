@@ -62,14 +62,19 @@ bool has_column(const Json& columns, const std::string& name) {
 
 }  // namespace
 
+std::vector<fs::path> external_scorer_folders(const fs::path& scorers) {
+  std::vector<fs::path> folders;
+  if (scorers.empty()) return folders;
+  for (const auto& entry : fs::directory_iterator(scorers)) {
+    if (entry.is_directory() && is_external_scorer(entry.path())) folders.push_back(entry.path());
+  }
+  std::ranges::sort(folders);
+  return folders;
+}
+
 std::vector<ExternalScorerSpec> find_external_scorers(const fs::path& scorers) {
   std::vector<ExternalScorerSpec> found;
-  if (scorers.empty()) return found;
-  for (const auto& entry : fs::directory_iterator(scorers)) {
-    if (entry.is_directory() && is_external_scorer(entry.path()))
-      found.push_back(read_external_scorer(entry.path()));
-  }
-  std::ranges::sort(found, {}, &ExternalScorerSpec::name);
+  for (const auto& folder : external_scorer_folders(scorers)) found.push_back(read_external_scorer(folder));
   return found;
 }
 

@@ -10,8 +10,11 @@
 
 namespace harness {
 
-/// The folders of `scorers` (--scorers) that hold a scorer.json, by name; none if `scorers` is empty. Runs
-/// nothing. Throws Error for a scorer.json that will not do.
+/// The folders in `scorers` (--scorers) that hold a scorer.json, by name; none if `scorers` is empty.
+std::vector<std::filesystem::path> external_scorer_folders(const std::filesystem::path& scorers);
+
+/// The scorers of the folders of `scorers` (--scorers) that hold a scorer.json, by name; none if `scorers` is
+/// empty. Runs nothing. Throws Error for a scorer.json that will not do.
 std::vector<ExternalScorerSpec> find_external_scorers(const std::filesystem::path& scorers);
 
 /// Lets the registry know them: an evaluator each, with the checksums of its files as identity, and two tasks

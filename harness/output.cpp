@@ -11,6 +11,8 @@
 namespace harness {
 namespace {
 
+constexpr int kWidestColumn = 60;  ///< a longer cell moves its own line and no other
+
 std::string cell_text(const Json& row, const std::string& column) {
   const auto found = row.find(column);
   if (found == row.end() || found->is_null()) return {};
@@ -33,7 +35,10 @@ void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& c
   std::vector<int> widths;
   for (const auto& column : columns) {
     int width = display_width(column);
-    for (const auto& row : rows) width = std::max(width, display_width(cell_text(row, column)));
+    for (const auto& row : rows) {
+      const int needed = display_width(cell_text(row, column));
+      if (needed <= kWidestColumn) width = std::max(width, needed);
+    }
     widths.push_back(width);
   }
   const auto print_line = [&](const auto& text_of) {
@@ -42,7 +47,7 @@ void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& c
       const std::string text = text_of(columns[i]);
       line += text;
       if (i + 1 < columns.size())
-        line.append(static_cast<std::size_t>(widths[i] - display_width(text)) + 2, ' ');
+        line.append(static_cast<std::size_t>(std::max(0, widths[i] - display_width(text))) + 2, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
     fmt::print("{}\n", line);

@@ -146,7 +146,16 @@ void add_runs(Plan& plan) {
   }
 }
 
+/// A scorer with several profiles takes the one that its setting NAME_profile says.
+void choose_profiles(Plan& plan) {
+  for (auto& evaluator : plan.registry.evaluators) {
+    const auto setting = plan.settings.loop.find(evaluator.name + "_profile");
+    if (setting != plan.settings.loop.end()) evaluator.identity["profile"] = setting->second.effective;
+  }
+}
+
 void choose_scorers(Plan& plan, const std::string& chosen) {
+  choose_profiles(plan);
   const ScorerFolders folders(plan.registry, chosen);
   choose_metrics(plan, folders);
   plan.scorers = scorer_identities(plan.registry, folders, plan.metrics, plan.backbone.name);

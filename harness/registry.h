@@ -17,7 +17,8 @@ struct SettingSpec {
   std::optional<double> minimum, maximum;  ///< inclusive
   std::vector<Json> choices;               ///< empty: any value of the type
   std::string help, equation;
-  std::string used_by;                      ///< "train", "evaluate" or "both": whose identity it belongs to
+  /// "train", "evaluate" or "both": whose identity it belongs to; "scorer": it is part of a scorer's.
+  std::string used_by;
   std::vector<std::string> backbones = {};  ///< that have it; empty: all
 
   bool belongs_to(const std::string& backbone) const;

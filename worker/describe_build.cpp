@@ -11,6 +11,7 @@ namespace harness {
 Json describe_build() {
   auto settings = describe_loop_settings();
   for (auto& setting : describe_backbone_settings()) settings.push_back(std::move(setting));
+  for (auto& setting : describe_scorer_settings()) settings.push_back(std::move(setting));
   return {{"numerics_version", kNumericsVersion},
           {"methods", describe_methods()},
           {"settings", settings},

@@ -148,6 +148,25 @@ Json describe_tasks() {
   return tasks;
 }
 
+Json describe_scorer_settings() {
+  Json settings = Json::array();
+  for (const auto& scorer : clip_scorers()) {
+    if (!is_here(scorer) || scorer.profiles.size() < 2) continue;
+    Json choices = Json::array();
+    std::vector<std::string> formulas;
+    for (const auto& profile : scorer.profiles) {
+      choices.push_back(profile.name);
+      formulas.push_back(fmt::format("{}: {}", profile.name, profile.formula));
+    }
+    settings.push_back({{"name", fmt::format("{}_profile", scorer.name)},
+                        {"default", scorer.profiles.front().name},
+                        {"choices", choices},
+                        {"help", fmt::format("what {} means; {}", scorer.metric, join(formulas, "; "))},
+                        {"used_by", "scorer"}});
+  }
+  return settings;
+}
+
 std::optional<double> task_reward(const std::string& task, const SampleScore& score) {
   if (task == kOcrTask) return score.metrics.at("ocr_reward");
   if (task == kCompressibilityTask) {

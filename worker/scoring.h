@@ -28,6 +28,9 @@ inline constexpr const char* kStatisticsScorer = "image-statistics";
 Json describe_evaluators();
 Json describe_tasks();
 
+/// The settings that choose a scorer's profile, for scorers that have several: NAME_profile.
+Json describe_scorer_settings();
+
 /// The reward of a task from an image's metrics; nothing where its scorer failed. Throws Error for an unknown
 /// task.
 std::optional<double> task_reward(const std::string& task, const SampleScore& score);

@@ -62,7 +62,8 @@ Examples:
   command->add_option("--weights", o->weights, "a model folder to look at too");
   command->add_option("--prompts", o->prompts,
                       "a folder with ocr/test.txt or pickscore/test.txt to look at too");
-  command->add_option("--scorers", o->scorers, "a folder with one model folder a scorer to look at too");
+  command->add_option("--scorers", o->scorers,
+                      "a folder with one folder a scorer to look at too; external ones score a test image");
   command->add_flag("--json", o->json, "one JSON document on standard output");
   actions[command] = [o] {
     const auto findings = examine({.workspace = make_workspace(o->out, o->db),

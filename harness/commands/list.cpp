@@ -7,11 +7,13 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/commands/commands.h"
+#include "harness/external_scorers.h"
 #include "harness/figures.h"
 #include "harness/output.h"
 #include "harness/registry.h"
 #include "harness/reproductions.h"
 #include "harness/run_report.h"
+#include "harness/scorers.h"
 #include "harness/settings.h"
 #include "harness/table_spec.h"
 #include "results/store.h"
@@ -20,7 +22,7 @@ namespace harness {
 namespace {
 
 struct ListOptions {
-  std::string what, table, scale, backbone, out = "runs", db;
+  std::string what, table, scale, backbone, scorers, out = "runs", db;
   bool json = false;
 };
 
@@ -59,9 +61,17 @@ Listing list_methods() {
   return listing;
 }
 
-Listing list_tasks() {
+/// What this build knows, with the external scorers of --scorers.
+Registry registry_with_scorers(const ListOptions& options) {
+  auto registry = load_registry();
+  ScorerFolders(registry, options.scorers);  // says what is wrong with the folder
+  add_to_registry(find_external_scorers(options.scorers), registry);
+  return registry;
+}
+
+Listing list_tasks(const ListOptions& options) {
   Listing listing{{}, {"name", "summary"}};
-  for (const auto& task : load_registry().tasks)
+  for (const auto& task : registry_with_scorers(options).tasks)
     listing.rows.push_back({{"name", task.name}, {"summary", task.summary}});
   return listing;
 }
@@ -84,15 +94,20 @@ Listing list_backbones() {
   return listing;
 }
 
-Listing list_evaluators() {
+/// Where an evaluator's files are from.
+std::string files_text(const EvaluatorInfo& evaluator) {
+  if (evaluator.identity.value("profile", "") == kExternalProfile)
+    return fmt::format("--scorers DIR: DIR/{} (external)", evaluator.name);
+  if (evaluator.folder_class.empty()) return "built in";
+  return fmt::format("--scorers DIR: DIR/{} ({})", evaluator.name, evaluator.folder_class);
+}
+
+Listing list_evaluators(const ListOptions& options) {
   Listing listing{{}, {"name", "metrics", "files", "summary"}};
-  for (const auto& evaluator : load_registry().evaluators) {
-    const auto files = evaluator.folder_class.empty() ? std::string("built in")
-                                                      : fmt::format("--scorers DIR: DIR/{} ({})",
-                                                                    evaluator.name, evaluator.folder_class);
+  for (const auto& evaluator : registry_with_scorers(options).evaluators) {
     listing.rows.push_back({{"name", evaluator.name},
                             {"metrics", join(evaluator.metrics, ", ")},
-                            {"files", files},
+                            {"files", files_text(evaluator)},
                             {"summary", evaluator.summary},
                             {"identity", evaluator.identity}});
   }
@@ -114,9 +129,9 @@ Json setting_row(const std::string& method, const SettingSpec& spec, const Setti
           {"equation", spec.equation}};
 }
 
-Listing list_metrics() {
+Listing list_metrics(const ListOptions& options) {
   Listing listing{{}, {"name", "evaluator", "summary"}};
-  for (const auto& evaluator : load_registry().evaluators) {
+  for (const auto& evaluator : registry_with_scorers(options).evaluators) {
     for (const auto& metric : evaluator.metrics)
       listing.rows.push_back({{"name", metric},
                               {"evaluator", evaluator.name},
@@ -246,12 +261,12 @@ const std::vector<std::string> kLists = {"tables",  "methods", "tasks",    "back
 Listing make_listing(const ListOptions& options) {
   if (options.what == "tables") return list_tables();
   if (options.what == "methods") return list_methods();
-  if (options.what == "tasks") return list_tasks();
+  if (options.what == "tasks") return list_tasks(options);
   if (options.what == "backbones") return list_backbones();
-  if (options.what == "evaluators") return list_evaluators();
+  if (options.what == "evaluators") return list_evaluators(options);
   if (options.what == "runs") return list_runs(options);
   if (options.what == "experiments") return list_experiments(options);
-  if (options.what == "metrics") return list_metrics();
+  if (options.what == "metrics") return list_metrics(options);
   if (options.what == "figures") return list_figures();
   return list_settings(options);
 }
@@ -264,6 +279,7 @@ void add_list_command(CLI::App& app, Actions& actions) {
 Examples:
   harness list tables
   harness list evaluators                       scorers, their metrics, and which need a folder (--scorers)
+  harness list metrics --scorers my-scorers     with those of your own programs
   harness list settings --table sd35-ocr        every value with where it comes from
   harness list runs --json)");
   auto o = std::make_shared<ListOptions>();
@@ -276,6 +292,8 @@ Examples:
   command->add_option("--backbone", o->backbone, "settings: with those of a backbone; unset: the table's");
   command->add_option("--scale", o->scale,
                       "settings or experiments at this scale; settings need --table with it");
+  command->add_option("--scorers", o->scorers,
+                      "evaluators, metrics and tasks: with the external scorers of this folder");
   command->add_option("-o,--out", o->out, "workspace whose runs and experiments are listed")
       ->capture_default_str();
   command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");

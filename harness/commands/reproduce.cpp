@@ -31,7 +31,8 @@ Examples:
       "folder with ocr/test.txt or pickscore/test.txt, by task; unset: the generated prompts");
   command->add_option(
       "--scorers", r.inputs.scorers,
-      "folder with one model folder a scorer, by name (`harness list evaluators`): pickscore, clip_score");
+      "folder with one folder a scorer: a model folder by name (`harness list evaluators`), or a program of "
+      "yours with its scorer.json (evaluators/PROTOCOL.md)");
   command->add_option("--scale", r.scale, "smoke, default, paper, or another that the table has")
       ->capture_default_str();
   command->add_option("--methods", r.methods, "only these methods, by comma")->delimiter(',');

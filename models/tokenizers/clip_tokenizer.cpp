@@ -84,6 +84,11 @@ constexpr std::u32string_view kWrittenTokens[] = {U"<|startoftext|>", U"<|endoft
 }  // namespace
 
 ClipTokenizer ClipTokenizer::load(const std::filesystem::path& folder) {
+  for (const char* file : {"vocab.json", "merges.txt"}) {
+    if (std::filesystem::exists(folder / file)) continue;
+    throw Error(fmt::format("lacks {}", file), folder.string(),
+                "a CLIP tokenizer is vocab.json and merges.txt; tokenizer.json alone is not read");
+  }
   ClipTokenizer tokenizer;
   tokenizer.pairs_ = BytePairs::load(folder / "vocab.json", folder / "merges.txt");
   const auto config = ClipTokenizerConfig::load(folder);

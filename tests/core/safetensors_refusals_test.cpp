@@ -1,5 +1,6 @@
 // Broken weight files and shard indexes, each made from a valid one by one change.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -96,6 +97,10 @@ const std::vector<Refusal> kHeaders = {
      "does not start with '{'"},
     {"LengthTooShort", file([](auto bytes) { return with_length(40, bytes.substr(8)); }),
      "not valid JSON near"},
+    {"GitLfsPointer", file([](const auto&) {
+       return "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 4967\n";
+     }),
+     "is a Git LFS pointer"},
     {"EmptyFile", cut_to(0), "at least 8 are needed"},
     {"SevenBytes", cut_to(7), "at least 8 are needed"},
     {"LengthOnly", cut_to(8), "does not fit the file"},
@@ -382,6 +387,20 @@ const std::vector<Refusal> kShards = {
 
 TEST(ShardIndexRefusals, EveryDisagreementIsRefusedWithTheMessageOfItsRule) {
   expect_refusals(kShards, [](const fs::path& folder) { ModelWeights::open(folder, "model"); });
+}
+
+TEST(ShardIndexRefusals, AFolderOfAnotherFormatOrVariantIsToldSo) {
+  for (const char* name : {"pytorch_model.bin", "model.fp16.safetensors"}) {
+    const TemporaryFolder folder;
+    write(folder.path() / name, "weights");
+    try {
+      ModelWeights::open(folder.path(), "model");
+      FAIL() << name;
+    } catch (const Error& error) {
+      EXPECT_TRUE(error.hint().starts_with(fmt::format("\"{}\" is another format or variant", name)))
+          << error.hint();
+    }
+  }
 }
 
 TEST(ShardIndexRefusals, AValidIndexIsAccepted) {

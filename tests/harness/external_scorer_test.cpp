@@ -7,6 +7,7 @@
 #include <chrono>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "core/image.h"
 #include "tests/harness/workplace.h"
@@ -111,6 +112,24 @@ TEST(ExternalScorer, ItsMetricsAreComputedForEveryImageAndStandInTheTable) {
   for (const auto& level : levels) expect_own_value(level);
   const auto compared = place.json({"compare", "base", "ratio-norm", "--metric", "level", "--json"});
   EXPECT_EQ(compared.at("comparisons").at(0).at("n"), 6);
+}
+
+TEST(ExternalScorer, DoctorLetsItAnswerAndListsNameIt) {
+  ScorerPlace place;
+  place.add_scorer({"good"});
+  place.add_scorer({"exits at start"}, Json::object(), "broken");
+  const auto document = place.json({"doctor", "--scorers", "scorers", "--json"});
+  std::map<std::string, Json> findings;
+  for (const auto& finding : document.at("findings")) findings[finding.at("name")] = finding;
+  EXPECT_EQ(findings.at("scorer gauge").at("found"), true);
+  EXPECT_EQ(findings.at("scorer gauge").at("detail"), "external, version 1, answers with level");
+  EXPECT_EQ(findings.at("scorer broken").at("found"), false);
+  EXPECT_THAT(findings.at("scorer broken").at("detail").get<std::string>(), HasSubstr("No module named"));
+  fs::remove_all(place.folder() / "scorers/broken");
+  EXPECT_THAT(place.run({"list", "evaluators", "--scorers", "scorers"}).out,
+              HasSubstr("--scorers DIR: DIR/gauge (external)"));
+  EXPECT_THAT(place.run({"list", "metrics", "--scorers", "scorers"}).out, HasSubstr("mean byte"));
+  EXPECT_THAT(place.run({"list", "tasks", "--scorers", "scorers"}).out, HasSubstr("minimize:level"));
 }
 
 TEST(ExternalScorer, ImagesMayComeAsFilesWhichAreGoneAfterwards) {
@@ -280,6 +299,55 @@ TEST(ExternalScorer, ProcessesThatItLeavesBehindEndWithIt) {
       EXPECT_THAT(level.reason, HasSubstr("ended with status 1"));
     }
   }
+}
+
+/// A `reproduce` whose scorer hangs on an image and waits for as long as it likes.
+class HangingScorer : public ScorerPlace {
+ public:
+  HangingScorer() {
+    add_scorer({"hangs once", pids_.string()}, {{"deadline_seconds", 600}});
+    harness = start({"reproduce", "--table", "small.json", "--scale", "smoke", "--scorers", "scorers"});
+    for (int i = 0; i < 3000 && read() != 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ~HangingScorer() {
+    if (scorer > 0) ::kill(scorer, SIGKILL);
+  }
+
+  pid_t harness = 0, worker = 0, scorer = 0;
+
+  bool scorer_is_gone_soon() const {
+    for (int i = 0; i < 500 && is_alive(scorer); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return !is_alive(scorer);
+  }
+
+ private:
+  int read() {
+    std::ifstream file(pids_);
+    return (file >> scorer ? 1 : 0) + (file >> worker ? 1 : 0);
+  }
+
+  fs::path pids_ = folder() / "pids";
+};
+
+TEST(ExternalScorer, OneThatHangsEndsWhenItsWorkerIsKilled) {
+  HangingScorer place;
+  ASSERT_GT(place.worker, 0);
+  ::kill(place.worker, SIGKILL);
+  place.wait(place.harness);
+  EXPECT_TRUE(place.scorer_is_gone_soon());
+}
+
+TEST(ExternalScorer, OneThatHangsEndsWhenItsJobIsTakenUpAgain) {
+  HangingScorer place;
+  ASSERT_GT(place.worker, 0);
+  ::kill(place.harness, SIGKILL);
+  ::kill(place.worker, SIGKILL);
+  place.wait(place.harness);
+  EXPECT_TRUE(is_alive(place.scorer)) << "nobody was there to end it";
+  const auto again = place.reproduce();
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_TRUE(place.scorer_is_gone_soon());
 }
 
 TEST(ExternalScorer, OneThatCannotWorkStopsThePlanBeforeAnythingRuns) {

@@ -212,6 +212,22 @@ TEST(Scorers, TheirFilesAreInTheIdentityAndInTheDryRun) {
   EXPECT_NE(job_ids(place, place.command(), "train"), before);
 }
 
+TEST(Scorers, ASettingChoosesTheProfileOfOneThatHasSeveral) {
+  SceneWorkplace place;
+  write_scorer(place.folder() / "scorers/clip_score");
+  const auto before = place.command();
+  const auto other = place.command({"--set", "clip_score_profile=flow-grpo"});
+  EXPECT_EQ(job_ids(place, other, "train"), job_ids(place, before, "train")) << "it rewards nobody";
+  EXPECT_NE(job_ids(place, other, "evaluate"), job_ids(place, before, "evaluate"));
+  const auto table = place.run(other);
+  ASSERT_EQ(table.status, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("clip_score v1 profile flow-grpo"));
+  EXPECT_EQ(place.run({"check", kTable}).status, 0);
+  const auto wrong = place.run(place.command({"--set", "clip_score_profile=flow-gpro"}));
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("did you mean \"flow-grpo\""));
+}
+
 TEST(Scorers, AreFoundInHarnessPathToo) {
   SceneWorkplace place;
   fs::create_directories(place.share() / "scorers");

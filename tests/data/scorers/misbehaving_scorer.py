@@ -109,6 +109,12 @@ for line in sys.stdin.buffer:
         sys.exit(3)
     elif way == "hangs":
         time.sleep(600)
+    elif way == "hangs once":
+        if not os.path.exists(argument):
+            with open(argument, "w") as file:
+                file.write(f"{os.getpid()} {os.getppid()}\n")
+            time.sleep(600)
+        say(answer)
     elif way == "late":  # the answer is on its way when the deadline passes
         time.sleep(float(argument))
         say(answer)
