@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <mutex>
 
 #include "core/error.h"
@@ -112,7 +113,23 @@ class ExternalScorer::Impl {
                       [this, answer = std::move(answer)]() mutable { return settled(std::move(answer)); });
   }
 
-  std::size_t replaced() const { return pool_.replaced(); }
+  std::size_t replaced() const { return pool_.replaced() + replaced_before_; }
+
+  const std::string& name() const { return spec_.name; }
+
+  Json state() const {
+    const auto reason = given_up();
+    if (restarts_ == 0 && !reason) return nullptr;
+    return {{"restarts", restarts_}, {"given_up", reason ? Json(*reason) : Json()}};
+  }
+
+  void restore(const Json& state, const std::string& where) {
+    Fields fields(state, where);
+    restarts_ = fields.required<int>("restarts");
+    replaced_before_ = static_cast<std::size_t>(std::max(0, restarts_));
+    if (!fields.get("given_up").is_null()) give_up(fields.required<std::string>("given_up"));
+    fields.finish();
+  }
 
   std::optional<std::string> given_up() const {
     const std::lock_guard lock(mutex_);
@@ -163,6 +180,7 @@ class ExternalScorer::Impl {
   const ScratchFolder scratch_;
   ScorerPool pool_;
   int restarts_ = 0;  ///< of images that were waited for
+  std::size_t replaced_before_ = 0;
   mutable std::mutex mutex_;
   std::optional<std::string> given_up_;
 };
@@ -182,6 +200,18 @@ std::size_t ExternalScorer::replaced() const {
 
 std::optional<std::string> ExternalScorer::given_up() const {
   return impl_->given_up();
+}
+
+Json ExternalScorer::state() const {
+  return impl_->state();
+}
+
+void ExternalScorer::restore(const Json& state, const std::string& where) {
+  impl_->restore(state, where);
+}
+
+const std::string& ExternalScorer::name() const {
+  return impl_->name();
 }
 
 void try_external_scorer(const ExternalScorerSpec& spec) {
@@ -234,6 +264,21 @@ std::size_t ExternalScorers::replaced() const {
   std::size_t sum = 0;
   for (const auto& scorer : scorers_) sum += scorer->replaced();
   return sum;
+}
+
+Json ExternalScorers::state() const {
+  Json states = Json::object();
+  for (const auto& scorer : scorers_) {
+    if (auto state = scorer->state(); !state.is_null()) states[scorer->name()] = std::move(state);
+  }
+  return states;
+}
+
+void ExternalScorers::restore(const Json& state, const std::string& where) {
+  for (const auto& scorer : scorers_) {
+    if (state.contains(scorer->name()))
+      scorer->restore(state.at(scorer->name()), where + ": " + scorer->name());
+  }
 }
 
 std::vector<std::string> ExternalScorers::notes() const {

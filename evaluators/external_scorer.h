@@ -86,6 +86,14 @@ class ExternalScorer {
   /// Why it was given up, as a sentence for people; nothing while it works.
   std::optional<std::string> given_up() const;
 
+  /// How often it failed in the images waited for so far: what a job that goes on later has to know. Null
+  /// while it never did.
+  Json state() const;
+  /// Takes up a state() before the first image. Throws Error naming `where` for what is none.
+  void restore(const Json& state, const std::string& where);
+
+  const std::string& name() const;
+
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;
@@ -107,6 +115,10 @@ class ExternalScorers {
 
   /// One sentence for each scorer that was given up.
   std::vector<std::string> notes() const;
+
+  /// {name: its state} of those that failed.
+  Json state() const;
+  void restore(const Json& state, const std::string& where);
 
  private:
   std::vector<std::unique_ptr<ExternalScorer>> scorers_;

@@ -459,9 +459,10 @@ class GrpoLoop {
 
   void save_resume_point() {
     const auto begin = std::chrono::steady_clock::now();
-    const Json state{{"key", job_.resume_key},      {"update", update_},
-                     {"method", method_.state()},   {"lambda_window", lambda_window_},
-                     {"clip_window", clip_window_}, {"law_audit", audit_.state()}};
+    const Json state{{"key", job_.resume_key},          {"update", update_},
+                     {"method", method_.state()},       {"lambda_window", lambda_window_},
+                     {"clip_window", clip_window_},     {"law_audit", audit_.state()},
+                     {"rewards", hooks_.reward_state()}};
     write_resume_point(job_.folder, update_, weights_, optimiser_, ema_, state);
     hooks_.on_saved(std::chrono::steady_clock::now() - begin);
   }
@@ -478,6 +479,7 @@ class GrpoLoop {
     lambda_window_ = fields.required<std::vector<double>>("lambda_window");
     clip_window_ = fields.required<std::vector<double>>("clip_window");
     audit_.restore(fields.get("law_audit"), where);
+    hooks_.restore_rewards(fields.optional<Json>("rewards", Json::object()), where);
     fields.finish();
   }
 

@@ -56,6 +56,10 @@ struct TrainHooks {
   std::function<bool()> should_save = [] {
     return true;
   };  ///< asked at each epoch's end: is it time for a resume point?
+  /// What the rewards' side has to find again when the run goes on, kept in resume points.
+  std::function<Json()> reward_state = [] { return Json::object(); };
+  std::function<void(const Json& state, const std::string& where)> restore_rewards =
+      [](const Json&, const std::string&) {};
   std::function<void(std::chrono::steady_clock::duration)> on_saved = [](auto) {
   };  ///< what writing a resume point took
 };

@@ -2,7 +2,7 @@
 #include <torch/torch.h>
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -42,14 +42,15 @@ std::vector<Prompt> prompts_of(const Job& job) {
   return prompts;
 }
 
-/// Positions whose images the log already holds.
-std::set<int> positions_done(const Job& job) {
-  std::set<int> done;
+/// Positions whose images the log already holds, with the scorers' state after each.
+std::map<int, Json> positions_done(const Job& job) {
+  std::map<int, Json> done;
   std::uint64_t offset = 0;
   while (true) {
     const auto batch = read_events(job.folder / "events.log", offset);
     for (const auto& event : batch.events) {
-      if (event.at("type") == "sample") done.insert(event.at("position").get<int>());
+      if (event.at("type") == "sample")
+        done[event.at("position").get<int>()] = event.value("scorers", Json::object());
     }
     if (batch.next_offset == offset) return done;
     offset = batch.next_offset;
@@ -88,6 +89,7 @@ class Evaluation {
     load_checkpoint(job, backbone_, settings_.use_ema);
     announce_prompts();
     make_folder(job.folder / "images");
+    restore_scorers();
   }
 
   bool run() {
@@ -144,6 +146,16 @@ class Evaluation {
     backbone_.prepare(texts);
   }
 
+  /// Images are recorded in the prompts' order: the last one before the first shard that is drawn again.
+  void restore_scorers() {
+    std::size_t begin = 0;
+    while (begin < prompts_.size() && shard_is_done(begin))
+      begin += static_cast<std::size_t>(settings_.shard_size);
+    if (begin == 0) return;
+    const auto last = prompts_[std::min(begin, prompts_.size()) - 1].position;
+    scoring_.restore(done_.at(last), (job_.folder / "events.log").string());
+  }
+
   bool shard_is_done(std::size_t begin) const {
     const auto end = std::min(begin + static_cast<std::size_t>(settings_.shard_size), prompts_.size());
     return std::all_of(prompts_.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -185,17 +197,20 @@ class Evaluation {
       };
       Json metrics = Json::object();
       for (const auto& [name, value] : score.metrics) metrics[name] = value ? Json(*value) : Json(nullptr);
-      reporter_.event({{"type", "sample"},
-                       {"position", one.prompt->position},
-                       {"sample", 0},
-                       {"seed", seed_},
-                       {"path", one.path},
-                       {"sha256", one.sha256},
-                       {"transcript", text(score.transcript)},
-                       {"transcript_raw", text(score.transcript_raw)},
-                       {"metrics", metrics},
-                       {"reasons", score.reasons}});
-      done_.insert(one.prompt->position);
+      Json event = {{"type", "sample"},
+                    {"position", one.prompt->position},
+                    {"sample", 0},
+                    {"seed", seed_},
+                    {"path", one.path},
+                    {"sha256", one.sha256},
+                    {"transcript", text(score.transcript)},
+                    {"transcript_raw", text(score.transcript_raw)},
+                    {"metrics", metrics},
+                    {"reasons", score.reasons}};
+      auto state = scoring_.state();
+      if (!state.empty()) event["scorers"] = state;
+      reporter_.event(std::move(event));
+      done_[one.prompt->position] = std::move(state);
       if (const auto value = score.metrics.at(shown_metric_)) {
         shown_ += *value;
         ++scored_;
@@ -214,7 +229,7 @@ class Evaluation {
   EvaluateSettings settings_;
   std::uint32_t seed_;
   std::vector<Prompt> prompts_;
-  std::set<int> done_;
+  std::map<int, Json> done_;
   Backbone backbone_;
   Schedule schedule_;
   Scoring scoring_;

@@ -118,6 +118,8 @@ bool run_training(const Job& job, Reporter& reporter) {
   };
   hooks.should_stop = [&] { return reporter.should_stop(); };
   hooks.should_save = [&] { return resume_points.is_due(); };
+  hooks.reward_state = [&] { return scoring.state(); };
+  hooks.restore_rewards = [&](const Json& state, const std::string& place) { scoring.restore(state, place); };
   hooks.on_saved = [&](Clock::duration cost) { resume_points.saved(cost); };
   WorkerPool pool(job.threads, use_one_thread);
   const auto outcome = train(training, backbone, *configured.method, pool, hooks);

@@ -55,6 +55,10 @@ class Scoring {
   /// What a table shall say of scorers that were given up.
   std::vector<std::string> notes() const { return external_.notes(); }
 
+  /// What a job that goes on later has to know of scorers that failed (ExternalScorers).
+  Json state() const { return external_.state(); }
+  void restore(const Json& state, const std::string& where) { external_.restore(state, where); }
+
  private:
   void add(const std::string& name, const Json& identity, const Job& job);
   std::future<SampleScore> own_score(const PromptText& prompt, const Image& image);

@@ -13,7 +13,9 @@
 #include "core/event_log.h"
 #include "core/files.h"
 #include "core/sha256.h"
+#include "core/text.h"
 #include "evaluators/clip/clip_scorers.h"
+#include "evaluators/external_scorer.h"
 #include "evaluators/jpeg.h"
 
 namespace harness {
@@ -153,8 +155,10 @@ class WorkerWithScorers : public testing::Test {
                   {"prompts", (root_ / "prompts.txt").string()},
                   {"train_prompts", (root_ / "prompts.txt").string()},
                   {"positions", (root_ / "positions.json").string()}};
-    for (const auto& [scorer, _] : scorers.items())
-      paths["scorer:" + scorer] = scorer_folder(scorer).string();
+    for (const auto& [scorer, _] : scorers.items()) {
+      const auto own = root_ / "scorers" / scorer;
+      paths["scorer:" + scorer] = (fs::exists(own) ? own : scorer_folder(scorer)).string();
+    }
     fs::create_directories(root_ / name);
     write_file(root_ / name / "job.json", Json{{"id", name},
                                                {"identity", identity},
@@ -181,9 +185,62 @@ class WorkerWithScorers : public testing::Test {
     return metrics;
   }
 
+  /// An external scorer that fails on every image and is given up after four restarts; its identity.
+  Json add_failing_scorer() const {
+    const auto folder = root_ / "scorers/gauge";
+    fs::create_directories(folder);
+    write_file(folder / "scorer.json",
+               Json{{"version", "1"},
+                    {"command", {"sh", "-c", "echo '{\"protocol\": 1}'; read request"}},
+                    {"restarts", 4},
+                    {"metrics", {{"level", {{"better", "none"}}}}}}
+                   .dump());
+    return external_scorer_identity(read_external_scorer(folder), sha256_file);
+  }
+
+  /// Why each image has no value of an external scorer, by position.
+  std::map<int, std::string> failures(const std::string& name, const Json& scorer) const {
+    Json identity = common("evaluate");
+    identity["step"] = 0;
+    identity["prompts_sha256"] = sha256_hex(prompts_);
+    identity["settings"] = {{"eval_shard", 2}, {"eval_steps", 2}};
+    identity["metrics"] = {"level"};
+    std::map<int, std::string> reasons;
+    for (const auto& event : run(name, identity, {{"gauge", scorer}}, 1)) {
+      if (event.at("type") == "sample")
+        reasons[event.at("position").get<int>()] = event.at("reasons").at("level").get<std::string>();
+    }
+    return reasons;
+  }
+
+  /// The log as a kill leaves it: up to its `samples`-th image.
+  void cut_log(const std::string& name, int samples) const {
+    const auto file = root_ / name / "events.log";
+    std::string kept;
+    for (const auto& line : split(read_file(file), '\n')) {
+      const bool is_sample = line.find("\"type\":\"sample\"") != std::string::npos;
+      if (is_sample && samples-- == 0) break;
+      kept += line + "\n";
+    }
+    write_file(file, kept);
+  }
+
   fs::path root_;
   std::string prompts_;
 };
+
+TEST_F(WorkerWithScorers, AnInterruptionGivesAFailingScorerNoFurtherRestarts) {
+  const auto scorer = add_failing_scorer();
+  const auto whole = failures("job", scorer);
+  ASSERT_EQ(whole.size(), 11U);
+  EXPECT_EQ(whole.at(4).find("given up"), std::string::npos) << whole.at(4);
+  EXPECT_NE(whole.at(5).find("given up after 4 restarts"), std::string::npos) << whole.at(5);
+  EXPECT_EQ(whole.at(10), whole.at(5));
+  for (const int samples : {9, 6, 3}) {
+    cut_log("job", samples);
+    EXPECT_EQ(failures("job", scorer), whole) << "killed after " << samples;
+  }
+}
 
 TEST_F(WorkerWithScorers, AnEvaluationsScoresDoNotDependOnThreads) {
   const auto one = evaluate("one", 1, 4);
