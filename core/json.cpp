@@ -54,8 +54,10 @@ class StrictBuilder : public nlohmann::json_sax<Json> {
   }
   bool parse_error(std::size_t offset, const std::string& token,
                    const nlohmann::detail::exception&) override {
-    throw Error(fmt::format("not valid JSON near {}", in_quotes(token)),
-                fmt::format("{}: {}", where_, position_of(text_, offset == 0 ? 0 : offset - 1)));
+    throw Error(
+        fmt::format("not valid JSON near {}", in_quotes(token)),
+        fmt::format("{}: {}", where_, position_of(text_, offset == 0 ? 0 : offset - 1)),
+        offset > text_.size() ? "the text ends too early: a bracket, a brace or a quote is not closed" : "");
   }
 
   Json take() { return std::move(root_); }

@@ -168,6 +168,7 @@ void print_scorers(const Plan& plan) {
                plan.reward_scorers.contains(name) ? ", the training reward" : "", parts.empty() ? "" : ": ",
                join(parts, ", "));
   }
+  for (const auto& sentence : plan.scorers_unused) fmt::print("{}\n", sentence);
   for (const auto& [metric, reason] : plan.metrics_not_run) fmt::print("Not run: {}: {}.\n", metric, reason);
 }
 

@@ -173,13 +173,23 @@ Grid make_grid(Store& store, const StoredReproduction& reproduction, const GridC
   return grid;
 }
 
-std::map<std::string, std::string> write_grid(const Grid& grid, const fs::path& folder) {
+std::string grid_stem(const GridChoice& choice) {
+  std::string stem = "grid";
+  for (const auto group : choice.groups)
+    stem += fmt::format("-{}", grid_group_names().at(static_cast<std::size_t>(group)));
+  if (choice.rows) stem += fmt::format("-{}", *choice.rows);
+  return stem;
+}
+
+std::map<std::string, std::string> write_grid(const Grid& grid, const fs::path& folder,
+                                              const std::string& stem) {
   make_folder(folder);
-  write_file_atomically(folder / "grid.png", png_bytes(render_grid(grid)));
-  write_file_atomically(folder / "grid.tex", grid_latex(grid, "grid.png"));
-  write_file_atomically(folder / "grid.html", grid_html(grid, folder));
+  const auto png = stem + ".png", tex = stem + ".tex", html = stem + ".html";
+  write_file_atomically(folder / png, png_bytes(render_grid(grid)));
+  write_file_atomically(folder / tex, grid_latex(grid, png, folder.string()));
+  write_file_atomically(folder / html, grid_html(grid, folder));
   std::map<std::string, std::string> paths;
-  for (const char* name : {"grid.png", "grid.tex", "grid.html"}) paths[name] = (folder / name).string();
+  for (const auto& name : {png, tex, html}) paths[name] = (folder / name).string();
   return paths;
 }
 

@@ -30,7 +30,12 @@ struct GridChoice {
 /// or if the paper's gallery is asked for and the split holds none of it.
 Grid make_grid(Store& store, const StoredReproduction& reproduction, const GridChoice& choice);
 
-/// grid.png, grid.tex and grid.html in `folder`; gives their paths by name.
-std::map<std::string, std::string> write_grid(const Grid& grid, const std::filesystem::path& folder);
+/// "grid"; with a choice of one's own "grid-paper" or "grid-wins-failures-12", so that the table's grid
+/// stays.
+std::string grid_stem(const GridChoice& choice);
+
+/// STEM.png, STEM.tex and STEM.html in `folder`; gives their paths by name.
+std::map<std::string, std::string> write_grid(const Grid& grid, const std::filesystem::path& folder,
+                                              const std::string& stem = "grid");
 
 }  // namespace harness

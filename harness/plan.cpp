@@ -154,9 +154,24 @@ void choose_profiles(Plan& plan) {
   }
 }
 
+/// A folder of --scorers whose metric the table replaces is one that people expect to see at work.
+void note_unused_scorers(Plan& plan, const ScorerFolders& folders) {
+  const auto changes = plan.spec.backbones.find(plan.backbone.name);
+  if (changes == plan.spec.backbones.end()) return;
+  for (const auto& [metric, other] : changes->second.stands_in) {
+    const auto* evaluator = plan.registry.evaluator_of(metric);
+    if (evaluator == nullptr || !folders.find(evaluator->name)) continue;
+    plan.scorers_unused.push_back(fmt::format(
+        "The scorer {} is there and not used: on backbone {} table {} is rewarded and judged by {}, which "
+        "stands in for {}.",
+        evaluator->name, plan.backbone.name, plan.spec.id, other, metric));
+  }
+}
+
 void choose_scorers(Plan& plan, const std::string& chosen) {
   choose_profiles(plan);
   const ScorerFolders folders(plan.registry, chosen);
+  note_unused_scorers(plan, folders);
   choose_metrics(plan, folders);
   plan.scorers = scorer_identities(plan.registry, folders, plan.metrics, plan.backbone.name);
   plan.reward_scorers = reward_identities(plan.registry, folders, plan.spec.task, plan.backbone.name);

@@ -58,10 +58,11 @@ struct Plan {
   std::string device_kind, device;
   std::vector<std::string> metrics;  ///< that evaluations compute
   std::vector<std::pair<std::string, std::string>>
-      metrics_not_run;  ///< optional ones left out, with the reason
-  Json scorers;         ///< {name: versions and data files} of the evaluations
-  Json reward_scorers;  ///< the same of what training is rewarded by
-  Json guardrails;      ///< the rule of the guardrail panel; null in a training table
+      metrics_not_run;                      ///< optional ones left out, with the reason
+  Json scorers;                             ///< {name: versions and data files} of the evaluations
+  Json reward_scorers;                      ///< the same of what training is rewarded by
+  std::vector<std::string> scorers_unused;  ///< sentences on folders that are there and give nothing here
+  Json guardrails;                          ///< the rule of the guardrail panel; null in a training table
   std::map<std::string, std::string> scorer_folders;  ///< of all of these that have one, absolute, by name
   std::vector<ExternalScorerSpec> external_scorers;   ///< under --scorers
   int numerics_version = 0;

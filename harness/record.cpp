@@ -119,6 +119,7 @@ std::vector<std::string> notes_of(const Plan& plan) {
                       shared.texts.size(), shared.targets.size()));
     }
   }
+  notes.insert(notes.end(), plan.scorers_unused.begin(), plan.scorers_unused.end());
   const auto tolerance = plan.settings.loop.find("on_policy_tolerance");
   if (tolerance != plan.settings.loop.end() && tolerance->second.effective.get<double>() > 0) {
     notes.push_back(fmt::format("On-policy log-ratios up to {} were accepted (on_policy_tolerance).",

@@ -91,21 +91,25 @@ BackboneInfo read_backbone(const Json& value, const std::string& where) {
           .random_weights = fields.has("random_weights") ? fields.get("random_weights") : Json()};
 }
 
-/// What the files of an evaluator's folder are; empty for one without a folder.
-std::string folder_class(Fields& fields) {
-  return fields.has("folder") ? fields.object("folder").required<std::string>("class") : std::string();
+/// What the files of its folder are, for one that has a folder.
+void read_folder(Fields& fields, EvaluatorInfo& evaluator) {
+  if (!fields.has("folder")) return;
+  auto folder = fields.object("folder");
+  evaluator.folder_class = folder.required<std::string>("class");
+  evaluator.folder_model = folder.optional<std::string>("model", "");
 }
 
 EvaluatorInfo read_evaluator(const Json& value, const std::string& where) {
   Fields fields(value, where);
-  return {.name = fields.required<std::string>("name"),
-          .summary = fields.optional<std::string>("summary", ""),
-          .metrics = fields.optional<std::vector<std::string>>("metrics", {}),
-          .metric_help = fields.optional<Json>("metric_help", Json::object()),
-          .identity = fields.optional<Json>("identity", Json::object()),
-          .guardrail = fields.optional<bool>("guardrail", false),
-          .folder_class = folder_class(fields),
-          .backbones = fields.optional<std::vector<std::string>>("backbones", {})};
+  EvaluatorInfo evaluator{.name = fields.required<std::string>("name"),
+                          .summary = fields.optional<std::string>("summary", ""),
+                          .metrics = fields.optional<std::vector<std::string>>("metrics", {}),
+                          .metric_help = fields.optional<Json>("metric_help", Json::object()),
+                          .identity = fields.optional<Json>("identity", Json::object()),
+                          .guardrail = fields.optional<bool>("guardrail", false),
+                          .backbones = fields.optional<std::vector<std::string>>("backbones", {})};
+  read_folder(fields, evaluator);
+  return evaluator;
 }
 
 TaskInfo read_task(const Json& value, const std::string& where) {

@@ -72,6 +72,18 @@ void expect_known_folders(const fs::path& chosen, const std::vector<std::string>
       folders.push_back(entry.path());
   }
   std::sort(folders.begin(), folders.end());
+  for (const char* file : {kExternalScorerFile, "config.json", "model.safetensors"}) {
+    if (!fs::exists(chosen / file)) continue;
+    throw Error(
+        fmt::format("is the folder of one scorer: it holds {}", file), "--scorers " + chosen.string(),
+        fmt::format("give the folder above it: --scorers {}",
+                    fs::absolute(chosen / ".").lexically_normal().parent_path().parent_path().string()));
+  }
+  if (folders.empty()) {
+    throw Error("holds no scorer", "--scorers " + chosen.string(),
+                fmt::format("it takes one folder a scorer: {}, or one with a {}", join(known, ", "),
+                            kExternalScorerFile));
+  }
   for (const auto& folder : folders) {
     const auto name = folder.filename().string();
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;

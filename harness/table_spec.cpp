@@ -341,6 +341,11 @@ void check_whole(const TableSpec& spec) {
     const auto place = fmt::format("{}: columns[{}]", where, i);
     const auto& column = spec.columns[i];
     if (column.std_of.empty()) {
+      require(std::ranges::count(built_in_metrics(), column.name) == 0 ||
+                  std::ranges::count(spec.metrics(), column.name) > 0,
+              fmt::format("shows the metric {}, which is not among the table's metrics ({})", column.name,
+                          join(spec.metrics(), ", ")),
+              place, "name it in metrics.required or metrics.optional, or give \"columns\" without it");
       require_one_of(column.name, column_names, "column", place);
     } else {
       require_one_of(column.std_of, spec.metrics(), "metric of this table", place + ": std_of");
@@ -420,8 +425,21 @@ fs::path base_of(const std::string& base, const fs::path& file) {
   return base_file;
 }
 
+/// Takes out of a table's backbones and scales what a table that extends it sets for all of them: its own
+/// word would else be overruled by settings that stand in another file.
+void take_out(const Json& settings, Json& table) {
+  for (const char* group : {"backbones", "scales"}) {
+    if (!table.contains(group) || !table[group].is_object()) continue;
+    for (auto& member : table[group]) {
+      if (!member.is_object() || !member.contains("settings") || !member["settings"].is_object()) continue;
+      for (const auto& [name, _] : settings.items()) member["settings"].erase(name);
+    }
+  }
+}
+
 /// `document` with the table that it extends put under it, as a merge patch (RFC 7386): objects are merged,
-/// everything else is replaced, and null removes. `above`: the files that led here.
+/// everything else is replaced, and null removes. Its settings go over all of that table's. `above`: the
+/// files that led here.
 Json resolved(Json document, const fs::path& file, std::vector<std::string> above) {
   if (!document.is_object() || !document.contains("extends")) return document;
   const auto where = file.string() + ": extends";
@@ -436,6 +454,8 @@ Json resolved(Json document, const fs::path& file, std::vector<std::string> abov
   auto whole = resolved(read_json(base), base, std::move(above));
   require(document.contains("id") && document["id"] != whole.value("id", Json()),
           "a table that extends another needs an id of its own", file.string() + ": id");
+  if (document.contains("settings") && document["settings"].is_object())
+    take_out(document["settings"], whole);
   whole.merge_patch(document);
   return whole;
 }

@@ -66,9 +66,10 @@ namespace {
 std::string legend(const Grid& grid) {
   const bool has_targets =
       std::ranges::any_of(grid.rows, [](const GridRow& row) { return !row.target.empty(); });
-  if (!has_targets) return fmt::format("its {}.", grid.score_title);
+  if (!has_targets) return fmt::format("the image's {}.", grid.score_title);
   return fmt::format(
-      "what the scorer read, and its {}; red characters are not in the target, \u2038 marks where some are "
+      "the text as the OCR engine read it, and the image's {}; red characters are not in the target, \u2038 "
+      "marks where some are "
       "missing; a target that stands whole inside a longer text counts as read.",
       grid.score_title);
 }

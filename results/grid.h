@@ -97,8 +97,9 @@ std::string grid_caption(const Grid& grid);
 /// too large.
 Image render_grid(const Grid& grid);
 
-/// A LaTeX figure around the rendered PNG (a path relative to the document). Compiles on its own, too.
-std::string grid_latex(const Grid& grid, const std::string& png);
+/// A LaTeX figure around the rendered PNG, which lies beside it in `folder` (as seen from the document that
+/// takes it in; empty: the document's own). Compiles on its own where it lies, too.
+std::string grid_latex(const Grid& grid, const std::string& png, const std::string& folder);
 
 /// A page with the same rows; images are referred to relative to `folder`, where the page will stand.
 std::string grid_html(const Grid& grid, const std::filesystem::path& folder);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/files.h"
 #include "core/sha256.h"
@@ -112,16 +113,16 @@ void check_positions(const CheckedExperiment& experiment, const CheckedEvaluatio
 }
 
 struct Count {
-  std::string what;
+  std::string metric;  ///< empty: of images
   std::int64_t rows, distinct;
 };
 
 std::vector<Count> counts_of(Store& store, const std::string& evaluation) {
   return checked_rows<Count>(
       store, R"sql(
-        SELECT 'images', count(*), count(DISTINCT prompt_id) FROM samples WHERE evaluation_id = ?1
+        SELECT '', count(*), count(DISTINCT prompt_id) FROM samples WHERE evaluation_id = ?1
         UNION ALL
-        SELECT 'values of ' || name, count(*), count(DISTINCT prompt_id)
+        SELECT name, count(*), count(DISTINCT prompt_id)
         FROM metrics WHERE evaluation_id = ?1 GROUP BY name)sql",
       [](const Query& row) {
         return Count{row.text(0), row.integer(1), row.integer(2)};
@@ -203,22 +204,24 @@ Findings check_counts(const CheckedExperiment& experiment, Fields&) {
     const auto& e = checked.evaluation;
     const auto name = experiment.name(checked);
     const auto counts = counts_of(experiment.store, e.id);
-    std::size_t metrics = 0;
+    std::set<std::string> metrics;
     for (const auto& count : counts) {
-      const auto first = count.what == "images";
-      if (first) images += count.rows;
-      metrics += first ? 0 : 1;
+      if (count.metric.empty()) {
+        images += count.rows;
+      } else {
+        metrics.insert(count.metric);
+      }
       if (count.rows != e.n || count.distinct != e.n) {
-        findings.add(fmt::format("{}: {} {} of {} prompts, and it is of {}", name, count.rows, count.what,
+        findings.add(fmt::format("{}: {} {} of {} prompts, and it is of {}", name, count.rows,
+                                 count.metric.empty() ? "images" : "values of " + count.metric,
                                  count.distinct, e.n));
       }
     }
-    const auto wanted = e.config.value("metrics", Json::array()).size() - [&] {
-      return static_cast<std::size_t>(std::ranges::count_if(
-          e.config.value("metrics", Json::array()),
-          [&](const Json& metric) { return e.not_run.contains(metric.get<std::string>()); }));
-    }();
-    if (metrics != wanted) findings.add(fmt::format("{}: {} metrics of {}", name, metrics, wanted));
+    // A scorer may give more metrics than its table asks for.
+    for (const auto& metric : e.config.value("metrics", std::vector<std::string>{})) {
+      if (!metrics.contains(metric) && !e.not_run.contains(metric))
+        findings.add(fmt::format("{}: there is no value of {}", name, metric));
+    }
   }
   findings.summary = fmt::format("{} images, each with a row of every metric", images);
   return findings;

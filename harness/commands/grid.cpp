@@ -36,7 +36,9 @@ int grid(const GridOptions& options) {
         "harness grid", "see `harness figure --list` for its figures");
   }
   const auto folder = output_folder(store, reproduction, options.out);
-  print_artifacts(reproduction, write_grid(make_grid(store, reproduction, choice), folder), options.json);
+  const auto stem = options.out.empty() ? grid_stem(choice) : "grid";
+  print_artifacts(reproduction, write_grid(make_grid(store, reproduction, choice), folder, stem),
+                  options.json);
   return 0;
 }
 
@@ -60,7 +62,10 @@ Examples:
       ->delimiter(',');
   command->add_option("-n", o->rows,
                       "rows in all; unset: the table's, or of the paper's gallery alone all of it");
-  command->add_option("-o,--output", o->out, "folder to write to; unset: the table's folder beside the DB");
+  command->add_option(
+      "-o,--output", o->out,
+      "folder to write grid.{png,tex,html} to; unset: the table's folder beside the DB, where a grid of your "
+      "own choice is called after it (grid-paper.png)");
   add_db_option(*command, o->db);
   add_filter_options(*command, o->db, false);
   command->add_flag("--json", o->json, "one JSON document on standard output");

@@ -99,7 +99,8 @@ std::string files_text(const EvaluatorInfo& evaluator) {
   if (evaluator.identity.value("profile", "") == kExternalProfile)
     return fmt::format("--scorers DIR: DIR/{} (external)", evaluator.name);
   if (evaluator.folder_class.empty()) return "built in";
-  return fmt::format("--scorers DIR: DIR/{} ({})", evaluator.name, evaluator.folder_class);
+  return fmt::format("--scorers DIR: DIR/{} ({})", evaluator.name,
+                     evaluator.folder_model.empty() ? evaluator.folder_class : evaluator.folder_model);
 }
 
 Listing list_evaluators(const ListOptions& options) {

@@ -16,6 +16,23 @@ std::string problem_of(std::string_view text) {
   return "";
 }
 
+TEST(Json, ATextThatEndsTooEarlyIsToldSo) {
+  for (const char* text : {"{\"a\": 1\n", "[1, 2", "{\"a\": \"b"}) {
+    try {
+      parse_json(text, "a file");
+      FAIL() << text;
+    } catch (const Error& error) {
+      EXPECT_TRUE(error.hint().starts_with("the text ends too early")) << text << ": " << error.what();
+    }
+  }
+  try {
+    parse_json("{\"a\": 1,}", "a file");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_TRUE(error.hint().empty()) << error.what();
+  }
+}
+
 TEST(ParseJson, AKeyThatOccursTwiceIsRefused) {
   EXPECT_EQ(problem_of(R"({"a": {"b": 1, "b": 2}})"), "a.json: key \"b\" occurs twice in one object");
 }

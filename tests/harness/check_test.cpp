@@ -13,6 +13,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::vector<std::string> kReproduce = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
 
@@ -370,6 +371,34 @@ TEST_F(Checks, AWrongRuleFileIsStatus2WithTheNearestName) {
               HasSubstr(R"(unknown key "sed")"));
   EXPECT_THAT(refused(R"({"version": 1, "rules": [{"check": "law-audit"}]})"), HasSubstr("statistics"));
   EXPECT_THAT(refused(R"({"rules": []})"), HasSubstr("version"));
+}
+
+TEST_F(Checks, AScorerMayGiveMoreMetricsThanTheTableAsksFor) {
+  const auto workspace = copy();
+  sql(workspace,
+      "INSERT INTO metrics (evaluation_id, prompt_id, sample, name, value) SELECT evaluation_id, "
+      "prompt_id, sample, 'words', 1 FROM metrics WHERE name = 'exact_match'");
+  EXPECT_THAT(failed(check(workspace)), Not(Contains("counts")));
+  sql(workspace,
+      "DELETE FROM metrics WHERE name = 'words' AND prompt_id = (SELECT min(prompt_id) FROM metrics)");
+  EXPECT_THAT(failed(check(workspace)), Contains("counts")) << "what is there is there for every image";
+}
+
+TEST_F(Checks, AMetricThatIsAltogetherGoneIsFound) {
+  const auto workspace = copy();
+  sql(workspace, "DELETE FROM metrics WHERE name = 'exact_match'");
+  EXPECT_THAT(failed(check(workspace)), Contains("counts"));
+}
+
+TEST_F(Checks, AGridOfOnesOwnChoiceLeavesTheTablesGridAlone) {
+  for (const std::vector<std::string>& choice :
+       {std::vector<std::string>{"--pick", "paper"}, {"--pick", "wins,failures", "-n", "12"}, {}}) {
+    std::vector<std::string> command = {"grid", "sd35-ocr"};
+    command.insert(command.end(), choice.begin(), choice.end());
+    EXPECT_EQ(place().run(command).status, 0);
+  }
+  EXPECT_TRUE(fs::exists(place().folder() / "runs/sd35-ocr/grid-wins-failures-12.tex"));
+  EXPECT_EQ(check(place().folder() / "runs").status, 0);
 }
 
 TEST_F(Checks, ATableWithoutRulesOfItsOwnKeepsThoseOfItsKind) {

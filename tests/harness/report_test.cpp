@@ -203,5 +203,18 @@ TEST_F(ReportCommand, LatexOfTableAndGridsCompiles) {
   }
 }
 
+TEST_F(ReportCommand, GridsAreTakenInByADocumentWhereHarnessRan) {
+  if (std::system("command -v pdflatex >/dev/null 2>&1") != 0) GTEST_SKIP() << "pdflatex is not installed";
+  reproduce();
+  ASSERT_EQ(place_.run({"grid", "-o", "figures"}).status, 0);
+  write_file_atomically(place_.folder() / "paper.tex",
+                        "\\documentclass{article}\\usepackage{graphicx}\\begin{document}\n"
+                        "\\input{figures/grid.tex}\\input{runs/sd35-ocr/grid.tex}\n\\end{document}\n");
+  const auto command = "cd '" + place_.folder().string() +
+                       "' && pdflatex -interaction=nonstopmode -halt-on-error paper.tex >out 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_THAT(read_file(place_.folder() / "paper.log"), Not(HasSubstr("too large")));
+}
+
 }  // namespace
 }  // namespace harness::test

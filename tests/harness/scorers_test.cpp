@@ -178,7 +178,7 @@ TEST(ValidationTable, KeepsTheRules) {
 
 TEST(Scorers, ARequiredOneWithoutItsFolderStopsThePlanAndNamesTheFolder) {
   SceneWorkplace place;
-  fs::remove_all(place.folder() / "scorers/pickscore");
+  fs::rename(place.folder() / "scorers/pickscore", place.folder() / "scorers/clip_score");
   const auto given = place.run(place.command());
   EXPECT_EQ(given.status, 2);
   EXPECT_THAT(given.err, HasSubstr("there is no folder scorers/pickscore"));
@@ -226,6 +226,29 @@ TEST(Scorers, ASettingChoosesTheProfileOfOneThatHasSeveral) {
   const auto wrong = place.run(place.command({"--set", "clip_score_profile=flow-gpro"}));
   EXPECT_EQ(wrong.status, 2);
   EXPECT_THAT(wrong.err, HasSubstr("did you mean \"flow-grpo\""));
+}
+
+TEST(Scorers, AFolderOfTheWrongLevelOrWithoutAnyIsAnError) {
+  SceneWorkplace place;
+  const auto refused = [&](const std::string& folder) {
+    const auto outcome = place.run(smoke("sd35-ocr", {"--scorers", folder, "--dry-run"}));
+    EXPECT_EQ(outcome.status, 2) << folder << outcome.out;
+    return outcome.err;
+  };
+  EXPECT_THAT(refused("scorers/pickscore/"), HasSubstr("is the folder of one scorer"));
+  EXPECT_THAT(refused("scorers/pickscore"), HasSubstr("/scorers\n"));
+  fs::create_directories(place.folder() / "mine/gauge");
+  EXPECT_THAT(refused("mine/gauge"), HasSubstr("holds no scorer"));
+  write_file_atomically(place.folder() / "mine/gauge/scorer.json", "{}");
+  EXPECT_THAT(refused("mine/gauge"), HasSubstr("is the folder of one scorer: it holds scorer.json"));
+  EXPECT_THAT(refused("nowhere"), HasSubstr("is not a folder"));
+}
+
+TEST(Scorers, OneWhoseMetricIsReplacedByTheEmbeddedOneIsSaidToBeUnused) {
+  SceneWorkplace place;
+  const auto plan = place.run(smoke(kTable, {"--scorers", "scorers", "--dry-run"}));
+  EXPECT_THAT(plan.out, HasSubstr("The scorer pickscore is there and not used"));
+  EXPECT_THAT(place.run(place.command({"--dry-run"})).out, Not(HasSubstr("not used")));
 }
 
 TEST(Scorers, AreFoundInHarnessPathToo) {

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "harness/settings.h"
 
 namespace harness {
 namespace {
@@ -64,6 +65,8 @@ TEST(TableSpec, ImpossibleValuesAreRefused) {
                 t["methods"] = {"dual", "dual", "ratio-norm"};
               }),
               HasSubstr("must differ"));
+  EXPECT_THAT(refusal([](Json& t) { t["metrics"]["optional"] = Json::array(); }),
+              HasSubstr("which is not among the table's metrics"));
   EXPECT_THAT(refusal([](Json& t) { t["split"]["take"] = 1018; }), HasSubstr("both splits"));
   EXPECT_THAT(refusal([](Json& t) { t["selection"]["metric"] = "pickscore"; }),
               HasSubstr("must be a required one"));
@@ -84,6 +87,25 @@ TEST(TableSpec, ATableMayExtendAnotherAndGiveOnlyWhatItChanges) {
   write_file_atomically(file, R"({"extends": "sd35-orc", "id": "mine"})");
   EXPECT_THAT([&] { read_table_spec(file); },
               ::testing::Throws<Error>(::testing::Property(&Error::hint, HasSubstr("\"sd35-ocr"))));
+}
+
+TEST(TableSpec, SettingsOfATableHoldOverTheBackbonesAndScalesOfTheOneItExtends) {
+  const auto file = std::filesystem::path(::testing::TempDir()) / fmt::format("settings-{}.json", ::getpid());
+  const auto registry = read_registry(HARNESS_SOURCE_DIR "/tests/data/fake_share/registry.json");
+  const auto setting = [&](const char* document, const char* scale, const char* name) {
+    write_file_atomically(file, document);
+    const auto spec = read_table_spec(file);
+    return resolve_settings(registry, spec, "glyph", scale, spec.methods, {}).loop_value(name);
+  };
+  constexpr auto kOwn = R"({"extends": "sd35-ocr", "id": "mine", "settings": {"lr": 2e-5}})";
+  for (const char* scale : {"default", "smoke", "paper"})
+    EXPECT_EQ(setting(kOwn, scale, "lr"), 2e-5) << "the extended table sets it for its backbones: " << scale;
+  EXPECT_EQ(setting(kOwn, "default", "group_size"),
+            setting(R"({"extends": "sd35-ocr", "id": "mine"})", "default", "group_size"));
+  EXPECT_EQ(setting(R"({"extends": "sd35-ocr", "id": "mine", "settings": {"lr": 2e-5},
+                        "backbones": {"glyph": {"settings": {"lr": 3e-5}}}})",
+                    "default", "lr"),
+            3e-5);
 }
 
 TEST(TableSpec, ATableMayExtendAFileBesideItButNeverItself) {

@@ -243,7 +243,7 @@ TEST_F(GridFigure, PagesReferToImagesByRelativePaths) {
 TEST_F(GridFigure, TheCaptionStatesTheRule) {
   EXPECT_THAT(grid_caption(grid()),
               HasSubstr("lambda-controlled above ratio-norm, largest difference first"));
-  EXPECT_THAT(grid_latex(grid(), "grid.png"), HasSubstr("tiny \\& small"));
+  EXPECT_THAT(grid_latex(grid(), "grid.png", ""), HasSubstr("tiny \\& small"));
   auto paper = grid();
   paper.rows[0].group = GridGroup::kPaper;
   paper.paper_rule = "its own prompts, by their printed indices";
@@ -255,7 +255,7 @@ TEST_F(GridFigure, TheCaptionStatesTheRule) {
 TEST_F(GridFigure, TheLatexFigureCompiles) {
   if (std::system("command -v pdflatex >/dev/null 2>&1") != 0) GTEST_SKIP() << "pdflatex is not installed";
   write_file_atomically(folder_ / "grid.png", png_bytes(render_grid(grid())));
-  write_file_atomically(folder_ / "figure.tex", grid_latex(grid(), "grid.png"));
+  write_file_atomically(folder_ / "figure.tex", grid_latex(grid(), "grid.png", ""));
   const auto command = "cd '" + folder_.string() +
                        "' && pdflatex -interaction=nonstopmode -halt-on-error figure.tex >out 2>&1";
   EXPECT_EQ(std::system(command.c_str()), 0);
