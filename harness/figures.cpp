@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "harness/output.h"
 #include "harness/training_table.h"
 #include "results/sql.h"
 
@@ -105,6 +106,17 @@ FigurePanel panel_of(const char* title, const char* y_label, std::vector<FigureS
       .title = title, .x_label = kStepLabel, .y_label = y_label, .log_y = true, .series = std::move(series)};
 }
 
+/// The vertical axes are logarithmic.
+std::string range_note(const Figure& figure) {
+  for (const auto& panel : figure.panels) {
+    for (const auto& series : panel.series) {
+      if (std::ranges::any_of(series.points, [](const FigurePoint& p) { return p.y > 0 && p.low <= 0; }))
+        return " A range that reaches 0 or below is drawn from its mean upwards.";
+    }
+  }
+  return "";
+}
+
 /// Predicted against measured mean and variance of the log-ratio, of one method.
 Figure law_audit(Store& store, const StoredReproduction& reproduction, const std::string& name,
                  const std::string& method) {
@@ -139,6 +151,7 @@ Figure law_audit(Store& store, const StoredReproduction& reproduction, const std
                                            over_seeds(reused, predicted_variance)),
                                     series("measured, reused", SeriesKind::kMarks, SeriesStyle::kSecond,
                                            over_seeds(reused, measured_variance, kApart))}));
+  figure.notes.front() += range_note(figure);
   return figure;
 }
 
@@ -185,20 +198,30 @@ std::string baseline_of(const StoredReproduction& reproduction) {
 const std::vector<FigureInfo>& known_figures() {
   static const std::vector<FigureInfo> figures = {
       {"law-audit",
-       "predicted and measured drift and variance of the log-ratio by step, of the table's last method", ""},
+       "predicted and measured drift and variance of the log-ratio by step, of --method NAME or the table's "
+       "last",
+       ""},
       {"law-audit-baseline", "the same of the baseline: the paper's first figure", "tiny-sd3-zclip"},
       {"law-audit-zclip", "baseline and z-clip beside each other: the paper's second figure",
        "tiny-sd3-zclip"}};
   return figures;
 }
 
-Figure make_figure(Store& store, const StoredReproduction& reproduction, const std::string& name) {
+Figure make_figure(Store& store, const StoredReproduction& reproduction, const std::string& name,
+                   const std::string& method) {
+  if (!method.empty()) {
+    if (name != "law-audit")
+      throw Error(fmt::format("figure {} shows the methods that its name says", name), "--method " + method,
+                  "leave it out, or draw law-audit");
+    require_choice(method, reproduction.methods, "method", "--method");
+    return law_audit(store, reproduction, fmt::format("law-audit-{}", method), method);
+  }
   if (name == "law-audit") return law_audit(store, reproduction, name, reproduction.methods.back());
   if (name == "law-audit-baseline") return law_audit(store, reproduction, name, baseline_of(reproduction));
   if (name == "law-audit-zclip") {
     std::vector<std::string> methods = {baseline_of(reproduction)};
-    for (const auto& method : reproduction.methods) {
-      if (method != methods.front()) methods.push_back(method);
+    for (const auto& other : reproduction.methods) {
+      if (other != methods.front()) methods.push_back(other);
     }
     return law_comparison(store, reproduction, name, methods);
   }

@@ -16,9 +16,11 @@ struct FigureInfo {
 /// Every figure that `harness figure NAME` draws.
 const std::vector<FigureInfo>& known_figures();
 
-/// Draws `name` from the DB alone. Throws Error (status 2) for an unknown figure, with the nearest name, or a
-/// reproduction whose runs hold no off-policy update.
-Figure make_figure(Store& store, const StoredReproduction& reproduction, const std::string& name);
+/// Draws `name` from the DB alone; `method`: the one that law-audit is about (empty: the table's last), which
+/// the figure is then called after. Throws Error (status 2) for an unknown figure or method, with the nearest
+/// name, or a reproduction whose runs hold no off-policy update.
+Figure make_figure(Store& store, const StoredReproduction& reproduction, const std::string& name,
+                   const std::string& method = {});
 
 /// The figures that go with a table.
 std::vector<std::string> figures_of(const StoredReproduction& reproduction);

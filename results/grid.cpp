@@ -24,7 +24,7 @@ GridGroup grid_group_from_name(const std::string& name) {
   throw Error(fmt::format("unknown group \"{}\"", name), "--pick", suggestion(name, grid_group_names()));
 }
 
-std::string grid_group_title(GridGroup group) {
+std::string grid_group_title(GridGroup group, const Grid& grid) {
   switch (group) {
     case GridGroup::kWins:
       return "Wins";
@@ -37,7 +37,7 @@ std::string grid_group_title(GridGroup group) {
     case GridGroup::kPaper:
       return "The paper's gallery";
     default:
-      return "Failures";
+      return grid.perfect ? "Failures" : "Weakest for all methods";
   }
 }
 
@@ -84,7 +84,7 @@ std::string grid_caption(const Grid& grid) {
     if (last == row.group) continue;
     last = row.group;
     from_paper = from_paper || last == GridGroup::kPaper;
-    rules += fmt::format("{}{}: {}", rules.empty() ? "" : "; ", grid_group_title(row.group),
+    rules += fmt::format("{}{}: {}", rules.empty() ? "" : "; ", grid_group_title(row.group, grid),
                          grid_group_rule(row.group, grid));
   }
   return fmt::format(

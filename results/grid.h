@@ -86,7 +86,7 @@ struct Grid {
 };
 
 /// A heading of a group, and the rule behind it in words.
-std::string grid_group_title(GridGroup group);
+std::string grid_group_title(GridGroup group, const Grid& grid);
 std::string grid_group_rule(GridGroup group, const Grid& grid);
 
 /// What the figure shows and how its rows were chosen, in sentences.

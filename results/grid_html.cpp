@@ -64,7 +64,7 @@ std::string cell_html(const Grid& grid, const GridCell& cell, const GridRow& row
 
 std::string group_head(const Grid& grid, GridGroup group) {
   auto out = fmt::format("<h2>{} <small>{}</small></h2>\n<div class=\"rows\"><table>\n<tr><th>Prompt</th>",
-                         grid_group_title(group), html_text(grid_group_rule(group, grid)));
+                         grid_group_title(group, grid), html_text(grid_group_rule(group, grid)));
   for (const auto& column : grid.columns) {
     out += fmt::format("<th>{}<small>{}</small></th>", html_text(column.title), html_text(column.subtitle));
   }

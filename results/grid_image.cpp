@@ -92,7 +92,7 @@ double draw_heads(GridCanvas& canvas, const Grid& grid, double y) {
 double draw_group(GridCanvas& canvas, const Grid& grid, GridGroup group, double y) {
   canvas.line(kMargin, y, content_width(grid), kRule);
   const auto markup = fmt::format("{}  <span size=\"80%\" weight=\"normal\" foreground=\"#686868\">{}</span>",
-                                  grid_group_title(group), markup_text(grid_group_rule(group, grid)));
+                                  grid_group_title(group, grid), markup_text(grid_group_rule(group, grid)));
   return y + 8 + canvas.text(markup, kMargin, y + 8, content_width(grid), kGroup) + 10;
 }
 

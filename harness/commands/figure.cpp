@@ -16,7 +16,7 @@ namespace {
 
 struct FigureOptions {
   DbOptions db;
-  std::string name, out;
+  std::string name, method, out;
   bool list = false, json = false;
 };
 
@@ -46,7 +46,8 @@ int figure(const FigureOptions& options) {
   Store store(db.db, OpenMode::kReadOnly);
   const auto reproduction = chosen_reproduction(store, db);
   const auto folder = output_folder(store, reproduction, options.out);
-  print_artifacts(reproduction, write_figure(make_figure(store, reproduction, options.name), folder),
+  print_artifacts(reproduction,
+                  write_figure(make_figure(store, reproduction, options.name, options.method), folder),
                   options.json);
   return 0;
 }
@@ -59,10 +60,12 @@ void add_figure_command(CLI::App& app, Actions& actions) {
 Examples:
   harness figure --list
   harness figure law-audit-baseline
-  harness figure law-audit --table sd35-ocr -o figures)");
+  harness figure law-audit --table sd35-ocr -o figures
+  harness figure law-audit --table sd35-ocr --method ratio-norm)");
   auto o = std::make_shared<FigureOptions>();
   command->add_option("name", o->name, "figure (`harness figure --list`)");
   command->add_flag("--list", o->list, "the figures");
+  command->add_option("--method", o->method, "law-audit of this method; unset: the table's last");
   command->add_option("-o,--output", o->out, "folder to write to; unset: the table's folder beside the DB");
   add_db_option(*command, o->db);
   add_filter_options(*command, o->db, true);

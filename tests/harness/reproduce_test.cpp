@@ -338,6 +338,18 @@ TEST(Reproduce, ATrainingTableIsMadeOfStatisticsAndEvaluatesNothing) {
   EXPECT_EQ(place.run({"grid", "mine"}).status, 2);
 }
 
+TEST(Figure, TheLawAuditIsOfTheMethodAskedFor) {
+  Workplace place;
+  ASSERT_EQ(place.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}).status, 0);
+  const auto drawn = place.run({"figure", "law-audit", "--method", "ratio-norm", "-o", "figures"});
+  EXPECT_EQ(drawn.status, 0) << drawn.err;
+  EXPECT_THAT(read_file(place.folder() / "figures/law-audit-ratio-norm.svg"), HasSubstr("ratio-norm, table"));
+  const auto unknown = place.run({"figure", "law-audit", "--method", "ratio-nrom"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean \"ratio-norm\""));
+  EXPECT_EQ(place.run({"figure", "law-audit-zclip", "--method", "dual", "--table", "sd35-ocr"}).status, 2);
+}
+
 // The fake worker's runs have no variance to draw, so the figure is left out.
 TEST(Reproduce, APictureOfAnotherExperimentIsNotTakenForThisOnes) {
   Workplace place;

@@ -370,12 +370,13 @@ TEST(ScoreGrid, ShowsWinsNearTiesLossesAndFailuresUnlessItIsToldOtherwise) {
   ASSERT_EQ(place.run(place.command()).status, 0);
   const auto folder = place.folder() / "runs" / kTable;
   auto page = read_file(folder / "grid.html");
-  for (const char* group : {"Wins", "Near-ties", "Losses", "Failures"}) EXPECT_THAT(page, HasSubstr(group));
+  for (const char* group : {"Wins", "Near-ties", "Losses", "Weakest for all methods"})
+    EXPECT_THAT(page, HasSubstr(group));
   EXPECT_THAT(page, HasSubstr("12 prompts of the test split"));
   EXPECT_THAT(page, HasSubstr("PickScore"));
   EXPECT_THAT(page, Not(HasSubstr("no transcript")));
   ASSERT_EQ(place.run({"grid", kTable, "--pick", "losses", "-n", "4"}).status, 0);
-  page = read_file(folder / "grid.html");
+  page = read_file(folder / "grid-losses-4.html");
   EXPECT_THAT(page, HasSubstr("4 prompts of the test split"));
   EXPECT_THAT(page, HasSubstr("lambda-controlled below ratio-norm"));
 }
@@ -388,7 +389,7 @@ TEST(ScoreGrid, OfThePapersIndicesOnAnotherListSaysThatTheTextsAreOthers) {
     EXPECT_THAT(outcome.err, HasSubstr("no prompt of the paper's gallery is in this cut"));
     return;
   }
-  EXPECT_THAT(read_file(place.folder() / "runs" / kTable / "grid.html"), HasSubstr("is not the paper"));
+  EXPECT_THAT(read_file(place.folder() / "runs" / kTable / "grid-paper.html"), HasSubstr("is not the paper"));
 }
 
 }  // namespace
