@@ -19,14 +19,17 @@ namespace {
 struct KnownSet {
   const char* sha256;
   const char* name;
+  const char* source = "";  ///< file and repository of a public one
 };
 
 /// Raise kNumericsVersion when a generated set changes: stored results refer to these checksums.
 constexpr std::array kKnownSets{
-    KnownSet{"4dd8caf3ab6ade73bd376c7d14c6ca49b6eacfb1bd321e22c40714ae4a98d4dc", "ocr-flow-grpo"},
+    KnownSet{"4dd8caf3ab6ade73bd376c7d14c6ca49b6eacfb1bd321e22c40714ae4a98d4dc", "ocr-flow-grpo",
+             "dataset/ocr/test.txt of the repository yifan123/flow_grpo"},
     KnownSet{"0c076dd58bcbf73e7f11b5e2d72de120757b47099fef10583a694d34e0d4866e", "ocr-generated"},
     KnownSet{"c937f8d8a4bbc2014d4907411af2026d02aac5f23bc12f82a4f80778b55b2f9b", "ocr-train-generated"},
-    KnownSet{"d839050acb06aa045e399e76a81e4ade9a55fc743dc0e22e7b3eaeaca5c19107", "pickscore-public"},
+    KnownSet{"d839050acb06aa045e399e76a81e4ade9a55fc743dc0e22e7b3eaeaca5c19107", "pickscore-public",
+             "dataset/pickscore/test.txt of the repository X-GenGroup/Flow-Factory"},
 };
 
 void require_task(const std::string& task) {
@@ -110,6 +113,13 @@ std::string target_of(const std::string& line, const std::string& task, const st
 }
 
 }  // namespace
+
+std::string public_source_of(const std::string& set) {
+  for (const KnownSet& known : kKnownSets) {
+    if (set == known.name) return known.source;
+  }
+  return {};
+}
 
 const std::vector<std::string>& prompt_tasks() {
   static const std::vector<std::string> tasks{kOcrPrompts, kPickscorePrompts};

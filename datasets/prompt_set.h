@@ -39,6 +39,10 @@ PromptSet load_prompt_set(const std::filesystem::path& file, const std::string& 
 /// Throws Error if the file is not there.
 std::filesystem::path find_prompt_file(const std::filesystem::path& folder, const std::string& task);
 
+/// Where a public set can be had, for people: "dataset/ocr/test.txt of the repository ..."; empty for a set
+/// that is not public.
+std::string public_source_of(const std::string& set);
+
 /// The project's own 1018 evaluation prompts (prompt_generator.h), as if read from a file of these lines.
 PromptSet generated_prompt_set();
 

@@ -139,10 +139,30 @@ class JobList {
   std::vector<PlannedJob> jobs_;
 };
 
+std::string bytes_text(double bytes) {
+  return bytes < 1e9 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.2f} GB", bytes / 1e9);
+}
+
+/// What is computed with: backbone, precision, weights, and with files of its own what they hold.
+void print_backbone(const Plan& plan, const Json& resources) {
+  const auto& weights = plan.inputs.weights;
+  fmt::print("Backbone {} {}, {}{}.\n", plan.backbone.name, plan.backbone.precision(plan.device_kind),
+             weights.empty() ? "random weights by seed, " : fmt::format("weights {}, ", weights.string()),
+             "sha256 " + plan.inputs.weights_sha256.substr(0, 12));
+  if (!resources.contains("stored")) return;
+  const auto& stored = resources.at("stored");
+  const double values = stored.at("trained_weights").get<double>() / sizeof(float);
+  const double side = std::sqrt(stored.at("image").get<double>() / 3);
+  fmt::print("Trained: {}; images of {:.0f} x {:.0f} pixels.\n",
+             values < 1e6 ? fmt::format("{:.0f} values", values)
+                          : fmt::format("{:.2f} million values", values / 1e6),
+             side, side);
+}
+
 void print_memory(const Json& memory) {
   std::vector<std::string> parts;
   for (const auto& [name, bytes] : memory.items()) {
-    if (name != "total") parts.push_back(fmt::format("{} {:.2f} GB", name, bytes.get<double>() / 1e9));
+    if (name != "total") parts.push_back(fmt::format("{} {}", name, bytes_text(bytes)));
   }
   for (auto& part : parts) std::replace(part.begin(), part.end(), '_', ' ');
   fmt::print(
@@ -277,6 +297,7 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
   fmt::print("\n{}: {} of {} jobs done. Left: {}, {:.0f} MB of memory, {:.0f} MB on disk when all is done.\n",
              plan.spec.id, done, counted, time, rates.peak_memory_mb * parallel,
              estimated_disk_mb(plan, rates.resources));
+  print_backbone(plan, rates.resources);
   if (!rates.resources.empty()) print_memory(rates.resources.at("memory"));
   print_scorers(plan);
   if (!rates.known()) {

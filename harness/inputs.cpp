@@ -45,9 +45,15 @@ std::vector<fs::path> parts_of(const fs::path& folder) {
 void check_prompt_set(const TableSpec& spec, const ScaleSpec& scale, const PromptSet& set) {
   const auto wanted = scale.prompt_set.value_or(spec.prompt_set);
   if (!wanted.empty() && set.name != wanted) {
+    const auto source = public_source_of(wanted);
     throw Error(fmt::format("table {} at scale {} asks for the prompt set {}, and this one is {} (sha256 {})",
                             spec.id, scale.name, wanted, set.name, set.sha256),
-                "--prompts", "give the folder of that set, or choose another --scale");
+                "--prompts",
+                source.empty()
+                    ? "give the folder of that set, or choose another --scale"
+                    : fmt::format("it is {}: give that repository's folder dataset/ with --prompts, or "
+                                  "choose another --scale",
+                                  source));
   }
   if (static_cast<int>(set.prompts.size()) < spec.prompts_first) {
     throw Error(fmt::format("table {} uses the first {} prompts, and this set has {}", spec.id,

@@ -36,8 +36,11 @@ Json typed(const SettingSpec& setting, const Json& value, const std::string& whe
                     (like.is_string() && value.is_string()) || like.is_structured();
   if (fits) return value;
   const auto text = value.is_string() ? value.get<std::string>() : value.dump();
+  const auto comma = text.find(',');
+  const bool is_list = comma != std::string::npos && text.find('=', comma) != std::string::npos;
   throw Error(fmt::format("setting {} must be {}, not {}", setting.name, type_name(like), text), where,
-              fmt::format("its default is {}", like.dump()));
+              is_list ? "give one setting a --set, and --set as often as you need it"
+                      : fmt::format("its default is {}", like.dump()));
 }
 
 void check_range(const SettingSpec& setting, const Json& value, const std::string& where) {

@@ -11,6 +11,7 @@
 namespace harness::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -204,7 +205,8 @@ TEST(Scorers, TheirFilesAreInTheIdentityAndInTheDryRun) {
   EXPECT_EQ(plan.at("scorers").size(), 5u) << "OCR, JPEG size and image statistics too";
   EXPECT_EQ(files.size(), 3u) << "weights and the two configurations: " << files.dump();
   EXPECT_THAT(place.run(place.command({"--dry-run"})).out,
-              HasSubstr("Scorer pickscore v1, the training reward: "));
+              AllOf(HasSubstr("Scorer pickscore v1, the training reward: "),
+                    HasSubstr("Backbone sd35-medium fp32, weights sd35, sha256 ")));
   const auto before = job_ids(place, place.command(), "train");
   write_scorer(place.folder() / "scorers/clip_score", 2);
   EXPECT_EQ(job_ids(place, place.command(), "train"), before) << "it rewards nobody";
