@@ -345,8 +345,10 @@ Image photographed(cairo_surface_t* surface, Dice& dice) {
 
 }  // namespace
 
-TextScene draw_scene(const std::string& text, std::uint64_t seed) {
-  Dice dice(seed);
+namespace {
+
+/// What is decided before anything is drawn.
+TextScene chosen_scene(const std::string& text, Dice& dice) {
   TextScene scene{text,
                   static_cast<Backdrop>(dice.below(5)),
                   static_cast<Panel>(dice.below(4)),
@@ -357,6 +359,19 @@ TextScene draw_scene(const std::string& text, std::uint64_t seed) {
                   {}};
   scene.font = kFontNames[static_cast<std::size_t>(dice.below(static_cast<int>(kFontNames.size())))];
   scene.angle = dice.chance(2 / 3.0) ? dice.uniform(-kMostDegrees, kMostDegrees) : 0;
+  return scene;
+}
+
+}  // namespace
+
+TextScene undrawn_scene(const std::string& text, std::uint64_t seed) {
+  Dice dice(seed);
+  return chosen_scene(text, dice);
+}
+
+TextScene draw_scene(const std::string& text, std::uint64_t seed) {
+  Dice dice(seed);
+  TextScene scene = chosen_scene(text, dice);
   const Paint paint = choose_paint(dice, scene.light_on_dark);
   const Owned<cairo_surface_t> surface(
       cairo_image_surface_create(CAIRO_FORMAT_RGB24, kSceneSize, kSceneSize));

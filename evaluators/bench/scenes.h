@@ -28,6 +28,9 @@ inline constexpr int kSceneSize = 512;
 /// Liberation and the URW base 35) and on the versions of Cairo, Pango and FreeType.
 TextScene draw_scene(const std::string& text, std::uint64_t seed);
 
+/// What draw_scene decides before it draws: all but the height of letters and the image. Cheap, to search by.
+TextScene undrawn_scene(const std::string& text, std::uint64_t seed);
+
 /// The scene of seed `i`, with the target of the generated evaluation prompt i (modulo their number).
 TextScene generated_scene(std::uint64_t i);
 

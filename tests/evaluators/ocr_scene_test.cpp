@@ -66,10 +66,10 @@ Image stacked(const Image& upper, const Image& lower) {
 
 Image sign(const std::string& text, bool light_on_dark) {
   for (std::uint64_t seed = 0;; ++seed) {
-    TextScene scene = draw_scene(text, seed);
+    const TextScene scene = undrawn_scene(text, seed);
     if (scene.backdrop == Backdrop::kPlain && scene.panel == Panel::kNone && scene.angle == 0 &&
         scene.font == "DejaVu Sans" && scene.light_on_dark == light_on_dark)
-      return scene.image;
+      return draw_scene(text, seed).image;
   }
 }
 
