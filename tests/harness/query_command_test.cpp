@@ -107,8 +107,7 @@ TEST_F(GrownWorkspace, ACheckpointHasOneResultAMetric) {
            "checkpoint, split, prompt_set, metric)"),
       parse_json(R"([{"n": 1}])", ""));
   EXPECT_EQ(rows("SELECT count(*) AS n FROM v_evaluations WHERE method = 'dual' AND seed = 42 AND split = "
-                 "'test' AND "
-                 "metric = 'ocr_reward'"),
+                 "'test' AND metric = 'ocr_reward'"),
             parse_json(R"([{"n": 4}])", ""));
 }
 
@@ -125,10 +124,12 @@ TEST_F(GrownWorkspace, ByPromptAveragesWhatCompareCompares) {
     double sum = 0;
     int pairs = 0;
     for (const auto& prompt : prompts) {
+      if (prompt.at("delta").is_null()) continue;  // the fake scorer fails at one position
       EXPECT_EQ(prompt.at("pairs"), experiment == std::string("1") ? 3 : 1);
       pairs += prompt.at("pairs").get<int>();
       sum += prompt.at("pairs").get<int>() * prompt.at("delta").get<double>();
     }
+    EXPECT_GT(pairs, 40);
     EXPECT_EQ(whole.at("n"), pairs);
     EXPECT_NEAR(whole.at("delta").get<double>(), sum / pairs, 1e-12);
   }
@@ -146,8 +147,7 @@ TEST_F(GrownWorkspace, ASavedQueryTakesTheLastExperimentThatFitsAndNamesIt) {
 TEST_F(GrownWorkspace, ARebuiltDatabaseGivesTheSamePairs) {
   const std::string sql =
       "SELECT baseline_run, method_run, metric, split, count(*) AS n, sum(delta) AS d, baseline_evaluation "
-      "FROM "
-      "v_paired GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4";
+      "FROM v_paired GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4";
   const auto before = rows(sql);
   ASSERT_EQ(place().run({"db", "rebuild"}).status, 0);
   EXPECT_EQ(rows(sql), before);
