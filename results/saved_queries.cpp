@@ -70,11 +70,10 @@ WHERE :table IN ('', table_id) AND :split IN ('', split) AND :metric IN ('', met
 ORDER BY table_id, backbone, scale, prompt_set, metric, split, method = 'base' DESC, method, seed, run_id, checkpoint
 )sql"};
 
-const SavedQuery kDifferences{
-    .name = "differences",
-    .summary = "every pair of images of two methods, the largest differences first",
-    .params = {kBaseline, kMethod, kItsMetric, kItsSplit, kExperiment, kTable, kPrompts},
-    .sql = R"sql(
+const SavedQuery kDifferences{.name = "differences",
+                              .summary = "every pair of images of two methods, the largest differences first",
+                              .params = {kBaseline, kMethod, kItsMetric, kItsSplit, kExperiment, kTable},
+                              .sql = R"sql(
 SELECT p.experiment, p.table_id, p.scale, prompt_sets.name AS prompt_set, p.metric, p.seed, prompts.position, p.sample,
        prompts.target, p.baseline_value, p.method_value, p.delta, a.transcript AS baseline_transcript,
        b.transcript AS method_transcript
@@ -89,7 +88,7 @@ WHERE p.experiment = :experiment AND p.baseline = :baseline AND p.method = :meth
   AND p.split = :split
 ORDER BY abs(p.delta) DESC, prompts.position, p.sample, p.seed
 )sql",
-    .of_one_experiment = true};
+                              .of_one_experiment = true};
 
 const SavedQuery kByPrompt{
     .name = "by-prompt",
@@ -105,8 +104,7 @@ const SavedQuery kByPrompt{
                 {"gains", "losses"}},
                {"n", "20", "how many prompts", ParamKind::kCount},
                kExperiment,
-               kTable,
-               kPrompts},
+               kTable},
     .sql = R"sql(
 WITH difference AS (
   SELECT p.experiment, p.table_id, p.scale, prompt_sets.name AS prompt_set, p.metric, prompts.position, prompts.target,
@@ -261,8 +259,7 @@ const SavedQuery kSpend{
                {"split", "validation", "validation or test", ParamKind::kSplit},
                kAnyMethod,
                kExperiment,
-               kTable,
-               kPrompts},
+               kTable},
     .sql = R"sql(
 WITH member AS (
   SELECT run_id, arm, json_extract(effective_settings, '$.method_settings.tau') AS tau
