@@ -8,8 +8,9 @@
 
 namespace harness {
 
-/// The candidate with the smallest edit distance to `word`, or nothing if none is near
-/// (distance above max(2, a third of the word)). Ties: the earlier candidate.
+/// The candidate with the smallest edit distance to `word` (two swapped neighbours count 1), or nothing if
+/// none is near (distance above max(2, a third of the word), or above 1 from a word of less than 4 bytes).
+/// Ties: the earlier candidate.
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates);
 
 /// `did you mean "X"?`, or `known: a, b, c` where no candidate is near.

@@ -24,7 +24,7 @@ constexpr const char* kFooter = R"(
 Examples:
   harness reproduce --table sd35-ocr --scale smoke     a first table within a minute
   harness reproduce --table sd35-ocr                   the main job; repeat it to go on or to see the table again
-  harness query "SELECT method, checkpoint, split, metric, mean, n FROM v_results"
+  harness query "SELECT table_id, scale, method, seed, checkpoint, split, metric, mean, n FROM v_results"
   harness compare ratio-norm lambda-controlled --metric ocr_reward --split test
 
 Exit status: 0 done, 1 the work failed, 2 the command line or a file given to it was wrong, 130 interrupted.

@@ -6,6 +6,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -144,12 +145,29 @@ void bring_up_to_date(SQLite::Database& db, const Schema& schema, const fs::path
   db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
+bool only_views_differ(const Schema& schema, int from) {
+  return std::ranges::all_of(schema.migrations, [from](const Migration& step) {
+    return step.version <= from || std::string_view(step.sql).empty();
+  });
+}
+
+/// The views of this build, which hide the file's until the connection ends.
+void make_views_of_connection(SQLite::Database& db, const Schema& schema) {
+  constexpr std::string_view kCreate = "CREATE VIEW ", kHere = "CREATE TEMP VIEW ";
+  std::string views = schema.views;
+  for (auto at = views.find(kCreate); at != std::string::npos; at = views.find(kCreate, at + kHere.size()))
+    views.replace(at, kCreate.size(), kHere);
+  db.exec("PRAGMA temp_store = MEMORY");
+  db.exec(views);
+}
+
 void require_current(SQLite::Database& db, const Schema& schema, const fs::path& path) {
   // Reads the first table page, too: without it a damaged file would be noticed by the first query only.
   if (is_blank(db)) throw Error("has no tables yet", path.string(), "run `harness reproduce`");
   const int version = schema_version(db);
   refuse_newer(version, schema, path);
   if (version == schema.version()) return;
+  if (only_views_differ(schema, version)) return make_views_of_connection(db, schema);
   throw Error(fmt::format("has schema version {}, this program needs {}", version, schema.version()),
               path.string(), "any command that writes, such as `harness reproduce`, brings it up to date");
 }
@@ -160,8 +178,8 @@ void prepare(SQLite::Database& db, OpenMode mode, const std::optional<std::strin
   // Before anything is read: it decides whether a WAL's index may live in this process's own memory.
   if (network) db.execAndGet("PRAGMA locking_mode = EXCLUSIVE");
   if (mode == OpenMode::kReadOnly) {
-    db.exec("PRAGMA query_only = ON");
     require_current(db, schema, path);
+    db.exec("PRAGMA query_only = ON");
     return;
   }
   db.exec("PRAGMA synchronous = FULL");

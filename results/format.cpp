@@ -37,7 +37,9 @@ QueryFormat query_format(std::string_view name) {
   const auto& names = query_format_names();
   const auto found = std::ranges::find(names, name);
   if (found != names.end()) return static_cast<QueryFormat>(found - names.begin());
-  throw Error(fmt::format("unknown format \"{}\"", name), "--format", suggestion(name, names));
+  const auto near = nearest(name, names);
+  throw Error(fmt::format("unknown format \"{}\"", name), "--format",
+              (near ? fmt::format("did you mean \"{}\"? ", *near) : "") + "known: " + join(names, ", "));
 }
 
 std::string format_rows(const ResultSet& rows, QueryFormat format) {

@@ -14,7 +14,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "results/database_file.h"
-#include "results/saved_queries.h"
+#include "results/saved_params.h"
 #include "results/sql_guard.h"
 #include "results/sql_hint.h"
 
@@ -29,38 +29,33 @@ struct Finalize {
 };
 using Prepared = std::unique_ptr<sqlite3_stmt, Finalize>;
 
-/// What is run: the SQL, where its messages point, and the values of its parameters.
+/// What is run: the SQL, where its messages point, the values of its parameters, and what the answer says of
+/// itself.
 struct Resolved {
   std::string sql, where;
-  std::vector<std::pair<std::string, std::string>> params;
+  QueryParams params;
+  std::string experiment = {}, nothing = ResultSet().nothing;
 };
 
 bool is_one_word(std::string_view text) {
   return !text.empty() && text.find_first_of(" \t\r\n(;*") == std::string_view::npos;
 }
 
-void require_all(const SavedQuery& saved, Resolved& resolved) {
-  for (const auto& param : saved.params) {
-    const auto given =
-        std::ranges::find(resolved.params, param.name, &std::pair<std::string, std::string>::first);
-    if (given != resolved.params.end()) continue;
-    if (!param.fallback) {
-      throw Error(fmt::format("needs a value for {} ({})", param.name, param.help), resolved.where,
-                  fmt::format("add -p {} VALUE", param.name));
-    }
-    resolved.params.emplace_back(param.name, *param.fallback);
-  }
+Resolved resolve_saved(SQLite::Database& db, const SavedQuery& saved, const QueryParams& given) {
+  auto values = saved_values(db, saved, given);
+  return {.sql = std::string(saved.sql),
+          .where = fmt::format("query {}", saved.name),
+          .params = std::move(values.params),
+          .experiment = std::move(values.experiment),
+          .nothing = values.asked.empty() ? std::string(saved.nothing)
+                                          : fmt::format("{} for {}", saved.nothing, values.asked)};
 }
 
-Resolved resolve(const QueryRequest& request) {
+Resolved resolve(SQLite::Database& db, const QueryRequest& request) {
   const std::string text(trim(request.sql));
   if (text.empty()) throw Error("is empty", "query", kReadOnlyHint);
   if (!is_one_word(text)) return {.sql = request.sql, .where = "SQL", .params = request.params};
-  if (const auto* saved = find_saved_query(text)) {
-    Resolved resolved{.sql = std::string(saved->sql), .where = "query " + text, .params = request.params};
-    require_all(*saved, resolved);
-    return resolved;
-  }
+  if (const auto* saved = find_saved_query(text)) return resolve_saved(db, *saved, request.params);
   std::vector<std::string> names;
   for (const auto& query : saved_queries()) names.emplace_back(query.name);
   throw Error(fmt::format("there is no saved query \"{}\"", text), "query", suggestion(text, names));
@@ -74,6 +69,11 @@ std::string place(const Resolved& query, int offset) {
   return fmt::format("{}, line {}, column {}", query.where, line, column);
 }
 
+/// Whether a name in double quotes begins at `offset`.
+bool is_quoted(const std::string& sql, int offset) {
+  return offset >= 0 && offset < std::ssize(sql) && sql[static_cast<std::size_t>(offset)] == '"';
+}
+
 /// One connection with its limits, and what it can say about a failure.
 class Session {
  public:
@@ -81,7 +81,7 @@ class Session {
       : path_(path),
         request_(request),
         opened_(open_database(path, OpenMode::kReadOnly)),
-        query_(resolve(request)),
+        query_(resolve(*opened_.db, request)),
         names_(schema_names(*opened_.db)),
         guard_(opened_.db->getHandle(), request.time_limit, request.max_bytes) {}
 
@@ -119,7 +119,8 @@ void Session::fail(int code) const {
     case SQLITE_TOOBIG:
     case SQLITE_MISMATCH:
     case SQLITE_RANGE:
-      throw Error(message, where, name_hint(message, names_));
+      throw Error(message, where,
+                  name_hint(message, names_, is_quoted(query_.sql, sqlite3_error_offset(handle()))));
     default:
       throw database_error(SQLite::Exception(message, code), path_);
   }
@@ -254,7 +255,7 @@ void Session::collect(sqlite3_stmt* statement, ResultSet& result) {
 ResultSet Session::run() {
   const auto statement = prepare();
   bind(statement.get());
-  ResultSet result;
+  ResultSet result{.experiment = query_.experiment, .nothing = query_.nothing};
   for (int i = 0; i < sqlite3_column_count(statement.get()); ++i) {
     result.columns.emplace_back(sqlite3_column_name(statement.get(), i));
   }

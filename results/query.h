@@ -22,6 +22,9 @@ using SqlValue = std::variant<std::monostate, std::int64_t, double, std::string,
 struct ResultSet {
   std::vector<std::string> columns = {};
   std::vector<std::vector<SqlValue>> rows = {};  ///< [rows][columns]
+
+  std::string experiment = {};      ///< which one a saved query looked at, in words; empty if at all
+  std::string nothing = "no rows";  ///< what to say where there are no rows
 };
 
 struct QueryRequest {
@@ -37,7 +40,8 @@ struct QueryRequest {
 /// The rows of one SELECT. Whatever the SQL, the file is only read (sql_guard.h).
 ///
 /// A parameter `:name` takes its value from `params`: as a number where the text is one in its usual form,
-/// else as text; a saved query has defaults. Throws Error with SQLite's message, line and column, and the
+/// else as text; a saved query has defaults and checks its values
+/// (saved_params.h). Throws Error with SQLite's message, line and column, and the
 /// nearest name for a table, column or function that is not there; for a parameter without a value or a value
 /// without a parameter; for several statements; and as open_database for the file.
 ResultSet run_query(const std::filesystem::path& db, const QueryRequest& request);

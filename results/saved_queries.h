@@ -8,10 +8,15 @@
 
 namespace harness {
 
+/// What a value names, or which kind of number it is.
+enum class ParamKind { kText, kMethod, kMetric, kTable, kSplit, kPrompts, kExperiment, kSeed, kCount };
+
 struct SavedParam {
   std::string_view name;
   std::optional<std::string_view> fallback;  ///< nothing: the user must give a value; "" stands for "any"
   std::string_view help;
+  ParamKind kind = ParamKind::kText;
+  std::vector<std::string_view> choices = {};  ///< empty: any value
 };
 
 /// A query that `harness query NAME` runs.
@@ -19,6 +24,8 @@ struct SavedQuery {
   std::string_view name, summary;
   std::vector<SavedParam> params;
   std::string_view sql;
+  bool of_one_experiment = false;        ///< :experiment, :split and :metric are always set (saved_params.h)
+  std::string_view nothing = "no rows";  ///< what an answer without rows says
 };
 
 /// All saved queries by name.

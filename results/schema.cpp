@@ -12,7 +12,8 @@
 namespace harness {
 namespace {
 
-constexpr Migration kMigrations[] = {{1, kSchemaVersion1}, {2, kSchemaVersion2}, {3, kSchemaVersion3}};
+constexpr Migration kMigrations[] = {
+    {1, kSchemaVersion1}, {2, kSchemaVersion2}, {3, kSchemaVersion3}, {4, kSchemaVersion4}};
 constexpr Schema kCurrent{.migrations = kMigrations, .views = kViews};
 
 void drop_views(SQLite::Database& db) {

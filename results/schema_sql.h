@@ -11,6 +11,9 @@ extern const char kSchemaVersion2[];
 /// What version 3 adds (schema_v3.cpp).
 extern const char kSchemaVersion3[];
 
+/// Empty: version 4 changes views alone (schema_v4.cpp).
+extern const char kSchemaVersion4[];
+
 /// The views of the current version (schema_views.cpp).
 extern const char kViews[];
 

@@ -7,7 +7,9 @@ namespace harness {
 // The spread is the mean of squared deviations from the mean, in a second pass over the rows: E[x^2] - E[x]^2
 // would lose every digit where the spread is small against the mean.
 const char kViews[] = R"sql(
-CREATE VIEW v_results AS
+-- Every finished evaluation. An evaluation is `latest` for a metric unless a later one of the same checkpoint, split and
+-- prompts has the metric too: scorers were added, or evaluation settings changed.
+CREATE VIEW v_evaluations AS
 WITH summary AS (
   SELECT evaluation_id, name, avg(value) AS mean, count(value) AS n, count(*) - count(value) AS n_missing
   FROM metrics
@@ -36,7 +38,18 @@ SELECT
   evaluation.peek,
   prompt_set.name AS prompt_set,
   run.id AS run_id,
-  evaluation.id AS evaluation_id
+  evaluation.id AS evaluation_id,
+  evaluation.finished,
+  NOT EXISTS (
+    SELECT 1
+    FROM evaluations AS later
+    JOIN table_evaluations AS shown
+      ON shown.evaluation_id = later.id AND shown.table_id = member.table_id AND shown.scale = member.scale
+    WHERE later.checkpoint_id = evaluation.checkpoint_id AND later.split = evaluation.split AND later.state = 'done'
+      AND later.prompt_set_id = evaluation.prompt_set_id
+      AND (later.finished, later.rowid) > (evaluation.finished, evaluation.rowid)
+      AND EXISTS (SELECT 1 FROM metrics AS m WHERE m.evaluation_id = later.id AND m.name = summary.name)
+  ) AS latest
 FROM table_evaluations AS member
 JOIN evaluations AS evaluation ON evaluation.id = member.evaluation_id AND evaluation.state = 'done'
 JOIN checkpoints AS checkpoint ON checkpoint.id = evaluation.checkpoint_id
@@ -46,17 +59,29 @@ LEFT JOIN table_runs AS entry
 JOIN prompt_sets AS prompt_set ON prompt_set.id = evaluation.prompt_set_id
 JOIN summary ON summary.evaluation_id = evaluation.id;
 
+CREATE VIEW v_results AS
+SELECT
+  table_id, method, backbone, scale, seed, checkpoint, split, metric, mean, std, n, n_missing, lambda_late,
+  lambda_late_last, clip_fraction, peek, prompt_set, run_id, evaluation_id
+FROM v_evaluations
+WHERE latest;
+
 -- A test evaluation is one of a selected checkpoint if a selection allowed it. One on another split is if its
 -- checkpoint was selected from it, or by a rule that looked at no data (the starting weights).
+--
+-- Two evaluations are made alike if their identities differ in run and checkpoint alone; of several such pairs the one
+-- finished last counts, metric by metric.
 CREATE VIEW v_paired AS
-WITH selected AS MATERIALIZED (
+WITH RECURSIVE selected AS MATERIALIZED (
   SELECT
     member.table_id, member.scale, run.id AS run_id, coalesce(nullif(entry.arm, ''), run.method) AS method,
-    run.backbone, run.seed,
-    json_extract(run.config, '$.settings') AS loop_settings,
+    run.backbone, run.seed, run.task, run.weights_sha256,
+    json_remove(run.config, '$.method', '$.method_settings') AS training,
     checkpoint.step AS checkpoint,
-    evaluation.id AS evaluation_id, evaluation.split, evaluation.split_sha256, evaluation.settings,
-    evaluation.seed AS evaluation_seed
+    evaluation.id AS evaluation_id, evaluation.split, evaluation.prompt_set_id, evaluation.split_sha256,
+    evaluation.settings, evaluation.seed AS evaluation_seed,
+    json_remove(evaluation.config, '$.run', '$.step') AS made,
+    evaluation.finished, evaluation.rowid AS place
   FROM table_evaluations AS member
   JOIN evaluations AS evaluation ON evaluation.id = member.evaluation_id AND evaluation.state = 'done'
   JOIN checkpoints AS checkpoint ON checkpoint.id = evaluation.checkpoint_id
@@ -68,8 +93,92 @@ WITH selected AS MATERIALIZED (
       SELECT 1 FROM selections AS selection
       WHERE selection.checkpoint_id = checkpoint.id AND evaluation.split <> 'test'
         AND ifnull(selection.evaluation_id, evaluation.id) = evaluation.id)
+), measured (evaluation_id, metric) AS (
+  -- From name to name along the primary key: reading all rows of `metrics` would take longer than the query.
+  SELECT evaluation_id, (SELECT min(name) FROM metrics AS m WHERE m.evaluation_id = selected.evaluation_id)
+  FROM (SELECT DISTINCT evaluation_id FROM selected) AS selected
+  UNION ALL
+  SELECT
+    evaluation_id,
+    (SELECT min(name) FROM metrics AS m WHERE m.evaluation_id = measured.evaluation_id AND m.name > measured.metric)
+  FROM measured
+  WHERE metric IS NOT NULL
+), pair AS MATERIALIZED (
+  SELECT
+    a.table_id, a.split, measured.metric, a.seed, a.method AS baseline, b.method, a.backbone, a.scale,
+    a.run_id AS baseline_run, b.run_id AS method_run, a.checkpoint AS baseline_checkpoint,
+    b.checkpoint AS method_checkpoint, a.evaluation_id AS baseline_evaluation, b.evaluation_id AS method_evaluation,
+    row_number() OVER (
+      PARTITION BY a.table_id, a.scale, a.run_id, b.run_id, a.split, a.prompt_set_id, measured.metric
+      ORDER BY max(a.finished, b.finished) DESC, max(a.place, b.place) DESC, min(a.place, b.place) DESC) AS age
+  FROM selected AS a
+  JOIN selected AS b
+    ON b.table_id = a.table_id AND b.scale = a.scale AND b.seed = a.seed AND b.backbone = a.backbone
+    AND b.task = a.task AND b.weights_sha256 = a.weights_sha256
+    AND b.split = a.split AND b.prompt_set_id = a.prompt_set_id AND b.split_sha256 = a.split_sha256
+    AND b.settings = a.settings AND b.evaluation_seed = a.evaluation_seed AND b.made = a.made
+    AND b.run_id <> a.run_id
+    AND (a.method = 'base' OR b.method = 'base' OR a.training = b.training
+      OR EXISTS (
+        SELECT 1 FROM reproduction_evaluations AS ra
+        JOIN reproduction_evaluations AS rb ON rb.reproduction_id = ra.reproduction_id
+        WHERE ra.evaluation_id = a.evaluation_id AND rb.evaluation_id = b.evaluation_id))
+  JOIN measured ON measured.evaluation_id = a.evaluation_id
+  JOIN measured AS again ON again.evaluation_id = b.evaluation_id AND again.metric = measured.metric
 )
 SELECT
+  pair.table_id,
+  pair.split,
+  pair.metric,
+  pair.seed,
+  va.prompt_id,
+  va.sample,
+  pair.baseline,
+  pair.method,
+  va.value AS baseline_value,
+  vb.value AS method_value,
+  vb.value - va.value AS delta,
+  pair.backbone,
+  pair.scale,
+  pair.baseline_run,
+  pair.method_run,
+  pair.baseline_checkpoint,
+  pair.method_checkpoint,
+  pair.baseline_evaluation,
+  pair.method_evaluation
+FROM pair
+-- CROSS fixes the order: first the few pairs of evaluations, then their rows.
+CROSS JOIN metrics AS va ON va.evaluation_id = pair.baseline_evaluation AND va.name = pair.metric
+CROSS JOIN metrics AS vb
+  ON vb.evaluation_id = pair.method_evaluation AND vb.name = pair.metric AND vb.prompt_id = va.prompt_id
+  AND vb.sample = va.sample
+WHERE pair.age = 1;
+
+-- The pairs behind an experiment's comparisons: its own evaluations under its own names, selected by its own metric.
+CREATE VIEW v_experiment_pairs AS
+WITH selected AS MATERIALIZED (
+  SELECT
+    experiment.id AS experiment, experiment.table_id, experiment.backbone, experiment.scale,
+    run.id AS run_id, entry.arm AS method, run.seed, checkpoint.step AS checkpoint,
+    evaluation.id AS evaluation_id, evaluation.split
+  FROM reproductions AS experiment
+  JOIN reproduction_evaluations AS member ON member.reproduction_id = experiment.id
+  JOIN evaluations AS evaluation ON evaluation.id = member.evaluation_id AND evaluation.state = 'done'
+  JOIN checkpoints AS checkpoint ON checkpoint.id = evaluation.checkpoint_id
+  JOIN runs AS run ON run.id = checkpoint.run_id
+  JOIN reproduction_runs AS entry ON entry.reproduction_id = experiment.id AND entry.run_id = run.id
+  WHERE evaluation.selection_id IS NOT NULL
+    OR EXISTS (
+      SELECT 1 FROM selections AS selection
+      WHERE selection.checkpoint_id = checkpoint.id AND evaluation.split <> 'test'
+        AND selection.evaluation_id = evaluation.id
+        AND selection.metric = coalesce(
+          json_extract(experiment.spec, '$.backbones."' || experiment.backbone || '".stands_in."'
+            || json_extract(experiment.spec, '$.selection.metric') || '"'),
+          json_extract(experiment.spec, '$.selection.metric'), selection.metric))
+)
+SELECT
+  a.experiment,
   a.table_id,
   a.split,
   va.name AS metric,
@@ -91,15 +200,7 @@ SELECT
   b.evaluation_id AS method_evaluation
 FROM selected AS a
 JOIN selected AS b
-  ON b.table_id = a.table_id AND b.scale = a.scale AND b.seed = a.seed AND b.backbone = a.backbone
-  AND b.split = a.split AND b.split_sha256 = a.split_sha256 AND b.settings = a.settings
-  AND b.evaluation_seed = a.evaluation_seed AND b.run_id <> a.run_id
-  AND (a.method = 'base' OR b.method = 'base' OR a.loop_settings IS b.loop_settings
-    OR EXISTS (
-      SELECT 1 FROM reproduction_evaluations AS ra
-      JOIN reproduction_evaluations AS rb ON rb.reproduction_id = ra.reproduction_id
-      WHERE ra.evaluation_id = a.evaluation_id AND rb.evaluation_id = b.evaluation_id))
--- CROSS fixes the order: first the few pairs of evaluations, then their rows.
+  ON b.experiment = a.experiment AND b.split = a.split AND b.seed = a.seed AND b.run_id <> a.run_id
 CROSS JOIN metrics AS va ON va.evaluation_id = a.evaluation_id
 CROSS JOIN metrics AS vb
   ON vb.evaluation_id = b.evaluation_id AND vb.name = va.name AND vb.prompt_id = va.prompt_id

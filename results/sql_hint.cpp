@@ -26,6 +26,15 @@ std::optional<std::string> missing(const std::string& message, std::string_view 
   return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 
+std::string column_hint(const std::optional<std::string>& near) {
+  return (near ? "did you mean \"" + *near + "\"? " : "") + "(a text value stands in single quotes)";
+}
+
+std::string quotes_hint(const std::string& text, const std::optional<std::string>& near) {
+  const auto hint = "a text value stands in single quotes: '" + text + "'";
+  return near && *near != text ? hint + "; or did you mean the column \"" + *near + "\"?" : hint;
+}
+
 }  // namespace
 
 SchemaNames schema_names(SQLite::Database& db) {
@@ -39,7 +48,7 @@ SchemaNames schema_names(SQLite::Database& db) {
       .functions = names_of(db, "SELECT DISTINCT name FROM pragma_function_list ORDER BY name")};
 }
 
-std::string name_hint(const std::string& message, const SchemaNames& names) {
+std::string name_hint(const std::string& message, const SchemaNames& names, bool in_double_quotes) {
   if (const auto table = missing(message, "no such table: ")) return suggestion(*table, names.relations);
   if (const auto function = missing(message, "no such function: ")) {
     const auto near = nearest(*function, names.functions);
@@ -47,7 +56,7 @@ std::string name_hint(const std::string& message, const SchemaNames& names) {
   }
   if (const auto column = missing(message, "no such column: ")) {
     const auto near = nearest(*column, names.columns);
-    return (near ? "did you mean \"" + *near + "\"? " : "") + "(a text stands in single quotes)";
+    return in_double_quotes ? quotes_hint(*column, near) : column_hint(near);
   }
   return "";
 }

@@ -19,7 +19,7 @@ struct SchemaNames {
 SchemaNames schema_names(SQLite::Database& db);
 
 /// What helps against SQLite's messages "no such table: X", "no such column: X" and "no such function: X";
-/// empty for others.
-std::string name_hint(const std::string& message, const SchemaNames& names);
+/// empty for others. `in_double_quotes`: X stood in double quotes, as only names do.
+std::string name_hint(const std::string& message, const SchemaNames& names, bool in_double_quotes = false);
 
 }  // namespace harness

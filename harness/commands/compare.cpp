@@ -59,14 +59,26 @@ std::vector<std::string> without_repeats(const std::vector<std::string>& names) 
 void require_method(const std::string& method, const std::vector<std::string>& known,
                     const StoredReproduction& reproduction) {
   if (std::find(known.begin(), known.end(), method) != known.end()) return;
-  throw Error(
-      fmt::format("experiment {} has no method \"{}\"", reproduction.id, method), "harness compare",
-      fmt::format("{} `harness list experiments` shows the other experiments", suggestion(method, known)));
+  throw Error(fmt::format("experiment {} has no method \"{}\"", reproduction.id, method), "harness compare",
+              suggestion(method, known) + (nearest(method, known) ? " " : "; ") +
+                  "`harness list experiments` shows the other experiments");
+}
+
+/// A metric that another one stands in for.
+void require_measured(const StoredReproduction& reproduction, const std::string& metric) {
+  for (const auto& column : spec_of(reproduction).columns) {
+    if (column.stands_for != metric) continue;
+    throw Error(fmt::format("{} stands in for {} in experiment {} (backbone {})", column.name, metric,
+                            reproduction.id, reproduction.backbone),
+                "--metric", fmt::format("give --metric {}", column.name));
+  }
 }
 
 /// A metric that the table asks for and that was not run has a reason, and says it.
-void require_metric(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
-                    const std::string& metric, const std::vector<std::string>& known) {
+void require_metric(Store& store, const StoredReproduction& reproduction,
+                    const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& metric,
+                    const std::vector<std::string>& known) {
+  if (std::ranges::find(known, metric) == known.end()) require_measured(reproduction, metric);
   for (const auto& checkpoint : checkpoints) {
     const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
     if (not_run.contains(metric)) {
@@ -90,20 +102,21 @@ void require_effect(const std::optional<double>& effect) {
               "give one in the metric's own unit, for instance 0.02");
 }
 
-std::vector<std::string> chosen_metrics(Store& store, const CompareOptions& options,
+std::vector<std::string> chosen_metrics(Store& store, const StoredReproduction& reproduction,
+                                        const CompareOptions& options,
                                         const std::vector<EvaluatedCheckpoint>& checkpoints,
                                         const std::vector<std::string>& named,
                                         const std::vector<std::string>& known) {
   if (options.metrics.empty()) return {known.at(0)};
   if (options.metrics == std::vector<std::string>{"all"}) return named;
-  for (const auto& metric : options.metrics) require_metric(store, checkpoints, metric, known);
+  for (const auto& metric : options.metrics) require_metric(store, reproduction, checkpoints, metric, known);
   return without_repeats(options.metrics);
 }
 
-std::string chosen_split(const CompareOptions& options, const std::vector<EvaluatedCheckpoint>& checkpoints,
-                         bool over_training) {
-  const auto split =
-      !options.split.empty() ? options.split : std::string(over_training ? kTrainingSplit : "test");
+/// --split, or unset the one that the table shows.
+std::string chosen_split(const CompareOptions& options, const StoredReproduction& reproduction,
+                         const std::vector<EvaluatedCheckpoint>& checkpoints, bool over_training) {
+  const auto split = !options.split.empty() ? options.split : shown_split(spec_of(reproduction));
   require_choice(split, over_training ? std::vector<std::string>{kTrainingSplit} : splits_of(checkpoints),
                  "split", "--split");
   return split;
@@ -129,8 +142,8 @@ int compare(const CompareOptions& options) {
   require_methods(options, reproduction, over_training);
   const auto known = over_training ? column_names(reproduction) : metrics_of(store, checkpoints);
   const auto named = over_training ? known : named_by_table(reproduction, known);
-  const auto metrics = chosen_metrics(store, options, checkpoints, named, known);
-  report.split = chosen_split(options, checkpoints, over_training);
+  const auto metrics = chosen_metrics(store, reproduction, options, checkpoints, named, known);
+  report.split = chosen_split(options, reproduction, checkpoints, over_training);
   if (over_training) report.unit = "seeds";
   std::vector<Better> better;
   for (const auto& metric : metrics) better.push_back(better_of(reproduction, metric));
@@ -168,7 +181,7 @@ Examples:
                    "metric, or column of a training table; again for more, or all that the table names; "
                    "unset: its first")
       ->allow_extra_args(false);
-  command->add_option("--split", o->split, "test (the default) or validation; train in a training table");
+  command->add_option("--split", o->split, "validation, test or train; unset: the one that the table shows");
   command->add_option("--interval", o->interval, "bootstrap interval: percentile, bca or studentised")
       ->capture_default_str();
   command->add_option("--effect", o->effect,

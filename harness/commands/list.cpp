@@ -23,7 +23,7 @@ namespace {
 
 struct ListOptions {
   std::string what, table, scale, backbone, scorers, out = "runs", db;
-  bool json = false;
+  bool json = false, names_workspace = false;
 };
 
 struct Listing {
@@ -181,10 +181,15 @@ Listing list_settings(const ListOptions& options) {
 }
 
 /// The workspace's DB; nothing if there is none yet where the default one would be.
+/// Throws Error (status 2) if there is none where --out or --db says.
 std::optional<Store> open_workspace(const ListOptions& options) {
   const std::filesystem::path db = options.db.empty() ? std::filesystem::path(options.out) / "results.sqlite"
                                                       : std::filesystem::path(options.db);
-  if (options.db.empty() && !std::filesystem::exists(db)) return std::nullopt;
+  if (options.db.empty() && !std::filesystem::exists(db)) {
+    if (!options.names_workspace) return std::nullopt;
+    throw Error("there is no workspace at " + options.out, "--out",
+                "name the folder that `harness reproduce --out` was given");
+  }
   return std::optional<Store>(std::in_place, db, OpenMode::kReadOnly);
 }
 
@@ -295,11 +300,12 @@ Examples:
                       "settings or experiments at this scale; settings need --table with it");
   command->add_option("--scorers", o->scorers,
                       "evaluators, metrics and tasks: with the external scorers of this folder");
-  command->add_option("-o,--out", o->out, "workspace whose runs and experiments are listed")
-      ->capture_default_str();
+  const auto* out = command->add_option("-o,--out", o->out, "workspace whose runs and experiments are listed")
+                        ->capture_default_str();
   command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");
   command->add_flag("--json", o->json, "one JSON document on standard output");
-  actions[command] = [o] {
+  actions[command] = [o, out] {
+    o->names_workspace = out->count() > 0;
     require_choice(o->what, kLists, "list", "harness list");
     const auto listing = make_listing(*o);
     if (o->json) {

@@ -47,13 +47,23 @@ int list_queries(bool json) {
   return 0;
 }
 
+/// Headings alone would look like an answer to somebody who reads them; a program that reads them wants them.
+void print_answer(const ResultSet& rows, QueryFormat format) {
+  if (!rows.rows.empty() || format != QueryFormat::kTable) {
+    const auto text = format_rows(rows, format);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  }
+  if (rows.rows.empty()) fmt::print(stderr, "{}\n", rows.nothing);
+}
+
 }  // namespace
 
 void add_query_command(CLI::App& app, Actions& actions) {
   auto* command = app.add_subcommand("query", "SQL over the results DB, read-only whatever the SQL");
   command->footer(R"(
 Examples:
-  harness query "SELECT method, checkpoint, split, metric, mean, n, lambda_late FROM v_results"
+  harness query "SELECT table_id, scale, method, seed, checkpoint, split, metric, mean, n FROM v_results"
   harness query --list
   harness query "SELECT * FROM v_results WHERE metric = :m" -p m cer --format csv)");
   auto o = std::make_shared<QueryOptions>();
@@ -70,10 +80,8 @@ Examples:
                   "see `harness query --list`");
     const auto format = query_format(o->json ? "json" : o->format);
     const auto rows = run_query(o->db.db, {.sql = o->sql, .params = o->params});
-    const auto text = format_rows(rows, format);
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-    if (rows.rows.empty()) fmt::print(stderr, "no rows\n");
+    if (!rows.experiment.empty()) fmt::print(stderr, "{}\n", rows.experiment);
+    print_answer(rows, format);
     return 0;
   };
 }

@@ -70,6 +70,9 @@ TEST(Text, TheNearestNameIsFoundAndAFarOneIsNot) {
   const std::vector<std::string> names = {"ratio-norm", "dual"};
   EXPECT_EQ(nearest("ratio-nrm", names), "ratio-norm");
   EXPECT_EQ(nearest("completely", names), std::nullopt);
+  EXPECT_EQ(nearest("--sacle", std::vector<std::string>{"--table", "--scale"}), "--scale")
+      << "two swapped letters are one slip";
+  EXPECT_EQ(nearest("pdf", std::vector<std::string>{"md", "csv"}), std::nullopt);
 }
 
 TEST(Text, WhiteSpaceOfEveryKindBecomesOneBlank) {

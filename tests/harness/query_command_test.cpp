@@ -55,5 +55,152 @@ TEST(QueryCommand, ListsEverySavedQueryWithItsParameters) {
     EXPECT_THAT(list.out, HasSubstr(text));
 }
 
+/// A workspace of three seeds, evaluated again with a scorer more and with another sampler, and trained again
+/// with another learning rate.
+class GrownWorkspace : public testing::Test {
+ protected:
+  static Workplace& place() {
+    static Workplace grown;
+    return grown;
+  }
+  static void SetUpTestSuite() {
+    fs::create_directories(place().folder() / "scorers");
+    fs::copy(fs::path(HARNESS_SOURCE_DIR) / "scripts/example-scorer", place().folder() / "scorers",
+             fs::copy_options::recursive);
+    reproduce({"--seeds", "42,43,44"});
+    reproduce({"--scorers", "scorers"});
+    reproduce({"--set", "eval_steps=5"});
+    reproduce({"--set", "lr=0.001"});
+  }
+
+  static void reproduce(std::vector<std::string> more) {
+    more.insert(more.begin(), {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"});
+    const auto outcome = place().run(more);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+  }
+  static Json rows(const std::string& sql) { return place().json({"query", sql, "--format", "json"}); }
+};
+
+TEST_F(GrownWorkspace, APairOfRunsHasOneRowAMetricPromptAndSample) {
+  EXPECT_EQ(
+      rows("SELECT DISTINCT n, prompts FROM (SELECT count(*) AS n, count(DISTINCT prompt_id) AS prompts FROM "
+           "v_paired WHERE split = 'test' GROUP BY table_id, scale, baseline_run, method_run, metric)"),
+      parse_json(R"([{"n": 48, "prompts": 48}])", ""));
+  EXPECT_EQ(
+      rows("SELECT baseline, method, count(*) / 48 AS pairs FROM v_paired WHERE split = 'test' AND metric = "
+           "'ocr_reward' AND method = 'dual' AND baseline IN ('base', 'ratio-norm') GROUP BY baseline"),
+      parse_json(R"([{"baseline": "base", "method": "dual", "pairs": 4},
+                           {"baseline": "ratio-norm", "method": "dual", "pairs": 4}])",
+                 ""))
+      << "three seeds, and one of another learning rate";
+  EXPECT_EQ(
+      rows("SELECT count(*) AS n FROM (SELECT 1 FROM v_paired WHERE split = 'test' AND metric = 'ocr_reward' "
+           "AND method <> 'base' AND baseline <> 'base' GROUP BY baseline_run, method_run HAVING "
+           "(SELECT json_extract(config, '$.settings.lr') FROM runs WHERE id = baseline_run) <> "
+           "(SELECT json_extract(config, '$.settings.lr') FROM runs WHERE id = method_run))"),
+      parse_json(R"([{"n": 0}])", ""));
+}
+
+TEST_F(GrownWorkspace, ACheckpointHasOneResultAMetric) {
+  EXPECT_EQ(
+      rows("SELECT max(n) AS n FROM (SELECT count(*) AS n FROM v_results GROUP BY table_id, scale, run_id, "
+           "checkpoint, split, prompt_set, metric)"),
+      parse_json(R"([{"n": 1}])", ""));
+  EXPECT_EQ(rows("SELECT count(*) AS n FROM v_evaluations WHERE method = 'dual' AND seed = 42 AND split = "
+                 "'test' AND metric = 'ocr_reward'"),
+            parse_json(R"([{"n": 4}])", ""));
+}
+
+TEST_F(GrownWorkspace, ByPromptAveragesWhatCompareCompares) {
+  for (const char* experiment : {"1", "2", "3", "4"}) {
+    const auto compared =
+        place().json({"compare", "ratio-norm", "lambda-controlled", "--metric", "ocr_reward", "--split",
+                      "test", "--experiment", experiment, "--json"});
+    const auto& whole = compared.at("comparisons").at(0);
+    const auto prompts = place().json({"query", "by-prompt", "-p", "baseline", "ratio-norm", "-p", "method",
+                                       "lambda-controlled", "-p", "experiment", experiment, "-p", "n", "1000",
+                                       "--format", "json"});
+    ASSERT_EQ(prompts.size(), 48U);
+    double sum = 0;
+    int pairs = 0;
+    for (const auto& prompt : prompts) {
+      if (prompt.at("delta").is_null()) continue;  // the fake scorer fails at one position
+      EXPECT_EQ(prompt.at("pairs"), experiment == std::string("1") ? 3 : 1);
+      pairs += prompt.at("pairs").get<int>();
+      sum += prompt.at("pairs").get<int>() * prompt.at("delta").get<double>();
+    }
+    EXPECT_GT(pairs, 40);
+    EXPECT_EQ(whole.at("n"), pairs);
+    EXPECT_NEAR(whole.at("delta").get<double>(), sum / pairs, 1e-12);
+  }
+}
+
+TEST_F(GrownWorkspace, ASavedQueryTakesTheLastExperimentThatFitsAndNamesIt) {
+  const auto last = place().run({"query", "hardest", "-p", "n", "1"});
+  EXPECT_THAT(last.err, HasSubstr("experiment 4: table sd35-ocr, backbone glyph, scale smoke, prompts "));
+  reproduce({"--methods", "ratio-norm", "--set", "lr=0.002"});
+  const auto both = place().run({"query", "by-prompt", "-p", "baseline", "base", "-p", "method", "dual"});
+  EXPECT_THAT(both.err, HasSubstr("experiment 4: "));
+  EXPECT_THAT(place().run({"query", "hardest"}).err, HasSubstr("experiment 5: "));
+}
+
+TEST_F(GrownWorkspace, ARebuiltDatabaseGivesTheSamePairs) {
+  const std::string sql =
+      "SELECT baseline_run, method_run, metric, split, count(*) AS n, sum(delta) AS d, baseline_evaluation "
+      "FROM v_paired GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4";
+  const auto before = rows(sql);
+  ASSERT_EQ(place().run({"db", "rebuild"}).status, 0);
+  EXPECT_EQ(rows(sql), before);
+}
+
+TEST(QueryCommand, NoHeadingsStandAloneForAReader) {
+  Workplace place;
+  ASSERT_EQ(place.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}).status, 0);
+  const auto none = place.run({"query", "SELECT method FROM runs WHERE 0"});
+  EXPECT_EQ(none.status, 0);
+  EXPECT_EQ(none.out, "");
+  EXPECT_EQ(none.err, "no rows\n");
+  EXPECT_EQ(place.run({"query", "SELECT method FROM runs WHERE 0", "--format", "csv"}).out, "method\n");
+}
+
+TEST(QueryCommand, SpendTakesTheMetricThatTheTableSelectsBy) {
+  Workplace place;
+  ASSERT_EQ(place.run({"reproduce", "--table", "sd35-pickscore", "--scale", "smoke"}).status, 0);
+  for (const auto& row : place.json({"query", "spend", "--format", "json"}))
+    EXPECT_EQ(row.at("metric"), "glyph_clip");
+  const auto stood_for = place.run({"query", "spend", "-p", "metric", "pickscore"});
+  EXPECT_EQ(stood_for.status, 2);
+  EXPECT_THAT(stood_for.err,
+              HasSubstr("glyph_clip stands in for pickscore in experiment 1 (backbone glyph); give "
+                        "-p metric glyph_clip"));
+  const auto compared = place.run({"compare", "ratio-norm", "lambda-controlled", "--metric", "pickscore"});
+  EXPECT_EQ(compared.status, 2);
+  EXPECT_THAT(compared.err,
+              HasSubstr("glyph_clip stands in for pickscore in experiment 1 (backbone glyph); give "
+                        "--metric glyph_clip"));
+}
+
+TEST(QueryCommand, AValidationTableIsLookedAtOnItsOwnSplit) {
+  Workplace place;
+  ASSERT_EQ(place.run({"reproduce", "--table", "sd35-pickscore-val", "--scale", "smoke"}).status, 0);
+  const auto compared = place.json({"compare", "ratio-norm", "lambda-controlled", "--json"});
+  EXPECT_EQ(compared.at("split"), "validation");
+  const auto prompts = place.json({"query", "by-prompt", "-p", "baseline", "ratio-norm", "-p", "method",
+                                   "lambda-controlled", "--format", "json"});
+  EXPECT_EQ(prompts.size(), 20U);
+  EXPECT_EQ(place.run({"compare", "ratio-norm", "lambda-controlled", "--split", "test"}).status, 2);
+}
+
+TEST(QueryCommand, AWorkspaceThatIsNotThereIsAnErrorWhereItWasNamed) {
+  Workplace place;
+  EXPECT_EQ(place.run({"list", "experiments"}).status, 0);
+  for (const char* list : {"experiments", "runs"}) {
+    const auto outcome = place.run({"list", list, "--out", "nowhere"});
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("there is no workspace at nowhere"));
+    EXPECT_EQ(place.run({"list", list, "--db", "nowhere.sqlite"}).status, 2);
+  }
+}
+
 }  // namespace
 }  // namespace harness::test

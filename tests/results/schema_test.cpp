@@ -44,7 +44,7 @@ class Schemas : public testing::Test {
 TEST_F(Schemas, MigrationsAreNumberedFromOneWithoutGap) {
   int expected = 0;
   for (const auto& step : current_schema().migrations) EXPECT_EQ(step.version, ++expected);
-  EXPECT_EQ(current_schema().version(), 3);
+  EXPECT_EQ(current_schema().version(), 4);
 }
 
 TEST_F(Schemas, NewDatabaseIsMarkedAsOursAndOfTheCurrentVersion) {
@@ -87,6 +87,10 @@ TEST_F(Schemas, TablesAndViewsHaveTheColumnsThatQueriesRelyOn) {
        "table_id method backbone scale seed checkpoint split metric mean std n n_missing lambda_late"},
       {"v_paired",
        "table_id split metric seed prompt_id sample baseline method baseline_value method_value delta"},
+      {"v_experiment_pairs",
+       "experiment table_id split metric seed prompt_id sample baseline method baseline_value method_value "
+       "delta"},
+      {"v_evaluations", "table_id method seed checkpoint split metric mean evaluation_id latest"},
       {"v_law_audit",
        "run_id method seed timestep updates lambda_center lambda_var log_ratio_mean log_ratio_var "
        "predicted_mean"}};
@@ -195,7 +199,7 @@ TEST_F(Refused, ForeignDatabaseInWalMode) {
 
 TEST_F(Refused, NewerSchema) {
   open_database(path(), OpenMode::kReadWrite).db->exec("PRAGMA user_version = 99");
-  expect_not_opened("has schema version 99, this program knows 3");
+  expect_not_opened("has schema version 99, this program knows 4");
 }
 
 TEST_F(Refused, TextFile) {
@@ -286,6 +290,24 @@ TEST_F(Schemas, Version2TellsFreshFromOnPolicyAndKnowsTheRunsOfAReproduction) {
             "11 10 00 00 11 10 00 00");
   EXPECT_EQ(text("SELECT reproduction_id || run_id || arm FROM reproduction_runs"), "7r1dual");
   EXPECT_EQ(text("SELECT value FROM counters WHERE name = 'reproductions'"), "7");
+}
+
+constexpr Migration kSameTables[] = {kOld[0], {2, ""}};
+constexpr Schema kOtherViews{.migrations = kSameTables,
+                             .views = "CREATE VIEW v AS SELECT upper(method) AS method FROM runs;"};
+
+TEST_F(Schemas, DatabaseWhoseViewsAloneAreOlderIsReadThroughTheNewOnesAndStaysAsItIs) {
+  make_old();
+  const auto hash = sha256_file(path());
+  {
+    auto reader = open(kOtherViews, OpenMode::kReadOnly);
+    EXPECT_EQ(reader.db->execAndGet("SELECT method FROM v").getString(), "DUAL");
+    EXPECT_THROW(reader.db->exec("DELETE FROM runs"), SQLite::Exception);
+  }
+  EXPECT_EQ(sha256_file(path()), hash);
+  auto writer = open(kOtherViews);
+  EXPECT_EQ(schema_version(*writer.db), 2);
+  EXPECT_EQ(writer.db->execAndGet("SELECT method FROM main.v").getString(), "DUAL");
 }
 
 TEST_F(Schemas, NameWithSpecialCharactersIsNotAUri) {

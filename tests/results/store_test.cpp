@@ -501,6 +501,88 @@ TEST_F(Views, EvaluationsWithOtherSamplerSettingsAreNoPair) {
   EXPECT_EQ(value("SELECT count(*) FROM v_paired WHERE split = 'test'"), "8") << "base and ratio-norm remain";
 }
 
+class EvaluatedTwice : public Views {
+ protected:
+  EvaluatedTwice() { pair_of_methods(); }
+
+  /// The test split again; `settings` and `scorers` are what may differ from the first time.
+  void evaluated_again(const std::string& run, const std::vector<std::optional<double>>& rewards,
+                       const Json& settings = {{"steps", 10}}, const Json& scorers = {{"ocr", 1}}) {
+    const auto selection = value("SELECT id FROM selections WHERE run_id = '" + run + "'");
+    auto evaluation =
+        test(run + "-t" + std::to_string(++count_), run, run == "b0" ? 0 : 60, std::stoll(selection));
+    evaluation.settings = settings;
+    evaluation.config = {{"run", run}, {"scorers", scorers}};
+    evaluated(evaluation, rewards);
+  }
+
+  std::string mean_delta() {
+    return value(
+        "SELECT count(*) || ' of ' || count(DISTINCT prompt_id) || ': ' || sum(delta) FROM v_paired "
+        "WHERE split = 'test' AND baseline = 'ratio-norm' AND method = 'lambda-controlled'");
+  }
+
+ private:
+  int count_ = 0;
+};
+
+TEST_F(EvaluatedTwice, APairCountsOnceWithTheValuesOfTheLastEvaluations) {
+  EXPECT_EQ(mean_delta(), "4 of 4: 0.0");
+  evaluated_again("rn", {0, 0, 0, 0});
+  EXPECT_EQ(mean_delta(), "4 of 4: 0.0") << "nothing was made like it";
+  evaluated_again("lc", {1, 1, 1, 0.5});
+  EXPECT_EQ(mean_delta(), "4 of 4: 3.5");
+  EXPECT_EQ(value("SELECT count(*) FROM v_paired WHERE split = 'test'"), "24");
+}
+
+TEST_F(EvaluatedTwice, OtherScorersOrSamplerSettingsMakeNoPair) {
+  evaluated_again("rn", {0, 0, 0, 0}, {{"steps", 10}}, {{"ocr", 2}});
+  evaluated_again("lc", {1, 1, 1, 1}, {{"steps", 10}}, {{"ocr", 3}});
+  EXPECT_EQ(mean_delta(), "4 of 4: 0.0");
+  evaluated_again("lc", {1, 1, 1, 1}, {{"steps", 20}}, {{"ocr", 2}});
+  EXPECT_EQ(mean_delta(), "4 of 4: 0.0");
+  evaluated_again("lc", {1, 1, 0.5, 0.5}, {{"steps", 10}}, {{"ocr", 2}});
+  EXPECT_EQ(mean_delta(), "4 of 4: 3.0");
+}
+
+TEST_F(EvaluatedTwice, AMetricThatTheLastEvaluationLacksIsThatOfTheOneBefore) {
+  for (const auto* run : {"rn", "lc"}) evaluated_again(run, {0, 0, 0, 0});
+  store().database().exec("UPDATE metrics SET name = 'cer' WHERE evaluation_id IN ('rn-t1', 'lc-t2')");
+  EXPECT_EQ(value("SELECT group_concat(metric || ' ' || n) FROM (SELECT metric, count(*) AS n FROM v_paired "
+                  "WHERE split = 'test' AND baseline = 'ratio-norm' AND method = 'lambda-controlled' "
+                  "GROUP BY metric ORDER BY metric)"),
+            "cer 4,ocr_reward 4");
+  EXPECT_EQ(value("SELECT count(*) FROM v_results WHERE split = 'test' AND method = 'ratio-norm'"), "2");
+}
+
+TEST_F(EvaluatedTwice, ResultsHoldTheLastEvaluationAndEvaluationsHoldAll) {
+  evaluated_again("rn", {1, 1, 1, 0});
+  const std::string of = " WHERE split = 'test' AND method = 'ratio-norm'";
+  EXPECT_EQ(value("SELECT group_concat(mean) FROM v_results" + of), "0.75");
+  EXPECT_EQ(value("SELECT group_concat(mean || ' ' || latest) FROM (SELECT * FROM v_evaluations" + of +
+                  " ORDER BY finished, evaluation_id)"),
+            "0.5625 0,0.75 1");
+}
+
+TEST_F(EvaluatedTwice, AnExperimentKeepsItsOwnEvaluations) {
+  ReproductionRecord reproduction{.table_id = "t", .backbone = "glyph", .scale = "smoke", .signature = "s"};
+  reproduction.runs = {{"rn", "ratio-norm"}, {"lc", "mine"}};
+  reproduction.evaluations = {"rn-t", "lc-t", "rn-v60", "lc-v60", "rn-v40"};
+  store().record_reproduction(reproduction);
+  for (const auto* run : {"rn", "lc"}) evaluated_again(run, {0, 0, 0, 0});
+  const std::string sum =
+      "SELECT count(*) || ' ' || sum(method_value) FROM v_experiment_pairs WHERE experiment = 1 ";
+  EXPECT_EQ(value(sum + "AND split = 'test' AND baseline = 'ratio-norm' AND method = 'mine'"), "4 2.0");
+  EXPECT_EQ(value(sum + "AND split = 'validation' AND baseline = 'ratio-norm'"), "4 2.5")
+      << "the selected checkpoint alone";
+}
+
+TEST_F(Views, RunsOfOtherWeightsAreNoPair) {
+  pair_of_methods();
+  store().database().exec("UPDATE runs SET weights_sha256 = 'other' WHERE id = 'lc'");
+  EXPECT_EQ(value("SELECT count(*) FROM v_paired WHERE split = 'test'"), "8") << "base and ratio-norm remain";
+}
+
 TEST_F(Views, LawAuditAveragesOffPolicyUpdatesAlone) {
   store().record_run(a_run("r1", "ratio-norm"));
   const auto job = train_job("r1");
