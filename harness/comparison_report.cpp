@@ -212,7 +212,10 @@ std::string family_text(const ComparisonReport& report) {
       "one that restates another (cer_paper = 1 - ocr_reward) is counted with it.",
       report.family.size(), report.table, join(report.family, ", "));
   if (others.empty()) return text;
-  return text + fmt::format(" Judged over those and these together: {}.", join(others, ", "));
+  return text +
+         fmt::format(" Judged over those and these together{}: {}.",
+                     report.unit == "prompts" ? ", in the table's guardrail panel over all of its own" : "",
+                     join(others, ", "));
 }
 
 void print_legend(const ComparisonReport& report) {
