@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/text.h"
 #include "harness/output.h"
 #include "results/multiplicity.h"
 #include "results/table_format.h"
@@ -196,12 +197,31 @@ void print_interval_legend(const ComparisonReport& report) {
   }
 }
 
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+/// Over which family Holm's adjustment is.
+std::string family_text(const ComparisonReport& report) {
+  std::vector<std::string> others;
+  for (const auto& metric : report.metrics) {
+    if (!contains(report.family, metric)) others.push_back(metric);
+  }
+  auto text = fmt::format(
+      "Holm: over the {} metrics that table {} compares of the two ({}), shown here or not, as in the table; "
+      "one that restates another (cer_paper = 1 - ocr_reward) is counted with it.",
+      report.family.size(), report.table, join(report.family, ", "));
+  if (others.empty()) return text;
+  return text +
+         fmt::format(" Judged over those and these together{}: {}.",
+                     report.unit == "prompts" ? ", in the table's guardrail panel over all of its own" : "",
+                     join(others, ", "));
+}
+
 void print_legend(const ComparisonReport& report) {
   const auto level = format_percent(1 - report.bootstrap.confidence);
   print_interval_legend(report);
-  fmt::print(
-      "p: exact McNemar for rates, else paired t. Holm: over the metrics of a method shown here, one that "
-      "restates another (cer_paper = 1 - ocr_reward) counted with it.\n");
+  fmt::print("p: exact McNemar for rates, else paired t. {}\n", family_text(report));
   fmt::print(
       "Resolved: the interval excludes 0 and Holm's p is below {:g}. Missing: pairs without a value on a "
       "side, left out of everything.\n",
@@ -212,17 +232,37 @@ void print_legend(const ComparisonReport& report) {
       format_percent(report.power.power), level);
 }
 
+std::vector<std::optional<double>> holm_over(const std::vector<ComparisonRecord>& records,
+                                             const std::vector<std::string>& family) {
+  std::vector<std::optional<double>> p_values;
+  std::vector<std::string> hypotheses;
+  for (const auto& record : records) {
+    const bool counts = family.empty() || contains(family, record.metric);
+    p_values.push_back(counts ? record.result.p_value : std::nullopt);
+    hypotheses.emplace_back(hypothesis_of(record.metric));
+  }
+  return holm(p_values, hypotheses);
+}
+
+/// [records]: those of the family over it, the others over all.
+std::vector<std::optional<double>> adjusted_p_values(const std::vector<ComparisonRecord>& records,
+                                                     const std::vector<std::string>& family) {
+  auto adjusted = holm_over(records, {});
+  const auto within = holm_over(records, family);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (contains(family, records[i].metric)) adjusted[i] = within[i];
+  }
+  return adjusted;
+}
+
 }  // namespace
 
-void add_method(const std::string& method, std::vector<ComparisonRecord> records,
+void add_method(const std::string& method, const std::vector<ComparisonRecord>& records,
                 const std::vector<Better>& better, ComparisonReport& report) {
-  std::vector<std::optional<double>> p_values;
-  for (const auto& record : records) p_values.push_back(record.result.p_value);
-  std::vector<std::string> hypotheses;
-  for (const auto& record : records) hypotheses.emplace_back(hypothesis_of(record.metric));
-  const auto adjusted = holm(p_values, hypotheses);
+  const auto adjusted = adjusted_p_values(records, report.family);
   ComparedMethod compared{.method = method, .metrics = {}};
   for (std::size_t i = 0; i < records.size(); ++i) {
+    if (!contains(report.metrics, records[i].metric)) continue;
     const auto& r = records[i].result;
     ComparedMetric metric{.record = records[i], .adjusted_p = adjusted[i]};
     if (const auto error = r.standard_error) {
@@ -248,6 +288,7 @@ Json report_json(const ComparisonReport& report) {
   }
   return {{"baseline", report.baseline},
           {"split", report.split},
+          {"holm_family", report.family},
           {"unit", report.unit},
           {"interval", interval_name(report.bootstrap.interval)},
           {"confidence", report.bootstrap.confidence},
@@ -255,6 +296,7 @@ Json report_json(const ComparisonReport& report) {
           {"bootstrap_seed", report.bootstrap.seed},
           {"power", report.power.power},
           {"effect", number(report.effect)},
+          {"warnings", report.warnings},
           {"comparisons", std::move(comparisons)}};
 }
 
@@ -267,6 +309,7 @@ void print_report(const ComparisonReport& report) {
     fmt::print("\n");
   }
   print_legend(report);
+  for (const auto& warning : report.warnings) fmt::print("{}\n", warning);
 }
 
 }  // namespace harness

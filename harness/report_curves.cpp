@@ -271,7 +271,7 @@ int not_positive(const ChartSeries& series) {
 ChartGroup law_group(Store& store, const StoredReproduction& reproduction, const std::string& method) {
   ChartGroup group{.title = method};
   auto drift = law_chart("Drift: lambda_center and \u22122 E[y]", "nats"),
-       variance = law_chart("Variance: E25 and Var(y)", "nats\u00b2");
+       variance = law_chart("Variance: predicted and Var(y)", "nats\u00b2");
   Chart deviation{.title = "Measured \u2212 predicted",
                   .x_label = kStepLabel,
                   .y_label = "standard errors",
@@ -287,10 +287,10 @@ ChartGroup law_group(Store& store, const StoredReproduction& reproduction, const
   }
   set_apart(deviation);
   if (const int below = not_positive(drift.series[1]) + not_positive(variance.series[1]); below > 0) {
-    group.notes.push_back(fmt::format(
-        "{} measured values are not positive and have no place on a logarithmic axis; the deviations show "
-        "them.",
-        below));
+    group.notes.push_back(
+        fmt::format("{} not positive and {} no place on a logarithmic axis; the deviations show {}.",
+                    below == 1 ? "1 measured value is" : fmt::format("{} measured values are", below),
+                    below == 1 ? "has" : "have", below == 1 ? "it" : "them"));
   }
   group.charts = {std::move(drift), std::move(variance), std::move(deviation)};
   return group;

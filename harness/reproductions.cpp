@@ -22,6 +22,9 @@ namespace {
 
 constexpr double kUnequalMovement = 3;
 
+/// A scale whose note says this cannot judge anything.
+constexpr const char* kShowsNothing = "nothing about the methods";
+
 /// Order of a method in a reproduction; the starting weights come first.
 std::size_t rank(const StoredReproduction& reproduction, const std::string& method) {
   if (method == kBaseMethod) return 0;
@@ -313,6 +316,32 @@ void split_off_guardrails(const StoredReproduction& reproduction, TableModel& mo
   });
 }
 
+/// The intervals with seeds drawn too of the comparisons shown, which the DB does not keep.
+void add_seed_intervals(Store& store, const StoredReproduction& reproduction, TableModel& model) {
+  if (reproduction.seeds.size() < 2) return;
+  const auto checkpoints = evaluated_checkpoints(store, reproduction);
+  std::map<std::pair<std::string, std::string>, std::vector<TableComparison*>> arms;
+  for (auto& comparison : model.comparisons)
+    arms[{comparison.baseline, comparison.method}].push_back(&comparison);
+  for (const auto& [arm, comparisons] : arms) {
+    std::vector<std::string> metrics;
+    for (const auto* comparison : comparisons) metrics.push_back(comparison->metric);
+    const auto records =
+        compare_methods(store, reproduction, checkpoints, arm.first, arm.second, model.split, metrics);
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+      comparisons[i]->values.seeds = records[i].result.seeds;
+      comparisons[i]->values.ci_seeds = records[i].result.ci_seeds;
+    }
+  }
+}
+
+void withdraw_claims(TableModel& model) {
+  for (auto& claim : model.claims) {
+    claim.judged = false;
+    claim.holds.reset();
+  }
+}
+
 bool reuses_samples(const StoredReproduction& reproduction) {
   return spec_of(reproduction).settings.value("inner_epochs", 1) > 1;
 }
@@ -588,6 +617,20 @@ std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction
   return records;
 }
 
+std::string scale_warning_of(const StoredReproduction& reproduction) {
+  const auto beginning = fmt::format("Scale {}: ", reproduction.scale);
+  for (auto& note : reproduction.spec.at("effective").value("notes", std::vector<std::string>{})) {
+    if (note.starts_with(beginning) && note.find(kShowsNothing) != std::string::npos) return note;
+  }
+  return {};
+}
+
+bool chooses_on(const StoredReproduction& reproduction, const std::string& split) {
+  const auto spec = spec_of(reproduction);
+  return !spec.is_training() && spec.selection.split == split &&
+         reproduction.spec.at("effective").value("checkpoints", Json::array()).size() > 1;
+}
+
 std::string shown_split(const TableSpec& spec) {
   return spec.is_training() ? kTrainingSplit : spec.shown.split;
 }
@@ -615,13 +658,18 @@ TableModel make_table_model(Store& store, const StoredReproduction& reproduction
   } else {
     fill_evaluation_table(store, reproduction, split, model);
     split_off_guardrails(reproduction, model);
+    add_seed_intervals(store, reproduction, model);
   }
+  model.scale_warning = scale_warning_of(reproduction);
+  std::erase(model.notes, model.scale_warning);
+  model.chosen_on_split = chooses_on(reproduction, split);
   adjust_comparisons(model.comparisons, model.confidence);
   load_paper(spec, model);
   model.artifacts = stored_artifacts(store, reproduction);
   model.wall_seconds = reproduction.wall_seconds;
   model.claims = decide_claims(reproduction, model);
   for (auto& claim : printed_differences(model)) model.claims.push_back(std::move(claim));
+  if (!model.scale_warning.empty()) withdraw_claims(model);
   return model;
 }
 

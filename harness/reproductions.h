@@ -50,6 +50,12 @@ struct EvaluatedCheckpoint {
 /// Its evaluations: base first, then the methods in the reproduction's order; by seed, split and step.
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const StoredReproduction& reproduction);
 
+/// The note of a scale that "says nothing about the methods", as tables print it; empty for any other scale.
+std::string scale_warning_of(const StoredReproduction& reproduction);
+
+/// True if the checkpoints compared on `split` are the best of several on these very prompts.
+bool chooses_on(const StoredReproduction& reproduction, const std::string& split);
+
 /// Fills a table from the DB alone. `window_unit`: training_rows. Throws Error if the DB's rows do not make
 /// one.
 TableModel make_table_model(Store& store, const StoredReproduction& reproduction,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <regex>
 
 #include "core/text.h"
 
@@ -82,17 +83,60 @@ void append_latex(std::string& out, char32_t c) {
   }
 }
 
-}  // namespace
-
-std::string latex_text(std::string_view text) {
-  std::string out;
-  bool open = false;
+/// Appends text; `open` says whether a quotation is.
+void append_latex(std::string& out, std::string_view text, bool& open) {
   for (const char32_t c : utf8_to_utf32(text)) {
     if (c == U'"') {
       out += open ? "''" : "``";
       open = !open;
     } else {
       append_latex(out, c);
+    }
+  }
+}
+
+/// "-4.17" -> "$-4.17$", "3.8e-5" -> "$3.8\times10^{-5}$".
+std::string latex_number(const std::string& number) {
+  const auto e = number.find('e');
+  if (e == std::string::npos) return "$" + number + "$";
+  return fmt::format("${}\\times10^{{{}}}$", number.substr(0, e), std::stoi(number.substr(e + 1)));
+}
+
+/// Text without backquotes.
+void append_prose(std::string& out, const std::string& text, bool& open) {
+  static const std::regex kNumber(
+      R"((^|[\s(\[])([+-]\d+(?:\.\d+)?(?:e-?\d{1,3})?|\d(?:\.\d+)?e-?\d{1,3})(?![\w.]*\w))");
+  std::size_t from = 0;
+  for (std::sregex_iterator found(text.begin(), text.end(), kNumber), end; found != end; ++found) {
+    const auto at = static_cast<std::size_t>(found->position(2));
+    append_latex(out, std::string_view(text).substr(from, at - from), open);
+    out += latex_number(found->str(2));
+    from = at + found->str(2).size();
+  }
+  append_latex(out, std::string_view(text).substr(from), open);
+}
+
+}  // namespace
+
+std::string latex_text(std::string_view text) {
+  std::string out;
+  bool open = false;
+  append_latex(out, text, open);
+  return out;
+}
+
+std::string latex_prose(std::string_view text) {
+  const auto parts = split(std::string(text), '`');
+  if (parts.size() % 2 == 0) return latex_text(text);  // a backquote without its partner
+  std::string out;
+  bool open = false;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i % 2 == 0) {
+      append_prose(out, parts[i], open);
+    } else {
+      out += "\\texttt{";
+      append_latex(out, parts[i], open);
+      out += '}';
     }
   }
   return out;

@@ -11,6 +11,10 @@ namespace harness {
 /// pdflatex stops at those it has no glyph for. The text must be UTF-8.
 std::string latex_text(std::string_view text);
 
+/// Sentences for pdflatex: latex_text, with signed numbers and "3.8e-5" set as mathematics and what stands
+/// between backquotes in typewriter type.
+std::string latex_prose(std::string_view text);
+
 /// A LaTeX file that both compiles on its own and can be \input in a document that loads `packages`.
 std::string latex_file(const std::vector<std::string>& packages, std::string_view body);
 

@@ -81,7 +81,7 @@ Axis y_axis(const Chart& chart) {
     return axis;
   }
   double margin = 0.06 * (range.high - range.low);
-  if (margin == 0) margin = std::max(std::abs(range.high) * 0.1, 1e-12);
+  if (margin == 0) margin = range.high == 0 ? 1 : std::abs(range.high) * 0.1;
   // A quantity that is never negative gets no axis below 0.
   axis.first = range.low >= 0 && range.low - margin < 0 ? 0 : range.low - margin;
   axis.last = range.high + margin;

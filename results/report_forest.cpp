@@ -7,33 +7,27 @@
 #include "results/report.h"
 #include "results/table_format.h"
 #include "results/table_view.h"
+#include "results/verdict.h"
 
 namespace harness {
 namespace {
 
 constexpr double kWidth = 380, kLeft = 10, kRight = 370, kRowHeight = 40, kFoot = 22;
 
-enum class Verdict { kBetter, kWorse, kUnresolved };
-
-Verdict verdict_of(const PairedComparison& values, Better better) {
-  if (!values.ci || !values.ci->excludes_zero()) return Verdict::kUnresolved;
-  const bool higher = values.ci->low > 0;
-  return higher == (better != Better::kDown) ? Verdict::kBetter : Verdict::kWorse;
-}
-
-const char* verdict_class(Verdict verdict) {
-  return verdict == Verdict::kBetter ? "better" : verdict == Verdict::kWorse ? "worse" : "unresolved";
+/// "better", "worse", "unresolved", or the side where neither is good: the class of a mark.
+std::string verdict_class(const TableComparison& comparison, Better better) {
+  return comparison.resolved ? direction_of(*comparison.values.delta, better) : "unresolved";
 }
 
 struct ForestRow {
   const TableComparison* comparison;
-  std::optional<double> paper;  ///< the printed difference, in the DB's unit
+  std::optional<double> paper;  ///< the printed difference, in the DB's unit; nothing if not comparable
 };
 
 std::optional<double> paper_delta(const TableModel& model, const TableComparison& comparison,
                                   const TableColumn& column) {
   const auto* paper = printed_comparison(model, comparison);
-  if (paper == nullptr) return std::nullopt;
+  if (paper == nullptr || !column.stands_for.empty()) return std::nullopt;
   return column.unit == Unit::kPercent ? *paper->delta / 100 : *paper->delta;
 }
 
@@ -67,7 +61,7 @@ Scale scale_of(const std::vector<ForestRow>& rows) {
 
 std::string row_svg(const ForestRow& row, const TableColumn& column, const Scale& scale, double top) {
   const auto& values = row.comparison->values;
-  const char* look = verdict_class(verdict_of(values, column.better));
+  const auto look = verdict_class(*row.comparison, column.better);
   const double middle = top + 29, zero = scale.pixel(0);
   auto out = fmt::format(
       "<text class=\"name\" x=\"{}\" y=\"{}\">{}{}</text><text class=\"numbers\" x=\"{}\" y=\"{}\" "
@@ -163,27 +157,28 @@ std::string group_html(const TableModel& model, const std::string& baseline) {
   return out + "</div>\n";
 }
 
-std::string verdict_text(Verdict verdict, const std::string& baseline) {
-  switch (verdict) {
-    case Verdict::kBetter:
-      return "better than " + baseline;
-    case Verdict::kWorse:
-      return "worse than " + baseline;
-    default:
-      return "not resolved from " + baseline;
+std::string tile_verdict(const TableComparison& comparison, Better better) {
+  const auto& values = comparison.values;
+  if (!comparison.resolved) {
+    auto text = "not resolved from " + comparison.baseline;
+    if (values.ci && values.ci->excludes_zero() && comparison.adjusted_p)
+      text += fmt::format(" (Holm {})", format_p_value(comparison.adjusted_p));
+    return text;
   }
+  auto text = fmt::format("{} than {}", direction_of(*values.delta, better), comparison.baseline);
+  if (!only_for_these_runs(values)) return text;
+  return text + fmt::format(" on these {} training runs, not where runs are drawn too", values.seeds);
 }
 
 std::string tile_html(const TableComparison& comparison, const TableColumn& column) {
   const auto& values = comparison.values;
-  const auto verdict = verdict_of(values, column.better);
   const auto outcomes =
       fmt::format("{} wins, {} ties, {} losses of {}", values.wins, values.ties, values.losses, values.n);
   return fmt::format(
       "<li class=\"{}\"><b>{}</b><span class=\"verdict\">{}</span><span class=\"big\">{}</span>"
       "<span>{} {}</span><span>{}</span></li>\n",
-      verdict_class(verdict), html_text(comparison.method),
-      html_text(verdict_text(verdict, comparison.baseline)), format_delta(values.delta, column),
+      verdict_class(comparison, column.better), html_text(comparison.method),
+      html_text(tile_verdict(comparison, column.better)), format_delta(values.delta, column),
       html_text(difference_title(column)), format_interval(values.ci, column), outcomes);
 }
 

@@ -53,12 +53,15 @@ std::string results_html(const Report& report, const TableView& view) {
 
 std::string comparisons_html(const Report& report, const TableView& view) {
   if (view.comparisons.rows.empty()) return {};
-  return "<p>A point is the mean paired difference, the bar its interval: green where it excludes 0 on the "
-         "better side, red on the worse, grey where it includes 0. A hollow diamond is the paper's printed "
-         "difference.</p>\n" +
-         report_forest_html(report) +
-         "<details><summary>The same as a table, with wins, ties, losses and p</summary>\n" +
-         view_table_html(view.comparisons) + "</details>\n";
+  const auto forest = report_forest_html(report);
+  const bool has_printed = forest.find("class=\"printed\"") != std::string::npos;
+  return fmt::format(
+             "<p>A point is the mean paired difference, the bar its interval: green where the difference is "
+             "resolved (the interval excludes 0, and Holm's p is below 0.05, as in the table) on the better "
+             "side, red on the worse, grey where it is not resolved.{}</p>\n",
+             has_printed ? " A hollow diamond is the paper's printed difference." : "") +
+         forest + "<details><summary>The same as a table, with wins, ties, losses and p</summary>\n" +
+         view_table_html(view.comparisons) + "</details>\n" + list_html(view.difference_notes, "notes");
 }
 
 std::string legend_html(const ChartGroup& group) {
@@ -186,8 +189,8 @@ std::string body_html(const Report& report) {
   std::erase_if(sections, [](const Section& section) { return section.body.empty(); });
   auto out = fmt::format("<header><h1>{}</h1>\n<p class=\"sub\">{}</p>\n", html_text(view.heading),
                          html_text(view.subtitle)) +
-             guardrail_alarms_html(view.guardrails) + report_verdicts_html(report) + "</header>\n" +
-             navigation_html(sections) + "<main>\n";
+             scale_warning_html(report.table) + guardrail_alarms_html(view.guardrails) +
+             report_verdicts_html(report) + "</header>\n" + navigation_html(sections) + "<main>\n";
   for (const auto& section : sections) {
     out += fmt::format("<section id=\"{}\"><h2>{}</h2>\n", section.id, section.title);
     out += section.body;

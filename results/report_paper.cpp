@@ -3,6 +3,7 @@
 #include "results/report.h"
 #include "results/table_format.h"
 #include "results/table_html.h"
+#include "results/table_view.h"
 
 namespace harness {
 namespace {
@@ -15,7 +16,8 @@ ViewTable figures_view(const TableModel& model) {
       {}};
   for (const auto& method : methods_of(model)) {
     const auto printed = paper_values(model, paper_row_of(model, method));
-    for (const auto& column : model.columns) {
+    for (const auto& plain : model.columns) {
+      const auto column = with_notation(model, plain);
       const auto paper = printed.find(column.stands_for.empty() ? column.key : column.stands_for);
       if (paper == printed.end()) continue;
       const auto ours = mean_over_seeds(model, method, column);
@@ -38,11 +40,7 @@ ViewTable figures_view(const TableModel& model) {
 ViewTable claims_view(const TableModel& model) {
   ViewTable view{{{"The paper says", false}, {"Verdict here", false}, {"Figures here", false}}, {}};
   for (const auto& claim : model.claims) {
-    const char* verdict = !claim.comparable ? "not comparable"
-                          : !claim.holds    ? "undecided"
-                          : *claim.holds    ? "holds"
-                                            : "does not hold";
-    view.rows.push_back({RowKind::kOurs, {{claim.text}, {verdict}, {claim.detail}}});
+    view.rows.push_back({RowKind::kOurs, {{claim.text}, {claim_verdict(claim)}, {claim.detail}}});
   }
   return view;
 }
@@ -53,9 +51,10 @@ std::string report_paper_html(const TableModel& model) {
   std::string out;
   if (const auto claims = claims_view(model); !claims.rows.empty()) {
     out +=
-        "<h3>Verdicts</h3>\n<p>A printed difference holds where the paired interval here lies on the same "
-        "side of 0, does not hold where it lies on the other, and is undecided where the interval includes "
-        "0.</p>\n" +
+        "<h3>Verdicts</h3>\n" + scale_warning_html(model) +
+        "<p>A printed difference holds where the difference here is resolved (the interval excludes 0, and "
+        "Holm's p is below 0.05, as in the comparisons) on the same side of 0, does not hold where it is "
+        "resolved on the other, and is undecided where it is not resolved.</p>\n" +
         view_table_html(claims);
   }
   if (const auto figures = figures_view(model); !figures.rows.empty()) {

@@ -15,7 +15,7 @@
 namespace harness {
 
 /// How a column's numbers, fractions in the DB, are printed: as they are, times 100, or any other number
-/// (which turns to scientific notation where `decimals` would leave fewer than two digits).
+/// (whose column turns to scientific notation as a whole where `decimals` would leave fewer than two digits).
 enum class Unit { kFraction, kPercent, kNumber };
 
 /// The names that table specs use: "fraction", "percent", "number" or "log-ratio"; "higher" or "up", "lower"
@@ -35,7 +35,9 @@ struct TableColumn {
   std::string std_of = {};      ///< the metric whose standard deviation over images this is; empty: none
   std::string stands_for = {};  ///< the column that the table has here with other backbones; empty: this one
   std::string paper_metric =
-      {};  ///< what the paper's figure is of, where `stands_for` is set: nobody compares
+      {};                   ///< what the paper's figure is of, where `stands_for` is set: nobody compares
+  bool scientific = false;  ///< its values; decided for the whole column by with_formats
+  bool scientific_differences = false;  ///< differences and intervals; likewise
 };
 
 /// One evaluated checkpoint: of a method and seed, or the starting weights.
@@ -74,13 +76,17 @@ struct TableClaim {
   std::optional<bool> holds;  ///< nothing where a figure behind it is missing
   bool comparable = true;     ///< false: ours and the paper's are different quantities
   std::string detail;         ///< the numbers that decided it
+  bool judged = true;         ///< false: the scale shows nothing about the methods
 };
+
+/// "holds", "does not hold", "undecided", "not judged at this scale" or "not comparable".
+const char* claim_verdict(const TableClaim& claim);
 
 struct TableModel;
 
 /// What the paper's printed differences become here: each as a claim with a sign, that holds where our paired
-/// interval lies on the same side of 0, does not where it lies on the other, and is undecided where it holds
-/// 0.
+/// difference is resolved on the same side of 0, does not where it is on the other, and is undecided where it
+/// is not resolved.
 std::vector<TableClaim> printed_differences(const TableModel& model);
 
 /// Everything that a table says, in whatever format; pure data, filled from the DB.
@@ -104,6 +110,8 @@ struct TableModel {
       false;  ///< rows are statistics of the training, paired by seed, instead of evaluations
   std::uint32_t resamples = 10000;
   double confidence = 0.95;
+  std::string scale_warning;     ///< why this scale shows nothing about the methods; empty: it does
+  bool chosen_on_split = false;  ///< the prompts shown also chose each run's checkpoint
   std::map<std::string, std::string> artifacts;  ///< name -> path
   double wall_seconds = 0;
 };
@@ -139,6 +147,6 @@ Json table_json(const TableModel& model);
 /// For `harness compare`: the comparisons alone, as Markdown with their notes, and one of them as in
 /// table_json.
 std::string comparisons_markdown(const TableModel& model);
-Json comparison_json(const TableComparison& comparison);
+Json comparison_json(const TableModel& model, const TableComparison& comparison);
 
 }  // namespace harness

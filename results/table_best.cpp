@@ -15,14 +15,12 @@ const TableComparison* find_comparison(const TableModel& model, const std::strin
   return nullptr;
 }
 
-/// True if the interval of method - baseline lies wholly on one side: the good one (`gain` > 0) or the bad
-/// one.
+/// True if method - baseline is resolved on one side: the good one (`gain`) or the bad one.
 bool resolved(const TableModel& model, const std::string& method, const TableColumn& column, bool gain) {
   const auto* comparison = find_comparison(model, method, column.key);
-  if (!comparison || !comparison->values.ci) return false;
-  const auto& ci = *comparison->values.ci;
+  if (!comparison || !comparison->resolved) return false;
   const bool above = gain == (column.better == Better::kUp);
-  return above ? ci.low > 0 : ci.high < 0;
+  return above == (*comparison->values.delta > 0);
 }
 
 }  // namespace

@@ -13,12 +13,23 @@ std::string text_of(const TableComparison& comparison, const TableColumn& column
                      comparison.baseline, format_delta(paper.delta, as_printed(column)));
 }
 
-std::string ours_text(const TableColumn& column, const PairedComparison& ours) {
-  return fmt::format("{} {}{}", format_delta(ours.delta, column), format_interval(ours.ci, column),
-                     ours.ci->excludes_zero() ? "" : ", not resolved");
+std::string ours_text(const TableColumn& column, const TableComparison& ours) {
+  auto text =
+      fmt::format("{} {}", format_delta(ours.values.delta, column), format_interval(ours.values.ci, column));
+  if (ours.resolved) return text;
+  text += ", not resolved";
+  if (!ours.values.ci->excludes_zero()) return text;
+  return text + fmt::format(" (Holm {})", format_p_value(ours.adjusted_p));
 }
 
 }  // namespace
+
+const char* claim_verdict(const TableClaim& claim) {
+  if (!claim.comparable) return "not comparable";
+  if (!claim.judged) return "not judged at this scale";
+  if (!claim.holds) return "undecided";
+  return *claim.holds ? "holds" : "does not hold";
+}
 
 std::vector<TableClaim> printed_differences(const TableModel& model) {
   std::vector<TableClaim> claims;
@@ -30,9 +41,8 @@ std::vector<TableClaim> printed_differences(const TableModel& model) {
     TableClaim claim{.text = text_of(comparison, column, *paper), .holds = {}, .detail = "not compared here"};
     claim.comparable = column.stands_for.empty();
     if (ours.ci) {
-      if (claim.comparable && ours.ci->excludes_zero())
-        claim.holds = (ours.ci->low > 0) == (*paper->delta > 0);
-      claim.detail = ours_text(column, ours);
+      if (claim.comparable && comparison.resolved) claim.holds = (*ours.delta > 0) == (*paper->delta > 0);
+      claim.detail = ours_text(column, comparison);
       if (!claim.comparable) claim.detail = fmt::format("{}: {}", column.title, claim.detail);
     }
     claims.push_back(std::move(claim));

@@ -5,6 +5,7 @@
 #include "core/text.h"
 #include "results/markup.h"
 #include "results/table.h"
+#include "results/table_view.h"
 
 namespace harness {
 namespace {
@@ -18,19 +19,19 @@ std::string number(const std::optional<Number>& value) {
 /// One line; the order of the members is that of kHeader.
 struct Line {
   std::string record, baseline, method, seed, checkpoint, split, metric, n, n_missing, value, std, low, high,
-      wins, ties, losses, p_value, test;
+      seeds_low, seeds_high, wins, ties, losses, p_value, test, p_holm, verdict;
 };
 
 constexpr const char* kHeader =
-    "record,baseline,method,seed,checkpoint,split,metric,n,n_missing,value,std,ci95_low,ci95_high,wins,ties,"
-    "losses,"
-    "p_value,test\n";
+    "record,baseline,method,seed,checkpoint,split,metric,n,n_missing,value,std,ci95_low,ci95_high,"
+    "ci95_seeds_low,ci95_seeds_high,wins,ties,losses,p_value,test,p_holm,verdict\n";
 
 std::string text(const Line& line) {
   const std::vector<std::string> fields{
-      line.record, line.baseline, line.method,    line.seed,   line.checkpoint, line.split,
-      line.metric, line.n,        line.n_missing, line.value,  line.std,        line.low,
-      line.high,   line.wins,     line.ties,      line.losses, line.p_value,    line.test};
+      line.record,  line.baseline,  line.method,     line.seed,   line.checkpoint, line.split,
+      line.metric,  line.n,         line.n_missing,  line.value,  line.std,        line.low,
+      line.high,    line.seeds_low, line.seeds_high, line.wins,   line.ties,       line.losses,
+      line.p_value, line.test,      line.p_holm,     line.verdict};
   std::string out;
   for (const auto& field : fields) out += (out.empty() ? "" : ",") + csv_field(field);
   return out + "\n";
@@ -103,11 +104,17 @@ std::string comparison_line(const TableModel& model, const TableComparison& comp
     line.low = fmt::format("{}", values.ci->low);
     line.high = fmt::format("{}", values.ci->high);
   }
+  if (values.ci_seeds) {
+    line.seeds_low = fmt::format("{}", values.ci_seeds->low);
+    line.seeds_high = fmt::format("{}", values.ci_seeds->high);
+  }
   line.wins = fmt::format("{}", values.wins);
   line.ties = fmt::format("{}", values.ties);
   line.losses = fmt::format("{}", values.losses);
   line.p_value = number(values.p_value);
   line.test = values.test;
+  line.p_holm = number(comparison.adjusted_p);
+  line.verdict = verdict_text(model, comparison);
   return text(line);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace harness {
@@ -12,19 +13,31 @@ double without_negative_zero(double value, int decimals) {
   return std::abs(value) < 0.5 * std::pow(10.0, -decimals) ? 0.0 : value;
 }
 
-/// "3.8e-5", as the paper prints small numbers.
-std::string scientific(double value, bool sign) {
-  const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value))));
-  const double mantissa = value / std::pow(10.0, exponent);
-  const auto digits = sign ? fmt::format("{:+.2f}", mantissa) : fmt::format("{:.2f}", mantissa);
+/// "3.80e-5"; `mantissa_format` is that of its digits.
+std::string scientific(double value, const std::string& mantissa_format) {
+  int exponent = static_cast<int>(std::floor(std::log10(std::abs(value))));
+  constexpr double kRoundsUp = 9.995;  // to 10.00 with two decimals
+  if (std::abs(value) / std::pow(10.0, exponent) >= kRoundsUp) ++exponent;
+  const auto digits =
+      fmt::format(fmt::runtime("{:" + mantissa_format + "}"), value / std::pow(10.0, exponent));
   return fmt::format("{}e{}", digits, exponent);
+}
+
+/// How many digits of "3.80e-5" or "0.000217" carry its value.
+int significant_digits(const std::string& printed) {
+  int digits = 0;
+  for (const char c : printed.substr(0, printed.find_first_of("eE"))) {
+    const bool is_digit = c >= '0' && c <= '9';
+    if (is_digit && (c != '0' || digits > 0)) ++digits;
+  }
+  return digits;
 }
 
 std::string format_number(double value, const TableColumn& column, bool sign) {
   if (!std::isfinite(value)) return kDash;
   if (column.unit == Unit::kPercent) value *= 100;
-  const bool vanishes = std::abs(value) < 10 * std::pow(10.0, -column.decimals);
-  if (column.unit == Unit::kNumber && value != 0 && vanishes) return scientific(value, sign);
+  const bool is_scientific = sign ? column.scientific_differences : column.scientific;
+  if (is_scientific) return value == 0 ? "0" : scientific(value, sign ? "+.2f" : ".2f");
   value = without_negative_zero(value, column.decimals);
   return sign ? fmt::format("{:+.{}f}", value, column.decimals)
               : fmt::format("{:.{}f}", value, column.decimals);
@@ -44,6 +57,20 @@ std::string format_interval(const std::optional<Interval>& interval, const Table
   if (!interval) return kDash;
   return fmt::format("[{}, {}]", format_number(interval->low, column, true),
                      format_number(interval->high, column, true));
+}
+
+bool vanishes(double value, const TableColumn& column) {
+  return column.unit == Unit::kNumber && value != 0 && std::isfinite(value) &&
+         std::abs(value) < std::pow(10.0, 1 - column.decimals);
+}
+
+std::string format_printed(const PaperValue& value, const TableColumn& column) {
+  const int digits = significant_digits(value.printed);
+  const bool is_scientific = value.printed.find_first_of("eE") != std::string::npos;
+  if (digits == 0 || is_scientific == column.scientific) return value.printed;
+  if (column.scientific) return scientific(value.value, fmt::format(".{}f", digits - 1));
+  const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value.value))));
+  return fmt::format("{:.{}f}", value.value, std::max(0, digits - 1 - exponent));
 }
 
 std::string format_p_value(std::optional<double> p) {

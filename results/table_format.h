@@ -9,8 +9,8 @@ namespace harness {
 
 inline constexpr const char* kDash = "\u2014";  ///< stands where there is no number
 
-/// A value of the DB as the column prints it: 0.1299 is "12.99" in percent with two decimals. Nothing: a
-/// dash.
+/// A value of the DB as the column prints it: 0.1299 is "12.99" in percent with two decimals, always with the
+/// column's decimals, or in a scientific column as "3.80e-5". Nothing: a dash.
 std::string format_value(std::optional<double> value, const TableColumn& column);
 
 /// A difference with its sign, in points where the column is in percent.
@@ -18,6 +18,13 @@ std::string format_delta(std::optional<double> delta, const TableColumn& column)
 
 /// "[+0.0059, +0.0340]".
 std::string format_interval(const std::optional<Interval>& interval, const TableColumn& column);
+
+/// True if one of the values, in a column of numbers, would show fewer than two digits at its decimals.
+bool vanishes(double value, const TableColumn& column);
+
+/// A figure that the paper prints, in the notation of the column, with the digits that the paper gives it:
+/// "3.8e-5" is "0.000038" where the column is not scientific.
+std::string format_printed(const PaperValue& value, const TableColumn& column);
 
 /// Four decimals, "<0.0001" below them.
 std::string format_p_value(std::optional<double> p);

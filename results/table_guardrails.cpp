@@ -141,8 +141,16 @@ std::vector<std::string> alarm_sentences(const TableModel& model, const Guardrai
 
 /// What happened to the guardrails of one arm, by their titles.
 struct Movements {
-  std::vector<std::string> rose = {}, fell = {}, still = {}, harmful = {};
+  std::vector<std::string> rose = {}, fell = {};
+  std::vector<std::string> unadjusted = {};  ///< the interval excludes 0, but not after Holm
+  std::vector<std::string> still = {}, harmful = {};
 };
+
+std::vector<std::string>& list_of(const GuardrailEffect& effect, Movements& movements) {
+  const auto& result = effect.record.result;
+  if (effect.moved) return *result.delta > 0 ? movements.rose : movements.fell;
+  return result.ci && result.ci->excludes_zero() ? movements.unadjusted : movements.still;
+}
 
 Movements movements_of(const TableModel& model, const GuardrailPanel& panel, const std::string& baseline,
                        const std::string& method) {
@@ -151,8 +159,7 @@ Movements movements_of(const TableModel& model, const GuardrailPanel& panel, con
     const auto* effect = find_effect(panel, baseline, method, metric.name);
     if (effect == nullptr) continue;
     const auto title = column_of(model, metric.name).title;
-    auto& list = !effect->moved ? found.still : *effect->record.result.delta > 0 ? found.rose : found.fell;
-    list.push_back(title);
+    list_of(*effect, found).push_back(title);
     if (effect->harmful) found.harmful.push_back(title);
   }
   return found;
@@ -168,6 +175,7 @@ std::string arm_sentence(const TableModel& model, const GuardrailPanel& panel, c
   };
   add("rose:", found.rose);
   add("fell:", found.fell);
+  add("interval excludes 0, not after Holm:", found.unadjusted);
   add("no resolved change:", found.still);
   add("harmful beyond the minimal effect:", found.harmful);
   return fmt::format("{} \u2014 {}.", text, join(parts, "; "));
@@ -192,10 +200,10 @@ std::string legend_of(const TableModel& model, const GuardrailPanel& panel) {
   const auto reward = column_of(model, panel.reward).title;
   return fmt::format(
       "Guardrails: what moved beside {}, as method \u2212 baseline, paired and with intervals as above. "
-      "Bold: moved "
-      "(the interval excludes 0, and Holm's p over the {} differences of the panel is below {:g}). {}: moved "
-      "the "
-      "harmful way, the whole interval beyond the size in column Harmful. Alarm: such a mark against {} of a "
+      "Bold: moved, which is resolved here: the interval excludes 0, and Holm's p over all {} differences of "
+      "the panel is below {:g}. The comparisons above judge a metric of theirs among the table's own metrics "
+      "of the two, a smaller family, so that more can be resolved there. {}: moved the harmful way, the "
+      "whole interval beyond the size in column Harmful. Alarm: such a mark against {} of a "
       "method "
       "whose {} improved there, its interval without 0 (rule version {}).",
       reward, panel.effects.size(), std::round(1e6 * (1 - model.confidence)) / 1e6, kHarmMark, panel.base,

@@ -11,6 +11,7 @@ namespace {
 constexpr const char* kStyle =
     "body{font:15px/1.45 \"DejaVu Sans\",Verdana,sans-serif;color:#1c1c1c;background:#fff;max-width:76rem;"
     "margin:2rem auto;padding:0 1rem}\n"
+    ".warning{border-left:4px solid #8a6100;background:#fff4d6;padding:.5rem .8rem;font-weight:600}\n"
     ".alarm{border-left:4px solid #b3261e;background:#fbe9e7;padding:.5rem .8rem;font-weight:600}"
     "h2{font-size:1.05rem;margin:1.6rem 0 0}\n"
     "h1{font-size:1.25rem;margin-bottom:.2rem}.sub{color:#555;margin-top:0}\n"
@@ -58,6 +59,11 @@ std::string view_table_html(const ViewTable& table) {
   return out + "</tbody>\n</table></div>\n";
 }
 
+std::string scale_warning_html(const TableModel& model) {
+  if (model.scale_warning.empty()) return {};
+  return "<p class=\"warning\">" + html_text(model.scale_warning) + "</p>\n";
+}
+
 std::string guardrail_alarms_html(const GuardrailView& guardrails) {
   std::string out;
   for (const auto& alarm : guardrails.alarms)
@@ -78,12 +84,13 @@ std::string table_html(const TableModel& model) {
   const auto view = table_view(model);
   auto body = fmt::format("<h1>{}</h1>\n<p class=\"sub\">{}</p>\n", html_text(view.heading),
                           html_text(view.subtitle));
+  body += scale_warning_html(model);
   body += guardrail_alarms_html(view.guardrails);
   body += view_table_html(view.results);
   if (!view.comparisons.rows.empty()) body += view_table_html(view.comparisons);
   if (!view.claims.rows.empty()) body += view_table_html(view.claims);
   body += "<ul>\n";
-  for (const auto& note : view.notes) body += "<li>" + html_text(note) + "</li>\n";
+  for (const auto& note : table_notes(model)) body += "<li>" + html_text(note) + "</li>\n";
   body += "</ul>\n";
   if (!view.guardrails.empty()) body += "<h2>Guardrails</h2>\n" + guardrail_panel_html(view.guardrails);
   if (!view.signature.empty()) body += "<p>Signature: <code>" + html_text(view.signature) + "</code></p>\n";

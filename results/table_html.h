@@ -6,6 +6,9 @@
 
 namespace harness {
 
+/// That the scale shows nothing about the methods, as a paragraph of class "warning"; empty where it does.
+std::string scale_warning_html(const TableModel& model);
+
 /// A table as HTML, in a box of its own that scrolls sideways where the window is narrow.
 /// Alarms as paragraphs of class "alarm"; empty where there are none.
 std::string guardrail_alarms_html(const GuardrailView& guardrails);

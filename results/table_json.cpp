@@ -1,4 +1,5 @@
 #include "results/table.h"
+#include "results/table_view.h"
 
 namespace harness {
 namespace {
@@ -32,22 +33,25 @@ Json row_json(const TableModel& model, const TableRow& row) {
 
 }  // namespace
 
-Json comparison_json(const TableComparison& comparison) {
+Json comparison_json(const TableModel& model, const TableComparison& comparison) {
   const auto& values = comparison.values;
-  return {{"baseline", comparison.baseline},
-          {"method", comparison.method},
-          {"metric", comparison.metric},
-          {"n", values.n},
-          {"delta", number(values.delta)},
-          {"ci95", values.ci ? Json::array({values.ci->low, values.ci->high}) : Json()},
-          {"wins", values.wins},
-          {"ties", values.ties},
-          {"losses", values.losses},
-          {"t", number(values.t)},
-          {"p_value", number(values.p_value)},
-          {"test", values.test},
-          {"p_holm", number(comparison.adjusted_p)},
-          {"resolved", comparison.resolved}};
+  return {
+      {"baseline", comparison.baseline},
+      {"method", comparison.method},
+      {"metric", comparison.metric},
+      {"n", values.n},
+      {"delta", number(values.delta)},
+      {"ci95", values.ci ? Json::array({values.ci->low, values.ci->high}) : Json()},
+      {"ci95_seeds", values.ci_seeds ? Json::array({values.ci_seeds->low, values.ci_seeds->high}) : Json()},
+      {"wins", values.wins},
+      {"ties", values.ties},
+      {"losses", values.losses},
+      {"t", number(values.t)},
+      {"p_value", number(values.p_value)},
+      {"test", values.test},
+      {"p_holm", number(comparison.adjusted_p)},
+      {"resolved", comparison.resolved},
+      {"verdict", verdict_text(model, comparison)}};
 }
 
 Json table_json(const TableModel& model) {
@@ -65,12 +69,13 @@ Json table_json(const TableModel& model) {
   }
   for (const auto& row : model.reference) document["reference"].push_back(row_json(model, row));
   for (const auto& row : model.rows) document["rows"].push_back(row_json(model, row));
-  for (const auto& item : model.comparisons) document["comparisons"].push_back(comparison_json(item));
+  for (const auto& item : model.comparisons) document["comparisons"].push_back(comparison_json(model, item));
   if (model.guardrails) document["guardrails"] = guardrails_json(*model.guardrails);
   if (!model.claims.empty()) document["claims"] = Json::array();
   for (const auto& claim : model.claims) {
     document["claims"].push_back(
         {{"claim", claim.text}, {"holds", number(claim.holds)}, {"detail", claim.detail}});
+    if (!claim.judged) document["claims"].back()["judged"] = false;
     if (!claim.comparable) document["claims"].back()["comparable"] = false;
   }
   return document;

@@ -84,16 +84,17 @@ std::string guardrail_panel_markdown(const GuardrailView& guardrails) {
 
 std::string comparisons_markdown(const TableModel& model) {
   const auto view = table_view(model);
-  return layout(view.comparisons) + note_list(view.notes);
+  return layout(view.comparisons) + note_list(view.difference_notes);
 }
 
 std::string table_markdown(const TableModel& model) {
   const auto view = table_view(model);
-  auto out = fmt::format("## {}\n\n{}\n\n{}{}", view.heading, view.subtitle, alarm_quotes(view.guardrails),
-                         layout(view.results));
+  auto out = fmt::format("## {}\n\n{}\n\n", view.heading, view.subtitle);
+  if (!view.warning.empty()) out += fmt::format("> **{}**\n\n", view.warning);
+  out += alarm_quotes(view.guardrails) + layout(view.results);
   if (!view.comparisons.rows.empty()) out += fmt::format("\n{}", layout(view.comparisons));
   if (!view.claims.rows.empty()) out += fmt::format("\n{}", layout(view.claims));
-  out += note_list(view.notes);
+  out += note_list(table_notes(model));
   out += guardrail_panel_markdown(view.guardrails);
   if (!view.signature.empty()) out += fmt::format("\nSignature: `{}`\n", view.signature);
   return out;

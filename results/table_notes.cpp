@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 
 #include "core/text.h"
 #include "results/table_format.h"
 #include "results/table_view.h"
+#include "results/verdict.h"
 
 namespace harness {
 namespace {
@@ -38,6 +40,11 @@ void add_column_notes(const TableModel& model, Notes& notes) {
   }
 }
 
+/// "0.05" for 95 % intervals.
+std::string significance_text(const TableModel& model) {
+  return fmt::format("{:g}", std::round(1e6 * (1 - model.confidence)) / 1e6);
+}
+
 void add_emphasis_notes(const TableModel& model, Notes& notes) {
   bool bold = false, dagger = false;
   for (const auto& column : model.columns) {
@@ -46,16 +53,15 @@ void add_emphasis_notes(const TableModel& model, Notes& notes) {
   const auto level = format_percent(model.confidence);
   if (bold) {
     notes.push_back(
-        fmt::format("Bold: best of the methods in its column, and its paired {} % interval against {} "
-                    "excludes 0 (for {} itself: "
-                    "every other method's does).",
-                    level, model.baseline, model.baseline));
+        fmt::format("Bold: best of the methods in its column, and its difference to {} is resolved (the {} % "
+                    "interval excludes 0, and Holm's p is below {}; for {} itself: every other method's is).",
+                    model.baseline, level, significance_text(model), model.baseline));
   }
   if (dagger) {
     notes.push_back(fmt::format(
-        "{} Best of its column, but unresolved: its paired {} % interval against {} includes 0 (for {} "
-        "itself: some other method's does).",
-        kUnresolvedMark, level, model.baseline, model.baseline));
+        "{} Best of its column, but its difference to {} is not resolved (for {} itself: some other "
+        "method's is not).",
+        kUnresolvedMark, model.baseline, model.baseline));
   }
 }
 
@@ -65,11 +71,11 @@ bool has_rates(const TableModel& model) {
   });
 }
 
-std::string verdict_text(const TableModel& model) {
+std::string resolution_text(const TableModel& model) {
   return fmt::format(
-      "Holm: p adjusted over the metrics shown of the two, one that restates another counted once; resolved: "
-      "the interval excludes 0 and Holm's p is below {:g} (bold asks for the interval alone).",
-      std::round(1e6 * (1 - model.confidence)) / 1e6);
+      "Holm: p adjusted over the metrics shown of the two, one that restates another counted once. Better, "
+      "worse: resolved, the interval excludes 0 and Holm's p is below {}.",
+      significance_text(model));
 }
 
 void add_interval_note(const TableModel& model, Notes& notes) {
@@ -86,7 +92,7 @@ void add_interval_note(const TableModel& model, Notes& notes) {
                     "narrow. W / T / L: seeds on "
                     "which the method is better, equal, worse. p: two-sided paired t. {}",
                     seeds.size() == 1 ? "one seed" : fmt::format("{} seeds", seeds.size()), model.resamples,
-                    verdict_text(model)));
+                    resolution_text(model)));
     return;
   }
   const auto scope = seeds.size() > 1
@@ -102,7 +108,35 @@ void add_interval_note(const TableModel& model, Notes& notes) {
       "with few "
       "pairs it and the interval can disagree near 0.05. {}",
       model.resamples, scope, seeds.size() > 1 ? ", clustered by prompt" : "",
-      has_rates(model) ? ", for rates McNemar's exact test" : "", verdict_text(model)));
+      has_rates(model) ? ", for rates McNemar's exact test" : "", resolution_text(model)));
+}
+
+/// What several training runs say about runs that were not made.
+void add_seeds_note(const TableModel& model, Notes& notes) {
+  std::int64_t seeds = 0;
+  bool only_these = false;
+  for (const auto& comparison : model.comparisons) {
+    if (comparison.values.ci_seeds) seeds = std::max(seeds, comparison.values.seeds);
+    only_these = only_these || (comparison.resolved && only_for_these_runs(comparison.values));
+  }
+  if (seeds == 0) return;
+  auto note = fmt::format(
+      "Seeds drawn too: the interval with training runs and prompts both drawn (percentile); with {} seeds a "
+      "rough guide.",
+      seeds);
+  if (only_these) {
+    note += fmt::format(
+        " On these {} runs: resolved on these training runs, not where runs are drawn too, as that interval "
+        "includes 0.",
+        seeds);
+  }
+  notes.push_back(std::move(note));
+}
+
+/// Nobody shall quote a difference on the prompts that chose the checkpoints.
+void add_choice_note(const TableModel& model, Notes& notes) {
+  if (!model.chosen_on_split || model.comparisons.empty()) return;
+  notes.emplace_back(kChosenHere);
 }
 
 void add_movement_note(const TableModel& model, Notes& notes) {
@@ -189,7 +223,6 @@ void add_missing_notes(const TableModel& model, Notes& notes) {
   for (const auto& row : model.reference) add(row);
   for (const auto& row : model.rows) add(row);
   add_target_note(model, notes);
-  add_incomplete_pairs_note(model, notes);
 }
 
 void add_training_notes(const TableModel& model, Notes& notes) {
@@ -289,7 +322,7 @@ void add_paper_note(const TableModel& model, Notes& notes) {
 
 }  // namespace
 
-std::vector<std::string> table_notes(const TableModel& model) {
+std::vector<std::string> result_notes(const TableModel& model) {
   Notes notes;
   add_paper_note(model, notes);
   add_stand_in_notes(model, notes);
@@ -297,12 +330,27 @@ std::vector<std::string> table_notes(const TableModel& model) {
   add_column_notes(model, notes);
   add_budget_note(model, notes);
   add_emphasis_notes(model, notes);
-  add_interval_note(model, notes);
-  add_movement_note(model, notes);
   add_not_run_notes(model, notes);
   add_missing_notes(model, notes);
   add_training_notes(model, notes);
   notes.insert(notes.end(), model.notes.begin(), model.notes.end());
+  return notes;
+}
+
+std::vector<std::string> difference_notes(const TableModel& model) {
+  Notes notes;
+  add_choice_note(model, notes);
+  add_interval_note(model, notes);
+  add_seeds_note(model, notes);
+  add_movement_note(model, notes);
+  add_incomplete_pairs_note(model, notes);
+  return notes;
+}
+
+std::vector<std::string> table_notes(const TableModel& model) {
+  auto notes = result_notes(model);
+  auto differences = difference_notes(model);
+  std::ranges::move(differences, std::back_inserter(notes));
   return notes;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/text.h"
 #include "results/table_format.h"
+#include "results/verdict.h"
 
 namespace harness {
 namespace {
@@ -93,7 +94,8 @@ ViewRow run_row(const TableModel& model, const TableRow& run, RowKind kind, cons
   if (run.peeked) row.cells[0].marks = kPeekMark;
   if (model.every_checkpoint && run.selected && kind == RowKind::kOurs)
     row.cells.back().marks = kSelectedMark;
-  for (const auto& column : model.columns) {
+  for (const auto& plain : model.columns) {
+    const auto column = with_notation(model, plain);
     ViewCell cell{format_value(cell_value(run, column), column)};
     if (kind == RowKind::kOurs && !lead.seed && run.selected) mark_best(model, run.method, column, cell);
     row.cells.push_back(std::move(cell));
@@ -106,7 +108,8 @@ ViewRow pooled_row(const TableModel& model, const std::string& method, const Lea
                    RowKind kind) {
   auto row = start_row(kind, lead,
                        {.title = method, .seed = "mean", .split = model.split, .n = {}, .checkpoint = {}});
-  for (const auto& column : model.columns) {
+  for (const auto& plain : model.columns) {
+    const auto column = with_notation(model, plain);
     ViewCell cell{format_value(mean_over_seeds(model, method, column), column)};
     if (kind == RowKind::kOurs) mark_best(model, method, column, cell);
     row.cells.push_back(std::move(cell));
@@ -122,7 +125,8 @@ ViewRow paper_row(const TableModel& model, const PaperRow& paper, const LeadColu
                         .n = number_or_blank(model.paper->n),
                         .checkpoint = number_or_blank(paper.checkpoint)});
   if (model.every_checkpoint && paper.selected) row.cells.back().marks = kSelectedMark;
-  for (const auto& column : model.columns) row.cells.push_back({paper_cell(model, paper, column)});
+  for (const auto& column : model.columns)
+    row.cells.push_back({paper_cell(model, paper, with_notation(model, column))});
   return row;
 }
 
@@ -169,17 +173,25 @@ ViewTable results_view(const TableModel& model) {
 std::string verdict_word(const TableComparison& comparison, const TableColumn& column) {
   if (!comparison.values.delta) return kDash;
   if (!comparison.resolved) return "not resolved";
-  const bool rose = *comparison.values.delta > 0;
-  if (column.better == Better::kNone) return rose ? "higher" : "lower";
-  return rose == (column.better == Better::kUp) ? "better" : "worse";
+  const auto direction = direction_of(*comparison.values.delta, column.better);
+  if (!only_for_these_runs(comparison.values)) return direction;
+  return fmt::format("{} on these {} runs", direction, comparison.values.seeds);
 }
 
-/// The t statistic has a column where the paper prints one.
-bool shows_t(const TableModel& model) {
-  return std::ranges::any_of(model.comparisons, [&](const TableComparison& comparison) {
+/// What the rows of a table of differences show beyond the columns that all have.
+struct DifferenceColumns {
+  bool t = false;      ///< where the paper prints one
+  bool seeds = false;  ///< the interval with seeds drawn too, where there are several
+};
+
+DifferenceColumns difference_columns(const TableModel& model) {
+  DifferenceColumns shown;
+  for (const auto& comparison : model.comparisons) {
     const auto* paper = printed_comparison(model, comparison);
-    return paper != nullptr && paper->t.has_value();
-  });
+    shown.t = shown.t || (paper != nullptr && paper->t.has_value());
+    shown.seeds = shown.seeds || comparison.values.ci_seeds.has_value();
+  }
+  return shown;
 }
 
 std::string t_text(const std::optional<double>& t) {
@@ -187,15 +199,17 @@ std::string t_text(const std::optional<double>& t) {
   return t ? fmt::format("{:.1f}", std::abs(*t) < kHalfDigit ? 0.0 : *t) : "";
 }
 
-ViewRow comparison_row(const TableComparison& comparison, const TableColumn& column, bool with_t) {
+ViewRow comparison_row(const TableComparison& comparison, const TableColumn& column,
+                       const DifferenceColumns& shown) {
   const auto& values = comparison.values;
   ViewRow row;
   row.cells = {{fmt::format("{} \u2212 {}", comparison.method, comparison.baseline)},
                {difference_title(column)},
                {format_delta(values.delta, column)},
-               {format_interval(values.ci, column)},
-               {fmt::format("{} / {} / {}", values.wins, values.ties, values.losses)}};
-  if (with_t) row.cells.push_back({t_text(values.t)});
+               {format_interval(values.ci, column)}};
+  if (shown.seeds) row.cells.push_back({format_interval(values.ci_seeds, column)});
+  row.cells.push_back({fmt::format("{} / {} / {}", values.wins, values.ties, values.losses)});
+  if (shown.t) row.cells.push_back({t_text(values.t)});
   row.cells.push_back({format_p_value(values.p_value)});
   row.cells.push_back({format_p_value(comparison.adjusted_p)});
   row.cells.push_back({fmt::format("{}", values.n)});
@@ -206,7 +220,7 @@ ViewRow comparison_row(const TableComparison& comparison, const TableColumn& col
 
 /// The paper's own difference under ours, where it prints one.
 std::optional<ViewRow> paper_comparison_row(const TableModel& model, const TableComparison& comparison,
-                                            const TableColumn& column, bool with_t) {
+                                            const TableColumn& column, const DifferenceColumns& shown) {
   const auto* paper = printed_comparison(model, comparison);
   if (!paper) return std::nullopt;
   const auto printed = as_printed(column);
@@ -219,8 +233,9 @@ std::optional<ViewRow> paper_comparison_row(const TableModel& model, const Table
   ViewRow row{RowKind::kPaper, {{kPaperRowTitle}, {paper_difference_title(column)}}};
   row.cells.push_back({format_delta(paper->delta, printed)});
   row.cells.push_back({paper->ci ? format_interval(paper->ci, printed) : ""});
+  if (shown.seeds) row.cells.push_back({""});
   row.cells.push_back({outcomes});
-  if (with_t) row.cells.push_back({t_text(paper->t)});
+  if (shown.t) row.cells.push_back({t_text(paper->t)});
   row.cells.push_back({""});
   row.cells.push_back({""});
   row.cells.push_back({number_or_blank(paper->n)});
@@ -233,16 +248,17 @@ ViewTable comparisons_view(const TableModel& model) {
   table.columns = {{"Comparison", false},
                    {"Metric", false},
                    {"\u0394"},
-                   {fmt::format("{} % interval", format_percent(model.confidence))},
-                   {"W / T / L"}};
-  const bool with_t = shows_t(model);
-  if (with_t) table.columns.push_back({"t"});
+                   {fmt::format("{} % interval", format_percent(model.confidence))}};
+  const auto shown = difference_columns(model);
+  if (shown.seeds) table.columns.push_back({"Seeds drawn too"});
+  table.columns.push_back({"W / T / L"});
+  if (shown.t) table.columns.push_back({"t"});
   for (const char* title : {"p", "Holm", "n"}) table.columns.push_back({title});
   table.columns.push_back({"Verdict", false});
   for (const auto& comparison : model.comparisons) {
     const auto column = column_of(model, comparison.metric);
-    table.rows.push_back(comparison_row(comparison, column, with_t));
-    if (auto paper = paper_comparison_row(model, comparison, column, with_t))
+    table.rows.push_back(comparison_row(comparison, column, shown));
+    if (auto paper = paper_comparison_row(model, comparison, column, shown))
       table.rows.push_back(std::move(*paper));
   }
   return table;
@@ -252,11 +268,7 @@ ViewTable claims_view(const TableModel& model) {
   ViewTable table;
   table.columns = {{"The paper says", false}, {"Here", false}, {"Figures", false}};
   for (const auto& claim : model.claims) {
-    const char* verdict = !claim.comparable ? "not comparable"
-                          : !claim.holds    ? "undecided"
-                          : *claim.holds    ? "holds"
-                                            : "does not hold";
-    table.rows.push_back({RowKind::kOurs, {{claim.text}, {verdict}, {claim.detail}}});
+    table.rows.push_back({RowKind::kOurs, {{claim.text}, {claim_verdict(claim)}, {claim.detail}}});
   }
   return table;
 }
@@ -291,11 +303,39 @@ std::string paper_cell(const TableModel& model, const PaperRow& paper, const Tab
   const bool is_percent = paper_column.unit == "percent";
   if (!column.paper_metric.empty())
     return fmt::format("{} {}{}", column.paper_metric, found->second.printed, is_percent ? " %" : "");
-  if (is_percent == (column.unit == Unit::kPercent)) return found->second.printed;
+  if (is_percent == (column.unit == Unit::kPercent)) return format_printed(found->second, column);
   return format_value(paper_value_in_db_unit(paper_column, found->second), column);
 }
 
-TableColumn column_of(const TableModel& model, const std::string& metric) {
+namespace {
+
+bool has_vanishing_value(const TableModel& model, const TableColumn& column) {
+  for (const auto* rows : {&model.reference, &model.rows}) {
+    for (const auto& row : *rows) {
+      if (const auto value = cell_value(row, column); value && vanishes(*value, column)) return true;
+    }
+  }
+  return false;
+}
+
+/// The largest of the differences of a metric and the ends of their intervals, without its sign.
+double largest_difference(const TableModel& model, const std::string& metric) {
+  double largest = 0;
+  const auto add = [&](const PairedComparison& values) {
+    if (values.delta) largest = std::max(largest, std::abs(*values.delta));
+    if (values.ci) largest = std::max({largest, std::abs(values.ci->low), std::abs(values.ci->high)});
+  };
+  for (const auto& comparison : model.comparisons) {
+    if (comparison.metric == metric) add(comparison.values);
+  }
+  if (!model.guardrails) return largest;
+  for (const auto& effect : model.guardrails->effects) {
+    if (effect.record.metric == metric) add(effect.record.result);
+  }
+  return largest;
+}
+
+TableColumn described_column(const TableModel& model, const std::string& metric) {
   for (const auto& column : model.columns) {
     if (column.key == metric) return column;
   }
@@ -310,6 +350,18 @@ TableColumn column_of(const TableModel& model, const std::string& metric) {
               .better = found->better};
   }
   return {.key = metric, .title = metric, .paper_key = {}};
+}
+
+}  // namespace
+
+TableColumn with_notation(const TableModel& model, TableColumn column) {
+  column.scientific = has_vanishing_value(model, column);
+  column.scientific_differences = vanishes(largest_difference(model, column.key), column);
+  return column;
+}
+
+TableColumn column_of(const TableModel& model, const std::string& metric) {
+  return with_notation(model, described_column(model, metric));
 }
 
 std::string difference_title(const TableColumn& column) {
@@ -335,6 +387,14 @@ TableColumn as_printed(TableColumn column) {
   return column;
 }
 
+std::string verdict_text(const TableModel& model, const TableComparison& comparison) {
+  return verdict_of(comparison.values, column_of(model, comparison.metric).better,
+                    {.confidence = model.confidence,
+                     .adjusted_p = comparison.adjusted_p,
+                     .unit = model.over_training ? "seeds" : "prompts"})
+      .text;
+}
+
 TableView table_view(const TableModel& model) {
   TableView view;
   view.heading = model.title.empty() ? model.id : model.id + ": " + model.title;
@@ -343,7 +403,9 @@ TableView table_view(const TableModel& model) {
   view.comparisons = comparisons_view(model);
   view.claims = claims_view(model);
   view.guardrails = guardrail_view(model);
-  view.notes = table_notes(model);
+  view.warning = model.scale_warning;
+  view.notes = result_notes(model);
+  view.difference_notes = difference_notes(model);
   view.signature = model.signature;
   return view;
 }

@@ -49,18 +49,30 @@ GuardrailView guardrail_view(const TableModel& model);
 
 struct TableView {
   std::string heading, subtitle;
+  std::string warning;  ///< that the scale shows nothing about the methods; it stands above the table
   ViewTable results;
   ViewTable comparisons;  ///< without rows where nothing was compared
   ViewTable claims;       ///< without rows where the table decides none
   GuardrailView guardrails;
-  std::vector<std::string> notes;
+  std::vector<std::string> notes;             ///< on the results and on how they were made
+  std::vector<std::string> difference_notes;  ///< on the comparisons
   std::string signature;
 };
 
 TableView table_view(const TableModel& model);
 
-/// The footnotes alone, in the order in which tables show them.
+/// The footnotes alone, in the order in which tables show them: those on the results, then those on the
+/// differences.
+std::vector<std::string> result_notes(const TableModel& model);
+std::vector<std::string> difference_notes(const TableModel& model);
 std::vector<std::string> table_notes(const TableModel& model);
+
+/// What differences on the prompts that chose the checkpoints are worth.
+inline constexpr const char* kChosenHere =
+    "These prompts also chose the checkpoint of each run that is compared, so its values and differences "
+    "here "
+    "are optimistic, and intervals and p do not allow for the choice; the table on the test split is the one "
+    "to quote.";
 
 inline constexpr const char* kUnresolvedMark = "\u2020";       ///< dagger
 inline constexpr const char* kPeekMark = "\u2021";             ///< double dagger
@@ -74,15 +86,19 @@ struct BestOfColumn {
 };
 
 /// Nothing where fewer than two methods have a value, where two share the best one, or where the column's
-/// metric was never compared. Resolved: the paired interval of the best method against the baseline excludes
-/// 0; where the baseline itself is best, those of all other methods do.
+/// metric was never compared. Resolved: the best method's difference to the baseline is, on the good side;
+/// where the baseline itself is best, those of all other methods are, on the bad one.
 std::optional<BestOfColumn> best_of_column(const TableModel& model, const TableColumn& column);
 
 /// Mean of a column over the seeds of a method, at its selected checkpoints; nothing if a seed has no value.
 std::optional<double> mean_over_seeds(const TableModel& model, const std::string& method,
                                       const TableColumn& column);
 
-/// The column that shows a metric: the table's, else as the guardrail rule describes it.
+/// The column with its notation decided, for all that the table shows of it: scientific where one of its
+/// values would show fewer than two digits; its differences where all of them would.
+TableColumn with_notation(const TableModel& model, TableColumn column);
+
+/// The column that shows a metric: the table's, else as the guardrail rule describes it; with_notation.
 TableColumn column_of(const TableModel& model, const std::string& metric);
 
 /// The paper's figure for a row and column as printed, or in the column's unit where the paper's is another;
@@ -96,6 +112,10 @@ std::string paper_difference_title(const TableColumn& column);
 /// The paper's own difference for one of ours, where it prints one, and the column as its numbers are given.
 const PaperComparison* printed_comparison(const TableModel& model, const TableComparison& comparison);
 TableColumn as_printed(TableColumn column);
+
+/// A comparison's verdict in the words of `harness compare`, without the number of prompts that it would
+/// take: "resolved: better", "not resolved (p 0.36 after Holm)".
+std::string verdict_text(const TableModel& model, const TableComparison& comparison);
 
 /// The methods in order of first appearance.
 std::vector<std::string> methods_of(const TableModel& model);

@@ -5,11 +5,6 @@
 namespace harness {
 namespace {
 
-std::string direction(double delta, Better better) {
-  if (better == Better::kNone) return delta > 0 ? "higher" : "lower";
-  return (delta > 0) == (better == Better::kUp) ? "better" : "worse";
-}
-
 std::int64_t rounded_up(std::int64_t n) {
   std::int64_t step = 1;
   while (n / step >= 100) step *= 10;
@@ -17,8 +12,8 @@ std::int64_t rounded_up(std::int64_t n) {
 }
 
 std::string resolved_text(const PairedComparison& comparison, Better better) {
-  const auto text = "resolved: " + direction(*comparison.delta, better);
-  if (!comparison.ci_seeds || comparison.ci_seeds->excludes_zero()) return text;
+  const auto text = "resolved: " + direction_of(*comparison.delta, better);
+  if (!only_for_these_runs(comparison)) return text;
   return fmt::format("{} on these {} training runs, not where runs are drawn too", text, comparison.seeds);
 }
 
@@ -32,6 +27,15 @@ std::string unresolved_reason(const PairedComparison& comparison, const VerdictS
 }
 
 }  // namespace
+
+std::string direction_of(double delta, Better better) {
+  if (better == Better::kNone) return delta > 0 ? "higher" : "lower";
+  return (delta > 0) == (better == Better::kUp) ? "better" : "worse";
+}
+
+bool only_for_these_runs(const PairedComparison& comparison) {
+  return comparison.ci_seeds && !comparison.ci_seeds->excludes_zero();
+}
 
 Verdict verdict_of(const PairedComparison& comparison, Better better, const VerdictSettings& settings) {
   if (!comparison.delta) return {false, "no complete pair"};

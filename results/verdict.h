@@ -21,6 +21,13 @@ struct VerdictSettings {
   std::string unit = "prompts";             ///< what a cluster is, in the plural
 };
 
+/// What a difference other than 0 is: "better", "worse"; where no direction is good "higher", "lower".
+std::string direction_of(double delta, Better better);
+
+/// True where training runs were drawn too and that interval includes 0: what is resolved then holds for
+/// these runs.
+bool only_for_these_runs(const PairedComparison& comparison);
+
 /// Resolved: the interval excludes 0 and the adjusted p-value, where there is one, is below 1 - confidence.
 /// The n of the text is rounded up to two digits: it rests on a difference that is itself uncertain.
 Verdict verdict_of(const PairedComparison& comparison, Better better, const VerdictSettings& settings);

@@ -29,13 +29,12 @@ void require_same(const Json& planned, const Json& found, const std::string& nam
 }
 
 Json ocr_metric_help() {
-  return {
-      {"ocr_reward",
-       "1 - edit distance (capped) over target length, 1 where the target is inside the transcript (E60)"},
-      {"cer", "edit distance over target length, uncapped, whatever stands around the target"},
-      {"cer_paper", "1 - ocr_reward, the paper's CER (E61)"},
-      {"exact_match", "the transcript is the target, blanks and case aside (E62)"},
-      {"substring_match", "the target stands whole inside the transcript (E62)"}};
+  return {{"ocr_reward",
+           "1 - edit distance (capped) over target length, 1 where the target is inside the transcript"},
+          {"cer", "edit distance over target length, uncapped, whatever stands around the target"},
+          {"cer_paper", "1 - ocr_reward, the paper's CER"},
+          {"exact_match", "the transcript is the target, blanks and case aside"},
+          {"substring_match", "the target stands whole inside the transcript"}};
 }
 
 /// The profile that a job was planned with, whose files must be those at hand.
@@ -105,17 +104,17 @@ Json describe_evaluators() {
        {"metric_help", ocr_metric_help()},
        {"backbones", Json::array({"glyph", "tiny-sd3"})},
        {"summary",
-        "Tesseract 5 on the embedded backbone's 96 x 48 images, and the OCR text metrics (E60 to E62)"}},
+        "Tesseract 5 on the embedded backbone's 96 x 48 images, and the OCR text metrics of the paper"}},
       {{"name", kSceneOcrScorer},
        {"metrics", ocr_metric_names()},
        {"metric_help", ocr_metric_help()},
        {"backbones", Json::array({"sd35-medium"})},
        {"summary",
-        "Tesseract 5 on pictures of 512 x 512 pixels, read three ways, and the OCR text metrics (E60 to "
-        "E62)"}},
+        "Tesseract 5 on pictures of 512 x 512 pixels, read three ways, and the OCR text metrics of the "
+        "paper"}},
       {{"name", kJpegScorer},
        {"metrics", {"jpeg_kb"}},
-       {"summary", "size as a JPEG file of quality 95, in thousands of bytes (E65)"},
+       {"summary", "size as a JPEG file of quality 95, in thousands of bytes"},
        {"guardrail", true},
        {"identity", jpeg_identity()}},
       {{"name", kStatisticsScorer},
@@ -135,13 +134,13 @@ Json describe_evaluators() {
 }
 
 Json describe_tasks() {
-  Json tasks = {{{"name", kOcrTask},
-                 {"evaluator", kOcrScorer},
-                 {"summary",
-                  "draw the quoted text of a prompt; rewarded by how much of it the OCR engine reads (E60)"}},
-                {{"name", kCompressibilityTask},
-                 {"evaluator", kJpegScorer},
-                 {"summary", "draw what compresses well; rewarded by -jpeg_kb / 500 (E65)"}}};
+  Json tasks = {
+      {{"name", kOcrTask},
+       {"evaluator", kOcrScorer},
+       {"summary", "draw the quoted text of a prompt; rewarded by how much of it the OCR engine reads"}},
+      {{"name", kCompressibilityTask},
+       {"evaluator", kJpegScorer},
+       {"summary", "draw what compresses well; rewarded by -jpeg_kb / 500, as in the paper"}}};
   for (const auto& scorer : clip_scorers()) {
     if (is_here(scorer)) tasks.push_back(describe_clip_task(scorer));
   }

@@ -11,6 +11,7 @@
 #include "harness/comparison_report.h"
 #include "harness/output.h"
 #include "harness/training_table.h"
+#include "results/table_view.h"
 
 namespace harness {
 namespace {
@@ -28,6 +29,22 @@ std::vector<std::string> column_names(const StoredReproduction& reproduction) {
   std::vector<std::string> names;
   for (const auto& column : spec_of(reproduction).columns) names.push_back(column.name);
   return names;
+}
+
+/// The columns of a training table that it compares: those with a good direction.
+std::vector<std::string> directed_columns(const StoredReproduction& reproduction) {
+  auto names = column_names(reproduction);
+  std::erase_if(names,
+                [&](const std::string& name) { return better_of(reproduction, name) == Better::kNone; });
+  return names;
+}
+
+/// The names of `first`, then those of `second` that it lacks.
+std::vector<std::string> united(std::vector<std::string> first, const std::vector<std::string>& second) {
+  for (const auto& name : second) {
+    if (std::ranges::find(first, name) == first.end()) first.push_back(name);
+  }
+  return first;
 }
 
 /// Those of `metrics` that the table asks for; the others guard them.
@@ -130,6 +147,13 @@ void require_methods(const CompareOptions& options, const StoredReproduction& re
   for (const auto& method : options.methods) require_method(method, known, reproduction);
 }
 
+std::vector<std::string> warnings_of(const StoredReproduction& reproduction, const std::string& split) {
+  std::vector<std::string> warnings;
+  if (chooses_on(reproduction, split)) warnings.emplace_back(kChosenHere);
+  if (auto scale = scale_warning_of(reproduction); !scale.empty()) warnings.push_back(std::move(scale));
+  return warnings;
+}
+
 int compare(const CompareOptions& options) {
   require_no_window(options.window);
   require_effect(options.effect);
@@ -144,13 +168,18 @@ int compare(const CompareOptions& options) {
   const auto named = over_training ? known : named_by_table(reproduction, known);
   const auto metrics = chosen_metrics(store, reproduction, options, checkpoints, named, known);
   report.split = chosen_split(options, reproduction, checkpoints, over_training);
+  report.warnings = warnings_of(reproduction, report.split);
   if (over_training) report.unit = "seeds";
+  report.table = reproduction.table_id;
+  report.metrics = metrics;
+  report.family = over_training ? directed_columns(reproduction) : named;
+  const auto judged = united(metrics, report.family);
   std::vector<Better> better;
-  for (const auto& metric : metrics) better.push_back(better_of(reproduction, metric));
+  for (const auto& metric : judged) better.push_back(better_of(reproduction, metric));
   for (const auto& method : without_repeats(options.methods)) {
     add_method(method,
                compare_methods(store, reproduction, checkpoints, options.baseline, method, report.split,
-                               metrics, report.bootstrap),
+                               judged, report.bootstrap),
                better, report);
   }
   if (options.json) {
@@ -168,6 +197,7 @@ void add_compare_command(CLI::App& app, Actions& actions) {
       app.add_subcommand("compare", "Paired differences of methods against a baseline, from the results DB");
   command->footer(R"(
 At the selected checkpoints, pooled over seeds and clustered by prompt. Exit status 0 whatever it finds.
+A verdict is the table's, whichever metrics are shown: Holm's adjustment is over all that the table names.
 Examples:
   harness compare ratio-norm lambda-controlled --metric ocr_reward --split test
   harness compare ratio-norm dual lambda-controlled --metric ocr_reward --metric exact_match --interval bca

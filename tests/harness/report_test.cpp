@@ -116,6 +116,19 @@ TEST_F(ReportCommand, SeveralSeedsHaveBandsAndAColumnEach) {
   EXPECT_THAT(page, HasSubstr("bands their range"));
 }
 
+TEST_F(ReportCommand, TheSmokeScaleJudgesNoStatementOfThePaper) {
+  reproduce();
+  const auto page = report();
+  EXPECT_THAT(page, HasSubstr("<p class=\"warning\">Scale smoke: "));
+  EXPECT_THAT(page, HasSubstr("not judged at this scale"));
+  EXPECT_THAT(page, Not(HasSubstr("<td>does not hold</td>")));
+  const auto table = place_.json({"table", "--json"});
+  for (const auto& claim : table.at("claims")) {
+    EXPECT_TRUE(claim.at("holds").is_null());
+    EXPECT_EQ(claim.at("judged"), false);
+  }
+}
+
 TEST_F(ReportCommand, IsTheSameToTheByteEveryTime) {
   reproduce();
   EXPECT_EQ(report(), report());

@@ -153,8 +153,9 @@ TEST(ValidationTable, ShowsEveryCheckpointWithWhatItSpent) {
   EXPECT_EQ(selected, (std::map<std::string, int>{{"ratio-norm", 1}, {"lambda-controlled", 1}}));
   const auto text = place.run({"table", "sd35-pickscore-val"}).out;
   EXPECT_THAT(text, HasSubstr("Share of tau (%)"));
-  EXPECT_THAT(text, HasSubstr("6.80e-3")) << "the paper's row at 80";
-  EXPECT_THAT(text, HasSubstr("3.8e-5")) << "the paper's row at 40";
+  EXPECT_THAT(text, HasSubstr(" 0.00680 ")) << "the paper's row at 80, printed 6.80e-3";
+  EXPECT_THAT(text, HasSubstr(" 0.000038 ")) << "the paper's row at 40, printed 3.8e-5";
+  EXPECT_THAT(text, HasSubstr("These prompts also chose the checkpoint of each run"));
   EXPECT_THAT(text, HasSubstr("2.31, 0.09, 1.66 tau")) << "what the paper's spends are of its budget";
   for (const char* format : {"latex", "csv", "html"})
     EXPECT_EQ(place.run({"table", "sd35-pickscore-val", "--format", format}).status, 0) << format;

@@ -342,6 +342,16 @@ TEST(GuardrailView, AnAlarmStandsAboveTheTableInEveryFormat) {
   EXPECT_EQ(json.at("effects").size(), 6u);
 }
 
+TEST(GuardrailView, AnIntervalWithoutZeroThatHolmDoesNotBearOutIsNamedAsThat) {
+  auto model = guarded_table({-0.08, -0.05});
+  for (auto& effect : model.guardrails->effects) effect.moved = effect.harmful = false;
+  const auto view = table_view(model).guardrails;
+  EXPECT_THAT(view.words,
+              testing::Contains(AllOf(HasSubstr("interval excludes 0, not after Holm: Edge density"),
+                                      HasSubstr("no resolved change: Dark share"))));
+  EXPECT_THAT(view.legend, HasSubstr("Holm's p over all 6 differences of the panel"));
+}
+
 TEST(GuardrailView, SilenceIsSaidToo) {
   const auto model = guarded_table({-0.03, -0.01});
   EXPECT_THAT(table_markdown(model),

@@ -39,5 +39,19 @@ TEST(CsvField, IsQuotedOnlyWhereItMustBe) {
   EXPECT_EQ(csv_field("two\nlines"), "\"two\nlines\"");
 }
 
+TEST(LatexProse, SetsSignedAndScientificNumbersAsMathematics) {
+  EXPECT_EQ(latex_prose("by -4.17 [-8.33, +0.00], not resolved"),
+            "by $-4.17$ [$-8.33$, $+0.00$], not resolved");
+  EXPECT_EQ(latex_prose("3.8e-5"), "$3.8\\times10^{-5}$");
+  EXPECT_EQ(latex_prose("sd35-ocr, lr=5e-05, 2026-11-22, 59e-7f"), "sd35-ocr, lr=5e-05, 2026-11-22, 59e-7f")
+      << "no number by itself";
+}
+
+TEST(LatexProse, SetsWhatStandsBetweenBackquotesInTypewriterType) {
+  EXPECT_EQ(latex_prose("see `harness check --paper` and \"`a_b`\""),
+            "see \\texttt{harness check -{}-paper} and ``\\texttt{a\\_b}''");
+  EXPECT_EQ(latex_prose("one ` alone"), latex_text("one ` alone"));
+}
+
 }  // namespace
 }  // namespace harness

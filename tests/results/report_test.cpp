@@ -189,6 +189,42 @@ TEST(ReportDifferences, AnIntervalAboveZeroIsBetterOnlyWhereHigherIs) {
   EXPECT_THAT(report_verdicts_html(report), HasSubstr("<li class=\"unresolved\">"));
 }
 
+TEST(ReportDifferences, ADifferenceIsResolvedAfterHolmOnly) {
+  auto report = fixture_report();
+  report.table.comparisons[0].values.p_value = 0.18;
+  adjust_comparisons(report.table.comparisons, report.table.confidence);
+  EXPECT_THAT(report_verdicts_html(report), HasSubstr("<li class=\"unresolved\">"));
+  EXPECT_THAT(report_verdicts_html(report), HasSubstr("not resolved from ratio-norm (Holm "));
+  EXPECT_THAT(report_forest_html(report), Not(HasSubstr("interval better")));
+}
+
+TEST(ReportDifferences, OfTheseRunsAloneAreSaidToBe) {
+  auto report = fixture_report();
+  auto& values = report.table.comparisons[0].values;
+  values.seeds = 3;
+  values.ci_seeds = Interval{-0.1, 0.1};
+  EXPECT_THAT(report_verdicts_html(report),
+              HasSubstr("better than ratio-norm on these 3 training runs, not where runs are drawn too"));
+}
+
+TEST(ReportDifferences, AFigureOfAnotherScorerIsNotDrawnBesideOurs) {
+  auto report = fixture_report();
+  report.table.columns[1].stands_for = "exact_match";
+  report.table.columns[1].paper_metric = "PickScore";
+  EXPECT_THAT(report_forest_html(report), Not(HasSubstr("class=\"printed\"")));
+  EXPECT_THAT(report_html(report), Not(HasSubstr("hollow diamond")));
+}
+
+TEST(ReportPage, AScaleThatShowsNothingSaysSoAtTheHeadAndBeforeThePapersVerdicts) {
+  auto report = fixture_report();
+  report.table.scale_warning = "Scale smoke: it says nothing about the methods.";
+  report.table.claims = {{.text = "a", .holds = {}, .detail = {}, .judged = false}};
+  const auto page = report_html(report);
+  EXPECT_EQ(count(page, "<p class=\"warning\">Scale smoke"), 2u);
+  EXPECT_LT(page.find("<p class=\"warning\">"), page.find("class=\"tiles\""));
+  EXPECT_THAT(page, HasSubstr("<td>not judged at this scale</td>"));
+}
+
 TEST(ReportDifferences, EveryComparisonHasItsRowAndThePapersStandsBesideIt) {
   const auto html = report_forest_html(fixture_report());
   EXPECT_EQ(count(html, "<svg class=\"forest\""), 2u) << "one a metric";
@@ -251,6 +287,12 @@ TEST(ReportChart, OnePointAndAConstantCanBeSeen) {
     EXPECT_GT(y, 0);
     EXPECT_LT(y, 250);
   }
+}
+
+TEST(ReportChart, ZerosAloneStandOnAnAxisFrom0To1) {
+  const auto svg = chart_svg(line({{.x = 0, .y = 0}, {.x = 1, .y = 0}}));
+  EXPECT_THAT(svg, HasSubstr(">0.2</text>"));
+  EXPECT_THAT(svg, Not(HasSubstr("e-1")));
 }
 
 TEST(ReportChart, SelectedCheckpointsAreRinged) {

@@ -39,11 +39,41 @@ TEST(TableFormat, NothingIsADash) {
   EXPECT_EQ(format_value(std::numeric_limits<double>::quiet_NaN(), column), "\u2014");
 }
 
-TEST(TableFormat, ANumberThatWouldVanishIsScientific) {
-  const TableColumn number{"lambda_late", "L", Unit::kNumber, 6, Better::kDown, ""};
-  EXPECT_EQ(format_value(0.000217, number), "0.000217");
-  EXPECT_EQ(format_value(3.8e-7, number), "3.80e-7");
-  EXPECT_EQ(format_value(0.0, number), "0.000000");
+TEST(TableFormat, AColumnInWhichANumberWouldVanishIsScientificThroughout) {
+  auto model = fixture_table();
+  auto column = with_notation(model, model.columns[2]);
+  EXPECT_EQ(format_value(3.8e-7, column), "3.80e-7");
+  EXPECT_EQ(format_value(0.000217, column), "2.17e-4");
+  EXPECT_EQ(format_value(9.999e-5, column), "1.00e-4");
+  EXPECT_EQ(format_value(0.0, column), "0");
+  model.rows[0].lambda_late = 3.8e-5;
+  column = with_notation(model, model.columns[2]);
+  EXPECT_EQ(format_value(3.8e-5, column), "0.000038");
+  EXPECT_EQ(format_value(0.0, column), "0.000000");
+}
+
+TEST(TableFormat, ADifferenceAndItsIntervalHaveTheDecimalsOfTheirColumn) {
+  auto model = fixture_table();
+  model.columns[0].unit = Unit::kNumber;
+  model.comparisons = {fixture_comparison("ocr_reward", -2.25e-4, -0.0018, 0.0014)};
+  auto column = column_of(model, "ocr_reward");
+  EXPECT_EQ(format_delta(-2.25e-4, column), "-0.0002");
+  EXPECT_EQ(format_interval(Interval{-0.003, 1.33e-4}, column), "[-0.0030, +0.0001]");
+  model.comparisons = {fixture_comparison("ocr_reward", -2.25e-7, -1.8e-6, 1.4e-6)};
+  column = column_of(model, "ocr_reward");
+  EXPECT_EQ(format_delta(-2.25e-7, column), "-2.25e-7") << "where all would vanish, all are scientific";
+  EXPECT_EQ(format_interval(Interval{-1.8e-6, 1.4e-6}, column), "[-1.80e-6, +1.40e-6]");
+}
+
+TEST(TableFormat, ThePapersFiguresTakeTheColumnsNotationAndKeepTheirDigits) {
+  TableColumn column{"lambda_late", "L", Unit::kNumber, 6, Better::kDown, ""};
+  EXPECT_EQ(format_printed({3.8e-5, "3.8e-5"}, column), "0.000038");
+  EXPECT_EQ(format_printed({6.8e-3, "6.80e-3"}, column), "0.00680");
+  EXPECT_EQ(format_printed({0.000217, "0.000217"}, column), "0.000217");
+  EXPECT_EQ(format_printed({0, "0.0"}, column), "0.0");
+  column.scientific = true;
+  EXPECT_EQ(format_printed({3.8e-5, "3.8e-5"}, column), "3.8e-5");
+  EXPECT_EQ(format_printed({0.000217, "0.000217"}, column), "2.17e-4");
 }
 
 TEST(TableFormat, RoundingToZeroLeavesNoSignOfMinus) {
@@ -59,6 +89,18 @@ TEST(TableFormat, SmallPValuesAreBounded) {
 
 // ---- which cell is best
 // --------------------------------------------------------------------------------------------
+
+TEST(BestOfColumn, IsNotResolvedWhereHolmsPIsNotSmall) {
+  auto model = fixture_table();
+  model.comparisons[0].values.p_value = 0.035;  // two metrics: Holm 0.07
+  model.comparisons[1].values.p_value = 0.04;
+  adjust_comparisons(model.comparisons, model.confidence);
+  const auto reward = best_of_column(model, model.columns[0]);
+  ASSERT_TRUE(reward);
+  EXPECT_FALSE(reward->resolved);
+  EXPECT_THAT(table_markdown(model), Not(HasSubstr("**0.9012**")));
+  EXPECT_THAT(table_markdown(model), HasSubstr("0.9012 \u2020"));
+}
 
 TEST(BestOfColumn, IsResolvedOnlyWhereTheIntervalExcludesZero) {
   const auto model = fixture_table();
@@ -82,6 +124,7 @@ TEST(BestOfColumn, LowerIsBetterWhereTheColumnSaysSo) {
 
 TEST(BestOfColumn, AnIntervalOnTheWrongSideDoesNotResolve) {
   auto model = fixture_table();
+  model.comparisons[0].values.delta = -0.01;
   model.comparisons[0].values.ci = Interval{-0.02, -0.001};
   EXPECT_FALSE(best_of_column(model, model.columns[0])->resolved);
 }
@@ -105,7 +148,7 @@ Backbone glyph · scale smoke · test split · n = 40 · seed 42
 |:------------------|-----:|-------------:|------------:|--------------:|------------:|
 | base              |    0 |       0.7350 |       40.00 |             — |           — |
 | ratio-norm        |   40 |       0.8900 |       55.00 |       3.80e-7 |           — |
-| lambda-controlled |   80 |   **0.9012** |     57.50 † |      0.000332 |           — |
+| lambda-controlled |   80 |   **0.9012** |     57.50 † |       3.32e-4 |           — |
 | ↳ paper           |   80 |       0.5831 |       14.40 |               |             |
 
 | Comparison                     | Metric         |       Δ |      95 % interval |   W / T / L |      p |   Holm |   n | Verdict      |
@@ -116,11 +159,11 @@ Backbone glyph · scale smoke · test split · n = 40 · seed 42
 
 - These are the embedded glyph backbone's numbers, not SD3.5's; the paper's rows stand here for orientation, and levels do not compare.
 - ↳ paper: as printed in "A Paper" (tab:tiny, sd3.5-medium-lora).
-- Bold: best of the methods in its column, and its paired 95 % interval against ratio-norm excludes 0 (for ratio-norm itself: every other method's does).
-- † Best of its column, but unresolved: its paired 95 % interval against ratio-norm includes 0 (for ratio-norm itself: some other method's does).
-- Differences are method − baseline, paired by prompt, sample and seed. Intervals: percentile bootstrap, 10000 resamples, over prompts, one training run a method: they say nothing about the spread between training runs. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t; with few pairs it and the interval can disagree near 0.05. Holm: p adjusted over the metrics shown of the two, one that restates another counted once; resolved: the interval excludes 0 and Holm's p is below 0.05 (bold asks for the interval alone).
+- Bold: best of the methods in its column, and its difference to ratio-norm is resolved (the 95 % interval excludes 0, and Holm's p is below 0.05; for ratio-norm itself: every other method's is).
+- † Best of its column, but its difference to ratio-norm is not resolved (for ratio-norm itself: some other method's is not).
 - — pickscore was not run: its files are absent (--scorers DIR).
 - Share of trained steps with damp weight below 1: lambda-controlled 12.5 %.
+- Differences are method − baseline, paired by prompt, sample and seed. Intervals: percentile bootstrap, 10000 resamples, over prompts, one training run a method: they say nothing about the spread between training runs. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t; with few pairs it and the interval can disagree near 0.05. Holm: p adjusted over the metrics shown of the two, one that restates another counted once. Better, worse: resolved, the interval excludes 0 and Holm's p is below 0.05.
 
 Signature: `tiny v1; seed 42`
 )");
@@ -241,8 +284,8 @@ TEST(TableJson, IsTheDocumentOfTheContract) {
   EXPECT_THAT(keys_of(document["rows"][0]), ElementsAre("checkpoint", "lambda_late", "method", "metrics", "n",
                                                         "n_missing", "paper", "seed", "split"));
   EXPECT_THAT(keys_of(document["comparisons"][0]),
-              ElementsAre("baseline", "ci95", "delta", "losses", "method", "metric", "n", "p_holm", "p_value",
-                          "resolved", "t", "test", "ties", "wins"));
+              ElementsAre("baseline", "ci95", "ci95_seeds", "delta", "losses", "method", "metric", "n",
+                          "p_holm", "p_value", "resolved", "t", "test", "ties", "verdict", "wins"));
   EXPECT_THAT(keys_of(document["rows"][0]["metrics"]["ocr_reward"]), ElementsAre("mean", "std"));
 }
 
@@ -275,12 +318,13 @@ TEST(TableCsv, IsRectangularAndUnrounded) {
   for (const auto& line : lines) {
     EXPECT_TRUE(line.empty() || std::count(line.begin(), line.end(), ',') == commas) << line;
   }
+  EXPECT_THAT(lines, testing::Contains(
+                         "method,,lambda-controlled,42,80,test,ocr_reward,40,0,0.9012,0.25,,,,,,,,,,,"));
   EXPECT_THAT(lines,
-              testing::Contains("method,,lambda-controlled,42,80,test,ocr_reward,40,0,0.9012,0.25,,,,,,,"));
-  EXPECT_THAT(lines, testing::Contains("paper,,lambda-controlled,,80,test,exact_match,762,,0.144,,,,,,,,"));
+              testing::Contains("paper,,lambda-controlled,,80,test,exact_match,762,,0.144,,,,,,,,,,,,"));
   EXPECT_THAT(lines, testing::Contains(
                          "comparison,ratio-norm,lambda-controlled,,,test,exact_match,40,0,0.025,,-0.05,0.1,"
-                         "20,8,12,0.0167,paired-t"));
+                         ",,20,8,12,0.0167,paired-t,0.0334,not resolved"));
 }
 
 TEST(TableHtml, LoadsNothingFromOutsideAndEscapes) {
@@ -311,15 +355,15 @@ TableModel hostile_table() {
 
 TEST(TableLatex, HasTheShapeOfBooktabsAndAsManyCellsAsColumns) {
   const auto latex = table_latex(fixture_table());
-  EXPECT_THAT(latex, HasSubstr("\\begin{tabular}{lrrrrr}"));
+  EXPECT_THAT(latex, HasSubstr("\\begin{tabular}{lrrrr}"));
   EXPECT_THAT(latex, HasSubstr("\\toprule"));
   EXPECT_THAT(latex, HasSubstr("\\bottomrule"));
   EXPECT_THAT(latex, Not(HasSubstr("\\hline")));
   EXPECT_THAT(latex, HasSubstr("Lambda\\_late"));
   EXPECT_THAT(latex, HasSubstr("$\\mathbf{0.9012}$"));
-  EXPECT_THAT(latex, HasSubstr("$3.80\\mathrm{e}{-7}$"));
+  EXPECT_THAT(latex, HasSubstr("$3.80\\times10^{-7}$"));
   for (const auto& line : split(latex, '\n')) {
-    EXPECT_TRUE(!line.starts_with("{base}") || std::count(line.begin(), line.end(), '&') == 5) << line;
+    EXPECT_TRUE(!line.starts_with("{base}") || std::count(line.begin(), line.end(), '&') == 4) << line;
   }
 }
 
@@ -342,6 +386,124 @@ TEST(TableLatex, CompilesOnItsOwn) {
   if (!has_pdflatex()) GTEST_SKIP() << "pdflatex is not installed";
   EXPECT_TRUE(compiles(table_latex(fixture_table()), "plain"));
   EXPECT_TRUE(compiles(table_latex(hostile_table()), "hostile"));
+}
+
+/// The differences of three training runs, resolved on these alone.
+TableModel fixture_of_runs() {
+  auto model = fixture_table();
+  auto& values = model.comparisons[0].values;
+  values.seeds = 3;
+  values.ci_seeds = Interval{-0.0059, 0.0842};
+  return model;
+}
+
+/// Three seeds of three methods with eight metrics, guardrails and the paper's figures: as much as a table
+/// with --scorers shows.
+TableModel large_table() {
+  auto model = fixture_of_runs();
+  const std::vector<std::string> methods = {"ratio-norm", "dual", "lambda-controlled"};
+  const std::vector<std::string> metrics = {"ocr_reward", "exact_match", "a_scorer",  "b_scorer",
+                                            "c_scorer",   "cer",         "cer_paper", "substring_match"};
+  const auto fill = [&](TableRow& row) {
+    for (const auto& metric : metrics) row.metrics[metric] = fixture_summary(0.5);
+  };
+  model.columns.resize(3);
+  for (const auto& metric : metrics) {
+    if (metric != "ocr_reward" && metric != "exact_match")
+      model.columns.push_back({metric, "Some " + metric, Unit::kFraction, 4, Better::kUp, ""});
+  }
+  model.columns.push_back({"pickscore", "PickScore", Unit::kNumber, 4, Better::kUp, ""});
+  model.rows.clear();
+  model.reference.clear();
+  model.comparisons.clear();
+  for (const std::int64_t seed : {42, 43, 44}) {
+    model.reference.push_back(fixture_row("base", 0, 0.7, 0.4));
+    fill(model.reference.back());
+    model.reference.back().seed = seed;
+  }
+  for (const auto& method : methods) {
+    for (const std::int64_t seed : {42, 43, 44}) {
+      model.rows.push_back(fixture_row(method, 80, 0.9, 0.5));
+      fill(model.rows.back());
+      model.rows.back().seed = seed;
+    }
+  }
+  std::vector<std::pair<std::string, std::string>> arms = {{"ratio-norm", "dual"},
+                                                           {"ratio-norm", "lambda-controlled"}};
+  for (const auto& method : methods) arms.emplace_back("base", method);
+  for (const auto& [baseline, method] : arms) {
+    for (const auto& metric : metrics) {
+      auto comparison = fixture_of_runs().comparisons[0];
+      comparison.baseline = baseline;
+      comparison.method = method;
+      comparison.metric = metric;
+      model.comparisons.push_back(comparison);
+    }
+  }
+  GuardrailPanel panel;
+  panel.reward = "ocr_reward";
+  panel.base = "base";
+  for (const auto& metric : metrics) panel.metrics.push_back({.name = metric, .title = "Some " + metric});
+  for (const auto& comparison : model.comparisons) {
+    panel.effects.push_back({.record = {.split = "test",
+                                        .metric = comparison.metric,
+                                        .baseline = comparison.baseline,
+                                        .method = comparison.method,
+                                        .result = comparison.values,
+                                        .note = {}}});
+  }
+  model.guardrails = panel;
+  for (int i = 0; i < 6; ++i)
+    model.notes.push_back("A note on run " + std::string(150, 'x').replace(40, 1, " ").replace(90, 1, " ") +
+                          " with -6.25 [-14.58, +0.00], 3.8e-5 and `harness check --paper`.");
+  model.claims = printed_differences(model);
+  return model;
+}
+
+/// What pdflatex complained of: floats larger than a page, and lines that stick out by more than 5 pt.
+std::vector<std::string> misfits(const std::string& document_class, const std::string& name) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / ("latex-" + name);
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "table.tex") << table_latex(large_table());
+  std::ofstream(folder / "document.tex") << document_class
+                                         << "\\usepackage{booktabs,graphicx}\\begin{document}\\input{table}"
+                                            "\\end{document}\n";
+  const auto command = "cd '" + folder.string() +
+                       "' && pdflatex -interaction=nonstopmode -halt-on-error document.tex >out 2>&1";
+  if (std::system(command.c_str()) != 0) return {"does not compile: " + (folder / "out").string()};
+  std::ifstream log(folder / "document.log");
+  std::vector<std::string> found;
+  for (std::string line; std::getline(log, line);) {
+    const std::string overfull = "Overfull \\hbox (";
+    if (line.find("Float too large") != std::string::npos) found.push_back(line);
+    if (line.starts_with(overfull) && std::stod(line.substr(overfull.size())) > 5) found.push_back(line);
+  }
+  return found;
+}
+
+TEST(TableLatex, EveryFloatFitsThePageWithThreeSeedsAndThreeScorers) {
+  if (!has_pdflatex()) GTEST_SKIP() << "pdflatex is not installed";
+  EXPECT_THAT(misfits("\\documentclass[a4paper,10pt]{article}", "one-column"), ElementsAre());
+  EXPECT_THAT(misfits("\\documentclass[a4paper,10pt,twocolumn]{article}", "two-column"), ElementsAre());
+}
+
+TEST(TableLatex, ColumnsWithoutAnyValueAreLeftOutAndNamed) {
+  const auto latex = table_latex(fixture_table());
+  EXPECT_THAT(latex, HasSubstr("Left out, as no row has a value: PickScore."));
+  EXPECT_THAT(latex, Not(HasSubstr("PickScore $\\uparrow$")));
+}
+
+TEST(TableLatex, TheCaptionSaysHowManyTrainingRunsThereAre) {
+  EXPECT_THAT(table_latex(fixture_table()),
+              HasSubstr("One training run a method: what is resolved holds for these runs.}"));
+  EXPECT_THAT(table_latex(large_table()), HasSubstr("3 training runs a method.}"));
+}
+
+TEST(TableLatex, SignsAreMathematicsInCellsAndSentences) {
+  const auto latex = table_latex(large_table());
+  EXPECT_THAT(latex, HasSubstr("with $-6.25$ [$-14.58$, $+0.00$], $3.8\\times10^{-5}$ and "
+                               "\\texttt{harness check -{}-paper}."));
+  EXPECT_THAT(latex, HasSubstr("{$[{-}0.0059{,}\\,{+}0.0842]$}"));
 }
 
 TEST(TableLatex, CompilesInsideAnotherDocument) {
@@ -454,6 +616,7 @@ TEST(PrintedDifferences, AreDecidedByOurPairedInterval) {
   const auto decided = [&](double delta, double low, double high) {
     model.comparisons = {fixture_comparison("exact_match", delta, low, high),
                          fixture_comparison("lambda_late", delta, low, high)};
+    adjust_comparisons(model.comparisons, model.confidence);
     const auto claims = printed_differences(model);
     EXPECT_EQ(claims.size(), 1u) << "only what the paper prints";
     return claims.at(0);
@@ -464,6 +627,62 @@ TEST(PrintedDifferences, AreDecidedByOurPairedInterval) {
   EXPECT_EQ(open.holds, std::nullopt);
   EXPECT_EQ(open.text, "Exact (points): lambda-controlled over ratio-norm by +1.44");
   EXPECT_EQ(open.detail, "+2.00 [-1.00, +5.00], not resolved");
+}
+
+TEST(PrintedDifferences, AreUndecidedWhereOnlyTheIntervalExcludesZero) {
+  auto model = fixture_table();
+  model.comparisons = {fixture_comparison("exact_match", -0.02, -0.03, -0.01)};
+  model.comparisons[0].values.p_value = 0.36;
+  adjust_comparisons(model.comparisons, model.confidence);
+  const auto claim = printed_differences(model).at(0);
+  EXPECT_EQ(claim.holds, std::nullopt);
+  EXPECT_EQ(claim.detail, "-2.00 [-3.00, -1.00], not resolved (Holm 0.3600)");
+}
+
+TEST(PrintedDifferences, AreNotJudgedAtAScaleThatShowsNothing) {
+  const TableClaim claim{.text = "a", .holds = {}, .detail = {}, .judged = false};
+  EXPECT_STREQ(claim_verdict(claim), "not judged at this scale");
+  EXPECT_STREQ(claim_verdict({.text = "a", .holds = false, .detail = {}}), "does not hold");
+}
+
+TEST(ScaleWarning, StandsAboveTheTableInEveryFormat) {
+  auto model = fixture_table();
+  model.scale_warning = "Scale smoke: it says nothing about the methods.";
+  const auto markdown = table_markdown(model);
+  EXPECT_LT(markdown.find("> **Scale smoke: it says nothing"), markdown.find("| Method"));
+  EXPECT_THAT(table_html(model), HasSubstr("<p class=\"warning\">Scale smoke: it says nothing"));
+  EXPECT_THAT(table_latex(model), HasSubstr("\\textbf{Scale smoke: it says nothing about the methods.}}"));
+}
+
+TEST(SelectionPrompts, TheirDifferencesAreSaidToBeOptimistic) {
+  auto model = fixture_table();
+  const auto count = [&] {
+    const auto text = table_markdown(model);
+    return text.find("These prompts also chose") != std::string::npos &&
+           text.find("These prompts also chose") == text.rfind("These prompts also chose");
+  };
+  EXPECT_FALSE(count());
+  model.chosen_on_split = true;
+  EXPECT_TRUE(count()) << "once";
+}
+
+TEST(SeveralRuns, TheIntervalWithSeedsDrawnAndItsVerdictStandInEveryFormat) {
+  const auto model = fixture_of_runs();
+  const auto markdown = table_markdown(model);
+  EXPECT_THAT(markdown, HasSubstr(" Seeds drawn too |"));
+  EXPECT_THAT(markdown, HasSubstr("| [-0.0059, +0.0842] |"));
+  EXPECT_THAT(markdown, HasSubstr("| better on these 3 runs |"));
+  EXPECT_THAT(markdown,
+              HasSubstr("On these 3 runs: resolved on these training runs, not where runs are drawn too"));
+  EXPECT_THAT(table_html(model), HasSubstr("better on these 3 runs"));
+  EXPECT_THAT(table_latex(model), HasSubstr("better on these 3 runs"));
+  EXPECT_THAT(table_csv(model), HasSubstr(",-0.0059,0.0842,"));
+  EXPECT_THAT(table_csv(model),
+              HasSubstr("resolved: better on these 3 training runs, not where runs are drawn too"));
+  const auto row = table_json(model).at("comparisons").at(0);
+  EXPECT_EQ(row.at("ci95_seeds"), Json::parse("[-0.0059, 0.0842]"));
+  EXPECT_EQ(row.at("verdict"), "resolved: better on these 3 training runs, not where runs are drawn too");
+  EXPECT_THAT(table_markdown(fixture_table()), Not(HasSubstr("Seeds drawn too")));
 }
 
 }  // namespace
