@@ -97,8 +97,7 @@ std::string signature_of(const Plan& plan, Store& store) {
 
 std::vector<std::string> notes_of(const Plan& plan) {
   std::vector<std::string> notes;
-  if (!plan.scale.note.empty())
-    notes.push_back(fmt::format("Scale {}: {}.", plan.scale.name, plan.scale.note));
+  if (!plan.scale.note.empty()) notes.push_back(scale_note(plan.scale));
   if (plan.inputs.weights_are_given) {
     notes.push_back(fmt::format("Weights: folder {}, sha256 {}.",
                                 std::filesystem::weakly_canonical(plan.inputs.weights).filename().string(),

@@ -22,9 +22,6 @@ namespace {
 
 constexpr double kUnequalMovement = 3;
 
-/// A scale whose note says this cannot judge anything.
-constexpr const char* kShowsNothing = "nothing about the methods";
-
 /// Order of a method in a reproduction; the starting weights come first.
 std::size_t rank(const StoredReproduction& reproduction, const std::string& method) {
   if (method == kBaseMethod) return 0;
@@ -618,11 +615,10 @@ std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction
 }
 
 std::string scale_warning_of(const StoredReproduction& reproduction) {
-  const auto beginning = fmt::format("Scale {}: ", reproduction.scale);
-  for (auto& note : reproduction.spec.at("effective").value("notes", std::vector<std::string>{})) {
-    if (note.starts_with(beginning) && note.find(kShowsNothing) != std::string::npos) return note;
-  }
-  return {};
+  const auto spec = spec_of(reproduction);
+  const auto scale = spec.scales.find(reproduction.scale);
+  if (scale == spec.scales.end() || scale->second.judges) return {};
+  return scale_note(scale->second);
 }
 
 bool chooses_on(const StoredReproduction& reproduction, const std::string& split) {

@@ -50,7 +50,7 @@ struct EvaluatedCheckpoint {
 /// Its evaluations: base first, then the methods in the reproduction's order; by seed, split and step.
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const StoredReproduction& reproduction);
 
-/// The note of a scale that "says nothing about the methods", as tables print it; empty for any other scale.
+/// The note of a scale that judges nothing, as tables print it; empty for any other scale.
 std::string scale_warning_of(const StoredReproduction& reproduction);
 
 /// True if the checkpoints compared on `split` are the best of several on these very prompts.

@@ -124,6 +124,8 @@ ScaleSpec read_scale(const std::string& name, Fields fields) {
   ScaleSpec scale;
   scale.name = name;
   scale.note = fields.optional<std::string>("note", "");
+  scale.judges = fields.optional<bool>("judges", true);
+  require(scale.judges || !scale.note.empty(), "needs a note that says why", fields.where() + ": judges");
   if (fields.has("checkpoints")) {
     scale.checkpoints = whole_numbers<int>(fields, "checkpoints");
     check_checkpoints(*scale.checkpoints, fields.where() + ": checkpoints");
@@ -465,6 +467,10 @@ Json resolved(Json document, const fs::path& file, std::vector<std::string> abov
 std::string metric_title(const std::string& metric) {
   const auto found = kMetricTitles.find(metric);
   return found == kMetricTitles.end() ? metric : found->second;
+}
+
+std::string scale_note(const ScaleSpec& scale) {
+  return fmt::format("Scale {}: {}.", scale.name, scale.note);
 }
 
 TableSpec for_backbone(TableSpec spec, const std::string& backbone) {
