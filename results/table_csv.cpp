@@ -33,7 +33,7 @@ std::string text(const Line& line) {
       line.high,    line.seeds_low, line.seeds_high, line.wins,   line.ties,       line.losses,
       line.p_value, line.test,      line.p_holm,     line.verdict};
   std::string out;
-  for (const auto& field : fields) out += (out.empty() ? "" : ",") + csv_field(field);
+  for (const auto& field : fields) out.append(out.empty() ? "" : ",").append(csv_field(field));
   return out + "\n";
 }
 

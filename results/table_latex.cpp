@@ -209,7 +209,7 @@ std::vector<std::string> baselines_of(const TableModel& model) {
 /// "20 / 8 / 12" -> "20/8/12": a narrow column.
 void close_slashes(std::string& text) {
   for (auto at = text.find(" / "); at != std::string::npos; at = text.find(" / ", at))
-    text.replace(at, 3, "/");
+    text.replace(at, 3, 1, '/');
 }
 
 /// The rows of one baseline, which the caption names, so that they begin with the method alone.
