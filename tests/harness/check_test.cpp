@@ -384,6 +384,13 @@ TEST_F(Checks, AScorerMayGiveMoreMetricsThanTheTableAsksFor) {
   EXPECT_THAT(failed(check(workspace)), Contains("counts")) << "what is there is there for every image";
 }
 
+TEST_F(Checks, ADbOfAnOlderVersionIsReadThroughThisOnesViews) {
+  const auto workspace = copy();
+  sql(workspace, "PRAGMA user_version = 3");
+  sql(workspace, "DROP VIEW v_experiment_pairs");
+  EXPECT_EQ(check(workspace).status, 0);
+}
+
 TEST_F(Checks, AMetricThatIsAltogetherGoneIsFound) {
   const auto workspace = copy();
   sql(workspace, "DELETE FROM metrics WHERE name = 'exact_match'");
