@@ -67,7 +67,9 @@ TEST(TableSpec, ImpossibleValuesAreRefused) {
               HasSubstr("must differ"));
   EXPECT_THAT(refusal([](Json& t) { t["metrics"]["optional"] = Json::array(); }),
               HasSubstr("which is not among the table's metrics"));
-  EXPECT_THAT(refusal([](Json& t) { t["scales"]["tiny"] = {{"judges", false}}; }),
+  EXPECT_THAT(refusal([](Json& t) {
+                t["scales"]["tiny"] = {{"judges", false}};
+              }),
               HasSubstr("needs a note that says why"));
   EXPECT_THAT(refusal([](Json& t) { t["split"]["take"] = 1018; }), HasSubstr("both splits"));
   EXPECT_THAT(refusal([](Json& t) { t["selection"]["metric"] = "pickscore"; }),
