@@ -65,10 +65,6 @@ bool has_column(const Json& columns, const std::string& name) {
 std::vector<fs::path> external_scorer_folders(const fs::path& scorers) {
   std::vector<fs::path> folders;
   if (scorers.empty()) return folders;
-  if (!fs::is_directory(scorers)) {
-    throw Error("is not a folder", "--scorers " + scorers.string(),
-                "it holds one folder a scorer; `harness list evaluators` names them");
-  }
   for (const auto& entry : fs::directory_iterator(scorers)) {
     if (entry.is_directory() && is_external_scorer(entry.path())) folders.push_back(entry.path());
   }

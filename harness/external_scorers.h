@@ -10,7 +10,8 @@
 
 namespace harness {
 
-/// The folders in `scorers` (--scorers) that hold a scorer.json, by name; none if `scorers` is empty.
+/// The folders in `scorers` (--scorers, which ScorerFolders has accepted) that hold a scorer.json, by name;
+/// none if it is empty.
 std::vector<std::filesystem::path> external_scorer_folders(const std::filesystem::path& scorers);
 
 /// The scorers of the folders of `scorers` (--scorers) that hold a scorer.json, by name; none if `scorers` is

@@ -19,7 +19,6 @@ namespace {
 
 constexpr std::size_t kIdDigits = 16;
 
-/// {"scorer:NAME": folder} of the external scorers among `identities`.
 std::vector<std::string> choose_methods(const TableSpec& spec, const Registry& registry,
                                         const std::vector<std::string>& chosen) {
   if (chosen.empty()) return spec.methods;
@@ -168,9 +167,8 @@ void note_unused_scorers(Plan& plan, const ScorerFolders& folders) {
   }
 }
 
-void choose_scorers(Plan& plan, const std::string& chosen) {
+void choose_scorers(Plan& plan, const ScorerFolders& folders) {
   choose_profiles(plan);
-  const ScorerFolders folders(plan.registry, chosen);
   note_unused_scorers(plan, folders);
   choose_metrics(plan, folders);
   plan.scorers = scorer_identities(plan.registry, folders, plan.metrics, plan.backbone.name);
@@ -265,6 +263,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.spec = load_table_spec(request.table);
   plan.scale = plan.spec.scale(request.scale);
   plan.registry = load_registry();
+  const ScorerFolders scorer_folders(plan.registry, request.inputs.scorers);
   plan.external_scorers = find_external_scorers(request.inputs.scorers);
   add_to_registry(plan.external_scorers, plan.registry);
   const auto backbone = backbone_of(plan.spec, request);
@@ -284,7 +283,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
                                    plan.methods, request.sets);
   fit_updates(plan.settings, plan.checkpoints);
   check_timesteps(plan.spec, trained_steps(plan.settings));
-  choose_scorers(plan, request.inputs.scorers);
+  choose_scorers(plan, scorer_folders);
   plan.inputs = gather_inputs(plan.spec, plan.scale, plan.backbone, request.inputs, workspace);
   add_runs(plan);
   return plan;

@@ -1,5 +1,7 @@
 #include "results/saved_queries.h"
 
+#include <string>
+
 namespace harness {
 namespace {
 
@@ -144,18 +146,8 @@ WHERE :experiment IN ('', reproduction_id) AND :metric IN ('', metric) AND :spli
 ORDER BY reproduction_id, comparisons.id
 )sql"};
 
-const SavedQuery kEasiest{
-    .name = "easiest",
-    .summary = "prompts by their mean over all evaluations of an experiment, the best first",
-    .params = {{"metric", "",
-                "unset: the one that its checkpoints are selected by; a higher value counts as better",
-                ParamKind::kMetric},
-               kItsSplit,
-               {"n", "20", "how many prompts", ParamKind::kCount},
-               kExperiment,
-               kTable,
-               kPrompts},
-    .sql = R"sql(
+/// Each prompt with its mean over all evaluations of an experiment.
+const std::string kMeansOfPrompts = R"sql(
 SELECT member.reproduction_id AS experiment, prompt_sets.name AS prompt_set, metrics.name AS metric, prompts.position,
        prompts.target, avg(metrics.value) AS mean, min(metrics.value) AS least, max(metrics.value) AS most,
        count(metrics.value) AS images, prompts.text
@@ -166,10 +158,31 @@ JOIN prompts ON prompts.id = metrics.prompt_id
 JOIN prompt_sets ON prompt_sets.id = prompts.prompt_set_id
 WHERE member.reproduction_id = :experiment AND metrics.name = :metric AND evaluations.split = :split
 GROUP BY prompts.id
-ORDER BY mean IS NULL, mean DESC, prompts.position
-LIMIT :n
-)sql",
-    .of_one_experiment = true};
+)sql";
+const std::string kHighestFirst =
+    kMeansOfPrompts + "ORDER BY mean IS NULL, mean DESC, prompts.position\nLIMIT :n\n";
+const std::string kLowestFirst =
+    kMeansOfPrompts + "ORDER BY mean IS NULL, mean, prompts.position\nLIMIT :n\n";
+
+SavedQuery prompts_by_mean(std::string_view name, std::string_view summary, std::string_view sql) {
+  return {.name = name,
+          .summary = summary,
+          .params = {{"metric", "",
+                      "unset: the one that its checkpoints are selected by; a higher value counts as better",
+                      ParamKind::kMetric},
+                     kItsSplit,
+                     {"n", "20", "how many prompts", ParamKind::kCount},
+                     kExperiment,
+                     kTable,
+                     kPrompts},
+          .sql = sql,
+          .of_one_experiment = true};
+}
+
+const SavedQuery kEasiest = prompts_by_mean(
+    "easiest", "prompts by their mean over all evaluations of an experiment, the best first", kHighestFirst);
+const SavedQuery kHardest = prompts_by_mean(
+    "hardest", "prompts by their mean over all evaluations of an experiment, the worst first", kLowestFirst);
 
 const SavedQuery kFailures{.name = "failures",
                            .summary = "values that a scorer failed to give, by reason",
@@ -187,33 +200,6 @@ GROUP BY runs.id, evaluations.id, metrics.name, metrics.reason
 ORDER BY images DESC, runs.method, runs.seed, checkpoint, evaluations.split, metric, metrics.reason
 )sql",
                            .nothing = "no failed value is stored"};
-
-const SavedQuery kHardest{
-    .name = "hardest",
-    .summary = "prompts by their mean over all evaluations of an experiment, the worst first",
-    .params = {{"metric", "",
-                "unset: the one that its checkpoints are selected by; a higher value counts as better",
-                ParamKind::kMetric},
-               kItsSplit,
-               {"n", "20", "how many prompts", ParamKind::kCount},
-               kExperiment,
-               kTable,
-               kPrompts},
-    .sql = R"sql(
-SELECT member.reproduction_id AS experiment, prompt_sets.name AS prompt_set, metrics.name AS metric, prompts.position,
-       prompts.target, avg(metrics.value) AS mean, min(metrics.value) AS least, max(metrics.value) AS most,
-       count(metrics.value) AS images, prompts.text
-FROM reproduction_evaluations AS member
-JOIN evaluations ON evaluations.id = member.evaluation_id AND evaluations.state = 'done'
-JOIN metrics ON metrics.evaluation_id = evaluations.id
-JOIN prompts ON prompts.id = metrics.prompt_id
-JOIN prompt_sets ON prompt_sets.id = prompts.prompt_set_id
-WHERE member.reproduction_id = :experiment AND metrics.name = :metric AND evaluations.split = :split
-GROUP BY prompts.id
-ORDER BY mean IS NULL, mean, prompts.position
-LIMIT :n
-)sql",
-    .of_one_experiment = true};
 
 const SavedQuery kLawAudit{.name = "law",
                            .summary =
