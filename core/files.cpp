@@ -166,6 +166,10 @@ void make_folder(const fs::path& path) {
   }
 }
 
+fs::path source_tree() {
+  return HARNESS_SOURCE_DIR;
+}
+
 fs::path executable_folder() {
   return fs::read_symlink("/proc/self/exe").parent_path();
 }

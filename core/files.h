@@ -31,6 +31,9 @@ void make_folder(const std::filesystem::path& path);
 /// in the source tree that this build came from. Throws Error naming every place that was searched.
 std::filesystem::path find_data_file(const std::filesystem::path& relative);
 
+/// The source tree that this build came from; it may be gone.
+std::filesystem::path source_tree();
+
 /// Folder of the running executable.
 std::filesystem::path executable_folder();
 

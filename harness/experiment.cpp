@@ -247,7 +247,12 @@ Task Experiment::prepare_training(const RunPlan& run) {
 }
 
 Task Experiment::prepare_evaluation(const PlannedEvaluation& evaluation) {
-  write_job_file(evaluation.job, threads_, plan_.device);
+  auto job = evaluation.job;
+  for (const auto& checkpoint : store_.checkpoints(evaluation.run->job.id)) {
+    if (evaluation.step > 0 && checkpoint.step == evaluation.step)
+      job.checkpoint_sha256 = checkpoint.sha256.value_or("");
+  }
+  write_job_file(job, threads_, plan_.device);
   write_file_atomically(evaluation.job.folder / "positions.json",
                         canonical_json(Json(plan_.positions(evaluation.split))));
   const auto key = evaluation.split == "test" ? test_key(*evaluation.run) : evaluation.job.id;

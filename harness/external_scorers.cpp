@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/file_checksums.h"
 #include "core/text.h"
-#include "harness/file_checksums.h"
 
 namespace harness {
 namespace fs = std::filesystem;

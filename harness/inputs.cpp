@@ -3,44 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
-#include "core/safetensors.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "core/weights_folder.h"
 #include "datasets/split.h"
-#include "harness/file_checksums.h"
 #include "harness/worker_request.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr auto kIndexFile = "model_index.json";
-
-/// Files that a model is read from. Published folders also hold the same weights in other precisions
-/// (model.fp16.safetensors), which nobody reads.
-bool is_model_file(const fs::path& file) {
-  static const std::regex weights(R"((model|diffusion_pytorch_model)(-\d+-of-\d+)?\.safetensors)");
-  const auto extension = file.extension();
-  if (extension == ".safetensors") return std::regex_match(file.filename().string(), weights);
-  return extension == ".json" || extension == ".txt" || extension == ".model";
-}
-
-/// The subfolders that a pipeline's index names; the folder itself where there is no index.
-std::vector<fs::path> parts_of(const fs::path& folder) {
-  if (!fs::exists(folder / kIndexFile)) return {"."};
-  std::vector<fs::path> parts;
-  const auto index = read_json(folder / kIndexFile);
-  if (!index.is_object()) throw Error("is not a JSON object", (folder / kIndexFile).string());
-  for (const auto& [name, entry] : index.items()) {
-    if (entry.is_array() && fs::is_directory(folder / name)) parts.push_back(name);
-  }
-  return parts;
-}
 
 void check_prompt_set(const TableSpec& spec, const ScaleSpec& scale, const PromptSet& set) {
   const auto wanted = scale.prompt_set.value_or(spec.prompt_set);
@@ -191,35 +166,6 @@ fs::path find_weights(const BackboneInfo& backbone, const std::string& chosen) {
             ? "give their folder with --weights, or make them with `harness pretrain " + backbone.name + "`"
             : "fetch the model's public folder, as diffusers saves it, and give it with --weights");
   }
-}
-
-std::string weights_checksum(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const auto& part : parts_of(folder)) {
-    for (const auto& entry : fs::recursive_directory_iterator(folder / part)) {
-      if (entry.is_regular_file() && is_model_file(entry.path()))
-        files.push_back(fs::relative(entry.path(), folder));
-    }
-  }
-  if (fs::exists(folder / kIndexFile)) {
-    for (const auto& entry : fs::directory_iterator(folder)) {
-      const bool is_weights =
-          entry.path().extension() == ".safetensors";  // of all parts in one: nobody reads it
-      if (entry.is_regular_file() && is_model_file(entry.path()) && !is_weights)
-        files.push_back(entry.path().filename());
-    }
-  }
-  std::sort(files.begin(), files.end());
-  const bool has_tensors = std::any_of(files.begin(), files.end(),
-                                       [](const fs::path& f) { return f.extension() == ".safetensors"; });
-  if (!has_tensors)
-    throw Error("holds no .safetensors file", folder.string(), "give a model folder in diffusers' layout");
-  std::string listing;
-  for (const auto& file : files) {
-    if (file.extension() == ".safetensors") SafetensorsFile check(folder / file);
-    listing += fmt::format("{} {}\n", remembered_sha256(folder / file), file.generic_string());
-  }
-  return sha256_hex(listing);
 }
 
 std::string positions_checksum(const std::vector<int>& positions) {

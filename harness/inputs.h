@@ -45,11 +45,6 @@ void write_input_files(const Inputs& inputs);
 /// Error (status 2) if there is none.
 std::filesystem::path find_weights(const BackboneInfo& backbone, const std::string& chosen);
 
-/// SHA-256 over the model files of a folder (safetensors, JSON, tokenizer texts), by relative path and
-/// content. The headers of the safetensors files are checked on the way. Throws Error naming a broken file or
-/// an empty folder.
-std::string weights_checksum(const std::filesystem::path& folder);
-
 /// SHA-256 of the canonical JSON list of positions.
 std::string positions_checksum(const std::vector<int>& positions);
 

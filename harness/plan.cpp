@@ -118,6 +118,8 @@ RunPlan training_run(const Plan& plan, const std::string& name, std::int64_t see
   Json& identity = run.job.identity = common_identity(plan, seed);
   identity["kind"] = "train";
   identity["method"] = run.method;
+  if (const auto& source = plan.registry.method(run.method, name).source; !source.identity.empty())
+    identity["method_source"] = source.identity;
   identity["train_prompts_sha256"] = plan.inputs.training.sha256;
   identity["settings"] = plan.settings.effective_loop(plan.registry, "train", name);
   identity["settings"]["checkpoints"] = plan.checkpoints;
@@ -206,10 +208,9 @@ std::string job_id(const Json& identity) {
 }
 
 Json job_document(const Job& job, int threads, const std::string& device) {
-  return {{"id", job.id},
-          {"identity", job.identity},
-          {"paths", job.paths},
-          {"options", {{"threads", threads}, {"device", device}}}};
+  Json options = {{"threads", threads}, {"device", device}};
+  if (!job.checkpoint_sha256.empty()) options["checkpoint_sha256"] = job.checkpoint_sha256;
+  return {{"id", job.id}, {"identity", job.identity}, {"paths", job.paths}, {"options", std::move(options)}};
 }
 
 const std::vector<int>& Plan::positions(const std::string& split) const {

@@ -34,7 +34,8 @@ struct Job {
   std::string id;  ///< first 16 hex digits of the SHA-256 of canonical_json(identity)
   Json identity, paths;
   std::filesystem::path folder;
-  std::string label;  ///< for people: "train dual (seed 42)"
+  std::string label;                   ///< for people: "train dual (seed 42)"
+  std::string checkpoint_sha256 = {};  ///< of the recorded manifest of the checkpoint that it evaluates
 };
 
 struct RunPlan {

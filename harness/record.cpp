@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "harness/builds.h"
 #include "harness/guardrails.h"
 #include "harness/reproductions.h"
 #include "results/sql.h"
@@ -95,9 +96,10 @@ std::string signature_of(const Plan& plan, Store& store) {
       build_info().git_revision);
 }
 
-std::vector<std::string> notes_of(const Plan& plan) {
+std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::string>& other_code) {
   std::vector<std::string> notes;
   if (!plan.scale.note.empty()) notes.push_back(scale_note(plan.scale));
+  if (other_code) notes.push_back(fmt::format("Not all of one build: {}.", *other_code));
   if (plan.inputs.weights_are_given) {
     notes.push_back(fmt::format("Weights: folder {}, sha256 {}.",
                                 std::filesystem::weakly_canonical(plan.inputs.weights).filename().string(),
@@ -128,7 +130,7 @@ std::vector<std::string> notes_of(const Plan& plan) {
 }
 
 /// The table spec in effect: the file as it is, and beside it what all choices came to.
-Json effective_spec(const Plan& plan) {
+Json effective_spec(const Plan& plan, const std::optional<std::string>& other_code) {
   Json methods = Json::object();
   for (const auto& method : plan.methods) methods[method] = plan.settings.effective_method(method);
   const auto& prompts = plan.inputs.has_evaluation() ? plan.inputs.evaluation : plan.inputs.training;
@@ -144,7 +146,7 @@ Json effective_spec(const Plan& plan) {
                        {"requested", plan.settings.requested()},
                        {"set", plan.settings.requested("--set")},
                        {"weights_sha256", plan.inputs.weights_sha256},
-                       {"notes", notes_of(plan)}};
+                       {"notes", notes_of(plan, other_code)}};
   if (!plan.guardrails.is_null()) spec["effective"]["guardrails"] = plan.guardrails;
   return spec;
 }
@@ -158,6 +160,13 @@ bool has_comparisons(Store& store, std::int64_t reproduction_id) {
 
 }  // namespace
 
+std::optional<std::string> other_code_of(const Plan& plan, Store& store,
+                                         const std::vector<std::string>& evaluations) {
+  auto jobs = evaluations;
+  for (const auto& run : plan.runs) jobs.push_back(run.job.id);
+  return other_code(code_of_jobs(store, jobs), plan.registry.sources_sha256);
+}
+
 StoredReproduction record_plan(const Plan& plan, Store& store, std::vector<std::string> evaluations,
                                double wall_seconds) {
   ReproductionRecord record{.table_id = plan.spec.id,
@@ -165,7 +174,7 @@ StoredReproduction record_plan(const Plan& plan, Store& store, std::vector<std::
                             .scale = plan.scale.name,
                             .seeds = plan.seeds,
                             .methods = plan.methods,
-                            .spec = effective_spec(plan),
+                            .spec = effective_spec(plan, other_code_of(plan, store, evaluations)),
                             .signature = signature_of(plan, store),
                             .wall_seconds = wall_seconds,
                             .evaluations = std::move(evaluations),

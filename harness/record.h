@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,10 @@
 #include "results/store.h"
 
 namespace harness {
+
+/// Which jobs of a finished plan were recorded by other code than this build's, in words; nothing if none.
+std::optional<std::string> other_code_of(const Plan& plan, Store& store,
+                                         const std::vector<std::string>& evaluations);
 
 /// Records a finished plan as a reproduction (table spec in effect, signature, evaluations) with its
 /// comparisons, which are computed unless they are there already. It is then the last one, which `table`,

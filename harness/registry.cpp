@@ -63,12 +63,21 @@ std::string equations_text(Fields& fields) {
   return join(parts, ", ");
 }
 
+SourceInfo read_source(Fields& fields) {
+  if (!fields.has("source")) return {};
+  auto source = fields.object("source");
+  return {.sha256 = source.required<std::string>("sha256"),
+          .identity = source.required<std::string>("identity"),
+          .files = source.optional<std::map<std::string, std::string>>("files", {})};
+}
+
 MethodInfo read_method(const Json& value, const std::string& where) {
   Fields fields(value, where);
   return {.name = fields.required<std::string>("name"),
           .summary = fields.optional<std::string>("summary", ""),
           .equations = equations_text(fields),
-          .settings = read_list(fields, "settings", read_setting)};
+          .settings = read_list(fields, "settings", read_setting),
+          .source = read_source(fields)};
 }
 
 /// One text, or one a kind of device.
@@ -109,6 +118,7 @@ EvaluatorInfo read_evaluator(const Json& value, const std::string& where) {
                           .guardrail = fields.optional<bool>("guardrail", false),
                           .backbones = fields.optional<std::vector<std::string>>("backbones", {})};
   read_folder(fields, evaluator);
+  evaluator.source = read_source(fields);
   return evaluator;
 }
 
@@ -174,6 +184,7 @@ Registry read_registry(const std::filesystem::path& file) {
   const Json document = read_json(file);
   Fields fields(document, file.string());
   return {.numerics_version = fields.required<int>("numerics_version"),
+          .sources_sha256 = fields.optional<std::string>("sources_sha256", ""),
           .methods = read_list(fields, "methods", read_method),
           .settings = read_list(fields, "settings", read_setting),
           .backbones = read_list(fields, "backbones", read_backbone),

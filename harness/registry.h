@@ -24,9 +24,17 @@ struct SettingSpec {
   bool belongs_to(const std::string& backbone) const;
 };
 
+/// The sources of a plug-in as this build has them (core/source_sums.h).
+struct SourceInfo {
+  std::string sha256 = {};                        ///< of the code; empty in a registry that knows none
+  std::string identity = {};                      ///< what identities of jobs hold of it; empty: nothing
+  std::map<std::string, std::string> files = {};  ///< sums by file, those that same_numbers.json lists
+};
+
 struct MethodInfo {
   std::string name, summary, equations;
   std::vector<SettingSpec> settings;
+  SourceInfo source = {};
 };
 
 struct BackboneInfo {
@@ -52,6 +60,7 @@ struct EvaluatorInfo {
   std::string folder_class = {};      ///< of the model that its folder holds; empty: it needs no folder
   std::string folder_model = {};      ///< whose public files the folder takes
   std::vector<std::string> backbones = {};  ///< whose images it is for; empty: all
+  SourceInfo source = {};
 
   bool belongs_to(const std::string& backbone) const;
 };
@@ -64,6 +73,7 @@ struct TaskInfo {
 /// What this build can do, read from registry.json: `harness` itself links no model code.
 struct Registry {
   int numerics_version = 0;
+  std::string sources_sha256 = {};  ///< of all code that can change a number
   std::vector<MethodInfo> methods;
   std::vector<SettingSpec> settings;
   std::vector<BackboneInfo> backbones;

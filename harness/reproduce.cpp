@@ -242,6 +242,8 @@ int reproduce(const ReproduceOptions& options) {
   if (!evaluations)
     throw Error("jobs are left that cannot start", plan.spec.id, "repeat with --fresh", Status::kFailed);
   const double wall_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  if (const auto other = other_code_of(plan, store, *evaluations))
+    progress.say(fmt::format("note: {}; --fresh runs them again with this build", *other));
   const auto reproduction = record_plan(plan, store, *evaluations, wall_seconds);
   auto model = make_table_model(store, reproduction);
   const auto folder = plan.workspace.table_folder(plan.spec.id);

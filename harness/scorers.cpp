@@ -8,10 +8,10 @@
 #include <regex>
 
 #include "core/error.h"
+#include "core/file_checksums.h"
 #include "core/files.h"
 #include "core/safetensors.h"
 #include "core/text.h"
-#include "harness/file_checksums.h"
 #include "harness/table_spec.h"
 #include "harness/worker_process.h"
 
@@ -129,9 +129,12 @@ Json identity_of_folder(const EvaluatorInfo& evaluator, const ScorerFolders& fol
 /// An evaluator inside harness-worker describes itself in the registry, one with a folder by its files; the
 /// others are programs.
 Json identity_of(const EvaluatorInfo& evaluator, const ScorerFolders& folders) {
-  if (!evaluator.folder_class.empty()) return identity_of_folder(evaluator, folders);
   const bool is_known = evaluator.identity.is_object() && !evaluator.identity.empty();
-  return is_known ? evaluator.identity : describe_scorer(evaluator.name);
+  Json identity = !evaluator.folder_class.empty() ? identity_of_folder(evaluator, folders)
+                  : is_known                      ? evaluator.identity
+                                                  : describe_scorer(evaluator.name);
+  if (!evaluator.source.identity.empty()) identity["source"] = evaluator.source.identity;
+  return identity;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "datasets/python_random.h"
 #include "harness/checks/rows.h"
 #include "harness/progress.h"
+#include "harness/registry.h"
 #include "harness/scheduler.h"
 #include "harness/scorers.h"
 #include "harness/worker_request.h"
@@ -237,17 +238,59 @@ void compare_training(Store& store, const std::vector<Json>& events, Verificatio
   }
 }
 
-/// What differs between the machines that recorded and repeated a job; nothing if build and processor agree.
+/// What differs between the programs that recorded and repeated a job. Differences are expected from other
+/// compilers and processors at most, never from other sources: those are a change of what is computed.
+std::optional<std::string> other_program(const Json& recorded, const Json& now) {
+  if (recorded.value("build", "") == now.value("build", "")) return std::nullopt;
+  const auto then = recorded.value("sources", ""), here = now.value("sources", "");
+  if (then.empty()) {
+    return fmt::format(
+        "recorded by build {:.12} and repeated by {:.12}; whether their sources are the same is not recorded",
+        recorded.value("build", "?"), now.value("build", "?"));
+  }
+  if (then != here) {
+    return fmt::format("recorded by sources {:.12} and repeated by {:.12}: the code was changed in between",
+                       then, here);
+  }
+  return fmt::format(
+      "recorded by build {:.12} and repeated by {:.12} of the same sources: compiler or libraries "
+      "may round otherwise",
+      recorded.value("build", "?"), now.value("build", "?"));
+}
+
+/// The same of programs and processors; nothing if both agree.
 std::optional<std::string> other_machine(const Json& recorded, const Json& now) {
   std::vector<std::string> parts;
-  if (recorded.value("build", "") != now.value("build", ""))
-    parts.push_back(fmt::format("recorded by build {:.12}, repeated by {:.12}", recorded.value("build", "?"),
-                                now.value("build", "?")));
-  if (recorded.value("cpu", "") != now.value("cpu", ""))
-    parts.push_back(fmt::format("recorded on a processor with {}, repeated on one with {}",
-                                recorded.value("cpu", "?"), now.value("cpu", "?")));
+  if (const auto program = other_program(recorded, now)) parts.push_back(*program);
+  if (recorded.value("cpu", "") != now.value("cpu", "")) {
+    parts.push_back(
+        fmt::format("recorded on a processor with {}, repeated on one with {}: other bits are to be expected",
+                    recorded.value("cpu", "?"), now.value("cpu", "?")));
+  }
   if (parts.empty()) return std::nullopt;
   return join(parts, "; ");
+}
+
+/// A job can only be repeated with the sources of its plug-ins that it was recorded with.
+void require_same_sources(const RecordedJob& job, const Registry& registry) {
+  const Json identity = read_json(job.folder / kJobFile).at("identity");
+  const auto expect = [&](const std::string& plug_in, const std::string& recorded, const SourceInfo& own) {
+    if (own.sha256.empty() || recorded == own.identity) return;
+    throw Error(fmt::format("{} was recorded with other sources of {} ({:.12}) than this build's ({:.12}): a "
+                            "difference would be the code's",
+                            job.label, plug_in, recorded.empty() ? "its first" : recorded, own.sha256),
+                job.folder.string(),
+                "build the sources it was recorded with, or reproduce it with this build", Status::kFailed);
+  };
+  for (const auto& method : registry.methods) {
+    if (job.kind == "train" && identity.value("method", "") == method.name)
+      expect("method " + method.name, identity.value("method_source", ""), method.source);
+  }
+  const auto scorers = identity.value("scorers", Json::object());
+  for (const auto& evaluator : registry.evaluators) {
+    if (scorers.contains(evaluator.name))
+      expect("scorer " + evaluator.name, scorers.at(evaluator.name).value("source", ""), evaluator.source);
+  }
 }
 
 Verification compare_job(Store& store, const RecordedJob& job, const fs::path& folder) {
@@ -332,6 +375,8 @@ std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJo
                                       const VerificationSettings& settings, const fs::path& scratch) {
   auto scheduler = SchedulerSettings::from_environment();
   scheduler.worker = worker_program();
+  const auto registry = load_registry();
+  for (const auto& job : jobs) require_same_sources(job, registry);
   std::vector<Verification> results;
   std::size_t started = 0;
   const auto folder_of = [&](const std::string& id) { return scratch / id; };

@@ -103,12 +103,13 @@ void Ingestion::job_started(Fields& event) {
   if (!job_.evaluation_id) {
     sql_.run("UPDATE runs SET build = ?2 WHERE id = ?1", job_.run_id, event.required<std::string>("build"));
   }
-  put_event(event, "info", "started",
-            {{"pid", event.get("pid")},
-             {"host", event.get("host")},
-             {"build", event.get("build")},
-             {"cpu", event.get("cpu")},
-             {"threads", event.get("threads")}});
+  Json detail = {{"pid", event.get("pid")},
+                 {"host", event.get("host")},
+                 {"build", event.get("build")},
+                 {"cpu", event.get("cpu")},
+                 {"threads", event.get("threads")}};
+  if (event.has("sources")) detail["sources"] = event.required<std::string>("sources");
+  put_event(event, "info", "started", std::move(detail));
 }
 
 /// What the method's settings came to (derived values like the clip radius and tau among them): only the

@@ -27,8 +27,9 @@ torch::Tensor surrogate_loss(const Surrogate& surrogate, const torch::Tensor& ad
   return surrogate.scale == 1 ? loss : loss * surrogate.scale;
 }
 
-bool register_method(MethodInfo info) {
+bool register_method(MethodInfo info, std::source_location where) {
   const std::string name = info.name;
+  info.file = where.file_name();
   const bool added = registry().emplace(name, std::move(info)).second;
   TORCH_CHECK(added, "two methods are named ", name);
   return added;

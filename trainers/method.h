@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -92,10 +93,11 @@ struct MethodInfo {
   std::string equations;  ///< the objective in a line, with equation numbers
   std::vector<Setting> settings;
   std::function<std::unique_ptr<Method>(Settings&, const MethodContext&)> make;
+  std::string file = {};  ///< that registered it
 };
 
 /// Called by the initialiser of a constant in each file of methods/.
-bool register_method(MethodInfo info);
+bool register_method(MethodInfo info, std::source_location where = std::source_location::current());
 
 /// Every method by name.
 const std::map<std::string, MethodInfo>& methods();

@@ -1,5 +1,8 @@
 #include "worker/backbone_source.h"
 
+#include <fmt/format.h>
+
+#include "core/weights_folder.h"
 #include "models/device.h"
 #include "trainers/backbone_settings.h"
 
@@ -18,6 +21,22 @@ BackboneSource backbone_source(const Job& job) {
           .choices = std::move(choices),
           .text_cache = job.path("text_cache"),
           .weights_sha256 = job.get<std::string>("weights_sha256")};
+}
+
+HeldFiles hold_weights(const Job& job) {
+  const std::filesystem::path folder = job.path("weights");
+  if (folder.empty()) return {};
+  std::vector<std::filesystem::path> files;
+  for (const auto& file : model_files(folder)) files.push_back(folder / file);
+  HeldFiles held(files);  // before they are read: what changes meanwhile is noticed
+  if (const auto sum = weights_checksum(folder); sum != job.get<std::string>("weights_sha256")) {
+    throw Error(fmt::format("holds other weights ({:.12}) than the run was planned with ({:.12})", sum,
+                            job.get<std::string>("weights_sha256")),
+                folder.string(),
+                "put the planned weights back, or repeat the command: it plans with those that are there now",
+                Status::kFailed);
+  }
+  return held;
 }
 
 }  // namespace harness

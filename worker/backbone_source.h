@@ -1,5 +1,6 @@
 #pragma once
 
+#include "core/file_checksums.h"
 #include "models/backbone.h"
 #include "worker/job.h"
 
@@ -7,5 +8,9 @@ namespace harness {
 
 /// The backbone that a job asks for, on the job's device (opened here).
 BackboneSource backbone_source(const Job& job);
+
+/// The model files of a job, which are those that it was planned with. Throws Error where the folder has
+/// other bytes now; none are held for a backbone with random weights.
+HeldFiles hold_weights(const Job& job);
 
 }  // namespace harness

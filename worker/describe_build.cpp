@@ -1,4 +1,5 @@
 #include "core/build_info.h"
+#include "core/source_sums.h"
 #include "models/backbone.h"
 #include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
@@ -7,13 +8,25 @@
 #include "worker/scoring.h"
 
 namespace harness {
+namespace {
+
+Json methods_with_sources() {
+  auto list = describe_methods();
+  for (auto& method : list) {
+    method["source"] = source_of({methods().at(method.at("name").get<std::string>()).file});
+  }
+  return list;
+}
+
+}  // namespace
 
 Json describe_build() {
   auto settings = describe_loop_settings();
   for (auto& setting : describe_backbone_settings()) settings.push_back(std::move(setting));
   for (auto& setting : describe_scorer_settings()) settings.push_back(std::move(setting));
   return {{"numerics_version", kNumericsVersion},
-          {"methods", describe_methods()},
+          {"sources_sha256", sources_sha256()},
+          {"methods", methods_with_sources()},
           {"settings", settings},
           {"backbones", describe_backbones()},
           {"evaluators", describe_evaluators()},

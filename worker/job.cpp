@@ -1,8 +1,16 @@
 #include "worker/job.h"
 
+#include <fmt/format.h>
+
+#include "core/error.h"
 #include "core/sha256.h"
 
 namespace harness {
+namespace {
+
+constexpr std::size_t kShownDigits = 12;
+
+}  // namespace
 
 std::filesystem::path Job::path(const std::string& name) const {
   return Fields(paths, file() + ": paths").required<std::string>(name);
@@ -19,9 +27,20 @@ Job read_job(const std::filesystem::path& folder) {
   auto options = fields.object("options");
   job.threads = options.required<int>("threads");
   job.device = options.required<std::string>("device");
+  job.checkpoint_sha256 = options.optional<std::string>("checkpoint_sha256", "");
   options.finish();
   fields.finish();
   return job;
+}
+
+void throw_other_source(const std::string& plug_in, const std::string& planned, const std::string& own,
+                        const std::string& where) {
+  const auto shown = [](const std::string& sum) {
+    return sum.empty() ? std::string("those of the first release") : sum.substr(0, kShownDigits);
+  };
+  throw Error(fmt::format("{} was planned with other sources ({}) than harness-worker was built from ({})",
+                          plug_in, shown(planned), shown(own)),
+              where, "build everything (scripts/build), then repeat the command", Status::kFailed);
 }
 
 const std::string& worker_build() {

@@ -13,6 +13,7 @@ struct Job {
   Json identity, paths;
   int threads = 1;
   std::string device = "cpu";
+  std::string checkpoint_sha256;  ///< of the manifest of the checkpoint to evaluate; empty: not known
   std::filesystem::path folder;
 
   /// "FOLDER/job.json", for messages.
@@ -30,6 +31,11 @@ struct Job {
 
 /// Throws Error if the file is missing or malformed.
 Job read_job(const std::filesystem::path& folder);
+
+/// A job whose `plug_in` ("method dual") was planned with the sources `planned` of it (SourceSum::identity),
+/// and this program was built from `own`: throws Error.
+[[noreturn]] void throw_other_source(const std::string& plug_in, const std::string& planned,
+                                     const std::string& own, const std::string& where);
 
 /// SHA-256 of this program's file: which build made a result.
 const std::string& worker_build();

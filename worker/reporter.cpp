@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "core/build_info.h"
+#include "core/source_sums.h"
 
 namespace harness {
 namespace {
@@ -61,6 +62,7 @@ Reporter::Reporter(const Job& job)
          {"pid", ::getpid()},
          {"host", host_name()},
          {"build", worker_build()},
+         {"sources", sources_sha256()},
          {"cpu", build_info().cpu_features},
          {"threads", job.threads}});
   if (::pipe(end_pipe_) != 0) throw Error("cannot make a pipe", "harness-worker", "", Status::kFailed);

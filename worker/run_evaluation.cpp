@@ -59,6 +59,12 @@ std::map<int, Json> positions_done(const Job& job) {
 
 void load_checkpoint(const Job& job, Backbone& backbone, bool ema) {
   if (job.get<int>("step") == 0) return;
+  if (const auto manifest = job.path("checkpoint") / "manifest.json";
+      !job.checkpoint_sha256.empty() && sha256_file(manifest) != job.checkpoint_sha256) {
+    throw Error("is not the manifest that the training recorded", manifest.string(),
+                "the checkpoint was changed: put it back, or train the run again with --fresh",
+                Status::kFailed);
+  }
   read_checkpoint(job.path("checkpoint"), ema, trainable_weights(backbone));
   if (auto* adapter = backbone.adapter()) adapter->merge();
 }
@@ -81,6 +87,7 @@ class Evaluation {
         seed_(static_cast<std::uint32_t>(job.get<std::int64_t>("seed"))),
         prompts_(prompts_of(job)),
         done_(positions_done(job)),
+        weights_(hold_weights(job)),
         backbone_(Backbone::load(backbone_source(job))),
         schedule_(shifted_schedule(settings_.grid, settings_.steps, settings_.shift)),
         scoring_(job),
@@ -88,6 +95,7 @@ class Evaluation {
         shown_metric_(job.get<std::vector<std::string>>("metrics").at(0)) {
     load_checkpoint(job, backbone_, settings_.use_ema);
     announce_prompts();
+    weights_.expect_unchanged();
     make_folder(job.folder / "images");
     restore_scorers();
   }
@@ -230,6 +238,7 @@ class Evaluation {
   std::uint32_t seed_;
   std::vector<Prompt> prompts_;
   std::map<int, Json> done_;
+  HeldFiles weights_;
   Backbone backbone_;
   Schedule schedule_;
   Scoring scoring_;

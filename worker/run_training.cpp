@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "core/build_info.h"
 #include "core/error.h"
+#include "core/source_sums.h"
 #include "datasets/prompt_set.h"
 #include "models/device.h"
 #include "trainers/backbone_settings.h"
@@ -56,7 +58,22 @@ Json optional_number(const std::optional<double>& value) {
 
 }  // namespace
 
+namespace {
+
+/// The method as the job was planned with it, or an error.
+void require_same_source(const Job& job) {
+  const auto name = job.get<std::string>("method");
+  const auto found = methods().find(name);
+  if (found == methods().end()) return;  // make_method says so
+  const auto planned = job.identity.value("method_source", std::string());
+  const auto own = source_of({found->second.file}).at("identity").get<std::string>();
+  if (planned != own) throw_other_source("method " + name, planned, own, job.file());
+}
+
+}  // namespace
+
 bool run_training(const Job& job, Reporter& reporter) {
+  require_same_source(job);
   const auto where = job.file() + ": identity";
   const auto task = job.get<std::string>("task");
   TrainJob training{.settings = read_train_settings(
@@ -67,7 +84,9 @@ bool run_training(const Job& job, Reporter& reporter) {
                     .folder = job.folder,
                     .source = backbone_source(job),
                     .resume_key = worker_build() + " " + build_info().cpu_features};
+  const auto weights = hold_weights(job);
   auto backbone = Backbone::load(training.source);
+  weights.expect_unchanged();
   const MethodContext context{
       .task = task, .latent_size = backbone.latent().size(), .late_steps = training.settings.late_steps};
   auto configured = make_method(job.get<std::string>("method"), job.get<Json>("method_settings"), context,
@@ -89,7 +108,10 @@ bool run_training(const Job& job, Reporter& reporter) {
   hooks.on_resume = [&](std::int64_t update) {
     reporter.event({{"type", "resumed"}, {"resumed_from", update}});
   };
+  bool is_recorded = false;
   hooks.on_update = [&](const UpdateRecord& u) {
+    // Encoders may have been read since; from the first record on, all there is to read has been.
+    if (!std::exchange(is_recorded, true)) weights.expect_unchanged();
     reporter.event({{"type", "update"},
                     {"update_index", u.update_index},
                     {"epoch", u.epoch},

@@ -5,7 +5,9 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/file_checksums.h"
 #include "core/sha256.h"
+#include "core/source_sums.h"
 #include "core/text.h"
 #include "evaluators/clip/clip_scorers.h"
 #include "evaluators/image_statistics.h"
@@ -28,6 +30,24 @@ void require_same(const Json& planned, const Json& found, const std::string& nam
               where, "repeat the command: it plans with the scorer that is there now");
 }
 
+/// The sources that a scorer's values come from.
+Json source_of_scorer(const std::string& name) {
+  if (name == kOcrScorer || name == kSceneOcrScorer)
+    return source_of({"evaluators/ocr.cpp", "evaluators/scorer/reader.cpp"});
+  if (name == kJpegScorer) return source_of({"evaluators/jpeg.cpp"});
+  if (name == kStatisticsScorer) return source_of({"evaluators/image_statistics.cpp"});
+  return source_of({"evaluators/clip/clip_scorer.cpp"});
+}
+
+/// What a job's identity says of a scorer beside its sources, which must be this build's.
+Json without_source(Json identity, const std::string& name, const std::string& where) {
+  const auto planned = identity.value("source", std::string());
+  const auto own = source_of_scorer(name).at("identity").get<std::string>();
+  if (planned != own) throw_other_source("scorer " + name, planned, own, where);
+  identity.erase("source");
+  return identity;
+}
+
 Json ocr_metric_help() {
   return {{"ocr_reward",
            "1 - edit distance (capped) over target length, 1 where the target is inside the transcript"},
@@ -45,9 +65,15 @@ const ClipProfile& planned_profile(const ClipScorerInfo& scorer, const Json& ide
   const auto& profile = scorer.profile(fields.required<std::string>("profile"), where);
   Json found = clip_identity(scorer, profile);
   const auto& files = fields.get("files");
-  for (const auto& [file, _] : files.items()) found["files"][file] = sha256_file(folder / file);
+  for (const auto& [file, _] : files.items()) found["files"][file] = remembered_sha256(folder / file);
   require_same(identity, found, scorer.name, folder.string());
   return profile;
+}
+
+HeldFiles held_files(const std::filesystem::path& folder, const Json& identity) {
+  std::vector<std::filesystem::path> files;
+  for (const auto& [file, _] : identity.at("files").items()) files.push_back(folder / file);
+  return HeldFiles(files);
 }
 
 /// An embedded scorer whose files are not shipped cannot be asked for.
@@ -130,6 +156,7 @@ Json describe_evaluators() {
   for (const auto& scorer : clip_scorers()) {
     if (is_here(scorer)) evaluators.push_back(describe_clip_scorer(scorer));
   }
+  for (auto& evaluator : evaluators) evaluator["source"] = source_of_scorer(evaluator.at("name"));
   return evaluators;
 }
 
@@ -202,7 +229,9 @@ Scoring::Scoring(const Job& job) {
   if (scorers.empty()) throw Error("names no scorer", job.file());
 }
 
-void Scoring::add(const std::string& name, const Json& identity, const Job& job) {
+void Scoring::add(const std::string& name, const Json& planned, const Job& job) {
+  const bool is_external = planned.value("profile", "") == kExternalProfile;
+  const Json identity = is_external ? planned : without_source(planned, name, job.file());
   if (name == kOcrScorer || name == kSceneOcrScorer) {
     ocr_.emplace(std::vector<std::string>{job.path("scorer").string(), "--profile", name}, job.threads,
                  kDeadlineMs);
@@ -218,9 +247,11 @@ void Scoring::add(const std::string& name, const Json& identity, const Job& job)
   } else if (const auto* clip = find_clip_scorer(name)) {
     const auto shipped = clip->embedded_folder();
     const auto folder = shipped ? *shipped : job.path("scorer:" + name);
+    const auto held = held_files(folder, identity);
     const auto& profile = planned_profile(*clip, identity, job, folder);
     clip_.push_back(std::make_unique<ClipScorer>(folder, *clip, profile, open_device(job.device)));
-  } else if (identity.value("profile", "") == kExternalProfile) {
+    held.expect_unchanged();
+  } else if (is_external) {
     external_.add(job.path("scorer:" + name), identity, job.folder);
   } else {
     throw Error(fmt::format("unknown scorer \"{}\"", name), job.file());

@@ -63,6 +63,7 @@ class CheckedExperiment {
 struct Findings {
   std::vector<std::string> problems;
   std::string summary, hint;  ///< hint: what to do where it does not hold
+  std::string warning = {};   ///< it holds, and the reader should know this
 
   void add(std::string problem) { problems.push_back(std::move(problem)); }
 };

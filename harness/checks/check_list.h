@@ -11,6 +11,7 @@ Findings check_database(const CheckedExperiment& experiment, Fields& rule);
 Findings check_jobs(const CheckedExperiment& experiment, Fields& rule);
 Findings check_event_logs(const CheckedExperiment& experiment, Fields& rule);
 
+Findings check_builds(const CheckedExperiment& experiment, Fields& rule);
 Findings check_ids(const CheckedExperiment& experiment, Fields& rule);
 Findings check_settings(const CheckedExperiment& experiment, Fields& rule);
 Findings check_seeds(const CheckedExperiment& experiment, Fields& rule);

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <set>
 
+#include "core/file_checksums.h"
 #include "core/sha256.h"
 #include "harness/checks/check_list.h"
 #include "harness/checks/rows.h"
-#include "harness/file_checksums.h"
 #include "harness/inputs.h"
 
 // Files against the checksums that were taken when they were written.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/sha256.h"
+#include "harness/builds.h"
 #include "harness/checks/check_list.h"
 #include "harness/checks/rows.h"
 #include "harness/plan.h"
@@ -110,6 +111,25 @@ void check_run_settings(const CheckedExperiment& experiment, const CheckedRun& r
 }
 
 }  // namespace
+
+Findings check_builds(const CheckedExperiment& experiment, Fields& rule) {
+  const bool must_be_same = rule.optional<bool>("same", false);
+  Findings findings{.problems = {}, .summary = {}, .hint = "--fresh runs them again with this build"};
+  std::vector<std::string> jobs;
+  for (const auto& run : experiment.runs) jobs.push_back(run.run.id);
+  for (const auto& e : experiment.evaluations) jobs.push_back(e.evaluation.id);
+  const auto groups = code_of_jobs(experiment.store, jobs);
+  findings.summary =
+      groups.empty() ? "no worker ran" : fmt::format("all jobs recorded by {}", groups.front().text());
+  if (const auto other = other_code(groups, "")) {
+    if (must_be_same) {
+      findings.add(*other);
+    } else {
+      findings.warning = *other + "; `harness verify --training` runs them again with this build";
+    }
+  }
+  return findings;
+}
 
 Findings check_ids(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.problems = {}, .summary = {}, .hint = kRepeat};

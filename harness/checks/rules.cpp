@@ -53,7 +53,7 @@ Json merged(const Json& base, const RuleFile& own) {
 }
 
 std::string one_line(const Findings& findings) {
-  if (findings.problems.empty()) return findings.summary;
+  if (findings.problems.empty()) return findings.warning.empty() ? findings.summary : findings.warning;
   const auto shown = std::min(kProblemsShown, findings.problems.size());
   auto text = join(std::span(findings.problems).first(shown), "; ");
   if (findings.problems.size() > shown)
@@ -88,6 +88,7 @@ const std::map<std::string, CheckFunction>& known_checks() {
       {"database", check_database},
       {"jobs", check_jobs},
       {"event-logs", check_event_logs},
+      {"builds", check_builds},
       {"ids", check_ids},
       {"settings", check_settings},
       {"seeds", check_seeds},

@@ -24,7 +24,8 @@ struct CheckOptions {
 
 void print_result(const RuleResult& result, std::size_t width) {
   const auto& problems = result.findings.problems;
-  fmt::print("{}  {:<{}}  {}\n", result.passed ? "PASS" : "FAIL", result.name, width,
+  const bool warned = result.passed && !result.findings.warning.empty();
+  fmt::print("{}  {:<{}}  {}\n", warned ? "WARN" : result.passed ? "PASS" : "FAIL", result.name, width,
              result.passed ? result.message : problems.front());
   const auto indent = std::string(width + 8, ' ');
   const auto last = std::min(kProblemsPrinted, problems.size());
@@ -49,8 +50,10 @@ int check_table(const CheckOptions& o) {
   const auto results = apply_rules(rules, experiment);
   if (o.json) {
     Json list = Json::array();
-    for (const auto& r : results)
+    for (const auto& r : results) {
       list.push_back({{"name", r.name}, {"passed", r.passed}, {"message", r.message}});
+      if (r.passed && !r.findings.warning.empty()) list.back()["warning"] = true;
+    }
     print_json({{"table", experiment.reproduction.table_id},
                 {"experiment", experiment.reproduction.id},
                 {"rule_file", {{"id", rules.id}, {"version", rules.version}}},

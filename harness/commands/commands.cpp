@@ -19,6 +19,7 @@ void add_commands(CLI::App& app, Actions& actions) {
   add_check_command(app, actions);
   add_runs_command(app, actions);
   add_db_command(app, actions);
+  add_new_command(app, actions);
   add_doctor_command(app, actions);
   add_completion_command(app, actions);
 }

@@ -32,6 +32,7 @@ void add_check_command(CLI::App& app, Actions& actions);
 void add_runs_command(CLI::App& app, Actions& actions);
 void add_db_command(CLI::App& app, Actions& actions);
 void add_doctor_command(CLI::App& app, Actions& actions);
+void add_new_command(CLI::App& app, Actions& actions);
 void add_completion_command(CLI::App& app, Actions& actions);
 
 }  // namespace harness

@@ -56,7 +56,8 @@ Listing list_methods() {
     listing.rows.push_back({{"name", method.name},
                             {"summary", method.summary},
                             {"equations", method.equations},
-                            {"settings", names_of(method.settings)}});
+                            {"settings", names_of(method.settings)},
+                            {"sources", method.source.files}});
   }
   return listing;
 }
@@ -110,7 +111,8 @@ Listing list_evaluators(const ListOptions& options) {
                             {"metrics", join(evaluator.metrics, ", ")},
                             {"files", files_text(evaluator)},
                             {"summary", evaluator.summary},
-                            {"identity", evaluator.identity}});
+                            {"identity", evaluator.identity},
+                            {"sources", evaluator.source.files}});
   }
   return listing;
 }

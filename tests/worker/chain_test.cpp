@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <numeric>
 #include <thread>
 
@@ -188,27 +189,91 @@ Json tiny_table(const std::vector<std::string>& methods) {
             {{"name", "reward_mean"}, {"on_policy_too", true}}}}};
 }
 
-TEST_F(Chain, ANewMethodIsOneFileAndTrainsWithoutAnyOtherChange) {
-  const auto worker = std::string(HARNESS_BINARY_DIR) + "/tests/harness-toy-worker";
-  const auto share = root_ / "share";
-  fs::create_directories(share);
-  const auto described = shell(worker + " describe");
-  ASSERT_EQ(described.status, 0);
-  write_file_atomically(share / "registry.json", described.out);
-  write_file_atomically(root_ / "tiny.json", tiny_table({"toy", "flow-grpo"}).dump());
-  const auto environment = fmt::format("HARNESS_WORKER={} HARNESS_PATH={} ", worker, share.string());
-  const auto listed = shell(environment + kHarness + " list methods");
-  EXPECT_NE(listed.out.find("toy"), std::string::npos);
-  const auto run = shell(fmt::format("{}{} reproduce --table {} --set toy.power=3 --out {} --json 2>&1 1>{}",
-                                     environment, kHarness, (root_ / "tiny.json").string(),
-                                     (root_ / "toy").string(), (root_ / "toy.out").string()));
-  ASSERT_EQ(run.status, 0) << run.out;
-  const auto table = read_json(root_ / "toy.out");
-  ASSERT_EQ(table.at("rows").size(), 2U);
-  for (const auto& row : table.at("rows")) {
-    EXPECT_GT(row.at("metrics").at("lambda_center_3").at("mean").get<double>(), 0);
-    EXPECT_LT(row.at("metrics").at("reward_mean").at("mean").get<double>(), 0);
+/// The toy method (`harness new method toy`), its worker, and the registry of what it can do.
+class ToyMethod : public Chain {
+ protected:
+  const fs::path source_ = fs::path(HARNESS_BINARY_DIR) / "tests/toy_method/toy.cpp";
+  const std::string worker_ = std::string(HARNESS_BINARY_DIR) + "/tests/harness-toy-worker";
+
+  void SetUp() override {
+    Chain::SetUp();
+    original_ = read_file(source_);
+    fs::create_directories(root_ / "share");
+    write_file_atomically(root_ / "tiny.json", tiny_table({"toy", "flow-grpo"}).dump());
+    build();
   }
+  void TearDown() override {
+    if (read_file(source_) != original_) {
+      write_file_atomically(source_, original_);
+      build();
+    }
+    Chain::TearDown();
+  }
+
+  void build() const {
+    const auto built =
+        shell(fmt::format("cmake --build {} --target harness-toy-worker 2>&1", HARNESS_BINARY_DIR));
+    ASSERT_EQ(built.status, 0) << built.out;
+    const auto described = shell(worker_ + " describe");
+    ASSERT_EQ(described.status, 0);
+    write_file_atomically(root_ / "share/registry.json", described.out);
+  }
+  void edit(const std::string& from, const std::string& to) const {
+    auto text = read_file(source_);
+    const auto at = text.find(from);
+    ASSERT_NE(at, std::string::npos);
+    write_file_atomically(source_, text.replace(at, from.size(), to));
+    build();
+  }
+
+  std::string harness() const {
+    return fmt::format("HARNESS_WORKER={} HARNESS_PATH={} {} ", worker_, (root_ / "share").string(),
+                       kHarness);
+  }
+  /// The rows of the table, by method.
+  std::map<std::string, Json> reproduced() const {
+    const auto run = shell(fmt::format("{} reproduce --table {} --set toy.c=3 --out {} --json 2>&1 1>{}",
+                                       harness(), (root_ / "tiny.json").string(), (root_ / "toy").string(),
+                                       (root_ / "toy.out").string()));
+    EXPECT_EQ(run.status, 0) << run.out;
+    std::map<std::string, Json> rows;
+    const auto document = read_json(root_ / "toy.out");
+    for (const auto& row : document.at("rows")) rows[row.at("method")] = row.at("metrics");
+    return rows;
+  }
+  std::string runs_by_method() const {
+    return shell(fmt::format(
+                     "{} query \"SELECT method, count(*) AS n FROM runs GROUP BY 1 ORDER BY 1\" --format "
+                     "csv --db {}",
+                     harness(), (root_ / "toy/results.sqlite").string()))
+        .out;
+  }
+
+ private:
+  std::string original_;
+};
+
+TEST_F(ToyMethod, ANewMethodIsOneFileAndTrainsWithoutAnyOtherChange) {
+  const auto listed = shell(harness() + "list methods");
+  EXPECT_NE(listed.out.find("toy"), std::string::npos);
+  const auto rows = reproduced();
+  ASSERT_EQ(rows.size(), 2U);
+  for (const auto& [method, metrics] : rows) {
+    EXPECT_GT(metrics.at("lambda_center_3").at("mean").get<double>(), 0);
+    EXPECT_LT(metrics.at("reward_mean").at("mean").get<double>(), 0);
+  }
+}
+
+TEST_F(ToyMethod, EditedAndBuiltAgainItIsTrainedAgainAndTheOthersAreNot) {
+  const auto before = reproduced();
+  edit("/// What the method is", "/// What this method is");
+  EXPECT_EQ(reproduced(), before);
+  EXPECT_EQ(runs_by_method(), "method,n\nflow-grpo,1\ntoy,1\n") << "a comment changes no number";
+  edit("(c_ * stats.y).exp()", "(-5 * c_ * stats.y).exp()");
+  const auto after = reproduced();
+  EXPECT_EQ(runs_by_method(), "method,n\nflow-grpo,1\ntoy,2\n");
+  EXPECT_NE(after.at("toy"), before.at("toy"));
+  EXPECT_EQ(after.at("flow-grpo"), before.at("flow-grpo"));
 }
 
 TEST_F(Chain, EachSeedOfTheDebugBackboneHasWeightsOfItsOwnAndReusedSamplesAreToldApart) {
@@ -263,6 +328,56 @@ TEST_F(Chain, AnotherSettingIsANewRunAndNeverAnOldAnswer) {
       "{} query \"SELECT count(*) AS n FROM runs WHERE method = 'ratio-norm'\" --db {} --format json",
       kHarness, (root_ / "a/results.sqlite").string()));
   EXPECT_EQ(parse_json(runs.out, "stdout").at(0).at("n"), 2);
+}
+
+TEST_F(Chain, WeightsThatChangeWhileARunGoesOnEndItAndPutBackItGoesOnAsUndisturbed) {
+  const auto weights = root_ / "weights";
+  fs::copy(fs::path(HARNESS_SOURCE_DIR) / "models/backbones/glyph", weights, fs::copy_options::recursive);
+  const auto more = fmt::format("--methods ratio-norm --weights {} --set eval_steps=8", weights.string());
+  ASSERT_EQ(shell(reproduce("whole", more) + " 2>/dev/null").status, 0);
+  fs::path file;
+  for (const auto& entry : fs::recursive_directory_iterator(weights)) {
+    if (entry.path().extension() == ".safetensors" &&
+        entry.path().string().find("transformer") != std::string::npos)
+      file = entry.path();
+  }
+  ASSERT_FALSE(file.empty());
+  const auto original = read_file(file);
+  auto changed = original;
+  for (std::size_t i = changed.size() - 4096; i < changed.size(); ++i) changed[i] = 0;
+
+  const pid_t harness = start(reproduce("swapped", more));
+  int status = 0;
+  ASSERT_TRUE(wait_for_worker(harness, status));  // the evaluation of the starting weights has begun
+  std::ofstream(file, std::ios::binary) << changed;
+  ::waitpid(harness, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  const auto again = shell(reproduce("swapped", more) + " --seeds 42 2>&1 >/dev/null");
+  EXPECT_EQ(again.status, 0) << "with the other weights it is another run: " << again.out;
+
+  std::ofstream(file, std::ios::binary) << original;
+  const auto last = shell(reproduce("swapped", more) + " 2>&1 >/dev/null");
+  ASSERT_EQ(last.status, 0) << last.out;
+  EXPECT_EQ(table("whole").at("rows"), table("swapped").at("rows"));
+}
+
+TEST_F(Chain, AJobWhoseWeightsAreNotThePlannedOnesDrawsNothing) {
+  ASSERT_EQ(shell(reproduce("a", "--methods ratio-norm") + " 2>/dev/null").status, 0);
+  for (const auto& entry : fs::recursive_directory_iterator(root_ / "a")) {
+    if (entry.path().filename() != "job.json" || !fs::exists(entry.path().parent_path() / "images")) continue;
+    Json job = read_json(entry.path());
+    job["identity"]["weights_sha256"] = std::string(64, '0');
+    const auto folder = root_ / "job";
+    fs::create_directories(folder);
+    write_file_atomically(folder / "job.json", job.dump());
+    const auto done = shell(fmt::format("{}-worker run {} </dev/zero 2>&1", kHarness, folder.string()));
+    EXPECT_EQ(done.status, 1);
+    EXPECT_NE(done.out.find("holds other weights"), std::string::npos) << done.out;
+    EXPECT_FALSE(fs::exists(folder / "images"));
+    return;
+  }
+  FAIL() << "no evaluation";
 }
 
 TEST_F(Chain, AnExternalScorerScoresTheImagesThatWereDrawnAndMayBeTheReward) {

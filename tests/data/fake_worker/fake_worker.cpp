@@ -8,6 +8,7 @@
 //   HARNESS_FAKE_HACK   "darken": trained methods draw what is read whole, at a fifth of the brightness;
 //   "honest": they are read whole, and their images are as before; "none": they draw what the starting
 //   weights draw
+//   HARNESS_FAKE_SOURCES  the checksum of its sources; unset: it records none, as workers once did
 #include <poll.h>
 #include <unistd.h>
 
@@ -74,15 +75,18 @@ class Job {
     misbehave(kind);
     expect_scorers();
     const int done = kind == "train" ? resume_point() : 0;
-    log_.append({{"type", "job_started"},
-                 {"id", job_.at("id")},
-                 {"kind", kind},
-                 {"pid", ::getpid()},
-                 {"host", "test"},
-                 {"build", sha256_file(executable_folder() / "harness-fake-worker")},
-                 {"cpu", build_info().cpu_features},
-                 {"threads", job_.at("options").at("threads")},
-                 {"resumed_from", done}});
+    Json started = {{"type", "job_started"},
+                    {"id", job_.at("id")},
+                    {"kind", kind},
+                    {"pid", ::getpid()},
+                    {"host", "test"},
+                    {"build", sha256_file(executable_folder() / "harness-fake-worker")},
+                    {"cpu", build_info().cpu_features},
+                    {"threads", job_.at("options").at("threads")},
+                    {"resumed_from", done}};
+    if (const auto sources = environment("HARNESS_FAKE_SOURCES"); !sources.empty())
+      started["sources"] = sources;
+    log_.append(started);
     const bool whole = kind == "train" ? train(done) : evaluate();
     if (!whole) return 0;
     std::vector<std::string> notes{"The fake worker draws no text."};

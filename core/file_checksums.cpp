@@ -1,9 +1,11 @@
-#include "harness/file_checksums.h"
+#include "core/file_checksums.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -28,7 +30,27 @@ std::string state_of_file(const fs::path& file, const struct ::stat& info) {
                      info.st_ctim.tv_sec, info.st_ctim.tv_nsec);
 }
 
+std::string state_of_file(const fs::path& file) {
+  struct ::stat info {};
+  if (::stat(file.c_str(), &info) != 0)
+    throw Error(fmt::format("cannot be read: {}", std::strerror(errno)), file.string());
+  return state_of_file(file, info);
+}
+
 }  // namespace
+
+HeldFiles::HeldFiles(const std::vector<fs::path>& files) {
+  for (const auto& file : files) states_[file] = state_of_file(file);
+}
+
+void HeldFiles::expect_unchanged() const {
+  for (const auto& [file, state] : states_) {
+    if (fs::exists(file) && state_of_file(file) == state) continue;
+    throw Error("was changed while a job read it", file.string(),
+                "leave it alone while runs go on, then repeat the command: what is done stays done",
+                Status::kFailed);
+  }
+}
 
 std::string remembered_sha256(const fs::path& file) {
   struct ::stat info {};

@@ -1,0 +1,24 @@
+# harness_source_table(NAME ROOT FOLDER...): an OBJECT library NAME whose object knows the checksums of the sources in these folders of
+# ROOT (core/source_sums.h). Its objects go whole into a program: nothing refers to them by name.
+function(harness_source_table name root)
+  set(same ${CMAKE_SOURCE_DIR}/core/source_sums/same_numbers.json)
+  set(output ${CMAKE_BINARY_DIR}/generated/${name}.cpp)
+  set(sources)
+  foreach(folder ${ARGN})
+    file(GLOB found CONFIGURE_DEPENDS ${root}/${folder}/*.cpp ${root}/${folder}/*.h ${root}/${folder}/*.cu)
+    list(APPEND sources ${found})
+  endforeach()
+  # The stamp is touched each time, the table only where a sum changed.
+  add_custom_command(
+    OUTPUT ${output}.stamp BYPRODUCTS ${output}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/generated
+    COMMAND harness-source-sums ${root} ${same} ${output} ${ARGN}
+    COMMAND ${CMAKE_COMMAND} -E touch ${output}.stamp
+    DEPENDS harness-source-sums ${same} ${sources} COMMENT "Checksums of sources (${name})" VERBATIM)
+  add_custom_target(${name}_made DEPENDS ${output}.stamp)
+  set_source_files_properties(${output} PROPERTIES GENERATED ON)
+  add_library(${name} OBJECT ${output})
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
+  target_link_libraries(${name} PRIVATE harness_warnings)
+  add_dependencies(${name} ${name}_made)
+endfunction()

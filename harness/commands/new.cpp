@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "harness/commands/commands.h"
+#include "harness/output.h"
+#include "harness/registry.h"
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMethods = "trainers/methods";
+constexpr const char* kTemplate = "method.template";
+constexpr std::size_t kLongestName = 40;
+
+struct NewMethodOptions {
+  std::string name, source;
+  bool json = false;
+};
+
+bool is_lower(char c) {
+  return c >= 'a' && c <= 'z';
+}
+
+/// Names are typed, and are part of file names: lower case letters, digits and single hyphens.
+void require_method_name(const std::string& name) {
+  bool is_good = !name.empty() && name.size() <= kLongestName && is_lower(name.front()) &&
+                 name.back() != '-' && name.find("--") == std::string::npos;
+  for (const char c : name) is_good = is_good && (is_lower(c) || (c >= '0' && c <= '9') || c == '-');
+  if (is_good) return;
+  throw Error(fmt::format("\"{}\" is no name of a method", name), "harness new method",
+              fmt::format("take lower-case letters, digits and single hyphens, at most {} of them: my-method",
+                          kLongestName));
+}
+
+/// "my-method" as a class: "MyMethod".
+std::string class_name(const std::string& name) {
+  std::string result;
+  bool is_first = true;
+  for (const char c : name) {
+    if (c != '-') result += is_first ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    is_first = c == '-';
+  }
+  return result;
+}
+
+std::string filled(std::string text, const std::string& placeholder, const std::string& value) {
+  for (std::size_t at = 0; (at = text.find(placeholder, at)) != std::string::npos; at += value.size())
+    text.replace(at, placeholder.size(), value);
+  return text;
+}
+
+/// The tree to write to: the one given, else the current folder if it is one, else the one of this build.
+fs::path source_tree_of(const std::string& chosen) {
+  const fs::path tree = !chosen.empty()                              ? fs::path(chosen)
+                        : fs::exists(fs::path(kMethods) / kTemplate) ? "."
+                                                                     : source_tree();
+  if (fs::exists(tree / kMethods / kTemplate)) return tree;
+  throw Error(fmt::format("is no source tree of harness: it has no {}/{}", kMethods, kTemplate),
+              tree.string(), "run it in the checkout, or name the checkout with --source");
+}
+
+std::string next_steps(const std::string& name) {
+  return fmt::format(R"(Next, in the source tree:
+  1. write the objective; the comments of the file and trainers/README.md tell what it is given
+  2. scripts/build release harness harness-worker harness_registry trainers_tests
+  3. build/release/tests/trainers_tests --gtest_filter='*Method*'      gradients against finite differences
+  4. echo '{{"extends": "sd35-ocr", "id": "mine", "methods": ["ratio-norm", "{}"]}}' > mine.json
+  5. build/release/harness reproduce --table mine.json --scale smoke
+Edited and built again it is a new run: the checksum of its source belongs to the run's id.
+)",
+                     name);
+}
+
+int new_method(const NewMethodOptions& o) {
+  require_method_name(o.name);
+  for (const auto& known : load_registry().methods) {
+    if (known.name == o.name)
+      throw Error(fmt::format("there is a method \"{}\" already", o.name), "harness new method",
+                  "choose another name; `harness list methods` lists them");
+  }
+  const auto folder = source_tree_of(o.source) / kMethods;
+  const auto file = (folder / (filled(o.name, "-", "_") + ".cpp")).lexically_normal();
+  if (fs::exists(file))
+    throw Error("is there already", file.string(), "choose another name, or edit that file");
+  auto text = filled(read_file(folder / kTemplate), "@METHOD_NAME@", o.name);
+  write_file_atomically(file, filled(std::move(text), "@METHOD_CLASS@", class_name(o.name)));
+  if (o.json) {
+    print_json({{"method", o.name}, {"file", file.string()}});
+  } else {
+    fmt::print("{}\n\n{}", file.string(), next_steps(o.name));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_new_command(CLI::App& app, Actions& actions) {
+  auto* command = app.add_subcommand("new", "Write the first version of a plug-in");
+  command->require_subcommand(1);
+  auto* method =
+      command->add_subcommand("method", "Write trainers/methods/NAME.cpp from a template that compiles");
+  method->footer(R"(
+The file registers the method; nothing else has to be edited. It holds the plain clipped ratio with one setting,
+to be replaced by yours. Prints what to do next. Never overwrites a file.
+Example:
+  harness new method my-method)");
+  auto o = std::make_shared<NewMethodOptions>();
+  method->add_option("name", o->name, "name of the method, for instance my-method")->required();
+  method->add_option(
+      "--source", o->source,
+      "checkout to write to (default: the current folder if it is one, else that of this build)");
+  method->add_flag("--json", o->json, "one JSON document on standard output");
+  actions[method] = [o] { return new_method(*o); };
+}
+
+}  // namespace harness
