@@ -7,12 +7,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <iostream>
+#include <sstream>
 #include <string_view>
 
 #include "core/build_info.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/commands.h"
 #include "results/database_file.h"
@@ -102,7 +103,10 @@ int dispatch(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
-    return app.exit(success);
+    std::ostringstream text;
+    const int status = app.exit(success, text, text);
+    put_text(text.str());
+    return status;
   } catch (const CLI::ParseError& error) {
     throw usage_error(app, error);
   }
@@ -113,10 +117,9 @@ void print_error(const Error& error, bool json) {
   if (json) {
     const Json document = {
         {"error", {{"what", error.problem()}, {"where", error.where()}, {"hint", error.hint()}}}};
-    fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
-    std::fflush(stdout);
+    put("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
   }
-  fmt::print(stderr, "{}{}\n", error.status() == Status::kInterrupted ? "" : "error: ", error.what());
+  tell("{}{}\n", error.status() == Status::kInterrupted ? "" : "error: ", error.what());
 }
 
 Error file_error(const std::filesystem::filesystem_error& failure) {
@@ -137,7 +140,9 @@ bool asks_for_json(int argc, char** argv) {
 
 }  // namespace
 
-int run_cli(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   const bool json = asks_for_json(argc, argv);
   try {
     return dispatch(argc, argv);
@@ -150,6 +155,13 @@ int run_cli(int argc, char** argv) {
   } catch (const std::exception& error) {
     return report(Error(error.what(), "", "", Status::kFailed), json);
   }
+}
+
+}  // namespace
+
+int run_cli(int argc, char** argv) {
+  prepare_streams();
+  return finished_status(run(argc, argv));
 }
 
 }  // namespace harness

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 
 #include "core/error.h"
+#include "core/streams.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/db_options.h"
 #include "harness/output.h"
@@ -50,11 +50,9 @@ int list_queries(bool json) {
 /// Headings alone would look like an answer to somebody who reads them; a program that reads them wants them.
 void print_answer(const ResultSet& rows, QueryFormat format) {
   if (!rows.rows.empty() || format != QueryFormat::kTable) {
-    const auto text = format_rows(rows, format);
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
+    put_exactly(format_rows(rows, format));
   }
-  if (rows.rows.empty()) fmt::print(stderr, "{}\n", rows.nothing);
+  if (rows.rows.empty()) tell("{}\n", rows.nothing);
 }
 
 }  // namespace
@@ -80,7 +78,7 @@ Examples:
                   "see `harness query --list`");
     const auto format = query_format(o->json ? "json" : o->format);
     const auto rows = run_query(o->db.db, {.sql = o->sql, .params = o->params});
-    if (!rows.experiment.empty()) fmt::print(stderr, "{}\n", rows.experiment);
+    if (!rows.experiment.empty()) tell("{}\n", rows.experiment);
     print_answer(rows, format);
     return 0;
   };
