@@ -44,16 +44,24 @@ bool is_terminal_control(char32_t c) {
          within(0x2066, 0x2069);
 }
 
+/// Appends "\x9b" or "\u202e": `digits` hexadecimal digits after a backslash and `kind`.
+void append_escape(std::string& out, char kind, std::uint32_t value, int digits) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  out += '\\';
+  out += kind;
+  while (digits-- > 0) out += kDigits[(value >> (4 * digits)) & 15];
+}
+
 /// Appends what stands at `i`, as itself or as an escape; gives its length in bytes.
 std::size_t append_shown(std::string& out, std::string_view text, std::size_t i,
                          bool (*unprintable)(char32_t)) {
   const auto [length, value] = code_point_at(text, i);
   if (length == 0) {
-    out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
+    append_escape(out, 'x', static_cast<unsigned char>(text[i]), 2);
     return 1;
   }
   if (unprintable(value)) {
-    out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(value));
+    append_escape(out, 'u', static_cast<std::uint32_t>(value), value > 0xffff ? 5 : 4);
   } else {
     out += text.substr(i, static_cast<std::size_t>(length));
   }
@@ -210,6 +218,20 @@ std::string squeeze_white_space(std::string_view text) {
     out.push_back(c);
   }
   return utf32_to_utf8(out);
+}
+
+std::string_view beginning_within(std::string_view text, int columns) {
+  constexpr std::size_t kMostBytesPerColumn = 16;  // letters with many marks above and below them
+  const auto most = kMostBytesPerColumn * static_cast<std::size_t>(std::max(0, columns));
+  std::string shown;
+  for (std::size_t i = 0; i < text.size();) {
+    shown.clear();
+    const auto next = i + append_shown(shown, text, i, is_terminal_control);
+    columns -= shown == "\n" || shown == "\t" ? 2 : display_width(shown);
+    if (columns < 0 || next > most) return text.substr(0, i);
+    i = next;
+  }
+  return text;
 }
 
 int display_width(std::string_view text) {

@@ -42,6 +42,10 @@ std::u32string to_lower(std::u32string_view text);
 /// Every run of Unicode white space becomes one U+0020; both ends are trimmed.
 std::string squeeze_white_space(std::string_view text);
 
+/// The longest beginning of `text`, ending between two characters, that takes at most `columns` on a terminal
+/// when printable_line shows it. Its time is bounded by `columns`, however long the text.
+std::string_view beginning_within(std::string_view text, int columns);
+
 /// Columns that the text takes on a terminal (utf8proc character widths).
 int display_width(std::string_view text);
 

@@ -21,7 +21,7 @@ double seconds_since(Progress::Clock::time_point begin) {
   return std::chrono::duration<double>(Progress::Clock::now() - begin).count();
 }
 
-std::size_t terminal_columns(std::FILE* out) {
+int terminal_columns(std::FILE* out) {
   winsize size{};
   if (::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col;
   return 80;
@@ -36,14 +36,6 @@ bool is_set(const char* variable) {
 bool can_rewrite(std::FILE* out) {
   const char* kind = std::getenv("TERM");
   return ::isatty(::fileno(out)) == 1 && (kind == nullptr || std::string_view(kind) != "dumb");
-}
-
-/// At most `columns` bytes, never cutting a character of several bytes.
-std::string cut(std::string text, std::size_t columns) {
-  if (text.size() <= columns) return text;
-  while (columns > 0 && (static_cast<unsigned char>(text[columns]) & 0xC0) == 0x80) --columns;
-  text.resize(columns);
-  return text;
 }
 
 }  // namespace
@@ -152,7 +144,7 @@ void Progress::tick() {
     write_or_forget(out_, text + "\n");
     return;
   }
-  const auto shown = cut(text, terminal_columns(out_) - 1);
+  const auto shown = beginning_within(text, terminal_columns(out_) - 1);
   write_or_forget(out_,
                   fmt::format("\r\x1b[2K{}{}{}", colour_ ? "\x1b[36m" : "", shown, colour_ ? "\x1b[0m" : ""));
   width_ = shown.size();

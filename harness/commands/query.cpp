@@ -50,7 +50,10 @@ int list_queries(bool json) {
 /// Headings alone would look like an answer to somebody who reads them; a program that reads them wants them.
 void print_answer(const ResultSet& rows, QueryFormat format) {
   if (!rows.rows.empty() || format != QueryFormat::kTable) {
-    put_exactly(format_rows(rows, format));
+    write_rows(rows, format, [](std::string_view piece) {
+      put_exactly(piece);
+      return is_output_wanted();
+    });
   }
   if (rows.rows.empty()) tell("{}\n", rows.nothing);
 }
@@ -59,11 +62,14 @@ void print_answer(const ResultSet& rows, QueryFormat format) {
 
 void add_query_command(CLI::App& app, Actions& actions) {
   auto* command = app.add_subcommand("query", "SQL over the results DB, read-only whatever the SQL");
-  command->footer(R"(
+  command->footer(fmt::format(R"(
+--format: table and md cut a cell to {} columns, which ends in "…"; csv, json, jsonl and latex have it whole. csv is
+exact: cells that begin with = + - or @ are written as they are, so import them into a spreadsheet as text.
 Examples:
   harness query "SELECT table_id, scale, method, seed, checkpoint, split, metric, mean, n FROM v_results"
   harness query --list
-  harness query "SELECT * FROM v_results WHERE metric = :m" -p m cer --format csv)");
+  harness query "SELECT * FROM v_results WHERE metric = :m" -p m cer --format csv)",
+                              kWidestCell));
   auto o = std::make_shared<QueryOptions>();
   command->add_option("sql", o->sql, "a SELECT, or the name of a saved query");
   command->add_option("-p,--param", o->params, "NAME VALUE of a parameter :NAME")->allow_extra_args(false);
