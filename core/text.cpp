@@ -36,6 +36,43 @@ bool is_unprintable(char32_t c) {
          category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP;
 }
 
+/// Would command the terminal that shows it, or turn the direction of what stands around it.
+bool is_terminal_control(char32_t c) {
+  if (c == U'\n' || c == U'\t') return false;
+  const auto within = [c](char32_t first, char32_t last) { return c >= first && c <= last; };
+  return c < 0x20 || within(0x7f, 0x9f) || c == 0x61c || within(0x200e, 0x200f) || within(0x202a, 0x202e) ||
+         within(0x2066, 0x2069);
+}
+
+/// Appends "\x9b" or "\u202e": `digits` hexadecimal digits after a backslash and `kind`.
+void append_escape(std::string& out, char kind, std::uint32_t value, int digits) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  out += '\\';
+  out += kind;
+  while (digits-- > 0) out += kDigits[(value >> (4 * digits)) & 15];
+}
+
+/// Appends what stands at `i`, as itself or as an escape; gives its length in bytes.
+std::size_t append_shown(std::string& out, std::string_view text, std::size_t i,
+                         bool (*unprintable)(char32_t)) {
+  const auto [length, value] = code_point_at(text, i);
+  if (length == 0) {
+    append_escape(out, 'x', static_cast<unsigned char>(text[i]), 2);
+    return 1;
+  }
+  if (unprintable(value)) {
+    append_escape(out, 'u', static_cast<std::uint32_t>(value), value > 0xffff ? 5 : 4);
+  } else {
+    out += text.substr(i, static_cast<std::size_t>(length));
+  }
+  return static_cast<std::size_t>(length);
+}
+
+/// Printable ASCII, which needs no second look.
+bool is_plain(char c) {
+  return (c >= 0x20 && c < 0x7f) || c == '\n' || c == '\t';
+}
+
 template <class Text>
 std::size_t edit_distance(const Text& a, const Text& b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -125,23 +162,37 @@ std::string utf32_to_utf8(std::u32string_view text) {
   return out;
 }
 
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const auto begin = i;
+    while (i < text.size() && is_plain(text[i])) ++i;
+    out += text.substr(begin, i - begin);
+    if (i < text.size()) i += append_shown(out, text, i, is_terminal_control);
+  }
+  return out;
+}
+
+std::string printable_line(std::string_view text) {
+  std::string out;
+  for (const char c : printable(text)) {
+    if (c == '\n' || c == '\t') {
+      out += c == '\n' ? "\\n" : "\\t";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kShown = 120;
   std::string out = "\"";
   std::size_t i = 0;
   while (i < text.size() && i < kShown) {
-    const auto [length, value] = code_point_at(text, i);
-    if (length == 0) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i++]));
-      continue;
-    }
-    if (value == U'"' || value == U'\\') out += '\\';
-    if (is_unprintable(value)) {
-      out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(value));
-    } else {
-      out += text.substr(i, static_cast<std::size_t>(length));
-    }
-    i += static_cast<std::size_t>(length);
+    if (text[i] == '"' || text[i] == '\\') out += '\\';
+    i += append_shown(out, text, i, is_unprintable);
   }
   out += '"';
   if (i < text.size()) out += fmt::format(" (and {} bytes more)", text.size() - i);
@@ -167,6 +218,20 @@ std::string squeeze_white_space(std::string_view text) {
     out.push_back(c);
   }
   return utf32_to_utf8(out);
+}
+
+std::string_view beginning_within(std::string_view text, int columns) {
+  constexpr std::size_t kMostBytesPerColumn = 16;  // letters with many marks above and below them
+  const auto most = kMostBytesPerColumn * static_cast<std::size_t>(std::max(0, columns));
+  std::string shown;
+  for (std::size_t i = 0; i < text.size();) {
+    shown.clear();
+    const auto next = i + append_shown(shown, text, i, is_terminal_control);
+    columns -= shown == "\n" || shown == "\t" ? 2 : display_width(shown);
+    if (columns < 0 || next > most) return text.substr(0, i);
+    i = next;
+  }
+  return text;
 }
 
 int display_width(std::string_view text) {

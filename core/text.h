@@ -24,6 +24,14 @@ std::string utf32_to_utf8(std::u32string_view text);
 /// Offset of the first byte that is not valid UTF-8, or nothing.
 std::optional<std::size_t> invalid_utf8_at(std::string_view text);
 
+/// `text` for a reader's terminal: control characters other than \n and \t, controls of the direction of
+/// writing and bytes that are no UTF-8 become \u001b, \u202e, \xff, and all else stays. A JSON document keeps
+/// its data: such characters stand in its texts alone, where \u001b is JSON's own way to write them.
+std::string printable(std::string_view text);
+
+/// printable, on one line: line breaks and tabs become \n and \t.
+std::string printable_line(std::string_view text);
+
 /// `text` in double quotes on one line of valid UTF-8 without control or format characters, for messages
 /// about text that somebody else wrote: `"a\u001b[2J"`. Long texts are cut, and say so.
 std::string in_quotes(std::string_view text);
@@ -33,6 +41,10 @@ std::u32string to_lower(std::u32string_view text);
 
 /// Every run of Unicode white space becomes one U+0020; both ends are trimmed.
 std::string squeeze_white_space(std::string_view text);
+
+/// The longest beginning of `text`, ending between two characters, that takes at most `columns` on a terminal
+/// when printable_line shows it. Its time is bounded by `columns`, however long the text.
+std::string_view beginning_within(std::string_view text, int columns);
 
 /// Columns that the text takes on a terminal (utf8proc character widths).
 int display_width(std::string_view text);

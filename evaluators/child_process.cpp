@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/streams.h"
 #include "core/text.h"
 #include "evaluators/process_tree.h"
 
@@ -170,8 +171,7 @@ bool ChildProcess::take_messages() {
   keep_last_line(bytes);
   if (forwardable_ == 0) return true;
   forwardable_ -= std::min(forwardable_, bytes.size());
-  fmt::print(stderr, "{}{}", bytes,
-             forwardable_ == 0 ? "\n[the scorer's further messages are dropped]\n" : "");
+  tell("{}{}", bytes, forwardable_ == 0 ? "\n[the scorer's further messages are dropped]\n" : "");
   return true;
 }
 

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
+#include "core/streams.h"
 #include "harness/figures.h"
 #include "harness/grid_model.h"
 #include "harness/output.h"
@@ -61,7 +62,7 @@ Paths draw(Store& store, const StoredReproduction& reproduction, const std::stri
   try {
     return write_figure(make_figure(store, reproduction, figure), folder);
   } catch (const Error& error) {
-    fmt::print(stderr, "note: figure {} was not drawn: {}\n", figure, error.what());
+    tell("note: figure {} was not drawn: {}\n", figure, error.what());
     return {};
   }
 }

@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <iostream>
+#include <new>
+#include <sstream>
 #include <string_view>
 
 #include "core/build_info.h"
 #include "core/error.h"
 #include "core/json.h"
+#include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/commands.h"
 #include "results/database_file.h"
@@ -28,7 +30,9 @@ Examples:
   harness compare ratio-norm lambda-controlled --metric ocr_reward --split test
 
 Exit status: 0 done, 1 the work failed, 2 the command line or a file given to it was wrong, 130 interrupted.
-`harness COMMAND --help` shows a command's options and examples.)";
+What cannot be written to standard output is status 1; a reader that has gone (`| head -1`) changes no
+status, and what cannot be written to standard error stops no work.
+`harness help COMMAND` or `harness COMMAND --help` shows a command's options and examples.)";
 
 /// The sub-command that was being parsed, however deep; the program itself if there was none.
 const CLI::App* deepest(const CLI::App* app) {
@@ -57,6 +61,16 @@ std::vector<std::string> command_names(const CLI::App* app) {
   return names;
 }
 
+/// What a value of an option must be.
+std::string wanted_kind(const CLI::App* command, const std::string& name) {
+  const auto* option = command->get_option_no_throw(name);
+  const auto kind = option == nullptr ? std::string() : option->get_type_name();
+  if (kind.starts_with("INT")) return "must be a whole number";
+  if (kind.starts_with("UINT")) return "must be a whole number, 0 or more";
+  if (kind.starts_with("FLOAT")) return "must be a number";
+  return "is not of the kind that this option takes";
+}
+
 /// What was wrong with the command line, with the nearest name where a word was unknown.
 Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const auto* command = deepest(&app);
@@ -83,9 +97,28 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
     constexpr std::string_view kPrefix = "Could not convert: ";
     std::string message = error.what();
     if (message.starts_with(kPrefix)) message.erase(0, kPrefix.size());
-    return Error("is not of the kind that this option takes", where + ": " + message, help);
+    return Error(wanted_kind(command, message.substr(0, message.find(' '))), where + ": " + message, help);
   }
   return Error(error.what(), where, help);
+}
+
+/// The words of a command line, the last first, as CLI11 takes them. `help COMMAND ...` is `COMMAND ...
+/// --help`; an unknown command there is one here.
+std::vector<std::string> parsed_words(const CLI::App& app, int argc, char** argv) {
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    const auto* command = &app;
+    for (const auto& word : words) {
+      const auto names = command_names(command);
+      if (std::ranges::find(names, word) == names.end())
+        throw Error(fmt::format("unknown command \"{}\"", word), full_name(command), suggestion(word, names));
+      command = command->get_subcommand(word);
+    }
+    words.emplace_back("--help");
+  }
+  std::ranges::reverse(words);
+  return words;
 }
 
 int dispatch(int argc, char** argv) {
@@ -99,10 +132,14 @@ int dispatch(int argc, char** argv) {
       "--version", fmt::format("harness {} ({}, {})", build.version, build.git_revision, build.build_type));
   Actions actions;
   add_commands(app, actions);
+  if (argc == 1) tell_text(app.help() + "\n");
   try {
-    app.parse(argc, argv);
+    app.parse(parsed_words(app, argc, argv));
   } catch (const CLI::Success& success) {
-    return app.exit(success);
+    std::ostringstream text;
+    const int status = app.exit(success, text, text);
+    put_text(text.str());
+    return status;
   } catch (const CLI::ParseError& error) {
     throw usage_error(app, error);
   }
@@ -113,10 +150,9 @@ void print_error(const Error& error, bool json) {
   if (json) {
     const Json document = {
         {"error", {{"what", error.problem()}, {"where", error.where()}, {"hint", error.hint()}}}};
-    fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
-    std::fflush(stdout);
+    put("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
   }
-  fmt::print(stderr, "{}{}\n", error.status() == Status::kInterrupted ? "" : "error: ", error.what());
+  tell("{}{}\n", error.status() == Status::kInterrupted ? "" : "error: ", error.what());
 }
 
 Error file_error(const std::filesystem::filesystem_error& failure) {
@@ -137,7 +173,9 @@ bool asks_for_json(int argc, char** argv) {
 
 }  // namespace
 
-int run_cli(int argc, char** argv) {
+namespace {
+
+int run(int argc, char** argv) {
   const bool json = asks_for_json(argc, argv);
   try {
     return dispatch(argc, argv);
@@ -147,9 +185,20 @@ int run_cli(int argc, char** argv) {
     return report(database_error(failure, "the results database"), json);
   } catch (const std::filesystem::filesystem_error& failure) {
     return report(file_error(failure), json);
+  } catch (const std::bad_alloc&) {
+    return report(Error("there is not enough memory", "", "free some, or raise the limit (`ulimit -v`)",
+                        Status::kFailed),
+                  json);
   } catch (const std::exception& error) {
     return report(Error(error.what(), "", "", Status::kFailed), json);
   }
+}
+
+}  // namespace
+
+int run_cli(int argc, char** argv) {
+  prepare_streams();
+  return finished_status(run(argc, argv));
 }
 
 }  // namespace harness

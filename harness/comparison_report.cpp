@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/streams.h"
 #include "core/text.h"
 #include "harness/output.h"
 #include "results/multiplicity.h"
@@ -186,13 +187,12 @@ std::string heading(const ComparedMethod& method, const ComparisonReport& report
 
 void print_interval_legend(const ComparisonReport& report) {
   const bool by_seed = report.unit == "seeds";
-  fmt::print("Differences: method \u2212 baseline, {}. Interval: {} bootstrap over {}, {} resamples{}.\n",
-             by_seed ? "paired by seed" : "at the selected checkpoints, paired by prompt, sample and seed",
-             interval_name(report.bootstrap.interval), report.unit, report.bootstrap.resamples,
-             by_seed ? "; with few seeds it is narrow" : "");
+  put("Differences: method \u2212 baseline, {}. Interval: {} bootstrap over {}, {} resamples{}.\n",
+      by_seed ? "paired by seed" : "at the selected checkpoints, paired by prompt, sample and seed",
+      interval_name(report.bootstrap.interval), report.unit, report.bootstrap.resamples,
+      by_seed ? "; with few seeds it is narrow" : "");
   if (std::ranges::any_of(report.methods, with_seeds)) {
-    fmt::print(
-        "Seeds drawn too: training runs and {} both drawn (percentile); with few seeds a rough guide.\n",
+    put("Seeds drawn too: training runs and {} both drawn (percentile); with few seeds a rough guide.\n",
         report.unit);
   }
 }
@@ -221,13 +221,11 @@ std::string family_text(const ComparisonReport& report) {
 void print_legend(const ComparisonReport& report) {
   const auto level = format_percent(1 - report.bootstrap.confidence);
   print_interval_legend(report);
-  fmt::print("p: exact McNemar for rates, else paired t. {}\n", family_text(report));
-  fmt::print(
-      "Resolved: the interval excludes 0 and Holm's p is below {:g}. Missing: pairs without a value on a "
+  put("p: exact McNemar for rates, else paired t. {}\n", family_text(report));
+  put("Resolved: the interval excludes 0 and Holm's p is below {:g}. Missing: pairs without a value on a "
       "side, left out of everything.\n",
       std::round(1e6 * (1 - report.bootstrap.confidence)) / 1e6);
-  fmt::print(
-      "Win rate: ties count half, Wilson interval. Detectable: smallest difference found with power {} % "
+  put("Win rate: ties count half, Wilson interval. Detectable: smallest difference found with power {} % "
       "at this n by a two-sided {} % paired t; n needed: likewise, before Holm.\n",
       format_percent(report.power.power), level);
 }
@@ -302,14 +300,14 @@ Json report_json(const ComparisonReport& report) {
 
 void print_report(const ComparisonReport& report) {
   for (const auto& method : report.methods) {
-    fmt::print("{}\n\n", heading(method, report));
+    put("{}\n\n", heading(method, report));
     print_differences(method, report);
-    fmt::print("\n");
+    put("\n");
     print_pairs(method, report);
-    fmt::print("\n");
+    put("\n");
   }
   print_legend(report);
-  for (const auto& warning : report.warnings) fmt::print("{}\n", warning);
+  for (const auto& warning : report.warnings) put("{}\n", warning);
 }
 
 }  // namespace harness

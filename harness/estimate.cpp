@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "core/streams.h"
 #include "core/text.h"
 #include "harness/experiment.h"
 #include "harness/output.h"
@@ -146,17 +147,17 @@ std::string bytes_text(double bytes) {
 /// What is computed with: backbone, precision, weights, and with files of its own what they hold.
 void print_backbone(const Plan& plan, const Json& resources) {
   const auto& weights = plan.inputs.weights;
-  fmt::print("Backbone {} {}, {}{}.\n", plan.backbone.name, plan.backbone.precision(plan.device_kind),
-             weights.empty() ? "random weights by seed, " : fmt::format("weights {}, ", weights.string()),
-             "sha256 " + plan.inputs.weights_sha256.substr(0, 12));
+  put("Backbone {} {}, {}{}.\n", plan.backbone.name, plan.backbone.precision(plan.device_kind),
+      weights.empty() ? "random weights by seed, " : fmt::format("weights {}, ", weights.string()),
+      "sha256 " + plan.inputs.weights_sha256.substr(0, 12));
   if (!resources.contains("stored")) return;
   const auto& stored = resources.at("stored");
   const double values = stored.at("trained_weights").get<double>() / sizeof(float);
   const double side = std::sqrt(stored.at("image").get<double>() / 3);
-  fmt::print("Trained: {}; images of {:.0f} x {:.0f} pixels.\n",
-             values < 1e6 ? fmt::format("{:.0f} values", values)
-                          : fmt::format("{:.2f} million values", values / 1e6),
-             side, side);
+  put("Trained: {}; images of {:.0f} x {:.0f} pixels.\n",
+      values < 1e6 ? fmt::format("{:.0f} values", values)
+                   : fmt::format("{:.2f} million values", values / 1e6),
+      side, side);
 }
 
 void print_memory(const Json& memory) {
@@ -165,8 +166,7 @@ void print_memory(const Json& memory) {
     if (name != "total") parts.push_back(fmt::format("{} {}", name, bytes_text(bytes)));
   }
   for (auto& part : parts) std::replace(part.begin(), part.end(), '_', ' ');
-  fmt::print(
-      "A worker: {}{}.\n", join(parts, ", "),
+  put("A worker: {}{}.\n", join(parts, ", "),
       memory.contains("largest_text_encoder") ? "; the text encoder is gone before anything is drawn" : "");
 }
 
@@ -184,12 +184,12 @@ void print_scorers(const Plan& plan) {
     const auto data = identity.value("data", Json::array());
     for (const auto& file : data)
       parts.push_back(fmt::format("{} {}", file.value("file", ""), file.value("sha256", "").substr(0, 12)));
-    fmt::print("Scorer {} v{}{}{}{}\n", name, identity.value("version", "-"),
-               plan.reward_scorers.contains(name) ? ", the training reward" : "", parts.empty() ? "" : ": ",
-               join(parts, ", "));
+    put("Scorer {} v{}{}{}{}\n", name, identity.value("version", "-"),
+        plan.reward_scorers.contains(name) ? ", the training reward" : "", parts.empty() ? "" : ": ",
+        join(parts, ", "));
   }
-  for (const auto& sentence : plan.scorers_unused) fmt::print("{}\n", sentence);
-  for (const auto& [metric, reason] : plan.metrics_not_run) fmt::print("Not run: {}: {}.\n", metric, reason);
+  for (const auto& sentence : plan.scorers_unused) put("{}\n", sentence);
+  for (const auto& [metric, reason] : plan.metrics_not_run) put("Not run: {}: {}.\n", metric, reason);
 }
 
 double seconds_left(const std::vector<PlannedJob>& jobs, int parallel) {
@@ -294,18 +294,17 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
   print_rows(rows, {"state", "kind", "id", "estimate", "job"});
   const auto time =
       rates.known() ? "about " + duration_text(seconds_left(jobs, parallel)) : std::string("unknown time");
-  fmt::print("\n{}: {} of {} jobs done. Left: {}, {:.0f} MB of memory, {:.0f} MB on disk when all is done.\n",
-             plan.spec.id, done, counted, time, rates.peak_memory_mb * parallel,
-             estimated_disk_mb(plan, rates.resources));
+  put("\n{}: {} of {} jobs done. Left: {}, {:.0f} MB of memory, {:.0f} MB on disk when all is done.\n",
+      plan.spec.id, done, counted, time, rates.peak_memory_mb * parallel,
+      estimated_disk_mb(plan, rates.resources));
   print_backbone(plan, rates.resources);
   if (!rates.resources.empty()) print_memory(rates.resources.at("memory"));
   print_scorers(plan);
   if (!rates.known()) {
-    fmt::print("Rates: unknown until a run of this workspace was measured.\n");
+    put("Rates: unknown until a run of this workspace was measured.\n");
     return;
   }
-  fmt::print(
-      "Rates: {:.1f} training and {:.1f} evaluation images/s a worker, {}.\n", rates.train_images_per_second,
+  put("Rates: {:.1f} training and {:.1f} evaluation images/s a worker, {}.\n", rates.train_images_per_second,
       rates.evaluate_images_per_second,
       rates.measured ? "measured on earlier runs" : "a guess until a run of this workspace was measured");
 }

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "core/error.h"
+#include "core/streams.h"
 #include "core/text.h"
 
 namespace harness {
@@ -27,8 +28,7 @@ std::string cell_text(const Json& row, const std::string& column) {
 }  // namespace
 
 void print_json(const Json& document) {
-  fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
-  std::fflush(stdout);
+  put("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& columns) {
@@ -50,7 +50,7 @@ void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& c
         line.append(static_cast<std::size_t>(std::max(0, widths[i] - display_width(text))) + 2, ' ');
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    fmt::print("{}\n", line);
+    put("{}\n", line);
   };
   print_line([](const std::string& column) { return column; });
   for (const auto& row : rows) {

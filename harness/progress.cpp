@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "core/streams.h"
 #include "core/text.h"
 
 namespace harness {
@@ -20,7 +21,7 @@ double seconds_since(Progress::Clock::time_point begin) {
   return std::chrono::duration<double>(Progress::Clock::now() - begin).count();
 }
 
-std::size_t terminal_columns(std::FILE* out) {
+int terminal_columns(std::FILE* out) {
   winsize size{};
   if (::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 20) return size.ws_col;
   return 80;
@@ -35,14 +36,6 @@ bool is_set(const char* variable) {
 bool can_rewrite(std::FILE* out) {
   const char* kind = std::getenv("TERM");
   return ::isatty(::fileno(out)) == 1 && (kind == nullptr || std::string_view(kind) != "dumb");
-}
-
-/// At most `columns` bytes, never cutting a character of several bytes.
-std::string cut(std::string text, std::size_t columns) {
-  if (text.size() <= columns) return text;
-  while (columns > 0 && (static_cast<unsigned char>(text[columns]) & 0xC0) == 0x80) --columns;
-  text.resize(columns);
-  return text;
 }
 
 }  // namespace
@@ -70,7 +63,7 @@ void Progress::start(const std::string& job, const std::string& label) {
   entry.label = label;
   entry.running = true;
   entry.first_time = Clock::now();
-  if (!terminal_) fmt::print(out_, "{}: started\n", label);
+  if (!terminal_) write_or_forget(out_, printable(label + ": started\n"));
   tick();
 }
 
@@ -98,14 +91,12 @@ void Progress::finish(const std::string& job, const std::string& message) {
 
 void Progress::say(const std::string& line) {
   clear();
-  fmt::print(out_, "{}\n", line);
-  std::fflush(out_);
+  write_or_forget(out_, printable(line + "\n"));
 }
 
 void Progress::clear() {
   if (width_ == 0) return;
-  fmt::print(out_, "\r\x1b[2K");
-  std::fflush(out_);
+  write_or_forget(out_, "\r\x1b[2K");
   width_ = 0;
 }
 
@@ -140,7 +131,8 @@ std::string Progress::line() const {
     if (job.running) running += (running.empty() ? "" : " | ") + describe(job);
   }
   if (running.empty()) return {};
-  return fmt::format("[{}/{}] ETA {} | {}", done, jobs_.size(), duration_text(remaining_seconds()), running);
+  return printable(
+      fmt::format("[{}/{}] ETA {} | {}", done, jobs_.size(), duration_text(remaining_seconds()), running));
 }
 
 void Progress::tick() {
@@ -149,13 +141,12 @@ void Progress::tick() {
   if (!terminal_) {
     if (Clock::now() - last_plain_ < kPlainInterval) return;
     last_plain_ = Clock::now();
-    fmt::print(out_, "{}\n", text);
-    std::fflush(out_);
+    write_or_forget(out_, text + "\n");
     return;
   }
-  const auto shown = cut(text, terminal_columns(out_) - 1);
-  fmt::print(out_, "\r\x1b[2K{}{}{}", colour_ ? "\x1b[36m" : "", shown, colour_ ? "\x1b[0m" : "");
-  std::fflush(out_);
+  const auto shown = beginning_within(text, terminal_columns(out_) - 1);
+  write_or_forget(out_,
+                  fmt::format("\r\x1b[2K{}{}{}", colour_ ? "\x1b[36m" : "", shown, colour_ ? "\x1b[0m" : ""));
   width_ = shown.size();
 }
 

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/files.h"
+#include "core/streams.h"
 #include "core/text.h"
 #include "harness/artifacts.h"
 #include "harness/estimate.h"
@@ -168,9 +169,8 @@ void print_result(const ReproduceOptions& options, const TableModel& model) {
     print_json(table_json(model));
     return;
   }
-  fmt::print("{}\n", table_markdown(model));
-  for (const auto& [name, path] : model.artifacts) fmt::print("{:<12} {}\n", name, path);
-  std::fflush(stdout);
+  put("{}\n", table_markdown(model));
+  for (const auto& [name, path] : model.artifacts) put("{:<12} {}\n", name, path);
 }
 
 /// Workers at a time: as asked for, or side by side where a worker cannot use all cores.

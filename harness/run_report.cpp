@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/event_log.h"
+#include "core/streams.h"
 #include "core/text.h"
 #include "harness/output.h"
 #include "harness/progress.h"
@@ -309,7 +310,7 @@ std::string size_text(double bytes) {
 }
 
 void print_field(const std::string& name, const std::string& text) {
-  if (!text.empty()) fmt::print("  {:<12} {}\n", name, text);
+  if (!text.empty()) put("  {:<12} {}\n", name, text);
 }
 
 std::string tables_text(const Json& report) {
@@ -341,8 +342,8 @@ std::string machine_text(const Json& report) {
 
 void print_facts(const Json& report) {
   const auto state = text_of(report, "state"), failure = text_of(report, "failure");
-  fmt::print("run {}: {} on {}, task {}, seed {}\n", text_of(report, "name"), text_of(report, "method"),
-             text_of(report, "backbone"), text_of(report, "task"), report.at("seed").get<std::int64_t>());
+  put("run {}: {} on {}, task {}, seed {}\n", text_of(report, "name"), text_of(report, "method"),
+      text_of(report, "backbone"), text_of(report, "task"), report.at("seed").get<std::int64_t>());
   print_field("state", state == "failed" && !failure.empty() ? "failed: " + failure : state);
   print_field("planned", readable_time(text_of(report, "created")));
   print_field("started", readable_time(text_of(report, "started")));
@@ -387,15 +388,15 @@ void print_settings(const std::string& title, const Json& settings) {
 
 void print_times(const Json& report) {
   if (report.at("wall_time").empty()) return;
-  fmt::print("wall time\n");
+  put("wall time\n");
   for (const auto& [phase, time] : report.at("wall_time").items()) {
     const auto jobs = time.at("jobs").get<int>(), starts = time.at("starts").get<int>();
     std::string detail;
     if (jobs > 1) detail += fmt::format(", {} checkpoints", jobs);
     if (starts > jobs) detail += fmt::format(", {} starts", starts);
     const bool samples = phase != "training";
-    fmt::print("  {:<26} {}{}{}\n", phase, duration_text(time.at("seconds").get<double>()),
-               samples ? " (sampling and scoring)" : "", detail);
+    put("  {:<26} {}{}{}\n", phase, duration_text(time.at("seconds").get<double>()),
+        samples ? " (sampling and scoring)" : "", detail);
   }
 }
 
@@ -409,7 +410,7 @@ void print_sizes(const Json& report) {
     total += bytes;
     parts.push_back(fmt::format("{} {}", kind, size_text(bytes)));
   }
-  fmt::print("on disk        {}: {}\n", size_text(total), join(parts, ", "));
+  put("on disk        {}: {}\n", size_text(total), join(parts, ", "));
 }
 
 Json number_cell(const Json& value, const char* format) {
@@ -436,17 +437,17 @@ void print_checkpoints(const Json& report) {
     rows.push_back(std::move(row));
   }
   if (rows.empty()) return;
-  fmt::print("\n");
+  put("\n");
   print_rows(rows, columns);
 }
 
 void print_interruptions(const Json& report) {
   if (report.at("interruptions").empty()) return;
-  fmt::print("\ninterruptions\n");
+  put("\ninterruptions\n");
   for (const auto& stop : report.at("interruptions")) {
     const auto update = stop.at("update").get<std::int64_t>();
-    fmt::print("  {}  {}: {}{}\n", readable_time(text_of(stop, "last_word")), text_of(stop, "job"),
-               text_of(stop, "ending"), update > 0 ? fmt::format(" after update {}", update) : "");
+    put("  {}  {}: {}{}\n", readable_time(text_of(stop, "last_word")), text_of(stop, "job"),
+        text_of(stop, "ending"), update > 0 ? fmt::format(" after update {}", update) : "");
   }
 }
 
@@ -461,7 +462,6 @@ void print_run_report(const Json& report) {
   print_sizes(report);
   print_checkpoints(report);
   print_interruptions(report);
-  std::fflush(stdout);
 }
 
 }  // namespace harness

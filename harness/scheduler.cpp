@@ -84,6 +84,11 @@ Error worker_error(const Worker& worker, const std::string& what) {
                hint_after_death(worker.task.folder), Status::kFailed);
 }
 
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 class Scheduler {
  public:
   Scheduler(const SchedulerSettings& settings, const SchedulerHooks& hooks, Progress& progress)
@@ -93,7 +98,8 @@ class Scheduler {
         stop_signals_(io_),
         child_signal_(io_, SIGCHLD),
         timer_(io_) {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) stop_signals_.add(signal);
+    for (const int signal : {SIGINT, SIGTERM}) stop_signals_.add(signal);
+    if (!is_ignored(SIGHUP)) stop_signals_.add(SIGHUP);  // nohup: a closed terminal is no reason to stop
   }
 
   void run() {

@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/streams.h"
 #include "core/text.h"
 #include "harness/inputs.h"
 #include "harness/registry.h"
@@ -57,7 +58,7 @@ int core_count() {
 void become_worker(const std::string& command, const Json& request) {
   const auto program = worker_program();
   const RequestFile file(request);
-  std::fflush(nullptr);
+  finish_output();
   ::execl(program.c_str(), program.c_str(), command.c_str(), "--request", file.path().c_str(), nullptr);
   throw Error(fmt::format("cannot be started: {}", std::strerror(errno)), program.string(), "",
               Status::kFailed);

@@ -11,19 +11,38 @@
 namespace harness {
 namespace {
 
+constexpr std::size_t kPiece = 1 << 16;
+
+/// The end of a piece of `text` from `begin`: between two characters, if its bytes are UTF-8.
+std::size_t piece_end(std::string_view text, std::size_t begin) {
+  constexpr std::size_t kText = 1 << 12, kLongestCharacter = 4;
+  auto end = std::min(text.size(), begin + kText);
+  const auto first = end - std::min(end - begin, kLongestCharacter);
+  while (end < text.size() && end > first && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return end > first ? end : std::min(text.size(), begin + kText);
+}
+
 std::string hexadecimal(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
   text.reserve(2 * bytes.size());
-  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  for (const char c : bytes) {
+    text += kDigits[static_cast<unsigned char>(c) >> 4];
+    text += kDigits[static_cast<unsigned char>(c) & 15];
+  }
   return text;
 }
 
-std::string text_of(const SqlValue& value, const char* real_format) {
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) return std::to_string(*integer);
-  if (const auto* real = std::get_if<double>(&value)) return fmt::format(fmt::runtime(real_format), *real);
+std::string_view bytes_of(const SqlValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* blob = std::get_if<Blob>(&value)) return hexadecimal(blob->bytes);
-  return "";
+  if (const auto* blob = std::get_if<Blob>(&value)) return blob->bytes;
+  return {};
+}
+
+std::string number_text(const SqlValue& value, Digits digits) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return fmt::to_string(*integer);
+  const double real = std::get<double>(value);
+  return digits == Digits::kShort ? fmt::format("{:.6g}", real) : fmt::format("{}", real);
 }
 
 }  // namespace
@@ -42,30 +61,71 @@ QueryFormat query_format(std::string_view name) {
               (near ? fmt::format("did you mean \"{}\"? ", *near) : "") + "known: " + join(names, ", "));
 }
 
-std::string format_rows(const ResultSet& rows, QueryFormat format) {
+void write_rows(const ResultSet& rows, QueryFormat format, const TakePiece& take) {
+  PieceWriter out(take);
   switch (format) {
     case QueryFormat::kTable:
-      return rows_as_table(rows);
+      write_table(rows, out);
+      break;
     case QueryFormat::kCsv:
-      return rows_as_csv(rows);
+      write_csv(rows, out);
+      break;
     case QueryFormat::kJson:
-      return rows_as_json(rows);
+      write_json(rows, out);
+      break;
     case QueryFormat::kJsonl:
-      return rows_as_jsonl(rows);
+      write_jsonl(rows, out);
+      break;
     case QueryFormat::kMarkdown:
-      return rows_as_markdown(rows);
+      write_markdown(rows, out);
+      break;
     case QueryFormat::kLatex:
-      return rows_as_latex(rows);
+      write_latex(rows, out);
+      break;
   }
-  return "";
+  out.hand_on();
 }
 
-std::string short_text(const SqlValue& value) {
-  return text_of(value, "{:.6g}");
+PieceWriter& PieceWriter::add(std::string_view text) {
+  pending_ += text;
+  if (pending_.size() >= kPiece) hand_on();
+  return *this;
 }
 
-std::string exact_text(const SqlValue& value) {
-  return text_of(value, "{}");
+PieceWriter& PieceWriter::add(std::size_t count, char c) {
+  pending_.append(count, c);
+  return add("");
+}
+
+void PieceWriter::hand_on() {
+  wanted_ = wanted_ && take_(pending_);
+  pending_.clear();
+}
+
+void in_pieces(const SqlValue& value, Digits digits, const std::function<void(std::string_view)>& take) {
+  if (std::holds_alternative<std::monostate>(value)) return;
+  if (std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value))
+    return take(number_text(value, digits));
+  const auto bytes = bytes_of(value);
+  for (std::size_t begin = 0; begin < bytes.size();) {
+    const auto end = piece_end(bytes, begin);
+    const auto piece = bytes.substr(begin, end - begin);
+    std::holds_alternative<Blob>(value) ? take(hexadecimal(piece)) : take(piece);
+    begin = end;
+  }
+}
+
+std::string short_cell(const SqlValue& value, std::string (*shown)(std::string_view)) {
+  std::string made;
+  if (const auto* blob = std::get_if<Blob>(&value)) {
+    made = hexadecimal(std::string_view(blob->bytes).substr(0, kWidestCell));
+  } else if (!std::holds_alternative<std::string>(value)) {
+    in_pieces(value, Digits::kShort, [&](std::string_view text) { made = text; });
+  }
+  const auto* stored = std::get_if<std::string>(&value);
+  const std::string_view text = stored == nullptr ? made : *stored;
+  if (beginning_within(text, kWidestCell).size() == text.size()) return shown(text);
+  return shown(beginning_within(text, kWidestCell - 1)) + "\u2026";
 }
 
 bool is_numeric_column(const ResultSet& rows, std::size_t column) {
@@ -74,23 +134,6 @@ bool is_numeric_column(const ResultSet& rows, std::size_t column) {
     return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value) ||
            std::holds_alternative<std::monostate>(value);
   });
-}
-
-std::string printable(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      result += "\\n";
-    } else if (c == '\t') {
-      result += "\\t";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      result += fmt::format("\\x{:02x}", byte);
-    } else {
-      result += c;
-    }
-  }
-  return result;
 }
 
 std::string padded(const std::string& text, int width, bool right) {

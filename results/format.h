@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,18 +17,16 @@ const std::vector<std::string>& query_format_names();
 /// Throws Error with the nearest name for any other.
 QueryFormat query_format(std::string_view name);
 
-/// The rows as a text that ends with a newline (empty for JSONL without rows). csv, json and jsonl carry
-/// every digit of a number; table, md and latex show six. NULL is null in JSON and nothing elsewhere; a BLOB
-/// is its hexadecimal digits.
-std::string format_rows(const ResultSet& rows, QueryFormat format);
+/// Columns of a terminal that a cell or a heading takes at most in `table` and `md`; longer ones end in "…".
+constexpr int kWidestCell = 100;
 
-// One file each.
-std::string rows_as_table(
-    const ResultSet& rows);  ///< aligned columns for a terminal; control characters as \n, \x1b
-std::string rows_as_csv(const ResultSet& rows);  ///< RFC 4180 with '\n'; an empty text is "", NULL is nothing
-std::string rows_as_json(const ResultSet& rows);      ///< array of objects keyed by column, one a line
-std::string rows_as_jsonl(const ResultSet& rows);     ///< one object a line
-std::string rows_as_markdown(const ResultSet& rows);  ///< a GitHub table
-std::string rows_as_latex(const ResultSet& rows);     ///< a tabular with booktabs rules
+/// Takes the next piece of a text; false if no more is wanted.
+using TakePiece = std::function<bool(std::string_view)>;
+
+/// The rows as a text that ends with a newline (nothing for JSONL without rows), handed on in pieces: beside
+/// the rows no more than one piece is in memory. csv, json and jsonl have every value whole and every digit
+/// of a number; table, md and latex show six. NULL is null in JSON and nothing elsewhere; a BLOB is its
+/// hexadecimal digits. Throws Error before the first piece where the format cannot say a value.
+void write_rows(const ResultSet& rows, QueryFormat format, const TakePiece& take);
 
 }  // namespace harness

@@ -1,17 +1,24 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "results/query.h"
+#include "results/format_cells.h"
 
 namespace harness {
 
-/// One row as a compact JSON object, keys in the order of the columns.
-/// Throws Error for what JSON cannot say: two columns of one name, an infinite number, a text that is not
-/// UTF-8.
-std::string row_as_json_object(const ResultSet& rows, std::size_t row);
+/// Rows as compact JSON objects, keys in the order of the columns.
+class JsonRows {
+ public:
+  /// Throws Error for what JSON cannot say: two columns of one name, an infinite number, a text that is not
+  /// UTF-8.
+  explicit JsonRows(const ResultSet& rows);
 
-/// Throws Error naming the column if two have the same name.
-void require_distinct_columns(const ResultSet& rows);
+  void write(std::size_t row, PieceWriter& out) const;
+
+ private:
+  const ResultSet& rows_;
+  std::vector<std::string> keys_;  ///< as they stand before a value: `"name":`
+};
 
 }  // namespace harness

@@ -125,6 +125,14 @@ std::string latex_text(std::string_view text) {
   return out;
 }
 
+std::string LatexText::next(std::string_view piece) {
+  const bool after_hyphen = hyphen_;
+  std::string out(after_hyphen ? "-" : "");
+  append_latex(out, piece, open_);
+  hyphen_ = out.ends_with('-');
+  return out.substr(after_hyphen ? 1 : 0);
+}
+
 std::string latex_prose(std::string_view text) {
   const auto parts = split(std::string(text), '`');
   if (parts.size() % 2 == 0) return latex_text(text);  // a backquote without its partner

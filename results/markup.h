@@ -11,6 +11,16 @@ namespace harness {
 /// pdflatex stops at those it has no glyph for. The text must be UTF-8.
 std::string latex_text(std::string_view text);
 
+/// latex_text of a long text piece by piece, each cut between two characters.
+class LatexText {
+ public:
+  std::string next(std::string_view piece);
+
+ private:
+  bool open_ = false;    ///< a quotation is
+  bool hyphen_ = false;  ///< ends what came before
+};
+
 /// Sentences for pdflatex: latex_text, with signed numbers and "3.8e-5" set as mathematics and what stands
 /// between backquotes in typewriter type.
 std::string latex_prose(std::string_view text);

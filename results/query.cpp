@@ -213,22 +213,31 @@ SqlValue column_value(sqlite3_stmt* statement, int column) {
       return sqlite3_column_double(statement, column);
     case SQLITE_TEXT: {
       const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
+      if (text == nullptr) return std::monostate{};  // no memory; collect asks
       return std::string(text, static_cast<std::size_t>(sqlite3_column_bytes(statement, column)));
     }
     case SQLITE_BLOB: {
       const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement, column));
       const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement, column));
-      return Blob{size == 0 ? std::string() : std::string(bytes, size)};
+      return Blob{bytes == nullptr ? std::string() : std::string(bytes, size)};
     }
     default:
       return std::monostate{};
   }
 }
 
-std::size_t bytes_of(const SqlValue& value) {
-  std::size_t bytes = sizeof(SqlValue);
-  if (const auto* text = std::get_if<std::string>(&value)) bytes += text->size();
-  if (const auto* blob = std::get_if<Blob>(&value)) bytes += blob->bytes.size();
+/// What a row takes of memory, about: its place in the list of rows, which grows by doubling, its values, and
+/// what is allocated for texts too long to be held inside.
+std::size_t bytes_of(const std::vector<SqlValue>& row) {
+  constexpr std::size_t kAllocation = 16;
+  const auto text_bytes = [](const std::string& text) {
+    return text.capacity() <= std::string().capacity() ? 0 : text.capacity() + kAllocation;
+  };
+  std::size_t bytes = 2 * sizeof(row) + kAllocation + row.capacity() * sizeof(SqlValue);
+  for (const auto& value : row) {
+    if (const auto* text = std::get_if<std::string>(&value)) bytes += text_bytes(*text);
+    if (const auto* blob = std::get_if<Blob>(&value)) bytes += text_bytes(blob->bytes);
+  }
   return bytes;
 }
 
@@ -239,15 +248,15 @@ void Session::collect(sqlite3_stmt* statement, ResultSet& result) {
   while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
     auto& row = result.rows.emplace_back();
     row.reserve(static_cast<std::size_t>(columns));
-    for (int i = 0; i < columns; ++i) bytes += bytes_of(row.emplace_back(column_value(statement, i)));
+    for (int i = 0; i < columns; ++i) row.push_back(column_value(statement, i));
+    if (sqlite3_errcode(handle()) == SQLITE_NOMEM) fail(SQLITE_NOMEM);  // a value that found no room
+    bytes += bytes_of(row);
     if (result.rows.size() > request_.max_rows) {
       throw Error(fmt::format("gives more than {} rows", request_.max_rows), query_.where,
                   "narrow it with WHERE or LIMIT", Status::kFailed);
     }
-    if (bytes > request_.max_bytes) {
-      throw Error(fmt::format("gives more than {} MB", request_.max_bytes >> 20), query_.where,
-                  "narrow it with WHERE or LIMIT", Status::kFailed);
-    }
+    if (bytes + static_cast<std::size_t>(sqlite3_memory_used()) > request_.max_bytes) fail(SQLITE_NOMEM);
+    guard_.rows_take(bytes);
   }
   if (code != SQLITE_DONE) fail(code);
 }

@@ -34,7 +34,7 @@ struct QueryRequest {
   // What a query may take. Reaching one of them is an Error (Status::kFailed), never a shorter result.
   std::chrono::milliseconds time_limit{10'000};
   std::size_t max_rows = 1'000'000;
-  std::size_t max_bytes = std::size_t{256} << 20;  ///< of the result, and again of SQLite's own memory
+  std::size_t max_bytes = std::size_t{256} << 20;  ///< of the rows and SQLite's own memory together
 };
 
 /// The rows of one SELECT. Whatever the SQL, the file is only read (sql_guard.h).

@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -55,6 +56,7 @@ constexpr int kOperationsBetweenChecks = 200;
 
 SqlGuard::SqlGuard(sqlite3* db, std::chrono::milliseconds time_limit, std::size_t max_bytes)
     : db_(db),
+      max_bytes_(max_bytes),
       deadline_(processor_time() + time_limit),
       previous_heap_limit_(sqlite3_hard_heap_limit64(static_cast<sqlite3_int64>(max_bytes))),
       functions_(db, kLongestValue, [this] { return expired(); }) {
@@ -67,6 +69,11 @@ SqlGuard::SqlGuard(sqlite3* db, std::chrono::milliseconds time_limit, std::size_
 
 bool SqlGuard::expired() const {
   return processor_time() >= deadline_;
+}
+
+void SqlGuard::rows_take(std::size_t bytes) {
+  const auto left = max_bytes_ - std::min(bytes, max_bytes_ - 1);  // 0 would be no limit
+  sqlite3_hard_heap_limit64(static_cast<sqlite3_int64>(left));
 }
 
 SqlGuard::~SqlGuard() {

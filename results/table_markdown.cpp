@@ -84,7 +84,7 @@ std::string guardrail_panel_markdown(const GuardrailView& guardrails) {
 
 std::string comparisons_markdown(const TableModel& model) {
   const auto view = table_view(model);
-  return layout(view.comparisons) + note_list(view.difference_notes);
+  return printable(layout(view.comparisons) + note_list(view.difference_notes));
 }
 
 std::string table_markdown(const TableModel& model) {
@@ -97,7 +97,7 @@ std::string table_markdown(const TableModel& model) {
   out += note_list(table_notes(model));
   out += guardrail_panel_markdown(view.guardrails);
   if (!view.signature.empty()) out += fmt::format("\nSignature: `{}`\n", view.signature);
-  return out;
+  return printable(out);
 }
 
 }  // namespace harness

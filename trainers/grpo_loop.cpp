@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "core/error.h"
+#include "core/streams.h"
 #include "trainers/advantage.h"
 #include "trainers/gradient_sum.h"
 #include "trainers/path_variance.h"
@@ -468,7 +469,7 @@ class GrpoLoop {
   }
 
   void go_on_from_resume_point() {
-    const auto warn = [](const std::string& message) { fmt::print(stderr, "warning: {}\n", message); };
+    const auto warn = [](const std::string& message) { tell("warning: {}\n", message); };
     const auto state = read_resume_point(job_.folder, job_.resume_key, weights_, optimiser_, ema_, warn);
     if (!state) return;
     const auto where = (job_.folder / "resume").string();

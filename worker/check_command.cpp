@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/streams.h"
 #include "models/memory_estimate.h"
 #include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
@@ -103,7 +104,7 @@ int check_command(const Json& request) {
   check.evaluations();
   check.methods();
   check.scorers();
-  fmt::print("{}\n", Json{{"ok", true}, {"resources", check.resources()}}.dump());
+  put("{}\n", Json{{"ok", true}, {"resources", check.resources()}}.dump());
   return 0;
 }
 

@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 
-#include <csignal>
-#include <cstdio>
 #include <filesystem>
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/streams.h"
 #include "worker/commands.h"
 #include "worker/threads.h"
 
@@ -49,9 +48,8 @@ int run_request(const std::string& command, const Json& request) {
     if (command == "check") return check_command(request);
   } catch (const Error& error) {
     if (!request.value("json", false)) throw;
-    fmt::print("{}\n",
-               Json{{"error", {{"what", error.problem()}, {"where", error.where()}, {"hint", error.hint()}}}}
-                   .dump());
+    put("{}\n", Json{{"error", {{"what", error.problem()}, {"where", error.where()}, {"hint", error.hint()}}}}
+                    .dump());
     return static_cast<int>(error.status());
   }
   throw Error(fmt::format("unknown command \"{}\"", command), "harness-worker");
@@ -61,7 +59,7 @@ int run_command(int count, char** words) {
   const std::string command = count > 1 ? words[1] : "";
   if (command == "run" && count == 3) return run_job(words[2]);
   if (command == "describe" && count == 2) {
-    fmt::print("{}\n", describe_build().dump(1));
+    put("{}\n", describe_build().dump(1));
     return 0;
   }
   if (count == 4 && std::string(words[2]) == "--request") return run_request(command, read_json(words[3]));
@@ -73,14 +71,14 @@ int run_command(int count, char** words) {
 }  // namespace harness
 
 int main(int count, char** words) {
-  std::signal(SIGPIPE, SIG_IGN);
+  harness::prepare_streams();
   try {
-    return harness::run_command(count, words);
+    return harness::finished_status(harness::run_command(count, words));
   } catch (const harness::Error& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
+    harness::tell("error: {}\n", error.what());
     return static_cast<int>(error.status());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
+    harness::tell("error: {}\n", error.what());
     return 1;
   }
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "core/streams.h"
 #include "core/text.h"
 #include "models/parity.h"
 #include "models/parity_case.h"
@@ -50,7 +51,7 @@ int parity_command(const Json& request) {
     passed = passed && result.passed();
     cases.push_back(result.to_json());
   }
-  fmt::print("{}\n", Json{{"cases", cases}}.dump());
+  put("{}\n", Json{{"cases", cases}}.dump());
   return passed ? 0 : 1;
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/files.h"
+#include "core/streams.h"
 #include "trainers/pretrain_glyph.h"
 #include "trainers/pretrain_glyph_clip.h"
 #include "worker/commands.h"
@@ -16,10 +17,9 @@ namespace {
 void print_progress(const PretrainProgress& p) {
   static const bool terminal = ::isatty(STDERR_FILENO) != 0;
   if (!terminal && p.step % 200 != 0 && p.step != p.steps) return;
-  fmt::print(stderr, "{}stage {} step {}/{}  loss {:.4f}  {:.0f} images/s{}", terminal ? "\r\033[K" : "",
-             p.stage, p.step, p.steps, p.loss, p.images_per_second,
-             terminal && p.step != p.steps ? "" : "\n");
-  std::fflush(stderr);
+  write_or_forget(stderr, fmt::format("{}stage {} step {}/{}  loss {:.4f}  {:.0f} images/s{}",
+                                      terminal ? "\r\033[K" : "", p.stage, p.step, p.steps, p.loss,
+                                      p.images_per_second, terminal && p.step != p.steps ? "" : "\n"));
 }
 
 }  // namespace
@@ -51,9 +51,9 @@ int pretrain_command(const Json& request) {
     write_file_atomically(out / "atlas.png", read_file(atlas));
   }
   if (as_json) {
-    fmt::print("{}\n", Json{{"path", out.string()}, {"seed", seed}}.dump());
+    put("{}\n", Json{{"path", out.string()}, {"seed", seed}}.dump());
   } else {
-    fmt::print("{}\n", out.string());
+    put("{}\n", out.string());
   }
   return 0;
 }

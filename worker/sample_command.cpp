@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "core/image.h"
 #include "core/sha256.h"
+#include "core/streams.h"
 #include "core/text.h"
 #include "datasets/prompt_set.h"
 #include "models/device.h"
@@ -126,13 +127,12 @@ int sample_command(const Json& request) {
     const auto layout = glyph_layout(r.prompt.target);
     answer["fits"] = layout.fits;
     if (!layout.fits)
-      fmt::print(
-          stderr,
+      tell(
           "note: the text does not fit the glyph backbone's {} lines of {} printable ASCII characters; "
           "drawn as \"{}\"\n",
           kGlyphLines, kGlyphColumns, squeeze_white_space(layout.cells));
   }
-  fmt::print("{}\n", r.json ? answer.dump() : r.output);
+  put("{}\n", r.json ? answer.dump() : r.output);
   return 0;
 }
 

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <iostream>
+#include <sstream>
 
 #include "core/error.h"
+#include "core/streams.h"
 #include "evaluators/scorer/reader.h"
 #include "evaluators/scorer/tesseract_engine.h"
 
@@ -19,14 +20,15 @@ struct Options {
 };
 
 void say(const std::string& line) {
-  std::cout << line << std::flush;
+  put_exactly(line);
+  finish_output();
 }
 
 /// Answers requests until standard input ends. Throws Error for a request that cannot be understood: what
 /// follows it is unknown.
 void serve(Reader& reader) {
   std::string line;
-  while (std::getline(std::cin, line)) {
+  while (is_output_wanted() && std::getline(std::cin, line)) {
     const ScorerRequest request = parse_request(line);
     Image image{request.width, request.height, std::vector<std::uint8_t>(request.bytes())};
     std::cin.read(reinterpret_cast<char*>(image.rgb.data()), static_cast<std::streamsize>(image.rgb.size()));
@@ -42,7 +44,7 @@ int run(const Options& options) {
     if (!options.describe) serve(*reader);
     return 0;
   } catch (const Error& error) {
-    fmt::print(stderr, "harness-scorer: {}\n", error.what());
+    tell("harness-scorer: {}\n", error.what());
     // Whoever started this process as a scorer reads the reason in place of the hello or of an answer.
     if (!options.describe) say(Json{{"protocol", kScorerProtocol}, {"error", error.what()}}.dump() + "\n");
     return static_cast<int>(error.status());
@@ -55,6 +57,7 @@ int run(const Options& options) {
 int main(int argc, char** argv) {
   CLI::App app("Reads the text in images: raw pixels on standard input, JSON lines on standard output.",
                "harness-scorer");
+  harness::prepare_streams();
   harness::Options options;
   app.add_option("--profile", options.profile,
                  "How images are prepared and read: ocr-glyph (96 x 48 pixels) or ocr-scene (512 x 512)")
@@ -66,9 +69,12 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int status = app.exit(error);
-    return status == 0 ? 0 : static_cast<int>(harness::Status::kUsage);
+    std::ostringstream out, err;
+    const int status = app.exit(error, out, err);
+    harness::put_text(out.str());
+    harness::tell_text(err.str());
+    return harness::finished_status(status == 0 ? 0 : static_cast<int>(harness::Status::kUsage));
   }
   std::ios::sync_with_stdio(false);
-  return harness::run(options);
+  return harness::finished_status(harness::run(options));
 }

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 
+#include "core/streams.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/db_options.h"
 #include "harness/output.h"
@@ -25,13 +25,13 @@ struct CheckOptions {
 void print_result(const RuleResult& result, std::size_t width) {
   const auto& problems = result.findings.problems;
   const bool warned = result.passed && !result.findings.warning.empty();
-  fmt::print("{}  {:<{}}  {}\n", warned ? "WARN" : result.passed ? "PASS" : "FAIL", result.name, width,
-             result.passed ? result.message : problems.front());
+  put("{}  {:<{}}  {}\n", warned ? "WARN" : result.passed ? "PASS" : "FAIL", result.name, width,
+      result.passed ? result.message : problems.front());
   const auto indent = std::string(width + 8, ' ');
   const auto last = std::min(kProblemsPrinted, problems.size());
-  for (std::size_t i = 1; i < last; ++i) fmt::print("{}{}\n", indent, problems[i]);
-  if (problems.size() > last) fmt::print("{}and {} more\n", indent, problems.size() - last);
-  if (!result.passed && !result.findings.hint.empty()) fmt::print("{}-> {}\n", indent, result.findings.hint);
+  for (std::size_t i = 1; i < last; ++i) put("{}{}\n", indent, problems[i]);
+  if (problems.size() > last) put("{}and {} more\n", indent, problems.size() - last);
+  if (!result.passed && !result.findings.hint.empty()) put("{}-> {}\n", indent, result.findings.hint);
 }
 
 void print_results(const std::vector<RuleResult>& results, const std::string& title) {
@@ -39,8 +39,7 @@ void print_results(const std::vector<RuleResult>& results, const std::string& ti
   for (const auto& result : results) width = std::max(width, result.name.size());
   for (const auto& result : results) print_result(result, width);
   const auto passed = std::ranges::count_if(results, &RuleResult::passed);
-  fmt::print("\n{}: {} of {} rules hold\n", title, passed, results.size());
-  std::fflush(stdout);
+  put("\n{}: {} of {} rules hold\n", title, passed, results.size());
 }
 
 int check_table(const CheckOptions& o) {
@@ -74,8 +73,7 @@ int check_paper(const CheckOptions& o) {
   if (o.json) {
     print_json(paper_audit_json(findings));
   } else {
-    fmt::print("{}", paper_audit_text(findings));
-    std::fflush(stdout);
+    put("{}", paper_audit_text(findings));
   }
   const bool holds = std::ranges::none_of(
       findings, [](const PaperFinding& f) { return f.verdict == PaperVerdict::kDoesNotAddUp; });

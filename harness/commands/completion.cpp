@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 
+#include "core/streams.h"
 #include "harness/commands/commands.h"
 
 namespace harness {
@@ -22,8 +22,7 @@ Examples:
   auto shell = std::make_shared<std::string>();
   command->add_option("shell", *shell, "bash, zsh or fish")->required();
   actions[command] = [shell, &app] {
-    fmt::print("{}", completion_script(command_words(app), *shell));
-    std::fflush(stdout);
+    put_exactly(completion_script(command_words(app), *shell));
     return 0;
   };
 }

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/streams.h"
 #include "datasets/prompt_set.h"
 #include "datasets/split.h"
 #include "harness/commands/commands.h"
@@ -61,14 +62,14 @@ int import(const DatasetsOptions& options) {
   make_folder(folder / options.task);
   // Byte for byte, since the checksum is the set's name.
   write_file_atomically(folder / options.task / "test.txt", read_file(set.origin));
-  if (!set.known) fmt::print(stderr, "note: the checksum {} is not one of the public sets'\n", set.sha256);
+  if (!set.known) tell("note: the checksum {} is not one of the public sets'\n", set.sha256);
   auto row = set_row(set);
   row["folder"] = folder.string();
   if (options.json) {
     print_json(row);
   } else {
-    fmt::print("{} ({} prompts) is in {}; use it with --prompts {}\n", set.name, set.prompts.size(),
-               folder.string(), folder.string());
+    put("{} ({} prompts) is in {}; use it with --prompts {}\n", set.name, set.prompts.size(), folder.string(),
+        folder.string());
   }
   return 0;
 }
@@ -87,16 +88,15 @@ int verify(const DatasetsOptions& options) {
   if (options.json) {
     print_json(row);
   } else {
-    fmt::print("{}: {} prompts, sha256 {}\n{}\n", set.name, set.prompts.size(), set.sha256,
-               set.known ? "the checksum is a known one" : "the checksum is not one of the public sets'");
-    fmt::print("{} of its prompts quote a text\n", row["prompts_with_target"].get<int>());
-    fmt::print("shared with the training set {}: {} texts, {} targets\n", training.name, shared.texts.size(),
-               shared.targets.size());
-    for (const auto& [a, b] : shared.texts)
-      fmt::print("  the prompt at {} is the training prompt at {}\n", a, b);
+    put("{}: {} prompts, sha256 {}\n{}\n", set.name, set.prompts.size(), set.sha256,
+        set.known ? "the checksum is a known one" : "the checksum is not one of the public sets'");
+    put("{} of its prompts quote a text\n", row["prompts_with_target"].get<int>());
+    put("shared with the training set {}: {} texts, {} targets\n", training.name, shared.texts.size(),
+        shared.targets.size());
+    for (const auto& [a, b] : shared.texts) put("  the prompt at {} is the training prompt at {}\n", a, b);
     for (const auto& [a, b] : shared.targets) {
-      fmt::print("  the target of {} is the training target of {}: \"{}\"\n", a, b,
-                 set.prompts[static_cast<std::size_t>(a)].target);
+      put("  the target of {} is the training target of {}: \"{}\"\n", a, b,
+          set.prompts[static_cast<std::size_t>(a)].target);
     }
   }
   return shared.texts.empty() ? 0 : 1;
@@ -107,8 +107,8 @@ int split(const DatasetsOptions& options) {
   if (options.json) {
     print_json({{"validation", parts.validation}, {"test", parts.test}});
   } else {
-    fmt::print("validation ({}): {}\ntest ({}): {}\n", parts.validation.size(),
-               fmt::join(parts.validation, " "), parts.test.size(), fmt::join(parts.test, " "));
+    put("validation ({}): {}\ntest ({}): {}\n", parts.validation.size(), fmt::join(parts.validation, " "),
+        parts.test.size(), fmt::join(parts.test, " "));
   }
   return 0;
 }

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "core/streams.h"
 #include "harness/commands/commands.h"
 #include "harness/output.h"
 #include "harness/rebuild.h"
@@ -26,11 +27,11 @@ int rebuild(const Options& options) {
     print_json(made);
     return 0;
   }
-  for (const auto& text : made.at("left_out")) fmt::print(stderr, "left out: {}\n", text.get<std::string>());
-  fmt::print("{}: {} runs, {} finished evaluations, {} experiments, from the logs\n",
-             made.at("db").get<std::string>(), made.at("runs").get<int>(), made.at("evaluations").get<int>(),
-             made.at("experiments").get<int>());
-  if (!made.at("kept").is_null()) fmt::print("the old file is {}\n", made.at("kept").get<std::string>());
+  for (const auto& text : made.at("left_out")) tell("left out: {}\n", text.get<std::string>());
+  put("{}: {} runs, {} finished evaluations, {} experiments, from the logs\n",
+      made.at("db").get<std::string>(), made.at("runs").get<int>(), made.at("evaluations").get<int>(),
+      made.at("experiments").get<int>());
+  if (!made.at("kept").is_null()) put("the old file is {}\n", made.at("kept").get<std::string>());
   return 0;
 }
 
@@ -41,17 +42,17 @@ int check(const Options& options) {
     print_json(checked);
     return findings.empty() ? 0 : 1;
   }
-  for (const auto& note : checked.at("notes")) fmt::print(stderr, "note: {}\n", note.get<std::string>());
-  for (const auto& finding : findings) fmt::print("{}\n", finding.get<std::string>());
+  for (const auto& note : checked.at("notes")) tell("note: {}\n", note.get<std::string>());
+  for (const auto& finding : findings) put("{}\n", finding.get<std::string>());
   const auto db = checked.at("db").get<std::string>();
   if (findings.empty()) {
     const bool compared = checked.at("notes").empty();
-    fmt::print("{}: sound (schema version {}): file, foreign keys, evaluations{}\n", db,
-               checked.at("version").get<int>(), compared ? ", every row as in the logs" : "");
+    put("{}: sound (schema version {}): file, foreign keys, evaluations{}\n", db,
+        checked.at("version").get<int>(), compared ? ", every row as in the logs" : "");
     return 0;
   }
-  fmt::print(stderr, "{}: {} {}; `harness db rebuild` makes it again from the logs\n", db, findings.size(),
-             findings.size() == 1 ? "finding" : "findings");
+  tell("{}: {} {}; `harness db rebuild` makes it again from the logs\n", db, findings.size(),
+       findings.size() == 1 ? "finding" : "findings");
   return 1;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/streams.h"
 #include "harness/output.h"
 #include "harness/seeds.h"
 
@@ -26,9 +27,9 @@ StoredReproduction chosen_reproduction(Store& store, const DbOptions& options) {
   auto filter = options.filter;
   filter.seeds = parse_seeds(options.seeds);
   auto reproduction = find_reproduction(store, filter);
-  fmt::print(stderr, "experiment {}: table {}, backbone {}, scale {}, prompts {}, seeds {}, finished {}\n",
-             reproduction.id, reproduction.table_id, reproduction.backbone, reproduction.scale,
-             prompt_set_of(reproduction), fmt::join(reproduction.seeds, ","), reproduction.finished);
+  tell("experiment {}: table {}, backbone {}, scale {}, prompts {}, seeds {}, finished {}\n", reproduction.id,
+       reproduction.table_id, reproduction.backbone, reproduction.scale, prompt_set_of(reproduction),
+       fmt::join(reproduction.seeds, ","), reproduction.finished);
   return reproduction;
 }
 
@@ -42,7 +43,7 @@ void print_artifacts(const StoredReproduction& reproduction, const std::map<std:
   if (json) {
     print_json({{"table", reproduction.table_id}, {"artifacts", paths}});
   } else {
-    for (const auto& [name, path] : paths) fmt::print("{}\n", path);
+    for (const auto& [name, path] : paths) put("{}\n", path);
   }
 }
 

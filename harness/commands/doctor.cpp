@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/streams.h"
 #include "harness/commands/commands.h"
 #include "harness/output.h"
 
@@ -19,11 +20,11 @@ const char* state_of(const Finding& finding) {
 void print_findings(const std::vector<Finding>& findings) {
   std::string topic;
   for (const auto& finding : findings) {
-    if (finding.topic != topic) fmt::print("{}{}\n", topic.empty() ? "" : "\n", finding.topic);
+    if (finding.topic != topic) put("{}{}\n", topic.empty() ? "" : "\n", finding.topic);
     topic = finding.topic;
     std::string text = finding.detail;
     if (!finding.found && !finding.hint.empty()) text += (text.empty() ? "" : "; ") + finding.hint;
-    fmt::print("  {:<8} {:<31} {}\n", state_of(finding), finding.name, text);
+    put("  {:<8} {:<31} {}\n", state_of(finding), finding.name, text);
   }
 }
 
@@ -76,7 +77,6 @@ Examples:
     } else {
       print_findings(findings);
     }
-    std::fflush(stdout);
     return healthy ? 0 : 1;
   };
 }

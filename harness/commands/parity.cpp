@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/streams.h"
 #include "harness/commands/commands.h"
 #include "harness/output.h"
 
@@ -40,7 +41,7 @@ void print_cases(const Json& cases) {
   print_rows(rows, {"case", "kind", "max abs", "max rel", "tolerance", "used", "result"});
   for (const auto& c : cases) {
     if (!c.at("passed").get<bool>())
-      fmt::print("{}: {}\n", c.at("name").get<std::string>(), c.value("message", std::string()));
+      put("{}: {}\n", c.at("name").get<std::string>(), c.value("message", std::string()));
   }
 }
 

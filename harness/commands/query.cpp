@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 
 #include "core/error.h"
+#include "core/streams.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/db_options.h"
 #include "harness/output.h"
@@ -50,22 +50,26 @@ int list_queries(bool json) {
 /// Headings alone would look like an answer to somebody who reads them; a program that reads them wants them.
 void print_answer(const ResultSet& rows, QueryFormat format) {
   if (!rows.rows.empty() || format != QueryFormat::kTable) {
-    const auto text = format_rows(rows, format);
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
+    write_rows(rows, format, [](std::string_view piece) {
+      put_exactly(piece);
+      return is_output_wanted();
+    });
   }
-  if (rows.rows.empty()) fmt::print(stderr, "{}\n", rows.nothing);
+  if (rows.rows.empty()) tell("{}\n", rows.nothing);
 }
 
 }  // namespace
 
 void add_query_command(CLI::App& app, Actions& actions) {
   auto* command = app.add_subcommand("query", "SQL over the results DB, read-only whatever the SQL");
-  command->footer(R"(
+  command->footer(fmt::format(R"(
+--format: table and md cut a cell to {} columns, which ends in "…"; csv, json, jsonl and latex have it whole. csv is
+exact: cells that begin with = + - or @ are written as they are, so import them into a spreadsheet as text.
 Examples:
   harness query "SELECT table_id, scale, method, seed, checkpoint, split, metric, mean, n FROM v_results"
   harness query --list
-  harness query "SELECT * FROM v_results WHERE metric = :m" -p m cer --format csv)");
+  harness query "SELECT * FROM v_results WHERE metric = :m" -p m cer --format csv)",
+                              kWidestCell));
   auto o = std::make_shared<QueryOptions>();
   command->add_option("sql", o->sql, "a SELECT, or the name of a saved query");
   command->add_option("-p,--param", o->params, "NAME VALUE of a parameter :NAME")->allow_extra_args(false);
@@ -80,7 +84,7 @@ Examples:
                   "see `harness query --list`");
     const auto format = query_format(o->json ? "json" : o->format);
     const auto rows = run_query(o->db.db, {.sql = o->sql, .params = o->params});
-    if (!rows.experiment.empty()) fmt::print(stderr, "{}\n", rows.experiment);
+    if (!rows.experiment.empty()) tell("{}\n", rows.experiment);
     print_answer(rows, format);
     return 0;
   };

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/streams.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/db_options.h"
 #include "harness/report_model.h"
@@ -38,7 +39,7 @@ int report(const ReportOptions& options) {
   const auto page = report_html(make_report(store, reproduction, {.longest = options.image_size}));
   if (file.has_parent_path()) make_folder(file.parent_path());
   write_file_atomically(file, page);
-  fmt::print(stderr, "{:.1f} MB, one file that needs no network\n", static_cast<double>(page.size()) / 1e6);
+  tell("{:.1f} MB, one file that needs no network\n", static_cast<double>(page.size()) / 1e6);
   print_artifacts(reproduction, {{kName, file.string()}}, options.json);
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "core/streams.h"
 #include "harness/commands/commands.h"
 #include "harness/output.h"
 #include "harness/run_removal.h"
@@ -44,12 +45,11 @@ bool is_agreed(const std::vector<Removal>& removals) {
   if (::isatty(STDIN_FILENO) != 1)
     throw Error("asks before it deletes, and nobody is there to answer", "harness runs rm", "add --yes");
   for (const auto& removal : removals) {
-    fmt::print(stderr, "run {} with {}\n", removal.text(), removal.folder.string());
+    tell("run {} with {}\n", removal.text(), removal.folder.string());
     for (const auto& e : removal.experiments)
-      fmt::print(stderr, "  and experiment {} ({})\n", e.at("experiment").get<int>(),
-                 e.at("table").get<std::string>());
+      tell("  and experiment {} ({})\n", e.at("experiment").get<int>(), e.at("table").get<std::string>());
   }
-  fmt::print(stderr, "Delete {}? [y/N] ", removals.size() == 1 ? "it" : "them");
+  tell("Delete {}? [y/N] ", removals.size() == 1 ? "it" : "them");
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "Y" || answer == "yes";
@@ -63,11 +63,11 @@ int remove(const Options& options) {
   Store store(workspace.db, OpenMode::kReadWrite);
   store.keep_journal(workspace.journal());
   for (const auto& folder : clear_interrupted_removals(workspace))
-    fmt::print(stderr, "removed {}, left of an interrupted removal\n", folder);
+    tell("removed {}, left of an interrupted removal\n", folder);
   const auto removals = find_removals(store, workspace, options.ids);
   for (const auto& removal : removals) require_removable(removal, options.force);
   if (!options.yes && !is_agreed(removals)) {
-    fmt::print(stderr, "nothing was deleted\n");
+    tell("nothing was deleted\n");
     return 1;
   }
   Json removed = Json::array();
@@ -75,7 +75,7 @@ int remove(const Options& options) {
     remove_run(store, removal);
     removed.push_back(
         {{"name", removal.id}, {"folder", removal.folder.string()}, {"experiments", removal.experiments}});
-    if (!options.json) fmt::print("removed run {}\n", removal.text());
+    if (!options.json) put("removed run {}\n", removal.text());
   }
   if (options.json) print_json({{"removed", removed}});
   return 0;

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 
 #include "core/error.h"
+#include "core/streams.h"
 #include "harness/artifacts.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/db_options.h"
@@ -44,8 +44,8 @@ Examples:
                   "--window",
                   "leave it out; it belongs to tables of training statistics such as tiny-sd3-zclip");
     }
-    fmt::print("{}", render_table(make_table_model(store, reproduction, o->window), format));
-    std::fflush(stdout);
+    const auto text = render_table(make_table_model(store, reproduction, o->window), format);
+    format == "md" || format == "json" ? put_text(text) : put_exactly(text);
     return 0;
   };
 }

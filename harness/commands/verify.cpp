@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "core/files.h"
+#include "core/streams.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/db_options.h"
 #include "harness/output.h"
@@ -58,11 +59,11 @@ void print_results(const std::vector<Verification>& results) {
   print_rows(rows, {"job", "id", "compared", "result"});
   for (const auto& r : results) {
     if (r.same()) continue;
-    fmt::print("\n{}:\n", r.job.label);
+    put("\n{}:\n", r.job.label);
     const auto shown = std::min(kDifferencesPrinted, r.differences.size());
-    for (std::size_t i = 0; i < shown; ++i) fmt::print("  {}\n", r.differences[i]);
-    if (r.differences.size() > shown) fmt::print("  and {} more\n", r.differences.size() - shown);
-    if (r.machine) fmt::print("  {}\n", *r.machine);
+    for (std::size_t i = 0; i < shown; ++i) put("  {}\n", r.differences[i]);
+    if (r.differences.size() > shown) put("  and {} more\n", r.differences.size() - shown);
+    if (r.machine) put("  {}\n", *r.machine);
   }
 }
 
@@ -80,7 +81,7 @@ int verify(const VerifyOptions& o) {
     print_json({{"jobs", std::move(list)}});
   } else {
     print_results(results);
-    if (o.keep) fmt::print("\nkept: {}\n", scratch.folder().string());
+    if (o.keep) put("\nkept: {}\n", scratch.folder().string());
   }
   return std::ranges::all_of(results, &Verification::same) ? 0 : 1;
 }
