@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/file_error.h"
 
 namespace harness {
 namespace {
@@ -34,11 +35,8 @@ bool is_whole(std::string_view line) {
 }
 
 [[noreturn]] void fail(const char* action, const std::filesystem::path& path) {
-  const int reason = errno;
-  const char* hint = reason == ENOSPC || reason == EDQUOT
-                         ? "free some space and repeat the command: it goes on where it stopped"
-                         : "check the disk, then repeat the command: it goes on where it stopped";
-  throw Error(fmt::format("{}: {}", action, std::strerror(reason)), path.string(), hint, Status::kFailed);
+  const auto error = file_error(action, path, errno);
+  throw Error(error.problem(), error.where(), error.hint(), Status::kFailed);
 }
 
 std::string read_at(int file, std::uint64_t offset, std::size_t size, const std::filesystem::path& path) {

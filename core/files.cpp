@@ -12,35 +12,15 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/text.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// A place that cannot be written to was chosen wrongly; a full disk, or a broken one, is nobody's typing
-/// error.
 [[noreturn]] void fail(const std::string& action, const fs::path& path) {
-  const int reason = errno;
-  const auto problem = fmt::format("{}: {}", action, std::strerror(reason));
-  switch (reason) {
-    case EACCES:
-    case EPERM:
-    case EROFS:
-    case ENOENT:
-    case ENOTDIR:
-    case EISDIR:
-    case ENAMETOOLONG:
-    case ELOOP:
-      throw Error(problem, path.string(), "choose a place that you can write to");
-    case ENOSPC:
-    case EDQUOT:
-      throw Error(problem, path.string(),
-                  "free some space and repeat the command: it goes on where it stopped", Status::kFailed);
-    default:
-      throw Error(problem, path.string(),
-                  "check the disk, then repeat the command: it goes on where it stopped", Status::kFailed);
-  }
+  throw file_error(action, path, errno);
 }
 
 class Descriptor {

@@ -106,6 +106,18 @@ std::size_t typing_distance(std::string_view a, std::string_view b) {
   return d[a.size()][b.size()];
 }
 
+/// The shortest candidate that `word` is the beginning of; nothing for a word of one or two letters.
+std::optional<std::string> shortest_beginning_with(std::string_view word,
+                                                   std::span<const std::string> candidates) {
+  constexpr std::size_t kLeast = 3;
+  const std::string* best = nullptr;
+  for (const auto& candidate : candidates) {
+    if (word.size() < kLeast || !candidate.starts_with(word)) continue;
+    if (best == nullptr || candidate.size() < best->size()) best = &candidate;
+  }
+  return best == nullptr ? std::nullopt : std::optional(*best);
+}
+
 }  // namespace
 
 std::optional<std::string> nearest(std::string_view word, std::span<const std::string> candidates) {
@@ -125,7 +137,9 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
 }
 
 std::string suggestion(std::string_view word, std::span<const std::string> candidates) {
-  if (const auto near = nearest(word, candidates)) return fmt::format("did you mean \"{}\"?", *near);
+  auto near = nearest(word, candidates);
+  if (!near) near = shortest_beginning_with(word, candidates);
+  if (near) return fmt::format("did you mean \"{}\"?", *near);
   return fmt::format("known: {}", fmt::join(candidates, ", "));
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
 
 #include "core/error.h"
 #include "core/file_checksums.h"
@@ -20,9 +19,9 @@ constexpr auto kIndexFile = "model_index.json";
 /// Files that a model is read from. Published folders also hold the same weights in other precisions
 /// (model.fp16.safetensors), which nobody reads.
 bool is_model_file(const fs::path& file) {
-  static const std::regex weights(R"((model|diffusion_pytorch_model)(-\d+-of-\d+)?\.safetensors)");
   const auto extension = file.extension();
-  if (extension == ".safetensors") return std::regex_match(file.filename().string(), weights);
+  if (extension == ".safetensors")
+    return is_weights_file(file, "model") || is_weights_file(file, "diffusion_pytorch_model");
   return extension == ".json" || extension == ".txt" || extension == ".model";
 }
 

@@ -50,6 +50,10 @@ void check_line(const std::string& line, const std::string& where) {
   if (line.find_first_not_of(' ') == std::string::npos) {
     throw Error("empty line", where, "write one prompt on each line");
   }
+  if (line.size() > kLongestPrompt) {
+    throw Error(fmt::format("the prompt has {} bytes", line.size()), where,
+                fmt::format("a prompt has at most {}", kLongestPrompt));
+  }
   if (line.back() == '\r') {
     throw Error("the line ends with a carriage return", where,
                 "save the file with Unix line ends (dos2unix)");

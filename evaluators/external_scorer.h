@@ -12,6 +12,7 @@
 
 #include "core/image.h"
 #include "core/json.h"
+#include "evaluators/metric_info.h"
 #include "evaluators/sample_score.h"
 #include "evaluators/scorer_protocol.h"
 
@@ -25,11 +26,6 @@ inline constexpr const char* kExternalProfile = "external";
 inline constexpr const char* kMaximizeTask = "maximize:";
 inline constexpr const char* kMinimizeTask = "minimize:";
 
-struct ExternalMetric {
-  std::string name, title, unit, better, help;  ///< unit, better: as a table's column has them
-  int decimals = 4;
-};
-
 /// A folder's scorer.json.
 struct ExternalScorerSpec {
   std::string name;              ///< of the folder
@@ -37,7 +33,7 @@ struct ExternalScorerSpec {
   std::string version, summary;
   std::vector<std::string> command, files;
   std::map<std::string, std::string> environment;
-  std::vector<ExternalMetric> metrics;
+  std::vector<MetricInfo> metrics;
   bool by_path = false;  ///< images as PNG files, else as pixels
   int deadline_ms = 0, start_deadline_ms = 0, processes = 1, restarts = 0;
 

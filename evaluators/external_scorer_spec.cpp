@@ -43,20 +43,10 @@ bool is_scorer_name(const std::string& name) {
   return std::isalnum(static_cast<unsigned char>(name[0])) != 0 && std::ranges::all_of(name, is_plain);
 }
 
-ExternalMetric read_metric(const std::string& name, Fields fields) {
+MetricInfo read_metric(const std::string& name, const Fields& fields) {
   require(is_metric_name(name), "is no name for a metric", fields.where(),
           "small letters, digits and _, with a letter first, at most 48");
-  ExternalMetric metric{.name = name,
-                        .title = fields.optional<std::string>("title", name),
-                        .unit = fields.optional<std::string>("unit", "number"),
-                        .better = fields.required<std::string>("better"),
-                        .help = fields.optional<std::string>("help", ""),
-                        .decimals = fields.optional<int>("decimals", 4)};
-  fields.finish();
-  require_one_of(metric.unit, {"number", "fraction", "percent"}, fields.where() + ": unit");
-  require_one_of(metric.better, {"higher", "lower", "none"}, fields.where() + ": better");
-  require(metric.decimals >= 0 && metric.decimals <= 12, "must be 0 to 12", fields.where() + ": decimals");
-  return metric;
+  return read_metric_info(name, fields);
 }
 
 int milliseconds_of(Fields& fields, const std::string& key, double fallback) {
@@ -106,13 +96,55 @@ void check_files(const ExternalScorerSpec& spec, const std::string& where) {
   }
 }
 
-void check_environment(const ExternalScorerSpec& spec, const std::string& where) {
-  for (const auto& [name, value] : spec.environment) {
+void read_environment(Fields& fields, ExternalScorerSpec& spec) {
+  fields.mark("environment");
+  if (!fields.has("environment")) return;
+  Fields environment = fields.object("environment");
+  for (const auto& name : environment.keys()) {
+    const auto value = environment.required<std::string>(name);
     const bool plain =
         !name.empty() && name.find('=') == std::string::npos && name.find('\0') == std::string::npos;
     require(plain && value.find('\0') == std::string::npos,
-            fmt::format("{} cannot stand in an environment", in_quotes(name)), where);
+            fmt::format("{} cannot stand in an environment", in_quotes(name)), environment.where());
+    spec.environment[name] = value;
   }
+}
+
+/// What is wrong with a file, gathered so that all of it is said at once.
+class Faults {
+ public:
+  void collect(const std::function<void()>& read) {
+    try {
+      read();
+    } catch (const Error& error) {
+      faults_.push_back(error);
+    }
+  }
+
+  /// Throws the only one as it is, several as one Error with a line each.
+  void report(const std::string& file) const {
+    if (faults_.empty()) return;
+    if (faults_.size() == 1) throw faults_.front();
+    auto text = fmt::format("{} things are wrong:", faults_.size());
+    for (const auto& fault : faults_) {
+      std::string_view line = fault.what();
+      if (line.starts_with(file + ": ")) line.remove_prefix(file.size() + 2);
+      text += fmt::format("\n  {}", line);
+    }
+    throw Error(text, file);
+  }
+
+ private:
+  std::vector<Error> faults_;
+};
+
+void read_metrics(Fields& fields, ExternalScorerSpec& spec, Faults& faults) {
+  faults.collect([&] {
+    Fields metrics = fields.object("metrics");
+    for (const auto& name : metrics.keys())
+      faults.collect([&] { spec.metrics.push_back(read_metric(name, metrics.object(name))); });
+    require(!metrics.keys().empty(), "names no metric", metrics.where());
+  });
 }
 
 }  // namespace
@@ -136,34 +168,43 @@ ExternalScorerSpec read_external_scorer(const fs::path& given) {
   ExternalScorerSpec spec{
       .name = (folder.filename().empty() ? folder.parent_path() : folder).filename().string(),
       .folder = folder,
-      .version = fields.required<std::string>("version"),
-      .summary = fields.optional<std::string>("summary", ""),
-      .command = fields.required<std::vector<std::string>>("command"),
-      .files = fields.optional<std::vector<std::string>>("files", {}),
+      .version = {},
+      .summary = {},
+      .command = {},
+      .files = {},
       .environment = {{"OMP_THREAD_LIMIT", "1"}},
       .metrics = {}};
-  require(is_scorer_name(spec.name), "the name of its folder is no name for a scorer", where,
-          "letters, digits, -, _ and ., with a letter or digit first");
-  if (fields.has("environment")) {
-    Fields environment = fields.object("environment");
-    for (const auto& name : environment.keys())
-      spec.environment[name] = environment.required<std::string>(name);
-  }
-  Fields metrics = fields.object("metrics");
-  for (const auto& name : metrics.keys()) spec.metrics.push_back(read_metric(name, metrics.object(name)));
-  require(!spec.metrics.empty(), "names no metric", where + ": metrics");
-  const auto images = fields.optional<std::string>("images", "pixels");
-  require_one_of(images, {"pixels", "path"}, where + ": images");
-  spec.by_path = images == "path";
-  spec.deadline_ms = milliseconds_of(fields, "deadline_seconds", 30);
-  spec.start_deadline_ms = milliseconds_of(fields, "start_seconds", 60);
-  spec.processes = count_of(fields, "processes", 1, 1, 256);
-  spec.restarts = count_of(fields, "restarts", 5, 0, 1'000'000);
-  fields.finish();
-  require(!spec.version.empty(), "is empty", where + ": version");
-  check_command(spec, where + ": command");
-  check_files(spec, where + ": files");
-  check_environment(spec, where + ": environment");
+  Faults faults;
+  faults.collect([&] {
+    require(is_scorer_name(spec.name), "the name of its folder is no name for a scorer", where,
+            "letters, digits, -, _ and ., with a letter or digit first");
+  });
+  faults.collect([&] {
+    spec.version = fields.required<std::string>("version");
+    require(!spec.version.empty(), "is empty", where + ": version");
+  });
+  faults.collect([&] { spec.summary = fields.optional<std::string>("summary", ""); });
+  faults.collect([&] {
+    spec.command = fields.required<std::vector<std::string>>("command");
+    check_command(spec, where + ": command");
+  });
+  faults.collect([&] {
+    spec.files = fields.optional<std::vector<std::string>>("files", {});
+    check_files(spec, where + ": files");
+  });
+  faults.collect([&] { read_environment(fields, spec); });
+  read_metrics(fields, spec, faults);
+  faults.collect([&] {
+    const auto images = fields.optional<std::string>("images", "pixels");
+    require_one_of(images, {"pixels", "path"}, where + ": images");
+    spec.by_path = images == "path";
+  });
+  faults.collect([&] { spec.deadline_ms = milliseconds_of(fields, "deadline_seconds", 30); });
+  faults.collect([&] { spec.start_deadline_ms = milliseconds_of(fields, "start_seconds", 60); });
+  faults.collect([&] { spec.processes = count_of(fields, "processes", 1, 1, 256); });
+  faults.collect([&] { spec.restarts = count_of(fields, "restarts", 5, 0, 1'000'000); });
+  faults.collect([&] { fields.finish(); });
+  faults.report(where);
   return spec;
 }
 

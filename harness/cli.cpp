@@ -13,6 +13,7 @@
 
 #include "core/build_info.h"
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/json.h"
 #include "core/streams.h"
 #include "core/text.h"
@@ -155,12 +156,6 @@ void print_error(const Error& error, bool json) {
   tell("{}{}\n", error.status() == Status::kInterrupted ? "" : "error: ", error.what());
 }
 
-Error file_error(const std::filesystem::filesystem_error& failure) {
-  return Error(failure.code().message(), failure.path1().string(),
-               "check the disk and its free space, then repeat the command: it goes on where it stopped",
-               Status::kFailed);
-}
-
 int report(const Error& error, bool json) {
   print_error(error, json);
   return static_cast<int>(error.status());
@@ -184,7 +179,7 @@ int run(int argc, char** argv) {
   } catch (const SQLite::Exception& failure) {
     return report(database_error(failure, "the results database"), json);
   } catch (const std::filesystem::filesystem_error& failure) {
-    return report(file_error(failure), json);
+    return report(file_error("", failure.path1(), failure.code().value()), json);
   } catch (const std::bad_alloc&) {
     return report(Error("there is not enough memory", "", "free some, or raise the limit (`ulimit -v`)",
                         Status::kFailed),

@@ -154,6 +154,12 @@ std::string needed_column(const ComparisonReport& report) {
   return report.effect ? fmt::format("n for {:g}", *report.effect) : std::string();
 }
 
+/// A number of units, or that no experiment could have so many.
+std::string needed_text(const ComparedMetric& compared) {
+  if (compared.needed_effect) return std::to_string(*compared.needed_effect);
+  return compared.detectable ? fmt::format("over {:.0e}", static_cast<double>(kMostUnits)) : kDash;
+}
+
 void print_pairs(const ComparedMethod& method, const ComparisonReport& report) {
   std::vector<std::string> columns = {"metric",   "pairs",  report.unit,  "missing",   "W / T / L",
                                       "win rate", "sign p", "Wilcoxon p", "detectable"};
@@ -171,9 +177,7 @@ void print_pairs(const ComparedMethod& method, const ComparisonReport& report) {
                 {"sign p", p_text(r.tests.sign_p)},
                 {"Wilcoxon p", p_text(wilcoxon)},
                 {"detectable", MetricNumbers(r).value(compared.detectable)}};
-    if (report.effect) {
-      row[needed_column(report)] = compared.needed_effect ? std::to_string(*compared.needed_effect) : kDash;
-    }
+    if (report.effect) row[needed_column(report)] = needed_text(compared);
     rows.push_back(std::move(row));
   }
   print_rows(rows, columns);

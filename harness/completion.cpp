@@ -45,7 +45,7 @@ class Vocabulary {
 std::vector<std::string> Vocabulary::metrics() const {
   std::vector<std::string> names;
   for (const auto& evaluator : registry_.evaluators)
-    names.insert(names.end(), evaluator.metrics.begin(), evaluator.metrics.end());
+    for (const auto& metric : evaluator.metrics) names.push_back(metric.name);
   return names;
 }
 

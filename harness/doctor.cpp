@@ -290,7 +290,7 @@ std::vector<Finding> scorers(const std::string& chosen) {
       finding.detail = scorer_folder_text(*folder, finding);
     } else {
       finding.hint = fmt::format("only for {}: no folder {}; it takes the public folder of a {}",
-                                 join(evaluator.metrics, ", "), folders.looked_for(evaluator.name),
+                                 join(names_of(evaluator.metrics), ", "), folders.looked_for(evaluator.name),
                                  evaluator.folder_class);
     }
     findings.push_back(std::move(finding));

@@ -37,7 +37,7 @@ void require_new_names(const ExternalScorerSpec& scorer, const Registry& registr
 }
 
 /// "mean of all pixels (brightness 1)": what it is, and whose.
-std::string help_of(const ExternalScorerSpec& scorer, const ExternalMetric& metric) {
+std::string help_of(const ExternalScorerSpec& scorer, const MetricInfo& metric) {
   const auto source = fmt::format("external scorer {} version {}", scorer.name, scorer.version);
   return metric.help.empty() ? source : fmt::format("{} ({})", metric.help, source);
 }
@@ -45,13 +45,13 @@ std::string help_of(const ExternalScorerSpec& scorer, const ExternalMetric& metr
 EvaluatorInfo evaluator_info(const ExternalScorerSpec& scorer) {
   EvaluatorInfo info{.name = scorer.name,
                      .summary = scorer.summary.empty() ? "external scorer" : scorer.summary,
-                     .metrics = scorer.metric_names(),
+                     .metrics = scorer.metrics,
                      .identity = external_scorer_identity(scorer, remembered_sha256)};
-  for (const auto& metric : scorer.metrics) info.metric_help[metric.name] = help_of(scorer, metric);
+  for (auto& metric : info.metrics) metric.help = help_of(scorer, metric);
   return info;
 }
 
-Json column_of(const ExternalScorerSpec& scorer, const ExternalMetric& metric) {
+Json column_of(const ExternalScorerSpec& scorer, const MetricInfo& metric) {
   return {{"name", metric.name},     {"title", metric.title},       {"unit", metric.unit},
           {"better", metric.better}, {"decimals", metric.decimals}, {"note", help_of(scorer, metric)}};
 }
@@ -93,7 +93,8 @@ void add_to_registry(const std::vector<ExternalScorerSpec>& scorers, Registry& r
   }
 }
 
-TableSpec with_external_metrics(const TableSpec& spec, const std::vector<ExternalScorerSpec>& scorers) {
+TableSpec with_external_metrics(const TableSpec& spec, const std::vector<ExternalScorerSpec>& scorers,
+                                const Registry& registry) {
   if (spec.is_training() || scorers.empty()) return spec;
   Json document = spec.document;
   const auto named = spec.metrics();
@@ -104,7 +105,7 @@ TableSpec with_external_metrics(const TableSpec& spec, const std::vector<Externa
         document["columns"].push_back(column_of(scorer, metric));
     }
   }
-  return parse_table_spec(std::move(document), spec.file);
+  return parse_table_spec(std::move(document), spec.file, MetricCatalogue(registry));
 }
 
 void try_external_scorers(const std::vector<ExternalScorerSpec>& scorers, const Json& identities) {

@@ -23,8 +23,10 @@ std::vector<ExternalScorerSpec> find_external_scorers(const std::filesystem::pat
 void add_to_registry(const std::vector<ExternalScorerSpec>& scorers, Registry& registry);
 
 /// A table in which every metric of theirs stands that it did not name: as an optional metric, with a column.
-/// A table of the training stays as it is.
-TableSpec with_external_metrics(const TableSpec& spec, const std::vector<ExternalScorerSpec>& scorers);
+/// `registry`: with these scorers in it. A table of the training stays as it is. Throws Error for a column that
+/// states another direction or unit than its scorer.json.
+TableSpec with_external_metrics(const TableSpec& spec, const std::vector<ExternalScorerSpec>& scorers,
+                                const Registry& registry);
 
 /// Lets those that `identities` ({name: identity}) names score a test image. Throws Error (status 2) naming
 /// the first that fails: better now than after hours of training.

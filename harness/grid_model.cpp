@@ -139,7 +139,7 @@ Grid make_grid(Store& store, const StoredReproduction& reproduction, const GridC
   rule.rows = static_cast<std::size_t>(spec.grid.rows);
   if (metric != kBoundedMetric) {
     rule.perfect = grid.perfect = std::nullopt;
-    grid.score_title = metric_title(metric);
+    grid.score_title = spec.metric_catalogue.title(metric);
     grid.score_decimals = 4;
   }
   std::vector<Samples> columns;

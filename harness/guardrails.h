@@ -9,8 +9,8 @@
 namespace harness {
 
 /// rules/guardrails.json of $HARNESS_PATH, the share folder or the source tree, as it is. Throws Error
-/// (status 2) with the place of what is wrong in it.
-Json load_guardrail_rule();
+/// (status 2) with the place of what is wrong in it, also for a harmful side that is the metric's good one.
+Json load_guardrail_rule(const MetricCatalogue& metrics);
 
 /// The rule that a reproduction was recorded with; nothing for a training table, and for one of a version
 /// without guardrails.

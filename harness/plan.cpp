@@ -69,10 +69,10 @@ void choose_metrics(Plan& plan, const ScorerFolders& folders) {
     }
   }
   if (plan.spec.is_training()) return;
-  plan.guardrails = load_guardrail_rule();
+  plan.guardrails = load_guardrail_rule(plan.spec.metric_catalogue);
   for (const auto& evaluator : plan.registry.evaluators) {
     if (!evaluator.guardrail) continue;
-    for (const auto& metric : evaluator.metrics) {
+    for (const auto& metric : names_of(evaluator.metrics)) {
       if (std::ranges::find(plan.metrics, metric) == plan.metrics.end()) plan.metrics.push_back(metric);
     }
   }
@@ -193,14 +193,24 @@ std::string test_key(const RunPlan& run) {
   return "test of " + run.job.id;
 }
 
-std::string choose_device(const std::string& device) {
+std::string device_name(const std::string& device) {
   if (device == "auto" || device == "cpu") return "cpu";
-  const bool is_cuda = device.rfind("cuda", 0) == 0;
-  if (is_cuda && !fs::exists("/dev/nvidia0"))
-    throw Error("this machine has no such device", "--device " + device);
+  if (device == "cuda") return "cuda:0";
+  constexpr std::string_view kCuda = "cuda:";
+  const bool is_cuda = device.starts_with(kCuda) && device.size() > kCuda.size() &&
+                       device.find_first_not_of("0123456789", kCuda.size()) == std::string::npos;
   if (is_cuda) return device;
   const std::vector<std::string> known = {"auto", "cpu", "cuda:0"};
-  throw Error(fmt::format("unknown device \"{}\"", device), "--device", suggestion(device, known));
+  const bool means_gpu = device == "gpu" || device == "GPU" || device == "nvidia";
+  throw Error(fmt::format("unknown device {}", in_quotes(device)), "--device",
+              suggestion(means_gpu ? "cuda:0" : device, known));
+}
+
+std::string choose_device(const std::string& device) {
+  auto name = device_name(device);
+  if (name != "cpu" && !fs::exists("/dev/nvidia0"))
+    throw Error("this machine has no such device", "--device " + device);
+  return name;
 }
 
 std::string job_id(const Json& identity) {
@@ -268,7 +278,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.external_scorers = find_external_scorers(request.inputs.scorers);
   add_to_registry(plan.external_scorers, plan.registry);
   const auto backbone = backbone_of(plan.spec, request);
-  plan.spec = for_backbone(with_external_metrics(plan.spec, plan.external_scorers), backbone);
+  plan.spec = for_backbone(with_external_metrics(plan.spec, plan.external_scorers, plan.registry), backbone);
   check_against_registry(plan.spec, plan.registry);
   plan.numerics_version = plan.registry.numerics_version;
   plan.backbone = plan.registry.backbone(backbone, "--backbone");

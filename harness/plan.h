@@ -85,6 +85,9 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace);
 /// Name of a run's test evaluation before selection has given it an id.
 std::string test_key(const RunPlan& run);
 
+/// What a device is called in plans and jobs: "cuda" is "cuda:0". Throws Error for an unknown one.
+std::string device_name(const std::string& device);
+
 /// The device that --device means: "auto" is a GPU only where this build can use one. Throws Error for an
 /// unknown or absent one.
 std::string choose_device(const std::string& device);

@@ -107,7 +107,7 @@ std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::str
   }
   if (plan.inputs.has_evaluation() && !plan.inputs.evaluation.known) {
     notes.push_back(fmt::format("The evaluation prompts are a set of unknown checksum ({}).",
-                                plan.inputs.evaluation.sha256));
+                                short_hash(plan.inputs.evaluation.sha256)));
   }
   if (const auto set = assignments(plan.settings.requested("--set")); !set.empty())
     notes.push_back(fmt::format("Settings changed on the command line: {}.", set));
@@ -129,6 +129,21 @@ std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::str
   return notes;
 }
 
+/// What the metrics are that the table can name, or the columns of a training table: a table is made again from
+/// the DB alone.
+Json metrics_in_effect(const TableSpec& spec) {
+  if (!spec.is_training()) return spec.metric_catalogue.to_json(spec.metric_catalogue.names());
+  Json columns = Json::array();
+  for (const auto& column : spec.columns) {
+    columns.push_back(metric_json({.name = column.name,
+                                   .title = column.title,
+                                   .unit = column.unit,
+                                   .better = column.better,
+                                   .decimals = column.decimals}));
+  }
+  return columns;
+}
+
 /// The table spec in effect: the file as it is, and beside it what all choices came to.
 Json effective_spec(const Plan& plan, const std::optional<std::string>& other_code) {
   Json methods = Json::object();
@@ -147,6 +162,7 @@ Json effective_spec(const Plan& plan, const std::optional<std::string>& other_co
                        {"set", plan.settings.requested("--set")},
                        {"weights_sha256", plan.inputs.weights_sha256},
                        {"notes", notes_of(plan, other_code)}};
+  spec["effective"][kMetricsRecord] = metrics_in_effect(plan.spec);
   if (!plan.guardrails.is_null()) spec["effective"]["guardrails"] = plan.guardrails;
   return spec;
 }

@@ -108,12 +108,17 @@ void read_folder(Fields& fields, EvaluatorInfo& evaluator) {
   evaluator.folder_model = folder.optional<std::string>("model", "");
 }
 
+MetricInfo read_metric(const Json& value, const std::string& where) {
+  Fields fields(value, where);
+  const auto name = fields.required<std::string>("name");
+  return read_metric_info(name, fields);
+}
+
 EvaluatorInfo read_evaluator(const Json& value, const std::string& where) {
   Fields fields(value, where);
   EvaluatorInfo evaluator{.name = fields.required<std::string>("name"),
                           .summary = fields.optional<std::string>("summary", ""),
-                          .metrics = fields.optional<std::vector<std::string>>("metrics", {}),
-                          .metric_help = fields.optional<Json>("metric_help", Json::object()),
+                          .metrics = read_list(fields, "metrics", read_metric),
                           .identity = fields.optional<Json>("identity", Json::object()),
                           .guardrail = fields.optional<bool>("guardrail", false),
                           .backbones = fields.optional<std::vector<std::string>>("backbones", {})};
@@ -164,19 +169,24 @@ const BackboneInfo& Registry::backbone(const std::string& name, const std::strin
 const EvaluatorInfo* Registry::evaluator_of(const std::string& metric, const std::string& backbone) const {
   for (const auto& evaluator : evaluators) {
     if (!backbone.empty() && !evaluator.belongs_to(backbone)) continue;
-    if (std::find(evaluator.metrics.begin(), evaluator.metrics.end(), metric) != evaluator.metrics.end()) {
+    if (std::ranges::find(evaluator.metrics, metric, &MetricInfo::name) != evaluator.metrics.end())
       return &evaluator;
-    }
   }
   return nullptr;
+}
+
+const MetricInfo* Registry::metric(const std::string& name) const {
+  const auto* evaluator = evaluator_of(name);
+  return evaluator == nullptr ? nullptr : &*std::ranges::find(evaluator->metrics, name, &MetricInfo::name);
 }
 
 const EvaluatorInfo& Registry::evaluator_of_task(const std::string& task, const std::string& backbone) const {
   const auto& info = find_named(tasks, task, "task", "task");
   const auto& named = find_named(evaluators, info.evaluator, "evaluator", "registry.json: task " + task);
   if (named.belongs_to(backbone) || named.metrics.empty()) return named;
-  if (const auto* other = evaluator_of(named.metrics.front(), backbone)) return *other;
-  throw Error("no evaluator of this build gives " + named.metrics.front() + " of its images",
+  const auto& metric = named.metrics.front().name;
+  if (const auto* other = evaluator_of(metric, backbone)) return *other;
+  throw Error("no evaluator of this build gives " + metric + " of its images",
               "backbone " + backbone, "see `harness list evaluators`");
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "evaluators/metric_info.h"
 
 namespace harness {
 
@@ -53,8 +54,7 @@ struct BackboneInfo {
 
 struct EvaluatorInfo {
   std::string name, summary;
-  std::vector<std::string> metrics;
-  Json metric_help = Json::object();  ///< {metric: what it is}
+  std::vector<MetricInfo> metrics;
   Json identity;                      ///< versions and data files, as far as the build knows them
   bool guardrail = false;             ///< every evaluation computes its metrics, named by its table or not
   std::string folder_class = {};      ///< of the model that its folder holds; empty: it needs no folder
@@ -85,6 +85,8 @@ struct Registry {
   const BackboneInfo& backbone(const std::string& name, const std::string& where) const;
   /// The evaluator that gives a metric of a backbone's images (empty: of any), or nullptr.
   const EvaluatorInfo* evaluator_of(const std::string& metric, const std::string& backbone = {}) const;
+  /// What the evaluator that gives it says of a metric, or nullptr.
+  const MetricInfo* metric(const std::string& name) const;
   /// The evaluator that a task's reward is made of; where that one is not for the backbone, the one that
   /// gives the same metrics of its images. Throws Error if this build has none.
   const EvaluatorInfo& evaluator_of_task(const std::string& task, const std::string& backbone) const;

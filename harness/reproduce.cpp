@@ -205,6 +205,15 @@ int dry_run(const ReproduceOptions& options, const Plan& plan) {
   return 0;
 }
 
+constexpr std::size_t kDigitsShown = 12;  // of a checksum, where people read it
+
+void say_unknown_prompts(const Plan& plan, Progress& progress) {
+  const auto& prompts = plan.inputs.evaluation;
+  if (!plan.inputs.has_evaluation() || prompts.known) return;
+  progress.say(fmt::format("note: {} has the unknown checksum {}; it is recorded as {}", prompts.origin,
+                           prompts.sha256.substr(0, kDigitsShown), prompts.name));
+}
+
 }  // namespace
 
 int reproduce(const ReproduceOptions& options) {
@@ -218,11 +227,6 @@ int reproduce(const ReproduceOptions& options) {
   Store store(plan.workspace.db, OpenMode::kReadWrite);
   store.keep_journal(plan.workspace.journal());
   if (!store.notice().empty()) progress.say("note: " + store.notice());
-  if (plan.inputs.has_evaluation() && !plan.inputs.evaluation.known) {
-    progress.say(fmt::format("note: {} has the unknown checksum {}; it is recorded as {}",
-                             plan.inputs.evaluation.origin, plan.inputs.evaluation.sha256,
-                             plan.inputs.evaluation.name));
-  }
   auto evaluations = options.fresh ? std::nullopt : finished_evaluations(plan, store);
   if (!evaluations) {
     check_plan(plan, threads_of(plan, jobs_of(options, plan)));
@@ -233,10 +237,12 @@ int reproduce(const ReproduceOptions& options) {
       forget_runs(plan, store);
     }
     require_own_folders(plan, store);
+    say_unknown_prompts(plan, progress);
     write_input_files(plan.inputs);
     carry_out(plan, store, jobs_of(options, plan), progress);
     evaluations = finished_evaluations(plan, store);
   } else {
+    say_unknown_prompts(plan, progress);
     adopt_finished(plan, store, *evaluations);
   }
   if (!evaluations)

@@ -57,6 +57,28 @@ StoredReproduction read_reproduction(const Query& row) {
   return r;
 }
 
+/// What the metrics of an experiment are: as it was recorded with it. Older experiments have no such record;
+/// theirs are what they are in this build.
+MetricCatalogue metrics_known_to(const StoredReproduction& reproduction) {
+  auto recorded = recorded_metrics(reproduction);
+  return recorded.empty() && !is_training_table(reproduction) ? built_in_catalogue() : recorded;
+}
+
+/// The direction in which wins and losses of a recorded comparison were counted. Before experiments recorded
+/// what their metrics are, that was a column's own (higher, unless it stated one), else the guardrail rule's,
+/// else lower for edit rates.
+Better recorded_direction(const StoredReproduction& reproduction, const std::string& metric) {
+  if (!recorded_metrics(reproduction).empty()) return better_of(reproduction, metric);
+  for (const auto& column : reproduction.spec.value("columns", Json::array())) {
+    if (column.value("name", "") == metric) return better_from_name(column.value("better", "higher"));
+  }
+  if (const auto rule = guardrail_rule_of(reproduction)) {
+    const auto found = std::ranges::find(rule->metrics, metric, &GuardrailMetric::name);
+    if (found != rule->metrics.end()) return found->better;
+  }
+  return metric.starts_with("cer") ? Better::kDown : Better::kUp;
+}
+
 /// Texts of the prompts as cluster numbers: equal texts are one cluster.
 std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std::string& evaluation_id) {
   constexpr auto kSql = R"sql(
@@ -142,6 +164,21 @@ std::vector<TableColumn> columns_of(const TableSpec& spec) {
                        .paper_metric = column.paper_metric});
   }
   return columns;
+}
+
+/// The metrics that the table knows and has no column for: comparisons and guardrails show them too.
+std::vector<TableColumn> metrics_without_column(const TableSpec& spec) {
+  std::vector<TableColumn> metrics;
+  for (const auto& name : spec.metric_catalogue.names()) {
+    if (std::ranges::find(spec.columns, name, &ColumnSpec::name) != spec.columns.end()) continue;
+    const auto& metric = *spec.metric_catalogue.find(name);
+    metrics.push_back({.key = name,
+                       .title = metric.title,
+                       .unit = unit_from_name(metric.unit),
+                       .decimals = metric.decimals,
+                       .better = better_from_name(metric.better)});
+  }
+  return metrics;
 }
 
 /// The late budget that a run's worker reported; nothing for a method without one.
@@ -238,7 +275,14 @@ std::vector<TableComparison> stored_comparisons(Store& store, const StoredReprod
     c.unequal_movement = row.optional_text(17).value_or("") == "unequal movement";
     return c;
   };
-  return select_rows<TableComparison>(store, kSql, read, reproduction.id, split);
+  auto comparisons = select_rows<TableComparison>(store, kSql, read, reproduction.id, split);
+  std::map<std::string, bool> turned;
+  for (auto& c : comparisons) {
+    const auto [found, is_new] = turned.try_emplace(c.metric);
+    if (is_new) found->second = counts_are_turned(reproduction, c.metric);
+    if (found->second) std::swap(c.values.wins, c.values.losses);
+  }
+  return comparisons;
 }
 
 std::map<std::string, std::string> stored_artifacts(Store& store, const StoredReproduction& reproduction) {
@@ -425,7 +469,16 @@ std::vector<StoredReproduction> all_reproductions(Store& store) {
 TableSpec spec_of(const StoredReproduction& reproduction) {
   Json document = reproduction.spec;
   document.erase("effective");
-  return for_backbone(parse_table_spec(std::move(document), "reproductions.spec"), reproduction.backbone);
+  return for_backbone(parse_table_spec(std::move(document), "reproductions.spec", metrics_known_to(reproduction),
+                                       SpecSource::kRecord),
+                      reproduction.backbone);
+}
+
+MetricCatalogue recorded_metrics(const StoredReproduction& reproduction) {
+  const auto effective = reproduction.spec.find("effective");
+  if (effective == reproduction.spec.end() || !effective->contains(kMetricsRecord)) return {};
+  return MetricCatalogue::from_json(effective->at(kMetricsRecord),
+                                    fmt::format("reproductions.spec: effective.{}", kMetricsRecord));
 }
 
 std::vector<std::string> runs_of_reproduction(Store& store, std::int64_t reproduction_id) {
@@ -519,14 +572,12 @@ std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedChe
 }
 
 Better better_of(const StoredReproduction& reproduction, const std::string& metric) {
-  for (const auto& column : spec_of(reproduction).columns) {
-    if (column.name == metric) return better_from_name(column.better);
-  }
-  if (const auto rule = guardrail_rule_of(reproduction)) {
-    const auto found = std::ranges::find(rule->metrics, metric, &GuardrailMetric::name);
-    if (found != rule->metrics.end()) return found->better;
-  }
-  return metric.rfind("cer", 0) == 0 ? Better::kDown : Better::kUp;
+  return better_from_name(spec_of(reproduction).better(metric));
+}
+
+bool counts_are_turned(const StoredReproduction& reproduction, const std::string& metric) {
+  const bool counted_down = recorded_direction(reproduction, metric) == Better::kDown;
+  return counted_down != (better_of(reproduction, metric) == Better::kDown);
 }
 
 std::vector<PairedValue> paired_values(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
@@ -643,6 +694,7 @@ TableModel make_table_model(Store& store, const StoredReproduction& reproduction
   model.split = split;
   model.signature = reproduction.signature;
   model.columns = columns_of(spec);
+  model.metrics = metrics_without_column(spec);
   model.every_checkpoint = spec.shown.every_checkpoint;
   const Json& effective = reproduction.spec.at("effective");
   model.baseline = effective.at("baseline");

@@ -26,6 +26,11 @@ std::vector<StoredReproduction> all_reproductions(Store& store);
 /// The table spec that a reproduction was made from, as it is with its backbone.
 TableSpec spec_of(const StoredReproduction& reproduction);
 
+/// What its metrics are, as recorded with it (effective.metrics_known); empty for one that was recorded before
+/// experiments did so.
+inline constexpr const char* kMetricsRecord = "metrics_known";
+MetricCatalogue recorded_metrics(const StoredReproduction& reproduction);
+
 /// The split whose evaluations the table shows, or kTrainingSplit.
 std::string shown_split(const TableSpec& spec);
 
@@ -61,9 +66,13 @@ bool chooses_on(const StoredReproduction& reproduction, const std::string& split
 TableModel make_table_model(Store& store, const StoredReproduction& reproduction,
                             const std::string& window_unit = {});
 
-/// Which direction of a metric is good: its column's, else the guardrail rule's, else lower for edit rates
-/// and higher for others.
+/// Which direction of a metric is good, as whoever defines it says: the evaluator for a metric, the column for a
+/// statistic of the training.
 Better better_of(const StoredReproduction& reproduction, const std::string& metric);
+
+/// True if wins and losses of the metric were recorded the other way round: by a version that took a wrong
+/// direction from the table.
+bool counts_are_turned(const StoredReproduction& reproduction, const std::string& metric);
 
 /// Pairs of one metric on one split at the selected checkpoints, seeds pooled, clustered by prompt text. A
 /// seed that the baseline lacks gives pairs that lack a side.

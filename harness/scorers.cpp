@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
-#include <regex>
 
 #include "core/error.h"
 #include "core/file_checksums.h"
@@ -105,9 +104,8 @@ std::optional<fs::path> data_folder(const std::string& name) {
 
 /// What a scorer may read. Published folders also hold the same weights in other formats and precisions.
 bool is_scorer_file(const fs::path& file) {
-  static const std::regex weights(R"(model(-\d+-of-\d+)?\.safetensors)");
   const auto extension = file.extension();
-  if (extension == ".safetensors") return std::regex_match(file.filename().string(), weights);
+  if (extension == ".safetensors") return is_weights_file(file, "model");
   return extension == ".json" || extension == ".txt" || extension == ".model";
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <map>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -16,6 +17,35 @@ const SettingSpec* find_setting(const std::vector<SettingSpec>& settings, const 
   const auto found =
       std::find_if(settings.begin(), settings.end(), [&](const SettingSpec& s) { return s.name == name; });
   return found == settings.end() ? nullptr : &*found;
+}
+
+/// What other programs call our settings: for hints alone.
+const std::map<std::string, std::vector<std::string>> kOtherNames = {
+    {"learning_rate", {"lr"}},
+    {"batch_size", {"prompts_per_epoch", "group_size"}},
+    {"num_generations", {"group_size"}},
+    {"epochs", {"updates", "inner_epochs"}},
+    {"num_epochs", {"updates", "inner_epochs"}},
+    {"steps", {"updates", "sampling_steps"}},
+    {"num_steps", {"updates", "sampling_steps"}},
+    {"num_inference_steps", {"sampling_steps", "eval_steps"}},
+    {"cfg", {"guidance", "eval_guidance"}},
+    {"cfg_scale", {"guidance", "eval_guidance"}},
+    {"guidance_scale", {"guidance", "eval_guidance"}},
+    {"beta", {"kl", "beta_max"}},
+    {"eta", {"noise_level"}}};
+
+/// `did you mean "lr"?`, or where all settings are listed.
+std::string setting_hint(const std::string& name, const std::vector<std::string>& known) {
+  std::vector<std::string> meant;
+  if (const auto found = kOtherNames.find(name); found != kOtherNames.end()) {
+    for (const auto& other : found->second) {
+      if (std::ranges::find(known, other) != known.end()) meant.push_back(in_quotes(other));
+    }
+  }
+  if (!meant.empty()) return fmt::format("did you mean {}?", join(meant, " or "));
+  auto hint = suggestion(name, known);
+  return hint.starts_with("known: ") ? "`harness list settings` names them all" : hint;
 }
 
 const char* type_name(const Json& value) {
@@ -169,7 +199,7 @@ class Resolver {
         if (std::find(known.begin(), known.end(), setting.name) == known.end()) known.push_back(setting.name);
       }
     }
-    throw Error(fmt::format("unknown setting \"{}\"", name), where, suggestion(name, known));
+    throw Error(fmt::format("unknown setting \"{}\"", name), where, setting_hint(name, known));
   }
 
   const Registry& registry_;
@@ -269,10 +299,16 @@ ResolvedSettings resolve_settings(const Registry& registry, const TableSpec& spe
       resolver.apply(arm.name + "." + name, value,
                      fmt::format("{}: methods: {}: settings.{}", where, arm.name, name), "row " + arm.name);
   }
+  std::map<std::string, std::string> given;
   for (const auto& text : sets) {
     const auto equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
       throw Error(fmt::format("\"{}\" is not NAME=VALUE or METHOD.NAME=VALUE", text), "--set");
+    }
+    const auto [first, is_new] = given.try_emplace(text.substr(0, equals), text);
+    if (!is_new) {
+      throw Error(fmt::format("setting {} is given twice", first->first),
+                  fmt::format("--set {} --set {}", first->second, text), "give it once");
     }
     resolver.apply(text.substr(0, equals), value_of_text(text.substr(equals + 1)), "--set " + text, "--set");
   }

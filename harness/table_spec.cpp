@@ -24,25 +24,31 @@ const std::vector<std::string> kMetricNames = {
     "pickscore",  "clip_score",   "glyph_clip",     "geneval_score", "geneval_strict",
     "jpeg_kb",    "edge_density", "colour_entropy", "dark_share",    "saturated_share"};
 
-/// Names in headings, where a metric's own is not one to read.
-const std::map<std::string, std::string> kMetricTitles = {{"ocr_reward", "OCR reward"},
-                                                          {"pickscore", "PickScore"},
-                                                          {"clip_score", "CLIP score"},
-                                                          {"glyph_clip", "glyph-CLIP score"}};
-
 /// Columns that belong to a checkpoint rather than to a metric.
-const std::vector<std::string> kCheckpointColumns = {"lambda_late", "tau_share"};
+const std::vector<MetricInfo> kCheckpointColumns = {
+    {.name = "lambda_late", .title = "Lambda_late", .better = "lower", .decimals = 6},
+    {.name = "tau_share", .title = "Share of tau", .unit = "percent", .decimals = 1}};
+
+/// A statistic of the training and its good direction; where it has none a table may state the one that it is
+/// after.
+struct KnownStatistic {
+  const char *name, *better;
+};
 
 /// Statistics that every training stores (trainers/METRICS.md), and those of methods that came with this
 /// build.
-const std::vector<std::string> kStepStatistics = {
-    "lambda_center", "lambda_var",     "log_ratio_mean", "log_ratio_var", "predicted_var",
-    "drift_error",   "drift_error_sq", "var_error",      "var_error_sq",  "ratio_median",
-    "step_ess",      "path_ess",       "clip_fraction",  "lambda_weight"};
-const std::vector<std::string> kUpdateStatistics = {
-    "lambda_late",     "clip_fraction",    "damped_share", "reward_mean",      "reward_std",
-    "zero_std_groups", "missing_rewards",  "loss",         "penalty",          "dual_beta",
-    "on_policy_slope", "off_policy_slope", "grad_norm",    "clip_coefficient", "update_norm"};
+const std::vector<KnownStatistic> kStepStatistics = {
+    {"lambda_center", "lower"},  {"lambda_var", "lower"},   {"log_ratio_mean", "none"},
+    {"log_ratio_var", "lower"},  {"predicted_var", "none"}, {"drift_error", "none"},
+    {"drift_error_sq", "lower"}, {"var_error", "none"},     {"var_error_sq", "lower"},
+    {"ratio_median", "none"},    {"step_ess", "higher"},    {"path_ess", "higher"},
+    {"clip_fraction", "lower"},  {"lambda_weight", "none"}};
+const std::vector<KnownStatistic> kUpdateStatistics = {
+    {"lambda_late", "lower"},     {"clip_fraction", "lower"},   {"damped_share", "none"},
+    {"reward_mean", "higher"},    {"reward_std", "none"},       {"zero_std_groups", "none"},
+    {"missing_rewards", "lower"}, {"loss", "none"},             {"penalty", "none"},
+    {"dual_beta", "none"},        {"on_policy_slope", "none"},  {"off_policy_slope", "none"},
+    {"grad_norm", "none"},        {"clip_coefficient", "none"}, {"update_norm", "none"}};
 
 void require(bool holds, const std::string& what, const std::string& where, const std::string& hint = {}) {
   if (!holds) throw Error(what, where, hint);
@@ -77,13 +83,20 @@ void check_checkpoints(const std::vector<int>& checkpoints, const std::string& w
       "checkpoints must increase", where);
 }
 
+const KnownStatistic* find_statistic(const std::vector<KnownStatistic>& known, const std::string& name) {
+  const auto found = std::ranges::find(known, name, &KnownStatistic::name);
+  return found == known.end() ? nullptr : &*found;
+}
+
 /// A misspelt statistic would give a column of dashes after hours of training.
 void check_statistic(const StatisticSpec& statistic, const std::string& where) {
   if (statistic.of_method) return;
-  const bool a_step = std::ranges::count(kStepStatistics, statistic.name) > 0;
-  const bool an_update = std::ranges::count(kUpdateStatistics, statistic.name) > 0;
-  auto known = kUpdateStatistics;
-  known.insert(known.end(), kStepStatistics.begin(), kStepStatistics.end());
+  const bool a_step = find_statistic(kStepStatistics, statistic.name) != nullptr;
+  const bool an_update = find_statistic(kUpdateStatistics, statistic.name) != nullptr;
+  std::vector<std::string> known;
+  for (const auto* list : {&kUpdateStatistics, &kStepStatistics}) {
+    for (const auto& one : *list) known.emplace_back(one.name);
+  }
   require(a_step || an_update, fmt::format("no training stores a statistic \"{}\"", statistic.name), where,
           suggestion(statistic.name, known) +
               "; one that a method of your own stores needs \"of_method\": true beside it");
@@ -94,29 +107,103 @@ void check_statistic(const StatisticSpec& statistic, const std::string& where) {
           where, "leave \"timestep\" out");
 }
 
-ColumnSpec read_column(const Json& value, TableKind kind, const std::string& where) {
+/// What is known of a column whatever its table says.
+struct KnownColumn {
+  MetricInfo info;
+  std::string source = {};  ///< who says so; empty: nobody
+  bool is_fixed = false;  ///< direction and unit are its metric's and no table's
+};
+
+KnownColumn known_statistic(const ColumnSpec& column) {
+  KnownColumn known{.info = {.name = column.name, .title = column.name}};
+  if (column.statistic.of_method) return known;
+  const auto* statistic = find_statistic(kStepStatistics, column.statistic.name);
+  if (statistic == nullptr) statistic = find_statistic(kUpdateStatistics, column.statistic.name);
+  known.info.better = statistic->better;
+  if (known.info.better != "none") known.source = "training statistic " + column.statistic.name;
+  return known;
+}
+
+/// How columns are read: `metrics`, what is known of metrics; `source`, whether the table may be an old one.
+struct ColumnReading {
+  TableKind kind;
+  const MetricCatalogue& metrics;
+  SpecSource source;
+};
+
+KnownColumn known_column(const ColumnSpec& column, const ColumnReading& reading) {
+  const auto& metrics = reading.metrics;
+  if (reading.kind == TableKind::kTraining) {
+    const auto* recorded = reading.source == SpecSource::kRecord ? metrics.find(column.name) : nullptr;
+    if (recorded == nullptr) return known_statistic(column);
+    return {.info = *recorded, .source = metrics.source(column.name), .is_fixed = true};
+  }
+  const auto of_checkpoint = std::ranges::find(kCheckpointColumns, column.name, &MetricInfo::name);
+  if (of_checkpoint != kCheckpointColumns.end())
+    return {.info = *of_checkpoint, .source = "column of a checkpoint", .is_fixed = true};
+  const auto& metric = column.std_of.empty() ? column.name : column.std_of;
+  const auto* info = metrics.find(metric);
+  if (info == nullptr) return {.info = {.name = column.name, .title = column.name}};
+  if (column.std_of.empty()) return {.info = *info, .source = metrics.source(metric), .is_fixed = true};
+  // A spread has its metric's unit, and no good direction of its own.
+  return {.info = {.name = column.name,
+                   .title = column.name,
+                   .unit = info->unit,
+                   .decimals = info->decimals}};
+}
+
+/// A direction or unit that its table states must be the metric's own.
+void require_as_known(const std::string& stated, const std::string& own, const char* key,
+                      const KnownColumn& known, const std::string& place) {
+  const bool may_state = known.source.empty() || stated == own ||
+                         (!known.is_fixed && (stated == "none" || own == "none"));
+  require(may_state,
+          fmt::format("{} is not \"{}\" of {}: it is \"{}\" ({})", key, stated, known.info.name, own,
+                      known.source),
+          place + ": " + key,
+          fmt::format("leave \"{}\" out; a table chooses titles and decimals, a metric's direction and unit "
+                      "are where it is defined",
+                      key));
+}
+
+/// Direction and unit of a column of a table, from what is known and what the table states.
+void describe_column(Fields& fields, const KnownColumn& known, SpecSource source, ColumnSpec& column) {
+  const bool is_record = source == SpecSource::kRecord;
+  column.title = fields.optional<std::string>("title", known.info.title);
+  column.decimals = fields.optional<int>("decimals", known.info.decimals);
+  column.unit = fields.optional<std::string>("unit", known.info.unit);
+  const bool nobody_knows = known.source.empty() && known.info.better == "none";
+  column.better = fields.optional<std::string>("better", is_record && nobody_knows ? "higher" : known.info.better);
+  require_metric_unit(column.unit, fields.where());
+  require_metric_direction(column.better, fields.where());
+  require_decimals(column.decimals, fields.where());
+  if (is_record) {
+    const bool takes_no_side = !known.is_fixed && column.better == "none";
+    if (!known.source.empty() && !takes_no_side) column.better = known.info.better;
+    return;
+  }
+  require_as_known(column.better, known.info.better, "better", known, fields.where());
+  if (known.is_fixed) require_as_known(column.unit, known.info.unit, "unit", known, fields.where());
+}
+
+ColumnSpec read_column(const Json& value, const ColumnReading& reading, const std::string& where) {
   Fields fields(value, where);
   ColumnSpec column;
   column.name = fields.required<std::string>("name");
-  column.title = fields.optional<std::string>("title", column.name);
-  column.unit = fields.optional<std::string>("unit", "number");
-  column.better = fields.optional<std::string>("better", "higher");
   column.paper = fields.optional<std::string>("paper", "");
-  column.decimals = fields.optional<int>("decimals", 4);
   column.note = fields.optional<std::string>("note", "");
-  if (kind == TableKind::kTraining) {
+  if (reading.kind == TableKind::kTraining) {
     column.statistic.name = fields.optional<std::string>("stat", column.name);
     if (fields.has("timestep")) column.statistic.timestep = fields.required<int>("timestep");
     column.statistic.on_policy_too = fields.optional<bool>("on_policy_too", false);
     column.statistic.of_method = fields.optional<bool>("of_method", false);
     check_statistic(column.statistic, where + (fields.has("stat") ? ": stat" : ": name"));
     require(column.statistic.timestep.value_or(0) >= 0, "timesteps count from 0", where + ": timestep");
+  } else {
+    column.std_of = fields.optional<std::string>("std_of", "");
   }
-  if (kind == TableKind::kEvaluation) column.std_of = fields.optional<std::string>("std_of", "");
+  describe_column(fields, known_column(column, reading), reading.source, column);
   fields.finish();
-  require_one_of(column.unit, {"number", "fraction", "percent"}, "unit", where + ": unit");
-  require_one_of(column.better, {"higher", "lower", "none"}, "direction", where + ": better");
-  require(column.decimals >= 0 && column.decimals <= 12, "must be 0 to 12", where + ": decimals");
   return column;
 }
 
@@ -322,6 +409,23 @@ void read_claims(TableSpec& spec, const Json& claims, const std::string& where) 
   }
 }
 
+/// Where a metric is missing because it is misspelt in the table's list of metrics, that is said instead.
+void require_no_misspelling_of(const TableSpec& spec, const std::string& metric) {
+  const std::vector<std::string> meant = {metric};
+  const auto check = [&](const std::vector<std::string>& listed, const char* list) {
+    for (std::size_t i = 0; i < listed.size(); ++i) {
+      const bool is_known = spec.metric_catalogue.find(listed[i]) != nullptr ||
+                            std::ranges::count(built_in_metrics(), listed[i]) > 0;
+      if (is_known || !nearest(listed[i], meant)) continue;
+      throw Error(fmt::format("unknown metric \"{}\"", listed[i]),
+                  fmt::format("{}: metrics.{}[{}]", spec.file.string(), list, i),
+                  suggestion(listed[i], meant));
+    }
+  };
+  check(spec.required_metrics, "required");
+  check(spec.optional_metrics, "optional");
+}
+
 void check_whole(const TableSpec& spec) {
   const auto where = spec.file.string();
   require(!spec.methods.empty(), "needs at least one method", where + ": methods");
@@ -334,15 +438,18 @@ void check_whole(const TableSpec& spec) {
           fmt::format("seeds are 0 to {}", kLargestSeed), where + ": seeds");
   require_one_of(spec.baseline, spec.methods, "baseline", where + ": baseline");
   if (spec.is_training()) return;
+  if (std::ranges::count(spec.required_metrics, spec.selection.metric) == 0)
+    require_no_misspelling_of(spec, spec.selection.metric);
   require_one_of(spec.selection.metric, spec.required_metrics, "metric (it must be a required one)",
                  where + ": selection.metric");
   auto column_names = spec.metrics();
-  column_names.insert(column_names.end(), kCheckpointColumns.begin(), kCheckpointColumns.end());
+  for (const auto& column : kCheckpointColumns) column_names.push_back(column.name);
   std::vector<std::string> seen;
   for (std::size_t i = 0; i < spec.columns.size(); ++i) {
     const auto place = fmt::format("{}: columns[{}]", where, i);
     const auto& column = spec.columns[i];
     if (column.std_of.empty()) {
+      if (std::ranges::count(column_names, column.name) == 0) require_no_misspelling_of(spec, column.name);
       require(std::ranges::count(built_in_metrics(), column.name) == 0 ||
                   std::ranges::count(spec.metrics(), column.name) > 0,
               fmt::format("shows the metric {}, which is not among the table's metrics ({})", column.name,
@@ -374,7 +481,9 @@ void replace_text(std::string& text, const std::string& from, const std::string&
 /// Puts `other` where `metric` stood: in metrics, selection, columns and headings. The paper's figure beside
 /// such a column stays what it is, and says so.
 void stand_in(TableSpec& spec, const std::string& metric, const std::string& other) {
-  const auto old_title = metric_title(metric), new_title = metric_title(other);
+  const auto old_title = spec.metric_catalogue.title(metric),
+             new_title = spec.metric_catalogue.title(other);
+  const auto* info = spec.metric_catalogue.find(other);
   if (spec.selection.metric == metric) spec.selection.metric = other;
   replace_text(spec.title, old_title, new_title);
   for (auto& column : spec.columns) {
@@ -382,6 +491,10 @@ void stand_in(TableSpec& spec, const std::string& metric, const std::string& oth
     column.stands_for = column.name;
     column.paper_metric = old_title;
     if (column.std_of == metric) column.std_of = other;
+    if (info != nullptr && column.std_of.empty()) {
+      column.unit = info->unit;
+      column.better = info->better;
+    }
     replace_text(column.name, metric, other);
     replace_text(column.title, old_title, new_title);
     replace_text(column.note, old_title, new_title);
@@ -412,6 +525,41 @@ bool is_file_name(const std::string& id) {
 
 bool is_path(const std::string& id_or_file) {
   return id_or_file.ends_with(".json") || id_or_file.find('/') != std::string::npos;
+}
+
+// Sizes
+// ---------------------------------------------------------------------------------------------------------
+
+constexpr std::uintmax_t kLargestFile = 1'000'000;  // bytes; a shipped table has 8 kB
+constexpr std::size_t kLongestText = 10'000;        // bytes: the longest note of a shipped table has 600
+constexpr std::size_t kLongestList = 1000;          // seeds, rows, columns, notes, ...
+
+/// No text and no list of a table may be so long that planning, printing or typesetting it never ends.
+void check_sizes(const Json& value, const std::string& where) {
+  if (value.is_string()) {
+    const auto size = value.get_ref<const std::string&>().size();
+    require(size <= kLongestText, fmt::format("has {} bytes", size), where,
+            fmt::format("a text of a table has at most {}", kLongestText));
+  }
+  if (value.is_array()) {
+    require(value.size() <= kLongestList, fmt::format("has {} entries", value.size()), where,
+            fmt::format("a list of a table has at most {}", kLongestList));
+    for (std::size_t i = 0; i < value.size(); ++i) check_sizes(value[i], fmt::format("{}[{}]", where, i));
+  }
+  if (!value.is_object()) return;
+  const char* joint = where.find(": ") == std::string::npos ? ": " : ".";
+  for (const auto& [key, member] : value.items()) {
+    check_sizes(key, where + ": a key");
+    check_sizes(member, where + joint + key);
+  }
+}
+
+Json read_document(const fs::path& file) {
+  std::error_code unknown;  // what cannot be asked cannot be read either
+  const auto size = fs::file_size(file, unknown);
+  require(unknown || size <= kLargestFile, fmt::format("has {} bytes", size), file.string(),
+          fmt::format("a table has at most {}", kLargestFile));
+  return read_json(file);
 }
 
 /// The file of the table that `file` extends: an id, or a path relative to `file`.
@@ -453,7 +601,7 @@ Json resolved(Json document, const fs::path& file, std::vector<std::string> abov
           fmt::format("the table extends itself: {} -> {}", join(above, " -> "), next), where,
           "extend another table, or give all of it here");
   document.erase("extends");
-  auto whole = resolved(read_json(base), base, std::move(above));
+  auto whole = resolved(read_document(base), base, std::move(above));
   require(document.contains("id") && document["id"] != whole.value("id", Json()),
           "a table that extends another needs an id of its own", file.string() + ": id");
   if (document.contains("settings") && document["settings"].is_object())
@@ -463,11 +611,6 @@ Json resolved(Json document, const fs::path& file, std::vector<std::string> abov
 }
 
 }  // namespace
-
-std::string metric_title(const std::string& metric) {
-  const auto found = kMetricTitles.find(metric);
-  return found == kMetricTitles.end() ? metric : found->second;
-}
 
 std::string scale_note(const ScaleSpec& scale) {
   return fmt::format("Scale {}: {}.", scale.name, scale.note);
@@ -508,13 +651,23 @@ std::vector<std::string> TableSpec::metrics() const {
   return all;
 }
 
-TableSpec read_table_spec(const fs::path& file) {
-  return parse_table_spec(resolved(read_json(file), file, {}), file);
+std::string TableSpec::better(const std::string& metric) const {
+  const auto column = std::ranges::find(columns, metric, &ColumnSpec::name);
+  if (column != columns.end()) return column->better;
+  const auto* info = metric_catalogue.find(metric);
+  return info == nullptr ? "none" : info->better;
 }
 
-TableSpec parse_table_spec(Json document, const fs::path& file) {
+TableSpec read_table_spec(const fs::path& file) {
+  return parse_table_spec(resolved(read_document(file), file, {}), file);
+}
+
+TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCatalogue& metrics,
+                           SpecSource source) {
+  if (source == SpecSource::kFile) check_sizes(document, file.string());
   TableSpec spec;
   spec.file = file;
+  spec.metric_catalogue = metrics;
   spec.document = std::move(document);
   Fields fields(spec.document, file.string());
   spec.id = fields.required<std::string>("id");
@@ -548,9 +701,10 @@ TableSpec parse_table_spec(Json document, const fs::path& file) {
   check_checkpoints(spec.checkpoints, fields.where() + ": checkpoints");
   const Json& columns = fields.get("columns");
   require(columns.is_array() && !columns.empty(), "must be a list of columns", fields.where() + ": columns");
+  const ColumnReading reading{.kind = spec.kind, .metrics = metrics, .source = source};
   for (std::size_t i = 0; i < columns.size(); ++i) {
     spec.columns.push_back(
-        read_column(columns[i], spec.kind, fmt::format("{}: columns[{}]", fields.where(), i)));
+        read_column(columns[i], reading, fmt::format("{}: columns[{}]", fields.where(), i)));
   }
   if (fields.has("claims")) read_claims(spec, fields.get("claims"), fields.where() + ": claims");
   spec.notes = fields.optional<std::vector<std::string>>("notes", {});
@@ -612,7 +766,7 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
   require_one_of(spec.task, tasks, "task", where + ": task");
   auto known_metrics = kMetricNames;
   for (const auto& evaluator : registry.evaluators)
-    known_metrics.insert(known_metrics.end(), evaluator.metrics.begin(), evaluator.metrics.end());
+    for (const auto& metric : evaluator.metrics) known_metrics.push_back(metric.name);
   for (std::size_t i = 0; i < spec.required_metrics.size(); ++i) {
     const auto& metric = spec.required_metrics[i];
     const auto place = fmt::format("{}: metrics.required[{}]", where, i);

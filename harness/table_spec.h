@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "harness/metric_catalogue.h"
 #include "harness/registry.h"
 
 namespace harness {
@@ -29,7 +30,8 @@ struct StatisticSpec {
   bool on_policy_too = false;   ///< also over on-policy updates, where every log-ratio is 0 by construction
 };
 
-/// One column of the table. `paper` is the key of the paper's figure, empty where the paper prints none.
+/// One column of the table. Direction and unit are those of its metric, title and decimals too unless the table
+/// gives its own. `paper` is the key of the paper's figure, empty where the paper prints none.
 struct ColumnSpec {
   std::string name, title, unit, better, paper, note;
   int decimals = 4;
@@ -123,6 +125,7 @@ struct TableSpec {
   ShownSpec shown;
   GridSpec grid;
   std::map<std::string, ScaleSpec> scales;
+  MetricCatalogue metric_catalogue;  ///< what the metrics are that a table of this build can name
   std::filesystem::path file;
   Json document;  ///< the file as read, with the table that it extends
 
@@ -133,24 +136,31 @@ struct TableSpec {
   ArmSpec arm(const std::string& name) const;
   bool is_training() const { return kind == TableKind::kTraining; }
   bool tests() const { return !is_training() && shown.split == "test"; }
+  /// The good direction of a metric or column: "higher", "lower" or "none".
+  std::string better(const std::string& metric) const;
 };
 
 /// The table as it is with a backbone: its task, metrics and title, and other metrics in the columns of those
 /// that they stand in for. A backbone that the table does not name changes nothing.
 TableSpec for_backbone(TableSpec spec, const std::string& backbone);
 
-/// What a metric is called in headings: "PickScore"; its name for one that has no other.
-std::string metric_title(const std::string& metric);
-
 /// Reads ID from the tables folder (tables/ID.json), or a user's own FILE.json. A table may say "extends":
 /// "ID" (or a path relative to its own file) and give only what it changes.
 /// Throws Error: an unknown id (with the nearest known one), an unknown key, a value of the wrong type, an
-/// impossible value.
+/// impossible value, a direction or unit that is not the metric's, a text or list that is too long.
 TableSpec load_table_spec(const std::string& id_or_file);
 TableSpec read_table_spec(const std::filesystem::path& file);
 
-/// The same of a document that is at hand already; `file`: where it came from, for messages.
-TableSpec parse_table_spec(Json document, const std::filesystem::path& file);
+/// Where a table's document comes from. One that was recorded with an experiment may have been written before
+/// directions came from evaluators: the metric's own direction counts whatever it says, and for a metric that
+/// nobody knows any more what it says, "higher" unless it says anything, as was done then.
+enum class SpecSource { kFile, kRecord };
+
+/// The same of a document that was read before; `file`: where it came from, for messages. `metrics`: what the
+/// metrics are that it may name.
+TableSpec parse_table_spec(Json document, const std::filesystem::path& file,
+                           const MetricCatalogue& metrics = built_in_catalogue(),
+                           SpecSource source = SpecSource::kFile);
 
 /// Names in the spec that this build does not know: methods, task, backbone, metrics. Throws Error with the
 /// nearest name.

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <thread>
 
+#include "core/file_error.h"
 #include "core/files.h"
 
 namespace harness {
@@ -45,7 +46,7 @@ std::optional<FileHeader> read_header(const fs::path& path) {
   if (!fs::exists(path, error)) return std::nullopt;
   std::array<char, 100> bytes{};
   std::ifstream file(path, std::ios::binary);
-  if (!file) throw Error(fmt::format("cannot open: {}", std::strerror(errno)), path.string());
+  if (!file) throw file_error("cannot open", path, errno);
   file.read(bytes.data(), bytes.size());
   if (file.gcount() == 0) return std::nullopt;
   constexpr std::string_view kMagic("SQLite format 3\0", 16);

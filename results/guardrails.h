@@ -13,9 +13,9 @@ namespace harness {
 
 /// What the rule says of one guardrail metric.
 struct GuardrailMetric {
-  std::string name, title;
-  std::string unit = "fraction";  ///< as of a table's column: fraction, percent or number
-  int decimals = 4;
+  std::string name;
+  std::string title, unit = "fraction";  ///< for a metric that no evaluator describes
+  int decimals = 4;                      ///< likewise
   Better better = Better::kNone;  ///< kUp: a fall is harmful, kDown: a rise is, kNone: the rule does not say
   double minimal_effect = 0;      ///< in the metric's unit, or as a share of the baseline's mean
   bool relative = false;          ///< minimal_effect is such a share

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <regex>
 
 #include "core/text.h"
 
@@ -102,18 +101,75 @@ std::string latex_number(const std::string& number) {
   return fmt::format("${}\\times10^{{{}}}$", number.substr(0, e), std::stoi(number.substr(e + 1)));
 }
 
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// A character of a word or number, as opposed to blanks, brackets and commas.
+bool is_word(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+std::size_t digits_at(std::string_view text, std::size_t at, std::size_t most = std::string_view::npos) {
+  std::size_t count = 0;
+  while (at + count < text.size() && count < most && is_digit(text[at + count])) ++count;
+  return count;
+}
+
+/// Length of ".25" at `at`; 0 if there is none.
+std::size_t fraction_at(std::string_view text, std::size_t at) {
+  if (at >= text.size() || text[at] != '.') return 0;
+  const auto digits = digits_at(text, at + 1);
+  return digits == 0 ? 0 : 1 + digits;
+}
+
+/// Length of "e5" or "e-05" at `at`, with at most three digits; 0 if there is none.
+std::size_t exponent_at(std::string_view text, std::size_t at) {
+  if (at >= text.size() || text[at] != 'e') return 0;
+  const std::size_t sign = at + 1 < text.size() && text[at + 1] == '-' ? 1 : 0;
+  const auto digits = digits_at(text, at + 1 + sign, 3);
+  return digits == 0 ? 0 : 1 + sign + digits;
+}
+
+/// True if a number that ends at `at` is a word by itself: dots alone may follow it.
+bool ends_word(std::string_view text, std::size_t at) {
+  while (at < text.size() && text[at] == '.') ++at;
+  return at == text.size() || !is_word(text[at]);
+}
+
+/// Length of a number with a sign ("-4.17", "+3e-5") or with one digit and an exponent ("3.8e-5") that begins
+/// at `at`; 0 if none does.
+std::size_t number_at(std::string_view text, std::size_t at) {
+  const bool is_signed = at < text.size() && (text[at] == '+' || text[at] == '-');
+  const std::size_t sign = is_signed ? 1 : 0;
+  const auto whole = digits_at(text, at + sign);
+  if (whole == 0 || (!is_signed && whole > 1)) return 0;
+  auto length = sign + whole;
+  length += fraction_at(text, at + length);
+  const auto exponent = exponent_at(text, at + length);
+  if (exponent == 0 && !is_signed) return 0;
+  length += exponent;
+  return ends_word(text, at + length) ? length : 0;
+}
+
+/// True if a number may begin at `at`: after a blank or an opening bracket, or with the text.
+bool begins_word(std::string_view text, std::size_t at) {
+  constexpr std::string_view kBefore = " \t\n\v\f\r([";
+  return at == 0 || kBefore.find(text[at - 1]) != std::string_view::npos;
+}
+
 /// Text without backquotes.
-void append_prose(std::string& out, const std::string& text, bool& open) {
-  static const std::regex kNumber(
-      R"((^|[\s(\[])([+-]\d+(?:\.\d+)?(?:e-?\d{1,3})?|\d(?:\.\d+)?e-?\d{1,3})(?![\w.]*\w))");
+void append_prose(std::string& out, std::string_view text, bool& open) {
   std::size_t from = 0;
-  for (std::sregex_iterator found(text.begin(), text.end(), kNumber), end; found != end; ++found) {
-    const auto at = static_cast<std::size_t>(found->position(2));
-    append_latex(out, std::string_view(text).substr(from, at - from), open);
-    out += latex_number(found->str(2));
-    from = at + found->str(2).size();
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto length = begins_word(text, at) ? number_at(text, at) : 0;
+    if (length == 0) continue;
+    append_latex(out, text.substr(from, at - from), open);
+    out += latex_number(std::string(text.substr(at, length)));
+    from = at + length;
+    at = from - 1;
   }
-  append_latex(out, std::string_view(text).substr(from), open);
+  append_latex(out, text.substr(from), open);
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 namespace harness {
 namespace {
 
-constexpr std::int64_t kMostUnits = 1'000'000'000;
 // T stays below t_crit only if chi / sqrt(freedom) exceeds 40: that never happens, and Boost's series for the
 // noncentral t ends at large noncentralities.
 constexpr double kCertain = 40;

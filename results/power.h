@@ -5,6 +5,9 @@
 
 namespace harness {
 
+/// More units than this no answer of units_needed has.
+inline constexpr std::int64_t kMostUnits = 1'000'000'000;
+
 /// A two-sided paired t at level 1 - confidence.
 struct PowerSettings {
   double confidence = 0.95;
@@ -21,7 +24,7 @@ std::optional<double> detectable_effect(double standard_error, std::int64_t unit
                                         const PowerSettings& settings = {});
 
 /// How many units the test needs for `effect`, the spread of the units staying as it is. Nothing for an
-/// effect of 0, without spread, or where a thousand million units are not enough.
+/// effect of 0, without spread, or where kMostUnits are not enough.
 std::optional<std::int64_t> units_needed(double effect, double standard_error, std::int64_t units,
                                          const PowerSettings& settings = {});
 

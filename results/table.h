@@ -93,6 +93,7 @@ std::vector<TableClaim> printed_differences(const TableModel& model);
 struct TableModel {
   std::string id, title, backbone, scale, split, baseline, signature;
   std::vector<TableColumn> columns;
+  std::vector<TableColumn> metrics = {};  ///< that have no column and may be compared all the same
   std::vector<TableRow> reference;  ///< the starting weights
   std::vector<TableRow> rows;       ///< in the table's order of methods, the seeds of a method together
   std::vector<TableComparison> comparisons;

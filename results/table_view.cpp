@@ -339,6 +339,9 @@ TableColumn described_column(const TableModel& model, const std::string& metric)
   for (const auto& column : model.columns) {
     if (column.key == metric) return column;
   }
+  for (const auto& known : model.metrics) {
+    if (known.key == metric) return known;
+  }
   if (model.guardrails) {
     const auto& metrics = model.guardrails->metrics;
     const auto found = std::ranges::find(metrics, metric, &GuardrailMetric::name);
@@ -347,9 +350,9 @@ TableColumn described_column(const TableModel& model, const std::string& metric)
               .title = found->title,
               .unit = unit_from_name(found->unit),
               .decimals = found->decimals,
-              .better = found->better};
+              .better = Better::kNone};
   }
-  return {.key = metric, .title = metric, .paper_key = {}};
+  return {.key = metric, .title = metric, .better = Better::kNone, .paper_key = {}};
 }
 
 }  // namespace

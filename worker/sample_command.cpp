@@ -104,6 +104,15 @@ void apply_checkpoint(const std::filesystem::path& folder, Backbone& backbone) {
   if (auto* adapter = backbone.adapter()) adapter->merge();
 }
 
+/// ", without 漢 字 and the last 4 characters"; empty where accents alone were taken off.
+std::string loss_text(const std::string& target) {
+  const auto loss = glyph_loss(target);
+  std::vector<std::string> parts;
+  if (!loss.dropped.empty()) parts.push_back(join(loss.dropped, " "));
+  if (loss.cut > 0) parts.push_back(fmt::format("the last {} characters", loss.cut));
+  return parts.empty() ? std::string() : ", without " + join(parts, " and ");
+}
+
 }  // namespace
 
 int sample_command(const Json& request) {
@@ -129,8 +138,8 @@ int sample_command(const Json& request) {
     if (!layout.fits)
       tell(
           "note: the text does not fit the glyph backbone's {} lines of {} printable ASCII characters; "
-          "drawn as \"{}\"\n",
-          kGlyphLines, kGlyphColumns, squeeze_white_space(layout.cells));
+          "drawn as \"{}\"{}\n",
+          kGlyphLines, kGlyphColumns, squeeze_white_space(layout.cells), loss_text(r.prompt.target));
   }
   put("{}\n", r.json ? answer.dump() : r.output);
   return 0;

@@ -48,15 +48,6 @@ Json without_source(Json identity, const std::string& name, const std::string& w
   return identity;
 }
 
-Json ocr_metric_help() {
-  return {{"ocr_reward",
-           "1 - edit distance (capped) over target length, 1 where the target is inside the transcript"},
-          {"cer", "edit distance over target length, uncapped, whatever stands around the target"},
-          {"cer_paper", "1 - ocr_reward, the paper's CER"},
-          {"exact_match", "the transcript is the target, blanks and case aside"},
-          {"substring_match", "the target stands whole inside the transcript"}};
-}
-
 /// The profile that a job was planned with, whose files must be those at hand.
 const ClipProfile& planned_profile(const ClipScorerInfo& scorer, const Json& identity, const Job& job,
                                    const std::filesystem::path& folder) {
@@ -83,8 +74,7 @@ bool is_here(const ClipScorerInfo& scorer) {
 
 Json describe_clip_scorer(const ClipScorerInfo& scorer) {
   Json described = {{"name", scorer.name},
-                    {"metrics", {scorer.metric}},
-                    {"metric_help", {{scorer.metric, scorer.help}}},
+                    {"metrics", metrics_json({scorer.metric_info()})},
                     {"summary", scorer.summary},
                     {"identity", clip_identity(scorer, scorer.profiles.front())}};
   if (const auto folder = scorer.embedded_folder()) {
@@ -126,30 +116,23 @@ std::future<SampleScore> at_hand(SampleScore score) {
 Json describe_evaluators() {
   Json evaluators = {
       {{"name", kOcrScorer},
-       {"metrics", ocr_metric_names()},
-       {"metric_help", ocr_metric_help()},
+       {"metrics", metrics_json(ocr_metrics())},
        {"backbones", Json::array({"glyph", "tiny-sd3"})},
        {"summary",
         "Tesseract 5 on the embedded backbone's 96 x 48 images, and the OCR text metrics of the paper"}},
       {{"name", kSceneOcrScorer},
-       {"metrics", ocr_metric_names()},
-       {"metric_help", ocr_metric_help()},
+       {"metrics", metrics_json(ocr_metrics())},
        {"backbones", Json::array({"sd35-medium"})},
        {"summary",
         "Tesseract 5 on pictures of 512 x 512 pixels, read three ways, and the OCR text metrics of the "
         "paper"}},
       {{"name", kJpegScorer},
-       {"metrics", {"jpeg_kb"}},
+       {"metrics", metrics_json({jpeg_metric()})},
        {"summary", "size as a JPEG file of quality 95, in thousands of bytes"},
        {"guardrail", true},
        {"identity", jpeg_identity()}},
       {{"name", kStatisticsScorer},
-       {"metrics", image_statistic_names()},
-       {"metric_help",
-        {{"edge_density", "share of inner pixels on an edge of the luma"},
-         {"colour_entropy", "entropy of the colours in 512 boxes of the RGB cube, bits"},
-         {"dark_share", "share of pixels with luma below 64"},
-         {"saturated_share", "share of pixels with chroma of 128 or more"}}},
+       {"metrics", metrics_json(image_statistic_metrics())},
        {"summary", "what an image looks like, whatever it is rewarded for; no reward is made of it"},
        {"guardrail", true},
        {"identity", image_statistics_identity()}}};

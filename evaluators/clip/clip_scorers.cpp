@@ -19,6 +19,7 @@ const std::vector<ClipScorerInfo>& clip_scorers() {
   static const std::vector<ClipScorerInfo> scorers = {
       {.name = "pickscore",
        .metric = "pickscore",
+       .title = "PickScore",
        .help = "exp(logit_scale) cos(image, prompt) / 26 of the model in the scorer's folder, float32",
        .summary = "PickScore (arXiv:2305.01569): a CLIP model trained on people's choices between images",
        .model = "yuvalkirstain/PickScore_v1 with the processor of laion/CLIP-ViT-H-14-laion2B-s32B-b79K",
@@ -30,6 +31,7 @@ const std::vector<ClipScorerInfo>& clip_scorers() {
                      .formula = "exp(logit_scale) cos / 26"}}},
       {.name = "clip_score",
        .metric = "clip_score",
+       .title = "CLIP score",
        .help = "cos(image, prompt) of the model in the scorer's folder, float32",
        .summary = "CLIP score: how near an image and its prompt are in the space of a CLIP model",
        .model = "openai/clip-vit-large-patch14",
@@ -47,6 +49,7 @@ const std::vector<ClipScorerInfo>& clip_scorers() {
                      .formula = "100 cos / 30, image resized bilinearly without rounding"}}},
       {.name = "glyph-clip",
        .metric = "glyph_clip",
+       .title = "glyph-CLIP score",
        .help =
            "cos(image, prompt) of this project's own small CLIP model; no PickScore, and no other model's",
        .summary = "a small CLIP model of this project, trained on the embedded backbone's kind of images",
@@ -75,6 +78,10 @@ std::optional<fs::path> ClipScorerInfo::embedded_folder() const {
   } catch (const Error&) {
     return std::nullopt;
   }
+}
+
+MetricInfo ClipScorerInfo::metric_info() const {
+  return {.name = metric, .title = title, .better = "higher", .help = help};
 }
 
 const ClipProfile& ClipScorerInfo::profile(const std::string& wanted, const std::string& where) const {

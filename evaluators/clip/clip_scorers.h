@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "evaluators/metric_info.h"
 
 namespace harness {
 
@@ -23,6 +24,7 @@ struct ClipProfile {
 struct ClipScorerInfo {
   const char* name;  ///< of the evaluator, of the folder under --scorers, and of the task that rewards it
   const char* metric;
+  const char* title;  ///< of the metric; a higher value is better for all of them
   const char* help;
   const char* summary;
   const char* model;                  ///< whose files the folder holds
@@ -31,6 +33,8 @@ struct ClipScorerInfo {
 
   /// The folder of an embedded one: scorers/NAME among the data files; nothing where it is not shipped.
   std::optional<std::filesystem::path> embedded_folder() const;
+
+  MetricInfo metric_info() const;
 
   /// Throws Error for an unknown profile.
   const ClipProfile& profile(const std::string& wanted, const std::string& where) const;

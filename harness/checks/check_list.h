@@ -27,6 +27,7 @@ Findings check_spec(const CheckedExperiment& experiment, Fields& rule);
 Findings check_query(const CheckedExperiment& experiment, Fields& rule);
 
 Findings check_metrics(const CheckedExperiment& experiment, Fields& rule);
+Findings check_directions(const CheckedExperiment& experiment, Fields& rule);
 Findings check_alarms(const CheckedExperiment& experiment, Fields& rule);
 Findings check_comparisons(const CheckedExperiment& experiment, Fields& rule);
 Findings check_law_audit(const CheckedExperiment& experiment, Fields& rule);

@@ -62,9 +62,10 @@ void check_score(const ScoredText& row, const std::string& name, Findings& findi
 struct StoredComparison {
   std::string key;
   std::vector<std::optional<double>> numbers;
-  std::string test, text;
+  std::string test, text, metric;
 };
 
+constexpr std::size_t kWins = 8, kLosses = 10;  // in the list below
 constexpr const char* kNumberNames[] = {"n",      "n_missing", "clusters",  "baseline_mean", "method_mean",
                                         "delta",  "ci95_low",  "ci95_high", "wins",          "ties",
                                         "losses", "t",         "p_value"};
@@ -92,11 +93,13 @@ StoredComparison computed_comparison(const ComparisonRecord& record, const std::
           .numbers = {whole(r.n), whole(r.n_missing), whole(r.clusters), r.baseline_mean, r.method_mean,
                       r.delta, low, high, whole(r.wins), whole(r.ties), whole(r.losses), r.t, r.p_value},
           .test = r.test,
-          .text = fmt::format("{}{}", r.test, record.note ? ", " + *record.note : "")};
+          .text = fmt::format("{}{}", r.test, record.note ? ", " + *record.note : ""),
+          .metric = record.metric};
 }
 
 std::map<std::string, StoredComparison> stored_comparisons(const CheckedExperiment& experiment) {
   std::map<std::string, StoredComparison> stored;
+  std::map<std::string, bool> turned_metrics;
   for (auto& row : checked_rows<StoredComparison>(
            experiment.store, R"sql(
              SELECT split, metric, baseline, method, n, n_missing, clusters, baseline_mean, method_mean, delta,
@@ -106,7 +109,8 @@ std::map<std::string, StoredComparison> stored_comparisons(const CheckedExperime
              StoredComparison c{.key = key_of(q.text(0), q.text(1), q.text(2), q.text(3)),
                                 .numbers = {},
                                 .test = q.text(17),
-                                .text = {}};
+                                .text = {},
+                                .metric = q.text(1)};
              for (int i = 0; i < static_cast<int>(std::size(kNumberNames)); ++i)
                c.numbers.push_back(q.real(4 + i));
              const auto note = q.optional_text(18);
@@ -114,6 +118,10 @@ std::map<std::string, StoredComparison> stored_comparisons(const CheckedExperime
              return c;
            },
            experiment.reproduction.id)) {
+    // What a table counted in a wrong direction is judged by the rule "directions".
+    const auto [turned, is_new] = turned_metrics.try_emplace(row.metric);
+    if (is_new) turned->second = counts_are_turned(experiment.reproduction, row.metric);
+    if (turned->second) std::swap(row.numbers[kWins], row.numbers[kLosses]);
     auto key = row.key;
     stored[std::move(key)] = std::move(row);
   }

@@ -102,6 +102,7 @@ const std::map<std::string, CheckFunction>& known_checks() {
       {"query", check_query},
       {"metrics", check_metrics},
       {"comparisons", check_comparisons},
+      {"directions", check_directions},
       {"alarms", check_alarms},
       {"law-audit", check_law_audit},
       {"on-policy", check_on_policy},

@@ -73,12 +73,45 @@ std::vector<std::string> without_repeats(const std::vector<std::string>& names) 
   return once;
 }
 
-void require_method(const std::string& method, const std::vector<std::string>& known,
-                    const StoredReproduction& reproduction) {
-  if (std::find(known.begin(), known.end(), method) != known.end()) return;
-  throw Error(fmt::format("experiment {} has no method \"{}\"", reproduction.id, method), "harness compare",
-              suggestion(method, known) + (nearest(method, known) ? " " : "; ") +
-                  "`harness list experiments` shows the other experiments");
+/// What an experiment can compare: its rows, and the starting weights.
+std::vector<std::string> compared_methods(const StoredReproduction& reproduction) {
+  auto known = reproduction.methods;
+  if (!is_training_table(reproduction)) known.insert(known.begin(), "base");
+  return known;
+}
+
+bool has_all(const StoredReproduction& reproduction, const std::vector<std::string>& methods) {
+  const auto known = compared_methods(reproduction);
+  return std::ranges::all_of(
+      methods, [&](const std::string& method) { return std::ranges::find(known, method) != known.end(); });
+}
+
+/// The last other experiment that has every method asked for, or how else to go on.
+std::string where_else(Store& store, const StoredReproduction& reproduction, const std::string& method,
+                       const std::vector<std::string>& wanted) {
+  for (const auto& other : all_reproductions(store)) {
+    if (other.id != reproduction.id && has_all(other, wanted))
+      return fmt::format("experiment {} has {}: --experiment {}", other.id, wanted.size() == 2 ? "both" : "all",
+                         other.id);
+  }
+  const auto known = compared_methods(reproduction);
+  return suggestion(method, known) + (nearest(method, known) ? " " : "; ") +
+         "`harness list experiments` shows the other experiments";
+}
+
+/// Every method asked for is one of the experiment's, and another one than the baseline.
+void require_methods(Store& store, const CompareOptions& options, const StoredReproduction& reproduction) {
+  std::vector<std::string> wanted = {options.baseline};
+  wanted.insert(wanted.end(), options.methods.begin(), options.methods.end());
+  const auto known = compared_methods(reproduction);
+  for (const auto& method : wanted) {
+    if (std::ranges::find(known, method) != known.end()) continue;
+    throw Error(fmt::format("experiment {} has no method {}", reproduction.id, in_quotes(method)),
+                "harness compare", where_else(store, reproduction, method, wanted));
+  }
+  if (std::ranges::find(options.methods, options.baseline) == options.methods.end()) return;
+  throw Error(fmt::format("{} is the baseline and the method: the same twice", options.baseline),
+              "harness compare", "name two methods, or base for the starting weights");
 }
 
 /// A metric that another one stands in for.
@@ -114,9 +147,9 @@ void require_no_window(const std::string& window) {
 }
 
 void require_effect(const std::optional<double>& effect) {
-  if (!effect || (std::isfinite(*effect) && *effect != 0)) return;
-  throw Error("is not a difference that could be found", "--effect",
-              "give one in the metric's own unit, for instance 0.02");
+  if (!effect || (std::isfinite(*effect) && *effect > 0)) return;
+  throw Error(fmt::format("{:g} is not a size that a difference could have", *effect), "--effect",
+              "give one above 0 in the metric's own unit, for instance 0.02");
 }
 
 std::vector<std::string> chosen_metrics(Store& store, const StoredReproduction& reproduction,
@@ -139,14 +172,6 @@ std::string chosen_split(const CompareOptions& options, const StoredReproduction
   return split;
 }
 
-void require_methods(const CompareOptions& options, const StoredReproduction& reproduction,
-                     bool over_training) {
-  auto known = reproduction.methods;
-  if (!over_training) known.insert(known.begin(), "base");
-  require_method(options.baseline, known, reproduction);
-  for (const auto& method : options.methods) require_method(method, known, reproduction);
-}
-
 std::vector<std::string> warnings_of(const StoredReproduction& reproduction, const std::string& split) {
   std::vector<std::string> warnings;
   if (chooses_on(reproduction, split)) warnings.emplace_back(kChosenHere);
@@ -163,7 +188,7 @@ int compare(const CompareOptions& options) {
   const auto reproduction = chosen_reproduction(store, options.db);
   const auto checkpoints = evaluated_checkpoints(store, reproduction);
   const bool over_training = is_training_table(reproduction);
-  require_methods(options, reproduction, over_training);
+  require_methods(store, options, reproduction);
   const auto known = over_training ? column_names(reproduction) : metrics_of(store, checkpoints);
   const auto named = over_training ? known : named_by_table(reproduction, known);
   const auto metrics = chosen_metrics(store, reproduction, options, checkpoints, named, known);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "harness/comma_list.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/db_options.h"
 #include "harness/grid_model.h"
@@ -26,7 +27,7 @@ struct GridOptions {
 
 int grid(const GridOptions& options) {
   GridChoice choice{.groups = {}, .rows = options.rows};
-  for (const auto& name : options.pick) choice.groups.push_back(grid_group_from_name(name));
+  for (const auto& name : comma_list(options.pick, "--pick")) choice.groups.push_back(grid_group_from_name(name));
   if (options.rows && (*options.rows < 1 || *options.rows > 200)) throw Error("must be 1 to 200", "-n");
   Store store(options.db.db, OpenMode::kReadOnly);
   const auto reproduction = chosen_reproduction(store, options.db);

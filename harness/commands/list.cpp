@@ -104,11 +104,20 @@ std::string files_text(const EvaluatorInfo& evaluator) {
                      evaluator.folder_model.empty() ? evaluator.folder_class : evaluator.folder_model);
 }
 
+/// "ocr_reward (higher is better, fraction), ..."
+std::string metrics_text(const EvaluatorInfo& evaluator) {
+  std::vector<std::string> texts;
+  for (const auto& metric : evaluator.metrics)
+    texts.push_back(fmt::format("{} ({}, {})", metric.name, direction_text(metric.better), metric.unit));
+  return join(texts, ", ");
+}
+
 Listing list_evaluators(const ListOptions& options) {
   Listing listing{{}, {"name", "metrics", "files", "summary"}};
   for (const auto& evaluator : registry_with_scorers(options).evaluators) {
     listing.rows.push_back({{"name", evaluator.name},
-                            {"metrics", join(evaluator.metrics, ", ")},
+                            {"metrics", metrics_text(evaluator)},
+                            {"metric_info", metrics_json(evaluator.metrics)},
                             {"files", files_text(evaluator)},
                             {"summary", evaluator.summary},
                             {"identity", evaluator.identity},
@@ -133,12 +142,16 @@ Json setting_row(const std::string& method, const SettingSpec& spec, const Setti
 }
 
 Listing list_metrics(const ListOptions& options) {
-  Listing listing{{}, {"name", "evaluator", "summary"}};
+  Listing listing{{}, {"name", "better", "unit", "evaluator", "summary"}};
   for (const auto& evaluator : registry_with_scorers(options).evaluators) {
     for (const auto& metric : evaluator.metrics)
-      listing.rows.push_back({{"name", metric},
+      listing.rows.push_back({{"name", metric.name},
+                              {"title", metric.title},
+                              {"better", metric.better},
+                              {"unit", metric.unit},
+                              {"decimals", metric.decimals},
                               {"evaluator", evaluator.name},
-                              {"summary", evaluator.metric_help.value(metric, evaluator.summary)}});
+                              {"summary", metric.help.empty() ? evaluator.summary : metric.help}});
   }
   return listing;
 }
@@ -147,6 +160,7 @@ Listing list_settings(const ListOptions& options) {
   const auto registry = load_registry();
   ResolvedSettings settings = default_settings(registry);
   std::string backbone = options.backbone;  // empty: settings of all
+  if (!backbone.empty()) registry.backbone(backbone, "--backbone");
   std::vector<ArmSpec> rows;
   for (const auto& method : registry.methods) rows.push_back({.name = method.name, .method = method.name});
   if (options.table.empty() && !options.scale.empty()) {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "harness/comma_list.h"
 #include "harness/commands/commands.h"
 #include "harness/seeds.h"
 
@@ -35,11 +36,11 @@ Examples:
       "yours with its scorer.json (evaluators/PROTOCOL.md)");
   command->add_option("--scale", r.scale, "smoke, default, paper, or another that the table has")
       ->capture_default_str();
-  command->add_option("--methods", r.methods, "only these methods, by comma")->delimiter(',');
+  command->add_option("--methods", r.methods, "only these methods, comma-separated")->delimiter(',');
   command->add_option("--set", r.sets, "NAME=VALUE or METHOD.NAME=VALUE (`harness list settings`)");
   auto seeds = std::make_shared<std::vector<std::string>>();
-  command->add_option("--seeds", *seeds, "seeds, by comma; unset: the table's")->delimiter(',');
-  command->add_option("--device", r.device, "auto, cpu or cuda:N")->capture_default_str();
+  command->add_option("--seeds", *seeds, "seeds, comma-separated, or a range (42..44); default: the table's")->delimiter(',');
+  command->add_option("--device", r.device, "auto, cpu or cuda:N (cuda: the first)")->capture_default_str();
   command->add_option("-o,--out", o->out, "workspace")->capture_default_str();
   command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");
   command->add_option("--jobs", o->jobs,
@@ -49,6 +50,7 @@ Examples:
   command->add_flag("--json", o->json, "one JSON document on standard output");
   actions[command] = [o, seeds, command] {
     o->request.seeds = parse_seeds(*seeds);
+    o->request.methods = comma_list(o->request.methods, "--methods");
     if (command->count("--jobs") == 0) return reproduce(*o);
     if (o->jobs < 1 || o->jobs > 1024) throw Error("must be 1 to 1024", "--jobs");
     return reproduce(*o);

@@ -5,8 +5,10 @@
 #include <memory>
 
 #include "core/error.h"
+#include "datasets/prompt_set.h"
 #include "harness/commands/commands.h"
 #include "harness/plan.h"
+#include "harness/seeds.h"
 #include "harness/worker_request.h"
 
 namespace harness {
@@ -38,18 +40,22 @@ Examples:
   command->add_option("--steps", o->steps, "sampling steps; unset: the backbone's default");
   command->add_option("--guidance", o->guidance, "guidance scale; unset: the backbone's default");
   command->add_option("--image-size", o->image_size, "pixels a side, for backbones that leave the choice");
-  command->add_option("--device", o->device, "auto, cpu or cuda:N")->capture_default_str();
+  command->add_option("--device", o->device, "auto, cpu or cuda:N (cuda: the first)")->capture_default_str();
   command->add_flag("--json", o->json, "one JSON document on standard output");
   actions[command] = [o, command]() -> int {
     if (!std::isfinite(o->guidance))
       throw Error(fmt::format("{} is no guidance scale", o->guidance), "--guidance", "give 0 or more");
+    if (o->prompt.size() > kLongestPrompt) {
+      throw Error(fmt::format("the prompt has {} bytes", o->prompt.size()), "harness sample",
+                  fmt::format("a prompt has at most {}", kLongestPrompt));
+    }
     if (std::filesystem::path(o->out).extension() != ".png")
       throw Error("images are written as PNG", "-o " + o->out, "end the name with .png");
     const auto backbone = o->backbone.empty() ? backbone_of_folder(o->weights) : o->backbone;
     Json request = {{"prompt", o->prompt},
                     {"backbone", backbone},
                     {"output", o->out},
-                    {"seed", o->seed},
+                    {"seed", checked_seed(o->seed, "--seed")},
                     {"device", choose_device(o->device)},
                     {"json", o->json}};
     request["weights"] = default_weights(backbone, o->weights).string();

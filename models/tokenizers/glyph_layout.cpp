@@ -31,6 +31,13 @@ std::string to_ascii(std::string_view text) {
   return out;
 }
 
+/// An accent by itself: taking it off loses nothing that could be drawn.
+bool is_mark(char32_t c) {
+  const auto category = utf8proc_category(static_cast<utf8proc_int32_t>(c));
+  return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
+         category == UTF8PROC_CATEGORY_ME;
+}
+
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
   for (auto& word : split(text, ' ')) {
@@ -100,6 +107,20 @@ GlyphLayout glyph_layout(std::string_view target) {
   lines = balanced_wrap(broken_words(words));
   if (lines.size() > kGlyphLines) lines = cut_to_grid(words);
   return {place(lines), false};
+}
+
+GlyphLoss glyph_loss(std::string_view target) {
+  GlyphLoss loss;
+  for (const char32_t c : utf8_to_utf32(target, "target")) {
+    const auto character = utf32_to_utf8(std::u32string(1, c));
+    if (is_mark(c) || !to_ascii(character).empty()) continue;
+    if (std::ranges::find(loss.dropped, character) == loss.dropped.end()) loss.dropped.push_back(character);
+  }
+  const auto drawn = [](std::string_view text) {
+    return std::ranges::count_if(text, [](char c) { return c != ' '; });
+  };
+  loss.cut = static_cast<std::size_t>(drawn(to_ascii(target)) - drawn(glyph_layout(target).cells));
+  return loss;
 }
 
 std::vector<std::int64_t> glyph_tokens(const GlyphLayout& layout) {

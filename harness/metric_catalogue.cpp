@@ -1,0 +1,64 @@
+#include "harness/metric_catalogue.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace harness {
+
+MetricCatalogue::MetricCatalogue(const Registry& registry) {
+  for (const auto& evaluator : registry.evaluators) {
+    for (const auto& metric : evaluator.metrics) add(metric, "evaluator " + evaluator.name);
+  }
+}
+
+void MetricCatalogue::add(const MetricInfo& metric, const std::string& source) {
+  entries_.try_emplace(metric.name, Entry{metric, source});  // evaluators of several backbones share metrics
+}
+
+MetricCatalogue MetricCatalogue::from_json(const Json& list, const std::string& where) {
+  if (!list.is_array()) throw Error("must be a list of metrics", where);
+  MetricCatalogue catalogue;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    Fields fields(list[i], fmt::format("{}[{}]", where, i));
+    const auto name = fields.required<std::string>("name");
+    catalogue.add(read_metric_info(name, fields), "record of the experiment");
+  }
+  return catalogue;
+}
+
+Json MetricCatalogue::to_json(const std::vector<std::string>& names) const {
+  Json list = Json::array();
+  for (const auto& name : names) {
+    if (const auto* metric = find(name)) list.push_back(metric_json(*metric));
+  }
+  return list;
+}
+
+const MetricInfo* MetricCatalogue::find(const std::string& name) const {
+  const auto found = entries_.find(name);
+  return found == entries_.end() ? nullptr : &found->second.info;
+}
+
+std::string MetricCatalogue::title(const std::string& name) const {
+  const auto* metric = find(name);
+  return metric == nullptr ? name : metric->title;
+}
+
+std::string MetricCatalogue::source(const std::string& name) const {
+  const auto found = entries_.find(name);
+  return found == entries_.end() ? std::string() : found->second.source;
+}
+
+std::vector<std::string> MetricCatalogue::names() const {
+  std::vector<std::string> all;
+  for (const auto& [name, _] : entries_) all.push_back(name);
+  return all;
+}
+
+const MetricCatalogue& built_in_catalogue() {
+  static const MetricCatalogue catalogue(load_registry());
+  return catalogue;
+}
+
+}  // namespace harness

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "evaluators/metric_info.h"
+#include "harness/registry.h"
+
+namespace harness {
+
+/// What every metric is, by name: the one place that knows a metric's direction, unit, title and decimals.
+class MetricCatalogue {
+ public:
+  MetricCatalogue() = default;
+
+  /// Of the evaluators of this build, and of the external scorers that were added to its registry.
+  explicit MetricCatalogue(const Registry& registry);
+
+  /// As to_json wrote it.
+  static MetricCatalogue from_json(const Json& list, const std::string& where);
+  /// Those of `names` that are known.
+  Json to_json(const std::vector<std::string>& names) const;
+
+  /// nullptr for a metric that no evaluator here gives.
+  const MetricInfo* find(const std::string& name) const;
+  /// What a metric is called in headings: "PickScore"; its name for an unknown one.
+  std::string title(const std::string& name) const;
+  /// "evaluator jpeg": who says so.
+  std::string source(const std::string& name) const;
+  std::vector<std::string> names() const;
+  bool empty() const { return entries_.empty(); }
+
+ private:
+  struct Entry {
+    MetricInfo info;
+    std::string source;
+  };
+  void add(const MetricInfo& metric, const std::string& source);
+
+  std::map<std::string, Entry> entries_;
+};
+
+/// The catalogue of this build's own evaluators, read once.
+const MetricCatalogue& built_in_catalogue();
+
+}  // namespace harness
