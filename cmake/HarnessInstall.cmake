@@ -2,7 +2,7 @@
 include(GNUInstallDirs)
 
 function(harness_install)
-  set(programs harness harness-scorer)
+  set(programs harness harness-scorer harness-keeper)
   if(HARNESS_TORCH)
     list(APPEND programs harness-worker)
     set_target_properties(harness-worker PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)

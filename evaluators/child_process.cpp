@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,9 +17,10 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/streams.h"
 #include "core/text.h"
-#include "evaluators/process_tree.h"
+#include "evaluators/keeper/keeper.h"
 
 namespace harness {
 namespace {
@@ -28,14 +30,18 @@ using std::chrono::milliseconds;
 constexpr std::size_t kLongestLine = 1u << 20;
 constexpr std::size_t kShownLine = 300;
 constexpr milliseconds kGrace{500};
+/// A keeper ends once all that its program left behind has ended, which may take it its own patience.
+constexpr milliseconds kKeeperGrace{3000}, kKeeperPatience{10'000};
 
-/// A pipe whose ends no other child inherits.
+/// A pipe whose ends no other child inherits; `both_ways`: a socket pair, both of whose ends do both.
 struct Pipe {
   int read = -1, write = -1;
 
-  Pipe() {
+  explicit Pipe(bool both_ways = false) {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) throw Error(std::strerror(errno), "pipe", {}, Status::kFailed);
+    const int made =
+        both_ways ? ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) : ::pipe2(ends, O_CLOEXEC);
+    if (made != 0) throw Error(std::strerror(errno), "pipe", {}, Status::kFailed);
     read = ends[0];
     write = ends[1];
   }
@@ -75,15 +81,18 @@ struct SpawnPlan {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
 
-  /// child_messages: -1 for our own standard error.
-  SpawnPlan(int child_input, int child_output, int child_messages, const std::filesystem::path& folder) {
+  /// child_messages: -1 for our own standard error. keeper_socket: of a keeper; -1 for any other program.
+  SpawnPlan(int child_input, int child_output, int child_messages, int keeper_socket,
+            const std::filesystem::path& folder) {
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, child_input, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, child_output, STDOUT_FILENO);
     if (child_messages >= 0) posix_spawn_file_actions_adddup2(&actions, child_messages, STDERR_FILENO);
     if (!folder.empty()) posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+    if (keeper_socket >= 0) posix_spawn_file_actions_adddup2(&actions, keeper_socket, kKeeperSocket);
     // Whatever else is open here, above all a locked event log, must not live on in a child.
-    posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+    posix_spawn_file_actions_addclosefrom_np(&actions,
+                                             (keeper_socket >= 0 ? kKeeperSocket : STDERR_FILENO) + 1);
     posix_spawnattr_init(&attributes);
     // Our threads block signals and our program may ignore some; the child starts with neither.
     sigset_t none, all;
@@ -107,16 +116,32 @@ void set_non_blocking(int fd) {
   ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
+/// What a keeper says of its program's start: 0, or errno.
+int start_error(int keeper_socket) {
+  int error = 0;
+  ssize_t count = 0;
+  while ((count = ::read(keeper_socket, &error, sizeof error)) < 0 && errno == EINTR) {
+  }
+  return count == sizeof error ? error : ECHILD;
+}
+
 }  // namespace
 
 ChildProcess::ChildProcess(const std::vector<std::string>& command, int stop_fd, const ChildOptions& options)
     : stop_fd_(stop_fd), forwardable_(options.forwarded) {
-  Pipe input, output, messages;
-  const SpawnPlan plan(input.read, output.write, options.confined ? messages.write : -1, options.folder);
-  auto environment = child_environment(options.environment);
-  if (options.confined) environment.push_back(mark_ = new_process_mark());
-  const int error = ::posix_spawnp(&pid_, command.at(0).c_str(), &plan.actions, &plan.attributes,
-                                   c_strings(command).data(), c_strings(environment).data());
+  Pipe input, output, messages, keeper(true);
+  const SpawnPlan plan(input.read, output.write, options.confined ? messages.write : -1,
+                       options.confined ? keeper.write : -1, options.folder);
+  auto words = command;
+  if (options.confined) words.insert(words.begin(), sibling_program(kKeeperProgram).string());
+  int error =
+      ::posix_spawnp(&pid_, words.at(0).c_str(), &plan.actions, &plan.attributes, c_strings(words).data(),
+                     c_strings(child_environment(options.environment)).data());
+  if (error == 0 && options.confined) {
+    ::close(take(keeper.write));
+    error = start_error(keeper.read);
+    if (error != 0) ::waitpid(pid_, nullptr, 0);
+  }
   if (error != 0) {
     throw Error(fmt::format("cannot be started: {}", std::strerror(error)), command[0],
                 "check the scorer's path and that it may be executed");
@@ -125,7 +150,10 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, int stop_fd,
       SYS_pidfd_open, pid_, 0));  // -1 on kernels without it: only the pipes then say that it has ended
   input_ = take(input.write);
   output_ = take(output.read);
-  if (options.confined) messages_ = take(messages.read);
+  if (options.confined) {
+    messages_ = take(messages.read);
+    keeper_ = take(keeper.read);
+  }
   for (const int fd : {input_, output_, messages_}) {
     if (fd >= 0) set_non_blocking(fd);
   }
@@ -134,7 +162,7 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, int stop_fd,
 ChildProcess::~ChildProcess() {
   ::close(input_);
   reap(kGrace);
-  for (const int fd : {output_, messages_, process_}) {
+  for (const int fd : {output_, messages_, process_, keeper_}) {
     if (fd >= 0) ::close(fd);
   }
 }
@@ -238,21 +266,29 @@ void ChildProcess::kill() {
   reap(milliseconds(0));
 }
 
-/// The child and all that it started. Its number is ours to signal as long as nobody has waited for it.
-void ChildProcess::kill_all() {
-  ::kill(pid_, SIGKILL);
-  ::kill(-pid_, SIGKILL);
-  if (!mark_.empty()) kill_marked_processes(mark_);
-}
-
-void ChildProcess::reap(milliseconds grace) {
-  if (reaped_) return;
-  const Deadline until = std::chrono::steady_clock::now() + grace;
+bool ChildProcess::ends_within(milliseconds time) {
+  const Deadline until = std::chrono::steady_clock::now() + time;
   while (!has_ended() && std::chrono::steady_clock::now() < until) {
     take_messages();  // or it might wait for us to read them
     std::this_thread::sleep_for(milliseconds(1));
   }
-  killed_ |= !has_ended();
+  return has_ended();
+}
+
+/// The child and its group, and with a keeper all that it started. Its number is ours to signal as long as
+/// nobody has waited for it.
+void ChildProcess::kill_all() {
+  if (keeper_ >= 0) {
+    ::close(take(keeper_));
+    ends_within(kKeeperPatience);
+  }
+  ::kill(pid_, SIGKILL);
+  ::kill(-pid_, SIGKILL);
+}
+
+void ChildProcess::reap(milliseconds grace) {
+  if (reaped_) return;
+  killed_ |= !ends_within(grace);
   kill_all();
   while (::waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {
   }
@@ -260,7 +296,7 @@ void ChildProcess::reap(milliseconds grace) {
 }
 
 std::string ChildProcess::how_it_ended() {
-  reap(kGrace);
+  reap(keeper_ >= 0 ? kKeeperGrace : kGrace);
   if (killed_) return "closed its output and was stopped";
   if (WIFSIGNALED(status_)) {
     return fmt::format("ended by signal {} ({})", WTERMSIG(status_), ::strsignal(WTERMSIG(status_)));

@@ -27,8 +27,8 @@ struct ChildOptions {
   /// Laid over our environment. One OpenMP thread a child, because many children share the machine.
   std::map<std::string, std::string> environment = {{"OMP_THREAD_LIMIT", "1"}};
   /// For programs that nobody here has written: of what it writes to standard error the first `forwarded`
-  /// bytes go to ours and the last line is remembered, and when it ends so does every process that it left
-  /// behind.
+  /// bytes go to ours and the last line is remembered. It runs under a harness-keeper (keeper/main.cpp): when
+  /// it ends, or we do, so does every process that it started.
   bool confined = false;
   std::size_t forwarded = 1u << 16;
 };
@@ -44,8 +44,7 @@ class ChildProcess {
   /// naming the program if it cannot be started.
   ChildProcess(const std::vector<std::string>& command, int stop_fd, const ChildOptions& options = {});
 
-  /// Closes the child's input, gives it a moment to end by itself, then kills what is left of its process
-  /// group.
+  /// Closes the child's input, gives it a moment to end by itself, then kills what is left of it.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -71,14 +70,14 @@ class ChildProcess {
  private:
   Exchange wait_for(int fd, short events, Deadline deadline);
   bool has_ended() const;
+  bool ends_within(std::chrono::milliseconds time);
   bool take_messages();
   void keep_last_line(std::string_view bytes);
   void kill_all();
   void reap(std::chrono::milliseconds grace);
 
   pid_t pid_ = -1;
-  int input_ = -1, output_ = -1, messages_ = -1, process_ = -1, stop_fd_;
-  std::string mark_;  ///< in the environment of a confined child
+  int input_ = -1, output_ = -1, messages_ = -1, process_ = -1, keeper_ = -1, stop_fd_;
   std::size_t forwardable_ = 0;
   std::string last_line_, next_line_;  ///< of its messages
   int status_ = 0;

@@ -9,22 +9,17 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
-#include "evaluators/process_tree.h"
 #include "evaluators/scorer_client.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// In the environment of a scorer: the scratch folder that it works for, which names the job.
-constexpr const char* kScratchVariable = "HARNESS_SCORER_SCRATCH";
-
 /// A folder that is empty at first and gone in the end.
 class ScratchFolder {
  public:
-  /// Ends what a killed worker of the same job has left: its images, and scorers that hang.
+  /// Removes what a killed worker of the same job has left.
   explicit ScratchFolder(const fs::path& path) : path_(fs::absolute(path)) {
-    kill_marked_processes(fmt::format("{}={}", kScratchVariable, path_.string()) + '\0');
     std::error_code ignored;
     fs::remove_all(path_, ignored);
     make_folder(path_);
@@ -43,13 +38,11 @@ class ScratchFolder {
 };
 
 ScorerPoolSettings pool_settings(const ExternalScorerSpec& spec, const fs::path& scratch) {
-  auto environment = spec.environment;
-  environment[kScratchVariable] = scratch.string();
   return {.command = spec.command,
           .workers = spec.processes,
           .deadline_ms = spec.deadline_ms,
           .start_deadline_ms = spec.start_deadline_ms,
-          .child = {.folder = spec.folder, .environment = std::move(environment), .confined = true},
+          .child = {.folder = spec.folder, .environment = spec.environment, .confined = true},
           .name = fmt::format("scorer {}", spec.name),
           .stated = ScorerHello{spec.name, spec.version, Json::object(), {}},
           .image_folder = spec.by_path ? scratch : fs::path()};
@@ -68,7 +61,7 @@ SampleScore without_values(const ExternalScorerSpec& spec, const std::string& re
 std::string reason_for(const ScorerAnswer& answer, const std::string& metric) {
   const auto found = answer.unusable.find(metric);
   if (found == answer.unusable.end()) return fmt::format("the answer holds no \"{}\"", metric);
-  return fmt::format("the answer's \"{}\" is {}, which is no number", metric, found->second);
+  return fmt::format("the answer's \"{}\" is {}", metric, found->second);
 }
 
 SampleScore score_of(const ExternalScorerSpec& spec, const ScorerAnswer& answer) {
@@ -161,11 +154,10 @@ class ExternalScorer::Impl {
   }
 
   void count(const ScorerAnswer& answer) {
-    restarts_ += answer.replaced;
-    if (restarts_ <= spec_.restarts) return;
+    if (!answer.cost_a_process) return;
+    if (++restarts_ <= spec_.restarts) return;
     give_up(fmt::format("scorer {} was given up after {} restart{}; the last failure: {}", spec_.name,
-                        spec_.restarts, spec_.restarts == 1 ? "" : "s",
-                        answer.error.value_or("it wrote more than its answer, or ended after it")));
+                        spec_.restarts, spec_.restarts == 1 ? "" : "s", answer.error.value_or("")));
   }
 
   void give_up(const std::string& reason) {
@@ -223,7 +215,7 @@ void try_external_scorer(const ExternalScorerSpec& spec) {
   try {
     ScorerPool pool(settings);
     const auto answer = pool.submit(test_image(), ScorerText{"a sign reading \"TEST\"", "TEST"}).get();
-    if (answer.error && answer.replaced > 0) throw Error(*answer.error, settings.name);
+    if (answer.error && answer.cost_a_process) throw Error(*answer.error, settings.name);
     for (const auto& name : spec.metric_names()) {
       if (!answer.error && !answer.values.contains(name) && !answer.unusable.contains(name))
         throw Error(reason_for(answer, name), settings.name);

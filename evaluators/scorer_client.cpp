@@ -6,10 +6,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <random>
+#include <set>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -28,7 +31,7 @@ constexpr const char* kClosed = "the scorer was closed before it answered";
 struct Stopped {};
 
 struct Task {
-  std::uint64_t id;
+  std::uint64_t number;  ///< in the order of submission
   Image image;
   std::optional<ScorerText> text;
   std::promise<ScorerAnswer> promise;
@@ -40,7 +43,7 @@ class ImageFile {
  public:
   ImageFile(const std::filesystem::path& folder, const Task& task) {
     if (folder.empty()) return;
-    path_ = folder / fmt::format("{}.png", task.id);
+    path_ = folder / fmt::format("{}.png", task.number);
     write_file(path_, png_bytes(task.image));
   }
   ~ImageFile() {
@@ -55,6 +58,29 @@ class ImageFile {
  private:
   std::filesystem::path path_;
 };
+
+constexpr std::size_t kIdDigits = 15;
+
+/// An id that no scorer knows before it was asked. Every language's numbers hold 15 digits exactly, also
+/// where they are doubles; and all ids are equally long, so that places in a line do not depend on them.
+std::uint64_t unguessable_id() {
+  std::random_device source;
+  return std::uniform_int_distribution<std::uint64_t>(100'000'000'000'000, 999'999'999'999'999)(source);
+}
+
+/// A scorer's words with "ID" in the place of ids that it was sent: nothing random is stored.
+std::string without_ids(const std::string& text, const std::set<std::uint64_t>& ids) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::string out;
+  for (std::size_t i = 0, end = 0; i < text.size(); i = std::max(end, i + 1)) {
+    end = static_cast<std::size_t>(
+        std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(i), text.end(), is_digit) - text.begin());
+    const auto digits = text.substr(i, end - i);
+    const bool is_id = digits.size() == kIdDigits && ids.contains(std::stoull(digits));
+    out += is_id ? "ID" : digits.empty() ? text.substr(i, 1) : digits;
+  }
+  return out;
+}
 
 ScorerAnswer failed(std::string reason) {
   ScorerAnswer answer;
@@ -138,7 +164,7 @@ class ScorerPool::Impl {
     {
       const std::lock_guard lock(mutex_);
       if (failure_) std::rethrow_exception(failure_);
-      task.id = next_id_++;
+      task.number = next_number_++;
       queue_.push_back(std::move(task));
     }
     waiting_.notify_one();
@@ -154,16 +180,13 @@ class ScorerPool::Impl {
         : process(settings.command, stop_fd, settings.child) {}
 
     ChildProcess process;
-    std::uint64_t last_answered = 0;
+    std::set<std::uint64_t> ids = {};  ///< of the requests that it was sent
+    bool has_answered = false;
   };
   using Child = std::unique_ptr<ChildState>;
 
   /// How an exchange left the child.
-  enum class After {
-    kUsable,
-    kUnusable,
-    kAnsweredTwice  ///< the image has had no answer yet: what came was one more to the image before
-  };
+  enum class After { kUsable, kLate, kUnusable };
 
   void work(Child child) {
     try {
@@ -179,20 +202,17 @@ class ScorerPool::Impl {
   /// had any more.
   void answer(Task& task, Child& child) {
     try {
-      int replaced = 0;
-      const auto renew = [&] {
-        ++replaced;
-        replace(child);
-      };
-      if (child->process.has_spoken_or_ended()) renew();
+      if (child->process.has_spoken_or_ended()) replace(child);
       After after = After::kUsable;
       ScorerAnswer result = exchange(task, *child, after);
-      if (after == After::kAnsweredTwice) {
-        renew();
+      // A child that has answered before may have failed on account of that: a second answer, or one to a
+      // request that it expected, or an exit. Whether we saw it in time is chance, so the image is sent anew.
+      if (after == After::kUnusable && child->has_answered) {
+        replace(child);
         result = exchange(task, *child, after);
       }
       const bool usable = after == After::kUsable;
-      result.replaced = replaced + (usable ? 0 : 1);
+      result.cost_a_process = !usable;
       settle(task, [&] { task.promise.set_value(std::move(result)); });
       if (!usable) replace(child);
     } catch (const Stopped&) {
@@ -219,21 +239,31 @@ class ScorerPool::Impl {
   /// Sends the image and waits for the answer.
   ScorerAnswer exchange(const Task& task, ChildState& child, After& after) {
     const ImageFile file(settings_.image_folder, task);
+    const auto id = unguessable_id();
+    child.ids.insert(id);
+    auto answer = asked(request_of(task, id, file.path()), task.image, child, after);
+    if (answer.error) answer.error = without_ids(*answer.error, child.ids);
+    for (auto& [name, reason] : answer.unusable) reason = without_ids(reason, child.ids);
+    return answer;
+  }
+
+  static ScorerRequest request_of(const Task& task, std::uint64_t id, const std::string& path) {
+    return {id, task.image.width, task.image.height, path, task.text};
+  }
+
+  ScorerAnswer asked(const ScorerRequest& request, const Image& image, ChildState& child,
+                     After& after) const {
     const auto deadline = std::chrono::steady_clock::now() + deadline_;
     std::string line;
-    Exchange state = send(task, file.path(), child.process, deadline);
+    Exchange state = send(request, image, child.process, deadline);
     // A child that refuses the image may close its input and still have said why.
     if (state == Exchange::kDone || state == Exchange::kEnded)
       state = child.process.read_line(line, deadline);
-    after = After::kUnusable;
+    after = state == Exchange::kLate ? After::kLate : After::kUnusable;
     if (state != Exchange::kDone) return failed(reason_for(state, child.process));
-    if (child.last_answered != 0 && answered_id(line) == child.last_answered) {
-      after = After::kAnsweredTwice;
-      return {};
-    }
     try {
-      auto answer = parse_answer(line, task.id);
-      child.last_answered = task.id;
+      auto answer = parse_answer(line, request.id);
+      child.has_answered = true;
       after = After::kUsable;
       return answer;
     } catch (const Error& error) {
@@ -241,11 +271,10 @@ class ScorerPool::Impl {
     }
   }
 
-  static Exchange send(const Task& task, const std::string& path, ChildProcess& child, Deadline deadline) {
-    const Image& image = task.image;
-    const auto sent =
-        child.write(request_line({task.id, image.width, image.height, path, task.text}), deadline);
-    if (sent != Exchange::kDone || !path.empty()) return sent;
+  static Exchange send(const ScorerRequest& request, const Image& image, ChildProcess& child,
+                       Deadline deadline) {
+    const auto sent = child.write(request_line(request), deadline);
+    if (sent != Exchange::kDone || !request.path.empty()) return sent;
     return child.write({reinterpret_cast<const char*>(image.rgb.data()), image.rgb.size()}, deadline);
   }
 
@@ -333,7 +362,7 @@ class ScorerPool::Impl {
   std::mutex mutex_;
   std::condition_variable waiting_;
   std::deque<Task> queue_;
-  std::uint64_t next_id_ = 1;
+  std::uint64_t next_number_ = 1;
   std::exception_ptr failure_;
   ScorerHello hello_;
   bool have_hello_ = false, closing_ = false;

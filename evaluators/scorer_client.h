@@ -31,10 +31,11 @@ struct ScorerPoolSettings {
 /// side.
 ///
 /// An image that a child crashes on, answers with garbage, or does not answer within the deadline costs that
-/// image alone: its answer holds the reason in `error`, and the child is replaced. A child that answered an
-/// image twice is replaced too, and costs none. The answer to an image
-/// depends on that image only, and futures keep the order of submission, so results do not depend on timing
-/// or on the number of workers (the deadline itself aside: choose it far above the usual).
+/// image alone: its answer holds the reason in `error`, and the child is replaced. What a child does between
+/// images, such as a second answer, an answer before its request, or an exit, costs none: the next image goes
+/// to a new child. No answer is taken for another image's, as requests have ids that cannot be guessed. The
+/// answer to an image depends on that image only, and futures keep the order of submission, so results do not
+/// depend on timing or on the number of workers (the deadline itself aside: choose it far above the usual).
 class ScorerPool {
  public:
   /// Starts the children. Throws Error naming the program if it is missing, says that it cannot work, or

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/score_limit.h"
 #include "core/text.h"
 
 namespace harness {
@@ -82,12 +83,15 @@ T field_or(Fields& fields, const std::string& key, const ScorerHello* stated, co
 }
 
 void read_value(const Json& value, const std::string& name, ScorerAnswer& answer) {
-  if (value.is_number() && std::isfinite(value.get<double>())) {
+  if (value.is_number() && is_usable_score(value.get<double>())) {
     answer.values[name] = value.get<double>();
+  } else if (value.is_number() && std::isfinite(value.get<double>())) {
+    answer.unusable[name] = fmt::format("{:.4g}, which is beyond the limit of {:g} either way",
+                                        value.get<double>(), kLargestScore);
   } else {
     const auto text = value.is_string() ? value.get<std::string>()
                                         : value.dump(-1, ' ', false, Json::error_handler_t::replace);
-    answer.unusable[name] = in_quotes(text);
+    answer.unusable[name] = fmt::format("{}, which is no number", in_quotes(text));
   }
 }
 
@@ -169,15 +173,6 @@ std::string answer_line(std::uint64_t id, const ScorerAnswer& answer) {
   if (answer.confidence) value["confidence"] = *answer.confidence;
   if (!answer.values.empty()) value["values"] = answer.values;
   return line_of(value);
-}
-
-std::optional<std::uint64_t> answered_id(std::string_view line) {
-  try {
-    const Json value = object_of(with_quoted_non_numbers(line), "answer");
-    return Fields(value, "answer").required<std::uint64_t>("id");
-  } catch (const Error&) {
-    return std::nullopt;
-  }
 }
 
 ScorerAnswer parse_answer(std::string_view line, std::uint64_t id) {

@@ -59,20 +59,17 @@ struct ScorerAnswer {
   std::optional<std::string> transcript_raw;         ///< the engine's text as it came
   std::optional<double> confidence;                  ///< the engine's own, 0 to 100
   std::map<std::string, double> values;              ///< finite ones
-  std::map<std::string, std::string> unusable = {};  ///< what stood where a finite number should, by name
+  std::map<std::string, std::string> unusable = {};  ///< by name, why what stood there is no value
   std::optional<std::string> error;                  ///< set: nothing else of the above is
-  int replaced = 0;  ///< processes that were replaced on account of this image
+  bool cost_a_process = false;  ///< set by whoever asked: the process failed on this image and was replaced
 };
 
 /// One line with its newline.
 std::string answer_line(std::uint64_t id, const ScorerAnswer& answer);
 
-/// The id that a line answers; nothing if it is no answer.
-std::optional<std::uint64_t> answered_id(std::string_view line);
-
 /// Throws Error for a line that is no answer, answers another id, or holds neither a transcript, values nor
-/// an error. A value that is no finite number (NaN and Infinity as Python's json writes them, too) is no
-/// Error: it is `unusable`.
+/// an error. A value that is no finite number (NaN and Infinity as Python's json writes them, too), or beyond
+/// kLargestScore, is no Error: it is `unusable`.
 ScorerAnswer parse_answer(std::string_view line, std::uint64_t id);
 
 }  // namespace harness

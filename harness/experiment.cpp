@@ -62,15 +62,9 @@ std::optional<LastStart> last_start(const fs::path& log) {
 }  // namespace
 
 std::optional<double> mean_of(const std::vector<MetricValue>& values) {
-  double sum = 0;
-  std::size_t n = 0;
-  for (const auto& value : values) {
-    if (!value.value) continue;
-    sum += *value.value;
-    ++n;
-  }
-  if (n == 0) return std::nullopt;
-  return sum / static_cast<double>(n);
+  std::vector<std::optional<double>> numbers;
+  for (const auto& value : values) numbers.push_back(value.value);
+  return summarize(numbers).mean;
 }
 
 void require_own_folders(const Plan& plan, Store& store) {

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/score_limit.h"
 #include "core/text.h"
 #include "evaluators/ocr.h"
 #include "harness/guardrails.h"
@@ -232,7 +233,8 @@ TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
     for (const auto& value : store.metric_values(evaluated.evaluation_id, metric)) {
       values.push_back(value.value);
       const ImageKey image(value.prompt_id, value.sample);
-      if (!value.value && !(is_text_metric(metric) && without_target.contains(image))) missing.insert(image);
+      const bool usable = value.value && is_usable_score(*value.value);
+      if (!usable && !(is_text_metric(metric) && without_target.contains(image))) missing.insert(image);
     }
     row.metrics[metric] = summarize(values);
   }

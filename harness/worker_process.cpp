@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "core/error.h"
-#include "evaluators/process_tree.h"
 
 extern char** environ;
 
@@ -129,7 +128,6 @@ WorkerProcess::~WorkerProcess() {
   if (reaped_) return;
   kill();
   ::waitpid(pid_, nullptr, 0);
-  kill_marked_processes(process_marks_of(pid_));
 }
 
 void WorkerProcess::close_input() {
@@ -147,10 +145,9 @@ bool WorkerProcess::ended(ExitStatus& status) {
     const pid_t got = ::waitpid(pid_, &raw, WNOHANG);
     if (got != pid_) return false;
     status_ = decode(raw);
-    // Its own children (scorers) end with their pipes, but for those that hang after a worker's sudden end;
-    // what is left of the group is not waited for.
+    // Its own children (scorers) end with their pipes and keepers; what is left of the group is not waited
+    // for.
     ::kill(-pid_, SIGKILL);
-    if (status_.signal != 0) kill_marked_processes(process_marks_of(pid_));
     reaped_ = true;
     drain();
   }

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
 
 #include "core/error.h"
 #include "core/json.h"
@@ -133,6 +135,24 @@ class TablePromptEncoder : public PromptEncoder {
   PromptInputs inputs_;
   torch::Device device_;
 };
+
+/// The first row of [B,...] that holds NaN or an infinity.
+std::optional<std::size_t> first_not_finite(const Tensor& rows) {
+  const auto finite = rows.isfinite();
+  if (finite.all().item<bool>()) return std::nullopt;
+  std::size_t row = 0;
+  while (finite[static_cast<std::int64_t>(row)].all().item<bool>()) ++row;
+  return row;
+}
+
+/// Which image a row is: samples of a prompt lie in order.
+std::string image_name(const std::vector<PromptText>& prompts, std::size_t row) {
+  if (row >= prompts.size()) return "an image";
+  const auto& text = prompts[row].text;
+  const auto sample = std::count_if(prompts.begin(), prompts.begin() + static_cast<std::ptrdiff_t>(row),
+                                    [&](const PromptText& prompt) { return prompt.text == text; });
+  return fmt::format("prompt {}, sample {}", in_quotes(text), sample);
+}
 
 /// Pixels a side, and whether the model can draw them.
 std::int64_t image_size_of(const ModelChoices& choices, const Sd3Config& config, std::int64_t reduction) {
@@ -278,20 +298,26 @@ Tensor Backbone::velocity(const Tensor& latents, double sigma, const TextConditi
   return halves[0] + guidance * (halves[1] - halves[0]);
 }
 
-Tensor Backbone::decode_pixels(const Tensor& latents) {
+Tensor Backbone::decode_pixels(const Tensor& latents, const std::vector<PromptText>& prompts) {
   const torch::NoGradGuard no_grad;
-  if (!latents.isfinite().all().item<bool>()) {
-    throw Error("what was drawn is not finite", "the latents of an image",
+  if (const auto row = first_not_finite(latents)) {
+    throw Error("what was drawn is not finite", fmt::format("the latents of {}", image_name(prompts, *row)),
                 "check the weights, and for a trained checkpoint the learning rate", Status::kFailed);
   }
   constexpr std::int64_t kLargestWhole = 1536;  // pixels a side; beyond, activations outgrow a usual GPU
   const auto side = std::max(latents.size(2), latents.size(3)) * vae_->config().reduction();
   const auto plain = vae_->from_flow(latents);
-  return ((side > kLargestWhole ? vae_->decode_tiled(plain) : vae_->decode(plain)) / 2 + 0.5).clamp(0, 1);
+  const auto decoded = side > kLargestWhole ? vae_->decode_tiled(plain) : vae_->decode(plain);
+  if (const auto row = first_not_finite(decoded)) {  // rounded to bytes they would look like a black image
+    throw Error("gave pixels that are not finite",
+                fmt::format("the image decoder (vae), {}", image_name(prompts, *row)),
+                "check the weights in vae/, and for a trained checkpoint the learning rate", Status::kFailed);
+  }
+  return (decoded / 2 + 0.5).clamp(0, 1);
 }
 
-std::vector<Image> Backbone::decode(const Tensor& latents) {
-  return to_images(decode_pixels(latents));
+std::vector<Image> Backbone::decode(const Tensor& latents, const std::vector<PromptText>& prompts) {
+  return to_images(decode_pixels(latents, prompts));
 }
 
 Json describe_backbones() {

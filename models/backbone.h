@@ -66,10 +66,12 @@ class Backbone {
                          const TextCondition& negative, double guidance);
 
   /// Latents [B,C,h,w] of the flow model -> 8-bit images (rounded, not truncated). Images of more than 1536
-  /// pixels a side are decoded in tiles.
-  std::vector<Image> decode(const torch::Tensor& latents);
+  /// pixels a side are decoded in tiles. Throws Error (Status::kFailed) for latents, or values of the
+  /// decoder, that are not finite, naming the image by `prompts`, one a row: they are no picture, and no
+  /// score is made of them.
+  std::vector<Image> decode(const torch::Tensor& latents, const std::vector<PromptText>& prompts = {});
   /// The same as pixels [B,3,H,W] in 0..1.
-  torch::Tensor decode_pixels(const torch::Tensor& latents);
+  torch::Tensor decode_pixels(const torch::Tensor& latents, const std::vector<PromptText>& prompts = {});
 
   /// Adds a new adapter to the velocity network in place of an earlier one; from then on it alone is trained.
   /// Throws Error (`where`: the setting) as LoraAdapter does.

@@ -6,6 +6,8 @@
 #include <map>
 #include <unordered_map>
 
+#include "core/score_limit.h"
+
 namespace harness {
 namespace {
 
@@ -23,11 +25,15 @@ void count_outcomes(std::span<const PairedValue> complete, Better better, Paired
   }
 }
 
+bool is_usable(const std::optional<double>& value) {
+  return value && is_usable_score(*value);
+}
+
 std::vector<PairedValue> complete_pairs(std::span<const PairedValue> pairs) {
   std::vector<PairedValue> complete;
   complete.reserve(pairs.size());
   for (const auto& pair : pairs) {
-    if (pair.baseline && pair.method) complete.push_back(pair);
+    if (is_usable(pair.baseline) && is_usable(pair.method)) complete.push_back(pair);
   }
   return complete;
 }
@@ -130,9 +136,11 @@ Summary summarize(std::span<const std::optional<double>> values) {
   Summary summary;
   double sum = 0;
   for (const auto& value : values) {
-    if (value) {
+    if (is_usable(value)) {
       ++summary.n;
       sum += *value;
+    } else if (value) {
+      ++summary.n_beyond;
     }
   }
   summary.n_missing = static_cast<std::int64_t>(values.size()) - summary.n;
@@ -142,7 +150,7 @@ Summary summarize(std::span<const std::optional<double>> values) {
   if (summary.n < 2) return summary;
   double squares = 0;
   for (const auto& value : values) {
-    if (value) squares += (*value - mean) * (*value - mean);
+    if (is_usable(value)) squares += (*value - mean) * (*value - mean);
   }
   summary.std = std::sqrt(squares / static_cast<double>(summary.n - 1));
   return summary;

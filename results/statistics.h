@@ -15,12 +15,14 @@ namespace harness {
 /// Which direction of a metric is good; kNone: neither.
 enum class Better { kUp, kDown, kNone };
 
-/// Mean and spread of one metric over the prompts of an evaluation.
+/// Mean and spread of one metric over the prompts of an evaluation. Numbers beyond kLargestScore, which an
+/// earlier version stored, count as missing here and in comparisons.
 struct Summary {
   std::int64_t n = 0;          ///< values behind the mean
-  std::int64_t n_missing = 0;  ///< NULLs: a scorer failed there
+  std::int64_t n_missing = 0;  ///< NULLs: a scorer failed there; and numbers beyond kLargestScore
   std::optional<double> mean;  ///< nothing if n is 0
   std::optional<double> std;   ///< divisor n - 1; nothing if n is below 2
+  std::int64_t n_beyond = 0;   ///< those of n_missing that are such numbers
 };
 Summary summarize(std::span<const std::optional<double>> values);
 
@@ -52,8 +54,8 @@ struct PairedTests {
   std::optional<McNemar> mcnemar = {};  ///< rates only, every pair its own cluster
 };
 
-/// method against baseline over all complete pairs. A pair that lacks a side is counted in n_missing and
-/// enters nothing else.
+/// method against baseline over all complete pairs. A pair that lacks a side, or has a number beyond
+/// kLargestScore, is counted in n_missing and enters nothing else.
 struct PairedComparison {
   std::int64_t n = 0, n_missing = 0, clusters = 0;
   std::optional<double> baseline_mean, method_mean, delta;  ///< delta = method - baseline; nothing if n is 0

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "core/score_limit.h"
 #include "core/text.h"
 #include "results/table_format.h"
 #include "results/table_view.h"
@@ -208,17 +209,27 @@ void add_target_note(const TableModel& model, Notes& notes) {
   }
 }
 
+/// What is left out though it is no failure.
+std::string beyond_text(std::int64_t values) {
+  if (values == 0) return {};
+  return fmt::format(" {} of them {} a number beyond {:g} either way, of which no spread can be computed.",
+                     values, values == 1 ? "is" : "are each", kLargestScore);
+}
+
 void add_missing_notes(const TableModel& model, Notes& notes) {
   const auto add = [&](const TableRow& row) {
     std::vector<std::string> parts;
+    std::int64_t beyond = 0;
     for (const auto& [metric, summary] : row.metrics) {
+      beyond += summary.n_beyond;
       const auto failed = summary.n_missing - (is_text_metric(metric) ? row.without_target : 0);
       if (failed <= 0) continue;
       parts.push_back(fmt::format("{} {} of {}", metric, failed, summary.n + failed));
     }
     if (parts.empty()) return;
-    notes.push_back(fmt::format("Missing values of {}: {}. A scorer failed there; the reasons are in the DB.",
-                                row_name(model, row), join(parts, ", ")));
+    notes.push_back(
+        fmt::format("Missing values of {}: {}. A scorer failed there; the reasons are in the DB.{}",
+                    row_name(model, row), join(parts, ", "), beyond_text(beyond)));
   };
   for (const auto& row : model.reference) add(row);
   for (const auto& row : model.rows) add(row);

@@ -151,7 +151,7 @@ class GrpoLoop {
       }
       epoch.shards[i] = sample_trajectory(backbone_, sampler_, job_.seed, static_cast<std::uint32_t>(number),
                                           std::move(rows), backbone_.encode(prompts));
-      auto pictures = backbone_.decode(epoch.shards[i].x.back());
+      auto pictures = backbone_.decode(epoch.shards[i].x.back(), prompts);
       for (std::size_t j = 0; j < pictures.size(); ++j)
         rewards[i].push_back(hooks_.reward(*sources[j], std::move(pictures[j])));
     });

@@ -186,7 +186,8 @@ class Evaluation {
     auto noise = shard_noise(seed_, 0, NoiseStream::kEvaluationLatent, 0, rows, backbone_.latent(),
                              backbone_.device());
     auto images = backbone_.decode(
-        sample_ode(backbone_, schedule_, settings_.guidance, std::move(noise), backbone_.encode(texts)));
+        sample_ode(backbone_, schedule_, settings_.guidance, std::move(noise), backbone_.encode(texts)),
+        texts);
     std::vector<Pending> pending;
     for (std::size_t i = 0; i < images.size() && begin + i < prompts_.size(); ++i) {
       const auto path = fmt::format("images/{:04}.png", chosen[i]->position);

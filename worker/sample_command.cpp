@@ -124,7 +124,8 @@ int sample_command(const Json& request) {
   auto noise = shard_noise(r.seed, 0, NoiseStream::kEvaluationLatent, 0, {SampleAddress{}}, backbone.latent(),
                            backbone.device());
   const auto images = backbone.decode(
-      sample_ode(backbone, usual.schedule, usual.guidance, std::move(noise), backbone.encode({r.prompt})));
+      sample_ode(backbone, usual.schedule, usual.guidance, std::move(noise), backbone.encode({r.prompt})),
+      {r.prompt});
   const auto bytes = png_bytes(images.front());
   write_file_atomically(r.output, bytes);
   Json answer{{"path", r.output},

@@ -146,6 +146,19 @@ TEST_F(ExternalScorerFolder, WhichImagesHaveValuesDependsOnNeitherTimingNorTheNu
   EXPECT_FALSE(fs::exists(root_ / "images"));
 }
 
+TEST_F(ExternalScorerFolder, OnlyImagesThatItFailsOnCountAgainstItsRestarts) {
+  fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "tests/data/scorers/misbehaving_scorer.py",
+                folder_ / "score.py", fs::copy_options::overwrite_existing);
+  for (const char* way : {"twice", "ahead"}) {
+    ExternalScorer scorer(read({{"command", {"python3", "score.py", way}}, {"restarts", 0}}),
+                          root_ / "images");
+    const auto scores = scores_of(scorer, 8);
+    for (int i = 0; i < 8; ++i) EXPECT_EQ(scores[static_cast<std::size_t>(i)], std::to_string(i)) << way;
+    EXPECT_EQ(scorer.given_up(), std::nullopt);
+    EXPECT_TRUE(scorer.state().is_null());
+  }
+}
+
 TEST_F(ExternalScorerFolder, AnotherFileThanThePlanSawIsNotStarted) {
   const auto identity =
       external_scorer_identity(read(), [](const fs::path& file) { return sha256_file(file); });

@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <set>
 
 #include "core/error.h"
 
@@ -30,7 +33,10 @@ enum Kind : std::uint8_t {
   kSaysWhy = 8,
   kCountsLeaks = 9,
   kTalksOn = 10,
-  kLeaves = 11
+  kLeaves = 11,
+  kTellsItsId = 12,
+  kNamesItsId = 13,
+  kAnswersAhead = 14
 };
 
 std::vector<std::string> fake(std::vector<std::string> arguments = {}) {
@@ -130,11 +136,39 @@ TEST(ScorerPool, AScorerMayRefuseAnImageAndGoOn) {
 
 TEST(ScorerPool, WhatAChildDoesBetweenImagesCostsNoImage) {
   ScorerPool pool(fake(), 1, kDeadline);
-  for (const Kind kind : {kTalksOn, kLeaves, kGood}) {
-    EXPECT_EQ(pool.submit(image(kind)).get().transcript_raw, expected(kind));
-    ::usleep(1000000);  // time for the child to talk on, or to leave
+  for (const int pause_us : {1'000'000, 0}) {  // time for the child to talk on or to leave, and none
+    for (const Kind kind : {kTalksOn, kLeaves, kGood}) {
+      const auto answer = pool.submit(image(kind)).get();
+      EXPECT_EQ(answer.transcript_raw, expected(kind)) << answer.error.value_or("");
+      EXPECT_FALSE(answer.cost_a_process);
+      ::usleep(static_cast<useconds_t>(pause_us));
+    }
   }
-  EXPECT_EQ(pool.replaced(), 2u);
+  EXPECT_EQ(pool.replaced(), 4u);
+}
+
+TEST(ScorerPool, AnAnswerToARequestThatWasNotMadeIsNeverTaken) {
+  ScorerPool pool(fake(), 2, kDeadline);
+  std::vector<std::future<ScorerAnswer>> answers;
+  for (int i = 0; i < 24; ++i) answers.push_back(pool.submit(image(kAnswersAhead)));
+  for (auto& answer : answers) EXPECT_EQ(answer.get().transcript_raw, expected(kAnswersAhead));
+  EXPECT_LE(pool.replaced(), 23u);
+}
+
+TEST(ScorerPool, IdsAreRandomAndOfOneLength) {
+  ScorerPool pool(fake(), 1, kDeadline);
+  std::set<double> ids;
+  for (int i = 0; i < 8; ++i) ids.insert(pool.submit(image(kTellsItsId)).get().values.at("id"));
+  EXPECT_EQ(ids.size(), 8u);
+  EXPECT_GE(*ids.begin(), 1e14);
+  EXPECT_LT(*ids.rbegin(), 1e15);
+  for (const double id : ids) EXPECT_FALSE(ids.contains(id + 1));
+}
+
+TEST(ScorerPool, ReasonsHoldNoIds) {
+  ScorerPool pool(fake(), 1, kDeadline);
+  const auto reason = error_of(pool, kNamesItsId);
+  EXPECT_THAT(reason, testing::MatchesRegex("image ID: [0-9]+ bytes are missing")) << "a longer number stays";
 }
 
 TEST(ScorerPool, LeavesNoDescriptorToItsChildren) {
@@ -142,6 +176,51 @@ TEST(ScorerPool, LeavesNoDescriptorToItsChildren) {
   ScorerPool other(fake(), 2, kDeadline), pool(fake(), 2, kDeadline);
   EXPECT_EQ(pool.submit(image(kCountsLeaks)).get().values.at("leaked"), 0);
   ::close(open_here);
+}
+
+/// A scorer of tests/data/scorers/misbehaving_scorer.py that nobody here has written.
+ScorerPoolSettings confined(const std::string& way, const std::string& argument) {
+  return {
+      .command = {"python3", std::string(HARNESS_SOURCE_DIR) + "/tests/data/scorers/misbehaving_scorer.py",
+                  way, argument},
+      .child = {.confined = true},
+      .stated = ScorerHello{"gauge", "1", Json::object(), {}}};
+}
+
+TEST(ScorerPool, WhatAConfinedScorerDaemonizesEndsWithItAndWithNoOther) {
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("harness-daemons-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  const auto pid_in = [&](const char* file) {
+    pid_t pid = 0;
+    for (int i = 0; i < 1000 && !(std::ifstream(folder / file) >> pid); ++i) ::usleep(10'000);
+    return pid;
+  };
+  const auto is_alive = [](pid_t pid) { return pid > 0 && ::kill(pid, 0) == 0; };
+  {
+    ScorerPool lasting(confined("daemonizes", folder / "lasting"));
+    {
+      ScorerPool other(confined("daemonizes and crashes", folder / "crashed"));
+      EXPECT_TRUE(is_alive(pid_in("crashed")));
+      EXPECT_EQ(error_of(other, kGood), "the scorer ended by signal 11 (Segmentation fault)");
+      EXPECT_FALSE(is_alive(pid_in("crashed")));
+    }
+    EXPECT_EQ(lasting.submit(image(kGood)).get().values.count("level"), 1u);
+    EXPECT_TRUE(is_alive(pid_in("lasting")));
+  }
+  EXPECT_FALSE(is_alive(pid_in("lasting")));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ScorerPool, NamesAConfinedProgramThatCannotStart) {
+  auto settings = confined("good", "");
+  settings.command = {"./nowhere"};
+  try {
+    ScorerPool pool(settings);
+    FAIL() << "started";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("./nowhere: cannot be started: No such file or directory"));
+  }
 }
 
 TEST(ScorerPool, ClosingAnswersWhatWaits) {

@@ -59,11 +59,19 @@ TEST(ScorerProtocol, WhatIsNoFiniteNumberIsNoValue) {
   const auto answer = parse_answer(
       R"({"id":3,"values":{"a":1.5,"b":NaN,"c":-Infinity,"d":"NaN \" NaN","e":null,"f":true,"g":[1]}})", 3);
   EXPECT_EQ(answer.values, (std::map<std::string, double>{{"a", 1.5}}));
-  EXPECT_EQ(answer.unusable.at("b"), "\"NaN\"");
-  EXPECT_EQ(answer.unusable.at("c"), "\"-Infinity\"");
-  EXPECT_EQ(answer.unusable.at("d"), "\"NaN \\\" NaN\"") << "a text is left as it is";
+  EXPECT_EQ(answer.unusable.at("b"), "\"NaN\", which is no number");
+  EXPECT_EQ(answer.unusable.at("c"), "\"-Infinity\", which is no number");
+  EXPECT_EQ(answer.unusable.at("d"), "\"NaN \\\" NaN\", which is no number") << "a text is left as it is";
   EXPECT_EQ(answer.unusable.size(), 6u);
   EXPECT_NE(error_of([] { parse_answer(R"({"id":3,"values":{"a":nan}})", 3); }), "no error");
+}
+
+TEST(ScorerProtocol, ANumberThatNoSquareFitsIsNoValue) {
+  const auto answer = parse_answer(
+      R"({"id":3,"values":{"a":1e100,"b":-1e100,"c":1.7976931348623157e308,"d":-2e154,"e":1e-308}})", 3);
+  EXPECT_EQ(answer.values, (std::map<std::string, double>{{"a", 1e100}, {"b", -1e100}, {"e", 1e-308}}));
+  EXPECT_EQ(answer.unusable.at("c"), "1.798e+308, which is beyond the limit of 1e+100 either way");
+  EXPECT_EQ(answer.unusable.at("d"), "-2e+154, which is beyond the limit of 1e+100 either way");
 }
 
 TEST(ScorerProtocol, AScorersWordsStayOnOnePrintableLine) {

@@ -1,11 +1,14 @@
 // Scorers that users bring, through the real program: what becomes of every way in which one can fail.
 
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <thread>
 
@@ -221,7 +224,9 @@ INSTANTIATE_TEST_SUITE_P(
         Failure{"endless line", "", "a line of more than 1 MiB"},
         Failure{"next id", "", "it answers another image"},
         Failure{"earlier id", "", "it answers another image"},
-        Failure{"unknown id", "", "it answers another image"}, Failure{"no id", "", "\"id\" is missing"}));
+        Failure{"unknown id", "", "it answers another image"}, Failure{"no id", "", "\"id\" is missing"},
+        Failure{"huge", "1.7e308", "is 1.7e+308, which is beyond the limit of 1e+100 either way"},
+        Failure{"huge", "-1e101", "is -1e+101, which is beyond the limit"}));
 
 TEST(ExternalScorer, ASecondAnswerToAnImageIsNeverTakenForTheNextOnes) {
   for (const char* way : {"twice", "twice:every=3"}) {
@@ -230,6 +235,44 @@ TEST(ExternalScorer, ASecondAnswerToAnImageIsNeverTakenForTheNextOnes) {
     ASSERT_EQ(place.reproduce().status, 0);
     for (const auto& level : place.levels()) expect_own_value(level);
   }
+}
+
+TEST(ExternalScorer, AnAnswerThatComesBeforeItsRequestIsNeverBelieved) {
+  for (const char* way : {"ahead", "ahead:every=2"}) {
+    ScorerPlace place;
+    place.add_scorer({way}, {{"processes", 2}});
+    ASSERT_EQ(place.reproduce().status, 0);
+    for (const auto& level : place.levels()) expect_own_value(level);
+  }
+  ScorerPlace place;
+  place.add_scorer({"guesses"});
+  const auto outcome = place.reproduce();
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("it answers another image"));
+}
+
+TEST(ExternalScorer, HugeNumbersThatAnEarlierVersionStoredLeaveATableWithADashAndItsReason) {
+  ScorerPlace place;
+  place.add_scorer({"good"});
+  ASSERT_EQ(place.reproduce().status, 0);
+  // As that version left it: the experiment is recorded, and its comparisons could not be computed.
+  SQLite::Database((place.folder() / "runs/results.sqlite").string(), SQLite::OPEN_READWRITE)
+      .exec(
+          "UPDATE metrics SET value = 1.7976931348623157e308 * (prompt_id % 2 * 2 - 1) WHERE name = 'level'; "
+          "DELETE FROM comparisons");
+  const auto again = place.reproduce();
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.out,
+              HasSubstr("6 of them are each a number beyond 1e+100 either way, of which no spread"));
+  for (const char* interval : {"percentile", "bca", "studentised"}) {
+    const auto compared =
+        place.json({"compare", "base", "ratio-norm", "--metric", "level", "--interval", interval, "--json"});
+    EXPECT_EQ(compared.at("comparisons").at(0).at("n"), 0);
+    EXPECT_EQ(compared.at("comparisons").at(0).at("n_missing"), 6);
+    EXPECT_TRUE(compared.at("comparisons").at(0).at("delta").is_null());
+  }
+  EXPECT_EQ(place.run({"report"}).status, 0);
+  EXPECT_LE(place.run({"check"}).status, 1) << "it may find that the rows are not those of the logs";
 }
 
 TEST(ExternalScorer, EndlessMessagesNeitherBlockItNorFillTheDisk) {
@@ -285,15 +328,28 @@ bool is_alive(pid_t pid) {
   return name_end != std::string::npos && text.compare(name_end, 3, ") Z") != 0;
 }
 
+std::vector<pid_t> pids_in(const fs::path& file) {
+  std::ifstream lines(file);
+  return {std::istream_iterator<pid_t>(lines), {}};
+}
+
+TEST(ExternalScorer, ProcessesThatItDaemonizesEndWithIt) {
+  ScorerPlace place;
+  const auto pids = place.folder() / "pids";
+  place.add_scorer({"daemonizes and crashes:every=2", pids.string()}, {{"processes", 2}});
+  place.add_scorer({"good"}, {{"metrics", {{"level", nullptr}, {"other", {{"better", "none"}}}}}}, "other");
+  ASSERT_EQ(place.reproduce().status, 0);
+  for (const pid_t pid : pids_in(pids)) EXPECT_FALSE(is_alive(pid)) << pid;
+  EXPECT_GE(pids_in(pids).size(), 8u);
+}
+
 TEST(ExternalScorer, ProcessesThatItLeavesBehindEndWithIt) {
   ScorerPlace place;
   const auto pids = place.folder() / "pids";
   place.add_scorer({"leaves grandchildren:every=2", pids.string()});
   ASSERT_EQ(place.reproduce().status, 0);
-  std::ifstream file(pids);
-  int left = 0;
-  for (pid_t pid; file >> pid; ++left) EXPECT_FALSE(is_alive(pid)) << pid;
-  EXPECT_GE(left, 15);
+  for (const pid_t pid : pids_in(pids)) EXPECT_FALSE(is_alive(pid)) << pid;
+  EXPECT_GE(pids_in(pids).size(), 15u);
   for (const auto& level : place.levels()) {
     if (first_byte(level) % 2 == 0) {
       EXPECT_THAT(level.reason, HasSubstr("ended with status 1"));
@@ -301,53 +357,86 @@ TEST(ExternalScorer, ProcessesThatItLeavesBehindEndWithIt) {
   }
 }
 
-/// A `reproduce` whose scorer hangs on an image and waits for as long as it likes.
+pid_t parent_of(pid_t pid) {
+  std::ifstream stat(fmt::format("/proc/{}/stat", pid));
+  const std::string text{std::istreambuf_iterator<char>(stat), {}};
+  const auto name_end = text.rfind(')');
+  return name_end == std::string::npos ? 0 : static_cast<pid_t>(std::stol(text.substr(name_end + 4)));
+}
+
+/// A `reproduce` whose scorer hangs on an image and waits for as long as it likes, beside a process that it
+/// daemonized.
 class HangingScorer : public ScorerPlace {
  public:
   HangingScorer() {
     add_scorer({"hangs once", pids_.string()}, {{"deadline_seconds", 600}});
     harness = start({"reproduce", "--table", "small.json", "--scale", "smoke", "--scorers", "scorers"});
-    for (int i = 0; i < 3000 && read() != 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < 3000 && pids_in(pids_).size() != 2; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const auto found = pids_in(pids_);
+    if (found.size() != 2) return;
+    keeper = found[1];
+    worker = parent_of(keeper);
+    left_ = pids_in(pids_.string() + ".daemon");
+    left_.push_back(found[0]);
   }
   ~HangingScorer() {
-    if (scorer > 0) ::kill(scorer, SIGKILL);
+    for (const pid_t pid : left_) ::kill(pid, SIGKILL);
   }
 
-  pid_t harness = 0, worker = 0, scorer = 0;
+  pid_t harness = 0, worker = 0, keeper = 0;
 
+  bool scorer_is_alive() const { return std::ranges::all_of(left_, is_alive) && left_.size() == 2; }
   bool scorer_is_gone_soon() const {
-    for (int i = 0; i < 500 && is_alive(scorer); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    return !is_alive(scorer);
+    for (int i = 0; i < 500 && !is_gone(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return is_gone();
   }
 
  private:
-  int read() {
-    std::ifstream file(pids_);
-    return (file >> scorer ? 1 : 0) + (file >> worker ? 1 : 0);
-  }
+  bool is_gone() const { return std::ranges::none_of(left_, is_alive); }
 
   fs::path pids_ = folder() / "pids";
+  std::vector<pid_t> left_;
 };
 
 TEST(ExternalScorer, OneThatHangsEndsWhenItsWorkerIsKilled) {
   HangingScorer place;
-  ASSERT_GT(place.worker, 0);
+  ASSERT_TRUE(place.scorer_is_alive());
   ::kill(place.worker, SIGKILL);
   place.wait(place.harness);
   EXPECT_TRUE(place.scorer_is_gone_soon());
 }
 
-TEST(ExternalScorer, OneThatHangsEndsWhenItsJobIsTakenUpAgain) {
+TEST(ExternalScorer, OneThatHangsEndsWhenItsWorkerAndHarnessAreKilledAndTheJobGoesOn) {
   HangingScorer place;
-  ASSERT_GT(place.worker, 0);
+  ASSERT_TRUE(place.scorer_is_alive());
   ::kill(place.harness, SIGKILL);
   ::kill(place.worker, SIGKILL);
   place.wait(place.harness);
-  EXPECT_TRUE(is_alive(place.scorer)) << "nobody was there to end it";
+  EXPECT_TRUE(place.scorer_is_gone_soon());
   const auto again = place.reproduce();
   EXPECT_EQ(again.status, 0) << again.err;
+}
+
+TEST(ExternalScorer, TwoSignalsToHarnessEndOneThatHangs) {
+  HangingScorer place;
+  ASSERT_TRUE(place.scorer_is_alive());
+  ::kill(place.harness, SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ::kill(place.harness, SIGINT);
+  place.wait(place.harness);
   EXPECT_TRUE(place.scorer_is_gone_soon());
+}
+
+TEST(ExternalScorer, TheEndOfItsKeeperEndsIt) {
+  HangingScorer place;
+  ASSERT_TRUE(place.scorer_is_alive());
+  ::kill(place.keeper, SIGTERM);
+  place.wait(place.harness);
+  EXPECT_TRUE(place.scorer_is_gone_soon());
+  int missing = 0;
+  for (const auto& level : place.levels()) missing += level.value ? 0 : 1;
+  EXPECT_EQ(missing, 1) << "the image that it hung on";
 }
 
 TEST(ExternalScorer, OneThatCannotWorkStopsThePlanBeforeAnythingRuns) {

@@ -60,6 +60,34 @@ TEST(Summarize, HasNoMeanOfNothingAndNoSpreadOfOne) {
   EXPECT_FALSE(summarize(std::vector<std::optional<double>>{2.0}).std.has_value());
 }
 
+TEST(Summarize, LeavesOutNumbersThatNoSquareFitsAndCountsThem) {
+  constexpr double kHuge = 1.7976931348623157e308;
+  const std::vector<std::optional<double>> values{1.0, std::nullopt, kHuge, -kHuge, 3.0, NAN};
+  const auto summary = summarize(values);
+  EXPECT_EQ(summary.n, 2);
+  EXPECT_EQ(summary.n_missing, 4);
+  EXPECT_EQ(summary.n_beyond, 3);
+  EXPECT_EQ(summary.mean, 2.0);
+  EXPECT_DOUBLE_EQ(*summary.std, std::sqrt(2.0));
+}
+
+TEST(PairedComparison, IsComputedUpToTheLargestScoreAndBeyondItAPairIsMissing) {
+  for (const auto kind : {IntervalKind::kPercentile, IntervalKind::kBca, IntervalKind::kStudentised}) {
+    for (const double largest : {1e99, 1e100, 1e101, 1e154, 1.7976931348623157e308}) {
+      std::vector<PairedValue> pairs;
+      for (int i = 0; i < 1000; ++i)
+        pairs.push_back({arm_a(i), i % 3 == 0 ? (i % 2 == 0 ? largest : -largest) : arm_b(i), i});
+      const auto result = compare_paired(pairs, Better::kUp, {.resamples = 200, .interval = kind});
+      EXPECT_EQ(result.n_missing, largest > 1e100 ? 334 : 0) << largest;
+      EXPECT_EQ(result.n + result.n_missing, 1000);
+      EXPECT_TRUE(std::isfinite(*result.delta) && std::isfinite(*result.standard_error)) << largest;
+      ASSERT_TRUE(result.p_value && result.ci) << largest;
+      EXPECT_TRUE(std::isfinite(result.ci->low) && std::isfinite(result.ci->high)) << largest;
+      EXPECT_TRUE(*result.p_value >= 0 && *result.p_value <= 1) << largest;
+    }
+  }
+}
+
 TEST(Percentile, InterpolatesLinearlyBetweenOrderStatistics) {
   const std::vector<double> values{1, 2, 4, 8};
   EXPECT_DOUBLE_EQ(percentile(values, 0), 1);

@@ -11,7 +11,9 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -321,6 +323,65 @@ TEST_F(Chain, KilledWorkersAndOrchestratorsLeaveTheSameRowsWhenTheCommandIsRepea
   EXPECT_EQ(table("whole"), table("killed"));
 }
 
+/// A copy of the embedded weights in `folder`, and those numbers of its image decoder replaced (F16) whose
+/// names begin with `tensors`.
+void copy_weights_with(const fs::path& folder, const std::string& tensors, std::uint16_t number) {
+  fs::remove_all(folder);
+  fs::copy(fs::path(HARNESS_SOURCE_DIR) / "models/backbones/glyph", folder, fs::copy_options::recursive);
+  const auto file = folder / "vae/diffusion_pytorch_model.safetensors";
+  auto bytes = read_file(file);
+  std::uint64_t header_size = 0;
+  std::memcpy(&header_size, bytes.data(), sizeof header_size);
+  const auto header = parse_json(std::string_view(bytes).substr(8, header_size), "header");
+  int changed = 0;
+  for (const auto& [name, tensor] : header.items()) {
+    if (name == "__metadata__" || !name.starts_with(tensors)) continue;
+    ASSERT_EQ(tensor.at("dtype"), "F16");
+    for (auto at = tensor.at("data_offsets")[0].get<std::size_t>(); at < tensor.at("data_offsets")[1];
+         at += 2)
+      std::memcpy(bytes.data() + 8 + header_size + at, &number, sizeof number);
+    ++changed;
+  }
+  ASSERT_GT(changed, 0) << tensors;
+  write_file(file, bytes);
+}
+
+constexpr std::uint16_t kNan = 0x7e00, kInfinity = 0x7c00, kMinusInfinity = 0xfc00, kLargestHalf = 0x7bff;
+
+TEST_F(Chain, AnImageThatIsNotFiniteStopsTheRunAndGetsNoScore) {
+  copy_weights_with(root_ / "weights", "", kNan);
+  const auto run =
+      shell(reproduce("nan", "--methods ratio-norm --weights " + (root_ / "weights").string()) + " 2>&1");
+  EXPECT_EQ(run.status, 1) << run.out;
+  EXPECT_NE(run.out.find("the image decoder (vae), prompt "), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("gave pixels that are not finite"), std::string::npos) << run.out;
+  const auto stored = shell(fmt::format(
+      "{} query \"SELECT (SELECT count(*) FROM metrics) AS m, (SELECT count(*) FROM train_stats) AS t\" "
+      "--format csv --db {}",
+      kHarness, (root_ / "nan/results.sqlite").string()));
+  EXPECT_EQ(stored.out, "m,t\n0,0\n");
+}
+
+TEST_F(Chain, ANumberOfAnExternalScorerThatNoSquareFitsIsNoReward) {
+  Json table = read_json(root_ / "chain.json");
+  table["task"] = "maximize:level";
+  table["methods"] = {"ratio-norm"};
+  table["settings"]["clip_rule"] = "absolute";
+  table["settings"]["clip"] = 1e-5;
+  write_file_atomically(root_ / "chain.json", table.dump());
+  const auto folder = root_ / "scorers/gauge";
+  fs::create_directories(folder);
+  fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "tests/data/scorers/misbehaving_scorer.py",
+                folder / "gauge.py");
+  write_file(folder / "scorer.json", Json{{"version", "1"},
+                                          {"command", {"python3", "gauge.py", "always huge", "1e200"}},
+                                          {"metrics", {{"level", {{"better", "higher"}}}}}}
+                                         .dump());
+  const auto run = shell(reproduce("large", "--scorers " + (root_ / "scorers").string()) + " 2>&1");
+  EXPECT_EQ(run.status, 1) << run.out;
+  EXPECT_NE(run.out.find("of the 12 rewards of epoch"), std::string::npos) << run.out;
+}
+
 TEST_F(Chain, AnotherSettingIsANewRunAndNeverAnOldAnswer) {
   ASSERT_EQ(shell(reproduce("a", "--methods ratio-norm") + " 2>/dev/null").status, 0);
   ASSERT_EQ(shell(reproduce("a", "--methods ratio-norm --set lr=1e-5") + " 2>/dev/null").status, 0);
@@ -430,6 +491,31 @@ TEST(SampleCommand, DrawsTheSameImageForTheSameSeed) {
   EXPECT_EQ(
       shell(fmt::format("{} sample 'no quotes' -o {} 2>&1", kHarness, (folder / "d.png").string())).status,
       2);
+  fs::remove_all(folder);
+}
+
+TEST(SampleCommand, WritesNoPictureOfWhatIsNotFinite) {
+  const auto folder = fs::temp_directory_path() / fmt::format("harness-sample-finite-{}", ::getpid());
+  fs::create_directories(folder);
+  const auto image = folder / "image.png";
+  const auto draw = [&](const std::string& tensors, std::uint16_t number) {
+    copy_weights_with(folder / "weights", tensors, number);
+    return shell(fmt::format("{} sample 'a sign reading \"OPEN\"' -o {} --weights {} 2>&1", kHarness,
+                             image.string(), (folder / "weights").string()));
+  };
+  for (const auto& [tensors, number] : std::vector<std::pair<std::string, std::uint16_t>>{
+           {"", kNan}, {"decoder.conv_out.bias", kInfinity}, {"decoder.conv_out.bias", kMinusInfinity}}) {
+    const auto answer = draw(tensors, number);
+    EXPECT_EQ(answer.status, 1) << answer.out;
+    EXPECT_NE(
+        answer.out.find("the image decoder (vae), prompt \"a sign reading \\\"OPEN\\\"\", sample 0: gave "
+                        "pixels that are not finite"),
+        std::string::npos)
+        << answer.out;
+    EXPECT_FALSE(fs::exists(image));
+  }
+  EXPECT_EQ(draw("decoder.conv_out.bias", kLargestHalf).status, 0) << "white, and finite";
+  EXPECT_EQ(read_png(image).rgb, std::vector<std::uint8_t>(13'824, 255));
   fs::remove_all(folder);
 }
 

@@ -59,7 +59,14 @@ for line in sys.stdin.buffer:
         links = [os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if int(fd) > 2]
         leaked = [link for link in links if not link.startswith("/proc/")]
         answer = {"id": request["id"], "values": {"leaked": len(leaked)}}
+    if kind == 12:
+        answer = {"id": request["id"], "values": {"id": request["id"]}}
+    if kind == 13:
+        answer = {"id": request["id"], "error": f"image {request['id']}: {request['id']}1 bytes are missing"}
     say(answer)
+    if kind == 14:
+        for ahead in range(1, 100):
+            say({"id": request["id"] + ahead, "transcript_raw": "of an image that it has not seen"})
     if kind == 10:
         say("and another thing")
     if kind == 11:

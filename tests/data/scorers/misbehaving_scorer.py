@@ -35,6 +35,26 @@ def sleeper(**options):
         file.write(f"{child.pid}\n")
 
 
+def daemonize(pid_file):
+    """A process with a session of its own, and without parent, streams and environment. It is there when this
+    returns."""
+    started, starting = os.pipe()  # closed by its start
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            with open(pid_file, "a") as file:
+                file.write(f"{os.getpid()}\n")
+            null = os.open(os.devnull, os.O_RDWR)
+            for stream in range(3):
+                os.dup2(null, stream)
+            os.execve("/bin/sleep", ["sleep", "600"], {})
+        os._exit(0)
+    os.close(starting)
+    os.read(started, 1)
+    os.close(started)
+    os.wait()
+
+
 def flood_messages():
     line = b"still loading, please wait ... " * 100 + b"\n"
     while True:
@@ -86,6 +106,11 @@ else:
     say({"protocol": 1})
 if way == "floods messages":
     threading.Thread(target=flood_messages, daemon=True).start()
+if way.startswith("daemonizes"):
+    daemonize(argument)
+if way == "guesses":
+    for guess in range(1000):
+        say({"id": guess, "values": {"level": 9}})
 if way == "never reads":
     time.sleep(600)
 if way == "leaves grandchildren":
@@ -99,7 +124,9 @@ for line in sys.stdin.buffer:
     pixels = pixels_of(request)
     level = sum(pixels) / len(pixels)
     answer = {"id": id, "values": {"level": level}}
-    if pixels[0] % every != 0 or request["width"] == 96:  # 96: the test image
+    if way == "always huge":
+        answer["values"]["level"] = float(argument)
+    elif pixels[0] % every != 0 or request["width"] == 96:  # 96: the test image
         say(answer)
         continue
     if way == "crashes":
@@ -111,6 +138,7 @@ for line in sys.stdin.buffer:
         time.sleep(600)
     elif way == "hangs once":
         if not os.path.exists(argument):
+            daemonize(argument + ".daemon")
             with open(argument, "w") as file:
                 file.write(f"{os.getpid()} {os.getppid()}\n")
             time.sleep(600)
@@ -146,6 +174,13 @@ for line in sys.stdin.buffer:
     elif way == "twice":
         say(answer)
         say({"id": id, "values": {"level": -1}})
+    elif way == "ahead":
+        say(answer)
+        say({"id": id + 1, "values": {"level": 9}})
+    elif way == "huge":
+        say({"id": id, "values": {"level": float(argument)}})
+    elif way == "daemonizes and crashes":
+        os.kill(os.getpid(), signal.SIGSEGV)
     elif way == "leaves grandchildren":
         sleeper(start_new_session=True)
         os._exit(1)
