@@ -239,7 +239,8 @@ TEST(Compare, AMethodWithItselfIsRefused) {
 
 TEST(Compare, NamesTheExperimentThatHasTheMethodsAskedFor) {
   Workplace place;
-  const std::vector<std::string> smoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke", "--methods"};
+  const std::vector<std::string> smoke = {"reproduce", "--table", "sd35-ocr",
+                                          "--scale",   "smoke",   "--methods"};
   auto fewer = smoke, both = smoke;
   both.emplace_back("ratio-norm,dual");
   fewer.emplace_back("ratio-norm");
@@ -247,7 +248,8 @@ TEST(Compare, NamesTheExperimentThatHasTheMethodsAskedFor) {
   ASSERT_EQ(place.run(fewer).status, 0);
   const auto outcome = place.run({"compare", "ratio-norm", "dual"});
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("experiment 2 has no method "dual"; experiment 1 has both: --experiment 1"));
+  EXPECT_THAT(outcome.err,
+              HasSubstr(R"(experiment 2 has no method "dual"; experiment 1 has both: --experiment 1)"));
   EXPECT_EQ(place.run({"compare", "ratio-norm", "dual", "--experiment", "1"}).status, 0);
   EXPECT_THAT(place.run({"compare", "base", "ratio-norm", "dual"}).err, HasSubstr("experiment 1 has all: "));
 }

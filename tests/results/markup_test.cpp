@@ -53,7 +53,8 @@ TEST(LatexProse, TakesOnlyWordsForNumbers) {
   EXPECT_EQ(latex_prose("-1.2.3"), "-1.2.3") << "a version";
   EXPECT_EQ(latex_prose("-1e1234 -1.x -1_000 -5%"), "-1e1234 -1.x -1\\_000 $-5$\\%");
   EXPECT_EQ(latex_prose("a-1 (-1) [-2] x(+3, -4)"), "a-1 ($-1$) [$-2$] x($+3$, $-4$)");
-  EXPECT_EQ(latex_prose("12e5 1e5 e5 1.5e5 1.e5 1.5 -.5 - 5"), "12e5 $1\\times10^{5}$ e5 $1.5\\times10^{5}$ 1.e5 1.5 -.5 - 5");
+  EXPECT_EQ(latex_prose("12e5 1e5 e5 1.5e5 1.e5 1.5 -.5 - 5"),
+            "12e5 $1\\times10^{5}$ e5 $1.5\\times10^{5}$ 1.e5 1.5 -.5 - 5");
   EXPECT_EQ(latex_prose("-1... -2.."), "$-1$... $-2$..");
 }
 
