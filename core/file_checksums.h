@@ -12,8 +12,8 @@ namespace harness {
 /// change, in the user's cache folder: weights of many gigabytes are read once.
 std::string remembered_sha256(const std::filesystem::path& file);
 
-/// True for STEM.safetensors and a shard of it, STEM-00001-of-00002.safetensors. Published folders also hold the
-/// same weights in other precisions (model.fp16.safetensors), which nobody reads.
+/// True for STEM.safetensors and a shard of it, STEM-00001-of-00002.safetensors. Published folders also hold
+/// the same weights in other precisions (model.fp16.safetensors), which nobody reads.
 bool is_weights_file(const std::filesystem::path& file, std::string_view stem);
 
 /// Files that shall stay as they are while somebody reads them, known by size, inode and time of change.

@@ -7,8 +7,8 @@
 
 namespace harness {
 
-/// The error of a system call on a path. `reason`: errno, which chooses what to do about it: permissions, free
-/// space, another name, or else the disk.
+/// The error of a system call on a path. `reason`: errno, which chooses what to do about it: permissions,
+/// free space, another name, or else the disk.
 Error file_error(const std::string& action, const std::filesystem::path& path, int reason);
 
 }  // namespace harness

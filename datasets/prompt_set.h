@@ -30,14 +30,14 @@ inline constexpr const char* kOcrPrompts = "ocr";
 inline constexpr const char* kPickscorePrompts = "pickscore";
 const std::vector<std::string>& prompt_tasks();
 
-/// Bytes of a prompt, at most. The longest public one has 1.7 kB; scoring a text takes time with the square of
-/// its length.
+/// Bytes of a prompt, at most. The longest public one has 1.7 kB; scoring a text takes time with the square
+/// of its length.
 inline constexpr std::size_t kLongestPrompt = 10'000;
 
 /// Reads one prompt a line. A newline at the end of the file is allowed and does not count as a line.
-/// Throws Error at FILE:LINE for an empty line, one that is longer than kLongestPrompt, a carriage return, another control character, bytes that are
-/// not UTF-8 or, for the task "ocr", a prompt without a quoted target, and at FILE for an empty or unreadable
-/// file. `task` must be one of prompt_tasks().
+/// Throws Error at FILE:LINE for an empty line, one that is longer than kLongestPrompt, a carriage return,
+/// another control character, bytes that are not UTF-8 or, for the task "ocr", a prompt without a quoted
+/// target, and at FILE for an empty or unreadable file. `task` must be one of prompt_tasks().
 PromptSet load_prompt_set(const std::filesystem::path& file, const std::string& task);
 
 /// The evaluation prompts of `task` in a folder laid out like the public repositories: FOLDER/TASK/test.txt.

@@ -24,8 +24,7 @@ const std::vector<MetricInfo>& ocr_metrics() {
        .title = "OCR reward",
        .unit = "fraction",
        .better = "higher",
-       .help =
-           "1 - edit distance (capped) over target length, 1 where the target is inside the transcript"},
+       .help = "1 - edit distance (capped) over target length, 1 where the target is inside the transcript"},
       {.name = "cer",
        .title = "CER (edit rate)",
        .unit = "fraction",

@@ -129,8 +129,8 @@ std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::str
   return notes;
 }
 
-/// What the metrics are that the table can name, or the columns of a training table: a table is made again from
-/// the DB alone.
+/// What the metrics are that the table can name, or the columns of a training table: a table is made again
+/// from the DB alone.
 Json metrics_in_effect(const TableSpec& spec) {
   if (!spec.is_training()) return spec.metric_catalogue.to_json(spec.metric_catalogue.names());
   Json columns = Json::array();

@@ -186,8 +186,8 @@ const EvaluatorInfo& Registry::evaluator_of_task(const std::string& task, const 
   if (named.belongs_to(backbone) || named.metrics.empty()) return named;
   const auto& metric = named.metrics.front().name;
   if (const auto* other = evaluator_of(metric, backbone)) return *other;
-  throw Error("no evaluator of this build gives " + metric + " of its images",
-              "backbone " + backbone, "see `harness list evaluators`");
+  throw Error("no evaluator of this build gives " + metric + " of its images", "backbone " + backbone,
+              "see `harness list evaluators`");
 }
 
 Registry read_registry(const std::filesystem::path& file) {

@@ -55,10 +55,10 @@ struct BackboneInfo {
 struct EvaluatorInfo {
   std::string name, summary;
   std::vector<MetricInfo> metrics;
-  Json identity;                      ///< versions and data files, as far as the build knows them
-  bool guardrail = false;             ///< every evaluation computes its metrics, named by its table or not
-  std::string folder_class = {};      ///< of the model that its folder holds; empty: it needs no folder
-  std::string folder_model = {};      ///< whose public files the folder takes
+  Json identity;                  ///< versions and data files, as far as the build knows them
+  bool guardrail = false;         ///< every evaluation computes its metrics, named by its table or not
+  std::string folder_class = {};  ///< of the model that its folder holds; empty: it needs no folder
+  std::string folder_model = {};  ///< whose public files the folder takes
   std::vector<std::string> backbones = {};  ///< whose images it is for; empty: all
   SourceInfo source = {};
 

@@ -471,9 +471,10 @@ std::vector<StoredReproduction> all_reproductions(Store& store) {
 TableSpec spec_of(const StoredReproduction& reproduction) {
   Json document = reproduction.spec;
   document.erase("effective");
-  return for_backbone(parse_table_spec(std::move(document), "reproductions.spec", metrics_known_to(reproduction),
-                                       SpecSource::kRecord),
-                      reproduction.backbone);
+  const auto source = recorded_metrics(reproduction).empty() ? SpecSource::kOldRecord : SpecSource::kRecord;
+  return for_backbone(
+      parse_table_spec(std::move(document), "reproductions.spec", metrics_known_to(reproduction), source),
+      reproduction.backbone);
 }
 
 MetricCatalogue recorded_metrics(const StoredReproduction& reproduction) {

@@ -26,8 +26,8 @@ std::vector<StoredReproduction> all_reproductions(Store& store);
 /// The table spec that a reproduction was made from, as it is with its backbone.
 TableSpec spec_of(const StoredReproduction& reproduction);
 
-/// What its metrics are, as recorded with it (effective.metrics_known); empty for one that was recorded before
-/// experiments did so.
+/// What its metrics are, as recorded with it (effective.metrics_known); empty for one that was recorded
+/// before experiments did so.
 inline constexpr const char* kMetricsRecord = "metrics_known";
 MetricCatalogue recorded_metrics(const StoredReproduction& reproduction);
 
@@ -66,8 +66,8 @@ bool chooses_on(const StoredReproduction& reproduction, const std::string& split
 TableModel make_table_model(Store& store, const StoredReproduction& reproduction,
                             const std::string& window_unit = {});
 
-/// Which direction of a metric is good, as whoever defines it says: the evaluator for a metric, the column for a
-/// statistic of the training.
+/// Which direction of a metric is good, as whoever defines it says: the evaluator for a metric, the column
+/// for a statistic of the training.
 Better better_of(const StoredReproduction& reproduction, const std::string& metric);
 
 /// True if wins and losses of the metric were recorded the other way round: by a version that took a wrong

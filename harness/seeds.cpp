@@ -47,9 +47,10 @@ std::vector<std::int64_t> parse_seeds(const std::vector<std::string>& texts) {
   for (const auto& text : comma_list(texts, kOption)) {
     const auto range = range_of(text);
     if (!range) {
-      throw Error(fmt::format("{} is no seed", in_quotes(text)), kOption,
-                  fmt::format("give whole numbers from 0 to {}, comma-separated, or a range: 42,43,44 or 42..44",
-                              kLargestSeed));
+      throw Error(
+          fmt::format("{} is no seed", in_quotes(text)), kOption,
+          fmt::format("give whole numbers from 0 to {}, comma-separated, or a range: 42,43,44 or 42..44",
+                      kLargestSeed));
     }
     if (range->last < range->first)
       throw Error(fmt::format("{} ends before it begins", in_quotes(text)), kOption);

@@ -11,8 +11,9 @@ inline constexpr std::int64_t kLargestSeed = 0xFFFFFFFF;
 /// Of one experiment.
 inline constexpr std::size_t kMostSeeds = 1000;
 
-/// Seeds as typed on the command line: distinct whole numbers from 0 to kLargestSeed, or ranges of them (42..44
-/// or 42-44, both ends included), at most kMostSeeds in all. Throws Error (where: "--seeds") for anything else.
+/// Seeds as typed on the command line: distinct whole numbers from 0 to kLargestSeed, or ranges of them
+/// (42..44 or 42-44, both ends included), at most kMostSeeds in all. Throws Error (where: "--seeds") for
+/// anything else.
 std::vector<std::int64_t> parse_seeds(const std::vector<std::string>& texts);
 
 /// One seed. Throws Error (where: `option`) for a number that is none.

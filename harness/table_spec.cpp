@@ -44,11 +44,14 @@ const std::vector<KnownStatistic> kStepStatistics = {
     {"ratio_median", "none"},    {"step_ess", "higher"},    {"path_ess", "higher"},
     {"clip_fraction", "lower"},  {"lambda_weight", "none"}};
 const std::vector<KnownStatistic> kUpdateStatistics = {
-    {"lambda_late", "lower"},     {"clip_fraction", "lower"},   {"damped_share", "none"},
-    {"reward_mean", "higher"},    {"reward_std", "none"},       {"zero_std_groups", "none"},
-    {"missing_rewards", "lower"}, {"loss", "none"},             {"penalty", "none"},
-    {"dual_beta", "none"},        {"on_policy_slope", "none"},  {"off_policy_slope", "none"},
-    {"grad_norm", "none"},        {"clip_coefficient", "none"}, {"update_norm", "none"}};
+    {"lambda_late", "lower"},     {"clip_fraction", "lower"},
+    {"damped_share", "none"},     {"reward_mean", "higher"},
+    {"reward_std", "none"},       {"zero_std_groups", "none"},
+    {"missing_rewards", "lower"}, {"loss", "none"},
+    {"penalty", "none"},          {"dual_beta", "none"},
+    {"on_policy_slope", "none"},  {"off_policy_slope", "none"},
+    {"grad_norm", "none"},        {"clip_coefficient", "none"},
+    {"update_norm", "none"}};
 
 void require(bool holds, const std::string& what, const std::string& where, const std::string& hint = {}) {
   if (!holds) throw Error(what, where, hint);
@@ -111,7 +114,7 @@ void check_statistic(const StatisticSpec& statistic, const std::string& where) {
 struct KnownColumn {
   MetricInfo info;
   std::string source = {};  ///< who says so; empty: nobody
-  bool is_fixed = false;  ///< direction and unit are its metric's and no table's
+  bool is_fixed = false;    ///< direction and unit are its metric's and no table's
 };
 
 KnownColumn known_statistic(const ColumnSpec& column) {
@@ -134,7 +137,7 @@ struct ColumnReading {
 KnownColumn known_column(const ColumnSpec& column, const ColumnReading& reading) {
   const auto& metrics = reading.metrics;
   if (reading.kind == TableKind::kTraining) {
-    const auto* recorded = reading.source == SpecSource::kRecord ? metrics.find(column.name) : nullptr;
+    const auto* recorded = reading.source != SpecSource::kFile ? metrics.find(column.name) : nullptr;
     if (recorded == nullptr) return known_statistic(column);
     return {.info = *recorded, .source = metrics.source(column.name), .is_fixed = true};
   }
@@ -146,17 +149,15 @@ KnownColumn known_column(const ColumnSpec& column, const ColumnReading& reading)
   if (info == nullptr) return {.info = {.name = column.name, .title = column.name}};
   if (column.std_of.empty()) return {.info = *info, .source = metrics.source(metric), .is_fixed = true};
   // A spread has its metric's unit, and no good direction of its own.
-  return {.info = {.name = column.name,
-                   .title = column.name,
-                   .unit = info->unit,
-                   .decimals = info->decimals}};
+  return {
+      .info = {.name = column.name, .title = column.name, .unit = info->unit, .decimals = info->decimals}};
 }
 
 /// A direction or unit that its table states must be the metric's own.
 void require_as_known(const std::string& stated, const std::string& own, const char* key,
                       const KnownColumn& known, const std::string& place) {
-  const bool may_state = known.source.empty() || stated == own ||
-                         (!known.is_fixed && (stated == "none" || own == "none"));
+  const bool may_state =
+      known.source.empty() || stated == own || (!known.is_fixed && (stated == "none" || own == "none"));
   require(may_state,
           fmt::format("{} is not \"{}\" of {}: it is \"{}\" ({})", key, stated, known.info.name, own,
                       known.source),
@@ -168,12 +169,12 @@ void require_as_known(const std::string& stated, const std::string& own, const c
 
 /// Direction and unit of a column of a table, from what is known and what the table states.
 void describe_column(Fields& fields, const KnownColumn& known, SpecSource source, ColumnSpec& column) {
-  const bool is_record = source == SpecSource::kRecord;
+  const bool is_record = source != SpecSource::kFile;
   column.title = fields.optional<std::string>("title", known.info.title);
   column.decimals = fields.optional<int>("decimals", known.info.decimals);
   column.unit = fields.optional<std::string>("unit", known.info.unit);
-  const bool nobody_knows = known.source.empty() && known.info.better == "none";
-  column.better = fields.optional<std::string>("better", is_record && nobody_knows ? "higher" : known.info.better);
+  const bool nobody_knows = source == SpecSource::kOldRecord && known.source.empty();
+  column.better = fields.optional<std::string>("better", nobody_knows ? "higher" : known.info.better);
   require_metric_unit(column.unit, fields.where());
   require_metric_direction(column.better, fields.where());
   require_decimals(column.decimals, fields.where());
@@ -466,6 +467,14 @@ void check_whole(const TableSpec& spec) {
   require_distinct(seen, "names of columns", where + ": columns");
 }
 
+/// The only rule takes the checkpoint of the highest mean.
+void require_selectable(const TableSpec& spec) {
+  if (spec.is_training() || spec.better(spec.selection.metric) != "lower") return;
+  throw Error(fmt::format("of {} lower is better, and the rule \"{}\" would choose the worst checkpoint",
+                          spec.selection.metric, spec.selection.rule),
+              spec.file.string() + ": selection.metric", "select by a metric of which higher is better");
+}
+
 /// Every metric of a list by what stands in for it.
 void replace_metrics(std::vector<std::string>& metrics, const std::map<std::string, std::string>& stands_in) {
   for (auto& metric : metrics) {
@@ -481,8 +490,7 @@ void replace_text(std::string& text, const std::string& from, const std::string&
 /// Puts `other` where `metric` stood: in metrics, selection, columns and headings. The paper's figure beside
 /// such a column stays what it is, and says so.
 void stand_in(TableSpec& spec, const std::string& metric, const std::string& other) {
-  const auto old_title = spec.metric_catalogue.title(metric),
-             new_title = spec.metric_catalogue.title(other);
+  const auto old_title = spec.metric_catalogue.title(metric), new_title = spec.metric_catalogue.title(other);
   const auto* info = spec.metric_catalogue.find(other);
   if (spec.selection.metric == metric) spec.selection.metric = other;
   replace_text(spec.title, old_title, new_title);
@@ -718,6 +726,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   fields.finish();
   spec.scales["default"].name = "default";
   check_whole(spec);
+  if (source == SpecSource::kFile) require_selectable(spec);
   return spec;
 }
 

@@ -30,8 +30,8 @@ struct StatisticSpec {
   bool on_policy_too = false;   ///< also over on-policy updates, where every log-ratio is 0 by construction
 };
 
-/// One column of the table. Direction and unit are those of its metric, title and decimals too unless the table
-/// gives its own. `paper` is the key of the paper's figure, empty where the paper prints none.
+/// One column of the table. Direction and unit are those of its metric, title and decimals too unless the
+/// table gives its own. `paper` is the key of the paper's figure, empty where the paper prints none.
 struct ColumnSpec {
   std::string name, title, unit, better, paper, note;
   int decimals = 4;
@@ -151,10 +151,11 @@ TableSpec for_backbone(TableSpec spec, const std::string& backbone);
 TableSpec load_table_spec(const std::string& id_or_file);
 TableSpec read_table_spec(const std::filesystem::path& file);
 
-/// Where a table's document comes from. One that was recorded with an experiment may have been written before
-/// directions came from evaluators: the metric's own direction counts whatever it says, and for a metric that
-/// nobody knows any more what it says, "higher" unless it says anything, as was done then.
-enum class SpecSource { kFile, kRecord };
+/// Where a table's document comes from: a file, the record of an experiment, or one from before experiments
+/// recorded what their metrics are. Of a record a metric's own direction counts, whatever the document
+/// states; of an old one whose metric nobody knows any more what it states, "higher" unless it states one, as
+/// was done then.
+enum class SpecSource { kFile, kRecord, kOldRecord };
 
 /// The same of a document that was read before; `file`: where it came from, for messages. `metrics`: what the
 /// metrics are that it may name.

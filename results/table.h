@@ -94,8 +94,8 @@ struct TableModel {
   std::string id, title, backbone, scale, split, baseline, signature;
   std::vector<TableColumn> columns;
   std::vector<TableColumn> metrics = {};  ///< that have no column and may be compared all the same
-  std::vector<TableRow> reference;  ///< the starting weights
-  std::vector<TableRow> rows;       ///< in the table's order of methods, the seeds of a method together
+  std::vector<TableRow> reference;        ///< the starting weights
+  std::vector<TableRow> rows;             ///< in the table's order of methods, the seeds of a method together
   std::vector<TableComparison> comparisons;
   std::map<std::string, std::string> not_run;  ///< metric -> reason
   std::vector<std::string> notes;              ///< further footnotes, a sentence each

@@ -29,8 +29,8 @@ void check_columns(const CheckedExperiment& experiment, Findings& findings) {
     const bool takes_no_side = experiment.spec.is_training() && (stated == "none" || own == "none");
     const bool is_shown = experiment.spec.is_training() || built_in_catalogue().find(name) != nullptr;
     if (stated == own || takes_no_side || !is_shown) continue;
-    findings.add(fmt::format("column {}: recorded with better \"{}\", and {}", name, stated,
-                             direction_text(own)));
+    findings.add(
+        fmt::format("column {}: recorded with better \"{}\", and {}", name, stated, direction_text(own)));
   }
 }
 
@@ -114,8 +114,7 @@ std::size_t check_table(const CheckedExperiment& experiment, Findings& findings)
 
 /// The table as it was written, if its file is still there as it was.
 void check_written_table(const CheckedExperiment& experiment, Findings& findings) {
-  const auto file =
-      experiment.store.path().parent_path() / experiment.reproduction.table_id / "table.json";
+  const auto file = experiment.store.path().parent_path() / experiment.reproduction.table_id / "table.json";
   if (!std::filesystem::exists(file)) return;
   const auto sums = checked_rows<std::string>(
       experiment.store, "SELECT sha256 FROM artifacts WHERE reproduction_id = ?1 AND name = 'table.json'",
@@ -136,8 +135,9 @@ Findings check_directions(const CheckedExperiment& experiment, Fields&) {
   Findings findings{
       .problems = {},
       .summary = {},
-      .hint = "a verdict with the wrong sign is not to be quoted: take \"better\" out of the table's file and "
-              "repeat the reproduce; nothing is trained or scored again"};
+      .hint =
+          "a verdict with the wrong sign is not to be quoted: take \"better\" out of the table's file and "
+          "repeat the reproduce; nothing is trained or scored again"};
   check_columns(experiment, findings);
   check_record(experiment, findings);
   const auto count = check_table(experiment, findings);

@@ -91,8 +91,8 @@ std::string where_else(Store& store, const StoredReproduction& reproduction, con
                        const std::vector<std::string>& wanted) {
   for (const auto& other : all_reproductions(store)) {
     if (other.id != reproduction.id && has_all(other, wanted))
-      return fmt::format("experiment {} has {}: --experiment {}", other.id, wanted.size() == 2 ? "both" : "all",
-                         other.id);
+      return fmt::format("experiment {} has {}: --experiment {}", other.id,
+                         wanted.size() == 2 ? "both" : "all", other.id);
   }
   const auto known = compared_methods(reproduction);
   return suggestion(method, known) + (nearest(method, known) ? " " : "; ") +

@@ -20,7 +20,9 @@ void add_filter_options(CLI::App& command, DbOptions& options, bool with_table) 
   command.add_option("--prompts", options.filter.prompts, std::string("name of the prompt set") + last);
   command.add_option("--experiment", options.filter.experiment,
                      std::string("number in `harness list experiments`") + last);
-  command.add_option("--seeds", options.seeds, std::string("seeds, comma-separated, or a range (42..44)") + last)->delimiter(',');
+  command
+      .add_option("--seeds", options.seeds, std::string("seeds, comma-separated, or a range (42..44)") + last)
+      ->delimiter(',');
 }
 
 StoredReproduction chosen_reproduction(Store& store, const DbOptions& options) {

@@ -27,7 +27,8 @@ struct GridOptions {
 
 int grid(const GridOptions& options) {
   GridChoice choice{.groups = {}, .rows = options.rows};
-  for (const auto& name : comma_list(options.pick, "--pick")) choice.groups.push_back(grid_group_from_name(name));
+  for (const auto& name : comma_list(options.pick, "--pick"))
+    choice.groups.push_back(grid_group_from_name(name));
   if (options.rows && (*options.rows < 1 || *options.rows > 200)) throw Error("must be 1 to 200", "-n");
   Store store(options.db.db, OpenMode::kReadOnly);
   const auto reproduction = chosen_reproduction(store, options.db);

@@ -39,7 +39,8 @@ Examples:
   command->add_option("--methods", r.methods, "only these methods, comma-separated")->delimiter(',');
   command->add_option("--set", r.sets, "NAME=VALUE or METHOD.NAME=VALUE (`harness list settings`)");
   auto seeds = std::make_shared<std::vector<std::string>>();
-  command->add_option("--seeds", *seeds, "seeds, comma-separated, or a range (42..44); default: the table's")->delimiter(',');
+  command->add_option("--seeds", *seeds, "seeds, comma-separated, or a range (42..44); default: the table's")
+      ->delimiter(',');
   command->add_option("--device", r.device, "auto, cpu or cuda:N (cuda: the first)")->capture_default_str();
   command->add_option("-o,--out", o->out, "workspace")->capture_default_str();
   command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");

@@ -29,8 +29,8 @@ struct GlyphLayout {
 /// characters are set without regard to words and cut at 36.
 GlyphLayout glyph_layout(std::string_view target);
 
-/// What the layout leaves out of a target: characters that no printable ASCII stands for, each once, and how many
-/// of the others are cut off behind the last cell.
+/// What the layout leaves out of a target: characters that no printable ASCII stands for, each once, and how
+/// many of the others are cut off behind the last cell.
 struct GlyphLoss {
   std::vector<std::string> dropped;  ///< UTF-8
   std::size_t cut = 0;

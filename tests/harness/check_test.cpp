@@ -267,6 +267,10 @@ void cut_log(const fs::path& w) {
   const auto log = run_folder(w, "dual") / "events.log";
   fs::resize_file(log, fs::file_size(log) / 2);
 }
+void turn_a_direction(const fs::path& w) {
+  sql(w, R"sql(UPDATE reproductions SET spec = json_set(spec, '$.effective.metrics_known[0].better', 'higher')
+               WHERE json_extract(spec, '$.effective.metrics_known[0].name') = 'cer')sql");
+}
 void add_trigger(const fs::path& w) {
   sql(w, "CREATE TRIGGER better AFTER INSERT ON metrics BEGIN UPDATE metrics SET value = 1; END");
 }
@@ -337,6 +341,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Tampering{"ComparisonEdited", edit_comparison, "comparisons"},
                       Tampering{"PromptEdited", edit_prompt, "prompts"},
                       Tampering{"JobFileEdited", edit_job_file, "jobs"}, Tampering{"LogCut", cut_log, "jobs"},
+                      Tampering{"DirectionTurned", turn_a_direction, "directions"},
                       Tampering{"TriggerAdded", add_trigger, "database"},
                       Tampering{"TableEdited", edit_table, "artifacts"},
                       Tampering{"OtherProtocol", other_protocol, "protocol"},

@@ -195,9 +195,7 @@ TEST(Compare, WarnsOfTheSmokeScaleAndOfPromptsThatChoseTheCheckpoints) {
 
 TEST(Compare, IsStatus0WhateverItFinds) {
   auto& place = finished("42");
-  const auto same = place.run({"compare", "dual", "dual"});
-  EXPECT_EQ(same.status, 0) << same.err;
-  EXPECT_THAT(same.out, HasSubstr("equal on every pair"));
+  EXPECT_EQ(place.run({"compare", "ratio-norm", "dual"}).status, 0);
   EXPECT_EQ(place.run({"compare", "base", "dual", "--split", "validation"}).status, 0);
 }
 
@@ -218,7 +216,42 @@ TEST(Compare, UnknownNamesGetTheNearestOne) {
   EXPECT_THAT(refused({"ratio-norm", "dual", "--split", "tset"}), HasSubstr(R"(did you mean "test"?)"));
   EXPECT_THAT(refused({"ratio-norm", "dual", "--interval", "studentized"}),
               HasSubstr(R"(did you mean "studentised"?)"));
-  EXPECT_THAT(refused({"ratio-norm", "dual", "--effect", "0"}), HasSubstr("--effect: "));
+}
+
+TEST(Compare, AnEffectIsASizeAboveZero) {
+  auto& place = finished("42");
+  for (const char* effect : {"0", "-0.1", "nan", "inf"}) {
+    const auto outcome = place.run({"compare", "ratio-norm", "dual", std::string("--effect=") + effect});
+    EXPECT_EQ(outcome.status, 2) << effect;
+    EXPECT_THAT(outcome.err, HasSubstr("--effect: "));
+    EXPECT_THAT(outcome.err, HasSubstr("give one above 0"));
+  }
+  const auto tiny = place.run({"compare", "ratio-norm", "dual", "--effect", "1e-9"});
+  EXPECT_EQ(tiny.status, 0);
+  EXPECT_THAT(tiny.out, HasSubstr("over 1e+09"));
+}
+
+TEST(Compare, AMethodWithItselfIsRefused) {
+  const auto outcome = finished("42").run({"compare", "ratio-norm", "dual", "ratio-norm"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("ratio-norm is the baseline and the method: the same twice"));
+}
+
+TEST(Compare, NamesTheExperimentThatHasTheMethodsAskedFor) {
+  Workplace place;
+  const std::vector<std::string> smoke = {"reproduce", "--table", "sd35-ocr",
+                                          "--scale",   "smoke",   "--methods"};
+  auto fewer = smoke, both = smoke;
+  both.emplace_back("ratio-norm,dual");
+  fewer.emplace_back("ratio-norm");
+  ASSERT_EQ(place.run(both).status, 0);
+  ASSERT_EQ(place.run(fewer).status, 0);
+  const auto outcome = place.run({"compare", "ratio-norm", "dual"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err,
+              HasSubstr(R"(experiment 2 has no method "dual"; experiment 1 has both: --experiment 1)"));
+  EXPECT_EQ(place.run({"compare", "ratio-norm", "dual", "--experiment", "1"}).status, 0);
+  EXPECT_THAT(place.run({"compare", "base", "ratio-norm", "dual"}).err, HasSubstr("experiment 1 has all: "));
 }
 
 TEST(Compare, SaysThatAWindowHasNoMeaningHere) {

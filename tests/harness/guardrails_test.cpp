@@ -161,7 +161,7 @@ TEST(Guardrails, ATableThatNamesAnImageStatisticShowsItAsAnyMetric) {
   write_file(place.folder() / "mine.json", R"({
     "extends": "sd35-ocr", "id": "mine",
     "metrics": {"required": ["ocr_reward", "cer_paper", "exact_match", "substring_match", "cer", "dark_share"]},
-    "columns": [{"name": "ocr_reward", "title": "OCR"}, {"name": "dark_share", "title": "Dark", "better": "lower"}]})");
+    "columns": [{"name": "ocr_reward", "title": "OCR"}, {"name": "dark_share", "title": "Dark"}]})");
   const auto table = place.json({"reproduce", "--table", "mine.json", "--scale", "smoke", "--json"});
   int found = 0;
   for (const auto& comparison : table.at("comparisons"))

@@ -47,6 +47,23 @@ TEST(LatexProse, SetsSignedAndScientificNumbersAsMathematics) {
       << "no number by itself";
 }
 
+TEST(LatexProse, TakesOnlyWordsForNumbers) {
+  EXPECT_EQ(latex_prose("-1"), "$-1$");
+  EXPECT_EQ(latex_prose("+1.5e-05."), "$+1.5\\times10^{-5}$.");
+  EXPECT_EQ(latex_prose("-1.2.3"), "-1.2.3") << "a version";
+  EXPECT_EQ(latex_prose("-1e1234 -1.x -1_000 -5%"), "-1e1234 -1.x -1\\_000 $-5$\\%");
+  EXPECT_EQ(latex_prose("a-1 (-1) [-2] x(+3, -4)"), "a-1 ($-1$) [$-2$] x($+3$, $-4$)");
+  EXPECT_EQ(latex_prose("12e5 1e5 e5 1.5e5 1.e5 1.5 -.5 - 5"),
+            "12e5 $1\\times10^{5}$ e5 $1.5\\times10^{5}$ 1.e5 1.5 -.5 - 5");
+  EXPECT_EQ(latex_prose("-1... -2.."), "$-1$... $-2$..");
+}
+
+TEST(LatexProse, TakesATextOfAnyLength) {
+  const std::string digits(200'000, '1');
+  EXPECT_EQ(latex_prose(" +" + digits), " $+" + digits + "$");
+  EXPECT_EQ(latex_prose("+" + digits + "x").size(), digits.size() + 2);
+}
+
 TEST(LatexProse, SetsWhatStandsBetweenBackquotesInTypewriterType) {
   EXPECT_EQ(latex_prose("see `harness check --paper` and \"`a_b`\""),
             "see \\texttt{harness check -{}-paper} and ``\\texttt{a\\_b}''");

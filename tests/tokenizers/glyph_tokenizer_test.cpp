@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "models/tokenizers/glyph_layout.h"
 
 namespace harness {
 namespace {
@@ -24,6 +25,15 @@ TEST(GlyphTokenizer, OtherWordsCountByTheirStyleAlone) {
   EXPECT_NE(one.front(), other.front());
   one.front() = other.front();
   EXPECT_EQ(one, other);
+}
+
+TEST(GlyphLoss, NamesWhatIsDroppedAndNotWhereAccentsAloneAreTakenOff) {
+  const auto loss = glyph_loss("\u00c4\u00d6\u00dc\u6f22\u5b57\u6f22");
+  EXPECT_EQ(loss.dropped, (std::vector<std::string>{"\u6f22", "\u5b57"}));
+  EXPECT_EQ(loss.cut, 0u);
+  EXPECT_TRUE(glyph_loss("OPEN").dropped.empty());
+  EXPECT_TRUE(glyph_loss("cafe\u0301").dropped.empty()) << "the accent by itself";
+  EXPECT_EQ(glyph_loss(std::string(40, 'x')).cut, 4u);
 }
 
 TEST(GlyphTokenizer, NeedsAQuotedTextAndItsOwnLength) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
 #include "core/error.h"
 #include "core/event_log.h"
@@ -101,11 +102,27 @@ TEST(Scoring, TheRegistryNamesScorersWithFoldersAndTheirTasks) {
     return Json();
   };
   const auto pickscore = named(describe_evaluators(), "pickscore");
-  EXPECT_EQ(pickscore.at("metrics"), Json::array({"pickscore"}));
+  EXPECT_EQ(pickscore.at("metrics").at(0).at("name"), "pickscore");
   EXPECT_EQ(pickscore.at("folder").at("class"), "CLIPModel");
   EXPECT_EQ(pickscore.at("identity").at("profile"), "pickscore");
   EXPECT_EQ(named(describe_evaluators(), "clip_score").at("identity").at("profile"), "clip");
   EXPECT_EQ(named(describe_tasks(), "pickscore").at("evaluator"), "pickscore");
+}
+
+TEST(Scoring, TheRegistryTellsDirectionUnitAndTitleOfEveryMetric) {
+  std::map<std::string, Json> metrics;
+  for (const auto& evaluator : describe_evaluators()) {
+    for (const auto& metric : evaluator.at("metrics")) {
+      const auto [known, is_new] = metrics.try_emplace(metric.at("name"), metric);
+      EXPECT_EQ(known->second, metric) << "two evaluators of one metric mean the same by it";
+      EXPECT_FALSE(metric.at("title").get<std::string>().empty());
+    }
+  }
+  const std::map<std::string, std::string> better = {
+      {"ocr_reward", "higher"}, {"cer", "lower"},    {"cer_paper", "lower"}, {"exact_match", "higher"},
+      {"pickscore", "higher"},  {"jpeg_kb", "none"}, {"dark_share", "none"}, {"clip_score", "higher"}};
+  for (const auto& [name, direction] : better) EXPECT_EQ(metrics.at(name).at("better"), direction) << name;
+  EXPECT_EQ(metrics.at("exact_match").at("unit"), "percent");
 }
 
 // --- Through the program ---

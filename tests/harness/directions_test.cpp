@@ -1,0 +1,212 @@
+// Which side of a metric is the good one: stated once, by its evaluator, and followed everywhere.
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gmock/gmock.h>
+
+#include "core/sha256.h"
+#include "tests/harness/workplace.h"
+
+namespace harness::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A workplace whose trained methods really read better than the starting weights, and a table of one's own.
+class OwnTable : public Workplace {
+ public:
+  explicit OwnTable(const Json& columns) {
+    environment["HARNESS_FAKE_HACK"] = "honest";
+    write_table({{"columns", columns}});
+  }
+  void write_table(const Json& changes) {
+    Json table = {{"extends", "sd35-ocr"}, {"id", "mine"}, {"methods", {"ratio-norm", "dual"}}};
+    table.merge_patch(changes);
+    write_file_atomically(folder() / "mine.json", table.dump());
+  }
+  Outcome reproduce(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {"reproduce", "--table", "mine.json", "--scale", "smoke"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments);
+  }
+  /// The comparison of dual with the starting weights, out of `harness table` or `harness compare`.
+  static Json against_base(const Json& document, const std::string& metric) {
+    for (const auto& c : document.at("comparisons")) {
+      if (c.at("baseline") == "base" && c.at("method") == "dual" && c.at("metric") == metric) return c;
+    }
+    throw std::runtime_error("no comparison of " + metric);
+  }
+  void sql(const std::string& text) const {
+    SQLite::Database((folder() / "runs/results.sqlite").string(), SQLite::OPEN_READWRITE).exec(text);
+  }
+  std::string failed_rules() {
+    std::string names;
+    for (const auto& rule : parse_json(run({"check", "mine", "--json"}).out, "stdout").at("rules")) {
+      if (!rule.at("passed").get<bool>()) names += rule.at("name").get<std::string>() + " ";
+    }
+    return names;
+  }
+};
+
+void expect_right_verdict(OwnTable& place, const std::string& metric) {
+  const auto in_table = OwnTable::against_base(place.json({"table", "mine", "--json"}), metric);
+  const auto compared =
+      OwnTable::against_base(place.json({"compare", "base", "dual", "--metric", metric, "--json"}), metric);
+  for (const auto& c : {in_table, compared}) {
+    EXPECT_LT(c.at("delta"), 0) << c.dump();
+    EXPECT_GT(c.at("wins"), c.at("losses")) << c.dump();
+    EXPECT_THAT(c.at("verdict").get<std::string>(), HasSubstr("better")) << c.dump();
+  }
+}
+
+TEST(Directions, AColumnThatStatesNoneHasItsMetricsOwn) {
+  OwnTable place({{{"name", "ocr_reward"}}, {{"name", "cer"}}, {{"name", "lambda_late"}}});
+  const auto outcome = place.reproduce();
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("OCR reward ↑"), HasSubstr("CER (edit rate) ↓"),
+                                 HasSubstr("Lambda_late ↓"), Not(HasSubstr("cer ↑"))));
+  for (const char* metric : {"cer", "cer_paper"}) expect_right_verdict(place, metric);
+  EXPECT_THAT(outcome.out, ContainsRegex("dual [^\n]* base +\\| CER +\\|[^\n]*better"))
+      << "cer_paper has no column and is compared all the same";
+  EXPECT_EQ(place.failed_rules(), "");
+}
+
+TEST(Directions, TitleAndDecimalsAreTheTablesToChoose) {
+  OwnTable place({{{"name", "ocr_reward"}}, {{"name", "cer"}, {"title", "My CER"}, {"decimals", 1}}});
+  const auto outcome = place.reproduce();
+  EXPECT_THAT(outcome.out, HasSubstr("My CER ↓"));
+}
+
+TEST(Directions, AColumnThatStatesAnotherThanItsMetricIsRefused) {
+  const auto refusal = [](const Json& column) {
+    OwnTable place({{{"name", "ocr_reward"}}, column});
+    const auto outcome = place.reproduce({"--dry-run"});
+    return outcome.status == 0 ? "accepted" : std::to_string(outcome.status) + " " + outcome.err;
+  };
+  EXPECT_THAT(
+      refusal({{"name", "cer"}, {"better", "higher"}}),
+      HasSubstr("2 error: mine.json: columns[1]: better: better is not \"higher\" of cer: it is \"lower\" "
+                "(evaluator ocr); leave \"better\" out"));
+  EXPECT_THAT(refusal({{"name", "exact_match"}, {"unit", "number"}}),
+              HasSubstr("columns[1]: unit: unit is not \"number\" of exact_match: it is \"percent\""));
+  EXPECT_THAT(refusal({{"name", "lambda_late"}, {"better", "higher"}}),
+              HasSubstr("it is \"lower\" (column of a checkpoint)"));
+  EXPECT_EQ(refusal({{"name", "cer"}, {"better", "lower"}, {"unit", "fraction"}}), "accepted");
+}
+
+TEST(Directions, CheckpointsAreNotSelectedByAMetricOfWhichLowerIsBetter) {
+  OwnTable place(Json::array({Json{{"name", "ocr_reward"}}}));
+  place.write_table({{"selection", {{"metric", "cer"}}}});
+  const auto outcome = place.reproduce({"--dry-run"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("mine.json: selection.metric: of cer lower is better"));
+}
+
+TEST(Directions, AStatisticOfTheTrainingHasOneToo) {
+  Workplace place;
+  const auto planned = [&](const Json& column) {
+    write_file_atomically(
+        place.folder() / "mine.json",
+        Json{{"extends", "tiny-sd3-zclip"}, {"id", "mine"}, {"claims", Json::array()}, {"columns", {column}}}
+            .dump());
+    return place.run({"list", "settings", "--table", "mine.json"}).err;
+  };
+  Json column = {{"name", "late"}, {"stat", "lambda_late"}, {"better", "higher"}};
+  EXPECT_THAT(planned(column), HasSubstr("it is \"lower\" (training statistic lambda_late)"));
+  column["better"] = "lower";
+  EXPECT_THAT(planned(column), Not(HasSubstr("columns[0]")));
+}
+
+TEST(Directions, AGuardrailRuleThatCallsTheGoodSideHarmfulIsRefused) {
+  OwnTable place(Json::array({Json{{"name", "ocr_reward"}}}));
+  fs::create_directories(place.share() / "rules");
+  write_file(place.share() / "rules/guardrails.json",
+             R"({"version": 1, "metrics": [{"name": "cer", "harmful": "lower", "minimal_effect": 0.1}]})");
+  const auto outcome = place.reproduce({"--dry-run"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("guardrails.json: metrics[0]: harmful: \"lower\" cannot be the harmful "
+                                     "side of cer: lower is better (evaluator ocr); give \"higher\""));
+}
+
+/// Turns the experiment into one of a version that took directions from the table, "higher" unless it stated
+/// one.
+void make_old(const OwnTable& place) {
+  place.sql(R"sql(
+    UPDATE reproductions SET spec = json_remove(spec, '$.effective.metrics_known');
+    UPDATE comparisons SET wins = losses, losses = wins
+    WHERE metric IN ('cer', 'dark_share', 'saturated_share'))sql");
+}
+
+TEST(Directions, AnExperimentRecordedWithAWrongOneShowsTheRightVerdict) {
+  OwnTable place({{{"name", "ocr_reward"}}, {{"name", "cer"}}});
+  ASSERT_EQ(place.reproduce().status, 0);
+  make_old(place);
+  expect_right_verdict(place, "cer");
+  expect_right_verdict(place, "cer_paper");
+  EXPECT_THAT(place.run({"table", "mine"}).out, HasSubstr("CER (edit rate) ↓"));
+  const auto check = place.run({"check", "mine"});
+  EXPECT_EQ(check.status, 1);
+  EXPECT_THAT(check.out, ContainsRegex("FAIL  directions .*column cer: recorded with better \"higher\", and "
+                                       "lower is better.* -> "));
+  EXPECT_THAT(check.out, HasSubstr("PASS  comparisons")) << "the same numbers, counted from the other side";
+}
+
+TEST(Directions, AWrittenTableWithAVerdictOfTheWrongSignIsFound) {
+  OwnTable place({{{"name", "ocr_reward"}}, {{"name", "cer"}}});
+  ASSERT_EQ(place.reproduce().status, 0);
+  const auto file = place.folder() / "runs/mine/table.json";
+  auto table = read_json(file);
+  for (auto& c : table["comparisons"]) {
+    if (c.at("metric") == "cer" && c.at("verdict") == "resolved: better") c["verdict"] = "resolved: worse";
+  }
+  write_file_atomically(file, table.dump());
+  place.sql("UPDATE artifacts SET sha256 = '" + sha256_file(file) + "' WHERE name = 'table.json'");
+  const auto check = place.run({"check", "mine"});
+  EXPECT_THAT(check.out, ContainsRegex("FAIL  directions .*dual over base, cer: \"resolved: worse\" at a "
+                                       "difference of -.*lower is better"));
+}
+
+TEST(Directions, TheRecordKnowsThemWithoutTheProgramsRegistry) {
+  OwnTable place({{{"name", "ocr_reward"}}, {{"name", "cer"}}});
+  ASSERT_EQ(place.reproduce().status, 0);
+  write_file_atomically(place.share() / "registry.json", R"({"numerics_version": 1, "methods": []})");
+  expect_right_verdict(place, "cer");
+}
+
+TEST(Directions, AnExternalScorersMetricKeepsItsOwn) {
+  OwnTable place({{{"name", "ocr_reward"}}, {{"name", "level"}, {"better", "higher"}}});
+  place.write_table({{"columns", {{{"name", "ocr_reward"}}, {{"name", "level"}, {"better", "higher"}}}},
+                     {"metrics", {{"optional", {"level"}}}}});
+  const auto scorer = place.folder() / "scorers/gauge";
+  fs::create_directories(scorer);
+  fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "tests/data/scorers/misbehaving_scorer.py",
+                scorer / "gauge.py");
+  write_file_atomically(scorer / "scorer.json",
+                        R"({"version": "1", "command": ["python3", "gauge.py", "good"],
+                            "metrics": {"level": {"title": "Level", "better": "lower"}}})");
+  const auto refused = place.reproduce({"--scorers", "scorers"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("columns[1]: better: better is not \"higher\" of level: it is \"lower\" "
+                                     "(evaluator gauge)"));
+  place.write_table(
+      {{"columns", {{{"name", "ocr_reward"}}, {{"name", "level"}}}}, {"metrics", {{"optional", {"level"}}}}});
+  ASSERT_EQ(place.reproduce({"--scorers", "scorers"}).status, 0);
+  fs::remove_all(place.folder() / "scorers");
+  EXPECT_THAT(place.run({"table", "mine"}).out, HasSubstr("Level ↓"));
+  EXPECT_EQ(place.failed_rules(), "");
+}
+
+TEST(Directions, ListsShowDirectionAndUnitOfEveryMetric) {
+  Workplace place;
+  EXPECT_THAT(place.run({"list", "evaluators"}).out, HasSubstr("cer (lower is better, fraction)"));
+  for (const auto& metric : place.json({"list", "metrics", "--json"})) {
+    if (metric.at("name") != "exact_match") continue;
+    EXPECT_EQ(metric.at("better"), "higher");
+    EXPECT_EQ(metric.at("unit"), "percent");
+    EXPECT_EQ(metric.at("title"), "Exact");
+  }
+}
+
+}  // namespace
+}  // namespace harness::test
