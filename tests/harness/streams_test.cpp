@@ -152,8 +152,8 @@ TEST_F(Answers, ThatCannotBeWrittenAreStatus1) {
                               "table --json",
                               "check",
                               "check --json",
-                              "compare base dual",
-                              "compare base dual --json",
+                              "compare ratio-norm dual",
+                              "compare ratio-norm dual --json",
                               "db check",
                               "db check --json",
                               "doctor --json",
@@ -214,8 +214,20 @@ TEST(FileSizeLimit, EndsInWordsAndTheCommandGoesOnWithoutIt) {
 }
 
 TEST_F(Answers, LargerThanAFileMayBeAreStatus1) {
-  EXPECT_EQ(place().shell("ulimit -f 1; $H query 'SELECT * FROM metrics' --format csv > out 2> err"), 1);
+  EXPECT_EQ(place().shell("ulimit -f 64; $H query 'SELECT * FROM metrics' --format csv > out 2> err"), 1);
   EXPECT_THAT(place().file("err"), HasSubstr("cannot write to standard output: File too large"));
+}
+
+// Without memory GLib ends the program where it stands.
+TEST_F(Answers, OfTooLittleMemoryEndInWords) {
+  for (const char* kilobytes : {"80000", "120000", "250000"}) {
+    const auto status =
+        place().shell(std::string("ulimit -v ") + kilobytes + "; $H grid sd35-ocr > out 2> err");
+    EXPECT_THAT(status, AnyOf(0, 1)) << kilobytes << ": " << place().file("err");
+    if (status == 1) {
+      EXPECT_THAT(place().file("err"), HasSubstr("memory")) << kilobytes;
+    }
+  }
 }
 
 /// The most memory that a query took, with its answer thrown away.
