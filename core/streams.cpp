@@ -15,7 +15,13 @@
 namespace harness {
 namespace {
 
-int output_error = 0;  ///< errno of the first part of the answer that could not be written
+int output_error = 0;             ///< errno of the first part of the answer that could not be written
+bool output_is_terminal = false;  ///< when the program began: one that has gone says no more what it was
+
+/// The pipe's other end, or the terminal.
+bool has_reader_gone() {
+  return output_error == EPIPE || (output_error == EIO && output_is_terminal);
+}
 
 void note_error() {
   if (output_error == 0) output_error = errno != 0 ? errno : EIO;
@@ -30,6 +36,7 @@ void prepare_streams() {
   }
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGXFSZ, SIG_IGN);
+  output_is_terminal = ::isatty(STDOUT_FILENO) == 1;
 }
 
 void write_or_forget(std::FILE* out, std::string_view bytes) noexcept {
@@ -65,7 +72,7 @@ void finish_output() {
   // A network file system, or one with quotas, says at the close what it could not keep.
   if (const int copy = output_error == 0 ? ::dup(STDOUT_FILENO) : -1; copy >= 0 && ::close(copy) != 0)
     note_error();
-  if (output_error == 0 || output_error == EPIPE) return;
+  if (output_error == 0 || has_reader_gone()) return;
   throw Error(
       fmt::format("cannot write to standard output: {}", std::strerror(std::exchange(output_error, EPIPE))),
       {}, "what was written is not the whole answer", Status::kFailed);

@@ -45,7 +45,7 @@ void put(fmt::format_string<Values...> format, Values&&... values) {
 bool is_output_wanted();
 
 /// Hands on what is left of the answer. Throws Error (Status::kFailed), once, if a part of it could not be
-/// written. A reader that has gone (`| head -1`) has what it wanted: no error.
+/// written. A reader that has gone (`| head -1`, a closed terminal) has what it wanted: no error.
 void finish_output();
 
 /// Last thing in every program: finish_output, and the status to end with: `status`, or that of the Error,

@@ -239,6 +239,11 @@ std::string_view beginning_within(std::string_view text, int columns) {
   const auto most = kMostBytesPerColumn * static_cast<std::size_t>(std::max(0, columns));
   std::string shown;
   for (std::size_t i = 0; i < text.size();) {
+    if (text[i] >= 0x20 && text[i] < 0x7f) {
+      if (--columns < 0) return text.substr(0, i);
+      ++i;
+      continue;
+    }
     shown.clear();
     const auto next = i + append_shown(shown, text, i, is_terminal_control);
     columns -= shown == "\n" || shown == "\t" ? 2 : display_width(shown);

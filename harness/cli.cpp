@@ -113,7 +113,8 @@ std::vector<std::string> parsed_words(const CLI::App& app, int argc, char** argv
     for (const auto& word : words) {
       const auto names = command_names(command);
       if (std::ranges::find(names, word) == names.end())
-        throw Error(fmt::format("unknown command \"{}\"", word), full_name(command), suggestion(word, names));
+        throw Error(fmt::format("unknown command \"{}\"", word), full_name(command),
+                    names.empty() ? "it has no commands of its own" : suggestion(word, names));
       command = command->get_subcommand(word);
     }
     words.emplace_back("--help");

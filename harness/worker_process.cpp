@@ -68,7 +68,8 @@ pid_t spawn(const fs::path& program, const std::vector<std::string>& arguments, 
   sigset_t none, defaults;
   ::sigemptyset(&none);
   ::sigemptyset(&defaults);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD}) ::sigaddset(&defaults, signal);
+  // Not SIGHUP: under nohup a worker ignores it, too.
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGCHLD}) ::sigaddset(&defaults, signal);
   ::posix_spawnattr_setsigmask(&attributes, &none);
   ::posix_spawnattr_setsigdefault(&attributes, &defaults);
   ::posix_spawnattr_setpgroup(&attributes, 0);

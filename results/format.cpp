@@ -92,11 +92,6 @@ PieceWriter& PieceWriter::add(std::string_view text) {
   return *this;
 }
 
-PieceWriter& PieceWriter::add(std::size_t count, char c) {
-  pending_.append(count, c);
-  return add("");
-}
-
 void PieceWriter::hand_on() {
   wanted_ = wanted_ && take_(pending_);
   pending_.clear();

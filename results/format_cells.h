@@ -18,7 +18,6 @@ class PieceWriter {
   PieceWriter& operator=(const PieceWriter&) = delete;
 
   PieceWriter& add(std::string_view text);
-  PieceWriter& add(std::size_t count, char c);
   void hand_on();
   bool is_wanted() const { return wanted_; }
 

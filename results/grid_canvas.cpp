@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <pango/pangocairo.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +25,25 @@ struct ObjectRelease {
   void operator()(PangoFontDescription* font) const { pango_font_description_free(font); }
 };
 
-constexpr int kMaxSide = 32767;  // Cairo's limit for image surfaces
+constexpr int kMaxSide = 32767;                          // Cairo's limit for image surfaces
+constexpr std::size_t kMemory = std::size_t{128} << 20;  // fonts, texts and the images of a large grid
+
+/// GLib ends the program where it finds no memory; asked for beforehand it is an error in words.
+void require_memory() {
+  void* room = ::mmap(nullptr, kMemory, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) {
+    throw Error(
+        "there is not enough memory to draw it", "grid",
+        fmt::format("free {} MB or raise the limit (`ulimit -v`), then repeat the command", kMemory >> 20),
+        Status::kFailed);
+  }
+  ::munmap(room, kMemory);
+}
+
+cairo_surface_t* make_recording() {
+  require_memory();
+  return cairo_recording_surface_create(CAIRO_CONTENT_COLOR_ALPHA, nullptr);
+}
 
 void set_color(cairo_t* context, Color color) {
   cairo_set_source_rgb(context, color.red / 255.0, color.green / 255.0, color.blue / 255.0);
@@ -92,9 +111,7 @@ Image to_image(cairo_surface_t* surface) {
 
 }  // namespace
 
-GridCanvas::GridCanvas()
-    : surface_(cairo_recording_surface_create(CAIRO_CONTENT_COLOR_ALPHA, nullptr)),
-      context_(cairo_create(surface_.get())) {}
+GridCanvas::GridCanvas() : surface_(make_recording()), context_(cairo_create(surface_.get())) {}
 
 double GridCanvas::text(const std::string& markup, double x, double y, double width, const TextStyle& style) {
   const auto layout = make_layout(context_.get(), markup, width, style);

@@ -69,12 +69,15 @@ bool is_plain_latin1_letter(char32_t c) {
 }
 
 void append_latex(std::string& out, char32_t c) {
-  if (const auto found = latex_commands().find(c); found != latex_commands().end()) {
+  const bool is_letter = (c >= U'a' && c <= U'z') || (c >= U'A' && c <= U'Z');
+  if (is_letter || (c >= U'0' && c <= U'9')) {
+    out += static_cast<char>(c);
+  } else if (c <= 0x20 || c == 0x7f) {
+    out += ' ';
+  } else if (const auto found = latex_commands().find(c); found != latex_commands().end()) {
     out += found->second;
   } else if (c == U'-' && out.ends_with('-')) {
     out += "{}-";  // two hyphens would make a dash
-  } else if (c < 0x20 || c == 0x7f) {
-    out += ' ';
   } else if (c < 0x80 || is_plain_latin1_letter(c)) {
     out += utf32_to_utf8(std::u32string(1, c));
   } else {

@@ -72,6 +72,24 @@ TEST(CommandLine, HelpOfEveryCommandHasExamplesAndStatus0) {
   }
 }
 
+TEST(CommandLine, HelpIsACommandToo) {
+  Workplace place;
+  const auto help = place.run({"help"});
+  EXPECT_EQ(help.status, 0);
+  EXPECT_EQ(help.out, place.run({"--help"}).out);
+  EXPECT_EQ(place.run({"help", "compare"}).out, place.run({"compare", "--help"}).out);
+  EXPECT_EQ(place.run({"help", "datasets", "split"}).out, place.run({"datasets", "split", "--help"}).out);
+  expect_error({"help", "comprae"}, 2, R"(unknown command "comprae"; did you mean "compare"?)");
+  expect_error({"help", "compare", "dual"}, 2, R"(harness compare: unknown command "dual")");
+  expect_error({}, 2, "Usage: harness [OPTIONS] SUBCOMMAND");
+}
+
+TEST(CommandLine, ANumberThatIsNoneIsToldWhatItMustBe) {
+  expect_error({"compare", "--experiment", "two"}, 2, "--experiment = two: must be a whole number");
+  expect_error({"datasets", "split", "--seed", "abc"}, 2, "--seed = abc: must be a whole number");
+  expect_error({"sample", "a \"b\"", "--guidance", "strong"}, 2, "--guidance = strong: must be a number");
+}
+
 TEST(CommandLine, ListsAreArraysOfNamedObjects) {
   Workplace place;
   for (const char* what : {"tables", "methods", "tasks", "backbones", "evaluators", "metrics", "settings",

@@ -33,5 +33,34 @@ TEST(Progress, OffATerminalItPrintsPlainLinesWithoutEscapeBytes) {
   EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("\x1b")));
 }
 
+TEST(Progress, NamesCommandNoTerminal) {
+  std::FILE* out = std::tmpfile();
+  {
+    Progress progress(out);
+    progress.start("a", "train \x1b[2J");
+    progress.update("a", {.done = 5, .total = 10, .unit = "\u009b", .text = "\u202e"});
+    progress.say("note: \x1b]0;x\a");
+  }
+  std::rewind(out);
+  std::string text(4096, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), out));
+  std::fclose(out);
+  EXPECT_THAT(text, ::testing::HasSubstr("train \\u001b[2J: started"));
+  EXPECT_THAT(text, ::testing::HasSubstr("note: \\u001b]0;x\\u0007"));
+  EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("\x1b")));
+  EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("\u202e")));
+}
+
+TEST(Progress, IsLostWhereNothingCanBeWritten) {
+  std::FILE* full = std::fopen("/dev/full", "w");
+  ASSERT_NE(full, nullptr);
+  {
+    Progress progress(full);
+    progress.start("a", "train");
+    progress.finish("a");
+  }
+  std::fclose(full);
+}
+
 }  // namespace
 }  // namespace harness

@@ -8,6 +8,7 @@
 
 #include "core/text.h"
 #include "results/format.h"
+#include "results/markup.h"
 #include "results/saved_queries.h"
 #include "tests/results/store_fixture.h"
 
@@ -625,6 +626,73 @@ TEST_F(Queries, TableShowsControlCharactersHarmlessly) {
             "t\n------------\na\\n\\u001b[2J\n");
 }
 
+TEST_F(Queries, NoFormatForReadersLetsControlsThrough) {
+  const std::string sql =
+      "SELECT char(155) || '31m' || char(0x202e) || char(27) || CAST(x'ff' AS TEXT) AS \"h\u009b\"";
+  EXPECT_EQ(text(sql, QueryFormat::kTable),
+            fmt::format("h\\u009b\n{:->25}\n\\u009b31m\\u202e\\u001b\\xff\n", ""));
+  EXPECT_THAT(text(sql, QueryFormat::kMarkdown), testing::HasSubstr("\\\\u009b31m\\\\u202e\\\\u001b\\\\xff"));
+  EXPECT_THAT(text("SELECT char(155, 0x202e, 27, 0x7f) AS t", QueryFormat::kJson),
+              testing::HasSubstr(R"({"t":"\u009b\u202e\u001b\u007f"})"));
+  EXPECT_EQ(text("SELECT char(155, 27) AS t", QueryFormat::kCsv), "t\n\u009b\x1b\n") << "exact data";
+}
+
+TEST_F(Queries, TableAndMarkdownCutLongCells) {
+  const std::string sql =
+      "SELECT printf('%.*c', 5000, 'a') AS \"" + std::string(3000, 'h') + "\", zeroblob(5000) AS b, 'x' AS c";
+  const auto cut = [](char c) { return std::string(99, c) + "\u2026"; };
+  EXPECT_EQ(text(sql, QueryFormat::kTable), fmt::format("{}  b{:99}  c\n{:->100}  {:->100}  -\n{}  {}  x\n",
+                                                        cut('h'), "", "", "", cut('a'), cut('0')));
+  EXPECT_THAT(text(sql, QueryFormat::kMarkdown),
+              testing::HasSubstr("| " + cut('a') + " | " + cut('0') + " |"));
+  EXPECT_EQ(text("SELECT printf('%.*c', 100, 'a') AS t", QueryFormat::kTable),
+            fmt::format("t\n{:->100}\n{:a>100}\n", "", ""));
+  for (const auto format : {QueryFormat::kCsv, QueryFormat::kJson, QueryFormat::kJsonl, QueryFormat::kLatex})
+    EXPECT_THAT(text(sql, format), testing::HasSubstr(std::string(5000, 'a')));
+}
+
+TEST_F(Queries, LongValuesAreWrittenInPiecesAndWhole) {
+  const std::string sql = "SELECT replace(printf('%.*c', 100000, 'a'), 'a', 'é\"--\n') AS t";
+  const auto value = std::get<std::string>(query(sql).rows[0][0]);
+  std::string whole;
+  std::size_t longest = 0;
+  write_rows(query(sql), QueryFormat::kJson, [&](std::string_view piece) {
+    whole += piece;
+    longest = std::max(longest, piece.size());
+    return true;
+  });
+  EXPECT_EQ(parse_json(whole, "json")[0]["t"].get<std::string>(), value);
+  EXPECT_LT(longest, 100'000u);
+  EXPECT_EQ(text(sql, QueryFormat::kCsv), "t\n" + csv_field(value) + "\n");
+  EXPECT_THAT(text(sql, QueryFormat::kLatex), testing::HasSubstr(latex_text(value) + " \\\\\n"));
+}
+
+TEST_F(Queries, NothingMoreIsFormattedThanIsWanted) {
+  const auto rows =
+      query("WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 100000) SELECT x FROM c");
+  for (const auto& name : query_format_names()) {
+    std::size_t bytes = 0;
+    write_rows(rows, query_format(name), [&](std::string_view piece) {
+      bytes += piece.size();
+      return false;
+    });
+    EXPECT_LT(bytes, 100'000u) << name;
+  }
+}
+
+TEST_F(Queries, RowsAndSqliteShareOneBudget) {
+  // Sorted, SQLite holds all rows while they are given: each half of the budget fits, together they do not.
+  const std::string sql =
+      "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 20) SELECT zeroblob(1000000) || "
+      "x "
+      "FROM c";
+  EXPECT_NO_THROW(run_query(db(), {.sql = sql, .max_bytes = std::size_t{32} << 20}));
+  const auto error =
+      error_of([&] { run_query(db(), {.sql = sql + " ORDER BY -x", .max_bytes = std::size_t{32} << 20}); });
+  EXPECT_EQ(error.problem(), "needs more than 32 MB of memory and was stopped");
+  EXPECT_EQ(error.status(), Status::kFailed);
+}
+
 TEST_F(Queries, CsvQuotesAndTellsEmptyTextFromNull) {
   EXPECT_EQ(text(kMixed, QueryFormat::kCsv),
             "name,n,x,gap\n"
@@ -672,6 +740,15 @@ TEST_F(Queries, LatexEscapesItsCommands) {
           "a\\_b \\& 50\\% \\textbackslash{} \\{x\\} \\textasciitilde{}\\textasciicircum{}\\#\\$ & 1 \\\\"),
       std::string::npos)
       << latex;
+}
+
+TEST_F(Queries, LatexIsWhatTheTablesWrite) {
+  for (const char* value : {"a--b \"c\"", "\u2028 \u202e \u2066 \u4f60", "caf\u00e9 \u03bb"}) {
+    const ResultSet rows{.columns = {"x"}, .rows = {{std::string(value)}}};
+    EXPECT_THAT(written(rows, QueryFormat::kLatex), testing::HasSubstr("\n" + latex_text(value) + " \\\\\n"));
+  }
+  EXPECT_THAT(text("SELECT CAST(x'61ff' AS TEXT)", QueryFormat::kLatex),
+              testing::HasSubstr("a\\textbackslash{}xff"));
 }
 
 TEST_F(Queries, NumbersReadBackTheSame) {

@@ -327,6 +327,13 @@ TEST(TableCsv, IsRectangularAndUnrounded) {
                          ",,20,8,12,0.0167,paired-t,0.0334,not resolved"));
 }
 
+TEST(TableMarkdown, CommandsNoTerminal) {
+  auto model = fixture_table();
+  model.title = "\x1b[2J\u009b31m\u202e";
+  EXPECT_THAT(table_markdown(model), HasSubstr("\\u001b[2J\\u009b31m\\u202e"));
+  EXPECT_THAT(table_markdown(model), Not(HasSubstr("\x1b")));
+}
+
 TEST(TableHtml, LoadsNothingFromOutsideAndEscapes) {
   auto model = fixture_table();
   model.title = "<script>alert(1)</script>";

@@ -1,0 +1,69 @@
+#include "core/text.h"
+
+#include <gtest/gtest.h>
+
+#include "core/json.h"
+
+namespace harness {
+namespace {
+
+TEST(Printable, NothingThatCommandsATerminalIsLeft) {
+  EXPECT_EQ(printable("\x1b]0;x\a\r\b\x7f"), "\\u001b]0;x\\u0007\\u000d\\u0008\\u007f");
+  EXPECT_EQ(printable("a\u0080b\u009bc\u009f"), "a\\u0080b\\u009bc\\u009f");
+  EXPECT_EQ(printable("\u202e\u2066\u2069\u200e\u200f\u061c"), "\\u202e\\u2066\\u2069\\u200e\\u200f\\u061c");
+  EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\u0000b");
+}
+
+TEST(Printable, BytesThatAreNoUtf8AreShownAsBytes) {
+  EXPECT_EQ(printable("\xff\xfe"), "\\xff\\xfe");
+  EXPECT_EQ(printable("caf\xe9!"), "caf\\xe9!");
+  EXPECT_EQ(printable("\x9b"
+                      "31m"),
+            "\\x9b31m");
+  EXPECT_EQ(printable("\xe6\xbc"), "\\xe6\\xbc");
+}
+
+TEST(Printable, TextStaysAsItIs) {
+  for (const char* text : {"", "a\n\tb", "caf\u00e9 \u6f22\u5b57 \U0001f469\u200d\U0001f52c \u2212 \u2026",
+                           "C:\\path \\u001b", "\u05e9\u05dc\u05d5\u05dd"}) {
+    EXPECT_EQ(printable(text), text);
+  }
+}
+
+TEST(Printable, AJsonDocumentKeepsItsData) {
+  const Json document = {{"text\u009b", "\x1b[2J \u202e \u009b31m \x7f caf\u00e9 \\ \""}};
+  const auto shown = printable(document.dump(2));
+  EXPECT_EQ(shown.find_first_of("\x1b\x7f"), std::string::npos);
+  EXPECT_EQ(shown.find("\u009b"), std::string::npos);
+  EXPECT_EQ(parse_json(shown, "shown"), document);
+}
+
+TEST(PrintableLine, HasNoLineBreaks) {
+  EXPECT_EQ(printable_line("a\nb\tc\x1b"), "a\\nb\\tc\\u001b");
+}
+
+TEST(BeginningWithin, EndsBetweenCharactersAndCountsColumns) {
+  EXPECT_EQ(beginning_within("abc", 3), "abc");
+  EXPECT_EQ(beginning_within("abcd", 3), "abc");
+  EXPECT_EQ(beginning_within("\u6f22\u5b57\u6f22", 5), "\u6f22\u5b57");
+  EXPECT_EQ(beginning_within("ab\x1b"
+                             "c",
+                             7),
+            "ab")
+      << "\\u001b takes six";
+  EXPECT_EQ(beginning_within("ab\x1b"
+                             "c",
+                             8),
+            "ab\x1b");
+  EXPECT_EQ(beginning_within("e\u0301e\u0301", 1), "e\u0301");
+  EXPECT_EQ(beginning_within("abc", 0), "");
+}
+
+TEST(BeginningWithin, MarksWithoutEndAreCut) {
+  std::string marks = "e";
+  for (int i = 0; i < 1000; ++i) marks += "\u0301";
+  EXPECT_LT(beginning_within(marks, 10).size(), 200u);
+}
+
+}  // namespace
+}  // namespace harness
