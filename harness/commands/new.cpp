@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/streams.h"
 #include "harness/commands/commands.h"
 #include "harness/output.h"
 #include "harness/registry.h"
@@ -94,7 +95,7 @@ int new_method(const NewMethodOptions& o) {
   if (o.json) {
     print_json({{"method", o.name}, {"file", file.string()}});
   } else {
-    fmt::print("{}\n\n{}", file.string(), next_steps(o.name));
+    put("{}\n\n{}", file.string(), next_steps(o.name));
   }
   return 0;
 }
