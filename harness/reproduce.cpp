@@ -18,6 +18,7 @@
 #include "harness/output.h"
 #include "harness/plan_check.h"
 #include "harness/progress.h"
+#include "harness/rebuild.h"
 #include "harness/record.h"
 #include "harness/reproductions.h"
 #include "harness/scheduler.h"
@@ -215,8 +216,7 @@ int reproduce(const ReproduceOptions& options) {
   make_folder(plan.workspace.folder);
   const WorkspaceLock lock(plan.workspace);
   Progress progress;
-  Store store(plan.workspace.db, OpenMode::kReadWrite);
-  store.keep_journal(plan.workspace.journal());
+  auto store = open_workspace(plan.workspace, [&](const std::string& text) { progress.say(text); });
   if (!store.notice().empty()) progress.say("note: " + store.notice());
   if (plan.inputs.has_evaluation() && !plan.inputs.evaluation.known) {
     progress.say(fmt::format("note: {} has the unknown checksum {}; it is recorded as {}",
@@ -241,6 +241,7 @@ int reproduce(const ReproduceOptions& options) {
   }
   if (!evaluations)
     throw Error("jobs are left that cannot start", plan.spec.id, "repeat with --fresh", Status::kFailed);
+  store.require_complete(*evaluations);
   const double wall_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   const auto reproduction = record_plan(plan, store, *evaluations, wall_seconds);
   auto model = make_table_model(store, reproduction);
