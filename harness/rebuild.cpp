@@ -123,15 +123,20 @@ struct ReadJournal {
 };
 
 ReadJournal read_damaged_journal(const fs::path& file) {
+  ReadJournal journal;
   try {
-    return {.text = read_journal(file), .damage = {}};
+    journal.text = read_journal(file);
+    std::error_code missing;
+    if (journal.text.empty() && fs::file_size(file, missing) > 0 && !missing)
+      journal.damage = Error("holds no whole record", file.string(), kJournalHint);
   } catch (const Error& error) {
     if (error.status() == Status::kFailed) throw;
     auto salvaged = salvage_events(file);
-    return {.text = {.records = std::move(salvaged.events), .marks = {}},
-            .damage = error,
-            .damaged_lines = salvaged.damaged_lines};
+    journal = {.text = {.records = std::move(salvaged.events), .marks = {}},
+               .damage = error,
+               .damaged_lines = salvaged.damaged_lines};
   }
+  return journal;
 }
 
 /// The DB that is to be made again, as far as it can be read.
@@ -244,18 +249,14 @@ std::optional<JournalText> journal_to_compare(const Workspace& workspace, Store&
     checked.blames_journal = true;
     return std::nullopt;
   };
-  JournalText journal;
-  try {
-    journal = read_journal(workspace.journal());
-  } catch (const Error& error) {
-    if (error.status() == Status::kFailed) throw;
-    return blame(error);
-  }
+  auto read = read_damaged_journal(workspace.journal());
+  auto& journal = read.text;
+  if (read.damage && !(journal.empty() && store.runs().empty())) return blame(*read.damage);
   if (journal.empty()) {
-    checked.notes.push_back(fmt::format(
-        "rows were not compared with the logs: there is no {}; the next reproduce writes it from the "
-        "DB, or `harness db rebuild --journal`",
-        workspace.journal().string()));
+    checked.notes.push_back(
+        fmt::format("rows were not compared with the logs: there is no {}; the next reproduce writes it from the "
+                    "DB, or `harness db rebuild --journal`",
+                    workspace.journal().string()));
     return std::nullopt;
   }
   const auto standing = store.standing(journal);

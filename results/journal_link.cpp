@@ -110,12 +110,13 @@ JournalStanding Store::standing(const JournalText& journal) {
                                                                : JournalStanding::kBehind;
       return standing;
     }
-    if (!holds(sql, "SELECT 1 FROM runs") || holds_no_run(journal)) {
+    const bool is_beginning = holds_no_run(journal);
+    if (!holds(sql, "SELECT 1 FROM runs") || (is_beginning && standing.is_shared)) {
       standing.kind = JournalStanding::kBehind;
     } else if (standing.is_shared) {
       standing.kind = JournalStanding::kOther;
     } else {
-      standing.kind = kind_of_unmarked(*this, sql, journal);
+      standing.kind = is_beginning ? JournalStanding::kUnmarked : kind_of_unmarked(*this, sql, journal);
     }
     return standing;
   });
@@ -181,7 +182,7 @@ std::vector<std::string> Store::keep_journal(const fs::path& file) {
     case JournalStanding::kNew:
       if (!own_runs(workspace, text).empty()) {
         write_journal(file, text);
-        notes.push_back(fmt::format("{} was not there, and was written from the results DB", file.string()));
+        notes.push_back(fmt::format("{} held nothing, and was written from the results DB", file.string()));
       }
       break;
     case JournalStanding::kBehind: {
