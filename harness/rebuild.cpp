@@ -187,7 +187,7 @@ void require_whole_journal(const Workspace& workspace, OldDatabase& old, const R
 /// Refuses a DB of another workspace, and a journal that is less than the DB.
 void require_fit(const Workspace& workspace, OldDatabase& old, const JournalText& journal,
                  const std::set<std::string>& own) {
-  const auto standing = old.store->standing(journal);
+  const auto standing = old.store->standing(workspace.folder, journal);
   const bool is_shared_file = !fs::equivalent(folder_beside(workspace.db), workspace.folder);
   if (standing.kind == JournalStanding::kOther && !(is_shared_file && own.empty()))
     throw other_journal_error(workspace.db, workspace.folder, standing);
@@ -253,13 +253,13 @@ std::optional<JournalText> journal_to_compare(const Workspace& workspace, Store&
   auto& journal = read.text;
   if (read.damage && !(journal.empty() && store.runs().empty())) return blame(*read.damage);
   if (journal.empty()) {
-    checked.notes.push_back(
-        fmt::format("rows were not compared with the logs: there is no {}; the next reproduce writes it from the "
-                    "DB, or `harness db rebuild --journal`",
-                    workspace.journal().string()));
+    checked.notes.push_back(fmt::format(
+        "rows were not compared with the logs: there is no {}; the next reproduce writes it from the "
+        "DB, or `harness db rebuild --journal`",
+        workspace.journal().string()));
     return std::nullopt;
   }
-  const auto standing = store.standing(journal);
+  const auto standing = store.standing(workspace.folder, journal);
   if (standing.kind == JournalStanding::kOther)
     throw other_journal_error(workspace.db, workspace.folder, standing);
   if (standing.kind == JournalStanding::kAhead) return blame(lost_end_error(workspace, journal, standing));
@@ -392,7 +392,7 @@ Json rebuild_journal(const Workspace& workspace) {
                 "`harness db rebuild` makes it again from the journal and the event logs", Status::kFailed);
   }
   const auto journal = read_damaged_journal(workspace.journal());
-  const auto standing = store.standing(journal.text);
+  const auto standing = store.standing(workspace.folder, journal.text);
   if (!journal.damage) {
     if (standing.kind == JournalStanding::kOther)
       throw other_journal_error(workspace.db, workspace.folder, standing);

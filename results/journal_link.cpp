@@ -74,6 +74,17 @@ bool holds_no_run(const JournalText& journal) {
                               [](const Json& record) { return record.value("type", "") == "run"; });
 }
 
+/// True if a run of the journal is recorded with a folder that is not this workspace's.
+bool is_recorded_elsewhere(Store& store, const fs::path& workspace, const JournalText& journal) {
+  const auto history = history_of(journal.records);
+  return std::ranges::any_of(history.runs, [&](const std::string& id) {
+    const auto run = store.run(id);
+    if (!run || !fs::exists(fs::path(run->folder) / "job.json")) return false;
+    std::error_code missing;
+    return !fs::equivalent(run->folder, workspace / id, missing);
+  });
+}
+
 std::string records_text(std::size_t count) {
   return fmt::format("{} {}", count, count == 1 ? "record" : "records");
 }
@@ -87,7 +98,7 @@ void Store::Impl::know_journal(const std::string& id, const LogMark& end) {
           id, end.bytes, end.checksum);
 }
 
-JournalStanding Store::standing(const JournalText& journal) {
+JournalStanding Store::standing(const fs::path& workspace, const JournalText& journal) {
   return impl_->guarded([&]() -> JournalStanding {
     auto& sql = impl_->sql;
     const auto known = known_journals(sql);
@@ -113,17 +124,19 @@ JournalStanding Store::standing(const JournalText& journal) {
     const bool is_beginning = holds_no_run(journal);
     if (!holds(sql, "SELECT 1 FROM runs") || (is_beginning && standing.is_shared)) {
       standing.kind = JournalStanding::kBehind;
-    } else if (standing.is_shared) {
-      standing.kind = JournalStanding::kOther;
-    } else {
-      standing.kind = is_beginning ? JournalStanding::kUnmarked : kind_of_unmarked(*this, sql, journal);
+      return standing;
     }
+    standing.kind = is_beginning ? JournalStanding::kUnmarked : kind_of_unmarked(*this, sql, journal);
+    // A workspace that shared the DB before version 5 may be the second one that comes back to it.
+    const bool is_back =
+        standing.kind == JournalStanding::kUnmarked && !is_recorded_elsewhere(*this, workspace, journal);
+    if (standing.is_shared && !is_back) standing.kind = JournalStanding::kOther;
     return standing;
   });
 }
 
 std::set<std::string> Store::own_runs(const fs::path& workspace, const JournalText& journal) {
-  const auto shared = standing(journal).is_shared;
+  const auto shared = standing(workspace, journal).is_shared;
   const auto recorded = history_of(journal.records).runs;
   const auto known = impl_->guarded([&] { return known_journals(impl_->sql).size(); });
   const bool is_alone = journal.empty() ? is_at_home(path(), workspace) && known <= 1 : !shared;
@@ -176,7 +189,7 @@ Error other_journal_error(const fs::path& db, const fs::path& workspace, const J
 std::vector<std::string> Store::keep_journal(const fs::path& file) {
   const auto workspace = file.parent_path();
   const auto text = read_journal(file);
-  const auto found = standing(text);
+  const auto found = standing(workspace, text);
   std::vector<std::string> notes;
   switch (found.kind) {
     case JournalStanding::kNew:

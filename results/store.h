@@ -102,8 +102,8 @@ class Store {
   ReplayReport replay(const std::filesystem::path& workspace, const JournalText& journal,
                       const ReplayRange& range = {});
 
-  /// Only reads.
-  JournalStanding standing(const JournalText& journal);
+  /// How this DB and the journal of a workspace fit. Only reads.
+  JournalStanding standing(const std::filesystem::path& workspace, const JournalText& journal);
 
   /// The runs of this DB that belong to a workspace and not to another one that shares the DB.
   std::set<std::string> own_runs(const std::filesystem::path& workspace, const JournalText& journal);

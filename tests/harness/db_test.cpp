@@ -444,13 +444,29 @@ TEST(SharedDb, IsCheckedAndRebuiltForOneWorkspaceWithoutTouchingTheOther) {
   }
   for (const char* folder : {"a", "b"}) expect_sound(place, {"--out", folder, "--db", "shared.sqlite"});
   change(place.folder() / "shared.sqlite",
-         "UPDATE metrics SET value = 0.987 WHERE name = 'cer' AND value IS NOT NULL AND evaluation_id IN (SELECT e.id FROM "
+         "UPDATE metrics SET value = 0.987 WHERE name = 'cer' AND value IS NOT NULL AND evaluation_id IN "
+         "(SELECT e.id FROM "
          "evaluations AS e JOIN checkpoints AS c ON c.id = checkpoint_id JOIN runs AS r ON r.id = c.run_id "
          "WHERE r.seed = 43)");
   expect_sound(place, {"--out", "a", "--db", "shared.sqlite"});
   EXPECT_EQ(place.run(in("b", {"db", "check"})).status, 1);
   EXPECT_EQ(place.run(in("b", {"db", "rebuild"})).status, 0);
   EXPECT_EQ(place.metric_rows("shared.sqlite"), rows);
+}
+
+TEST(SharedDb, OfAnEarlierVersionTakesBothWorkspacesBack) {
+  Workplace place;
+  const auto in = [](const std::string& folder, const std::string& seed) {
+    return smoke({"--out", folder, "--db", "shared.sqlite", "--seeds", seed});
+  };
+  ASSERT_EQ(place.run(in("a", "42")).status, 0);
+  ASSERT_EQ(place.run(in("b", "43")).status, 0);
+  unmark(place.folder() / "shared.sqlite");
+  for (const char* folder : {"a", "b"}) {
+    const auto back = place.run(in(folder, folder[0] == 'a' ? "42" : "43"));
+    EXPECT_EQ(back.status, 0) << back.err;
+  }
+  for (const char* folder : {"a", "b"}) expect_sound(place, {"--out", folder, "--db", "shared.sqlite"});
 }
 
 TEST(SharedDb, AWorkspaceWithAHistoryJoinsByRebuild) {
