@@ -11,9 +11,11 @@
 #include <charconv>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "core/error.h"
 #include "core/file_error.h"
+#include "core/files.h"
 
 namespace harness {
 namespace {
@@ -26,12 +28,17 @@ std::uint32_t crc32(std::string_view bytes) {
   return crc.checksum();
 }
 
-/// True if `line` (without its newline) carries the checksum of its JSON.
-bool is_whole(std::string_view line) {
-  if (line.size() <= kPrefix || line[8] != ' ') return false;
+/// The checksum of the JSON of `line` (without its newline), if the line carries it.
+std::optional<std::uint32_t> checksum_of(std::string_view line) {
+  if (line.size() <= kPrefix || line[8] != ' ') return std::nullopt;
   std::uint32_t stored = 0;
   const auto [end, error] = std::from_chars(line.data(), line.data() + 8, stored, 16);
-  return error == std::errc() && end == line.data() + 8 && stored == crc32(line.substr(kPrefix));
+  const bool whole = error == std::errc() && end == line.data() + 8 && stored == crc32(line.substr(kPrefix));
+  return whole ? std::optional(stored) : std::nullopt;
+}
+
+bool is_whole(std::string_view line) {
+  return checksum_of(line).has_value();
 }
 
 [[noreturn]] void fail(const char* action, const std::filesystem::path& path) {
@@ -93,11 +100,12 @@ EventLogWriter::~EventLogWriter() {
   ::close(file_);
 }
 
-void EventLogWriter::append(Json event) {
+LogMark EventLogWriter::append(Json event) {
   using Seconds = std::chrono::duration<double>;
   event["time"] = Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
   const std::string json = canonical_json(event);
-  const std::string line = fmt::format("{:08x} {}\n", crc32(json), json);
+  const auto checksum = crc32(json);
+  const std::string line = fmt::format("{:08x} {}\n", checksum, json);
   const auto end = ::lseek(file_, 0, SEEK_END);
   if (end < 0) fail("cannot write", path_);
   const auto written = ::write(file_, line.data(), line.size());
@@ -108,6 +116,7 @@ void EventLogWriter::append(Json event) {
     errno = ENOSPC;
     fail("cannot write a whole line", path_);
   }
+  return {.bytes = static_cast<std::uint64_t>(end) + line.size(), .checksum = checksum};
 }
 
 void EventLogWriter::sync() {
@@ -115,7 +124,7 @@ void EventLogWriter::sync() {
 }
 
 EventBatch read_events(const std::filesystem::path& path, std::uint64_t offset, std::size_t max_bytes) {
-  EventBatch batch{.events = {}, .next_offset = offset};
+  EventBatch batch{.events = {}, .marks = {}, .next_offset = offset};
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) {
     if (errno == ENOENT) return batch;
@@ -139,16 +148,36 @@ EventBatch read_events(const std::filesystem::path& path, std::uint64_t offset, 
     const auto end = text.find('\n', begin);
     if (end == std::string_view::npos) return batch;
     const auto line = text.substr(begin, end - begin);
-    if (!is_whole(line)) {
+    const auto checksum = checksum_of(line);
+    if (!checksum) {
       const bool last = end + 1 == text.size();
       if (last && event_log_is_held(path)) return batch;
-      throw Error(fmt::format("the line at byte {} has a wrong checksum", batch.next_offset), path.string(),
-                  "the file was changed or damaged; remove the run and repeat it");
+      throw Error(
+          fmt::format("the line at byte {} has a wrong checksum", batch.next_offset), path.string(),
+          "the file was changed or damaged: restore it from a copy, or remove the run with `harness runs "
+          "rm` and repeat the command");
     }
     batch.events.push_back(parse_json(line.substr(kPrefix), path.string()));
     begin = end + 1;
     batch.next_offset = offset + begin;
+    batch.marks.push_back({.bytes = batch.next_offset, .checksum = *checksum});
   }
+}
+
+SalvagedEvents salvage_events(const std::filesystem::path& path) {
+  SalvagedEvents salvaged;
+  const auto bytes = read_file(path);
+  const std::string_view text = bytes;
+  for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string_view::npos;
+       begin = end + 1) {
+    const auto line = text.substr(begin, end - begin);
+    if (is_whole(line)) {
+      salvaged.events.push_back(parse_json(line.substr(kPrefix), path.string()));
+    } else {
+      ++salvaged.damaged_lines;
+    }
+  }
+  return salvaged;
 }
 
 bool event_log_is_held(const std::filesystem::path& path) {

@@ -9,6 +9,14 @@
 
 namespace harness {
 
+/// A place in a log: behind `bytes` bytes, the last line of which has this checksum.
+struct LogMark {
+  std::uint64_t bytes = 0;
+  std::uint32_t checksum = 0;
+
+  bool operator==(const LogMark&) const = default;
+};
+
 /// The append-only record of one job. A line is `CRC32 JSON\n`: eight hexadecimal digits of the JSON's
 /// CRC-32, a blank, one compact JSON object with a string field "type" (core/EVENTS.md lists them).
 class EventLogWriter {
@@ -21,8 +29,8 @@ class EventLogWriter {
   EventLogWriter& operator=(const EventLogWriter&) = delete;
 
   /// Appends one event with a single write(2). Adds "time" (seconds since 1970). Throws Error
-  /// (Status::kFailed) on a full disk.
-  void append(Json event);
+  /// (Status::kFailed) on a full disk. Returns the end of the log.
+  LogMark append(Json event);
 
   /// fdatasync: after it returns, what was appended survives a power cut.
   void sync();
@@ -34,6 +42,7 @@ class EventLogWriter {
 
 struct EventBatch {
   std::vector<Json> events;
+  std::vector<LogMark> marks;     ///< the end of each event's line
   std::uint64_t next_offset = 0;  ///< just behind the last whole line
 };
 
@@ -41,6 +50,13 @@ struct EventBatch {
 /// batch. Throws Error with file and offset where a line in the middle has a wrong checksum.
 EventBatch read_events(const std::filesystem::path& path, std::uint64_t offset,
                        std::size_t max_bytes = 8u << 20);
+
+/// Every line that can be read of a log that may be damaged anywhere, and how many cannot.
+struct SalvagedEvents {
+  std::vector<Json> events;
+  std::int64_t damaged_lines = 0;
+};
+SalvagedEvents salvage_events(const std::filesystem::path& path);
 
 /// True if a living process holds the log's lock.
 bool event_log_is_held(const std::filesystem::path& path);

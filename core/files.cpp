@@ -137,6 +137,13 @@ void write_folder_atomically(const fs::path& path, const std::function<void(cons
   }
 }
 
+fs::path backup_name(const fs::path& path) {
+  for (int n = 1;; ++n) {
+    const fs::path name = fmt::format("{}.bak-{}", path.string(), n);
+    if (!fs::exists(name)) return name;
+  }
+}
+
 void make_folder(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);

@@ -24,6 +24,9 @@ void write_file(const std::filesystem::path& path, std::string_view bytes);
 void write_folder_atomically(const std::filesystem::path& path,
                              const std::function<void(const std::filesystem::path&)>& fill);
 
+/// The first PATH.bak-N, from 1, that is not there.
+std::filesystem::path backup_name(const std::filesystem::path& path);
+
 /// create_directories with an Error instead of a filesystem_error.
 void make_folder(const std::filesystem::path& path);
 

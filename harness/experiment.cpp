@@ -166,7 +166,10 @@ void Experiment::catch_up(const RunPlan& run) {
 
 void Experiment::catch_up(const JobRecord& job) {
   jobs_[job.id] = job;
-  if (is_done(job.id) || !fs::exists(job.folder / "events.log")) return;
+  if (is_done(job.id)) return;
+  const auto status = store_.job_state(job.id);
+  const bool was_read = status && status->log_offset > 0;
+  if (!was_read && !fs::exists(job.folder / "events.log")) return;
   const auto report = store_.ingest(job);
   notes_.insert(notes_.end(), report.notes.begin(), report.notes.end());
 }

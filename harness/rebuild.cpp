@@ -1,16 +1,22 @@
 #include "harness/rebuild.h"
 
+#include <SQLiteCpp/Backup.h>
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <optional>
+#include <set>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "results/database_diff.h"
+#include "results/journal_history.h"
 #include "results/store.h"
 
 namespace harness {
@@ -20,29 +26,52 @@ namespace {
 constexpr const char* kWithoutJournal =
     "move the DB away and repeat the reproduce command: finished jobs are read again from their event logs";
 
-/// A DB file that goes away with this object unless it is kept, with the files that SQLite puts beside it.
+bool is_alive(pid_t process) {
+  return ::kill(process, 0) == 0 || errno == EPERM;
+}
+
+/// A DB file FOLDER/BEFORE<pid>AFTER that goes away with this object unless it is renamed, with the files
+/// that SQLite puts beside it. What killed processes left under such names goes first.
 class ScratchDatabase {
  public:
-  explicit ScratchDatabase(fs::path path) : path_(std::move(path)) { remove(); }
-  ~ScratchDatabase() { remove(); }
+  ScratchDatabase(const fs::path& folder, const std::string& before, const std::string& after)
+      : path_(folder / fmt::format("{}{}{}", before, ::getpid(), after)) {
+    clear_leftovers(before, after);
+    remove(path_);
+  }
+  ~ScratchDatabase() { remove(path_); }
   ScratchDatabase(const ScratchDatabase&) = delete;
   ScratchDatabase& operator=(const ScratchDatabase&) = delete;
   const fs::path& path() const { return path_; }
 
  private:
-  void remove() const {
+  static void remove(const fs::path& path) {
     std::error_code ignored;
-    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) fs::remove(path_.string() + suffix, ignored);
+    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) fs::remove(path.string() + suffix, ignored);
   }
+
+  void clear_leftovers(const std::string& before, const std::string& after) const {
+    std::error_code ignored;
+    std::set<fs::path> left;
+    for (const auto& entry : fs::directory_iterator(path_.parent_path(), ignored)) {
+      const auto name = entry.path().filename().string();
+      if (!name.starts_with(before)) continue;
+      pid_t process = 0;
+      const char* digits = name.data() + before.size();
+      const auto end = std::from_chars(digits, name.data() + name.size(), process).ptr;
+      if (end == digits || !std::string_view(end).starts_with(after) || is_alive(process)) continue;
+      left.insert(path_.parent_path() /
+                  (name.substr(0, static_cast<std::size_t>(end - name.data())) + after));
+    }
+    for (const auto& path : left) remove(path);
+  }
+
   fs::path path_;
 };
 
-/// The first free results.sqlite.bak-N.
-fs::path backup_name(const fs::path& db) {
-  for (int n = 1;; ++n) {
-    const fs::path name = fmt::format("{}.bak-{}", db.string(), n);
-    if (!fs::exists(name)) return name;
-  }
+/// Beside a DB.
+fs::path folder_beside(const fs::path& db) {
+  return db.has_parent_path() ? db.parent_path() : fs::path(".");
 }
 
 /// Settles a DB into its one file, so that it may be renamed. A damaged one is left to what it is.
@@ -58,15 +87,21 @@ void settle_file(const fs::path& db) {
   }
 }
 
+/// A second name for a file that is about to be replaced; nothing if there is none.
+std::optional<fs::path> keep_file(const fs::path& file) {
+  if (!fs::exists(file)) return std::nullopt;
+  const auto kept = backup_name(file);
+  std::error_code cannot;
+  fs::create_hard_link(file, kept, cannot);
+  if (cannot) fs::copy_file(file, kept);
+  return kept;
+}
+
 /// Puts `made` in the place of `db` in one step. Gives where the old file went, if there was one.
 std::optional<fs::path> take_place(const fs::path& made, const fs::path& db) {
-  std::optional<fs::path> kept;
-  if (fs::exists(db)) {
-    settle_file(db);
-    kept = backup_name(db);
-    std::error_code cannot;
-    fs::create_hard_link(db, *kept, cannot);
-    if (cannot) fs::copy_file(db, *kept);
+  if (fs::exists(db)) settle_file(db);
+  const auto kept = keep_file(db);
+  if (kept) {
     // A log of the old file must never be taken for the new one's.
     for (const char* suffix : {"-wal", "-shm"}) {
       if (fs::exists(db.string() + suffix)) fs::rename(db.string() + suffix, kept->string() + suffix);
@@ -76,73 +111,201 @@ std::optional<fs::path> take_place(const fs::path& made, const fs::path& db) {
   return kept;
 }
 
-/// A workspace of an earlier version has no journal: what its DB holds becomes one.
-void require_journal(const Workspace& workspace) {
-  if (fs::exists(workspace.journal())) return;
+Json path_or_null(const std::optional<fs::path>& path) {
+  return path ? Json(path->string()) : Json();
+}
+
+/// A journal, or what can be read of a damaged one.
+struct ReadJournal {
+  JournalText text;
+  std::optional<Error> damage;
+  std::int64_t damaged_lines = 0;
+};
+
+ReadJournal read_damaged_journal(const fs::path& file) {
+  ReadJournal journal;
+  try {
+    journal.text = read_journal(file);
+    std::error_code missing;
+    if (journal.text.empty() && fs::file_size(file, missing) > 0 && !missing)
+      journal.damage = Error("holds no whole record", file.string(), kJournalHint);
+  } catch (const Error& error) {
+    if (error.status() == Status::kFailed) throw;
+    auto salvaged = salvage_events(file);
+    journal = {.text = {.records = std::move(salvaged.events), .marks = {}},
+               .damage = error,
+               .damaged_lines = salvaged.damaged_lines};
+  }
+  return journal;
+}
+
+/// The DB that is to be made again, as far as it can be read.
+struct OldDatabase {
+  std::optional<Store> store;  ///< nothing: there is none, or it cannot be read
+  bool is_sound = false;       ///< file, foreign keys and evaluations are whole
+};
+
+OldDatabase open_old_database(const fs::path& db) {
+  OldDatabase old;
+  std::error_code missing;
+  if (const auto size = fs::file_size(db, missing); missing || size == 0) return old;
+  try {
+    old.store.emplace(db, OpenMode::kReadWrite);
+    old.is_sound = old.store->check().empty();
+  } catch (const Error& error) {
+    if (error.status() == Status::kFailed) throw;
+    old.store.reset();
+  }
+  return old;
+}
+
+/// Runs of a DB that belong to other workspaces.
+std::vector<StoredRun> runs_of_others(Store& store, const std::set<std::string>& own) {
+  auto runs = store.runs();
+  std::erase_if(runs, [&](const StoredRun& run) { return own.contains(run.id); });
+  return runs;
+}
+
+Error lost_end_error(const Workspace& workspace, const JournalText& journal,
+                     const JournalStanding& standing) {
+  return Error(fmt::format("lost its end: it holds {} bytes of the {} that the results DB knows",
+                           journal.end().bytes, standing.bytes),
+               workspace.journal().string(), kJournalHint);
+}
+
+void require_whole_journal(const Workspace& workspace, OldDatabase& old, const ReadJournal& journal,
+                           bool force) {
+  if (!journal.damage) return;
+  if (old.is_sound && !old.store->own_runs(workspace.folder, journal.text).empty()) throw *journal.damage;
+  if (force) return;
+  throw Error(
+      journal.damage->problem(), journal.damage->where(),
+      "restore it from a copy; no whole results DB is there to write it from. --force makes the DB of the "
+      "lines that can be read");
+}
+
+/// Refuses a DB of another workspace, and a journal that is less than the DB.
+void require_fit(const Workspace& workspace, OldDatabase& old, const JournalText& journal,
+                 const std::set<std::string>& own) {
+  const auto standing = old.store->standing(workspace.folder, journal);
+  const bool is_shared_file = !fs::equivalent(folder_beside(workspace.db), workspace.folder);
+  if (standing.kind == JournalStanding::kOther && !(is_shared_file && own.empty()))
+    throw other_journal_error(workspace.db, workspace.folder, standing);
+  if (standing.kind == JournalStanding::kAhead) throw lost_end_error(workspace, journal, standing);
+  if (!old.is_sound) return;
+  const auto unknown = old.store->unknown_to(journal, own);
+  if (unknown.empty()) return;
+  throw Error(fmt::format("does not hold {}, which the results DB has", join(unknown, ", ")),
+              workspace.journal().string(), kJournalHint);
+}
+
+/// A workspace of an earlier version has no journal, and one may have been deleted: what the DB holds becomes
+/// one.
+JournalText journal_from(const Workspace& workspace, OldDatabase& old) {
   if (!fs::exists(workspace.db)) {
     throw Error("holds neither a journal nor a results database", workspace.folder.string(),
                 "name the workspace with --out");
   }
-  try {
-    Store store(workspace.db, OpenMode::kReadWrite);
-    store.write_journal(workspace.journal());
-  } catch (const Error& error) {
-    throw Error(fmt::format("has no journal, and none can be made from the DB ({})", error.what()),
+  if (!old.store)
+    throw Error("has no journal, and none can be made from the DB, which cannot be read",
                 workspace.folder.string(), kWithoutJournal);
-  }
+  old.store->write_journal(workspace.journal(), {});
+  return read_journal(workspace.journal());
 }
 
-/// Runs of the old DB that the new one would lack, such as those of another workspace.
-std::vector<std::string> runs_lost(const fs::path& db, Store& made) {
-  std::vector<std::string> lost;
-  if (!fs::exists(db)) return lost;
+/// The rows of other workspaces as they are; those of this one are made again.
+void keep_others(Store& old, Store& made, const std::set<std::string>& own) {
   try {
-    Store old(db, OpenMode::kReadOnly);
-    for (const auto& run : old.runs()) {
-      if (!made.run(run.id))
-        lost.push_back(
-            fmt::format("run {}: its folder is {}, and the journal does not know it", run.id, run.folder));
-    }
-  } catch (const Error&) {
-    // A DB that cannot be read has nothing to lose.
+    SQLite::Backup(made.database(), old.database()).executeStep();
+  } catch (const SQLite::Exception& failure) {
+    throw database_error(failure, made.path());
   }
-  return lost;
+  for (const auto& run : own) made.forget(run);
 }
 
 void require_whole(const std::vector<std::string>& left_out, const Workspace& workspace) {
   if (left_out.empty()) return;
   throw Error(fmt::format("{} would be left out: {}", left_out.size() == 1 ? "one thing" : "some things",
                           join(left_out, "; ")),
-              workspace.db.string(), "repeat with --force to do without them", Status::kFailed);
+              workspace.db.string(),
+              "restore the logs from a copy, or repeat with --force to do without them", Status::kFailed);
 }
 
 /// Where a DB may be written for the time of a check.
-fs::path scratch_place(const Workspace& workspace) {
-  const auto name = fmt::format(".check-{}.sqlite", ::getpid());
-  return (::access(workspace.folder.c_str(), W_OK) == 0 ? workspace.folder : fs::temp_directory_path()) /
-         name;
+fs::path scratch_folder(const Workspace& workspace) {
+  return ::access(workspace.folder.c_str(), W_OK) == 0 ? workspace.folder : fs::temp_directory_path();
 }
 
-void check_rows(const Workspace& workspace, Store& store, Json& findings, Json& notes) {
-  if (!fs::exists(workspace.journal())) {
-    notes.push_back(
-        "rows were not compared with the logs: an earlier version made this workspace and kept no journal; "
-        "the "
-        "next reproduce begins one");
-    return;
+/// What check_database finds.
+struct Checked {
+  Json findings = Json::array(), notes = Json::array();
+  bool blames_journal = false;
+};
+
+/// The part of the journal that the DB is to hold; nothing where there is none to compare with.
+std::optional<JournalText> journal_to_compare(const Workspace& workspace, Store& store, Checked& checked) {
+  const auto blame = [&](const Error& error) {
+    checked.findings.push_back(error.what());
+    checked.blames_journal = true;
+    return std::nullopt;
+  };
+  auto read = read_damaged_journal(workspace.journal());
+  auto& journal = read.text;
+  if (read.damage && !(journal.empty() && store.runs().empty())) return blame(*read.damage);
+  if (journal.empty()) {
+    checked.notes.push_back(fmt::format(
+        "rows were not compared with the logs: there is no {}; the next reproduce writes it from the "
+        "DB, or `harness db rebuild --journal`",
+        workspace.journal().string()));
+    return std::nullopt;
   }
+  const auto standing = store.standing(workspace.folder, journal);
+  if (standing.kind == JournalStanding::kOther)
+    throw other_journal_error(workspace.db, workspace.folder, standing);
+  if (standing.kind == JournalStanding::kAhead) return blame(lost_end_error(workspace, journal, standing));
+  if (standing.kind == JournalStanding::kBehind && standing.known > 0) {
+    const auto more = journal.records.size() - standing.known;
+    checked.notes.push_back(fmt::format(
+        "{} of {} {} not in the DB yet, since a process was stopped; the next reproduce brings {} in",
+        more == 1 ? "the last record" : fmt::format("the last {} records", more),
+        workspace.journal().string(), more == 1 ? "is" : "are", more == 1 ? "it" : "them"));
+    journal.records.resize(standing.known);
+    journal.marks.resize(standing.known);
+  }
+  return journal;
+}
+
+void check_rows(const Workspace& workspace, Store& store, Checked& checked) {
   std::optional<WorkspaceLock> lock;
   try {
     lock.emplace(workspace);
   } catch (const Error& error) {
-    notes.push_back(fmt::format("rows were not compared with the logs: {}", error.problem()));
+    checked.notes.push_back(fmt::format("rows were not compared with the logs: {}", error.problem()));
     return;
   }
-  const ScratchDatabase scratch(scratch_place(workspace));
+  const auto journal = journal_to_compare(workspace, store, checked);
+  if (!journal) return;
+  const auto own = store.own_runs(workspace.folder, *journal);
+  const auto others = runs_of_others(store, own);
+  const ScratchDatabase scratch(scratch_folder(workspace), ".check-", ".sqlite");
   Store made(scratch.path(), OpenMode::kReadWrite);
-  const auto report = made.replay(workspace.folder, log_ends(store));
-  for (const auto& text : report.left_out) findings.push_back(text);
-  for (const auto& text : differences(store, scratch.path(), "the logs")) findings.push_back(text);
+  const auto report = made.replay(workspace.folder, *journal, {.ends = log_ends(store)});
+  for (const auto& text : report.left_out) checked.findings.push_back(text);
+  const auto compared = others.empty() ? std::nullopt : std::optional(own);
+  try {
+    for (const auto& text : differences(store, scratch.path(), "the logs", compared))
+      checked.findings.push_back(text);
+  } catch (const Error& error) {
+    if (error.status() == Status::kFailed) throw;
+    checked.findings.push_back(error.what());
+  }
+  if (!others.empty()) {
+    checked.notes.push_back(fmt::format(
+        "{} {} of other workspaces that share this DB: not compared (such as {}, folder {}); name that "
+        "workspace "
+        "with --out to check it",
+        others.size(), others.size() == 1 ? "run is" : "runs are", others.front().id, others.front().folder));
+  }
 }
 
 void check_folders(const Workspace& workspace, Store& store, Json& findings) {
@@ -165,44 +328,113 @@ void check_folders(const Workspace& workspace, Store& store, Json& findings) {
 
 }  // namespace
 
+Store open_workspace(const Workspace& workspace, const std::function<void(const std::string&)>& say) {
+  read_journal(workspace.journal());  // a damaged one is told before a DB is made that lacks it
+  Store store(workspace.db, OpenMode::kReadWrite);
+  for (const auto& text : store.keep_journal(workspace.journal())) say("note: " + text);
+  return store;
+}
+
 Json rebuild_database(const Workspace& workspace, bool force) {
   if (!fs::is_directory(workspace.folder))
     throw Error("is not a folder", workspace.folder.string(), "name the workspace with --out");
   const WorkspaceLock lock(workspace);
-  require_journal(workspace);
-  const ScratchDatabase scratch(fmt::format("{}.new-{}", workspace.db.string(), ::getpid()));
+  auto old = open_old_database(workspace.db);
+  auto journal = read_damaged_journal(workspace.journal());
+  require_whole_journal(workspace, old, journal, force);
+  if (journal.text.empty()) journal.text = journal_from(workspace, old);
+  const auto own = old.store ? old.store->own_runs(workspace.folder, journal.text) : std::set<std::string>();
+  if (old.store && !journal.damage) require_fit(workspace, old, journal.text, own);
+  const auto others = old.store ? runs_of_others(*old.store, own) : std::vector<StoredRun>();
+  const ScratchDatabase scratch(folder_beside(workspace.db), workspace.db.filename().string() + ".new-", "");
   ReplayReport report;
   {
     Store made(scratch.path(), OpenMode::kReadWrite);
-    report = made.replay(workspace.folder);
-    for (auto& text : runs_lost(workspace.db, made)) report.left_out.push_back(std::move(text));
+    if (!others.empty() && old.is_sound) keep_others(*old.store, made, own);
+    report = made.replay(workspace.folder, journal.text);
+    if (journal.damage) {
+      report.left_out.push_back(fmt::format("{} damaged {} of {}", journal.damaged_lines,
+                                            journal.damaged_lines == 1 ? "line" : "lines",
+                                            workspace.journal().string()));
+    }
+    if (!old.is_sound) {
+      for (const auto& run : others)
+        report.left_out.push_back(
+            fmt::format("run {} of another workspace: its folder is {}", run.id, run.folder));
+    }
     for (auto& text : made.check()) report.left_out.push_back(std::move(text));
     if (!force) require_whole(report.left_out, workspace);
+    old.store.reset();
+    if (journal.damage) {
+      keep_file(workspace.journal());
+      made.write_journal(workspace.journal(), journal.text);
+    } else {
+      made.settle_numbers(workspace.journal(), report);
+    }
   }
   const auto kept = take_place(scratch.path(), workspace.db);
   return {{"db", workspace.db.string()},
-          {"kept", kept ? Json(kept->string()) : Json()},
+          {"kept", path_or_null(kept)},
           {"runs", report.runs},
           {"evaluations", report.evaluations},
           {"experiments", report.experiments},
           {"left_out", report.left_out}};
 }
 
+Json rebuild_journal(const Workspace& workspace) {
+  if (!fs::is_directory(workspace.folder))
+    throw Error("is not a folder", workspace.folder.string(), "name the workspace with --out");
+  const WorkspaceLock lock(workspace);
+  { const Store there(workspace.db, OpenMode::kReadOnly); }  // refuses a missing or empty one
+  Store store(workspace.db, OpenMode::kReadWrite);
+  if (const auto problems = store.check(); !problems.empty()) {
+    throw Error(fmt::format("is not whole itself: {}", join(problems, "; ")), workspace.db.string(),
+                "`harness db rebuild` makes it again from the journal and the event logs", Status::kFailed);
+  }
+  const auto journal = read_damaged_journal(workspace.journal());
+  const auto standing = store.standing(workspace.folder, journal.text);
+  if (!journal.damage) {
+    if (standing.kind == JournalStanding::kOther)
+      throw other_journal_error(workspace.db, workspace.folder, standing);
+    if (standing.kind == JournalStanding::kBehind || standing.kind == JournalStanding::kStale) {
+      throw Error(fmt::format("lacks what {} holds", workspace.journal().string()), workspace.db.string(),
+                  "the journal is whole: `harness db rebuild` makes the DB again from it", Status::kFailed);
+    }
+  }
+  const auto kept = keep_file(workspace.journal());
+  try {
+    store.write_journal(workspace.journal(), journal.text);
+  } catch (...) {
+    if (kept) fs::remove(*kept);
+    throw;
+  }
+  return {{"journal", workspace.journal().string()}, {"kept", path_or_null(kept)}};
+}
+
 Json check_database(const Workspace& workspace) {
-  Json findings = Json::array(), notes = Json::array(), version;
+  Checked checked;
+  Json version;
   if (!fs::exists(workspace.db))
     throw Error("there is no results database", workspace.db.string(),
                 "name the workspace with --out, or the file with --db");
+  std::optional<Store> store;
   try {
-    Store store(workspace.db, OpenMode::kReadOnly);
-    version = schema_version(store.database());
-    for (const auto& problem : store.check()) findings.push_back(problem);
-    if (findings.empty()) check_rows(workspace, store, findings, notes);
-    if (fs::is_directory(workspace.folder)) check_folders(workspace, store, findings);
+    store.emplace(workspace.db, OpenMode::kReadOnly);
+    version = schema_version(store->database());
+    for (const auto& problem : store->check()) checked.findings.push_back(problem);
   } catch (const Error& error) {
-    findings.push_back(error.what());
+    if (error.status() == Status::kFailed) throw;  // another process, or the disk
+    checked.findings.push_back(error.what());
   }
-  return {{"db", workspace.db.string()}, {"version", version}, {"findings", findings}, {"notes", notes}};
+  if (store && checked.findings.empty()) check_rows(workspace, *store, checked);
+  if (store && fs::is_directory(workspace.folder)) check_folders(workspace, *store, checked.findings);
+  return {{"db", workspace.db.string()},
+          {"version", version},
+          {"findings", checked.findings},
+          {"notes", checked.notes},
+          {"hint", checked.findings.empty() ? Json()
+                   : checked.blames_journal ? Json(kJournalHint)
+                                            : Json("`harness db rebuild` makes it again from the logs")}};
 }
 
 }  // namespace harness

@@ -197,9 +197,7 @@ StoredReproduction record_plan(const Plan& plan, Store& store, std::vector<std::
                             .runs = {}};
   for (const auto& run : plan.runs) record.runs.emplace_back(run.job.id, run.name);
   const auto id = store.record_reproduction(record);
-  auto stored = *store.last_reproduction(plan.spec.id);
-  if (stored.id != id)
-    throw Error("the reproduction was not recorded", store.path().string(), "", Status::kFailed);
+  auto stored = *store.reproduction(id);
   if (!has_comparisons(store, id)) {
     const auto comparisons = compare_all(store, stored);
     // Alarms first: comparisons that are there say that both are.

@@ -19,6 +19,7 @@
 #include "harness/output.h"
 #include "harness/plan_check.h"
 #include "harness/progress.h"
+#include "harness/rebuild.h"
 #include "harness/record.h"
 #include "harness/reproductions.h"
 #include "harness/scheduler.h"
@@ -224,8 +225,7 @@ int reproduce(const ReproduceOptions& options) {
   make_folder(plan.workspace.folder);
   const WorkspaceLock lock(plan.workspace);
   Progress progress;
-  Store store(plan.workspace.db, OpenMode::kReadWrite);
-  store.keep_journal(plan.workspace.journal());
+  auto store = open_workspace(plan.workspace, [&](const std::string& text) { progress.say(text); });
   if (!store.notice().empty()) progress.say("note: " + store.notice());
   auto evaluations = options.fresh ? std::nullopt : finished_evaluations(plan, store);
   if (!evaluations) {
@@ -247,6 +247,7 @@ int reproduce(const ReproduceOptions& options) {
   }
   if (!evaluations)
     throw Error("jobs are left that cannot start", plan.spec.id, "repeat with --fresh", Status::kFailed);
+  store.require_complete(*evaluations);
   const double wall_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   if (const auto other = other_code_of(plan, store, *evaluations))
     progress.say(fmt::format("note: {}; --fresh runs them again with this build", *other));

@@ -464,7 +464,7 @@ std::string description_of(const ReproductionFilter& filter) {
 std::vector<StoredReproduction> all_reproductions(Store& store) {
   return select_rows<StoredReproduction>(store, R"sql(
     SELECT id, table_id, backbone, scale, seeds, methods, spec, signature, finished, wall_seconds
-    FROM reproductions ORDER BY finished DESC, id DESC)sql",
+    FROM reproductions ORDER BY recency DESC)sql",
                                          read_reproduction);
 }
 

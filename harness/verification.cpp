@@ -174,6 +174,10 @@ void compare_image(Store& store, const std::string& evaluation, const Json& even
       },
       evaluation, position, sample);
   const auto& now = event.at("metrics");
+  for (const auto& [metric, value] : now.items()) {
+    if (std::ranges::count(metrics, metric, &Metric::first) == 0)
+      out.add(fmt::format("{}, {}", name, metric), Json(), value);
+  }
   for (const auto& [metric, value] : metrics) {
     if (now.contains(metric)) {
       out.expect_number(fmt::format("{}, {}", name, metric), value, now.at(metric));
@@ -373,6 +377,11 @@ Json Verification::to_json() const {
 
 std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJob>& jobs,
                                       const VerificationSettings& settings, const fs::path& scratch) {
+  std::vector<std::string> evaluations;
+  for (const auto& job : jobs) {
+    if (job.kind == "evaluate") evaluations.push_back(job.id);
+  }
+  store.require_complete(evaluations);
   auto scheduler = SchedulerSettings::from_environment();
   scheduler.worker = worker_program();
   const auto registry = load_registry();

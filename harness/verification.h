@@ -42,7 +42,7 @@ struct Verification {
 /// Runs a sample of each evaluation (trainings: whole) again in an empty folder `scratch`, one folder a job,
 /// and compares images, transcripts, scores, training statistics and checkpoints with the DB bit for bit.
 /// Nothing of the workspace is written. Throws Error where a job cannot be run again (Status::kInterrupted
-/// after a signal).
+/// after a signal), or the DB lacks rows of an evaluation.
 std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJob>& jobs,
                                       const VerificationSettings& settings,
                                       const std::filesystem::path& scratch);

@@ -25,7 +25,7 @@ namespace {
 constexpr int kBusyTimeoutMs = 10'000;
 constexpr const char* kOtherFileHint = "name another file with --db";
 constexpr const char* kRebuildHint =
-    "move it away and repeat the reproduce command: finished jobs are read again from their event logs";
+    "`harness db rebuild` makes it again from the journal and the event logs";
 
 /// The two numbers of SQLite's file header (bytes 60 and 68, big-endian) that say whose DB it is.
 struct FileHeader {
@@ -36,6 +36,10 @@ struct FileHeader {
 std::uint32_t big_endian(const unsigned char* bytes) {
   return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 |
          bytes[3];
+}
+
+bool has_journal_beside(const fs::path& path) {
+  return fs::exists(fs::absolute(path).parent_path() / "journal.log");
 }
 
 /// Nothing for a missing or empty file. Read without SQLite, which might roll back another program's journal.
@@ -51,7 +55,8 @@ std::optional<FileHeader> read_header(const fs::path& path) {
   if (file.gcount() == 0) return std::nullopt;
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
   if (file.gcount() < std::ssize(bytes) || std::string_view(bytes.data(), kMagic.size()) != kMagic) {
-    throw Error("is not an SQLite database", path.string(), kOtherFileHint);
+    throw Error("is not an SQLite database", path.string(),
+                has_journal_beside(path) ? kRebuildHint : kOtherFileHint);
   }
   const auto* raw = reinterpret_cast<const unsigned char*>(bytes.data());
   return FileHeader{.user_version = big_endian(raw + 60), .application_id = big_endian(raw + 68)};
@@ -146,19 +151,22 @@ void bring_up_to_date(SQLite::Database& db, const Schema& schema, const fs::path
   db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
-bool only_views_differ(const Schema& schema, int from) {
+bool is_readable(const Schema& schema, int from) {
   return std::ranges::all_of(schema.migrations, [from](const Migration& step) {
-    return step.version <= from || std::string_view(step.sql).empty();
+    return step.version <= from || step.is_readable_without();
   });
 }
 
-/// The views of this build, which hide the file's until the connection ends.
-void make_views_of_connection(SQLite::Database& db, const Schema& schema) {
+/// The views of this build, which hide the file's until the connection ends, over what they need.
+void make_views_of_connection(SQLite::Database& db, const Schema& schema, int from) {
   constexpr std::string_view kCreate = "CREATE VIEW ", kHere = "CREATE TEMP VIEW ";
   std::string views = schema.views;
   for (auto at = views.find(kCreate); at != std::string::npos; at = views.find(kCreate, at + kHere.size()))
     views.replace(at, kCreate.size(), kHere);
   db.exec("PRAGMA temp_store = MEMORY");
+  for (const auto& step : schema.migrations) {
+    if (step.version > from && step.for_readers != nullptr) db.exec(step.for_readers);
+  }
   db.exec(views);
 }
 
@@ -168,7 +176,7 @@ void require_current(SQLite::Database& db, const Schema& schema, const fs::path&
   const int version = schema_version(db);
   refuse_newer(version, schema, path);
   if (version == schema.version()) return;
-  if (only_views_differ(schema, version)) return make_views_of_connection(db, schema);
+  if (is_readable(schema, version)) return make_views_of_connection(db, schema, version);
   throw Error(fmt::format("has schema version {}, this program needs {}", version, schema.version()),
               path.string(), "any command that writes, such as `harness reproduce`, brings it up to date");
 }
@@ -252,7 +260,8 @@ OpenedDatabase open_database(const fs::path& path, OpenMode mode, const std::opt
     check_header(*header, schema, path);
   } else if (mode == OpenMode::kReadOnly) {
     throw Error(fs::exists(path) ? "is an empty file" : "there is no results database", path.string(),
-                "run `harness reproduce`, or name an existing file with --db");
+                has_journal_beside(path) ? kRebuildHint
+                                         : "run `harness reproduce`, or name an existing file with --db");
   } else {
     make_folder(fs::absolute(path).parent_path());
   }

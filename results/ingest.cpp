@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "core/event_log.h"
 #include "results/store_impl.h"
@@ -274,13 +275,27 @@ void Ingestion::check_complete() {
               log_, "repeat the run with --fresh", Status::kFailed);
 }
 
-void require_length(const std::filesystem::path& log, std::uint64_t offset) {
+constexpr const char* kReadAgainHint =
+    "`harness db rebuild` reads what is there again and the command then goes on; to begin the run anew, "
+    "repeat "
+    "the command with --fresh, or remove the run with `harness runs rm`";
+
+/// The log must begin with what was read of it before: `offset` bytes, whole lines.
+void require_same_beginning(const std::filesystem::path& log, std::uint64_t offset) {
+  if (offset == 0) return;
   std::error_code error;
   const auto size = std::filesystem::file_size(log, error);
-  if (!error && size >= offset) return;
-  if (error && offset == 0) return;  // the worker has not begun
-  throw Error(fmt::format("is shorter than what was read of it before ({} bytes)", offset), log.string(),
-              "it was replaced or cut: repeat the run with --fresh", Status::kFailed);
+  if (error || size < offset) {
+    throw Error(
+        error ? fmt::format("is gone, and {} bytes were read of it before", offset)
+              : fmt::format("is shorter than what was read of it before ({} bytes of {})", size, offset),
+        log.string(), kReadAgainHint, Status::kFailed);
+  }
+  std::ifstream file(log, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(offset - 1));
+  if (file.get() == '\n') return;
+  throw Error(fmt::format("is another log than the one that {} bytes were read of before", offset),
+              log.string(), kReadAgainHint, Status::kFailed);
 }
 
 }  // namespace
@@ -344,7 +359,7 @@ IngestReport Store::ingest(const JobRecord& job, const LogRange& range) {
       // Read under the write lock, so that two processes cannot bring in the same lines.
       report.job = *impl_->job_status(job.id);
       const auto offset = report.job.log_offset;
-      require_length(log, offset);
+      require_same_beginning(log, offset);
       if (offset >= range.end) return false;
       const auto batch = read_events(log, offset, std::min(kBatch, range.end - offset));
       if (batch.events.empty()) return false;

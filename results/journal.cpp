@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <set>
@@ -13,8 +14,8 @@ namespace harness {
 namespace {
 
 constexpr const char* kForget = "forget";
-const std::set<std::string> kDecisions = {"selection", "experiment", "comparisons",
-                                          "alarms",    "job_state",  kForget};
+const std::set<std::string> kDecisions = {"selection", "experiment", "comparisons", "alarms",
+                                          "job_state", "number",     kForget};
 
 std::string digest_of(Json record) {
   record.erase("at");
@@ -28,8 +29,15 @@ std::string slot_of(const Json& record) {
 
 }  // namespace
 
-Journal::Journal(const std::filesystem::path& file) : log_(file) {
-  for (const auto& record : read_journal(file)) remember(record, record.value("at", std::string()));
+std::string JournalText::id() const {
+  return empty() ? std::string() : sha256_hex(canonical_json(records.front())).substr(0, 16);
+}
+
+Journal::Journal(const std::filesystem::path& file) : file_(file), log_(file) {
+  const auto text = read_journal(file);
+  for (const auto& record : text.records) remember(record, record.value("at", std::string()));
+  id_ = text.id();
+  end_ = text.end();
 }
 
 void Journal::remember(const Json& record, const std::string& at) {
@@ -48,14 +56,16 @@ std::string Journal::time_of(const Json& record) const {
   return is_last(record) ? last_.at(slot_of(record)).at : utc_now();
 }
 
-void Journal::append(const Json& record, const std::string& at) {
-  if (is_last(record)) return;
+std::optional<LogMark> Journal::append(const Json& record, const std::string& at) {
+  if (is_last(record)) return std::nullopt;
   Json line = record;
   line["at"] = at;
-  log_.append(std::move(line));
+  end_ = log_.append(std::move(line));
   // What cannot be found again by repeating a command must not be lost with the power.
   if (kDecisions.contains(record.at("type").get<std::string>())) log_.sync();
   remember(record, at);
+  if (id_.empty()) id_ = read_journal(file_).id();
+  return end_;
 }
 
 Journal::~Journal() {
@@ -66,14 +76,20 @@ Journal::~Journal() {
   }
 }
 
-std::vector<Json> read_journal(const std::filesystem::path& file) {
-  std::vector<Json> records;
+JournalText read_journal(const std::filesystem::path& file) {
+  JournalText text;
   std::uint64_t offset = 0;
-  for (;;) {
-    auto batch = read_events(file, offset);
-    if (batch.events.empty()) return records;
-    std::move(batch.events.begin(), batch.events.end(), std::back_inserter(records));
-    offset = batch.next_offset;
+  try {
+    for (;;) {
+      auto batch = read_events(file, offset);
+      if (batch.events.empty()) return text;
+      std::ranges::move(batch.events, std::back_inserter(text.records));
+      std::ranges::move(batch.marks, std::back_inserter(text.marks));
+      offset = batch.next_offset;
+    }
+  } catch (const Error& error) {
+    if (error.status() == Status::kFailed) throw;
+    throw Error(error.problem(), error.where(), kJournalHint, error.status());
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,14 @@ class Journal {
   /// When `record` was written, if it is the last one of its type and key; else now. UTC, ISO 8601.
   std::string time_of(const Json& record) const;
 
-  /// Appends `record` with its time, unless it is the last one of its type and key already.
-  void append(const Json& record, const std::string& at);
+  /// Appends `record` with its time, unless it is the last one of its type and key already. Returns the end
+  /// of the journal if it was appended.
+  std::optional<LogMark> append(const Json& record, const std::string& at);
+
+  /// What tells this journal from any other; empty before the first record.
+  const std::string& id() const { return id_; }
+  /// Behind its last record.
+  LogMark end() const { return end_; }
 
  private:
   struct Last {
@@ -37,11 +44,30 @@ class Journal {
   bool is_last(const Json& record) const;
 
   std::map<std::string, Last> last_;  ///< by type and key
+  std::filesystem::path file_;
+  std::string id_;
+  LogMark end_;
   EventLogWriter log_;
 };
 
+/// What a journal file holds.
+struct JournalText {
+  std::vector<Json> records;
+  std::vector<LogMark> marks;  ///< the end of each record's line
+
+  bool empty() const { return records.empty(); }
+  /// Sum over the first record, which no two journals share, its time being one of its fields; empty without
+  /// records.
+  std::string id() const;
+  LogMark end() const { return marks.empty() ? LogMark{} : marks.back(); }
+};
+
 /// All records of a journal. A missing file has none. Throws Error at a damaged line.
-std::vector<Json> read_journal(const std::filesystem::path& file);
+JournalText read_journal(const std::filesystem::path& file);
+
+/// What mends a journal that is damaged or lost its end.
+inline constexpr const char* kJournalHint =
+    "`harness db rebuild --journal` writes it again from the results DB, and keeps this file";
 
 /// UTC, ISO 8601 with milliseconds, as the DB's `created` and `finished`.
 std::string utc_text(double seconds_since_1970);
@@ -66,6 +92,10 @@ Json journal_job_state(const std::string& run_id, const std::string& job_id, Job
                        const std::optional<std::string>& failure);
 Json journal_shown_again(std::int64_t reproduction_id);
 Json journal_forget(const std::string& run_id);
+/// From here on the number means the experiment of this digest.
+Json journal_number(std::int64_t reproduction_id, const std::string& digest);
+/// Numbers of experiments up to this one were given.
+Json journal_last_number(std::int64_t reproduction_id);
 
 PromptSet prompt_set_from(const Json& record);
 RunRecord run_from(const Json& record);

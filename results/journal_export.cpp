@@ -1,18 +1,16 @@
+#include "results/journal_export.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "results/store_impl.h"
-
 namespace harness {
-namespace fs = std::filesystem;
 namespace {
 
-/// Reads a DB into a journal, in an order in which every record finds what it rests on.
 class Export {
  public:
-  Export(Store& store, Store::Impl& impl, Journal& journal)
-      : store_(store), sql_(impl.sql), journal_(journal) {}
+  Export(Store& store, Store::Impl& impl, Journal& journal, const std::set<std::string>& own)
+      : store_(store), sql_(impl.sql), journal_(journal), own_(own) {}
 
   void prompt_sets();
   void runs();
@@ -20,16 +18,24 @@ class Export {
   void selections_of(const std::string& run);
   void evaluations_of(const std::string& run, bool with_selection);
   void experiments();
+  void order_of_experiments();
+  void last_number();
   void artifacts();
 
  private:
+  bool is_own(std::int64_t experiment);
   void base_checkpoints(const std::string& run);
   void comparisons(std::int64_t experiment);
 
   Store& store_;
   StatementCache& sql_;
   Journal& journal_;
+  const std::set<std::string>& own_;
 };
+
+bool Export::is_own(std::int64_t experiment) {
+  return is_of(sql_, experiment, own_);
+}
 
 void Export::prompt_sets() {
   constexpr auto kPrompts =
@@ -49,7 +55,8 @@ void Export::prompt_sets() {
 }
 
 void Export::runs() {
-  const auto runs = store_.runs();
+  auto runs = store_.runs();
+  std::erase_if(runs, [&](const StoredRun& run) { return !own_.contains(run.id); });
   for (const StoredRun& run : runs) {
     // The table that made it comes first: it is the one that the run's own columns name.
     RunRecord record = run;
@@ -144,13 +151,14 @@ void Export::selections_of(const std::string& run) {
 void Export::experiments() {
   constexpr auto kSql = R"sql(
     SELECT id, table_id, backbone, scale, seeds, methods, spec, signature, finished, wall_seconds
-    FROM reproductions ORDER BY id)sql";
+    FROM reproductions ORDER BY recency)sql";
   constexpr auto kEvaluations =
       "SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = ?1 ORDER BY 1";
   constexpr auto kRuns = "SELECT run_id, arm FROM reproduction_runs WHERE reproduction_id = ?1 ORDER BY 1";
   Query row(sql_[kSql]);
   while (row.step()) {
     const auto id = row.integer(0);
+    if (!is_own(id)) continue;
     ReproductionRecord record{
         .table_id = row.text(1),
         .backbone = row.text(2),
@@ -205,9 +213,26 @@ void Export::comparisons(std::int64_t experiment) {
   if (!all.empty()) journal_.append(journal_record(experiment, all), utc_now());
 }
 
+/// Said again where the journal may hold another order.
+void Export::order_of_experiments() {
+  Query row(sql_["SELECT id, finished FROM reproductions ORDER BY recency"]);
+  while (row.step()) {
+    if (is_own(row.integer(0))) journal_.append(journal_shown_again(row.integer(0)), row.text(1));
+  }
+}
+
+/// Of an experiment that was removed, where it was the last one.
+void Export::last_number() {
+  Query last(
+      sql_["SELECT value FROM counters WHERE name = 'reproductions' AND value > (SELECT "
+           "ifnull(max(id), 0) FROM reproductions)"]);
+  if (last.step()) journal_.append(journal_last_number(last.integer(0)), utc_now());
+}
+
 void Export::artifacts() {
   Query row(sql_["SELECT reproduction_id, table_id, name, path, sha256, created FROM artifacts ORDER BY id"]);
   while (row.step()) {
+    if (const auto experiment = row.optional_integer(0); experiment && !is_own(*experiment)) continue;
     journal_.append(journal_record(ArtifactRecord{.reproduction_id = row.optional_integer(0),
                                                   .table_id = row.text(1),
                                                   .name = row.text(2),
@@ -219,18 +244,35 @@ void Export::artifacts() {
 
 }  // namespace
 
-void Store::write_journal(const fs::path& file) {
-  const auto aside = fs::path(file.string() + ".tmp");
-  fs::remove(aside);
-  impl_->guarded([&] {
-    Journal journal(aside);
-    Export whole(*this, *impl_, journal);
-    whole.prompt_sets();
-    whole.runs();
-    whole.experiments();
-    whole.artifacts();
-  });
-  fs::rename(aside, file);
+bool is_of(StatementCache& sql, std::int64_t experiment, const std::set<std::string>& own) {
+  Query run(sql["SELECT run_id FROM reproduction_runs WHERE reproduction_id = ?1"], experiment);
+  while (run.step()) {
+    if (!own.contains(run.text(0))) return false;
+  }
+  return true;
+}
+
+void export_whole(Store& store, Store::Impl& impl, Journal& journal, const std::set<std::string>& own) {
+  Export whole(store, impl, journal, own);
+  whole.prompt_sets();
+  whole.runs();
+  whole.experiments();
+  whole.artifacts();
+  whole.last_number();
+}
+
+void export_missing(Store& store, Store::Impl& impl, Journal& journal, const std::set<std::string>& own,
+                    const std::set<std::string>& recorded) {
+  for (const auto& run : recorded) {
+    if (!store.run(run)) journal.append(journal_forget(run), utc_now());
+  }
+  Export missing(store, impl, journal, own);
+  missing.prompt_sets();
+  missing.runs();
+  missing.experiments();
+  missing.order_of_experiments();
+  missing.artifacts();
+  missing.last_number();
 }
 
 }  // namespace harness

@@ -386,4 +386,13 @@ Json journal_forget(const std::string& run_id) {
   return {{"type", "forget"}, {"run", run_id}};
 }
 
+Json journal_number(std::int64_t reproduction_id, const std::string& digest) {
+  return make("number", fmt::format("{}", reproduction_id), "",
+              {{"id", reproduction_id}, {"digest", digest}});
+}
+
+Json journal_last_number(std::int64_t reproduction_id) {
+  return make("last_number", "", "", {{"id", reproduction_id}});
+}
+
 }  // namespace harness

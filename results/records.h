@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -169,10 +170,37 @@ struct LogRange {
   std::uint64_t end = std::numeric_limits<std::uint64_t>::max();  ///< bytes
 };
 
+/// What of a workspace's logs Store::replay carries out.
+struct ReplayRange {
+  std::map<std::string, std::uint64_t> ends = {};  ///< job -> bytes of its event log; all of any other job's
+  std::size_t from = 0;                            ///< first record of the journal
+  /// Leave out experiments that nothing else was recorded of: a process was killed before the DB had them.
+  bool without_unconfirmed = false;
+};
+
 /// What Store::replay made, and what it could not.
 struct ReplayReport {
   std::int64_t runs = 0, evaluations = 0, experiments = 0;
   std::vector<std::string> left_out = {};  ///< one line each: what, and why
+  /// Number and digest of experiments whose number means another one at the journal's end, or none.
+  std::vector<std::pair<std::int64_t, std::string>> numbers = {};
+};
+
+/// How a DB stands to the journal of a workspace.
+struct JournalStanding {
+  enum Kind {
+    kNew,       ///< the journal holds nothing yet
+    kSame,      ///< the DB knows it to its end
+    kBehind,    ///< the DB lacks the records from `known` on; all of them if it holds no run
+    kAhead,     ///< the DB knows more of it than the file holds: its end was lost
+    kUnmarked,  ///< a DB of a version before 5, which holds every experiment of the journal
+    kStale,     ///< the same, but it lacks some
+    kOther      ///< the DB was never written with this journal
+  };
+  Kind kind = kNew;
+  std::size_t known = 0;    ///< records of the journal that the DB knows
+  std::uint64_t bytes = 0;  ///< the same in bytes
+  bool is_shared = false;   ///< the DB was also written with other journals
 };
 
 /// What one call of Store::ingest brought.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/event_log.h"
+#include "results/journal_history.h"
 #include "results/store_impl.h"
 
 namespace harness {
@@ -15,66 +16,14 @@ std::string type_of(const Json& record) {
   return record.value("type", std::string());
 }
 
-/// The place of each experiment's last record. An earlier one of the same number is left of a process that
-/// was killed before the DB committed it.
-std::map<std::int64_t, std::size_t> committed_experiments(const std::vector<Json>& records) {
-  std::map<std::int64_t, std::size_t> last;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    if (type_of(records[i]) == "experiment") last[records[i].at("data").at("id").get<std::int64_t>()] = i;
-  }
-  return last;
-}
-
-/// Records that nothing was removed behind: what a later `forget` took away is as if it had never been.
-std::vector<Json> lasting(std::vector<Json> records) {
-  std::map<std::string, std::size_t> forgotten;  // run -> where it was forgotten last
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    if (type_of(records[i]) == "forget") forgotten[records[i].at("run")] = i;
-  }
-  const auto is_gone = [&](const std::string& run, std::size_t i) {
-    const auto found = forgotten.find(run);
-    return found != forgotten.end() && i <= found->second;
-  };
-  const auto committed = committed_experiments(records);
-  std::set<std::int64_t> dropped;
-  std::vector<Json> kept;
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    const auto& record = records[i];
-    const auto type = type_of(record);
-    if (record.contains("run") && is_gone(record.at("run"), i)) continue;
-    if (type == "experiment") {
-      if (committed.at(record.at("data").at("id").get<std::int64_t>()) != i) continue;
-      const auto runs = reproduction_from(record).runs;
-      if (std::ranges::any_of(runs, [&](const auto& run) { return is_gone(run.first, i); }))
-        dropped.insert(record.at("data").at("id").get<std::int64_t>());
-    }
-    const bool of_experiment = type == "experiment" || type == "experiment_again" || type == "comparisons" ||
-                               type == "alarms" ||
-                               (type == "artifact" && !record.at("data").at("id").is_null());
-    if (of_experiment && dropped.contains(record.at("data").at("id").get<std::int64_t>())) continue;
-    kept.push_back(std::move(records[i]));
-  }
-  return kept;
-}
-
-/// The largest number that an experiment ever had: none is given twice.
-std::int64_t last_experiment(const std::vector<Json>& records) {
-  std::int64_t last = 0;
-  for (const auto& record : records) {
-    if (type_of(record) == "experiment")
-      last = std::max(last, record.at("data").at("id").get<std::int64_t>());
-  }
-  return last;
-}
-
-/// Carries records out against an empty DB.
+/// Carries records out against a DB that lacks them.
 class Replay {
  public:
   Replay(Store& store, Store::Impl& impl, fs::path workspace,
          const std::map<std::string, std::uint64_t>& ends)
       : store_(store), impl_(impl), workspace_(std::move(workspace)), ends_(ends) {}
 
-  void take(const Json& record);
+  void take(const HistoryEntry& entry);
   /// What was said of jobs after the last word of their logs.
   void settle();
 
@@ -86,9 +35,12 @@ class Replay {
   void selection(const Json& record);
   void job(const Json& record);
   void job_state(const Json& record, bool settled);
-  void experiment(const Json& record);
-  void of_experiment(const Json& record);
+  void experiment(const HistoryEntry& entry);
+  void of_experiment(const HistoryEntry& entry);
+  std::int64_t free_number(std::int64_t wanted, std::int64_t highest);
   void leave_out(const std::string& what, const std::string& run, const std::string& why);
+  bool is_introduced(const Json& record);
+  bool has_prompts(const std::string& sha256);
   fs::path place_of(const JobRecord& job) const;
   bool is_done(const std::string& job);
   double last_word(const std::string& job);
@@ -98,14 +50,26 @@ class Replay {
   fs::path workspace_;
   const std::map<std::string, std::uint64_t>& ends_;
   std::map<std::int64_t, std::int64_t> selections_;  ///< id in the journal -> id in this DB
-  std::set<std::string> gone_;                       ///< runs, evaluations and "experiment N"
+  std::set<std::string> gone_;                       ///< runs, evaluations and digests of experiments
   std::vector<Json> states_;
 };
 
-void Replay::take(const Json& record) {
+/// True unless the record is of a run of which nothing was recorded before, its beginning being lost.
+bool Replay::is_introduced(const Json& record) {
+  const auto run = record.value("run", std::string());
+  const auto type = type_of(record);
+  if (run.empty() || type == "run" || type == "forget") return true;
+  if (gone_.contains(run)) return false;
+  if (store_.run(run)) return true;
+  leave_out("run " + run, "", "the journal does not hold its beginning");
+  return false;
+}
+
+void Replay::take(const HistoryEntry& entry) {
+  const Json& record = entry.record;
   const auto type = type_of(record);
   impl_.replayed_time = record.value("at", utc_now());
-  if (record.contains("run") && gone_.contains(record.at("run").get<std::string>())) return;
+  if (!is_introduced(record)) return;
   if (type == "prompt_set") {
     store_.record_prompt_set(prompt_set_from(record));
   } else if (type == "run") {
@@ -123,10 +87,12 @@ void Replay::take(const Json& record) {
   } else if (type == "job_state") {
     job_state(record, false);
   } else if (type == "experiment") {
-    experiment(record);
+    experiment(entry);
   } else if (type == "experiment_again" || type == "comparisons" || type == "alarms" || type == "artifact") {
-    of_experiment(record);
-  } else if (type != "forget") {
+    of_experiment(entry);
+  } else if (type == "forget") {
+    store_.forget(record.at("run").get<std::string>());
+  } else {
     throw Error(fmt::format("unknown record \"{}\"", type), "journal",
                 "it was written by another version of this program", Status::kFailed);
   }
@@ -138,8 +104,18 @@ void Replay::leave_out(const std::string& what, const std::string& run, const st
                                         : fmt::format("{} of run {}: {}", what, run, why));
 }
 
+bool Replay::has_prompts(const std::string& sha256) {
+  Query known(impl_.sql["SELECT 1 FROM prompt_sets WHERE sha256 = ?1"], sha256);
+  return known.step();
+}
+
 void Replay::evaluation(const Json& record) {
   auto evaluation = evaluation_from(record);
+  if (!has_prompts(evaluation.prompt_set_sha256)) {
+    if (!gone_.contains(evaluation.id))
+      leave_out("evaluation " + evaluation.id, evaluation.run_id, "the journal does not hold its prompts");
+    return;
+  }
   const auto checkpoints = store_.checkpoints(evaluation.run_id);
   const bool is_there =
       std::ranges::any_of(checkpoints, [&](const CheckpointRecord& c) { return c.step == evaluation.step; });
@@ -150,8 +126,14 @@ void Replay::evaluation(const Json& record) {
     return;
   }
   if (evaluation.selection_id) {
+    // One that this DB knew before the replay has the number there that it has in the journal.
+    const auto known = store_.selection(*evaluation.selection_id);
     const auto found = selections_.find(*evaluation.selection_id);
-    evaluation.selection_id = found == selections_.end() ? std::nullopt : std::optional(found->second);
+    if (found != selections_.end()) {
+      evaluation.selection_id = found->second;
+    } else if (!known || known->run_id != evaluation.run_id) {
+      evaluation.selection_id = std::nullopt;
+    }
   }
   store_.record_evaluation(evaluation);
 }
@@ -159,13 +141,15 @@ void Replay::evaluation(const Json& record) {
 void Replay::not_run(const Json& record) {
   const Json& data = record.at("data");
   const auto evaluation = data.at("evaluation").get<std::string>();
-  if (!gone_.contains(evaluation)) store_.record_not_run(evaluation, data.at("metric"), data.at("reason"));
+  if (store_.evaluation(evaluation)) store_.record_not_run(evaluation, data.at("metric"), data.at("reason"));
 }
 
 void Replay::selection(const Json& record) {
   const auto selection = selection_from(record);
-  const auto is_gone = [&](const std::string& id) { return gone_.contains(id); };
+  const auto is_gone = [&](const std::string& id) { return !store_.evaluation(id); };
   if (std::ranges::any_of(selection.candidates, is_gone)) return;
+  const auto checkpoints = store_.checkpoints(selection.run_id);
+  if (std::ranges::count(checkpoints, selection.step, &CheckpointRecord::step) == 0) return;
   selections_[record.at("data").at("id").get<std::int64_t>()] = store_.record_selection(selection);
 }
 
@@ -178,7 +162,7 @@ fs::path Replay::place_of(const JobRecord& job) const {
 
 void Replay::job(const Json& record) {
   const auto job = job_from(record);
-  if (gone_.contains(job.id)) return;
+  if (gone_.contains(job.id) || (job.evaluation_id && !store_.evaluation(*job.evaluation_id))) return;
   store_.record_job(job);
   const auto end = ends_.find(job.id);
   const LogRange range{.folder = place_of(job), .end = end == ends_.end() ? LogRange{}.end : end->second};
@@ -186,6 +170,7 @@ void Replay::job(const Json& record) {
   try {
     store_.ingest(job, range);
   } catch (const Error& error) {
+    if (error.where() == impl_.path.string()) throw;  // the DB itself: a full disk is no fault of the log
     leave_out((job.evaluation_id ? "evaluation " : "run ") + job.id, job.evaluation_id ? job.run_id : "",
               error.what());
   }
@@ -225,37 +210,55 @@ void Replay::settle() {
   impl_.replayed_time.reset();
 }
 
-void Replay::experiment(const Json& record) {
-  const auto reproduction = reproduction_from(record);
-  const auto id = record.at("data").at("id").get<std::int64_t>();
+/// The number that an experiment had, or the next one where another experiment of this DB has it.
+std::int64_t Replay::free_number(std::int64_t wanted, std::int64_t highest) {
+  Query taken(impl_.sql["SELECT 1 FROM reproductions WHERE id = ?1"], wanted);
+  if (!taken.step()) return wanted;
+  return std::max(highest + 1, impl_.next_reproduction_id());
+}
+
+void Replay::experiment(const HistoryEntry& entry) {
+  const auto reproduction = reproduction_from(entry.record);
+  if (const auto known = impl_.reproduction_id(*entry.experiment)) {
+    impl_.write([&] {
+      impl_.show_again(*known, *impl_.replayed_time);
+      impl_.sql.run("UPDATE reproductions SET wall_seconds = ?2 WHERE id = ?1", *known,
+                    reproduction.wall_seconds);
+    });
+    return;
+  }
   std::vector<std::string> parts = reproduction.evaluations;
   for (const auto& [run, arm] : reproduction.runs) parts.push_back(run);
   const auto missing = std::ranges::find_if(parts, [&](const auto& part) { return !is_done(part); });
   if (missing != parts.end()) {
-    leave_out(fmt::format("experiment {}", id), "",
-              fmt::format("it rests on {}, which the logs do not complete", *missing));
-    gone_.insert(fmt::format("experiment {}", id));
+    if (gone_.insert(*entry.experiment).second)
+      leave_out(fmt::format("experiment {}", entry.number), "",
+                fmt::format("it rests on {}, which the logs do not complete", *missing));
     return;
   }
-  if (impl_.reproduction_id(reproduction_digest(reproduction))) return;
-  impl_.write([&] { impl_.put_reproduction(id, reproduction, *impl_.replayed_time); });
+  gone_.erase(*entry.experiment);
+  impl_.write([&] {
+    impl_.put_reproduction(free_number(entry.number, entry.highest), reproduction, *impl_.replayed_time);
+  });
 }
 
-void Replay::of_experiment(const Json& record) {
-  const Json& id = record.at("data").at("id");
-  if (id.is_number() && gone_.contains(fmt::format("experiment {}", id.get<std::int64_t>()))) return;
-  const auto type = type_of(record);
+void Replay::of_experiment(const HistoryEntry& entry) {
+  std::optional<std::int64_t> id;
+  if (entry.experiment) {
+    id = impl_.reproduction_id(*entry.experiment);
+    if (!id) return;  // it was left out
+  }
+  const auto type = type_of(entry.record);
   if (type == "artifact") {
-    store_.record_artifact(artifact_from(record));
+    auto artifact = artifact_from(entry.record);
+    artifact.reproduction_id = id;
+    store_.record_artifact(artifact);
   } else if (type == "comparisons") {
-    store_.record_comparisons(id.get<std::int64_t>(), comparisons_from(record));
+    store_.record_comparisons(*id, comparisons_from(entry.record));
   } else if (type == "alarms") {
-    store_.record_alarms(id.get<std::int64_t>(), alarms_from(record));
+    store_.record_alarms(*id, alarms_from(entry.record));
   } else {
-    impl_.write([&] {
-      impl_.sql.run("UPDATE reproductions SET finished = ?2 WHERE id = ?1", id.get<std::int64_t>(),
-                    *impl_.replayed_time);
-    });
+    impl_.write([&] { impl_.show_again(*id, *impl_.replayed_time); });
   }
 }
 
@@ -264,21 +267,54 @@ std::int64_t count_of(StatementCache& sql, std::string_view statement) {
   return count.step() ? count.integer(0) : 0;
 }
 
+/// Experiments whose number means another one, or none, at the end of the journal.
+std::vector<std::pair<std::int64_t, std::string>> unsettled_numbers(StatementCache& sql,
+                                                                    const History& history) {
+  std::vector<std::pair<std::int64_t, std::string>> unsettled;
+  Query row(sql["SELECT id, digest FROM reproductions ORDER BY id"]);
+  while (row.step()) {
+    if (!history.numbers.contains(row.text(1))) continue;  // of another workspace
+    const auto meaning = history.meaning.find(row.integer(0));
+    if (meaning == history.meaning.end() || meaning->second != row.text(1))
+      unsettled.emplace_back(row.integer(0), row.text(1));
+  }
+  return unsettled;
+}
+
 }  // namespace
 
-ReplayReport Store::replay(const fs::path& workspace, const std::map<std::string, std::uint64_t>& ends) {
-  auto records = read_journal(workspace / "journal.log");
-  const auto last = last_experiment(records);
-  Replay replay(*this, *impl_, workspace, ends);
-  for (const auto& record : lasting(std::move(records))) replay.take(record);
+ReplayReport Store::replay(const fs::path& workspace, const JournalText& journal, const ReplayRange& range) {
+  const auto history = history_of(journal.records);
+  Replay replay(*this, *impl_, workspace, range.ends);
+  const bool is_marked = range.from < journal.marks.size();
+  if (is_marked) {
+    // Killed on the way, it begins again there.
+    const auto begin = range.from == 0 ? LogMark{} : journal.marks[range.from - 1];
+    impl_->write([&] { impl_->know_journal(journal.id(), begin); });
+  }
+  std::int64_t last = 0;
+  for (const auto& entry : history.entries) {
+    if (entry.place < range.from) continue;
+    // The last thing that a process did before it was killed; the command that it was finds no such
+    // experiment.
+    const bool cut_off = type_of(entry.record) == "experiment" && !entry.is_named_later;
+    if (range.without_unconfirmed && cut_off) continue;
+    last = std::max(last, entry.highest);
+    replay.take(entry);
+  }
+  if (!range.without_unconfirmed) last = std::max(last, history.last_number);
   replay.settle();
+  for (const auto& text : history.orphans) replay.report.left_out.push_back(text);
   return impl_->write([&] {
     auto& sql = impl_->sql;
     sql.run("UPDATE counters SET value = max(value, ?1) WHERE name = 'reproductions'", last);
-    replay.report.runs = count_of(sql, "SELECT count(*) FROM runs");
-    replay.report.evaluations = count_of(sql, "SELECT count(*) FROM evaluations WHERE state = 'done'");
-    replay.report.experiments = count_of(sql, "SELECT count(*) FROM reproductions");
-    return replay.report;
+    if (is_marked) impl_->know_journal(journal.id(), journal.end());
+    auto& report = replay.report;
+    report.runs = count_of(sql, "SELECT count(*) FROM runs");
+    report.evaluations = count_of(sql, "SELECT count(*) FROM evaluations WHERE state = 'done'");
+    report.experiments = count_of(sql, "SELECT count(*) FROM reproductions");
+    report.numbers = unsettled_numbers(sql, history);
+    return report;
   });
 }
 

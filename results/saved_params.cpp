@@ -104,7 +104,7 @@ std::vector<StoredExperiment> experiments_of(SQLite::Database& db) {
   SQLite::Statement statement(db, R"sql(
     SELECT id, table_id, backbone, scale, ifnull(json_extract(spec, '$.effective.prompt_set.name'), ''),
            trim(seeds, '[]'), finished
-    FROM reproductions ORDER BY finished DESC, id DESC)sql");
+    FROM reproductions ORDER BY recency DESC)sql");
   Query row(statement);
   std::vector<StoredExperiment> all;
   while (row.step()) {

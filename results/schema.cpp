@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.h"
@@ -12,8 +13,11 @@
 namespace harness {
 namespace {
 
-constexpr Migration kMigrations[] = {
-    {1, kSchemaVersion1}, {2, kSchemaVersion2}, {3, kSchemaVersion3}, {4, kSchemaVersion4}};
+constexpr Migration kMigrations[] = {{1, kSchemaVersion1},
+                                     {2, kSchemaVersion2},
+                                     {3, kSchemaVersion3},
+                                     {4, kSchemaVersion4},
+                                     {5, kSchemaVersion5, kReadBeforeVersion5}};
 constexpr Schema kCurrent{.migrations = kMigrations, .views = kViews};
 
 void drop_views(SQLite::Database& db) {
@@ -27,12 +31,10 @@ void drop_views(SQLite::Database& db) {
 void check_foreign_keys(SQLite::Database& db, int version) {
   SQLite::Statement check(db, "PRAGMA foreign_key_check");
   if (!check.executeStep()) return;
-  throw Error(
-      fmt::format("a row of table {} would point nowhere after the change to schema version {}",
-                  check.getColumn(0).getString(), version),
-      db.getFilename(),
-      "move it away and repeat the reproduce command: finished jobs are read again from their event logs",
-      Status::kFailed);
+  throw Error(fmt::format("a row of table {} would point nowhere after the change to schema version {}",
+                          check.getColumn(0).getString(), version),
+              db.getFilename(), "`harness db rebuild` makes it again from the journal and the event logs",
+              Status::kFailed);
 }
 
 void apply_steps(SQLite::Database& db, const Schema& schema, int from) {
@@ -60,6 +62,14 @@ class ForeignKeysOff {
 };
 
 }  // namespace
+
+bool Migration::is_readable_without() const {
+  return std::string_view(sql).empty() || for_readers != nullptr;
+}
+
+Schema schema_until(const Schema& schema, int version) {
+  return {.migrations = schema.migrations.first(static_cast<std::size_t>(version)), .views = schema.views};
+}
 
 const Schema& current_schema() {
   return kCurrent;

@@ -18,6 +18,12 @@ inline constexpr std::uint32_t kApplicationId = 0x4c6d6248;
 struct Migration {
   int version;
   const char* sql;
+  /// TEMP tables and views that show a connection which only reads an older DB what `sql` would make of it;
+  /// nothing: such a DB cannot be read. Views read from them.
+  const char* for_readers = nullptr;
+
+  /// True if a DB without this step can be read as if it had it.
+  bool is_readable_without() const;
 };
 
 /// Everything that a DB is built from. The views hold no data and are made anew by every migration, so that a
@@ -28,6 +34,9 @@ struct Schema {
 
   int version() const { return migrations.empty() ? 0 : migrations.back().version; }
 };
+
+/// The steps up to `version`, with the views of `schema`.
+Schema schema_until(const Schema& schema, int version);
 
 /// The schema of this build; results/SCHEMA.md describes it.
 const Schema& current_schema();

@@ -14,6 +14,10 @@ extern const char kSchemaVersion3[];
 /// Empty: version 4 changes views alone (schema_v4.cpp).
 extern const char kSchemaVersion4[];
 
+/// What version 5 changes, and what a reader of an older DB sees in its place (schema_v5.cpp).
+extern const char kSchemaVersion5[];
+extern const char kReadBeforeVersion5[];
+
 /// The views of the current version (schema_views.cpp).
 extern const char kViews[];
 

@@ -21,11 +21,6 @@ const std::string& Store::notice() const {
   return impl_->opened.notice;
 }
 
-void Store::keep_journal(const std::filesystem::path& file) {
-  if (read_journal(file).empty() && !runs().empty()) write_journal(file);
-  impl_->journal = std::make_unique<Journal>(file);
-}
-
 SQLite::Database& Store::database() {
   return *impl_->opened.db;
 }
@@ -180,12 +175,17 @@ void Store::record_not_run(const std::string& evaluation_id, const std::string& 
 
 void Store::Impl::put_not_run(const std::string& evaluation_id, const std::string& metric,
                               const std::string& reason) {
-  // json_patch and not json_set: a metric's name is a key here, not a path.
-  const int changed = sql.run("UPDATE evaluations SET not_run = json_patch(not_run, ?2) WHERE id = ?1",
-                              evaluation_id, canonical_json(Json{{metric, reason}}));
-  if (changed == 0) {
-    throw Error(fmt::format("there is no evaluation {}", evaluation_id), path.string(), {}, Status::kFailed);
+  // Canonical, so that the order in which the reasons came in leaves no trace.
+  Json reasons;
+  {
+    Query row(sql["SELECT not_run FROM evaluations WHERE id = ?1"], evaluation_id);
+    if (!row.step())
+      throw Error(fmt::format("there is no evaluation {}", evaluation_id), path.string(), {},
+                  Status::kFailed);
+    reasons = parse_json(row.text(0), "evaluations.not_run");
   }
+  reasons[metric] = reason;
+  sql.run("UPDATE evaluations SET not_run = ?2 WHERE id = ?1", evaluation_id, canonical_json(reasons));
 }
 
 std::int64_t Store::record_reproduction(const ReproductionRecord& reproduction) {
@@ -198,7 +198,7 @@ std::int64_t Store::record_reproduction(const ReproductionRecord& reproduction) 
       impl_->note(journal_record(reproduction, id), at);
       return id;
     }
-    impl_->sql.run("UPDATE reproductions SET finished = ?2 WHERE id = ?1", *known, at);
+    impl_->show_again(*known, at);
     impl_->note(journal_shown_again(*known), at);
     return *known;
   });
@@ -236,8 +236,9 @@ void Store::Impl::put_reproduction(std::int64_t id, const ReproductionRecord& re
                                    const std::string& at) {
   sql.run(R"sql(
     INSERT INTO reproductions (id, digest, table_id, backbone, scale, seeds, methods, spec, signature, finished,
-                               wall_seconds)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11))sql",
+                               wall_seconds, recency)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11,
+            (SELECT ifnull(max(recency), 0) + 1 FROM reproductions)))sql",
           id, reproduction_digest(reproduction), reproduction.table_id, reproduction.backbone,
           reproduction.scale, canonical_json(reproduction.seeds), canonical_json(reproduction.methods),
           canonical_json(reproduction.spec), reproduction.signature, at, reproduction.wall_seconds);
@@ -250,6 +251,14 @@ void Store::Impl::put_reproduction(std::int64_t id, const ReproductionRecord& re
     sql.run("INSERT OR IGNORE INTO reproduction_runs (reproduction_id, run_id, arm) VALUES (?1, ?2, ?3)", id,
             run, arm);
   }
+}
+
+void Store::Impl::show_again(std::int64_t id, const std::string& at) {
+  sql.run("UPDATE reproductions SET finished = ?2 WHERE id = ?1", id, at);
+  sql.run(R"sql(
+    UPDATE reproductions SET recency = (SELECT max(recency) + 1 FROM reproductions)
+    WHERE id = ?1 AND recency < (SELECT max(recency) FROM reproductions))sql",
+          id);
 }
 
 void Store::record_comparisons(std::int64_t reproduction_id, std::span<const ComparisonRecord> comparisons) {

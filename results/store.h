@@ -5,12 +5,14 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "datasets/prompt_set.h"
 #include "results/database_file.h"
+#include "results/journal.h"
 #include "results/records.h"
 
 namespace harness {
@@ -33,9 +35,12 @@ class Store {
   /// What the user should be told about how the DB was opened; empty on a local disk.
   const std::string& notice() const;
 
-  /// From now on what is recorded here also goes into `file`, so that the DB can be made again (replay). A
-  /// journal that is new while the DB is not begins with what the DB holds. Throws as EventLogWriter does.
-  void keep_journal(const std::filesystem::path& file);
+  /// From now on what is recorded here also goes into `file`, so that the DB can be made again (replay).
+  /// First the two are brought together: what the DB lacks of the journal is carried out, a journal that lost
+  /// its end gets it from the DB, and one that is new while the DB is not begins with what the DB holds.
+  /// Returns what the user should be told of it. Throws Error (status 2) if the DB is not of this journal,
+  /// and as EventLogWriter does.
+  std::vector<std::string> keep_journal(const std::filesystem::path& file);
 
   /// The connection, for the SELECTs of tables, figures and grids.
   SQLite::Database& database();
@@ -92,14 +97,26 @@ class Store {
 
   // --- Making it again ---
 
-  /// Fills this empty DB from a workspace's journal and the event logs of its run folders. A run whose logs
-  /// are gone or damaged is left out with what rests on it, and named in the report. `ends`: read the log of
-  /// a job only so far; a job that is not named is read whole.
-  ReplayReport replay(const std::filesystem::path& workspace,
-                      const std::map<std::string, std::uint64_t>& ends = {});
+  /// Fills this DB, which lacks it, from a workspace's journal and the event logs of its run folders. A run
+  /// whose logs are gone or damaged is left out with what rests on it, and named in the report.
+  ReplayReport replay(const std::filesystem::path& workspace, const JournalText& journal,
+                      const ReplayRange& range = {});
 
-  /// Writes a journal of what the DB holds, replacing `file`.
-  void write_journal(const std::filesystem::path& file);
+  /// How this DB and the journal of a workspace fit. Only reads.
+  JournalStanding standing(const std::filesystem::path& workspace, const JournalText& journal);
+
+  /// The runs of this DB that belong to a workspace and not to another one that shares the DB.
+  std::set<std::string> own_runs(const std::filesystem::path& workspace, const JournalText& journal);
+
+  /// Own runs and experiments that a journal does not hold: it is not the whole record then.
+  std::vector<std::string> unknown_to(const JournalText& journal, const std::set<std::string>& own);
+
+  /// Writes a journal of what the DB holds of the workspace that `file` lies in, replacing the file.
+  /// `before`: what could be read of that.
+  void write_journal(const std::filesystem::path& file, const JournalText& before);
+
+  /// Writes into a journal that this DB was made from which experiment each number means.
+  void settle_numbers(const std::filesystem::path& file, const ReplayReport& report);
 
   // --- Reading ---
 
@@ -118,8 +135,14 @@ class Store {
   /// In order of recording.
   std::vector<AlarmRecord> alarms(std::int64_t reproduction_id);
 
-  /// The last completed reproduction of a table, or of any table.
+  /// The last completed reproduction of a table, or of any table: the one recorded or asked for last,
+  /// whatever the clock was.
   std::optional<StoredReproduction> last_reproduction(const std::optional<std::string>& table_id = {});
+  std::optional<StoredReproduction> reproduction(std::int64_t id);
+
+  /// Throws Error (Status::kFailed) unless the DB holds every image and every value of these finished
+  /// evaluations.
+  void require_complete(std::span<const std::string> evaluations);
 
   /// SQLite's integrity and foreign key checks, and finished evaluations without all their images: one line a
   /// problem.
@@ -131,5 +154,9 @@ class Store {
  private:
   std::unique_ptr<Impl> impl_;
 };
+
+/// The DB at `db` does not belong to the journal of this workspace (JournalStanding::kOther).
+Error other_journal_error(const std::filesystem::path& db, const std::filesystem::path& workspace,
+                          const JournalStanding& standing);
 
 }  // namespace harness

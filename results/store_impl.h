@@ -57,7 +57,8 @@ struct Store::Impl {
 
   /// Into the journal, before the transaction of the caller commits: the DB never knows more than it.
   void note(const Json& record, const std::string& at) {
-    if (journal) journal->append(record, at);
+    if (!journal) return;
+    if (const auto end = journal->append(record, at)) know_journal(journal->id(), *end);
   }
   void note(const Json& record) { note(record, time_of(record)); }
 
@@ -74,10 +75,15 @@ struct Store::Impl {
   std::string run_of_job(const std::string& id);
 
   // Inside a transaction of the caller:
+
+  /// The DB holds what this journal says up to there.
+  void know_journal(const std::string& id, const LogMark& end);
   void put_job(const JobRecord& job);
   void put_job_state(const std::string& id, JobState state, const std::optional<std::string>& failure,
                      const std::string& at);
   void put_reproduction(std::int64_t id, const ReproductionRecord& reproduction, const std::string& at);
+  /// Makes an experiment the last one.
+  void show_again(std::int64_t id, const std::string& at);
   void put_checkpoint(const CheckpointRecord& checkpoint);
   void put_not_run(const std::string& evaluation_id, const std::string& metric, const std::string& reason);
 };

@@ -217,38 +217,84 @@ std::vector<AlarmRecord> Store::alarms(std::int64_t reproduction_id) {
   });
 }
 
+namespace {
+
+std::optional<StoredReproduction> read_reproduction(StatementCache& sql, const Query& row, bool found) {
+  constexpr auto kMembers = R"sql(
+    SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = ?1 ORDER BY evaluation_id)sql";
+  constexpr auto kMemberRuns =
+      "SELECT run_id, arm FROM reproduction_runs WHERE reproduction_id = ?1 ORDER BY run_id";
+  if (!found) return std::nullopt;
+  StoredReproduction reproduction;
+  reproduction.id = row.integer(0);
+  reproduction.table_id = row.text(1);
+  reproduction.backbone = row.text(2);
+  reproduction.scale = row.text(3);
+  reproduction.seeds = parse_json(row.text(4), "reproductions.seeds").get<std::vector<std::int64_t>>();
+  reproduction.methods = parse_json(row.text(5), "reproductions.methods").get<std::vector<std::string>>();
+  reproduction.spec = parse_json(row.text(6), "reproductions.spec");
+  reproduction.signature = row.text(7);
+  reproduction.wall_seconds = row.real(8).value_or(0);
+  reproduction.finished = row.text(9);
+  Query members(sql[kMembers], reproduction.id);
+  while (members.step()) reproduction.evaluations.push_back(members.text(0));
+  Query runs(sql[kMemberRuns], reproduction.id);
+  while (runs.step()) reproduction.runs.emplace_back(runs.text(0), runs.text(1));
+  return reproduction;
+}
+
+}  // namespace
+
 std::optional<StoredReproduction> Store::last_reproduction(const std::optional<std::string>& table_id) {
   constexpr auto kLast = R"sql(
     SELECT id, table_id, backbone, scale, seeds, methods, spec, signature, wall_seconds, finished
     FROM reproductions
     WHERE ?1 IS NULL OR table_id = ?1
-    ORDER BY finished DESC, id DESC
+    ORDER BY recency DESC
     LIMIT 1)sql";
-  constexpr auto kMembers = R"sql(
-    SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = ?1 ORDER BY evaluation_id)sql";
-  constexpr auto kRuns =
-      "SELECT run_id, arm FROM reproduction_runs WHERE reproduction_id = ?1 ORDER BY run_id";
-  return impl_->guarded([&]() -> std::optional<StoredReproduction> {
-    StoredReproduction last;
-    {
-      Query row(impl_->sql[kLast], table_id);
-      if (!row.step()) return std::nullopt;
-      last.id = row.integer(0);
-      last.table_id = row.text(1);
-      last.backbone = row.text(2);
-      last.scale = row.text(3);
-      last.seeds = parse_json(row.text(4), "reproductions.seeds").get<std::vector<std::int64_t>>();
-      last.methods = parse_json(row.text(5), "reproductions.methods").get<std::vector<std::string>>();
-      last.spec = parse_json(row.text(6), "reproductions.spec");
-      last.signature = row.text(7);
-      last.wall_seconds = row.real(8).value_or(0);
-      last.finished = row.text(9);
+  return impl_->guarded([&] {
+    Query row(impl_->sql[kLast], table_id);
+    const bool found = row.step();
+    return read_reproduction(impl_->sql, row, found);
+  });
+}
+
+std::optional<StoredReproduction> Store::reproduction(std::int64_t id) {
+  constexpr auto kOne = R"sql(
+    SELECT id, table_id, backbone, scale, seeds, methods, spec, signature, wall_seconds, finished
+    FROM reproductions WHERE id = ?1)sql";
+  return impl_->guarded([&] {
+    Query row(impl_->sql[kOne], id);
+    const bool found = row.step();
+    return read_reproduction(impl_->sql, row, found);
+  });
+}
+
+void Store::require_complete(std::span<const std::string> evaluations) {
+  // A metric of which no row is left would not be counted by its name: every one that was asked for is.
+  constexpr auto kShort = R"sql(
+    WITH asked (name) AS (
+      SELECT value FROM evaluations, json_each(config, '$.metrics') WHERE evaluations.id = ?1
+      UNION SELECT name FROM metrics WHERE evaluation_id = ?1
+      EXCEPT SELECT key FROM evaluations, json_each(not_run) WHERE evaluations.id = ?1)
+    SELECT what, found, n FROM (
+      SELECT 'images' AS what, (SELECT count(*) FROM samples WHERE evaluation_id = ?1) AS found
+      UNION ALL
+      SELECT 'values of ' || asked.name,
+             (SELECT count(*) FROM metrics WHERE evaluation_id = ?1 AND metrics.name = asked.name)
+      FROM asked)
+    JOIN evaluations ON id = ?1
+    WHERE found <> n
+    LIMIT 1)sql";
+  impl_->guarded([&] {
+    for (const auto& id : evaluations) {
+      Query row(impl_->sql[kShort], id);
+      if (!row.step()) continue;
+      throw Error(fmt::format("evaluation {} holds {} {} of {}: rows were deleted", id, row.integer(1),
+                              row.text(0), row.integer(2)),
+                  impl_->path.string(), "`harness db rebuild` makes the DB again from the logs",
+                  Status::kFailed);
     }
-    Query members(impl_->sql[kMembers], last.id);
-    while (members.step()) last.evaluations.push_back(members.text(0));
-    Query runs(impl_->sql[kRuns], last.id);
-    while (runs.step()) last.runs.emplace_back(runs.text(0), runs.text(1));
-    return last;
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "core/error.h"
 #include "core/streams.h"
 #include "harness/commands/commands.h"
 #include "harness/output.h"
@@ -12,7 +13,7 @@ namespace {
 
 struct Options {
   std::string out = "runs", db;
-  bool force = false, json = false;
+  bool journal = false, force = false, json = false;
 };
 
 void add_place(CLI::App& command, Options& options) {
@@ -21,7 +22,21 @@ void add_place(CLI::App& command, Options& options) {
   command.add_flag("--json", options.json, "one JSON document on standard output");
 }
 
+int write_journal(const Options& options) {
+  if (options.force)
+    throw Error("--force has no meaning with --journal: nothing is left out", "harness db rebuild");
+  const auto made = rebuild_journal(make_workspace(options.out, options.db));
+  if (options.json) {
+    print_json(made);
+    return 0;
+  }
+  fmt::print("{}: written from the results DB\n", made.at("journal").get<std::string>());
+  if (!made.at("kept").is_null()) fmt::print("the old file is {}\n", made.at("kept").get<std::string>());
+  return 0;
+}
+
 int rebuild(const Options& options) {
+  if (options.journal) return write_journal(options);
   const auto made = rebuild_database(make_workspace(options.out, options.db), options.force);
   if (options.json) {
     print_json(made);
@@ -51,8 +66,8 @@ int check(const Options& options) {
         checked.at("version").get<int>(), compared ? ", every row as in the logs" : "");
     return 0;
   }
-  tell("{}: {} {}; `harness db rebuild` makes it again from the logs\n", db, findings.size(),
-       findings.size() == 1 ? "finding" : "findings");
+  tell("{}: {} {}; {}\n", db, findings.size(), findings.size() == 1 ? "finding" : "findings",
+       checked.at("hint").get<std::string>());
   return 1;
 }
 
@@ -61,7 +76,8 @@ int check(const Options& options) {
 void add_db_command(CLI::App& app, Actions& actions) {
   auto* command = app.add_subcommand("db", "Check the results DB, or make it again from the logs");
   command->footer(R"(
-The DB is made of the journal of a workspace and the event logs in its run folders; deleting it loses nothing.
+The DB is made of the journal of a workspace and the event logs in its run folders; deleting it loses nothing:
+the next reproduce makes it again.
 Examples:
   harness db check
   harness db rebuild --out runs)");
@@ -72,11 +88,15 @@ Examples:
   rebuild_command->footer(R"(
 The new DB is made beside the old one and takes its place in one step; the old file is kept as
 results.sqlite.bak-N. Nothing is swapped if a log is gone or damaged, unless --force says to do without it.
+Runs of other workspaces that share the DB are kept. Where the journal is damaged and the DB is sound, --journal
+writes the journal from the DB; the old file is kept as journal.log.bak-N.
 Examples:
   harness db rebuild
+  harness db rebuild --journal
   harness db rebuild --out /data/runs --db /scratch/results.sqlite)");
   auto r = std::make_shared<Options>();
   add_place(*rebuild_command, *r);
+  rebuild_command->add_flag("--journal", r->journal, "write the journal from the DB instead");
   rebuild_command->add_flag("--force", r->force, "leave out what logs do not hold any more");
   actions[rebuild_command] = [r] { return rebuild(*r); };
 
@@ -84,8 +104,8 @@ Examples:
       command->add_subcommand("check", "Look for damage, and compare every row with the logs");
   check_command->footer(R"(
 Checks the file (SQLite's integrity check), foreign keys, the schema's version, that finished evaluations are
-whole, every row against journal and event logs, and the folders beside it. Only reads. Exit status 1 on a
-finding.
+whole, every row of this workspace against journal and event logs, and the folders beside it. Only reads.
+Exit status 1 on a finding.
 Examples:
   harness db check
   harness db check --out runs --json)");

@@ -8,6 +8,7 @@
 #include "core/streams.h"
 #include "harness/commands/commands.h"
 #include "harness/output.h"
+#include "harness/rebuild.h"
 #include "harness/run_removal.h"
 #include "harness/run_report.h"
 #include "harness/workspace.h"
@@ -57,11 +58,12 @@ bool is_agreed(const std::vector<Removal>& removals) {
 
 int remove(const Options& options) {
   const auto workspace = options.workspace();
-  // Refuses what is no results DB, or none at all, before anything is made.
-  { const Store known(workspace.db, OpenMode::kReadOnly); }
+  // Refuses what is no results DB, or none at all, before anything is made; a journal makes one.
+  if (!std::filesystem::exists(workspace.journal())) {
+    const Store known(workspace.db, OpenMode::kReadOnly);
+  }
   const WorkspaceLock lock(workspace);
-  Store store(workspace.db, OpenMode::kReadWrite);
-  store.keep_journal(workspace.journal());
+  auto store = open_workspace(workspace, [](const std::string& text) { fmt::print(stderr, "{}\n", text); });
   for (const auto& folder : clear_interrupted_removals(workspace))
     tell("removed {}, left of an interrupted removal\n", folder);
   const auto removals = find_removals(store, workspace, options.ids);

@@ -44,7 +44,7 @@ class Schemas : public testing::Test {
 TEST_F(Schemas, MigrationsAreNumberedFromOneWithoutGap) {
   int expected = 0;
   for (const auto& step : current_schema().migrations) EXPECT_EQ(step.version, ++expected);
-  EXPECT_EQ(current_schema().version(), 4);
+  EXPECT_EQ(current_schema().version(), 5);
 }
 
 TEST_F(Schemas, NewDatabaseIsMarkedAsOursAndOfTheCurrentVersion) {
@@ -199,7 +199,7 @@ TEST_F(Refused, ForeignDatabaseInWalMode) {
 
 TEST_F(Refused, NewerSchema) {
   open_database(path(), OpenMode::kReadWrite).db->exec("PRAGMA user_version = 99");
-  expect_not_opened("has schema version 99, this program knows 4");
+  expect_not_opened("has schema version 99, this program knows 5");
 }
 
 TEST_F(Refused, TextFile) {
@@ -290,6 +290,34 @@ TEST_F(Schemas, Version2TellsFreshFromOnPolicyAndKnowsTheRunsOfAReproduction) {
             "11 10 00 00 11 10 00 00");
   EXPECT_EQ(text("SELECT reproduction_id || run_id || arm FROM reproduction_runs"), "7r1dual");
   EXPECT_EQ(text("SELECT value FROM counters WHERE name = 'reproductions'"), "7");
+}
+
+// The last experiment of versions before 5 was the one with the latest time.
+TEST_F(Schemas, Version5KeepsTheOrderOfExperimentsAndAReaderOfVersion4SeesIt) {
+  const auto order = [](SQLite::Database& db) {
+    return db.execAndGet("SELECT group_concat(id) FROM (SELECT id FROM reproductions ORDER BY recency DESC)")
+        .getString();
+  };
+  {
+    auto old = schema_until(current_schema(), 4);
+    old.views = "";
+    auto opened = open(old);
+    for (const char* row : {"7, 'a', '2026-03-01'", "8, 'b', '2026-01-01'", "9, 'c', '2026-03-01'"})
+      opened.db->exec(
+          fmt::format("INSERT INTO reproductions (id, digest, finished, table_id, backbone, scale, seeds, "
+                      "methods, spec, signature, wall_seconds) VALUES ({}, 't', 'glyph', 'smoke', '[]', "
+                      "'[]', '{{}}', 's', 1)",
+                      row));
+  }
+  const auto bytes = sha256_file(path());
+  {
+    auto reader = open_database(path(), OpenMode::kReadOnly);
+    EXPECT_EQ(order(*reader.db), "9,7,8");
+    EXPECT_EQ(reader.db->execAndGet("SELECT count(*) FROM v_experiment_pairs").getInt(), 0);
+    EXPECT_EQ(reader.db->execAndGet("SELECT count(*) FROM journals").getInt(), 0);
+  }
+  EXPECT_EQ(sha256_file(path()), bytes);
+  EXPECT_EQ(order(*open_database(path(), OpenMode::kReadWrite).db), "9,7,8");
 }
 
 constexpr Migration kSameTables[] = {kOld[0], {2, ""}};

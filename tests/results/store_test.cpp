@@ -139,7 +139,7 @@ TEST_F(StoreTest, SelectionIsRecordedOnceAndNeverChanges) {
   EXPECT_EQ(store().selections("r1").size(), 2U);
 }
 
-TEST_F(StoreTest, LastReproductionIsTheOneFinishedLast) {
+TEST_F(StoreTest, LastReproductionIsTheOneRecordedLastWhateverTheClockWas) {
   EXPECT_FALSE(store().last_reproduction());
   ReproductionRecord first{.table_id = "a",
                            .backbone = "glyph",
@@ -157,7 +157,8 @@ TEST_F(StoreTest, LastReproductionIsTheOneFinishedLast) {
   EXPECT_EQ(store().last_reproduction("a")->id, a);
   EXPECT_EQ(store().last_reproduction("a")->seeds, (std::vector<std::int64_t>{42, 43}));
   EXPECT_FALSE(store().last_reproduction("c"));
-  store().database().exec("UPDATE reproductions SET finished = '2000-01-01T00:00:00.000Z'");
+  store().database().exec(
+      "UPDATE reproductions SET finished = '2100-01-01T00:00:00.000Z' WHERE table_id = 'b'");
   first.wall_seconds = 0.1;
   EXPECT_EQ(store().record_reproduction(first), a) << "the same again";
   EXPECT_EQ(store().last_reproduction()->id, a);
