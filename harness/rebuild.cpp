@@ -10,6 +10,9 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "harness/runs/adoption.h"
+#include "harness/runs/images.h"
+#include "harness/runs/trash.h"
 #include "results/database_diff.h"
 #include "results/store.h"
 
@@ -145,20 +148,45 @@ void check_rows(const Workspace& workspace, Store& store, Json& findings, Json& 
   for (const auto& text : differences(store, scratch.path(), "the logs")) findings.push_back(text);
 }
 
+/// What to do about a run's folder without rows.
+std::string advice_for(const std::string& run, const Workspace& workspace, const JournalRuns& recorded,
+                       const std::vector<TrashEntry>& trash) {
+  const auto& at = workspace.options;
+  if (recorded.kept.contains(run))
+    return fmt::format("the journal records it: `harness db rebuild{}` brings its rows back", at);
+  if (std::ranges::any_of(trash, [&](const auto& e) { return e.run == run && !e.is_whole(); })) {
+    return fmt::format(
+        "its removal was interrupted: `harness runs rm {}{}` ends it, `harness runs restore {}{}` undoes it",
+        run, at, run, at);
+  }
+  return fmt::format("`harness runs adopt {}{}` takes it in, `harness runs rm {}{}` puts it into the trash",
+                     run, at, run, at);
+}
+
 void check_folders(const Workspace& workspace, Store& store, Json& findings) {
-  for (const auto& entry : fs::directory_iterator(workspace.folder)) {
-    const auto name = entry.path().filename().string();
-    if (!entry.is_directory()) continue;
-    if (name.starts_with(kRemovedPrefix)) {
-      findings.push_back(
-          fmt::format("{} is left of a removal that was interrupted: `harness runs rm` of anything "
-                      "clears it away",
-                      entry.path().string()));
-    } else if (fs::exists(entry.path() / "job.json") && !store.run(name)) {
-      findings.push_back(
-          fmt::format("{} is the folder of a run that the DB does not know: `harness runs rm {}` "
-                      "removes it",
-                      entry.path().string(), name));
+  const auto recorded = runs_in_journal(workspace.journal());
+  const auto trash = trash_of(workspace);
+  for (const auto& run : unknown_run_folders(store, workspace)) {
+    findings.push_back(fmt::format("{} is the folder of a run that the DB does not know; {}",
+                                   workspace.run_folder(run).string(),
+                                   advice_for(run, workspace, recorded, trash)));
+  }
+}
+
+/// Images of the runs that lie in this workspace.
+void check_images(const Workspace& workspace, Store& store, Json& findings) {
+  for (const auto& run : store.runs()) {
+    const auto folder = workspace.run_folder(run.id);
+    if (!fs::is_directory(folder)) continue;
+    for (const auto& evaluation : store.evaluations(run.id)) {
+      if (evaluation.state != JobState::kDone) continue;
+      const auto check =
+          check_stored_images(store, evaluation.id, folder / fs::path(evaluation.folder).filename());
+      if (check.holds()) continue;
+      findings.push_back(fmt::format(
+          "{} (seed {}) at checkpoint {} on {}: {}; put the files back from a copy, or train again with "
+          "--fresh",
+          run.method, run.seed, evaluation.step, evaluation.split, check.text()));
     }
   }
 }
@@ -190,6 +218,7 @@ Json rebuild_database(const Workspace& workspace, bool force) {
 
 Json check_database(const Workspace& workspace) {
   Json findings = Json::array(), notes = Json::array(), version;
+  bool rebuild_helps = false;
   if (!fs::exists(workspace.db))
     throw Error("there is no results database", workspace.db.string(),
                 "name the workspace with --out, or the file with --db");
@@ -198,11 +227,20 @@ Json check_database(const Workspace& workspace) {
     version = schema_version(store.database());
     for (const auto& problem : store.check()) findings.push_back(problem);
     if (findings.empty()) check_rows(workspace, store, findings, notes);
-    if (fs::is_directory(workspace.folder)) check_folders(workspace, store, findings);
+    rebuild_helps = !findings.empty();
+    if (fs::is_directory(workspace.folder)) {
+      check_folders(workspace, store, findings);
+      check_images(workspace, store, findings);
+    }
   } catch (const Error& error) {
+    rebuild_helps = true;
     findings.push_back(error.what());
   }
-  return {{"db", workspace.db.string()}, {"version", version}, {"findings", findings}, {"notes", notes}};
+  return {{"db", workspace.db.string()},
+          {"version", version},
+          {"findings", findings},
+          {"notes", notes},
+          {"rebuild_helps", rebuild_helps}};
 }
 
 }  // namespace harness

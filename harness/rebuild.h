@@ -15,9 +15,11 @@ namespace harness {
 /// one could be made from, or something would be left out; the old DB then stands as it was.
 Json rebuild_database(const Workspace& workspace, bool force);
 
-/// What is wrong with a workspace's DB: {"db", "version", "findings": [text], "notes": [text]}. Checks the
-/// file, foreign keys, the schema's version, finished evaluations, every row against journal and event logs,
-/// and folders that no row knows. Changes nothing. Throws Error (status 2) if there is no DB.
+/// What is wrong with a workspace's DB: {"db", "version", "findings": [text], "notes": [text],
+/// "rebuild_helps": whether rows are concerned}. Checks the file, foreign keys, the schema's version,
+/// finished evaluations, every row against journal and event logs, folders that no row knows, and the images
+/// of the runs in this workspace against their checksums. Changes nothing. Throws Error (status 2) if there
+/// is no DB.
 Json check_database(const Workspace& workspace);
 
 }  // namespace harness

@@ -3,6 +3,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -39,8 +40,7 @@ std::uint32_t big_endian(const unsigned char* bytes) {
 
 /// Nothing for a missing or empty file. Read without SQLite, which might roll back another program's journal.
 std::optional<FileHeader> read_header(const fs::path& path) {
-  if (fs::is_directory(path))
-    throw Error("is a folder, not a results database", path.string(), kOtherFileHint);
+  require_database_place(path);
   std::error_code error;
   if (!fs::exists(path, error)) return std::nullopt;
   std::array<char, 100> bytes{};
@@ -242,6 +242,25 @@ std::optional<std::string> network_file_system_of(const fs::path& path) {
     place = place.parent_path();
   }
   return network_file_system(static_cast<std::uint64_t>(info.f_type));
+}
+
+void require_database_place(const fs::path& path) {
+  constexpr std::size_t kLongest = 200;  // SQLite and `db rebuild` add to it
+  const auto text = path.string();
+  const auto where = text.size() <= kLongest ? text : text.substr(0, kLongest / 2) + "...";
+  if (path.filename().string().size() > kLongest)
+    throw Error("has too long a name for a results database", where, kOtherFileHint);
+  struct ::stat info {};
+  if (::stat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return;
+    throw Error(fmt::format("cannot be used: {}", std::strerror(errno)), where, kOtherFileHint);
+  }
+  if (S_ISREG(info.st_mode)) return;
+  const auto* kind = S_ISDIR(info.st_mode)    ? "folder"
+                     : S_ISFIFO(info.st_mode) ? "pipe"
+                     : S_ISSOCK(info.st_mode) ? "socket"
+                                              : "device";
+  throw Error(fmt::format("is a {}, not a results database", kind), where, kOtherFileHint);
 }
 
 OpenedDatabase open_database(const fs::path& path, OpenMode mode, const std::optional<std::string>& network,

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 
 #include "results/store_impl.h"
 
@@ -8,19 +10,24 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// Reads a DB into a journal, in an order in which every record finds what it rests on.
+/// Takes records with their times.
+using RecordSink = std::function<void(const Json& record, const std::string& at)>;
+
+/// Reads a DB into records of a journal, in an order in which every record finds what it rests on.
 class Export {
  public:
-  Export(Store& store, Store::Impl& impl, Journal& journal)
-      : store_(store), sql_(impl.sql), journal_(journal) {}
+  Export(Store& store, Store::Impl& impl, RecordSink put)
+      : store_(store), sql_(impl.sql), put_(std::move(put)) {}
 
   void prompt_sets();
   void runs();
+  void run(const StoredRun& run);
+  void measured_on(const std::string& run);
   void jobs_of(const std::string& run);
   void selections_of(const std::string& run);
   void evaluations_of(const std::string& run, bool with_selection);
-  void experiments();
-  void artifacts();
+  void experiments(const std::optional<std::int64_t>& only = {});
+  void artifacts(const std::optional<std::int64_t>& only = {});
 
  private:
   void base_checkpoints(const std::string& run);
@@ -28,7 +35,7 @@ class Export {
 
   Store& store_;
   StatementCache& sql_;
-  Journal& journal_;
+  RecordSink put_;
 };
 
 void Export::prompt_sets() {
@@ -44,41 +51,45 @@ void Export::prompt_sets() {
     Query prompts(sql_[kPrompts], sets.integer(0));
     while (prompts.step())
       set.prompts.push_back({static_cast<int>(prompts.integer(0)), prompts.text(1), prompts.text(2)});
-    journal_.append(journal_record(set), utc_now());
+    put_(journal_record(set), utc_now());
   }
 }
 
 void Export::runs() {
   const auto runs = store_.runs();
-  for (const StoredRun& run : runs) {
-    // The table that made it comes first: it is the one that the run's own columns name.
-    RunRecord record = run;
-    Query members(sql_["SELECT table_id, scale, arm FROM table_runs WHERE run_id = ?1 "
-                       "ORDER BY table_id <> ?2, scale <> ?3"],
-                  run.id, run.table_id, run.scale);
-    while (members.step()) {
-      record.table_id = members.text(0);
-      record.scale = members.text(1);
-      record.arm = members.text(2);
-      journal_.append(journal_record(record), run.created);
-    }
+  for (const StoredRun& each : runs) run(each);
+  for (const StoredRun& each : runs) measured_on(each.id);
+}
+
+void Export::run(const StoredRun& run) {
+  // The table that made it comes first: it is the one that the run's own columns name.
+  RunRecord record = run;
+  if (run.table_id.empty()) put_(journal_record(record), run.created);  // adopted, and asked for by none yet
+  Query members(sql_["SELECT table_id, scale, arm FROM table_runs WHERE run_id = ?1 "
+                     "ORDER BY table_id <> ?2, scale <> ?3"],
+                run.id, run.table_id, run.scale);
+  while (members.step()) {
+    record.table_id = members.text(0);
+    record.scale = members.text(1);
+    record.arm = members.text(2);
+    put_(journal_record(record), run.created);
   }
-  for (const auto& run : runs) {
-    base_checkpoints(run.id);
-    jobs_of(run.id);
-    evaluations_of(run.id, false);
-    selections_of(run.id);
-    // Once more, now that the selections which allowed them are there.
-    evaluations_of(run.id, true);
-  }
+}
+
+void Export::measured_on(const std::string& run) {
+  base_checkpoints(run);
+  jobs_of(run);
+  evaluations_of(run, false);
+  selections_of(run);
+  // Once more, now that the selections which allowed them are there.
+  evaluations_of(run, true);
 }
 
 /// Of runs that no worker reports.
 void Export::base_checkpoints(const std::string& run) {
   Query trained(sql_["SELECT 1 FROM jobs WHERE run_id = ?1 AND kind = 'train'"], run);
   if (trained.step()) return;
-  for (const auto& checkpoint : store_.checkpoints(run))
-    journal_.append(journal_record(checkpoint), utc_now());
+  for (const auto& checkpoint : store_.checkpoints(run)) put_(journal_record(checkpoint), utc_now());
 }
 
 void Export::jobs_of(const std::string& run) {
@@ -94,11 +105,11 @@ void Export::jobs_of(const std::string& run) {
                         .evaluation_id = jobs.optional_text(2),
                         .folder = jobs.text(3)};
     const auto at = jobs.optional_text(6).value_or(utc_now());
-    journal_.append(journal_record(job), at);
+    put_(journal_record(job), at);
     const auto state = job_state_from_name(jobs.text(4));
     // What logs do not say: the starting weights are done without one, and a worker may have died silently.
     if (state == JobState::kFailed || (state == JobState::kDone && jobs.integer(7) == 0))
-      journal_.append(journal_job_state(run, job.id, state, jobs.optional_text(5)), at);
+      put_(journal_job_state(run, job.id, state, jobs.optional_text(5)), at);
   }
 }
 
@@ -114,22 +125,23 @@ void Export::evaluations_of(const std::string& run, bool with_selection) {
     const auto at = rest.text(0);
     if (with_selection && !record.selection_id) continue;
     if (!with_selection) record.selection_id.reset();
+    if (record.table_id.empty()) put_(journal_record(record), at);
     Query members(sql_[kMembers], evaluation.id);
     while (members.step()) {
       record.table_id = members.text(0);
       record.scale = members.text(1);
-      journal_.append(journal_record(record), at);
+      put_(journal_record(record), at);
     }
     for (const auto& [metric, reason] : evaluation.not_run.items())
-      journal_.append(journal_not_run(run, evaluation.id, metric, reason), at);
-    journal_.append(journal_record(JobRecord{.id = evaluation.id,
-                                             .kind = "evaluate",
-                                             .run_id = run,
-                                             .evaluation_id = evaluation.id,
-                                             .folder = rest.text(1)}),
-                    at);
+      put_(journal_not_run(run, evaluation.id, metric, reason), at);
+    put_(journal_record(JobRecord{.id = evaluation.id,
+                                  .kind = "evaluate",
+                                  .run_id = run,
+                                  .evaluation_id = evaluation.id,
+                                  .folder = rest.text(1)}),
+         at);
     if (job_state_from_name(rest.text(2)) == JobState::kFailed)
-      journal_.append(journal_job_state(run, evaluation.id, JobState::kFailed, rest.optional_text(3)), at);
+      put_(journal_job_state(run, evaluation.id, JobState::kFailed, rest.optional_text(3)), at);
   }
 }
 
@@ -137,18 +149,18 @@ void Export::selections_of(const std::string& run) {
   for (const auto& selection : store_.selections(run)) {
     Query created(sql_["SELECT created FROM selections WHERE id = ?1"], selection.id);
     created.step();
-    journal_.append(journal_record(selection, selection.id), created.text(0));
+    put_(journal_record(selection, selection.id), created.text(0));
   }
 }
 
-void Export::experiments() {
+void Export::experiments(const std::optional<std::int64_t>& only) {
   constexpr auto kSql = R"sql(
     SELECT id, table_id, backbone, scale, seeds, methods, spec, signature, finished, wall_seconds
-    FROM reproductions ORDER BY id)sql";
+    FROM reproductions WHERE ?1 IS NULL OR id = ?1 ORDER BY id)sql";
   constexpr auto kEvaluations =
       "SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = ?1 ORDER BY 1";
   constexpr auto kRuns = "SELECT run_id, arm FROM reproduction_runs WHERE reproduction_id = ?1 ORDER BY 1";
-  Query row(sql_[kSql]);
+  Query row(sql_[kSql], only);
   while (row.step()) {
     const auto id = row.integer(0);
     ReproductionRecord record{
@@ -166,9 +178,8 @@ void Export::experiments() {
     while (evaluations.step()) record.evaluations.push_back(evaluations.text(0));
     Query runs(sql_[kRuns], id);
     while (runs.step()) record.runs.emplace_back(runs.text(0), runs.text(1));
-    journal_.append(journal_record(record, id), row.text(8));
-    if (const auto alarms = store_.alarms(id); !alarms.empty())
-      journal_.append(journal_record(id, alarms), utc_now());
+    put_(journal_record(record, id), row.text(8));
+    if (const auto alarms = store_.alarms(id); !alarms.empty()) put_(journal_record(id, alarms), utc_now());
     comparisons(id);
   }
 }
@@ -202,18 +213,21 @@ void Export::comparisons(std::int64_t experiment) {
     c.result.test = row.text(17);
     all.push_back(std::move(c));
   }
-  if (!all.empty()) journal_.append(journal_record(experiment, all), utc_now());
+  if (!all.empty()) put_(journal_record(experiment, all), utc_now());
 }
 
-void Export::artifacts() {
-  Query row(sql_["SELECT reproduction_id, table_id, name, path, sha256, created FROM artifacts ORDER BY id"]);
+void Export::artifacts(const std::optional<std::int64_t>& only) {
+  constexpr auto kSql = R"sql(
+    SELECT reproduction_id, table_id, name, path, sha256, created
+    FROM artifacts WHERE ?1 IS NULL OR reproduction_id = ?1 ORDER BY id)sql";
+  Query row(sql_[kSql], only);
   while (row.step()) {
-    journal_.append(journal_record(ArtifactRecord{.reproduction_id = row.optional_integer(0),
-                                                  .table_id = row.text(1),
-                                                  .name = row.text(2),
-                                                  .path = row.text(3),
-                                                  .sha256 = row.text(4)}),
-                    row.text(5));
+    put_(journal_record(ArtifactRecord{.reproduction_id = row.optional_integer(0),
+                                       .table_id = row.text(1),
+                                       .name = row.text(2),
+                                       .path = row.text(3),
+                                       .sha256 = row.text(4)}),
+         row.text(5));
   }
 }
 
@@ -224,13 +238,50 @@ void Store::write_journal(const fs::path& file) {
   fs::remove(aside);
   impl_->guarded([&] {
     Journal journal(aside);
-    Export whole(*this, *impl_, journal);
+    Export whole(*this, *impl_,
+                 [&](const Json& record, const std::string& at) { journal.append(record, at); });
     whole.prompt_sets();
     whole.runs();
     whole.experiments();
     whole.artifacts();
   });
   fs::rename(aside, file);
+}
+
+namespace {
+
+/// A sink that keeps records with their times, as a journal's file has them.
+RecordSink into(std::vector<Json>& records) {
+  return [&records, now = std::chrono::system_clock::now()](const Json& record, const std::string& at) {
+    records.push_back(record);
+    records.back()["at"] = at;
+    // What is said here of a job is the last word on it.
+    records.back()["time"] = std::chrono::duration<double>(now.time_since_epoch()).count();
+  };
+}
+
+}  // namespace
+
+std::vector<Json> Store::records_of_run(const std::string& run_id) {
+  std::vector<Json> records;
+  const auto stored = run(run_id);
+  if (!stored) return records;
+  impl_->guarded([&] {
+    Export of_run(*this, *impl_, into(records));
+    of_run.run(*stored);
+    of_run.measured_on(run_id);
+  });
+  return records;
+}
+
+std::vector<Json> Store::records_of_experiment(std::int64_t reproduction_id) {
+  std::vector<Json> records;
+  impl_->guarded([&] {
+    Export of_experiment(*this, *impl_, into(records));
+    of_experiment.experiments(reproduction_id);
+    of_experiment.artifacts(reproduction_id);
+  });
+  return records;
 }
 
 }  // namespace harness

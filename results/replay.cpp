@@ -36,17 +36,21 @@ std::vector<Json> lasting(std::vector<Json> records) {
     return found != forgotten.end() && i <= found->second;
   };
   const auto committed = committed_experiments(records);
-  std::set<std::int64_t> dropped;
+  std::set<std::int64_t> dropped;  // until an experiment of the same number is recorded again
   std::vector<Json> kept;
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto& record = records[i];
     const auto type = type_of(record);
     if (record.contains("run") && is_gone(record.at("run"), i)) continue;
     if (type == "experiment") {
-      if (committed.at(record.at("data").at("id").get<std::int64_t>()) != i) continue;
+      const auto id = record.at("data").at("id").get<std::int64_t>();
       const auto runs = reproduction_from(record).runs;
-      if (std::ranges::any_of(runs, [&](const auto& run) { return is_gone(run.first, i); }))
-        dropped.insert(record.at("data").at("id").get<std::int64_t>());
+      if (std::ranges::any_of(runs, [&](const auto& run) { return is_gone(run.first, i); })) {
+        dropped.insert(id);
+      } else {
+        dropped.erase(id);
+      }
+      if (committed.at(id) != i) continue;
     }
     const bool of_experiment = type == "experiment" || type == "experiment_again" || type == "comparisons" ||
                                type == "alarms" ||
@@ -238,7 +242,10 @@ void Replay::experiment(const Json& record) {
     return;
   }
   if (impl_.reproduction_id(reproduction_digest(reproduction))) return;
-  impl_.write([&] { impl_.put_reproduction(id, reproduction, *impl_.replayed_time); });
+  impl_.write([&] {
+    impl_.put_reproduction(id, reproduction, *impl_.replayed_time);
+    impl_.note(journal_record(reproduction, id));
+  });
 }
 
 void Replay::of_experiment(const Json& record) {
@@ -279,6 +286,31 @@ ReplayReport Store::replay(const fs::path& workspace, const std::map<std::string
     replay.report.evaluations = count_of(sql, "SELECT count(*) FROM evaluations WHERE state = 'done'");
     replay.report.experiments = count_of(sql, "SELECT count(*) FROM reproductions");
     return replay.report;
+  });
+}
+
+void Store::take_back(const std::vector<Json>& records, const fs::path& workspace) {
+  const std::map<std::string, std::uint64_t> whole_logs;
+  try {
+    atomically([&] {
+      Replay replay(*this, *impl_, workspace, whole_logs);
+      for (const auto& record : records) replay.take(record);
+      replay.settle();
+      if (replay.report.left_out.empty()) return;
+      throw Error(replay.report.left_out.front(), workspace.string(), {}, Status::kFailed);
+    });
+  } catch (...) {
+    impl_->replayed_time.reset();
+    throw;
+  }
+}
+
+bool Store::knows_experiment(const Json& record) {
+  return impl_->guarded([&] {
+    if (impl_->reproduction_id(reproduction_digest(reproduction_from(record)))) return true;
+    Query numbered(impl_->sql["SELECT 1 FROM reproductions WHERE id = ?1"],
+                   record.at("data").at("id").get<std::int64_t>());
+    return numbered.step();
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -90,6 +91,10 @@ class Store {
   /// (`--fresh`). Prompt sets stay. False if there is no such run.
   bool forget(const std::string& run_id);
 
+  /// Runs `body`, whose records are one transaction: if it throws, neither the DB nor the journal holds any
+  /// of them.
+  void atomically(const std::function<void()>& body);
+
   // --- Making it again ---
 
   /// Fills this empty DB from a workspace's journal and the event logs of its run folders. A run whose logs
@@ -97,6 +102,18 @@ class Store {
   /// a job only so far; a job that is not named is read whole.
   ReplayReport replay(const std::filesystem::path& workspace,
                       const std::map<std::string, std::uint64_t>& ends = {});
+
+  /// What the journal would say of a run and of all that was measured on it, or of an experiment, each record
+  /// with its time: take_back makes the same rows of them.
+  std::vector<Json> records_of_run(const std::string& run_id);
+  std::vector<Json> records_of_experiment(std::int64_t reproduction_id);
+
+  /// Carries such records out, reading the event logs of the run folders in `workspace`; they go into the
+  /// journal again. All or nothing: throws Error (Status::kFailed) naming what the logs do not complete.
+  void take_back(const std::vector<Json>& records, const std::filesystem::path& workspace);
+
+  /// True if a reproduction of this number, or one that is the same but for its number, is there.
+  bool knows_experiment(const Json& record);
 
   /// Writes a journal of what the DB holds, replacing `file`.
   void write_journal(const std::filesystem::path& file);

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "harness/commands/commands.h"
+#include "harness/commands/db_options.h"
 #include "harness/output.h"
 #include "harness/rebuild.h"
 
@@ -10,18 +11,17 @@ namespace harness {
 namespace {
 
 struct Options {
-  std::string out = "runs", db;
+  WorkspaceChoice place;
   bool force = false, json = false;
 };
 
 void add_place(CLI::App& command, Options& options) {
-  command.add_option("-o,--out", options.out, "workspace")->capture_default_str();
-  command.add_option("--db", options.db, "results DB; unset: OUT/results.sqlite");
+  add_workspace_options(command, options.place);
   command.add_flag("--json", options.json, "one JSON document on standard output");
 }
 
 int rebuild(const Options& options) {
-  const auto made = rebuild_database(make_workspace(options.out, options.db), options.force);
+  const auto made = rebuild_database(find_workspace(options.place), options.force);
   if (options.json) {
     print_json(made);
     return 0;
@@ -35,7 +35,7 @@ int rebuild(const Options& options) {
 }
 
 int check(const Options& options) {
-  const auto checked = check_database(make_workspace(options.out, options.db));
+  const auto checked = check_database(find_workspace(options.place));
   const auto& findings = checked.at("findings");
   if (options.json) {
     print_json(checked);
@@ -46,12 +46,13 @@ int check(const Options& options) {
   const auto db = checked.at("db").get<std::string>();
   if (findings.empty()) {
     const bool compared = checked.at("notes").empty();
-    fmt::print("{}: sound (schema version {}): file, foreign keys, evaluations{}\n", db,
+    fmt::print("{}: sound (schema version {}): file, foreign keys, evaluations, images{}\n", db,
                checked.at("version").get<int>(), compared ? ", every row as in the logs" : "");
     return 0;
   }
-  fmt::print(stderr, "{}: {} {}; `harness db rebuild` makes it again from the logs\n", db, findings.size(),
-             findings.size() == 1 ? "finding" : "findings");
+  const bool rebuild_helps = checked.at("rebuild_helps");
+  fmt::print(stderr, "{}: {} {}{}\n", db, findings.size(), findings.size() == 1 ? "finding" : "findings",
+             rebuild_helps ? "; `harness db rebuild` makes it again from the logs" : "");
   return 1;
 }
 
@@ -83,8 +84,8 @@ Examples:
       command->add_subcommand("check", "Look for damage, and compare every row with the logs");
   check_command->footer(R"(
 Checks the file (SQLite's integrity check), foreign keys, the schema's version, that finished evaluations are
-whole, every row against journal and event logs, and the folders beside it. Only reads. Exit status 1 on a
-finding.
+whole, every row against journal and event logs, the folders beside it, and the images of its runs against their
+checksums (about half a second for 1000 images of 512 pixels). Only reads. Exit status 1 on a finding.
 Examples:
   harness db check
   harness db check --out runs --json)");

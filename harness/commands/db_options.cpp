@@ -7,8 +7,18 @@
 
 namespace harness {
 
+void add_workspace_options(CLI::App& command, WorkspaceChoice& choice, const std::string& help) {
+  command.add_option("-o,--out", choice.out, help + " (default: the folder of --db, or runs)");
+  command.add_option("--db", choice.db, "results DB (default: OUT/results.sqlite)");
+}
+
 void add_db_option(CLI::App& command, DbOptions& options) {
-  command.add_option("--db", options.db, "results DB")->capture_default_str();
+  command.add_option("--db", options.db, "results DB, in the folder of its workspace")
+      ->default_str("runs/results.sqlite");
+}
+
+std::filesystem::path database_of(const DbOptions& options) {
+  return find_workspace({.out = {}, .db = options.db}).db;
 }
 
 void add_filter_options(CLI::App& command, DbOptions& options, bool with_table) {

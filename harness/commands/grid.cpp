@@ -28,7 +28,7 @@ int grid(const GridOptions& options) {
   GridChoice choice{.groups = {}, .rows = options.rows};
   for (const auto& name : options.pick) choice.groups.push_back(grid_group_from_name(name));
   if (options.rows && (*options.rows < 1 || *options.rows > 200)) throw Error("must be 1 to 200", "-n");
-  Store store(options.db.db, OpenMode::kReadOnly);
+  Store store(database_of(options.db), OpenMode::kReadOnly);
   const auto reproduction = chosen_reproduction(store, options.db);
   if (is_training_table(reproduction)) {
     throw Error(

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/db_options.h"
 #include "harness/seeds.h"
 
 namespace harness {
@@ -40,12 +41,12 @@ Examples:
   auto seeds = std::make_shared<std::vector<std::string>>();
   command->add_option("--seeds", *seeds, "seeds, by comma; unset: the table's")->delimiter(',');
   command->add_option("--device", r.device, "auto, cpu or cuda:N")->capture_default_str();
-  command->add_option("-o,--out", o->out, "workspace")->capture_default_str();
-  command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");
+  add_workspace_options(*command, o->place);
   command->add_option("--jobs", o->jobs,
                       "workers at a time, among whom the cores are divided; unset: what suits the backbone");
   command->add_flag("--dry-run", o->dry_run, "show the jobs and what they will take; write nothing");
-  command->add_flag("--fresh", o->fresh, "forget these runs and begin anew");
+  command->add_flag("--fresh", o->fresh,
+                    "train these runs anew; what they were goes into the trash (`harness runs restore`)");
   command->add_flag("--json", o->json, "one JSON document on standard output");
   actions[command] = [o, seeds, command] {
     o->request.seeds = parse_seeds(*seeds);

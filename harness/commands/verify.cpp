@@ -67,12 +67,13 @@ void print_results(const std::vector<Verification>& results) {
 }
 
 int verify(const VerifyOptions& o) {
-  Store store(o.db.db, OpenMode::kReadOnly);
+  const auto db = database_of(o.db);
+  Store store(db, OpenMode::kReadOnly);
   auto settings = o.settings;
   if (o.all) settings.images = 0;
   const auto jobs = o.run.empty() ? jobs_of_experiment(store, chosen_reproduction(store, o.db).id, o.training)
                                   : jobs_of_run(store, o.run, o.training);
-  const Scratch scratch(o.db.db, o.keep);
+  const Scratch scratch(db, o.keep);
   const auto results = verify_jobs(store, jobs, settings, scratch.folder());
   if (o.json) {
     Json list = Json::array();
