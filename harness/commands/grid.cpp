@@ -49,6 +49,7 @@ void add_grid_command(CLI::App& app, Actions& actions) {
   command->footer(R"(
 Rows are chosen by rule: wins, losses and near-ties of the last method against the baseline, mixed: prompts where methods differ
 otherwise, failures of all methods; paper: the prompts at the printed indices of the paper's own gallery.
+A picture that is not the one that was scored is an error (exit status 1), and nothing is written.
 Examples:
   harness grid sd35-ocr
   harness grid sd35-ocr --pick wins,failures -n 12 -o figures

@@ -95,7 +95,7 @@ void add_verify_command(CLI::App& app, Actions& actions) {
 Without RUN: some images of every tested checkpoint of the last completed reproduce (--table and the like choose
 another). With RUN, an id of `harness list runs` or its first digits: some images of each of its evaluations.
 Images, transcripts and scores are drawn and read again and compared with the DB; --training also trains again
-and compares every statistic and checkpoint. Nothing that is stored changes. Exit status 1 at any difference; where
+and compares every statistic and checkpoint; stored image files are held against their checksums. Nothing that is stored changes. Exit status 1 at any difference; where
 build or processor differ from those that recorded the run, it says so.
 Examples:
   harness verify
