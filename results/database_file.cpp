@@ -193,7 +193,7 @@ void prepare(SQLite::Database& db, OpenMode mode, const std::optional<std::strin
 std::string network_notice(const std::string& name, const fs::path& path) {
   return fmt::format(
       "{} is on a network file system ({}): it is used with a rollback journal and by one process at a time; "
-      "--db FILE can put it on a local disk",
+      "--db FILE beside --out DIR can put it on a local disk",
       path.string(), name);
 }
 
