@@ -62,7 +62,10 @@ std::string png_bytes(const Image& image) {
 }
 
 Image read_png(const std::filesystem::path& path) {
-  const std::string bytes = read_file(path);
+  return decode_png(read_file(path), path);
+}
+
+Image decode_png(std::string_view bytes, const std::filesystem::path& path) {
   Image image;
   Cursor cursor{bytes};
   std::string message;

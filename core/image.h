@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace harness {
@@ -16,8 +17,11 @@ struct Image {
 /// PNG bytes with fixed settings and no time stamp: equal images give equal bytes.
 std::string png_bytes(const Image& image);
 
-/// Decodes a PNG of at most 64 megapixels to RGB (alpha is blended on white). Throws Error with the path and
-/// the reason.
+/// Decodes the bytes of a PNG of at most 64 megapixels to RGB (alpha is blended on white). Throws Error with
+/// `path` and the reason.
+Image decode_png(std::string_view bytes, const std::filesystem::path& path);
+
+/// decode_png of a file.
 Image read_png(const std::filesystem::path& path);
 
 }  // namespace harness

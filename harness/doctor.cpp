@@ -403,8 +403,7 @@ Finding file_system(const Workspace& workspace) {
           .detail = network ? *network : "local",
           .hint =
               "a network file system: the DB then uses a rollback journal and one process at a time; --db "
-              "FILE can "
-              "put it on a local disk"};
+              "FILE beside --out DIR can put it on a local disk"};
 }
 
 Finding database(const Workspace& workspace) {

@@ -16,20 +16,8 @@ namespace {
 
 constexpr const char* kFixedRule = "fixed";
 
-JobRecord training_record(const RunPlan& run) {
-  return {.id = run.job.id,
-          .kind = run.is_base() ? "base" : "train",
-          .run_id = run.job.id,
-          .evaluation_id = {},
-          .folder = run.job.folder};
-}
-
-JobRecord evaluation_record(const PlannedEvaluation& evaluation) {
-  return {.id = evaluation.job.id,
-          .kind = "evaluate",
-          .run_id = evaluation.run->job.id,
-          .evaluation_id = evaluation.job.id,
-          .folder = evaluation.job.folder};
+Fields identity_of(const Job& job) {
+  return {job.identity, (job.folder / "job.json").string() + ": identity"};
 }
 
 /// job.json says what the folder is for; only paths and options may change between two starts.
@@ -60,6 +48,75 @@ std::optional<LastStart> last_start(const fs::path& log) {
 }
 
 }  // namespace
+
+RunRecord run_row(const Job& job) {
+  auto f = identity_of(job);
+  Json effective = Json::object();
+  if (f.required<std::string>("kind") == "train") {
+    effective = f.get("settings");
+    effective["method_settings"] = f.get("method_settings");
+  }
+  return {.id = job.id,
+          .table_id = {},
+          .method = f.required<std::string>("method"),
+          .backbone = f.required<std::string>("backbone"),
+          .task = f.required<std::string>("task"),
+          .arm = {},
+          .scale = {},
+          .seed = f.required<std::int64_t>("seed"),
+          .config = job.identity,
+          .folder = job.folder.string(),
+          .weights_sha256 = f.required<std::string>("weights_sha256"),
+          .requested_settings = Json::object(),
+          .effective_settings = std::move(effective),
+          .numerics_version = f.required<std::int64_t>("numerics_version")};
+}
+
+EvaluationRecord evaluation_row(const Job& job, std::int64_t n) {
+  auto f = identity_of(job);
+  return {.id = job.id,
+          .table_id = {},
+          .scale = {},
+          .run_id = f.required<std::string>("run"),
+          .step = f.required<std::int64_t>("step"),
+          .split = f.required<std::string>("split"),
+          .n = n,
+          .folder = job.folder.string(),
+          .prompt_set_sha256 = f.required<std::string>("prompts_sha256"),
+          .split_sha256 = f.required<std::string>("positions_sha256"),
+          .seed = f.required<std::int64_t>("seed"),
+          .settings = f.get("settings"),
+          .config = job.identity,
+          .selection_id = {},
+          .peek = false};
+}
+
+JobRecord training_job(const Job& job) {
+  return {.id = job.id,
+          .kind = identity_of(job).required<std::string>("kind"),
+          .run_id = job.id,
+          .evaluation_id = {},
+          .folder = job.folder};
+}
+
+JobRecord evaluation_job(const Job& job) {
+  return {.id = job.id,
+          .kind = "evaluate",
+          .run_id = identity_of(job).required<std::string>("run"),
+          .evaluation_id = job.id,
+          .folder = job.folder};
+}
+
+SelectionRecord fixed_selection(const std::string& run) {
+  return {.run_id = run,
+          .step = 0,
+          .split = "",
+          .metric = "",
+          .rule = kFixedRule,
+          .value = {},
+          .evaluation_id = {},
+          .candidates = {}};
+}
 
 std::optional<double> mean_of(const std::vector<MetricValue>& values) {
   std::vector<std::optional<double>> numbers;
@@ -93,27 +150,17 @@ Experiment::Experiment(const Plan& plan, Store& store, int threads)
 }
 
 void Experiment::record_run(const RunPlan& run) {
-  Json effective = run.is_base() ? Json::object() : run.job.identity.at("settings");
-  if (!run.is_base()) effective["method_settings"] = run.job.identity.at("method_settings");
-  store_.record_run({.id = run.job.id,
-                     .table_id = plan_.spec.id,
-                     .method = run.method,
-                     .backbone = plan_.backbone.name,
-                     .task = plan_.spec.task,
-                     .arm = run.name,
-                     .scale = plan_.scale.name,
-                     .seed = run.seed,
-                     .config = run.job.identity,
-                     .folder = run.job.folder.string(),
-                     .weights_sha256 = plan_.inputs.weights_sha256,
-                     .requested_settings = run.is_base() ? Json::object() : plan_.settings.requested(),
-                     .effective_settings = effective,
-                     .numerics_version = plan_.numerics_version});
+  auto row = run_row(run.job);
+  row.table_id = plan_.spec.id;
+  row.arm = run.name;
+  row.scale = plan_.scale.name;
+  if (!run.is_base()) row.requested_settings = plan_.settings.requested();
+  store_.record_run(row);
 }
 
 /// The starting weights: nothing to run, one checkpoint, and a selection that no data has influenced.
 void Experiment::record_base(const RunPlan& run) {
-  const auto job = training_record(run);
+  const auto job = training_job(run.job);
   store_.record_job(job);
   if (store_.job_state(job.id)->state != JobState::kDone) {
     write_job_file(run.job, threads_, plan_.device);
@@ -126,15 +173,7 @@ void Experiment::record_base(const RunPlan& run) {
                               .clip_fraction = {}});
     store_.mark_job(job.id, JobState::kDone);
   }
-  const auto id = store_.record_selection({.run_id = run.job.id,
-                                           .step = 0,
-                                           .split = "",
-                                           .metric = "",
-                                           .rule = kFixedRule,
-                                           .value = {},
-                                           .evaluation_id = {},
-                                           .candidates = {}});
-  selections_[run.job.id] = {0, id};
+  selections_[run.job.id] = {0, store_.record_selection(fixed_selection(run.job.id))};
 }
 
 std::vector<int> Experiment::validation_steps(const RunPlan& run) const {
@@ -147,20 +186,20 @@ PlannedEvaluation Experiment::planned(const RunPlan& run, int step, const std::s
 
 /// Reads what the logs hold beyond the DB: a harness that was killed may have left finished work behind.
 void Experiment::catch_up(const RunPlan& run) {
-  if (!run.is_base()) catch_up(training_record(run));
+  if (!run.is_base()) catch_up(training_job(run.job));
   if (!is_done(run.job.id) || plan_.spec.is_training()) return;
   for (const auto step : validation_steps(run)) {
     const auto evaluation = planned(run, step, "validation");
     if (!fs::exists(evaluation.job.folder) && !store_.evaluation(evaluation.job.id)) continue;
     record_evaluation(evaluation);
-    catch_up(evaluation_record(evaluation));
+    catch_up(evaluation_job(evaluation.job));
   }
   select(run);
   if (const auto step = selected_step(run); step && plan_.spec.tests()) {
     const auto evaluation = planned(run, *step, "test");
     if (!fs::exists(evaluation.job.folder) && !store_.evaluation(evaluation.job.id)) return;
     record_evaluation(evaluation);
-    catch_up(evaluation_record(evaluation));
+    catch_up(evaluation_job(evaluation.job));
   }
 }
 
@@ -237,7 +276,7 @@ std::optional<Task> Experiment::next_evaluation(const RunPlan& run, const std::v
 
 Task Experiment::prepare_training(const RunPlan& run) {
   write_job_file(run.job, threads_, plan_.device);
-  const auto record = training_record(run);
+  const auto record = training_job(run.job);
   store_.record_job(record);
   jobs_[record.id] = record;
   return {.id = run.job.id, .label = run.job.label, .folder = run.job.folder, .progress_key = run.job.id};
@@ -260,29 +299,17 @@ Task Experiment::prepare_evaluation(const PlannedEvaluation& evaluation) {
 }
 
 void Experiment::record_evaluation(const PlannedEvaluation& evaluation) {
-  const auto& identity = evaluation.job.identity;
-  std::optional<std::int64_t> selection;
+  auto row =
+      evaluation_row(evaluation.job, static_cast<std::int64_t>(plan_.positions(evaluation.split).size()));
+  row.table_id = plan_.spec.id;
+  row.scale = plan_.scale.name;
   const auto found = selections_.find(evaluation.run->job.id);
   const bool may_be_selected = evaluation.split == "test" || evaluation.run->is_base();
-  if (may_be_selected && found != selections_.end()) selection = found->second.second;
-  store_.record_evaluation({.id = evaluation.job.id,
-                            .table_id = plan_.spec.id,
-                            .scale = plan_.scale.name,
-                            .run_id = evaluation.run->job.id,
-                            .step = evaluation.step,
-                            .split = evaluation.split,
-                            .n = static_cast<std::int64_t>(plan_.positions(evaluation.split).size()),
-                            .folder = evaluation.job.folder.string(),
-                            .prompt_set_sha256 = plan_.inputs.evaluation.sha256,
-                            .split_sha256 = identity.at("positions_sha256"),
-                            .seed = evaluation.run->seed,
-                            .settings = identity.at("settings"),
-                            .config = identity,
-                            .selection_id = selection,
-                            .peek = false});
+  if (may_be_selected && found != selections_.end()) row.selection_id = found->second.second;
+  store_.record_evaluation(row);
   for (const auto& [metric, reason] : plan_.metrics_not_run)
     store_.record_not_run(evaluation.job.id, metric, reason);
-  const auto record = evaluation_record(evaluation);
+  const auto record = evaluation_job(evaluation.job);
   store_.record_job(record);
   jobs_[record.id] = record;
 }

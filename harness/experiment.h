@@ -69,6 +69,17 @@ class Experiment {
   std::vector<Note> notes_;
 };
 
+// Rows of jobs as their identities tell them (core/EVENTS.md); what a table adds to them, its name, scale,
+// row and selection, is left empty. Throw Error naming a field that an identity lacks.
+
+RunRecord run_row(const Job& job);
+EvaluationRecord evaluation_row(const Job& job, std::int64_t n);
+JobRecord training_job(const Job& job);
+JobRecord evaluation_job(const Job& job);
+
+/// The selection of the starting weights, which no data has influenced.
+SelectionRecord fixed_selection(const std::string& run);
+
 /// The selection that the DB holds for exactly these candidates, or nothing. Only reads.
 std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store);
 

@@ -9,6 +9,7 @@
 #include "core/sha256.h"
 #include "harness/plan.h"
 #include "harness/reproductions.h"
+#include "harness/workspace.h"
 #include "results/paper_gallery.h"
 #include "results/sql.h"
 
@@ -30,7 +31,7 @@ using Samples = std::map<int, Sample>;
 
 Samples read_samples(Store& store, const std::string& evaluation_id, const std::string& metric) {
   constexpr auto kSql = R"sql(
-    SELECT p.position, p.text, p.target, s.path, s.transcript, m.value,
+    SELECT p.position, p.text, p.target, s.path, s.sha256, s.transcript, m.value,
            coalesce(m.reason, (
              SELECT min(any_of.reason) FROM metrics AS any_of
              WHERE any_of.evaluation_id = s.evaluation_id AND any_of.prompt_id = s.prompt_id
@@ -48,9 +49,10 @@ Samples read_samples(Store& store, const std::string& evaluation_id, const std::
     samples[static_cast<int>(query.integer(0))] = {.prompt = query.text(1),
                                                    .target = query.text(2),
                                                    .cell = {.image = folder / query.text(3),
-                                                            .transcript = query.optional_text(4),
-                                                            .score = query.real(5),
-                                                            .reason = query.optional_text(6).value_or("")}};
+                                                            .transcript = query.optional_text(5),
+                                                            .score = query.real(6),
+                                                            .reason = query.optional_text(7).value_or(""),
+                                                            .sha256 = query.text(4)}};
   }
   return samples;
 }
@@ -110,8 +112,7 @@ void find_paper_prompts(const StoredReproduction& reproduction, const Samples& s
 
 fs::path evaluation_folder(Store& store, const StoredEvaluation& evaluation) {
   const fs::path recorded = evaluation.folder;
-  const auto run = store.path().parent_path() / evaluation.run_id;
-  return fs::exists(run) ? run / recorded.filename() : recorded;
+  return run_folder_now(store.path(), evaluation.run_id, recorded.parent_path()) / recorded.filename();
 }
 
 std::string hero_of(const StoredReproduction& reproduction) {

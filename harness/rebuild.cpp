@@ -15,6 +15,9 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "harness/runs/adoption.h"
+#include "harness/runs/images.h"
+#include "harness/runs/trash.h"
 #include "results/database_diff.h"
 #include "results/journal_history.h"
 #include "results/store.h"
@@ -239,7 +242,7 @@ fs::path scratch_folder(const Workspace& workspace) {
 /// What check_database finds.
 struct Checked {
   Json findings = Json::array(), notes = Json::array();
-  bool blames_journal = false;
+  bool blames_journal = false, blames_rows = false;
 };
 
 /// The part of the journal that the DB is to hold; nothing where there is none to compare with.
@@ -308,20 +311,50 @@ void check_rows(const Workspace& workspace, Store& store, Checked& checked) {
   }
 }
 
+/// What to do about a run's folder without rows.
+std::string advice_for(const std::string& run, const Workspace& workspace, const JournalRuns& recorded,
+                       const std::vector<TrashEntry>& trash) {
+  const auto& at = workspace.options;
+  if (recorded.kept.contains(run))
+    return fmt::format("the journal records it: `harness db rebuild{}` brings its rows back", at);
+  if (std::ranges::any_of(trash, [&](const auto& e) { return e.run == run && !e.is_whole(); })) {
+    return fmt::format(
+        "its removal was interrupted: `harness runs rm {}{}` ends it, `harness runs restore {}{}` undoes it",
+        run, at, run, at);
+  }
+  return fmt::format("`harness runs adopt {}{}` takes it in, `harness runs rm {}{}` puts it into the trash",
+                     run, at, run, at);
+}
+
 void check_folders(const Workspace& workspace, Store& store, Json& findings) {
-  for (const auto& entry : fs::directory_iterator(workspace.folder)) {
-    const auto name = entry.path().filename().string();
-    if (!entry.is_directory()) continue;
-    if (name.starts_with(kRemovedPrefix)) {
-      findings.push_back(
-          fmt::format("{} is left of a removal that was interrupted: `harness runs rm` of anything "
-                      "clears it away",
-                      entry.path().string()));
-    } else if (fs::exists(entry.path() / "job.json") && !store.run(name)) {
-      findings.push_back(
-          fmt::format("{} is the folder of a run that the DB does not know: `harness runs rm {}` "
-                      "removes it",
-                      entry.path().string(), name));
+  JournalRuns recorded;
+  try {
+    recorded = runs_in_journal(workspace.journal());
+  } catch (const Error&) {
+    // A damaged one is a finding of its own.
+  }
+  const auto trash = trash_of(workspace);
+  for (const auto& run : unknown_run_folders(store, workspace)) {
+    findings.push_back(fmt::format("{} is the folder of a run that the DB does not know; {}",
+                                   workspace.run_folder(run).string(),
+                                   advice_for(run, workspace, recorded, trash)));
+  }
+}
+
+/// Images of the runs that lie in this workspace.
+void check_images(const Workspace& workspace, Store& store, Json& findings) {
+  for (const auto& run : store.runs()) {
+    const auto folder = workspace.run_folder(run.id);
+    if (!fs::is_directory(folder)) continue;
+    for (const auto& evaluation : store.evaluations(run.id)) {
+      if (evaluation.state != JobState::kDone) continue;
+      const auto check =
+          check_stored_images(store, evaluation.id, folder / fs::path(evaluation.folder).filename());
+      if (check.holds()) continue;
+      findings.push_back(fmt::format(
+          "{} (seed {}) at checkpoint {} on {}: {}; put the files back from a copy, or train again with "
+          "--fresh",
+          run.method, run.seed, evaluation.step, evaluation.split, check.text()));
     }
   }
 }
@@ -427,14 +460,18 @@ Json check_database(const Workspace& workspace) {
     checked.findings.push_back(error.what());
   }
   if (store && checked.findings.empty()) check_rows(workspace, *store, checked);
-  if (store && fs::is_directory(workspace.folder)) check_folders(workspace, *store, checked.findings);
+  checked.blames_rows = !checked.findings.empty();
+  if (store && fs::is_directory(workspace.folder)) {
+    check_folders(workspace, *store, checked.findings);
+    check_images(workspace, *store, checked.findings);
+  }
   return {{"db", workspace.db.string()},
           {"version", version},
           {"findings", checked.findings},
           {"notes", checked.notes},
-          {"hint", checked.findings.empty() ? Json()
-                   : checked.blames_journal ? Json(kJournalHint)
-                                            : Json("`harness db rebuild` makes it again from the logs")}};
+          {"hint", checked.blames_journal ? Json(kJournalHint)
+                   : checked.blames_rows  ? Json("`harness db rebuild` makes it again from the logs")
+                                          : Json()}};
 }
 
 }  // namespace harness

@@ -28,9 +28,9 @@ Json rebuild_journal(const Workspace& workspace);
 
 /// What is wrong with a workspace's DB: {"db", "version", "findings": [text], "notes": [text], "hint" (what
 /// mends it, or null)}. Checks the file, foreign keys, the schema's version, finished evaluations, every row
-/// of this workspace against journal and event logs, and folders that no row knows. Changes nothing. Throws
-/// Error (status 2) if there is no DB, or it is another workspace's; (status 1) if the disk or another
-/// process is in the way.
+/// of this workspace against journal and event logs, folders that no row knows, and the images of its runs
+/// against their checksums. Changes nothing. Throws Error (status 2) if there is no DB, or it is another
+/// workspace's; (status 1) if the disk or another process is in the way.
 Json check_database(const Workspace& workspace);
 
 }  // namespace harness

@@ -34,9 +34,9 @@ ReportCell& cell_at(Prompts& prompts, int position, std::int64_t sample, std::si
   return prompt.cells[column];
 }
 
-void read_image(ReportCell& cell, const fs::path& file, int longest) {
+void read_image(ReportCell& cell, const fs::path& file, const std::string& sha256, int longest) {
   try {
-    cell.image = image_data_uri(file, longest);
+    cell.image = image_data_uri(file, sha256, longest);
   } catch (const Error& error) {
     cell.image_note = fmt::format("no image: {}", error.problem());
   }
@@ -45,7 +45,7 @@ void read_image(ReportCell& cell, const fs::path& file, int longest) {
 void read_samples(Store& store, const std::string& evaluation_id, std::size_t column, int longest,
                   Prompts& prompts) {
   constexpr auto kSql = R"sql(
-    SELECT p.position, s.sample, p.text, p.target, s.path, s.transcript
+    SELECT p.position, s.sample, p.text, p.target, s.path, s.sha256, s.transcript
     FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
     WHERE s.evaluation_id = ?1)sql";
   const auto folder = evaluation_folder(store, *store.evaluation(evaluation_id));
@@ -57,8 +57,8 @@ void read_samples(Store& store, const std::string& evaluation_id, std::size_t co
     auto& prompt = prompts[{position, query.integer(1)}];
     prompt.prompt = query.text(2);
     prompt.target = query.text(3);
-    cell.transcript = query.optional_text(5);
-    read_image(cell, folder / query.text(4), longest);
+    cell.transcript = query.optional_text(6);
+    read_image(cell, folder / query.text(4), query.text(5), longest);
   }
 }
 
@@ -112,7 +112,7 @@ void fill_prompts(Store& store, const StoredReproduction& reproduction,
 }
 
 void note_missing_images(Report& report) {
-  std::int64_t missing = 0;
+  std::int64_t& missing = report.images_missing;
   std::set<std::string> reasons;
   for (const auto& prompt : report.prompts) {
     for (const auto& cell : prompt.cells) {

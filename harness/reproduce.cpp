@@ -22,6 +22,7 @@
 #include "harness/rebuild.h"
 #include "harness/record.h"
 #include "harness/reproductions.h"
+#include "harness/runs/removal.h"
 #include "harness/scheduler.h"
 #include "harness/worker_request.h"
 #include "results/sql.h"
@@ -91,14 +92,17 @@ void warn_of_experiments_lost(const Plan& plan, Store& store, Progress& progress
   }
 }
 
-void forget_runs(const Plan& plan, Store& store) {
+/// What was there goes into the trash.
+void forget_runs(const Plan& plan, Store& store, Progress& progress) {
+  int moved = 0;
   for (const auto& run : plan.runs) {
-    store.forget(run.job.id);
-    std::error_code error;
-    fs::remove_all(run.job.folder, error);
-    if (error)
-      throw Error("cannot be removed: " + error.message(), run.job.folder.string(), "", Status::kFailed);
+    const auto removal = removal_of(store, plan.workspace, run.job.id);
+    if (remove_run(store, plan.workspace, removal, "reproduce --fresh")) ++moved;
   }
+  if (moved == 0) return;
+  progress.say(fmt::format("note: {} moved to {}; `harness runs prune{}` frees the disk",
+                           moved == 1 ? "1 run was" : fmt::format("{} runs were", moved),
+                           plan.workspace.trash_folder().string(), plan.workspace.options));
 }
 
 void expect_jobs(const Plan& plan, Store& store, int threads, Progress& progress) {
@@ -219,7 +223,7 @@ void say_unknown_prompts(const Plan& plan, Progress& progress) {
 
 int reproduce(const ReproduceOptions& options) {
   const auto begin = Clock::now();
-  const auto plan = make_plan(options.request, make_workspace(options.out, options.db));
+  const auto plan = make_plan(options.request, find_workspace(options.place));
   require_own_database(plan.workspace.db);
   if (options.dry_run) return dry_run(options, plan);
   make_folder(plan.workspace.folder);
@@ -232,11 +236,11 @@ int reproduce(const ReproduceOptions& options) {
     check_plan(plan, threads_of(plan, jobs_of(options, plan)));
     try_scorers(plan);
     wait_for_left_workers(plan, progress);
+    require_own_folders(plan, store);
     if (options.fresh) {
       warn_of_experiments_lost(plan, store, progress);
-      forget_runs(plan, store);
+      forget_runs(plan, store, progress);
     }
-    require_own_folders(plan, store);
     say_unknown_prompts(plan, progress);
     write_input_files(plan.inputs);
     carry_out(plan, store, jobs_of(options, plan), progress);

@@ -8,7 +8,7 @@ namespace harness {
 
 struct ReproduceOptions {
   PlanRequest request;
-  std::string out = "runs", db;
+  WorkspaceChoice place;
   int jobs = 0;  ///< workers at a time; 0: as many as keep the cores busy
   bool dry_run = false, fresh = false, json = false;
 };

@@ -12,6 +12,7 @@
 #include "harness/output.h"
 #include "harness/progress.h"
 #include "harness/settings.h"
+#include "harness/workspace.h"
 #include "results/journal.h"
 #include "results/sql.h"
 
@@ -204,9 +205,7 @@ StoredRun find_run(Store& store, const std::string& id) {
 }
 
 fs::path folder_of(const Store& store, const StoredRun& run) {
-  if (fs::exists(run.folder)) return run.folder;
-  const auto beside = store.path().parent_path() / run.id;
-  return fs::exists(beside) ? beside : fs::path(run.folder);
+  return run_folder_now(store.path(), run.id, run.folder);
 }
 
 std::string live_state(Store& store, const StoredRun& run) {
@@ -261,6 +260,12 @@ std::vector<Json> experiments_with(Store& store, const std::string& run_id) {
   return experiments;
 }
 
+std::string size_text(double bytes) {
+  if (bytes < 1e3) return fmt::format("{:.0f} B", bytes);
+  if (bytes < 1e6) return fmt::format("{:.1f} kB", bytes / 1e3);
+  return bytes < 1e9 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.2f} GB", bytes / 1e9);
+}
+
 Json run_report(Store& store, const StoredRun& run) {
   const auto folder = folder_of(store, run);
   const auto failure = failure_of(store, run.id);
@@ -301,12 +306,6 @@ std::string text_of(const Json& report, const char* key) {
 std::string readable_time(const std::string& iso) {
   if (iso.size() < 19) return iso;
   return iso.substr(0, 10) + " " + iso.substr(11, 8) + " UTC";
-}
-
-std::string size_text(double bytes) {
-  if (bytes < 1e3) return fmt::format("{:.0f} B", bytes);
-  if (bytes < 1e6) return fmt::format("{:.1f} kB", bytes / 1e3);
-  return bytes < 1e9 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.2f} GB", bytes / 1e9);
 }
 
 void print_field(const std::string& name, const std::string& text) {

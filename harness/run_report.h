@@ -13,7 +13,7 @@ namespace harness {
 /// nearest, or several, naming them.
 StoredRun find_run(Store& store, const std::string& id);
 
-/// Where the run's folder is: as recorded, or, if the workspace was moved, beside the DB.
+/// Where the run's folder is (run_folder_now).
 std::filesystem::path folder_of(const Store& store, const StoredRun& run);
 
 /// What has become of a run: "done", "running" (a living process writes its log), "failed", "interrupted"
@@ -37,6 +37,9 @@ Json run_report(Store& store, const StoredRun& run);
 
 /// The same for reading.
 void print_run_report(const Json& report);
+
+/// "12.3 MB"
+std::string size_text(double bytes);
 
 /// Tables that a finished experiment shows this run in, as {"experiment", "table", "scale"}.
 std::vector<Json> experiments_with(Store& store, const std::string& run_id);

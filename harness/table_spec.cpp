@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "harness/workspace.h"
 #include "results/grid.h"
 
 namespace harness {
@@ -682,6 +683,13 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   require(is_file_name(spec.id),
           "must be letters, digits, '-', '_' and '.', beginning with a letter or digit: it names a folder",
           fields.where() + ": id");
+  constexpr std::size_t kLongestId = 100;
+  require(spec.id.size() <= kLongestId,
+          fmt::format("has {} letters, and {} are the most: it names a folder", spec.id.size(), kLongestId),
+          fields.where() + ": id");
+  require(!is_taken_in_workspace(spec.id),
+          fmt::format("\"{}\" is the name of something else in a workspace", spec.id),
+          fields.where() + ": id", "choose another: the table's files go to a folder of this name");
   spec.version = fields.optional<int>("version", 1);
   spec.title = fields.optional<std::string>("title", spec.id);
   spec.task = fields.required<std::string>("task");

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/files.h"
+#include "core/sha256.h"
 #include "core/text.h"
 #include "datasets/python_random.h"
 #include "harness/checks/rows.h"
@@ -42,14 +43,13 @@ Json last_start(const std::vector<Json>& events) {
   return found;
 }
 
-/// The folder of a job, where the DB says or, in a workspace that was moved, beside the DB.
+/// The folder of a job: beside the DB, as a workspace may be moved and copied, or where the DB says.
 fs::path folder_now(const Store& store, const std::string& recorded) {
   const fs::path folder = recorded;
-  if (fs::exists(folder / kJobFile)) return folder;
   const auto workspace = fs::absolute(store.path()).parent_path();
-  for (const auto& moved :
-       {workspace / folder.parent_path().filename() / folder.filename(), workspace / folder.filename()}) {
-    if (fs::exists(moved / kJobFile)) return moved;
+  for (const auto& place : {workspace / folder.parent_path().filename() / folder.filename(),
+                            workspace / folder.filename(), folder}) {
+    if (fs::exists(place / kJobFile)) return place;
   }
   throw Error("has no job.json: the run's files are gone", recorded,
               "only what is still on disk can be verified");
@@ -145,22 +145,33 @@ Json optional_text(const Query& row, int column) {
   return text ? Json(*text) : Json();
 }
 
-void compare_image(Store& store, const std::string& evaluation, const Json& event, Differences& out) {
+/// The picture that grids and reports show is the one that was scored. One that was deleted shows nothing.
+void compare_file(const std::string& name, const std::string& recorded, const fs::path& file,
+                  Differences& out) {
+  if (!fs::is_regular_file(file)) return;
+  if (const auto now = sha256_file(file); now != recorded)
+    out.add(fmt::format("{}, SHA-256 of {}", name, file.string()), recorded, now);
+}
+
+void compare_image(Store& store, const RecordedJob& job, const Json& event, Differences& out) {
+  const auto& evaluation = job.id;
   const auto position = event.at("position").get<std::int64_t>();
   const auto name = fmt::format("prompt {}", position);
   const auto sample = event.at("sample").get<std::int64_t>();
   struct Recorded {
-    Json sha256, transcript, raw;
+    std::string sha256, path;
+    Json transcript, raw;
   };
   const auto samples = checked_rows<Recorded>(
-      store, R"sql(SELECT s.sha256, s.transcript, s.transcript_raw FROM samples AS s
+      store, R"sql(SELECT s.sha256, s.path, s.transcript, s.transcript_raw FROM samples AS s
                    JOIN prompts AS p ON p.id = s.prompt_id
                    WHERE s.evaluation_id = ?1 AND p.position = ?2 AND s.sample = ?3)sql",
       [](const Query& row) {
-        return Recorded{row.text(0), optional_text(row, 1), optional_text(row, 2)};
+        return Recorded{row.text(0), row.text(1), optional_text(row, 2), optional_text(row, 3)};
       },
       evaluation, position, sample);
   if (samples.empty()) return out.add(name, Json(), "an image");
+  compare_file(name, samples[0].sha256, job.folder / samples[0].path, out);
   out.expect_text(name + ", SHA-256 of the image", samples[0].sha256, event.at("sha256"));
   out.expect_text(name + ", transcript", samples[0].transcript, event.at("transcript"));
   out.expect_text(name + ", raw transcript", samples[0].raw, event.at("transcript_raw"));
@@ -191,7 +202,7 @@ void compare_evaluation(Store& store, const std::vector<Json>& events, Verificat
   Differences out(result);
   for (const auto& event : events) {
     if (event.value("type", "") != "sample") continue;
-    compare_image(store, result.job.id, event, out);
+    compare_image(store, result.job, event, out);
     ++result.compared;
   }
 }

@@ -5,18 +5,145 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "results/journal.h"
+#include "results/store.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 
-Workspace make_workspace(const fs::path& out, const fs::path& db) {
-  return {.folder = out, .db = db.empty() ? out / "results.sqlite" : db};
+namespace {
+
+constexpr const char* kDatabaseName = "results.sqlite";
+constexpr std::size_t kIdDigits = 16;
+
+bool is_run_id(const std::string& name) {
+  return name.size() == kIdDigits && name.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+void require_path(const std::string& path, const char* option) {
+  if (path.empty()) throw Error("is empty", option, "give a path, or leave the option out");
+  std::error_code unknown;
+  const auto whole = fs::absolute(path, unknown);
+  if (invalid_utf8_at(path) || invalid_utf8_at(whole.string())) {
+    throw Error(
+        fmt::format("{} is not valid UTF-8", in_quotes(invalid_utf8_at(path) ? path : whole.string())),
+        option, "choose another name: it is recorded as text");
+  }
+}
+
+void require_folder(const std::string& path) {
+  std::error_code error;
+  const auto type = fs::status(path, error).type();
+  if (type == fs::file_type::directory || type == fs::file_type::not_found) return;
+  if (type == fs::file_type::none)
+    throw Error(fmt::format("{} cannot be used: {}", in_quotes(path), error.message()), "--out",
+                "choose another folder");
+  throw Error("is not a folder", "--out " + path, "choose another folder");
+}
+
+/// Ids of the runs in a DB; none if it cannot be read.
+std::set<std::string> runs_in_database(const fs::path& db) {
+  std::set<std::string> ids;
+  try {
+    Store store(db, OpenMode::kReadOnly);
+    for (const auto& run : store.runs()) ids.insert(run.id);
+  } catch (const Error&) {
+    // Whoever opens it says what is wrong with it.
+  }
+  return ids;
+}
+
+bool is_same_file(const fs::path& a, const fs::path& b) {
+  std::error_code absent;
+  return fs::equivalent(a, b, absent);
+}
+
+fs::path folder_with(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+}  // namespace
+
+bool is_taken_in_workspace(const std::string& name) {
+  constexpr std::array<std::string_view, 2> kFolders = {"prompts", "text-cache"};
+  // With what stands beside them for a time: results.sqlite-wal, results.sqlite.bak-1, journal.log.tmp.
+  constexpr std::array<std::string_view, 3> kBeginnings = {kDatabaseName, "journal.log", "."};
+  return is_run_id(name) || std::ranges::find(kFolders, name) != kFolders.end() ||
+         std::ranges::any_of(kBeginnings, [&](std::string_view taken) { return name.starts_with(taken); });
+}
+
+Workspace find_workspace(const WorkspaceChoice& choice) {
+  if (choice.out) {
+    require_path(*choice.out, "--out");
+    require_folder(*choice.out);
+  }
+  if (choice.db) require_path(*choice.db, "--db");
+  Workspace workspace{.folder = "runs", .db = {}};
+  if (choice.out) {
+    workspace.folder = *choice.out;
+    workspace.options += " --out " + *choice.out;
+  } else if (choice.db) {
+    workspace.folder = folder_with(*choice.db);
+  }
+  if (choice.db) workspace.options += " --db " + *choice.db;
+  workspace.db = choice.db ? fs::path(*choice.db) : workspace.folder / kDatabaseName;
+  require_database_place(workspace.db);
+  if (choice.out && choice.db && !is_database_of(workspace.db, workspace)) {
+    throw Error(fmt::format("{} is not the results database of the workspace {}: it holds other runs than "
+                            "those that {} records",
+                            *choice.db, *choice.out, workspace.journal().string()),
+                "--out, --db",
+                fmt::format("give --out {} alone, or --db {} alone for the workspace in {}", *choice.out,
+                            *choice.db, fs::absolute(folder_with(*choice.db)).string()));
+  }
+  return workspace;
+}
+
+JournalRuns runs_in_journal(const fs::path& journal) {
+  JournalRuns runs;
+  try {
+    for (const auto& record : read_journal(journal)) {
+      const auto type = record.value("type", std::string()), run = record.value("run", std::string());
+      runs.last.reset();
+      if (type == "forget") runs.kept.erase(run);
+      if (type != "run") continue;
+      runs.kept.insert(run);
+      runs.mentioned.insert(run);
+      runs.last = run;
+    }
+  } catch (const std::exception&) {
+    return {};
+  }
+  return runs;
+}
+
+bool is_database_of(const fs::path& db, const Workspace& workspace) {
+  std::error_code absent;
+  if (is_same_file(db, workspace.folder / kDatabaseName) || !fs::exists(db, absent)) return true;
+  auto ours = runs_in_journal(workspace.journal());
+  if (ours.last) ours.kept.erase(*ours.last);
+  if (ours.kept.empty()) return true;
+  const auto theirs = runs_in_database(db);
+  if (theirs.empty()) return true;
+  const auto found = std::ranges::count_if(ours.kept, [&](const auto& run) { return theirs.contains(run); });
+  if (found == std::ssize(ours.kept)) return true;
+  const auto other = folder_with(db) / "journal.log";
+  const bool is_of_another = fs::exists(other) && !is_same_file(other, workspace.journal());
+  return found > 0 && !is_of_another;
+}
+
+fs::path run_folder_now(const fs::path& db, const std::string& run, const fs::path& recorded) {
+  const auto beside = folder_with(db) / run;
+  return fs::exists(beside) ? beside : recorded;
 }
 
 WorkspaceLock::WorkspaceLock(const Workspace& workspace) {

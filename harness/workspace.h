@@ -1,6 +1,8 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <set>
 #include <string>
 
 namespace harness {
@@ -8,22 +10,57 @@ namespace harness {
 /// A run's folder on its way out is first renamed to this and its id.
 inline constexpr const char* kRemovedPrefix = ".removed-";
 
-/// `--out DIR`: results.sqlite, journal.log, one folder a run, one folder a table, prompts/, text-cache/.
+/// `--out DIR`: results.sqlite, journal.log, one folder a run, one folder a table, prompts/, text-cache/, and
+/// what was removed in .trash/.
 struct Workspace {
   std::filesystem::path folder;
   std::filesystem::path db;
+  std::string options = {};  ///< " --out DIR --db FILE" as typed, for commands that a message names
 
   std::filesystem::path run_folder(const std::string& run) const { return folder / run; }
   std::filesystem::path table_folder(const std::string& table) const { return folder / table; }
   /// What `harness` decided here; with the event logs it is what the DB is made of.
   std::filesystem::path journal() const { return folder / "journal.log"; }
   std::filesystem::path prompts_folder() const { return folder / "prompts"; }
+  std::filesystem::path trash_folder() const { return folder / ".trash"; }
   /// Where large text encoders keep what they made of prompts.
   std::string text_cache_folder() const { return std::filesystem::absolute(folder / "text-cache").string(); }
 };
 
-/// `db` empty: OUT/results.sqlite.
-Workspace make_workspace(const std::filesystem::path& out, const std::filesystem::path& db);
+/// True for a name that something of a workspace has or may come to have: its own files and folders, a run's
+/// id. A table's folder cannot be called so.
+bool is_taken_in_workspace(const std::string& name);
+
+/// --out and --db as typed; nothing where they were not given.
+struct WorkspaceChoice {
+  std::optional<std::string> out, db;
+  bool is_given() const { return out || db; }
+};
+
+/// The one workspace that a command works in. --out DIR: that folder with DIR/results.sqlite. --db FILE: the
+/// folder of that file. Both: that folder with its DB elsewhere, which several workspaces may share. Neither:
+/// runs/. Throws Error (status 2): an option is empty, no UTF-8 or no folder, or both are given and the DB
+/// holds the runs of another workspace (is_database_of). Only reads.
+Workspace find_workspace(const WorkspaceChoice& choice);
+
+/// Runs that a journal speaks of.
+struct JournalRuns {
+  std::set<std::string> kept;       ///< recorded, and not removed since
+  std::set<std::string> mentioned;  ///< these, and those that were removed
+  std::optional<std::string> last;  ///< of the last record: the DB may not have committed it
+};
+/// Of a missing or unreadable journal: none.
+JournalRuns runs_in_journal(const std::filesystem::path& journal);
+
+/// False if the DB was made for other runs than those that the workspace's journal records: none of them is
+/// in it, or it is the DB of another workspace's own folder and lacks some. A DB or journal that is absent,
+/// empty or unreadable proves nothing.
+bool is_database_of(const std::filesystem::path& db, const Workspace& workspace);
+
+/// Where a run's folder is now: beside the DB, so that a workspace can be moved and copied; else, the DB
+/// lying elsewhere, where it was recorded.
+std::filesystem::path run_folder_now(const std::filesystem::path& db, const std::string& run,
+                                     const std::filesystem::path& recorded);
 
 /// One `reproduce` at a time in a workspace: flock on OUT/.lock for as long as this object lives. The file
 /// names the holder's pid.

@@ -3,6 +3,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -44,8 +45,7 @@ bool has_journal_beside(const fs::path& path) {
 
 /// Nothing for a missing or empty file. Read without SQLite, which might roll back another program's journal.
 std::optional<FileHeader> read_header(const fs::path& path) {
-  if (fs::is_directory(path))
-    throw Error("is a folder, not a results database", path.string(), kOtherFileHint);
+  require_database_place(path);
   std::error_code error;
   if (!fs::exists(path, error)) return std::nullopt;
   std::array<char, 100> bytes{};
@@ -202,7 +202,7 @@ void prepare(SQLite::Database& db, OpenMode mode, const std::optional<std::strin
 std::string network_notice(const std::string& name, const fs::path& path) {
   return fmt::format(
       "{} is on a network file system ({}): it is used with a rollback journal and by one process at a time; "
-      "--db FILE can put it on a local disk",
+      "--db FILE beside --out DIR can put it on a local disk",
       path.string(), name);
 }
 
@@ -251,6 +251,25 @@ std::optional<std::string> network_file_system_of(const fs::path& path) {
     place = place.parent_path();
   }
   return network_file_system(static_cast<std::uint64_t>(info.f_type));
+}
+
+void require_database_place(const fs::path& path) {
+  constexpr std::size_t kLongest = 200;  // SQLite and `db rebuild` add to it
+  const auto text = path.string();
+  const auto where = text.size() <= kLongest ? text : text.substr(0, kLongest / 2) + "...";
+  if (path.filename().string().size() > kLongest)
+    throw Error("has too long a name for a results database", where, kOtherFileHint);
+  struct ::stat info {};
+  if (::stat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return;
+    throw Error(fmt::format("cannot be used: {}", std::strerror(errno)), where, kOtherFileHint);
+  }
+  if (S_ISREG(info.st_mode)) return;
+  const auto* kind = S_ISDIR(info.st_mode)    ? "folder"
+                     : S_ISFIFO(info.st_mode) ? "pipe"
+                     : S_ISSOCK(info.st_mode) ? "socket"
+                                              : "device";
+  throw Error(fmt::format("is a {}, not a results database", kind), where, kOtherFileHint);
 }
 
 OpenedDatabase open_database(const fs::path& path, OpenMode mode, const std::optional<std::string>& network,

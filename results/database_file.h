@@ -35,7 +35,7 @@ struct OpenedDatabase {
 
 /// Opens a results DB with foreign keys on, full synchronisation and a busy timeout; WAL, or on a network
 /// file system (`network`: its name) a rollback journal and a lock for as long as the DB is open. Throws
-/// Error, and leaves the file byte for byte as it was, if it is missing (read-only), a folder, not SQLite,
+/// Error, and leaves the file byte for byte as it was, if it is missing (read-only), no file, not SQLite,
 /// another program's, corrupt, or of a newer schema.
 OpenedDatabase open_database(const std::filesystem::path& path, OpenMode mode,
                              const std::optional<std::string>& network,
@@ -43,6 +43,10 @@ OpenedDatabase open_database(const std::filesystem::path& path, OpenMode mode,
 
 /// open_database with network_file_system_of(path).
 OpenedDatabase open_database(const std::filesystem::path& path, OpenMode mode);
+
+/// Throws Error (status 2) if no DB can be at `path`: a folder, pipe, socket or device, or a name that is too
+/// long. A file that is not there is fine. Never blocks.
+void require_database_place(const std::filesystem::path& path);
 
 /// Throws the Error of open_database if a file is there that is not SQLite, another program's or of a newer
 /// schema. Only reads.

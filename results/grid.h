@@ -64,6 +64,7 @@ struct GridCell {
   std::optional<std::string> transcript;  ///< nothing where the scorer failed
   std::optional<double> score;
   std::string reason = {};  ///< why there is no transcript or score
+  std::string sha256 = {};  ///< of the image's bytes when it was scored
 };
 
 struct GridRow {
@@ -93,8 +94,8 @@ std::string grid_group_rule(GridGroup group, const Grid& grid);
 std::string grid_caption(const Grid& grid);
 
 /// The figure: one row a prompt, one column a method; images upscaled by whole factors without smoothing
-/// where they are small. Throws Error if an image cannot be read, a row lacks a cell, or the figure would be
-/// too large.
+/// where they are small. Throws Error if an image cannot be read or is not the one that was scored, a row
+/// lacks a cell, or the figure would be too large.
 Image render_grid(const Grid& grid);
 
 /// A LaTeX figure around the rendered PNG, which lies beside it in `folder` (as seen from the document that

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "results/grid.h"
 #include "results/grid_canvas.h"
+#include "results/stored_image.h"
 #include "results/text_diff.h"
 
 namespace harness {
@@ -107,7 +108,7 @@ double draw_label(GridCanvas& canvas, const GridRow& row, double y) {
 
 double draw_cell(GridCanvas& canvas, const Grid& grid, const GridCell& cell, const std::string& target,
                  double x, double y) {
-  const Image image = read_png(cell.image);
+  const Image image = decode_png(read_stored_image(cell.image, cell.sha256), cell.image);
   const auto [width, height] = place(image);
   const double left = x + std::floor((kCellWidth - width) / 2);
   canvas.picture(image, left, y, width, height);

@@ -3,24 +3,33 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 
 namespace harness {
 namespace {
 
+/// Takes records with their times.
+using RecordSink = std::function<void(const Json& record, const std::string& at)>;
+
+/// Reads a DB into records of a journal, in an order in which every record finds what it rests on.
 class Export {
  public:
-  Export(Store& store, Store::Impl& impl, Journal& journal, const std::set<std::string>& own)
-      : store_(store), sql_(impl.sql), journal_(journal), own_(own) {}
+  /// `own`: the runs to read, with the experiments that rest on these alone; nullptr: all of them.
+  Export(Store& store, Store::Impl& impl, RecordSink put, const std::set<std::string>* own)
+      : store_(store), sql_(impl.sql), put_(std::move(put)), own_(own) {}
 
   void prompt_sets();
   void runs();
+  void run(const StoredRun& run);
+  void measured_on(const std::string& run);
   void jobs_of(const std::string& run);
   void selections_of(const std::string& run);
   void evaluations_of(const std::string& run, bool with_selection);
-  void experiments();
+  void experiments(const std::optional<std::int64_t>& only = {});
   void order_of_experiments();
   void last_number();
-  void artifacts();
+  void artifacts(const std::optional<std::int64_t>& only = {});
 
  private:
   bool is_own(std::int64_t experiment);
@@ -29,12 +38,12 @@ class Export {
 
   Store& store_;
   StatementCache& sql_;
-  Journal& journal_;
-  const std::set<std::string>& own_;
+  RecordSink put_;
+  const std::set<std::string>* own_;
 };
 
 bool Export::is_own(std::int64_t experiment) {
-  return is_of(sql_, experiment, own_);
+  return own_ == nullptr || is_of(sql_, experiment, *own_);
 }
 
 void Export::prompt_sets() {
@@ -50,42 +59,46 @@ void Export::prompt_sets() {
     Query prompts(sql_[kPrompts], sets.integer(0));
     while (prompts.step())
       set.prompts.push_back({static_cast<int>(prompts.integer(0)), prompts.text(1), prompts.text(2)});
-    journal_.append(journal_record(set), utc_now());
+    put_(journal_record(set), utc_now());
   }
 }
 
 void Export::runs() {
   auto runs = store_.runs();
-  std::erase_if(runs, [&](const StoredRun& run) { return !own_.contains(run.id); });
-  for (const StoredRun& run : runs) {
-    // The table that made it comes first: it is the one that the run's own columns name.
-    RunRecord record = run;
-    Query members(sql_["SELECT table_id, scale, arm FROM table_runs WHERE run_id = ?1 "
-                       "ORDER BY table_id <> ?2, scale <> ?3"],
-                  run.id, run.table_id, run.scale);
-    while (members.step()) {
-      record.table_id = members.text(0);
-      record.scale = members.text(1);
-      record.arm = members.text(2);
-      journal_.append(journal_record(record), run.created);
-    }
+  std::erase_if(runs, [&](const StoredRun& run) { return own_ != nullptr && !own_->contains(run.id); });
+  for (const StoredRun& each : runs) run(each);
+  for (const StoredRun& each : runs) measured_on(each.id);
+}
+
+void Export::run(const StoredRun& run) {
+  // The table that made it comes first: it is the one that the run's own columns name.
+  RunRecord record = run;
+  if (run.table_id.empty()) put_(journal_record(record), run.created);  // adopted, and asked for by none yet
+  Query members(sql_["SELECT table_id, scale, arm FROM table_runs WHERE run_id = ?1 "
+                     "ORDER BY table_id <> ?2, scale <> ?3"],
+                run.id, run.table_id, run.scale);
+  while (members.step()) {
+    record.table_id = members.text(0);
+    record.scale = members.text(1);
+    record.arm = members.text(2);
+    put_(journal_record(record), run.created);
   }
-  for (const auto& run : runs) {
-    base_checkpoints(run.id);
-    jobs_of(run.id);
-    evaluations_of(run.id, false);
-    selections_of(run.id);
-    // Once more, now that the selections which allowed them are there.
-    evaluations_of(run.id, true);
-  }
+}
+
+void Export::measured_on(const std::string& run) {
+  base_checkpoints(run);
+  jobs_of(run);
+  evaluations_of(run, false);
+  selections_of(run);
+  // Once more, now that the selections which allowed them are there.
+  evaluations_of(run, true);
 }
 
 /// Of runs that no worker reports.
 void Export::base_checkpoints(const std::string& run) {
   Query trained(sql_["SELECT 1 FROM jobs WHERE run_id = ?1 AND kind = 'train'"], run);
   if (trained.step()) return;
-  for (const auto& checkpoint : store_.checkpoints(run))
-    journal_.append(journal_record(checkpoint), utc_now());
+  for (const auto& checkpoint : store_.checkpoints(run)) put_(journal_record(checkpoint), utc_now());
 }
 
 void Export::jobs_of(const std::string& run) {
@@ -101,11 +114,11 @@ void Export::jobs_of(const std::string& run) {
                         .evaluation_id = jobs.optional_text(2),
                         .folder = jobs.text(3)};
     const auto at = jobs.optional_text(6).value_or(utc_now());
-    journal_.append(journal_record(job), at);
+    put_(journal_record(job), at);
     const auto state = job_state_from_name(jobs.text(4));
     // What logs do not say: the starting weights are done without one, and a worker may have died silently.
     if (state == JobState::kFailed || (state == JobState::kDone && jobs.integer(7) == 0))
-      journal_.append(journal_job_state(run, job.id, state, jobs.optional_text(5)), at);
+      put_(journal_job_state(run, job.id, state, jobs.optional_text(5)), at);
   }
 }
 
@@ -121,22 +134,23 @@ void Export::evaluations_of(const std::string& run, bool with_selection) {
     const auto at = rest.text(0);
     if (with_selection && !record.selection_id) continue;
     if (!with_selection) record.selection_id.reset();
+    if (record.table_id.empty()) put_(journal_record(record), at);
     Query members(sql_[kMembers], evaluation.id);
     while (members.step()) {
       record.table_id = members.text(0);
       record.scale = members.text(1);
-      journal_.append(journal_record(record), at);
+      put_(journal_record(record), at);
     }
     for (const auto& [metric, reason] : evaluation.not_run.items())
-      journal_.append(journal_not_run(run, evaluation.id, metric, reason), at);
-    journal_.append(journal_record(JobRecord{.id = evaluation.id,
-                                             .kind = "evaluate",
-                                             .run_id = run,
-                                             .evaluation_id = evaluation.id,
-                                             .folder = rest.text(1)}),
-                    at);
+      put_(journal_not_run(run, evaluation.id, metric, reason), at);
+    put_(journal_record(JobRecord{.id = evaluation.id,
+                                  .kind = "evaluate",
+                                  .run_id = run,
+                                  .evaluation_id = evaluation.id,
+                                  .folder = rest.text(1)}),
+         at);
     if (job_state_from_name(rest.text(2)) == JobState::kFailed)
-      journal_.append(journal_job_state(run, evaluation.id, JobState::kFailed, rest.optional_text(3)), at);
+      put_(journal_job_state(run, evaluation.id, JobState::kFailed, rest.optional_text(3)), at);
   }
 }
 
@@ -144,18 +158,18 @@ void Export::selections_of(const std::string& run) {
   for (const auto& selection : store_.selections(run)) {
     Query created(sql_["SELECT created FROM selections WHERE id = ?1"], selection.id);
     created.step();
-    journal_.append(journal_record(selection, selection.id), created.text(0));
+    put_(journal_record(selection, selection.id), created.text(0));
   }
 }
 
-void Export::experiments() {
+void Export::experiments(const std::optional<std::int64_t>& only) {
   constexpr auto kSql = R"sql(
     SELECT id, table_id, backbone, scale, seeds, methods, spec, signature, finished, wall_seconds
-    FROM reproductions ORDER BY recency)sql";
+    FROM reproductions WHERE ?1 IS NULL OR id = ?1 ORDER BY recency)sql";
   constexpr auto kEvaluations =
       "SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = ?1 ORDER BY 1";
   constexpr auto kRuns = "SELECT run_id, arm FROM reproduction_runs WHERE reproduction_id = ?1 ORDER BY 1";
-  Query row(sql_[kSql]);
+  Query row(sql_[kSql], only);
   while (row.step()) {
     const auto id = row.integer(0);
     if (!is_own(id)) continue;
@@ -174,9 +188,8 @@ void Export::experiments() {
     while (evaluations.step()) record.evaluations.push_back(evaluations.text(0));
     Query runs(sql_[kRuns], id);
     while (runs.step()) record.runs.emplace_back(runs.text(0), runs.text(1));
-    journal_.append(journal_record(record, id), row.text(8));
-    if (const auto alarms = store_.alarms(id); !alarms.empty())
-      journal_.append(journal_record(id, alarms), utc_now());
+    put_(journal_record(record, id), row.text(8));
+    if (const auto alarms = store_.alarms(id); !alarms.empty()) put_(journal_record(id, alarms), utc_now());
     comparisons(id);
   }
 }
@@ -210,14 +223,14 @@ void Export::comparisons(std::int64_t experiment) {
     c.result.test = row.text(17);
     all.push_back(std::move(c));
   }
-  if (!all.empty()) journal_.append(journal_record(experiment, all), utc_now());
+  if (!all.empty()) put_(journal_record(experiment, all), utc_now());
 }
 
 /// Said again where the journal may hold another order.
 void Export::order_of_experiments() {
   Query row(sql_["SELECT id, finished FROM reproductions ORDER BY recency"]);
   while (row.step()) {
-    if (is_own(row.integer(0))) journal_.append(journal_shown_again(row.integer(0)), row.text(1));
+    if (is_own(row.integer(0))) put_(journal_shown_again(row.integer(0)), row.text(1));
   }
 }
 
@@ -226,19 +239,22 @@ void Export::last_number() {
   Query last(
       sql_["SELECT value FROM counters WHERE name = 'reproductions' AND value > (SELECT "
            "ifnull(max(id), 0) FROM reproductions)"]);
-  if (last.step()) journal_.append(journal_last_number(last.integer(0)), utc_now());
+  if (last.step()) put_(journal_last_number(last.integer(0)), utc_now());
 }
 
-void Export::artifacts() {
-  Query row(sql_["SELECT reproduction_id, table_id, name, path, sha256, created FROM artifacts ORDER BY id"]);
+void Export::artifacts(const std::optional<std::int64_t>& only) {
+  constexpr auto kSql = R"sql(
+    SELECT reproduction_id, table_id, name, path, sha256, created
+    FROM artifacts WHERE ?1 IS NULL OR reproduction_id = ?1 ORDER BY id)sql";
+  Query row(sql_[kSql], only);
   while (row.step()) {
     if (const auto experiment = row.optional_integer(0); experiment && !is_own(*experiment)) continue;
-    journal_.append(journal_record(ArtifactRecord{.reproduction_id = row.optional_integer(0),
-                                                  .table_id = row.text(1),
-                                                  .name = row.text(2),
-                                                  .path = row.text(3),
-                                                  .sha256 = row.text(4)}),
-                    row.text(5));
+    put_(journal_record(ArtifactRecord{.reproduction_id = row.optional_integer(0),
+                                       .table_id = row.text(1),
+                                       .name = row.text(2),
+                                       .path = row.text(3),
+                                       .sha256 = row.text(4)}),
+         row.text(5));
   }
 }
 
@@ -252,8 +268,16 @@ bool is_of(StatementCache& sql, std::int64_t experiment, const std::set<std::str
   return true;
 }
 
+namespace {
+
+RecordSink into(Journal& journal) {
+  return [&journal](const Json& record, const std::string& at) { journal.append(record, at); };
+}
+
+}  // namespace
+
 void export_whole(Store& store, Store::Impl& impl, Journal& journal, const std::set<std::string>& own) {
-  Export whole(store, impl, journal, own);
+  Export whole(store, impl, into(journal), &own);
   whole.prompt_sets();
   whole.runs();
   whole.experiments();
@@ -266,13 +290,49 @@ void export_missing(Store& store, Store::Impl& impl, Journal& journal, const std
   for (const auto& run : recorded) {
     if (!store.run(run)) journal.append(journal_forget(run), utc_now());
   }
-  Export missing(store, impl, journal, own);
+  Export missing(store, impl, into(journal), &own);
   missing.prompt_sets();
   missing.runs();
   missing.experiments();
   missing.order_of_experiments();
   missing.artifacts();
   missing.last_number();
+}
+
+namespace {
+
+/// A sink that keeps records with their times, as a journal's file has them.
+RecordSink into(std::vector<Json>& records) {
+  return [&records, now = std::chrono::system_clock::now()](const Json& record, const std::string& at) {
+    records.push_back(record);
+    records.back()["at"] = at;
+    // What is said here of a job is the last word on it.
+    records.back()["time"] = std::chrono::duration<double>(now.time_since_epoch()).count();
+  };
+}
+
+}  // namespace
+
+std::vector<Json> Store::records_of_run(const std::string& run_id) {
+  std::vector<Json> records;
+  const auto stored = run(run_id);
+  if (!stored) return records;
+  impl_->guarded([&] {
+    Export of_run(*this, *impl_, into(records), nullptr);
+    of_run.run(*stored);
+    of_run.measured_on(run_id);
+  });
+  return records;
+}
+
+std::vector<Json> Store::records_of_experiment(std::int64_t reproduction_id) {
+  std::vector<Json> records;
+  impl_->guarded([&] {
+    Export of_experiment(*this, *impl_, into(records), nullptr);
+    of_experiment.experiments(reproduction_id);
+    of_experiment.artifacts(reproduction_id);
+  });
+  return records;
 }
 
 }  // namespace harness

@@ -238,7 +238,9 @@ void Replay::experiment(const HistoryEntry& entry) {
   }
   gone_.erase(*entry.experiment);
   impl_.write([&] {
-    impl_.put_reproduction(free_number(entry.number, entry.highest), reproduction, *impl_.replayed_time);
+    const auto id = free_number(entry.number, entry.highest);
+    impl_.put_reproduction(id, reproduction, *impl_.replayed_time);
+    impl_.note(journal_record(reproduction, id));
   });
 }
 
@@ -315,6 +317,31 @@ ReplayReport Store::replay(const fs::path& workspace, const JournalText& journal
     report.experiments = count_of(sql, "SELECT count(*) FROM reproductions");
     report.numbers = unsettled_numbers(sql, history);
     return report;
+  });
+}
+
+void Store::take_back(const std::vector<Json>& records, const fs::path& workspace) {
+  const std::map<std::string, std::uint64_t> whole_logs;
+  try {
+    atomically([&] {
+      Replay replay(*this, *impl_, workspace, whole_logs);
+      for (const auto& entry : history_of(records).entries) replay.take(entry);
+      replay.settle();
+      if (replay.report.left_out.empty()) return;
+      throw Error(replay.report.left_out.front(), workspace.string(), {}, Status::kFailed);
+    });
+  } catch (...) {
+    impl_->replayed_time.reset();
+    throw;
+  }
+}
+
+bool Store::knows_experiment(const Json& record) {
+  return impl_->guarded([&] {
+    if (impl_->reproduction_id(reproduction_digest(reproduction_from(record)))) return true;
+    Query numbered(impl_->sql["SELECT 1 FROM reproductions WHERE id = ?1"],
+                   record.at("data").at("id").get<std::int64_t>());
+    return numbered.step();
   });
 }
 

@@ -55,6 +55,7 @@ struct Report {
   std::vector<ReportPrompt> prompts = {};
   std::string image_note = {};            ///< how images are embedded
   std::vector<std::string> missing = {};  ///< what the page lacks, a sentence each
+  std::int64_t images_missing = 0;        ///< cells of the list of prompts without their image
   std::vector<ReportRun> runs = {};
   std::vector<std::pair<std::string, std::string>> facts = {};  ///< versions, seeds, dates: name and text
 };

@@ -21,6 +21,25 @@ const std::string& Store::notice() const {
   return impl_->opened.notice;
 }
 
+void Store::atomically(const std::function<void()>& body) {
+  const auto end = [this] {
+    impl_->in_whole = false;
+    impl_->held.clear();
+  };
+  try {
+    impl_->write([&] {
+      impl_->in_whole = true;
+      body();
+      impl_->in_whole = false;
+      for (const auto& [record, at] : impl_->held) impl_->note(record, at);
+    });
+  } catch (...) {
+    end();
+    throw;
+  }
+  end();
+}
+
 SQLite::Database& Store::database() {
   return *impl_->opened.db;
 }
@@ -55,7 +74,9 @@ void Store::record_run(const RunRecord& run) {
                       requested_settings, effective_settings, numerics_version, state, created)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'planned', ?14)
     ON CONFLICT (id) DO UPDATE SET
-      folder = excluded.folder, requested_settings = excluded.requested_settings)sql";
+      folder = excluded.folder, requested_settings = excluded.requested_settings,
+      table_id = CASE WHEN table_id = '' THEN excluded.table_id ELSE table_id END,
+      scale = CASE WHEN table_id = '' THEN excluded.scale ELSE scale END)sql";
   impl_->write([&] {
     const auto record = journal_record(run);
     const auto at = impl_->time_of(record);
@@ -63,8 +84,11 @@ void Store::record_run(const RunRecord& run) {
                    canonical_json(run.config), run.folder, run.weights_sha256,
                    canonical_json(run.requested_settings), canonical_json(run.effective_settings),
                    run.numerics_version, at);
-    impl_->sql.run("INSERT OR IGNORE INTO table_runs (table_id, run_id, scale, arm) VALUES (?1, ?2, ?3, ?4)",
-                   run.table_id, run.id, run.scale, run.arm);
+    if (!run.table_id.empty()) {
+      impl_->sql.run(
+          "INSERT OR IGNORE INTO table_runs (table_id, run_id, scale, arm) VALUES (?1, ?2, ?3, ?4)",
+          run.table_id, run.id, run.scale, run.arm);
+    }
     impl_->note(record, at);
   });
 }
@@ -123,8 +147,10 @@ void Store::record_evaluation(const EvaluationRecord& evaluation) {
     sql.run(kUpsert, evaluation.id, checkpoint, evaluation.split, evaluation.n, evaluation.folder, prompts,
             evaluation.split_sha256, evaluation.seed, canonical_json(evaluation.settings),
             canonical_json(evaluation.config), evaluation.selection_id, evaluation.peek, at);
-    sql.run("INSERT OR IGNORE INTO table_evaluations (table_id, evaluation_id, scale) VALUES (?1, ?2, ?3)",
-            evaluation.table_id, evaluation.id, evaluation.scale);
+    if (!evaluation.table_id.empty()) {
+      sql.run("INSERT OR IGNORE INTO table_evaluations (table_id, evaluation_id, scale) VALUES (?1, ?2, ?3)",
+              evaluation.table_id, evaluation.id, evaluation.scale);
+    }
     impl_->note(record, at);
   });
 }

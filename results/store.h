@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -95,6 +96,10 @@ class Store {
   /// (`--fresh`). Prompt sets stay. False if there is no such run.
   bool forget(const std::string& run_id);
 
+  /// Runs `body`, whose records are one transaction: if it throws, neither the DB nor the journal holds any
+  /// of them.
+  void atomically(const std::function<void()>& body);
+
   // --- Making it again ---
 
   /// Fills this DB, which lacks it, from a workspace's journal and the event logs of its run folders. A run
@@ -117,6 +122,18 @@ class Store {
 
   /// Writes into a journal that this DB was made from which experiment each number means.
   void settle_numbers(const std::filesystem::path& file, const ReplayReport& report);
+
+  /// What the journal would say of a run and of all that was measured on it, or of an experiment, each record
+  /// with its time: take_back makes the same rows of them.
+  std::vector<Json> records_of_run(const std::string& run_id);
+  std::vector<Json> records_of_experiment(std::int64_t reproduction_id);
+
+  /// Carries such records out, reading the event logs of the run folders in `workspace`; they go into the
+  /// journal again. All or nothing: throws Error (Status::kFailed) naming what the logs do not complete.
+  void take_back(const std::vector<Json>& records, const std::filesystem::path& workspace);
+
+  /// True if a reproduction of this number, or one that is the same but for its number, is there.
+  bool knows_experiment(const Json& record);
 
   // --- Reading ---
 

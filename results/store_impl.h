@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "results/database_file.h"
@@ -17,8 +19,10 @@ struct Store::Impl {
   std::filesystem::path path;
   OpenedDatabase opened;
   StatementCache sql;
-  std::unique_ptr<Journal> journal;          ///< nothing: what is recorded is in the DB alone
-  std::optional<std::string> replayed_time;  ///< of the journal's record that is being replayed
+  std::unique_ptr<Journal> journal;                     ///< nothing: what is recorded is in the DB alone
+  std::optional<std::string> replayed_time;             ///< of the journal's record that is being replayed
+  bool in_whole = false;                                ///< inside Store::atomically
+  std::vector<std::pair<Json, std::string>> held = {};  ///< what then goes into the journal, with its time
 
   Impl(std::filesystem::path file, OpenMode mode)
       : path(std::move(file)), opened(open_database(path, mode)), sql(*opened.db) {}
@@ -37,6 +41,7 @@ struct Store::Impl {
   template <class Body>
   auto write(Body&& body) {
     return guarded([&] {
+      if (in_whole) return body();
       SQLite::Transaction transaction(*opened.db, SQLite::TransactionBehavior::IMMEDIATE);
       if constexpr (std::is_void_v<decltype(body())>) {
         body();
@@ -58,7 +63,11 @@ struct Store::Impl {
   /// Into the journal, before the transaction of the caller commits: the DB never knows more than it.
   void note(const Json& record, const std::string& at) {
     if (!journal) return;
-    if (const auto end = journal->append(record, at)) know_journal(journal->id(), *end);
+    if (in_whole) {
+      held.emplace_back(record, at);
+    } else if (const auto end = journal->append(record, at)) {
+      know_journal(journal->id(), *end);
+    }
   }
   void note(const Json& record) { note(record, time_of(record)); }
 

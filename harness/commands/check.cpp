@@ -43,7 +43,7 @@ void print_results(const std::vector<RuleResult>& results, const std::string& ti
 }
 
 int check_table(const CheckOptions& o) {
-  Store store(o.db.db, OpenMode::kReadOnly);
+  Store store(database_of(o.db), OpenMode::kReadOnly);
   const CheckedExperiment experiment(store, chosen_reproduction(store, o.db));
   const auto rules = o.rules.empty() ? rules_of(experiment.spec) : read_rule_file(o.rules);
   const auto results = apply_rules(rules, experiment);

@@ -184,7 +184,7 @@ int compare(const CompareOptions& options) {
   require_effect(options.effect);
   ComparisonReport report{.baseline = options.baseline, .split = {}, .effect = options.effect};
   report.bootstrap.interval = interval_from_name(options.interval, "--interval");
-  Store store(options.db.db, OpenMode::kReadOnly);
+  Store store(database_of(options.db), OpenMode::kReadOnly);
   const auto reproduction = chosen_reproduction(store, options.db);
   const auto checkpoints = evaluated_checkpoints(store, reproduction);
   const bool over_training = is_training_table(reproduction);

@@ -11,6 +11,7 @@
 #include "datasets/split.h"
 #include "harness/commands/commands.h"
 #include "harness/output.h"
+#include "harness/workspace.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -38,7 +39,7 @@ PromptSet load(const DatasetsOptions& options) {
 
 int list(const DatasetsOptions& options) {
   std::vector<Json> rows = {set_row(generated_prompt_set()), set_row(generated_training_set())};
-  const fs::path imported = fs::path(options.out) / "prompts";
+  const auto imported = find_workspace({.out = options.out, .db = {}}).prompts_folder();
   if (fs::is_directory(imported)) {
     for (const auto& entry : fs::directory_iterator(imported)) {
       for (const auto& task : prompt_tasks()) {
@@ -58,7 +59,7 @@ int list(const DatasetsOptions& options) {
 /// Copies a checked set to OUT/prompts/NAME, in the layout that --prompts reads.
 int import(const DatasetsOptions& options) {
   const auto set = load(options);
-  const auto folder = fs::path(options.out) / "prompts" / set.name;
+  const auto folder = find_workspace({.out = options.out, .db = {}}).prompts_folder() / set.name;
   make_folder(folder / options.task);
   // Byte for byte, since the checksum is the set's name.
   write_file_atomically(folder / options.task / "test.txt", read_file(set.origin));

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/streams.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/db_options.h"
 #include "harness/output.h"
 #include "harness/rebuild.h"
 
@@ -12,32 +13,31 @@ namespace harness {
 namespace {
 
 struct Options {
-  std::string out = "runs", db;
+  WorkspaceChoice place;
   bool journal = false, force = false, json = false;
 };
 
 void add_place(CLI::App& command, Options& options) {
-  command.add_option("-o,--out", options.out, "workspace")->capture_default_str();
-  command.add_option("--db", options.db, "results DB; unset: OUT/results.sqlite");
+  add_workspace_options(command, options.place);
   command.add_flag("--json", options.json, "one JSON document on standard output");
 }
 
 int write_journal(const Options& options) {
   if (options.force)
     throw Error("--force has no meaning with --journal: nothing is left out", "harness db rebuild");
-  const auto made = rebuild_journal(make_workspace(options.out, options.db));
+  const auto made = rebuild_journal(find_workspace(options.place));
   if (options.json) {
     print_json(made);
     return 0;
   }
-  fmt::print("{}: written from the results DB\n", made.at("journal").get<std::string>());
-  if (!made.at("kept").is_null()) fmt::print("the old file is {}\n", made.at("kept").get<std::string>());
+  put("{}: written from the results DB\n", made.at("journal").get<std::string>());
+  if (!made.at("kept").is_null()) put("the old file is {}\n", made.at("kept").get<std::string>());
   return 0;
 }
 
 int rebuild(const Options& options) {
   if (options.journal) return write_journal(options);
-  const auto made = rebuild_database(make_workspace(options.out, options.db), options.force);
+  const auto made = rebuild_database(find_workspace(options.place), options.force);
   if (options.json) {
     print_json(made);
     return 0;
@@ -51,7 +51,7 @@ int rebuild(const Options& options) {
 }
 
 int check(const Options& options) {
-  const auto checked = check_database(make_workspace(options.out, options.db));
+  const auto checked = check_database(find_workspace(options.place));
   const auto& findings = checked.at("findings");
   if (options.json) {
     print_json(checked);
@@ -62,12 +62,12 @@ int check(const Options& options) {
   const auto db = checked.at("db").get<std::string>();
   if (findings.empty()) {
     const bool compared = checked.at("notes").empty();
-    put("{}: sound (schema version {}): file, foreign keys, evaluations{}\n", db,
+    put("{}: sound (schema version {}): file, foreign keys, evaluations, images{}\n", db,
         checked.at("version").get<int>(), compared ? ", every row as in the logs" : "");
     return 0;
   }
-  tell("{}: {} {}; {}\n", db, findings.size(), findings.size() == 1 ? "finding" : "findings",
-       checked.at("hint").get<std::string>());
+  tell("{}: {} {}{}\n", db, findings.size(), findings.size() == 1 ? "finding" : "findings",
+       checked.at("hint").is_null() ? std::string() : "; " + checked.at("hint").get<std::string>());
   return 1;
 }
 
@@ -104,8 +104,9 @@ Examples:
       command->add_subcommand("check", "Look for damage, and compare every row with the logs");
   check_command->footer(R"(
 Checks the file (SQLite's integrity check), foreign keys, the schema's version, that finished evaluations are
-whole, every row of this workspace against journal and event logs, and the folders beside it. Only reads.
-Exit status 1 on a finding.
+whole, every row of this workspace against journal and event logs, the folders beside it, and the images of its
+runs against their checksums (about half a second for 1000 images of 512 pixels). Only reads. Exit status 1 on a
+finding.
 Examples:
   harness db check
   harness db check --out runs --json)");

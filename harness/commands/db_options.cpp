@@ -8,8 +8,29 @@
 
 namespace harness {
 
+namespace {
+
+/// An option that may be given as an empty text, which CLI11 takes for none in a std::optional.
+CLI::Option* add_text(CLI::App& command, const std::string& name, std::optional<std::string>& value,
+                      const std::string& help) {
+  return command.add_option_function<std::string>(
+      name, [&value](const std::string& text) { value = text; }, help);
+}
+
+}  // namespace
+
+void add_workspace_options(CLI::App& command, WorkspaceChoice& choice, const std::string& help) {
+  add_text(command, "-o,--out", choice.out, help + " (default: the folder of --db, or runs)");
+  add_text(command, "--db", choice.db, "results DB (default: OUT/results.sqlite)");
+}
+
 void add_db_option(CLI::App& command, DbOptions& options) {
-  command.add_option("--db", options.db, "results DB")->capture_default_str();
+  add_text(command, "--db", options.db, "results DB, in the folder of its workspace")
+      ->default_str("runs/results.sqlite");
+}
+
+std::filesystem::path database_of(const DbOptions& options) {
+  return find_workspace({.out = {}, .db = options.db}).db;
 }
 
 void add_filter_options(CLI::App& command, DbOptions& options, bool with_table) {

@@ -3,19 +3,27 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "harness/reproductions.h"
+#include "harness/workspace.h"
 
 namespace harness {
 
+/// Adds --out and --db of the commands that work in a workspace; find_workspace says what they mean.
+void add_workspace_options(CLI::App& command, WorkspaceChoice& choice, const std::string& help = "workspace");
+
 /// --db and the choice of a reproduction, shared by the commands that work from the DB alone.
 struct DbOptions {
-  std::string db = "runs/results.sqlite";
+  std::optional<std::string> db;
   ReproductionFilter filter;
   std::vector<std::string> seeds;  ///< as typed
 };
+
+/// The DB that --db means: its folder is the workspace.
+std::filesystem::path database_of(const DbOptions& options);
 
 /// Adds --db.
 void add_db_option(CLI::App& command, DbOptions& options);

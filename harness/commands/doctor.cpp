@@ -7,6 +7,7 @@
 
 #include "core/streams.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/db_options.h"
 #include "harness/output.h"
 
 namespace harness {
@@ -45,7 +46,8 @@ Json findings_json(const std::vector<Finding>& findings, bool healthy) {
 
 void add_doctor_command(CLI::App& app, Actions& actions) {
   struct Options {
-    std::string out = "runs", db, weights, prompts, scorers;
+    WorkspaceChoice place;
+    std::string weights, prompts, scorers;
     bool json = false;
   };
   auto* command = app.add_subcommand("doctor", "What is there, and what is missing for which feature");
@@ -58,8 +60,7 @@ Examples:
   harness doctor --scorers models/scorers
   harness doctor --json)");
   auto o = std::make_shared<Options>();
-  command->add_option("-o,--out", o->out, "workspace")->capture_default_str();
-  command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");
+  add_workspace_options(*command, o->place);
   command->add_option("--weights", o->weights, "a model folder to look at too");
   command->add_option("--prompts", o->prompts,
                       "a folder with ocr/test.txt or pickscore/test.txt to look at too");
@@ -67,7 +68,7 @@ Examples:
                       "a folder with one folder a scorer to look at too; external ones score a test image");
   command->add_flag("--json", o->json, "one JSON document on standard output");
   actions[command] = [o] {
-    const auto findings = examine({.workspace = make_workspace(o->out, o->db),
+    const auto findings = examine({.workspace = find_workspace(o->place),
                                    .weights = o->weights,
                                    .prompts = o->prompts,
                                    .scorers = o->scorers});

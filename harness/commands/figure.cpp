@@ -43,7 +43,7 @@ int figure(const FigureOptions& options) {
   const auto info = std::find_if(known_figures().begin(), known_figures().end(),
                                  [&](const FigureInfo& f) { return f.name == options.name; });
   if (db.filter.table.empty() && !db.filter.experiment) db.filter.table = info->table;
-  Store store(db.db, OpenMode::kReadOnly);
+  Store store(database_of(db), OpenMode::kReadOnly);
   const auto reproduction = chosen_reproduction(store, db);
   const auto folder = output_folder(store, reproduction, options.out);
   print_artifacts(reproduction,

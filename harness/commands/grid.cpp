@@ -30,7 +30,7 @@ int grid(const GridOptions& options) {
   for (const auto& name : comma_list(options.pick, "--pick"))
     choice.groups.push_back(grid_group_from_name(name));
   if (options.rows && (*options.rows < 1 || *options.rows > 200)) throw Error("must be 1 to 200", "-n");
-  Store store(options.db.db, OpenMode::kReadOnly);
+  Store store(database_of(options.db), OpenMode::kReadOnly);
   const auto reproduction = chosen_reproduction(store, options.db);
   if (is_training_table(reproduction)) {
     throw Error(
@@ -51,6 +51,7 @@ void add_grid_command(CLI::App& app, Actions& actions) {
   command->footer(R"(
 Rows are chosen by rule: wins, losses and near-ties of the last method against the baseline, mixed: prompts where methods differ
 otherwise, failures of all methods; paper: the prompts at the printed indices of the paper's own gallery.
+A picture that is not the one that was scored is an error (exit status 1), and nothing is written.
 Examples:
   harness grid sd35-ocr
   harness grid sd35-ocr --pick wins,failures -n 12 -o figures

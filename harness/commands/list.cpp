@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/db_options.h"
 #include "harness/external_scorers.h"
 #include "harness/figures.h"
 #include "harness/output.h"
@@ -22,8 +23,9 @@ namespace harness {
 namespace {
 
 struct ListOptions {
-  std::string what, table, scale, backbone, scorers, out = "runs", db;
-  bool json = false, names_workspace = false;
+  std::string what, table, scale, backbone, scorers;
+  WorkspaceChoice place;
+  bool json = false;
 };
 
 struct Listing {
@@ -199,14 +201,13 @@ Listing list_settings(const ListOptions& options) {
 /// The workspace's DB; nothing if there is none yet where the default one would be.
 /// Throws Error (status 2) if there is none where --out or --db says.
 std::optional<Store> open_workspace(const ListOptions& options) {
-  const std::filesystem::path db = options.db.empty() ? std::filesystem::path(options.out) / "results.sqlite"
-                                                      : std::filesystem::path(options.db);
-  if (options.db.empty() && !std::filesystem::exists(db)) {
-    if (!options.names_workspace) return std::nullopt;
-    throw Error("there is no workspace at " + options.out, "--out",
+  const auto workspace = find_workspace(options.place);
+  if (!options.place.db && !std::filesystem::exists(workspace.db)) {
+    if (!options.place.out) return std::nullopt;
+    throw Error("there is no workspace at " + *options.place.out, "--out",
                 "name the folder that `harness reproduce --out` was given");
   }
-  return std::optional<Store>(std::in_place, db, OpenMode::kReadOnly);
+  return std::optional<Store>(std::in_place, workspace.db, OpenMode::kReadOnly);
 }
 
 /// A table that neither the workspace nor this build knows is a typing error, not an empty list.
@@ -316,12 +317,9 @@ Examples:
                       "settings or experiments at this scale; settings need --table with it");
   command->add_option("--scorers", o->scorers,
                       "evaluators, metrics and tasks: with the external scorers of this folder");
-  const auto* out = command->add_option("-o,--out", o->out, "workspace whose runs and experiments are listed")
-                        ->capture_default_str();
-  command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");
+  add_workspace_options(*command, o->place, "workspace whose runs and experiments are listed");
   command->add_flag("--json", o->json, "one JSON document on standard output");
-  actions[command] = [o, out] {
-    o->names_workspace = out->count() > 0;
+  actions[command] = [o] {
     require_choice(o->what, kLists, "list", "harness list");
     const auto listing = make_listing(*o);
     if (o->json) {

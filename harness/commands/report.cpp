@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/streams.h"
+#include "core/text.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/db_options.h"
 #include "harness/report_model.h"
@@ -33,15 +34,19 @@ fs::path output_file(const Store& store, const StoredReproduction& reproduction,
 
 int report(const ReportOptions& options) {
   if (options.image_size < 16 || options.image_size > 4096) throw Error("must be 16 to 4096", "--image-size");
-  Store store(options.db.db, OpenMode::kReadOnly);
+  Store store(database_of(options.db), OpenMode::kReadOnly);
   const auto reproduction = chosen_reproduction(store, options.db);
   const auto file = output_file(store, reproduction, options.out);
-  const auto page = report_html(make_report(store, reproduction, {.longest = options.image_size}));
+  const auto made = make_report(store, reproduction, {.longest = options.image_size});
+  const auto page = report_html(made);
   if (file.has_parent_path()) make_folder(file.parent_path());
   write_file_atomically(file, page);
   tell("{:.1f} MB, one file that needs no network\n", static_cast<double>(page.size()) / 1e6);
   print_artifacts(reproduction, {{kName, file.string()}}, options.json);
-  return 0;
+  if (made.images_missing == 0) return 0;
+  tell("error: the page is not whole: {} `harness db check` names the files\n",
+             join(made.missing, " "));
+  return 1;
 }
 
 }  // namespace
@@ -52,6 +57,8 @@ void add_report_command(CLI::App& app, Actions& actions) {
   command->footer(R"(
 The file opens without a network: images, style and script are inside. Prompts can be searched, filtered by wins, ties, losses and
 failures of any method and metric, and sorted by any column; every prompt has a link of its own (report.html#prompt-POSITION).
+An image that is gone, or no longer the one that was scored, is left out with the reason; the page is written, and exit
+status 1 says that it is not whole.
 Examples:
   harness report sd35-ocr
   harness report sd35-ocr --seeds 42,43 -o report.html)");

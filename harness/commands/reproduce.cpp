@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "harness/comma_list.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/db_options.h"
 #include "harness/seeds.h"
 
 namespace harness {
@@ -42,12 +43,12 @@ Examples:
   command->add_option("--seeds", *seeds, "seeds, comma-separated, or a range (42..44); default: the table's")
       ->delimiter(',');
   command->add_option("--device", r.device, "auto, cpu or cuda:N (cuda: the first)")->capture_default_str();
-  command->add_option("-o,--out", o->out, "workspace")->capture_default_str();
-  command->add_option("--db", o->db, "results DB; unset: OUT/results.sqlite");
+  add_workspace_options(*command, o->place);
   command->add_option("--jobs", o->jobs,
                       "workers at a time, among whom the cores are divided; unset: what suits the backbone");
   command->add_flag("--dry-run", o->dry_run, "show the jobs and what they will take; write nothing");
-  command->add_flag("--fresh", o->fresh, "forget these runs and begin anew");
+  command->add_flag("--fresh", o->fresh,
+                    "train these runs anew; what they were goes into the trash (`harness runs restore`)");
   command->add_flag("--json", o->json, "one JSON document on standard output");
   actions[command] = [o, seeds, command] {
     o->request.seeds = parse_seeds(*seeds);

@@ -1,37 +1,33 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
 
 #include "core/error.h"
 #include "core/streams.h"
+#include "core/text.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/db_options.h"
 #include "harness/output.h"
 #include "harness/rebuild.h"
-#include "harness/run_removal.h"
 #include "harness/run_report.h"
-#include "harness/workspace.h"
+#include "harness/runs/adoption.h"
+#include "harness/runs/removal.h"
+#include "harness/runs/trash.h"
 
 namespace harness {
 namespace {
 
 struct Options {
-  std::string out = "runs", db;
+  WorkspaceChoice place;
   std::vector<std::string> ids;
-  bool yes = false, force = false, json = false;
-
-  Workspace workspace() const { return make_workspace(out, db); }
+  bool yes = false, force = false, dry_run = false, json = false;
 };
 
-void add_place(CLI::App& command, Options& options) {
-  command.add_option("-o,--out", options.out, "workspace")->capture_default_str();
-  command.add_option("--db", options.db, "results DB; unset: OUT/results.sqlite");
-  command.add_flag("--json", options.json, "one JSON document on standard output");
-}
-
 int show(const Options& options) {
-  Store store(options.workspace().db, OpenMode::kReadOnly);
+  Store store(find_workspace(options.place).db, OpenMode::kReadOnly);
   const auto report = run_report(store, find_run(store, options.ids.front()));
   if (options.json) {
     print_json(report);
@@ -41,83 +37,288 @@ int show(const Options& options) {
   return 0;
 }
 
-/// Asks on the terminal. Throws Error (status 2) where nobody can answer.
-bool is_agreed(const std::vector<Removal>& removals) {
-  if (::isatty(STDIN_FILENO) != 1)
-    throw Error("asks before it deletes, and nobody is there to answer", "harness runs rm", "add --yes");
-  for (const auto& removal : removals) {
-    tell("run {} with {}\n", removal.text(), removal.folder.string());
-    for (const auto& e : removal.experiments)
-      tell("  and experiment {} ({})\n", e.at("experiment").get<int>(), e.at("table").get<std::string>());
+/// A workspace's DB, open for a command that changes runs.
+struct OpenWorkspace {
+  Workspace workspace;
+  WorkspaceLock lock;
+  Store store;
+
+  explicit OpenWorkspace(const Workspace& chosen)
+      : workspace(chosen),
+        lock(chosen),
+        store(open_workspace(chosen, [](const std::string& text) { tell("{}\n", text); })) {
+    for (const auto& folder : clear_leftovers(store, workspace))
+      tell("removed {}, left of an interrupted removal\n", folder);
   }
-  tell("Delete {}? [y/N] ", removals.size() == 1 ? "it" : "them");
+};
+
+/// Asks on the terminal. Throws Error (status 2) where nobody can answer.
+bool is_agreed(const char* command, const std::string& question) {
+  if (::isatty(STDIN_FILENO) != 1)
+    throw Error("asks before it deletes, and nobody is there to answer", command, "add --yes");
+  tell("{} [y/N] ", question);
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
-int remove(const Options& options) {
-  const auto workspace = options.workspace();
-  // Refuses what is no results DB, or none at all, before anything is made; a journal makes one.
-  if (!std::filesystem::exists(workspace.journal())) {
-    const Store known(workspace.db, OpenMode::kReadOnly);
+void print_removals(const std::vector<Removal>& removals) {
+  for (const auto& removal : removals) {
+    tell("run {} with {}\n", removal.text(), removal.folder.string());
+    for (const auto& e : removal.experiments)
+      tell("  and experiment {} ({})\n", e.at("experiment").get<int>(), e.at("table").get<std::string>());
   }
-  const WorkspaceLock lock(workspace);
-  auto store = open_workspace(workspace, [](const std::string& text) { fmt::print(stderr, "{}\n", text); });
-  for (const auto& folder : clear_interrupted_removals(workspace))
-    tell("removed {}, left of an interrupted removal\n", folder);
-  const auto removals = find_removals(store, workspace, options.ids);
-  for (const auto& removal : removals) require_removable(removal, options.force);
-  if (!options.yes && !is_agreed(removals)) {
-    tell("nothing was deleted\n");
-    return 1;
+}
+
+std::vector<Removal> removals_allowed(Store& store, const Workspace& workspace, const Options& options) {
+  auto removals = find_removals(store, workspace, options.ids);
+  for (const auto& removal : removals) require_removable(removal, workspace, options.force);
+  return removals;
+}
+
+int remove(const Options& options) {
+  const auto chosen = find_workspace(options.place);
+  // Refuses what is no results DB, none at all or not this workspace's, before anything is made; a journal makes
+  // one.
+  if (std::filesystem::exists(chosen.db) || !std::filesystem::exists(chosen.journal())) {
+    Store known(chosen.db, OpenMode::kReadOnly);
+    removals_allowed(known, chosen, options);
+  }
+  OpenWorkspace open(chosen);
+  const auto& workspace = open.workspace;
+  const auto removals = removals_allowed(open.store, workspace, options);
+  if (!options.yes) {
+    if (::isatty(STDIN_FILENO) == 1) print_removals(removals);
+    if (!is_agreed("harness runs rm", removals.size() == 1 ? "Remove it?" : "Remove them?")) {
+      tell("nothing was removed\n");
+      return 1;
+    }
   }
   Json removed = Json::array();
+  bool kept = false;
   for (const auto& removal : removals) {
-    remove_run(store, removal);
-    removed.push_back(
-        {{"name", removal.id}, {"folder", removal.folder.string()}, {"experiments", removal.experiments}});
-    if (!options.json) put("removed run {}\n", removal.text());
+    const auto entry = remove_run(open.store, workspace, removal, "runs rm");
+    const auto place = entry ? Json((workspace.trash_folder() / *entry).string()) : Json();
+    removed.push_back({{"name", removal.id},
+                       {"folder", removal.folder.string()},
+                       {"trash", place},
+                       {"experiments", removal.experiments}});
+    kept = kept || entry;
+    if (options.json) continue;
+    put("removed run {}{}\n", removal.text(),
+               entry ? fmt::format("; `harness runs restore {}{}` brings it back", *entry, workspace.options)
+                     : ", whose folder was gone");
   }
-  if (options.json) print_json({{"removed", removed}});
+  if (options.json) {
+    print_json({{"removed", removed}});
+  } else if (kept) {
+    tell("folders are kept in {} until `harness runs prune{}`\n",
+               workspace.trash_folder().string(), workspace.options);
+  }
   return 0;
+}
+
+int adopt(const Options& options) {
+  const auto chosen = find_workspace(options.place);
+  require_own_database(chosen.db);
+  if (!std::filesystem::is_directory(chosen.folder))
+    throw Error("there is no workspace", chosen.folder.string(), "name the folder with --out");
+  OpenWorkspace open(chosen);
+  const auto adopted = adopt_runs(open.store, open.workspace, options.ids);
+  if (options.json) {
+    print_json({{"adopted", adopted}});
+    return 0;
+  }
+  for (const auto& run : adopted) {
+    const auto left = run.at("left_to_reproduce").get<int>();
+    put("adopted run {} ({}, seed {}) with {} {}{}\n", run.at("name").get<std::string>(),
+               run.at("method").get<std::string>(), run.at("seed").get<std::int64_t>(),
+               run.at("evaluations").get<int>(),
+               run.at("evaluations").get<int>() == 1 ? "evaluation" : "evaluations",
+               left == 0 ? "" : fmt::format("; {} on the test split left to `harness reproduce`", left));
+  }
+  put(stderr,
+             "repeat the reproduce command to see them in its table: what is there is not run again\n");
+  return 0;
+}
+
+int restore(const Options& options) {
+  const auto chosen = find_workspace(options.place);
+  { const Store known(chosen.db, OpenMode::kReadOnly); }
+  OpenWorkspace open(chosen);
+  const auto done = restore_runs(open.store, open.workspace, options.ids);
+  if (options.json) {
+    print_json(done);
+    return 0;
+  }
+  for (const auto& run : done.at("restored")) {
+    const auto name = run.at("name").get<std::string>();
+    put("restored run {} to {}{}\n", name, run.at("folder").get<std::string>(),
+               run.at("rows").get<bool>()
+                   ? ""
+                   : fmt::format(", which had no rows: `harness runs adopt {}{}` takes it in", name,
+                                 open.workspace.options));
+  }
+  for (const auto& id : done.at("experiments")) put("restored experiment {}\n", id.get<int>());
+  for (const auto& id : done.at("waiting"))
+    tell("note: experiment {} comes back once its other runs are restored\n", id.get<int>());
+  return 0;
+}
+
+Json contents_of(const std::vector<TrashEntry>& entries) {
+  Json list = Json::array();
+  for (const auto& entry : entries) {
+    list.push_back({{"name", entry.name},
+                    {"run", entry.label},
+                    {"removed", entry.removed},
+                    {"by", entry.by},
+                    {"from", entry.from},
+                    {"bytes", size_on_disk(entry.folder)}});
+  }
+  return list;
+}
+
+void print_contents(const Json& contents) {
+  std::vector<Json> rows;
+  for (const auto& entry : contents) {
+    rows.push_back(entry);
+    rows.back()["size"] = size_text(entry.at("bytes").get<double>());
+  }
+  print_rows(rows, {"name", "run", "removed", "by", "size", "from"});
+}
+
+int prune(const Options& options) {
+  const auto workspace = find_workspace(options.place);
+  if (!std::filesystem::is_directory(workspace.folder))
+    throw Error("there is no workspace", workspace.folder.string(), "name the folder with --out");
+  const auto entries = trash_of(workspace);
+  const auto contents = contents_of(entries);
+  double bytes = 0;
+  for (const auto& entry : contents) bytes += entry.at("bytes").get<double>();
+  const bool nothing = entries.empty() && !std::filesystem::exists(workspace.trash_folder());
+  if (!options.json && !entries.empty()) print_contents(contents);
+  const auto size =
+      fmt::format("{} in {} {}", size_text(bytes), entries.size(), entries.size() == 1 ? "run" : "runs");
+  if (!options.dry_run && !nothing) {
+    const WorkspaceLock lock(workspace);
+    if (!options.yes && !is_agreed("harness runs prune", fmt::format("Delete {} for good?", size))) {
+      tell("nothing was deleted\n");
+      return 1;
+    }
+    empty_trash(workspace);
+  }
+  if (options.json) {
+    print_json({{"pruned", contents}, {"bytes", bytes}, {"dry_run", options.dry_run}});
+  } else if (entries.empty()) {
+    put("nothing to prune\n");
+  } else {
+    put("{} {}\n", options.dry_run ? "would free" : "freed", size);
+  }
+  return 0;
+}
+
+void add_place(CLI::App& command, Options& options) {
+  add_workspace_options(command, options.place);
+  command.add_flag("--json", options.json, "one JSON document on standard output");
+}
+
+CLI::App* add_show(CLI::App& command, Options& options) {
+  auto* show_command =
+      command.add_subcommand("show", "What a run is, took and left: times, machine, disk, metrics");
+  show_command->footer(R"(
+Examples:
+  harness runs show 0562654bf1b14d57
+  harness runs show 0562 --out runs --json)");
+  show_command->add_option("id", options.ids, "id of the run, or its beginning")->required()->expected(1);
+  add_place(*show_command, options);
+  return show_command;
+}
+
+CLI::App* add_rm(CLI::App& command, Options& options) {
+  auto* rm_command = command.add_subcommand("rm", "Remove runs: their rows go, their folders into the trash");
+  rm_command->footer(R"(
+Asks first, unless --yes. A run that a finished experiment rests on needs --force, which removes the experiment
+too; one that a process is working on, or that another workspace records, is never removed. Folders go to
+OUT/.trash with a record of what they were: `harness runs restore` brings runs and experiments back,
+`harness runs prune` deletes them for good. Interrupted, repeat the command.
+Examples:
+  harness runs rm 0562654b
+  harness runs rm 0562654b 72ddc025 --force --yes)");
+  rm_command->add_option("id", options.ids, "ids of runs, or their beginnings")->required();
+  add_place(*rm_command, options);
+  rm_command->add_flag("--yes", options.yes, "do not ask");
+  rm_command->add_flag("--force", options.force, "also runs that finished experiments rest on");
+  return rm_command;
+}
+
+CLI::App* add_restore(CLI::App& command, Options& options) {
+  auto* restore_command =
+      command.add_subcommand("restore", "Bring removed runs back from the trash, with their rows");
+  restore_command->footer(R"(
+The folder goes back to its place, and the rows are made again from what was written down at the removal and from
+the run's event logs. An experiment that went with a run comes back once all of its runs are there.
+`harness runs prune --dry-run` lists what is in the trash.
+Examples:
+  harness runs restore 0562654b
+  harness runs restore 0562654bf1b14d57.2         the second one of a run that was removed twice)");
+  restore_command->add_option("id", options.ids, "ids of removed runs, or their beginnings")->required();
+  add_place(*restore_command, options);
+  return restore_command;
+}
+
+CLI::App* add_adopt(CLI::App& command, Options& options) {
+  auto* adopt_command =
+      command.add_subcommand("adopt", "Take in run folders that were copied from another workspace");
+  adopt_command->footer(R"(
+Put the run's whole folder into the workspace under its own name, then adopt it. Its id must be the hash of what its
+job.json asks for, its training and evaluations finished, its logs, checkpoints' manifests and images whole; else
+nothing changes, and exit status 1 says why.
+Taken in: the run, its training and its evaluations on the validation split (of the starting weights also on the
+test split). Not in a folder, and so not taken in: which table asked for it, which settings were chosen by hand, what
+was selected and thus the evaluation on the test split. Repeat the reproduce command for these: it finds all
+that is in the folder and runs nothing again.
+Examples:
+  cp -r /mnt/other/runs/0562654bf1b14d57 runs/ && harness runs adopt 0562654bf1b14d57)");
+  adopt_command->add_option("id", options.ids, "names of run folders in the workspace, or their beginnings")
+      ->required();
+  add_place(*adopt_command, options);
+  return adopt_command;
+}
+
+CLI::App* add_prune(CLI::App& command, Options& options) {
+  auto* prune_command = command.add_subcommand("prune", "Empty the trash: delete removed runs for good");
+  prune_command->footer(R"(
+Lists what `runs rm` and `reproduce --fresh` put into OUT/.trash, with when, from where and how large, asks unless
+--yes, and deletes it.
+Examples:
+  harness runs prune --dry-run
+  harness runs prune --yes)");
+  add_place(*prune_command, options);
+  prune_command->add_flag("--yes", options.yes, "do not ask");
+  prune_command->add_flag("--dry-run", options.dry_run, "list it, delete nothing");
+  return prune_command;
 }
 
 }  // namespace
 
 void add_runs_command(CLI::App& app, Actions& actions) {
-  auto* command = app.add_subcommand("runs", "One run: what it is and took, or remove it");
+  auto* command = app.add_subcommand("runs", "Show a run, remove it, bring it back or take one in");
   command->footer(R"(
 A run is one training of a method with a seed, or the starting weights; `harness list runs` shows their ids.
 Examples:
   harness runs show 0562654b
-  harness runs rm 0562654b)");
-  command->require_subcommand(1);
-
-  auto* show_command =
-      command->add_subcommand("show", "What a run is, took and left: times, machine, disk, metrics");
-  show_command->footer(R"(
-Examples:
-  harness runs show 0562654bf1b14d57
-  harness runs show 0562 --out runs --json)");
-  auto s = std::make_shared<Options>();
-  show_command->add_option("id", s->ids, "id of the run, or its beginning")->required()->expected(1);
-  add_place(*show_command, *s);
-  actions[show_command] = [s] { return show(*s); };
-
-  auto* rm_command = command->add_subcommand("rm", "Delete runs: their rows and their folders");
-  rm_command->footer(R"(
-Asks first, unless --yes. A run that a finished experiment rests on needs --force, which deletes the experiment
-too; one that a process is working on is never deleted. Interrupted, repeat the command.
-Examples:
   harness runs rm 0562654b
-  harness runs rm 0562654b 72ddc025 --force --yes)");
-  auto r = std::make_shared<Options>();
-  rm_command->add_option("id", r->ids, "ids of runs, or their beginnings")->required();
-  add_place(*rm_command, *r);
-  rm_command->add_flag("--yes", r->yes, "do not ask");
-  rm_command->add_flag("--force", r->force, "also runs that finished experiments rest on");
-  actions[rm_command] = [r] { return remove(*r); };
+  harness runs restore 0562654b)");
+  command->require_subcommand(1);
+  const auto add = [&](CLI::App* (*make)(CLI::App&, Options&), int (*action)(const Options&)) {
+    auto options = std::make_shared<Options>();
+    actions[make(*command, *options)] = [options, action] { return action(*options); };
+  };
+  add(add_show, show);
+  add(add_rm, remove);
+  add(add_restore, restore);
+  add(add_adopt, adopt);
+  add(add_prune, prune);
 }
 
 }  // namespace harness

@@ -36,7 +36,7 @@ Examples:
     const auto format = o->json ? std::string("json") : o->format;
     require_choice(format, {"md", "latex", "csv", "json", "html"}, "format", "--format");
     if (!o->window.empty()) require_choice(o->window, {"updates", "epochs"}, "window", "--window");
-    Store store(o->db.db, OpenMode::kReadOnly);
+    Store store(database_of(o->db), OpenMode::kReadOnly);
     const auto reproduction = chosen_reproduction(store, o->db);
     if (!o->window.empty() && !is_training_table(reproduction)) {
       throw Error(fmt::format("table {} shows evaluations of checkpoints, which have no window of updates",

@@ -68,12 +68,13 @@ void print_results(const std::vector<Verification>& results) {
 }
 
 int verify(const VerifyOptions& o) {
-  Store store(o.db.db, OpenMode::kReadOnly);
+  const auto db = database_of(o.db);
+  Store store(db, OpenMode::kReadOnly);
   auto settings = o.settings;
   if (o.all) settings.images = 0;
   const auto jobs = o.run.empty() ? jobs_of_experiment(store, chosen_reproduction(store, o.db).id, o.training)
                                   : jobs_of_run(store, o.run, o.training);
-  const Scratch scratch(o.db.db, o.keep);
+  const Scratch scratch(db, o.keep);
   const auto results = verify_jobs(store, jobs, settings, scratch.folder());
   if (o.json) {
     Json list = Json::array();
@@ -95,7 +96,7 @@ void add_verify_command(CLI::App& app, Actions& actions) {
 Without RUN: some images of every tested checkpoint of the last completed reproduce (--table and the like choose
 another). With RUN, an id of `harness list runs` or its first digits: some images of each of its evaluations.
 Images, transcripts and scores are drawn and read again and compared with the DB; --training also trains again
-and compares every statistic and checkpoint. Nothing that is stored changes. Exit status 1 at any difference; where
+and compares every statistic and checkpoint; stored image files are held against their checksums. Nothing that is stored changes. Exit status 1 at any difference; where
 build or processor differ from those that recorded the run, it says so.
 Examples:
   harness verify

@@ -79,11 +79,11 @@ TEST(OneDb, TakesTwoReproducesAndReadersWithoutALostRowOrALock) {
   for (const auto& question : questions)
     readers.emplace_back([&, question] { asked += ask_until(done, db, question); });
   readers.emplace_back([&] { polls += poll_until(done, db); });
-  const auto first = a.start(smoke({"--seeds", "42", "--db", db}));
-  const auto second = b.start(smoke({"--seeds", "43", "--db", db}));
+  const auto first = a.start(smoke({"--seeds", "42", "--out", "runs", "--db", db}));
+  const auto second = b.start(smoke({"--seeds", "43", "--out", "runs", "--db", db}));
   const auto of_first = a.wait(first), of_second = b.wait(second);
   // Both again, now that the other's rows are there.
-  const auto again = a.run(smoke({"--seeds", "42", "--db", db}));
+  const auto again = a.run(smoke({"--seeds", "42", "--out", "runs", "--db", db}));
   done = true;
   for (auto& reader : readers) reader.join();
   for (const auto& outcome : {of_first, of_second, again}) {
@@ -97,9 +97,9 @@ TEST(OneDb, TakesTwoReproducesAndReadersWithoutALostRowOrALock) {
   EXPECT_EQ(a.metric_rows(db), alone.metric_rows());
   // Each workspace holds the record of its own part.
   for (auto* place : {&a, &b}) {
-    const auto rebuilt = place->run({"db", "rebuild", "--db", "own.sqlite"});
+    const auto rebuilt = place->run({"db", "rebuild", "--out", "runs", "--db", "own.sqlite"});
     EXPECT_EQ(rebuilt.status, 0) << rebuilt.err;
-    const auto checked = place->run({"db", "check", "--db", "own.sqlite"});
+    const auto checked = place->run({"db", "check", "--out", "runs", "--db", "own.sqlite"});
     EXPECT_EQ(checked.status, 0) << checked.out;
   }
   EXPECT_EQ(rows_in(b.metric_rows("own.sqlite")) * 2, rows_in(a.metric_rows(db)));

@@ -1,9 +1,11 @@
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
 
 #include "core/base64.h"
 #include "core/image.h"
+#include "core/sha256.h"
 #include "tests/harness/workplace.h"
 
 namespace harness::test {
@@ -48,6 +50,18 @@ class ReportCommand : public testing::Test {
          "--format", "json"});
     return place_.folder() / rows.at(0).at("folder").get<std::string>() /
            rows.at(0).at("path").get<std::string>();
+  }
+
+  /// As if these bytes had been scored.
+  void record_checksum(const fs::path& file, const std::string& bytes) {
+    SQLite::Database db((place_.folder() / "runs/results.sqlite").string(), SQLite::OPEN_READWRITE);
+    SQLite::Statement update(db, R"sql(
+      UPDATE samples SET sha256 = ?1 WHERE path = ?2 AND evaluation_id =
+        (SELECT id FROM evaluations WHERE folder LIKE '%' || ?3))sql");
+    update.bind(1, sha256_hex(bytes));
+    update.bind(2, file.lexically_relative(file.parent_path().parent_path()).string());
+    update.bind(3, file.parent_path().parent_path().filename().string());
+    EXPECT_EQ(update.exec(), 1);
   }
 
   Workplace place_;
@@ -139,12 +153,53 @@ TEST_F(ReportCommand, AMissingOrDamagedImageIsNamedAndTheRestStands) {
   const auto lost = a_test_image("dual"), damaged = a_test_image("base");
   fs::remove(lost);
   write_file_atomically(damaged, "no picture");
-  const auto page = report();
+  const auto outcome = place_.run({"report", "-o", "page.html"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("the page is not whole: 2 images are missing"));
+  EXPECT_THAT(outcome.err, HasSubstr("harness db check"));
+  const auto page = read_file(place_.folder() / "page.html");
   EXPECT_THAT(page, HasSubstr("2 images are missing from the list of prompts"));
   const auto notes = block(page, "report-data").at("prompts").at(0).at("c");
   EXPECT_THAT(notes.at(2).at("n").get<std::string>(), HasSubstr("no image"));
   EXPECT_EQ(block(page, "report-images-2").at(0), "");
   EXPECT_NE(block(page, "report-images-2").at(1), "");
+}
+
+TEST_F(ReportCommand, AReplacedPictureIsShownNowhereAndFoundByDbCheckAndVerify) {
+  reproduce();
+  const auto file = a_test_image("dual");
+  // Another method's picture of the same prompt: a picture, but not the one that was scored.
+  Image other = read_png(file);
+  other.rgb[0] ^= 1;
+  for (const auto& entry : fs::directory_iterator(file.parent_path()))
+    write_file_atomically(entry.path(), png_bytes(other));
+  const auto grid = place_.run({"grid", "-o", "figures"});
+  EXPECT_EQ(grid.status, 1);
+  EXPECT_THAT(grid.err, HasSubstr("is not the image that was scored"));
+  EXPECT_THAT(grid.err, HasSubstr("harness db check"));
+  EXPECT_FALSE(fs::exists(place_.folder() / "figures/grid.png"));
+  const auto page = place_.run({"report", "-o", "page.html"});
+  EXPECT_EQ(page.status, 1);
+  EXPECT_THAT(page.err, HasSubstr("48 images are missing"));
+  EXPECT_THAT(read_file(place_.folder() / "page.html"), HasSubstr("is not the image that was scored"));
+  const auto checked = place_.run({"db", "check"});
+  EXPECT_EQ(checked.status, 1);
+  EXPECT_THAT(checked.out, HasSubstr("of 48 images, 48 not the file that was scored, such as runs/"));
+  EXPECT_THAT(checked.err, Not(HasSubstr("db rebuild")));
+  const auto verified = place_.run({"verify", "--all"});
+  EXPECT_EQ(verified.status, 1);
+  EXPECT_THAT(verified.out, HasSubstr(", SHA-256 of /"));
+}
+
+TEST_F(ReportCommand, AFileThatIsMoreThanItsPixelsIsNotPutIntoThePage) {
+  reproduce();
+  const auto file = a_test_image("dual");
+  const auto bytes = read_file(file) + std::string(1u << 20, 'x');
+  write_file_atomically(file, bytes);
+  record_checksum(file, bytes);
+  const auto outcome = place_.run({"report", "-o", "page.html"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("too many to be put into a page"));
 }
 
 TEST_F(ReportCommand, LargeImagesBecomeJpegAndSmallOnesStayWhatTheyAre) {
@@ -153,6 +208,7 @@ TEST_F(ReportCommand, LargeImagesBecomeJpegAndSmallOnesStayWhatTheyAre) {
   Image large{300, 150, {}};
   large.rgb.assign(300u * 150 * 3, 128);
   write_file_atomically(file, png_bytes(large));
+  record_checksum(file, png_bytes(large));
   EXPECT_THAT(block(report(), "report-images-2").at(0).get<std::string>(),
               HasSubstr("data:image/jpeg;base64,"));
   const auto wide = report({"--image-size", "300"});

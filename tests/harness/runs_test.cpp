@@ -1,3 +1,4 @@
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 #include <sys/file.h>
 
@@ -193,54 +194,326 @@ TEST(RunsRm, RefusesWhatALivingProcessHolds) {
   EXPECT_TRUE(fs::exists(place.folder() / "runs" / id));
 }
 
-struct KillPoint {
-  const char *name, *call, *path, *count;
-};
+/// Runs the program with a library that kills it at `call` of a path that holds `path`.
+Outcome killed_at(Workplace& place, const std::string& call, const std::string& path,
+                  const std::vector<std::string>& arguments, const std::string& count = "1") {
+  const auto usual = place.environment;
+  place.environment["LD_PRELOAD"] = HARNESS_BINARY_DIR "/tests/libharness-kill-at.so";
+  place.environment["ASAN_OPTIONS"] = "verify_asan_link_order=0";
+  place.environment["HARNESS_KILL_CALL"] = call;
+  place.environment["HARNESS_KILL_PATH"] = path;
+  place.environment["HARNESS_KILL_COUNT"] = count;
+  const auto outcome = place.run(arguments);
+  place.environment = usual;
+  return outcome;
+}
 
-class KilledRemoval : public ::testing::TestWithParam<KillPoint> {};
+fs::path trash(const Workplace& place) {
+  return place.folder() / "runs/.trash";
+}
 
-// Between the rows and the folder, and in the middle of the folder.
-TEST_P(KilledRemoval, LeavesAWorkspaceThatCanGoOnOrEndTheRemoval) {
+TEST(RunsRm, KilledBeforeTheRowsAreGoneLeavesEverythingAsItWas) {
   Workplace place;
   ASSERT_EQ(place.run(kSmoke).status, 0);
   const auto rows = place.metric_rows();
   const auto id = run_of(place, "dual");
-  auto killed = place.environment;
-  const auto usual = std::exchange(place.environment, killed);
-  place.environment["LD_PRELOAD"] = HARNESS_BINARY_DIR "/tests/libharness-kill-at.so";
-  place.environment["ASAN_OPTIONS"] = "verify_asan_link_order=0";
-  place.environment["HARNESS_KILL_CALL"] = GetParam().call;
-  place.environment["HARNESS_KILL_PATH"] = GetParam().path;
-  place.environment["HARNESS_KILL_COUNT"] = GetParam().count;
-  EXPECT_EQ(place.run({"runs", "rm", id, "--yes", "--force"}).status, 1000 + SIGKILL);
-  place.environment = usual;
-  // The rows are gone as a whole, and nothing half-deleted stands under the run's name.
-  EXPECT_EQ(query(place, "SELECT count(*) AS n FROM runs WHERE id = '" + id + "'"), "n\n0\n");
-  const auto check = place.run({"db", "check"});
-  EXPECT_EQ(check.status, 1) << "the folder that is left is a finding";
-  EXPECT_THAT(check.out, HasSubstr(id));
-  EXPECT_THAT(check.out, HasSubstr("harness runs rm"));
-  if (std::string(GetParam().call) == "rename") {
-    // A whole folder is read again by the next reproduce: nothing is trained twice.
-    place.environment["HARNESS_FAKE_MODE"] = "die";
-    EXPECT_EQ(place.run(kSmoke).status, 0);
-    EXPECT_EQ(place.metric_rows(), rows);
-    place.environment.erase("HARNESS_FAKE_MODE");
-    EXPECT_EQ(place.run({"runs", "rm", id, "--yes", "--force"}).status, 0);
-  } else {
-    EXPECT_EQ(place.run(kSmoke).status, 0);
-    EXPECT_EQ(place.metric_rows(), rows);
-    EXPECT_EQ(place.run({"runs", "rm", id, "--yes", "--force"}).status, 0);
+  EXPECT_EQ(killed_at(place, "rename", "removed.json", {"runs", "rm", id, "--yes", "--force"}).status,
+            1000 + SIGKILL);
+  EXPECT_EQ(place.metric_rows(), rows);
+  EXPECT_EQ(place.run({"db", "check"}).status, 0);
+  EXPECT_EQ(place.run({"runs", "rm", id, "--yes", "--force"}).status, 0);
+  EXPECT_TRUE(fs::exists(trash(place) / id / "run/job.json"));
+}
+
+// Between the rows and the folder.
+TEST(RunsRm, KilledBeforeTheFolderMovesCanGoOnEndOrBeUndone) {
+  for (const std::string way : {"go on", "end", "undo"}) {
+    Workplace place;
+    ASSERT_EQ(place.run(kSmoke).status, 0);
+    const auto rows = place.metric_rows();
+    const auto id = run_of(place, "dual");
+    EXPECT_EQ(killed_at(place, "rename", id + "/run", {"runs", "rm", id, "--yes", "--force"}).status,
+              1000 + SIGKILL);
+    // The rows are gone as a whole, and the folder stands whole under the run's name.
+    EXPECT_EQ(query(place, "SELECT count(*) AS n FROM runs WHERE id = '" + id + "'"), "n\n0\n");
+    const auto check = place.run({"db", "check"});
+    EXPECT_EQ(check.status, 1) << "the folder that is left is a finding";
+    EXPECT_THAT(check.out, HasSubstr("`harness runs rm " + id + "` ends it"));
+    EXPECT_THAT(check.out, HasSubstr("`harness runs restore " + id + "` undoes it"));
+    if (way == "go on") {
+      // A whole folder is read again by the next reproduce: nothing is trained twice.
+      place.environment["HARNESS_FAKE_MODE"] = "die";
+      EXPECT_EQ(place.run(kSmoke).status, 0);
+      EXPECT_EQ(place.metric_rows(), rows);
+    } else if (way == "end") {
+      EXPECT_EQ(place.run({"runs", "rm", id, "--yes"}).status, 0);
+      EXPECT_FALSE(fs::exists(place.folder() / "runs" / id));
+      EXPECT_EQ(place.run({"runs", "restore", id}).status, 0) << "what was written down first is still known";
+      EXPECT_EQ(place.metric_rows(), rows);
+    } else {
+      EXPECT_EQ(place.run({"runs", "restore", id}).status, 0);
+      EXPECT_EQ(place.metric_rows(), rows);
+    }
+    EXPECT_EQ(place.run({"db", "check"}).status, 0);
   }
-  EXPECT_FALSE(fs::exists(place.folder() / "runs" / id));
-  EXPECT_FALSE(fs::exists(place.folder() / "runs" / (".removed-" + id)));
+}
+
+TEST(RunsRm, WhatItRemovedIsInTheTrashAndRestoreBringsRunAndExperimentBack) {
+  Workplace place;
+  ASSERT_EQ(place.run(kSmoke).status, 0);
+  const auto rows = place.metric_rows();
+  const auto table = place.run({"table"}).out;
+  const auto experiments = place.run({"list", "experiments"}).out;
+  const auto id = run_of(place, "dual");
+  const auto removed = place.run({"runs", "rm", id, "--yes", "--force"});
+  EXPECT_EQ(removed.status, 0) << removed.err;
+  EXPECT_THAT(removed.out, HasSubstr("`harness runs restore " + id + "` brings it back"));
+  EXPECT_TRUE(fs::exists(trash(place) / id / "run/job.json"));
+  const auto entry = read_json(trash(place) / id / "removed.json");
+  EXPECT_EQ(entry.at("label"), "dual, seed 42");
+  EXPECT_EQ(entry.at("by"), "runs rm");
+  EXPECT_THAT(entry.at("from").get<std::string>(), HasSubstr(id));
+  EXPECT_EQ(place.json({"list", "experiments", "--json"}), Json::array());
+  const auto restored = place.run({"runs", "restore", id.substr(0, 8)});
+  EXPECT_EQ(restored.status, 0) << restored.err;
+  EXPECT_THAT(restored.out, HasSubstr("restored experiment 1"));
+  EXPECT_EQ(place.metric_rows(), rows);
+  EXPECT_EQ(place.run({"table"}).out, table);
+  EXPECT_EQ(place.run({"list", "experiments"}).out, experiments);
+  EXPECT_FALSE(fs::exists(trash(place) / id));
+  const auto checked = place.run({"db", "check"});
+  EXPECT_EQ(checked.status, 0) << checked.out;
+  ASSERT_EQ(place.run({"db", "rebuild"}).status, 0);
+  EXPECT_EQ(place.run({"table"}).out, table);
+  EXPECT_EQ(place.run({"runs", "restore", id}).status, 2) << "it is not in the trash";
+}
+
+TEST(RunsRestore, AnExperimentComesBackWithTheLastOfItsRuns) {
+  Workplace place;
+  ASSERT_EQ(place.run(kSmoke).status, 0);
+  const auto first = run_of(place, "dual"), second = run_of(place, "ratio-norm");
+  ASSERT_EQ(place.run({"runs", "rm", first, "--yes", "--force"}).status, 0);
+  ASSERT_EQ(place.run({"runs", "rm", second, "--yes"}).status, 0) << "no experiment rests on it any more";
+  const auto half = place.run({"runs", "restore", first});
+  EXPECT_EQ(half.status, 0) << half.err;
+  EXPECT_THAT(half.err, HasSubstr("experiment 1 comes back once its other runs are restored"));
+  EXPECT_EQ(place.json({"list", "experiments", "--json"}), Json::array());
+  EXPECT_THAT(place.run({"runs", "restore", second}).out, HasSubstr("restored experiment 1"));
+  EXPECT_EQ(place.json({"list", "experiments", "--json"}).size(), 1u);
   EXPECT_EQ(place.run({"db", "check"}).status, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Points, KilledRemoval,
-                         ::testing::Values(KillPoint{"BeforeTheFolder", "rename", ".removed-", "1"},
-                                           KillPoint{"InTheFolder", "unlinkat", ".png", "20"}),
-                         [](const auto& param) { return std::string(param.param.name); });
+TEST(RunsRestore, ARunThatCannotBeReadAgainStaysInTheTrash) {
+  Workplace place;
+  ASSERT_EQ(place.run(kSmoke).status, 0);
+  const auto id = run_of(place, "dual");
+  ASSERT_EQ(place.run({"runs", "rm", id, "--yes", "--force"}).status, 0);
+  const auto log = trash(place) / id / "run/events.log";
+  auto bytes = read_file(log);
+  bytes[bytes.size() / 2] ^= 1;
+  write_file_atomically(log, bytes);
+  const auto journal = read_file(place.folder() / "runs/journal.log");
+  const auto refused = place.run({"runs", "restore", id});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("it stays in the trash"));
+  EXPECT_TRUE(fs::exists(log));
+  EXPECT_FALSE(fs::exists(place.folder() / "runs" / id));
+  EXPECT_EQ(read_file(place.folder() / "runs/journal.log"), journal);
+  EXPECT_EQ(query(place, "SELECT count(*) AS n FROM runs WHERE id = '" + id + "'"), "n\n0\n");
+}
+
+TEST(RunsRestore, KilledInBetweenCanBeRepeated) {
+  Workplace place;
+  ASSERT_EQ(place.run(kSmoke).status, 0);
+  const auto rows = place.metric_rows();
+  const auto id = run_of(place, "dual");
+  ASSERT_EQ(place.run({"runs", "rm", id, "--yes", "--force"}).status, 0);
+  EXPECT_EQ(killed_at(place, "rename", ".removed-", {"runs", "restore", id}).status, 1000 + SIGKILL);
+  EXPECT_EQ(place.metric_rows(), rows) << "its rows came back before its place in the trash went";
+  ASSERT_EQ(place.run(kSmoke).status, 0);
+  EXPECT_EQ(place.run({"db", "check"}).status, 0);
+}
+
+TEST(RunsPrune, ListsWhatIsInTheTrashAndDeletesItForGood) {
+  Workplace place;
+  ASSERT_EQ(place.run(kSmoke).status, 0);
+  EXPECT_THAT(place.run({"runs", "prune", "--yes"}).out, HasSubstr("nothing to prune"));
+  const auto id = run_of(place, "dual");
+  ASSERT_EQ(place.run({"runs", "rm", id, "--yes", "--force"}).status, 0);
+  const auto listed = place.run({"runs", "prune", "--dry-run"});
+  EXPECT_EQ(listed.status, 0) << listed.err;
+  for (const auto* part : {id.c_str(), "dual, seed 42", "runs rm", "would free"})
+    EXPECT_THAT(listed.out, HasSubstr(part));
+  EXPECT_TRUE(fs::exists(trash(place) / id));
+  const auto document = place.json({"runs", "prune", "--dry-run", "--json"});
+  EXPECT_GT(document.at("bytes").get<double>(), 1000);
+  // In the middle of its files; what is half deleted is no entry any more.
+  EXPECT_EQ(killed_at(place, "unlinkat", ".png", {"runs", "prune", "--yes"}, "5").status, 1000 + SIGKILL);
+  EXPECT_EQ(place.run({"runs", "restore", id}).status, 2);
+  const auto pruned = place.run({"runs", "prune", "--yes"});
+  EXPECT_EQ(pruned.status, 0) << pruned.err;
+  EXPECT_FALSE(fs::exists(trash(place)));
+  EXPECT_EQ(place.run({"db", "check"}).status, 0);
+}
+
+TEST(Fresh, PutsWhatWasThereIntoTheTrash) {
+  Workplace place;
+  ASSERT_EQ(place.run(kSmoke).status, 0);
+  const auto id = run_of(place, "dual");
+  const auto fresh = place.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke", "--fresh"});
+  EXPECT_EQ(fresh.status, 0) << fresh.err;
+  EXPECT_THAT(fresh.err, HasSubstr("`harness runs prune` frees the disk"));
+  EXPECT_EQ(read_json(trash(place) / id / "removed.json").at("by"), "reproduce --fresh");
+  const auto refused = place.run({"runs", "restore", id});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("it was trained anew since"));
+  EXPECT_TRUE(fs::exists(trash(place) / id / "run"));
+}
+
+TEST(RunsRm, ARunThatTheJournalRecordsAndTheDbLacksIsNoStrayFolder) {
+  Workplace place;
+  ASSERT_EQ(place.run(kSmoke).status, 0);
+  const auto id = run_of(place, "dual");
+  fs::remove(place.folder() / "runs/results.sqlite");
+  ASSERT_EQ(place.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke", "--out", "other"}).status, 0);
+  fs::copy_file(place.folder() / "other/results.sqlite", place.folder() / "empty.sqlite");
+  {
+    SQLite::Database db((place.folder() / "empty.sqlite").string(), SQLite::OPEN_READWRITE);
+    for (const char* table :
+         {"comparisons", "alarms", "artifacts", "reproduction_evaluations", "reproduction_runs",
+          "reproductions", "events", "jobs", "metrics", "samples", "table_evaluations", "evaluations",
+          "selections", "train_stats", "checkpoints", "table_runs", "runs"})
+      db.exec(std::string("DELETE FROM ") + table);
+  }
+  fs::rename(place.folder() / "empty.sqlite", place.folder() / "runs/results.sqlite");
+  const auto refused = place.run({"runs", "rm", id, "--yes", "--force"});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("lacks its rows"));
+  EXPECT_THAT(refused.err, HasSubstr("harness db rebuild"));
+  EXPECT_TRUE(fs::exists(place.folder() / "runs" / id / "job.json"));
+}
+
+/// A second workspace of the same place that lacks the run of dual, whose folder is copied into it.
+std::string copy_dual_to(Workplace& place, const std::string& workspace) {
+  EXPECT_EQ(place.run(kSmoke).status, 0);
+  auto smaller = kSmoke;
+  smaller.insert(smaller.end(), {"--methods", "ratio-norm", "--out", workspace});
+  EXPECT_EQ(place.run(smaller).status, 0);
+  const auto id = run_of(place, "dual");
+  fs::copy(place.folder() / "runs" / id, place.folder() / workspace / id, fs::copy_options::recursive);
+  return id;
+}
+
+TEST(RunsAdopt, ACopiedFolderIsTakenInAndReproduceRunsNothingOfItAgain) {
+  Workplace place;
+  const auto id = copy_dual_to(place, "there");
+  const auto check = place.run({"db", "check", "--out", "there"});
+  EXPECT_EQ(check.status, 1);
+  EXPECT_THAT(check.out, HasSubstr("`harness runs adopt " + id + " --out there` takes it in"));
+  EXPECT_THAT(check.err, Not(HasSubstr("db rebuild"))) << "no row is wrong";
+  const auto adopted = place.json({"runs", "adopt", id.substr(0, 8), "--out", "there", "--json"});
+  EXPECT_EQ(adopted.at("adopted").at(0).at("name"), id);
+  EXPECT_GT(adopted.at("adopted").at(0).at("evaluations").get<int>(), 0);
+  EXPECT_EQ(adopted.at("adopted").at(0).at("left_to_reproduce"), 1) << "the test split needs a selection";
+  EXPECT_EQ(place.json({"runs", "show", id, "--out", "there", "--json"}).at("state"), "done");
+  const auto sound = place.run({"db", "check", "--out", "there"});
+  EXPECT_EQ(sound.status, 0) << sound.out;
+  ASSERT_EQ(place.run({"db", "rebuild", "--out", "there"}).status, 0);
+  EXPECT_EQ(place.json({"runs", "show", id, "--out", "there", "--json"}).at("tables"), Json::array());
+  place.environment["HARNESS_FAKE_MODE"] = "die";
+  auto both = kSmoke;
+  both.insert(both.end(), {"--methods", "ratio-norm,dual", "--out", "there"});
+  const auto made = place.run(both);
+  EXPECT_EQ(made.status, 0) << made.err;
+  const auto rows =
+      "SELECT count(*) AS n FROM metrics AS m JOIN evaluations AS e ON e.id = m.evaluation_id "
+      "JOIN checkpoints AS c ON c.id = e.checkpoint_id WHERE c.run_id = '" +
+      id + "'";
+  EXPECT_EQ(place.run({"query", rows, "--format", "csv", "--db", "there/results.sqlite"}).out,
+            query(place, rows));
+  EXPECT_EQ(place.json({"runs", "show", id, "--out", "there", "--json"}).at("tables").at(0).at("table"),
+            "sd35-ocr");
+  EXPECT_EQ(place.run({"db", "check", "--out", "there"}).status, 0);
+}
+
+TEST(RunsAdopt, FoldersAloneMakeAWorkspace) {
+  Workplace place;
+  ASSERT_EQ(place.run(kSmoke).status, 0);
+  std::vector<std::string> adopt = {"runs", "adopt", "--out", "bare"};
+  fs::create_directories(place.folder() / "bare");
+  for (const auto& run : place.json({"list", "runs", "--json"})) {
+    const auto id = run.at("name").get<std::string>();
+    fs::copy(place.folder() / "runs" / id, place.folder() / "bare" / id, fs::copy_options::recursive);
+    adopt.push_back(id);
+  }
+  const auto adopted = place.run(adopt);
+  EXPECT_EQ(adopted.status, 0) << adopted.err;
+  EXPECT_EQ(place.run({"db", "check", "--out", "bare"}).status, 0);
+  place.environment["HARNESS_FAKE_MODE"] = "die";
+  auto again = kSmoke;
+  again.insert(again.end(), {"--out", "bare"});
+  const auto made = place.run(again);
+  EXPECT_EQ(made.status, 0) << made.err;
+  EXPECT_EQ(place.metric_rows("bare/results.sqlite"), place.metric_rows());
+}
+
+TEST(RunsAdopt, WhatIsNotWholeIsRefusedAndChangesNothing) {
+  Workplace place;
+  const auto id = copy_dual_to(place, "there");
+  const auto folder = place.folder() / "there" / id, original = place.folder() / "runs" / id;
+  const auto flip = [](const fs::path& file) {
+    auto bytes = read_file(file);
+    bytes[bytes.size() / 2] ^= 1;
+    write_file_atomically(file, bytes);
+  };
+  const auto some = [&](const std::string& part) {
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+      const auto path = entry.path().string();
+      if (path.find("eval-validation") != std::string::npos && path.ends_with(part)) return entry.path();
+    }
+    ADD_FAILURE() << part;
+    return fs::path();
+  };
+  const auto without_last_line = [](const fs::path& log) {
+    auto bytes = read_file(log);
+    bytes.pop_back();
+    write_file_atomically(log, bytes.substr(0, bytes.rfind('\n') + 1));
+  };
+  struct Damage {
+    std::function<void()> done;
+    const char* said;
+  };
+  const std::vector<Damage> kinds = {
+      {[&] {
+         auto job = read_json(folder / "job.json");
+         job["identity"]["seed"] = 7;
+         write_file_atomically(folder / "job.json", job.dump());
+       },
+       "its identity has the id"},
+      {[&] { flip(folder / "events.log"); }, "events.log"},
+      {[&] { without_last_line(folder / "events.log"); }, "its training is not finished"},
+      {[&] { without_last_line(some("events.log")); }, "is not finished"},
+      {[&] { write_file_atomically(some(".png"), "no picture"); }, "not the file that was scored"},
+      {[&] { fs::remove(some(".png")); }, "1 gone"},
+      {[&] { write_file_atomically(some("positions.json"), "[1]"); }, "is not the list of prompts"},
+      {[&] { write_file_atomically(some("positions.json"), "{}"); }, "cannot be adopted"}};
+  const auto journal = read_file(place.folder() / "there/journal.log");
+  const auto runs = place.run({"list", "runs", "--out", "there"}).out;
+  for (const auto& kind : kinds) {
+    kind.done();
+    const auto refused = place.run({"runs", "adopt", id, "--out", "there"});
+    EXPECT_EQ(refused.status, 1) << kind.said;
+    EXPECT_THAT(refused.err, HasSubstr(kind.said));
+    EXPECT_THAT(refused.err, HasSubstr("cannot be adopted"));
+    EXPECT_EQ(read_file(place.folder() / "there/journal.log"), journal) << kind.said;
+    EXPECT_EQ(place.run({"list", "runs", "--out", "there"}).out, runs) << kind.said;
+    fs::remove_all(folder);
+    fs::copy(original, folder, fs::copy_options::recursive);
+  }
+  EXPECT_EQ(place.run({"runs", "adopt", id, "--out", "there"}).status, 0);
+  EXPECT_EQ(place.run({"runs", "adopt", id, "--out", "there"}).status, 1) << "it is known already";
+  EXPECT_EQ(place.run({"runs", "adopt", "0000", "--out", "there"}).status, 2);
+}
 
 TEST(RunsRm, AFolderWithoutRowsIsRemovedByItsName) {
   Workplace place;
@@ -252,6 +525,9 @@ TEST(RunsRm, AFolderWithoutRowsIsRemovedByItsName) {
   EXPECT_EQ(removed.status, 0) << removed.err;
   EXPECT_THAT(removed.out, HasSubstr("a folder without rows"));
   EXPECT_FALSE(fs::exists(stray));
+  EXPECT_THAT(place.run({"runs", "restore", "00000000000000aa"}).out, HasSubstr("which had no rows"));
+  EXPECT_TRUE(fs::exists(stray));
+  EXPECT_EQ(place.run({"runs", "rm", "00000000000000aa", "--yes"}).status, 0);
   EXPECT_THAT(place.run({"runs", "rm", "../share", "--yes"}).err, HasSubstr("there is no run"));
   EXPECT_TRUE(fs::exists(place.share()));
 }

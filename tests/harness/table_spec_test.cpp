@@ -243,6 +243,12 @@ TEST(TableOfABackbone, WhatCannotBeIsRefused) {
 
 TEST(TableSpec, IdsSeedsAndCheckpointsThatWouldGoWrongLaterAreRefused) {
   EXPECT_THAT(refusal([](Json& t) { t["id"] = "../elsewhere"; }), HasSubstr("it names a folder"));
+  EXPECT_THAT(refusal([](Json& t) { t["id"] = std::string(101, 'a'); }), HasSubstr("100 are the most"));
+  EXPECT_EQ(refusal([](Json& t) { t["id"] = std::string(100, 'a'); }), "accepted");
+  for (const char* id : {"results.sqlite", "journal.log", "prompts", "text-cache", "0562654bf1b14d57"}) {
+    EXPECT_THAT(refusal([id](Json& t) { t["id"] = id; }), HasSubstr("name of something else in a workspace"))
+        << id;
+  }
   EXPECT_THAT(refusal([](Json& t) { t["seeds"] = {1.5}; }),
               HasSubstr("seeds: must be a list of whole numbers"));
   EXPECT_THAT(refusal([](Json& t) { t["seeds"] = {-1}; }), HasSubstr("seeds are 0 to"));

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/sha256.h"
 
 namespace harness {
 namespace {
@@ -156,6 +157,12 @@ class GridFigure : public testing::Test {
     std::ofstream(folder_ / "images" / name, std::ios::binary) << png_bytes(image);
   }
 
+  GridCell cell(const std::string& name, std::optional<std::string> transcript, std::optional<double> score,
+                const std::string& reason) const {
+    const auto file = folder_ / "images" / name;
+    return {file, std::move(transcript), score, reason, sha256_file(file)};
+  }
+
   Grid grid() const {
     Grid grid;
     grid.title = "tiny & small";
@@ -165,8 +172,7 @@ class GridFigure : public testing::Test {
     grid.split = "test";
     grid.columns = {{"ratio-norm", "checkpoint 40"}, {"lambda-controlled", "checkpoint 80"}};
     GridRow row{.position = 17, .target = "Cold <Beer> & Wine", .prompt = "a sign \"Cold <Beer> & Wine\""};
-    row.cells = {{folder_ / "images/a.png", "Cqld <Beer>", 0.5, ""},
-                 {folder_ / "images/b.png", "Cold <Beer> & Wine", 1.0, ""}};
+    row.cells = {cell("a.png", "Cqld <Beer>", 0.5, ""), cell("b.png", "Cold <Beer> & Wine", 1.0, "")};
     grid.rows = {row};
     return grid;
   }
@@ -211,15 +217,27 @@ TEST_F(GridFigure, IsTheSameToTheByteEveryTime) {
 TEST_F(GridFigure, LargeImagesAreShrunkToTheirCell) {
   write_image("large.png", 512, 512, {250, 10, 20});
   auto large = grid();
-  large.rows[0].cells[0].image = folder_ / "images/large.png";
+  large.rows[0].cells[0] = cell("large.png", "Cqld <Beer>", 0.5, "");
   EXPECT_EQ(render_grid(large).width, render_grid(grid()).width);
 }
 
 TEST_F(GridFigure, FailedScorersAndEmptyTranscriptsAreDrawn) {
   auto failed = grid();
   failed.rows[0].cells[0].transcript = "";
-  failed.rows[0].cells[1] = {folder_ / "images/b.png", std::nullopt, std::nullopt, "timed out <after> 10 s"};
+  failed.rows[0].cells[1] = cell("b.png", std::nullopt, std::nullopt, "timed out <after> 10 s");
   EXPECT_NO_THROW(render_grid(failed));
+}
+
+TEST_F(GridFigure, AnImageThatIsNotTheOneThatWasScoredIsNamed) {
+  const auto replaced = grid();
+  write_image("b.png", 96, 48, {10, 20, 251});
+  try {
+    render_grid(replaced);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("b.png: is not the image that was scored"));
+    EXPECT_EQ(error.status(), Status::kFailed);
+  }
 }
 
 TEST_F(GridFigure, AMissingImageIsNamed) {

@@ -280,6 +280,39 @@ TEST_F(StoreTest, ForgottenRunCanBeRecordedAgain) {
   EXPECT_EQ(dump(), before);
 }
 
+TEST_F(StoreTest, WhatIsRecordedAtomicallyIsInDbAndJournalAsAWholeOrNotAtAll) {
+  const TemporaryFolder place;
+  const auto journal = place.path() / "journal.log";
+  Store store(place.path() / "results.sqlite", OpenMode::kReadWrite);
+  store.keep_journal(journal);
+  const auto before = read_file(journal);
+  EXPECT_THROW(store.atomically([&] {
+    store.record_run(a_run("r1", "dual"));
+    throw Error("in the middle");
+  }),
+               Error);
+  EXPECT_FALSE(store.run("r1"));
+  EXPECT_EQ(read_file(journal), before);
+  store.atomically([&] {
+    store.record_run(a_run("r1", "dual"));
+    store.record_run(a_run("r2", "dual", 43));
+  });
+  EXPECT_TRUE(store.run("r1") && store.run("r2"));
+  store.record_run(a_run("r3", "dual", 44));
+  EXPECT_EQ(store.runs().size(), 3u) << "the store goes on as before";
+}
+
+TEST_F(StoreTest, ARunWithoutATableIsTheFirstOnesThatAsksForIt) {
+  auto run = a_run("r1", "dual");
+  run.table_id = run.scale = "";
+  store().record_run(run);
+  EXPECT_EQ(value("SELECT count(*) FROM table_runs"), "0");
+  store().record_run(a_run("r1", "dual"));
+  EXPECT_EQ(store().run("r1")->table_id, "t");
+  EXPECT_EQ(store().run("r1")->scale, "smoke");
+  EXPECT_EQ(value("SELECT group_concat(table_id || scale) FROM table_runs"), "tsmoke");
+}
+
 TEST_F(StoreTest, MarkingAJobMarksItsRunOrItsEvaluation) {
   store().record_run(a_run("r1", "base"));
   store().record_checkpoint({.run_id = "r1", .step = 0});

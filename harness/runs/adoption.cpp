@@ -1,0 +1,245 @@
+#include "harness/runs/adoption.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/event_log.h"
+#include "core/files.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "harness/experiment.h"
+#include "harness/run_report.h"
+#include "harness/runs/images.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr auto kJobFile = "job.json", kLog = "events.log";
+constexpr const char* kByReproduce = "the reproduce command that made it goes on with it where it lies";
+
+/// What job.json asked for. Throws Error unless it is named by the hash of its identity and `id` is that
+/// name.
+Job read_job(const fs::path& folder, const std::string& id) {
+  const auto document = read_json(folder / kJobFile);
+  Fields fields(document, (folder / kJobFile).string());
+  Job job{.id = fields.required<std::string>("id"),
+          .identity = fields.get("identity"),
+          .paths = fields.get("paths"),
+          .folder = folder,
+          .label = {}};
+  const auto hash = job_id(job.identity);
+  if (hash != job.id || hash != id) {
+    throw Error(
+        fmt::format("is named {} in the folder of {}, and its identity has the id {}", job.id, id, hash),
+        fields.where(), "it was changed, or the folder renamed: copy it again");
+  }
+  return job;
+}
+
+/// The prompt set of a checksum, as this program makes it or as a file here holds it.
+PromptSet find_prompt_set(const std::string& sha256, const fs::path& recorded, const Workspace& workspace) {
+  for (auto set : {generated_prompt_set(), generated_training_set()}) {
+    if (set.sha256 == sha256) return set;
+  }
+  std::vector<fs::path> files = {recorded};
+  std::error_code absent;
+  for (fs::directory_iterator at(workspace.prompts_folder(), absent), end; !absent && at != end; ++at)
+    files.push_back(at->path());
+  for (const auto& file : files) {
+    if (!fs::is_regular_file(file, absent) || sha256_file(file) != sha256) continue;
+    const auto folder = recorded.parent_path().filename().string();
+    const bool is_named = std::ranges::find(prompt_tasks(), folder) != prompt_tasks().end();
+    return load_prompt_set(file, is_named ? folder : kOcrPrompts);
+  }
+  throw Error(fmt::format("its prompts (SHA-256 {:.12}) are not known here", sha256), recorded.string(),
+              fmt::format("copy that file into {}", workspace.prompts_folder().string()));
+}
+
+void require_done(Store& store, const std::string& job, const fs::path& folder, const std::string& what) {
+  const auto status = store.job_state(job);
+  if (status && status->state == JobState::kDone) return;
+  throw Error(fmt::format("its {} is not finished", what), folder.string(), kByReproduce);
+}
+
+/// Every log below the folder is whole and nobody writes it. Reads them all, also those that are not taken.
+void require_sound_logs(const fs::path& folder) {
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.path().filename() != kLog) continue;
+    if (event_log_is_held(entry.path()))
+      throw Error("is held by a living process", entry.path().string(), "wait for it, or stop it");
+    std::uint64_t offset = 0;
+    for (auto batch = read_events(entry.path(), offset); !batch.events.empty();
+         batch = read_events(entry.path(), offset)) {
+      offset = batch.next_offset;
+    }
+  }
+}
+
+/// The manifests of the checkpoints are those that the log speaks of.
+void require_checkpoints(Store& store, const Job& job) {
+  for (const auto& checkpoint : store.checkpoints(job.id)) {
+    const auto manifest = job.folder / checkpoint.path.value_or("") / "manifest.json";
+    if (!fs::exists(manifest)) throw Error("is not there", manifest.string(), "copy the folder again");
+    if (sha256_file(manifest) != checkpoint.sha256)
+      throw Error("is not the file that the run wrote", manifest.string(), "copy the folder again");
+  }
+}
+
+/// Takes one run in, inside a transaction of the caller.
+class Adoption {
+ public:
+  Adoption(Store& store, const Workspace& workspace, const std::string& id)
+      : store_(store), workspace_(workspace), run_(read_job(workspace.run_folder(id), id)) {}
+
+  Json carry_out() {
+    require_sound_logs(run_.folder);
+    const auto row = run_row(run_);
+    store_.record_run(row);
+    if (row.method == kBaseMethod) {
+      base();
+    } else {
+      training();
+    }
+    evaluations();
+    return {{"name", row.id},
+            {"method", row.method},
+            {"seed", row.seed},
+            {"evaluations", taken_},
+            {"left_to_reproduce", left_}};
+  }
+
+ private:
+  void base() {
+    store_.record_job(training_job(run_));
+    store_.record_checkpoint({.run_id = run_.id,
+                              .step = 0,
+                              .path = run_.paths.value("weights", std::string()),
+                              .sha256 = run_.identity.at("weights_sha256"),
+                              .lambda_late = {},
+                              .lambda_late_last = {},
+                              .clip_fraction = {}});
+    store_.mark_job(run_.id, JobState::kDone);
+    selection_ = store_.record_selection(fixed_selection(run_.id));
+  }
+
+  void training() {
+    const auto job = training_job(run_);
+    store_.record_job(job);
+    if (fs::exists(run_.folder / kLog)) store_.ingest(job);
+    require_done(store_, job.id, run_.folder, "training");
+    require_checkpoints(store_, run_);
+  }
+
+  void evaluations() {
+    std::vector<fs::path> folders;
+    for (const auto& entry : fs::directory_iterator(run_.folder)) {
+      if (entry.is_directory() && entry.path().filename().string().starts_with("eval-") &&
+          fs::exists(entry.path() / kJobFile))
+        folders.push_back(entry.path());
+    }
+    std::ranges::sort(folders);
+    for (const auto& folder : folders) evaluation(folder);
+  }
+
+  void evaluation(const fs::path& folder) {
+    const auto name = folder.filename().string();
+    const auto job = read_job(folder, name.substr(name.rfind('-') + 1));
+    const auto positions = read_json(folder / "positions.json").get<std::vector<int>>();
+    auto row = evaluation_row(job, static_cast<std::int64_t>(positions.size()));
+    if (row.run_id != run_.id)
+      throw Error("is an evaluation of run " + row.run_id, folder.string(), "take it out of the folder");
+    if (positions_checksum(positions) != row.split_sha256)
+      throw Error("is not the list of prompts that was evaluated", (folder / "positions.json").string(),
+                  "copy the folder again");
+    // Which checkpoint may be tested is decided by the table's selection.
+    if (row.split == "test" && !selection_) {
+      ++left_;
+      return;
+    }
+    row.selection_id = selection_;
+    store_.record_prompt_set(
+        find_prompt_set(row.prompt_set_sha256, job.paths.value("prompts", std::string()), workspace_));
+    store_.record_evaluation(row);
+    const auto record = evaluation_job(job);
+    store_.record_job(record);
+    if (fs::exists(folder / kLog)) store_.ingest(record);
+    require_done(store_, record.id, folder,
+                 fmt::format("evaluation on {} at checkpoint {}", row.split, row.step));
+    if (const auto images = check_stored_images(store_, record.id, folder); !images.holds())
+      throw Error(images.text(), folder.string(), "copy the folder again");
+    ++taken_;
+  }
+
+  Store& store_;
+  const Workspace& workspace_;
+  Job run_;
+  std::optional<std::int64_t> selection_;  ///< of the starting weights
+  int taken_ = 0, left_ = 0;
+};
+
+/// The folder that a whole name or its unique beginning means.
+std::string find_folder(Store& store, const Workspace& workspace, const std::string& id) {
+  const auto unknown = unknown_run_folders(store, workspace);
+  std::vector<std::string> found;
+  for (const auto& name : unknown) {
+    if (name == id) return name;
+    if (!id.empty() && name.starts_with(id)) found.push_back(name);
+  }
+  if (found.size() == 1) return found.front();
+  if (found.size() > 1)
+    throw Error(fmt::format("\"{}\" begins the names of {} folders", id, found.size()),
+                workspace.folder.string(), "give more digits: " + join(found, ", "));
+  const auto known = store.run(id);
+  if (known) {
+    throw Error(fmt::format("run {} ({}, seed {}) is in the DB already", id, known->method, known->seed),
+                workspace.db.string(),
+                fmt::format("`harness runs show {}{}` shows it", id, workspace.options), Status::kFailed);
+  }
+  throw Error(fmt::format("there is no folder {} with a job.json", workspace.run_folder(id).string()),
+              "harness runs adopt",
+              unknown.empty() ? "put the run's whole folder there, under its own name"
+                              : "folders that the DB does not know: " + join(unknown, ", "));
+}
+
+}  // namespace
+
+std::vector<std::string> unknown_run_folders(Store& store, const Workspace& workspace) {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(workspace.folder)) {
+    const auto name = entry.path().filename().string();
+    if (entry.is_directory() && !name.starts_with('.') && fs::exists(entry.path() / kJobFile) &&
+        !store.run(name))
+      names.push_back(name);
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+Json adopt_runs(Store& store, const Workspace& workspace, const std::vector<std::string>& ids) {
+  std::vector<std::string> names;
+  for (const auto& id : ids) {
+    auto name = find_folder(store, workspace, id);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+  }
+  Json adopted = Json::array();
+  store.atomically([&] {
+    for (const auto& name : names) {
+      try {
+        adopted.push_back(Adoption(store, workspace, name).carry_out());
+      } catch (const Json::exception& error) {
+        throw Error(fmt::format("cannot be adopted: {}", error.what()), workspace.run_folder(name).string(),
+                    "a file of it was changed: copy the folder again", Status::kFailed);
+      } catch (const Error& error) {
+        throw Error(fmt::format("cannot be adopted: {}{}{}", error.where(), error.where().empty() ? "" : ": ",
+                                error.problem()),
+                    workspace.run_folder(name).string(), error.hint(), Status::kFailed);
+      }
+    }
+  });
+  return adopted;
+}
+
+}  // namespace harness

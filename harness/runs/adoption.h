@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "harness/workspace.h"
+#include "results/store.h"
+
+namespace harness {
+
+/// Folders of runs in the workspace that the DB does not know: their names.
+std::vector<std::string> unknown_run_folders(Store& store, const Workspace& workspace);
+
+/// Takes finished runs, whose folders were put into the workspace, into its DB and journal. What a folder
+/// tells is taken: the run, its training, its checkpoints, its evaluations on the validation split; of the
+/// starting weights also those on the test split. Not in a folder, and so not taken: which table asked for
+/// the run, what was selected, and with it the evaluation of a trained checkpoint on the test split; a
+/// `reproduce` that asks for the run brings them in from the same folder. `ids`: whole, or unique beginnings.
+/// Gives [{"name", "method", "seed", "evaluations", "left_to_reproduce"}]. Throws Error (Status::kFailed)
+/// saying what cannot be adopted, and then takes nothing: an id that job.json does not hash to, an unfinished
+/// or damaged log, files that are gone or changed, prompts that are not known here.
+Json adopt_runs(Store& store, const Workspace& workspace, const std::vector<std::string>& ids);
+
+/// Brings removed runs back: their folders out of the trash, their rows, and the experiments that then have
+/// all that they rest on. `names`: of entries, or unique beginnings of ids. Gives {"restored": [{"name",
+/// "folder", "rows"}], "experiments": [numbers], "waiting": [numbers of experiments that lack other runs]}.
+/// Throws Error if a name is unknown, its place is taken, or logs do not hold what was recorded; that entry
+/// then stays in the trash.
+Json restore_runs(Store& store, const Workspace& workspace, const std::vector<std::string>& names);
+
+}  // namespace harness

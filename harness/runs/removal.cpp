@@ -1,0 +1,138 @@
+#include "harness/runs/removal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/event_log.h"
+#include "core/text.h"
+#include "harness/run_report.h"
+#include "harness/runs/trash.h"
+#include "results/journal.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kRm = "harness runs rm";
+
+/// True for a run's folder in this workspace that the DB knows nothing of, under exactly this name.
+bool is_stray(const Workspace& workspace, const std::string& id) {
+  const bool is_name = !id.empty() && id.find('/') == std::string::npos && id.front() != '.';
+  return is_name && fs::exists(workspace.run_folder(id) / "job.json");
+}
+
+[[noreturn]] void refuse_foreign(const Removal& removal, const fs::path& place, const Workspace& workspace) {
+  throw Error(fmt::format("run {} belongs to the workspace {}, not to {}", removal.text(), place.string(),
+                          workspace.folder.string()),
+              kRm, fmt::format("remove it there: --out {} --db {}", place.string(), workspace.db.string()),
+              Status::kFailed);
+}
+
+/// What has rows is this workspace's own unless its folder is elsewhere, where another journal records it.
+void require_own_rows(const Removal& removal, const Workspace& workspace, bool force) {
+  const auto ours = runs_in_journal(workspace.journal());
+  if (ours.mentioned.contains(removal.id)) return;
+  const fs::path recorded = removal.run->folder;
+  const auto elsewhere = recorded.parent_path();
+  std::error_code absent;
+  if (fs::exists(recorded / "job.json") && !fs::equivalent(recorded, removal.folder, absent))
+    refuse_foreign(removal, elsewhere, workspace);
+  if (force || !fs::exists(workspace.journal()) || fs::exists(removal.folder)) return;
+  throw Error(fmt::format("run {} was not made in the workspace {}: its folder was recorded as {}",
+                          removal.text(), workspace.folder.string(), removal.run->folder),
+              kRm, "name the workspace that it was made in with --out; --force takes its rows alone away",
+              Status::kFailed);
+}
+
+/// A folder without rows of a run that the journal records is no stray: its rows were lost.
+void require_no_rows(const Removal& removal, const Workspace& workspace) {
+  if (!runs_in_journal(workspace.journal()).kept.contains(removal.id)) return;
+  throw Error(
+      fmt::format("run {} is recorded in {}, and {} lacks its rows", removal.id, workspace.journal().string(),
+                  workspace.db.string()),
+      kRm, fmt::format("`harness db rebuild{}` brings them back; then it can be removed", workspace.options),
+      Status::kFailed);
+}
+
+void require_free(const Removal& removal) {
+  if (!fs::is_directory(removal.folder)) return;
+  for (const auto& entry : fs::recursive_directory_iterator(removal.folder)) {
+    if (entry.path().filename() != "events.log" || !event_log_is_held(entry.path())) continue;
+    throw Error(fmt::format("run {} is held by a living process", removal.text()), entry.path().string(),
+                "wait for it, or stop it", Status::kFailed);
+  }
+}
+
+}  // namespace
+
+std::string Removal::label() const {
+  return run ? fmt::format("{}, seed {}", run->method, run->seed) : "a folder without rows";
+}
+
+std::string Removal::text() const {
+  return fmt::format("{} ({})", id, label());
+}
+
+Removal removal_of(Store& store, const Workspace& workspace, const std::string& id) {
+  return {.id = id,
+          .run = store.run(id),
+          .folder = workspace.run_folder(id),
+          .experiments = experiments_with(store, id)};
+}
+
+std::vector<Removal> find_removals(Store& store, const Workspace& workspace,
+                                   const std::vector<std::string>& ids) {
+  std::vector<Removal> removals;
+  for (const auto& id : ids) {
+    const bool stray = !store.run(id) && is_stray(workspace, id);
+    auto removal = removal_of(store, workspace, stray ? id : find_run(store, id).id);
+    const bool again = std::ranges::any_of(removals, [&](const Removal& r) { return r.id == removal.id; });
+    if (!again) removals.push_back(std::move(removal));
+  }
+  return removals;
+}
+
+void require_removable(const Removal& removal, const Workspace& workspace, bool force) {
+  if (removal.run) {
+    require_own_rows(removal, workspace, force);
+  } else {
+    require_no_rows(removal, workspace);
+  }
+  require_free(removal);
+  if (force || removal.experiments.empty()) return;
+  std::vector<std::string> tables;
+  for (const auto& e : removal.experiments) {
+    tables.push_back(fmt::format("{} (experiment {}, scale {})", e.at("table").get<std::string>(),
+                                 e.at("experiment").get<int>(), e.at("scale").get<std::string>()));
+  }
+  throw Error(fmt::format("run {} is used by {}", removal.text(), join(tables, ", ")), kRm,
+              "--force removes it, and these experiments with it", Status::kFailed);
+}
+
+std::optional<std::string> remove_run(Store& store, const Workspace& workspace, const Removal& removal,
+                                      const std::string& by) {
+  if (!fs::exists(removal.folder)) {
+    store.forget(removal.id);
+    return std::nullopt;
+  }
+  const auto entry = prepare_trash(workspace, {.name = {},
+                                               .run = removal.id,
+                                               .label = removal.label(),
+                                               .removed = utc_now(),
+                                               .from = fs::absolute(removal.folder).string(),
+                                               .by = by,
+                                               .folder = {},
+                                               .records = store.records_of_run(removal.id)});
+  for (const auto& e : removal.experiments) {
+    const auto id = e.at("experiment").get<std::int64_t>();
+    if (const auto records = store.records_of_experiment(id); !records.empty())
+      keep_experiment(workspace, id, records);
+  }
+  store.forget(removal.id);
+  fill_trash(entry, removal.folder);
+  return entry.name;
+}
+
+}  // namespace harness

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "harness/workspace.h"
+#include "results/store.h"
+
+namespace harness {
+
+/// A run that is to go: its rows, its folder, or both (a removal that was interrupted leaves the folder).
+struct Removal {
+  std::string id;
+  std::optional<StoredRun> run;
+  std::filesystem::path folder;   ///< in the workspace, where there may be none
+  std::vector<Json> experiments;  ///< that rest on it, and go with it
+
+  std::string text() const;   ///< "0562654bf1b14d57 (ratio-norm, seed 42)"
+  std::string label() const;  ///< "ratio-norm, seed 42"
+};
+
+/// What removing one run of this workspace means, also where there is neither row nor folder.
+Removal removal_of(Store& store, const Workspace& workspace, const std::string& id);
+
+/// What `ids` (whole, or unique beginnings) mean, each once. Throws Error (status 2) for an unknown one.
+std::vector<Removal> find_removals(Store& store, const Workspace& workspace,
+                                   const std::vector<std::string>& ids);
+
+/// Throws Error (Status::kFailed): the run is another workspace's, whose journal records it; or this one's
+/// journal records a run that the DB lacks; or a living process holds a log of the run; or, without `force`,
+/// a finished experiment rests on it, naming the tables.
+void require_removable(const Removal& removal, const Workspace& workspace, bool force);
+
+/// Takes the rows away, then moves the folder into the trash, what it was being written down first:
+/// interrupted at any point, the DB speaks of whole folders only, and repeating the command ends the removal.
+/// `by`: the command. Gives the name of its entry in the trash; nothing where there was no folder.
+std::optional<std::string> remove_run(Store& store, const Workspace& workspace, const Removal& removal,
+                                      const std::string& by);
+
+}  // namespace harness

@@ -1,0 +1,153 @@
+#include "harness/runs/trash.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/files.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char *kEntryFile = "removed.json", *kExperiment = "experiment-";
+
+void delete_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::remove_all(folder, error);
+  if (error)
+    throw Error("cannot be removed: " + error.message(), folder.string(), "remove it by hand",
+                Status::kFailed);
+}
+
+std::vector<fs::path> entries_below(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code absent;
+  for (fs::directory_iterator at(folder, absent), end; !absent && at != end; at.increment(absent))
+    paths.push_back(at->path());
+  std::ranges::sort(paths);
+  return paths;
+}
+
+TrashEntry read_entry(const fs::path& folder) {
+  const auto document = read_json(folder / kEntryFile);
+  Fields f(document, (folder / kEntryFile).string());
+  return {.name = folder.filename().string(),
+          .run = f.required<std::string>("run"),
+          .label = f.required<std::string>("label"),
+          .removed = f.required<std::string>("removed"),
+          .from = f.required<std::string>("from"),
+          .by = f.required<std::string>("by"),
+          .folder = folder,
+          .records = f.required<std::vector<Json>>("records")};
+}
+
+/// ID, or the first of ID.2, ID.3, ... that no whole entry has.
+fs::path free_place(const Workspace& workspace, const std::string& run) {
+  const auto first = workspace.trash_folder() / run;
+  if (!fs::exists(first / "run")) return first;
+  for (int n = 2;; ++n) {
+    auto place = workspace.trash_folder() / fmt::format("{}.{}", run, n);
+    if (!fs::exists(place / "run")) return place;
+  }
+}
+
+}  // namespace
+
+std::vector<TrashEntry> trash_of(const Workspace& workspace) {
+  std::vector<TrashEntry> entries;
+  for (const auto& folder : entries_below(workspace.trash_folder())) {
+    if (!folder.filename().string().starts_with('.') && fs::exists(folder / kEntryFile))
+      entries.push_back(read_entry(folder));
+  }
+  std::ranges::stable_sort(entries, std::ranges::greater(), &TrashEntry::removed);
+  return entries;
+}
+
+TrashEntry prepare_trash(const Workspace& workspace, TrashEntry entry) {
+  entry.folder = free_place(workspace, entry.run);
+  entry.name = entry.folder.filename().string();
+  // The rows went before the folder could: what was written down then is all that is known of them.
+  if (entry.records.empty() && fs::exists(entry.folder / kEntryFile)) return read_entry(entry.folder);
+  make_folder(entry.folder);
+  write_file_atomically(entry.folder / kEntryFile, Json{{"run", entry.run},
+                                                        {"label", entry.label},
+                                                        {"removed", entry.removed},
+                                                        {"from", entry.from},
+                                                        {"by", entry.by},
+                                                        {"records", entry.records}}
+                                                       .dump(1));
+  return entry;
+}
+
+void fill_trash(const TrashEntry& entry, const fs::path& run_folder) {
+  std::error_code error;
+  fs::rename(run_folder, entry.run_folder(), error);
+  if (error) {
+    throw Error("cannot be removed: " + error.message(), run_folder.string(),
+                "its rows are gone; repeat the command once the folder may be written", Status::kFailed);
+  }
+}
+
+void keep_experiment(const Workspace& workspace, std::int64_t id, const std::vector<Json>& records) {
+  make_folder(workspace.trash_folder());
+  write_file_atomically(workspace.trash_folder() / fmt::format("{}{}.json", kExperiment, id),
+                        Json(records).dump(1));
+}
+
+std::vector<std::pair<fs::path, std::vector<Json>>> kept_experiments(const Workspace& workspace) {
+  std::vector<std::pair<fs::path, std::vector<Json>>> kept;
+  for (const auto& file : entries_below(workspace.trash_folder())) {
+    if (!file.filename().string().starts_with(kExperiment) || file.extension() != ".json") continue;
+    auto records = read_json(file).get<std::vector<Json>>();
+    if (!records.empty()) kept.emplace_back(file, std::move(records));
+  }
+  return kept;
+}
+
+void delete_entry(const TrashEntry& entry) {
+  const auto aside = entry.folder.parent_path() / (kRemovedPrefix + entry.name);
+  delete_folder(aside);
+  std::error_code error;
+  fs::rename(entry.folder, aside, error);
+  if (error)
+    throw Error("cannot be removed: " + error.message(), entry.folder.string(), "remove it by hand",
+                Status::kFailed);
+  delete_folder(aside);
+}
+
+void empty_trash(const Workspace& workspace) {
+  for (const auto& entry : trash_of(workspace)) delete_entry(entry);
+  delete_folder(workspace.trash_folder());
+}
+
+std::vector<std::string> clear_leftovers(Store& store, const Workspace& workspace) {
+  std::vector<std::string> cleared;
+  for (const auto& folder : {workspace.folder, workspace.trash_folder()}) {
+    for (const auto& path : entries_below(folder)) {
+      if (fs::is_directory(path) && path.filename().string().starts_with(kRemovedPrefix))
+        cleared.push_back(path.string());
+    }
+  }
+  for (const auto& folder : cleared) delete_folder(folder);
+  for (const auto& entry : trash_of(workspace)) {
+    const bool awaits_folder = !store.run(entry.run) && fs::exists(workspace.run_folder(entry.run));
+    if (!entry.is_whole() && !awaits_folder) delete_folder(entry.folder);
+  }
+  for (const auto& [file, records] : kept_experiments(workspace)) {
+    if (store.knows_experiment(records.front())) fs::remove(file);
+  }
+  return cleared;
+}
+
+std::uintmax_t size_on_disk(const fs::path& folder) {
+  std::uintmax_t bytes = 0;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    if (at->is_regular_file(error) && !at->is_symlink(error)) bytes += at->file_size(error);
+  }
+  return bytes;
+}
+
+}  // namespace harness

@@ -1,0 +1,183 @@
+#include "harness/workspace.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include "tests/harness/workplace.h"
+
+// Which workspace a command works in, and that it never mixes two.
+
+namespace harness::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<std::string> smoke(const std::vector<std::string>& more) {
+  std::vector<std::string> arguments = {"reproduce", "--table",   "sd35-ocr",  "--scale",
+                                        "smoke",     "--methods", "ratio-norm"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+/// The trained run of a workspace.
+std::string trained_run(Workplace& place, const std::vector<std::string>& where) {
+  std::vector<std::string> arguments = {"list", "runs", "--json"};
+  arguments.insert(arguments.end(), where.begin(), where.end());
+  for (const auto& run : place.json(arguments)) {
+    if (run.at("method") == "ratio-norm") return run.at("name");
+  }
+  ADD_FAILURE() << "no run";
+  return {};
+}
+
+TEST(OneWorkspace, DbAloneMeansTheWorkspaceOfItsFolder) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke({})).status, 0);
+  ASSERT_EQ(place.run(smoke({"--seeds", "43", "--out", "other"})).status, 0);
+  const auto ours = trained_run(place, {}), theirs = trained_run(place, {"--db", "other/results.sqlite"});
+  EXPECT_NE(ours, theirs);
+  const auto checked = place.run({"db", "check", "--db", "other/results.sqlite"});
+  EXPECT_EQ(checked.status, 0) << checked.out;
+  const auto refused = place.run({"runs", "rm", ours, "--db", "other/results.sqlite", "--yes", "--force"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("there is no run"));
+  EXPECT_TRUE(fs::exists(place.folder() / "runs" / ours / "job.json"));
+  EXPECT_EQ(place.run({"db", "rebuild", "--db", "other/results.sqlite"}).status, 0);
+  // The same folder, whichever of the two names it.
+  EXPECT_EQ(place.run(smoke({"--seeds", "43", "--db", "other/results.sqlite"})).status, 0);
+  EXPECT_EQ(place.run({"db", "check"}).status, 0);
+}
+
+TEST(OneWorkspace, AFolderAndADbOfTwoWorkspacesAreRefusedNamingBoth) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke({})).status, 0);
+  ASSERT_EQ(place.run(smoke({"--seeds", "43", "--out", "other"})).status, 0);
+  const auto ours = trained_run(place, {}), theirs = trained_run(place, {"--out", "other"});
+  const auto journal = read_file(place.folder() / "runs/journal.log");
+  const std::vector<std::vector<std::string>> commands = {smoke({}),
+                                                          smoke({"--dry-run"}),
+                                                          {"list", "runs"},
+                                                          {"list", "experiments"},
+                                                          {"runs", "show", theirs},
+                                                          {"runs", "rm", theirs, "--yes", "--force"},
+                                                          {"runs", "adopt", ours},
+                                                          {"runs", "restore", ours},
+                                                          {"runs", "prune", "--yes"},
+                                                          {"db", "check"},
+                                                          {"db", "rebuild", "--force"}};
+  for (auto command : commands) {
+    command.insert(command.end(), {"--out", "runs", "--db", "other/results.sqlite"});
+    const auto outcome = place.run(command);
+    EXPECT_EQ(outcome.status, 2) << command[0] << " " << command[1];
+    EXPECT_THAT(outcome.err,
+                HasSubstr("other/results.sqlite is not the results database of the workspace runs"));
+  }
+  EXPECT_EQ(read_file(place.folder() / "runs/journal.log"), journal);
+  EXPECT_TRUE(fs::exists(place.folder() / "other" / theirs / "job.json"));
+  EXPECT_EQ(place.run({"db", "check"}).status, 0);
+  EXPECT_EQ(place.run({"db", "check", "--out", "other"}).status, 0);
+}
+
+TEST(OneWorkspace, ADbElsewhereServesOneOrTwoWorkspacesAndARunGoesThroughItsOwnAlone) {
+  Workplace place;
+  const std::vector<std::string> a = {"--out", "a", "--db", "disk/shared.sqlite"},
+                                 b = {"--out", "b", "--db", "disk/shared.sqlite"};
+  const auto with = [](std::vector<std::string> command, const std::vector<std::string>& where) {
+    command.insert(command.end(), where.begin(), where.end());
+    return command;
+  };
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    const auto first = place.run(with(smoke({}), a));
+    EXPECT_EQ(first.status, 0) << first.err;
+    const auto second = place.run(with(smoke({"--seeds", "43"}), b));
+    EXPECT_EQ(second.status, 0) << second.err;
+  }
+  EXPECT_NE(place.run(with({"db", "check"}, a)).status, 2);
+  std::string theirs;
+  for (const auto& run : place.json(with({"list", "runs", "--json"}, a))) {
+    if (run.at("seed") == 43 && run.at("method") == "ratio-norm") theirs = run.at("name");
+  }
+  const auto refused = place.run(with({"runs", "rm", theirs, "--yes", "--force"}, a));
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_THAT(refused.err, HasSubstr("belongs to the workspace b, not to a"));
+  EXPECT_TRUE(fs::exists(place.folder() / "b" / theirs / "job.json"));
+  // Nor through the folder of the DB, which is no workspace.
+  EXPECT_EQ(place.run({"runs", "rm", theirs, "--yes", "--force", "--db", "disk/shared.sqlite"}).status, 1);
+  EXPECT_FALSE(fs::exists(place.folder() / "disk/journal.log"));
+  EXPECT_EQ(place.run(with({"runs", "rm", theirs, "--yes", "--force"}, b)).status, 0);
+  EXPECT_EQ(place.run(with({"runs", "restore", theirs}, b)).status, 0);
+}
+
+TEST(OneWorkspace, ACopyOfAWorkspaceLosesNothingOfTheOriginal) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke({})).status, 0);
+  fs::copy(place.folder() / "runs", place.folder() / "copy", fs::copy_options::recursive);
+  const auto id = trained_run(place, {});
+  // The copy's rows still name runs/ID as the folder.
+  EXPECT_EQ(place.run({"runs", "rm", id, "--yes", "--force", "--out", "copy"}).status, 0);
+  EXPECT_FALSE(fs::exists(place.folder() / "copy" / id));
+  EXPECT_TRUE(fs::exists(place.folder() / "runs" / id / "job.json"));
+  EXPECT_EQ(place.run({"db", "check"}).status, 0);
+}
+
+TEST(OneWorkspace, NamesThatCannotBeADbOrAFolderAreRefusedAtOnce) {
+  Workplace place;
+  ASSERT_EQ(::mkfifo((place.folder() / "pipe").c_str(), 0600), 0);
+  write_file(place.folder() / "file", "text");
+  fs::create_directories(place.folder() / "folder");
+  struct Case {
+    std::string option, value;
+    const char* said;
+  };
+  const std::vector<Case> cases = {{"--db", "", "is empty"},
+                                   {"--db", "pipe", "is a pipe"},
+                                   {"--db", "/dev/null", "is a device"},
+                                   {"--db", "folder", "is a folder"},
+                                   {"--db", std::string(5000, 'x') + ".sqlite", "too long"},
+                                   {"--db", std::string("d\xff.sqlite"), "is not valid UTF-8"},
+                                   {"--out", "", "is empty"},
+                                   {"--out", "file", "is not a folder"},
+                                   {"--out", std::string(5000, 'x'), "too long"},
+                                   {"--out", std::string("\xff\xfe"), "is not valid UTF-8"}};
+  for (const auto& [option, value, said] : cases) {
+    std::vector<std::vector<std::string>> commands = {
+        smoke({}), {"list", "runs"}, {"runs", "prune", "--yes"}, {"db", "check"}};
+    if (option == "--db") commands.insert(commands.end(), {{"query", "SELECT 1"}, {"table"}, {"grid"}});
+    for (auto command : commands) {
+      command.insert(command.end(), {option, value});
+      const auto outcome = place.run(command);
+      EXPECT_EQ(outcome.status, 2) << command[0] << " " << option << " " << said;
+      EXPECT_THAT(outcome.err, HasSubstr(said)) << command[0];
+      EXPECT_LT(outcome.err.size(), 1000u);
+    }
+  }
+  for (const auto& entry : fs::directory_iterator(place.folder())) {
+    const auto name = entry.path().filename().string();
+    const bool is_ours = name == "pipe" || name == "file" || name == "folder" || name == "share" ||
+                         name.starts_with("out") || name.starts_with("err");
+    EXPECT_TRUE(is_ours) << "made " << name;
+  }
+}
+
+TEST(OneWorkspace, ATableCannotBeNamedAsSomethingElseOfAWorkspace) {
+  Workplace place;
+  for (const std::string id :
+       {"results.sqlite", "journal.log", "prompts", "text-cache", "0562654bf1b14d57"}) {
+    write_file_atomically(place.folder() / "mine.json", Json{{"extends", "sd35-ocr"}, {"id", id}}.dump());
+    const auto refused = place.run({"reproduce", "--table", "mine.json", "--scale", "smoke"});
+    EXPECT_EQ(refused.status, 2) << id;
+    EXPECT_THAT(refused.err, HasSubstr("is the name of something else in a workspace"));
+  }
+  EXPECT_FALSE(fs::exists(place.folder() / "runs"));
+}
+
+TEST(OneWorkspace, WhatAWorkspaceHoldsIsTaken) {
+  for (const char* name : {"results.sqlite", "results.sqlite-wal", "results.sqlite.bak-1", "journal.log",
+                           "journal.log.tmp", "prompts", "text-cache", ".trash", ".lock", "0123456789abcdef"})
+    EXPECT_TRUE(is_taken_in_workspace(name)) << name;
+  for (const char* name : {"sd35-ocr", "prompts-2", "results", "0123456789abcde", "0123456789abcdeg"})
+    EXPECT_FALSE(is_taken_in_workspace(name)) << name;
+}
+
+}  // namespace
+}  // namespace harness::test
