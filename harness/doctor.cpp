@@ -18,6 +18,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "core/weights_folder.h"
 #include "datasets/prompt_set.h"
 #include "harness/external_scorers.h"
 #include "harness/inputs.h"

@@ -50,18 +50,6 @@ void require_folder(const std::string& path) {
   throw Error("is not a folder", "--out " + path, "choose another folder");
 }
 
-/// Ids of the runs in a DB; none if it cannot be read.
-std::set<std::string> runs_in_database(const fs::path& db) {
-  std::set<std::string> ids;
-  try {
-    Store store(db, OpenMode::kReadOnly);
-    for (const auto& run : store.runs()) ids.insert(run.id);
-  } catch (const Error&) {
-    // Whoever opens it says what is wrong with it.
-  }
-  return ids;
-}
-
 bool is_same_file(const fs::path& a, const fs::path& b) {
   std::error_code absent;
   return fs::equivalent(a, b, absent);
@@ -81,7 +69,7 @@ bool is_taken_in_workspace(const std::string& name) {
          std::ranges::any_of(kBeginnings, [&](std::string_view taken) { return name.starts_with(taken); });
 }
 
-Workspace find_workspace(const WorkspaceChoice& choice) {
+Workspace find_workspace(const WorkspaceChoice& choice, Joining joining) {
   if (choice.out) {
     require_path(*choice.out, "--out");
     require_folder(*choice.out);
@@ -97,7 +85,8 @@ Workspace find_workspace(const WorkspaceChoice& choice) {
   if (choice.db) workspace.options += " --db " + *choice.db;
   workspace.db = choice.db ? fs::path(*choice.db) : workspace.folder / kDatabaseName;
   require_database_place(workspace.db);
-  if (choice.out && choice.db && !is_database_of(workspace.db, workspace)) {
+  const bool is_checked = choice.out && choice.db && joining == Joining::kRefused;
+  if (is_checked && !is_database_of(workspace.db, workspace)) {
     throw Error(fmt::format("{} is not the results database of the workspace {}: it holds other runs than "
                             "those that {} records",
                             *choice.db, *choice.out, workspace.journal().string()),
@@ -111,7 +100,7 @@ Workspace find_workspace(const WorkspaceChoice& choice) {
 JournalRuns runs_in_journal(const fs::path& journal) {
   JournalRuns runs;
   try {
-    for (const auto& record : read_journal(journal)) {
+    for (const auto& record : read_journal(journal).records) {
       const auto type = record.value("type", std::string()), run = record.value("run", std::string());
       runs.last.reset();
       if (type == "forget") runs.kept.erase(run);
@@ -129,16 +118,13 @@ JournalRuns runs_in_journal(const fs::path& journal) {
 bool is_database_of(const fs::path& db, const Workspace& workspace) {
   std::error_code absent;
   if (is_same_file(db, workspace.folder / kDatabaseName) || !fs::exists(db, absent)) return true;
-  auto ours = runs_in_journal(workspace.journal());
-  if (ours.last) ours.kept.erase(*ours.last);
-  if (ours.kept.empty()) return true;
-  const auto theirs = runs_in_database(db);
-  if (theirs.empty()) return true;
-  const auto found = std::ranges::count_if(ours.kept, [&](const auto& run) { return theirs.contains(run); });
-  if (found == std::ssize(ours.kept)) return true;
-  const auto other = folder_with(db) / "journal.log";
-  const bool is_of_another = fs::exists(other) && !is_same_file(other, workspace.journal());
-  return found > 0 && !is_of_another;
+  try {
+    Store store(db, OpenMode::kReadOnly);
+    const auto journal = read_journal(workspace.journal());
+    return store.standing(workspace.folder, journal).kind != JournalStanding::kOther;
+  } catch (const Error&) {
+    return true;  // whoever opens them says what is wrong
+  }
 }
 
 fs::path run_folder_now(const fs::path& db, const std::string& run, const fs::path& recorded) {

@@ -37,11 +37,14 @@ struct WorkspaceChoice {
   bool is_given() const { return out || db; }
 };
 
+/// Whether a workspace may be given a DB that was not made from its journal (`db rebuild` joins them).
+enum class Joining { kRefused, kAllowed };
+
 /// The one workspace that a command works in. --out DIR: that folder with DIR/results.sqlite. --db FILE: the
 /// folder of that file. Both: that folder with its DB elsewhere, which several workspaces may share. Neither:
 /// runs/. Throws Error (status 2): an option is empty, no UTF-8 or no folder, or both are given and the DB
-/// holds the runs of another workspace (is_database_of). Only reads.
-Workspace find_workspace(const WorkspaceChoice& choice);
+/// holds the runs of another workspace (is_database_of), unless this one may join it. Only reads.
+Workspace find_workspace(const WorkspaceChoice& choice, Joining joining = Joining::kRefused);
 
 /// Runs that a journal speaks of.
 struct JournalRuns {
@@ -52,9 +55,8 @@ struct JournalRuns {
 /// Of a missing or unreadable journal: none.
 JournalRuns runs_in_journal(const std::filesystem::path& journal);
 
-/// False if the DB was made for other runs than those that the workspace's journal records: none of them is
-/// in it, or it is the DB of another workspace's own folder and lacks some. A DB or journal that is absent,
-/// empty or unreadable proves nothing.
+/// False if the DB was made from other journals than the workspace's (Store::standing). A DB or journal that is
+/// absent, empty or unreadable proves nothing.
 bool is_database_of(const std::filesystem::path& db, const Workspace& workspace);
 
 /// Where a run's folder is now: beside the DB, so that a workspace can be moved and copied; else, the DB

@@ -7,6 +7,7 @@
 
 #include "core/file_checksums.h"
 #include "core/sha256.h"
+#include "core/weights_folder.h"
 #include "harness/checks/check_list.h"
 #include "harness/checks/rows.h"
 #include "harness/inputs.h"

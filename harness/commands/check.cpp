@@ -25,8 +25,11 @@ struct CheckOptions {
 void print_result(const RuleResult& result, std::size_t width) {
   const auto& problems = result.findings.problems;
   const bool warned = result.passed && !result.findings.warning.empty();
-  put("{}  {:<{}}  {}\n", warned ? "WARN" : result.passed ? "PASS" : "FAIL", result.name, width,
-      result.passed ? result.message : problems.front());
+  put("{}  {:<{}}  {}\n",
+      warned          ? "WARN"
+      : result.passed ? "PASS"
+                      : "FAIL",
+      result.name, width, result.passed ? result.message : problems.front());
   const auto indent = std::string(width + 8, ' ');
   const auto last = std::min(kProblemsPrinted, problems.size());
   for (std::size_t i = 1; i < last; ++i) put("{}{}\n", indent, problems[i]);

@@ -37,7 +37,7 @@ int write_journal(const Options& options) {
 
 int rebuild(const Options& options) {
   if (options.journal) return write_journal(options);
-  const auto made = rebuild_database(find_workspace(options.place), options.force);
+  const auto made = rebuild_database(find_workspace(options.place, Joining::kAllowed), options.force);
   if (options.json) {
     print_json(made);
     return 0;

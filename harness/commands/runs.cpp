@@ -78,8 +78,8 @@ std::vector<Removal> removals_allowed(Store& store, const Workspace& workspace, 
 
 int remove(const Options& options) {
   const auto chosen = find_workspace(options.place);
-  // Refuses what is no results DB, none at all or not this workspace's, before anything is made; a journal makes
-  // one.
+  // Refuses what is no results DB, none at all or not this workspace's, before anything is made; a journal
+  // makes one.
   if (std::filesystem::exists(chosen.db) || !std::filesystem::exists(chosen.journal())) {
     Store known(chosen.db, OpenMode::kReadOnly);
     removals_allowed(known, chosen, options);
@@ -106,14 +106,14 @@ int remove(const Options& options) {
     kept = kept || entry;
     if (options.json) continue;
     put("removed run {}{}\n", removal.text(),
-               entry ? fmt::format("; `harness runs restore {}{}` brings it back", *entry, workspace.options)
-                     : ", whose folder was gone");
+        entry ? fmt::format("; `harness runs restore {}{}` brings it back", *entry, workspace.options)
+              : ", whose folder was gone");
   }
   if (options.json) {
     print_json({{"removed", removed}});
   } else if (kept) {
-    tell("folders are kept in {} until `harness runs prune{}`\n",
-               workspace.trash_folder().string(), workspace.options);
+    tell("folders are kept in {} until `harness runs prune{}`\n", workspace.trash_folder().string(),
+         workspace.options);
   }
   return 0;
 }
@@ -132,13 +132,12 @@ int adopt(const Options& options) {
   for (const auto& run : adopted) {
     const auto left = run.at("left_to_reproduce").get<int>();
     put("adopted run {} ({}, seed {}) with {} {}{}\n", run.at("name").get<std::string>(),
-               run.at("method").get<std::string>(), run.at("seed").get<std::int64_t>(),
-               run.at("evaluations").get<int>(),
-               run.at("evaluations").get<int>() == 1 ? "evaluation" : "evaluations",
-               left == 0 ? "" : fmt::format("; {} on the test split left to `harness reproduce`", left));
+        run.at("method").get<std::string>(), run.at("seed").get<std::int64_t>(),
+        run.at("evaluations").get<int>(),
+        run.at("evaluations").get<int>() == 1 ? "evaluation" : "evaluations",
+        left == 0 ? "" : fmt::format("; {} on the test split left to `harness reproduce`", left));
   }
-  put(stderr,
-             "repeat the reproduce command to see them in its table: what is there is not run again\n");
+  tell("repeat the reproduce command to see them in its table: what is there is not run again\n");
   return 0;
 }
 
@@ -154,10 +153,9 @@ int restore(const Options& options) {
   for (const auto& run : done.at("restored")) {
     const auto name = run.at("name").get<std::string>();
     put("restored run {} to {}{}\n", name, run.at("folder").get<std::string>(),
-               run.at("rows").get<bool>()
-                   ? ""
-                   : fmt::format(", which had no rows: `harness runs adopt {}{}` takes it in", name,
-                                 open.workspace.options));
+        run.at("rows").get<bool>() ? ""
+                                   : fmt::format(", which had no rows: `harness runs adopt {}{}` takes it in",
+                                                 name, open.workspace.options));
   }
   for (const auto& id : done.at("experiments")) put("restored experiment {}\n", id.get<int>());
   for (const auto& id : done.at("waiting"))
