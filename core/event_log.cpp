@@ -101,22 +101,32 @@ EventLogWriter::~EventLogWriter() {
 }
 
 LogMark EventLogWriter::append(Json event) {
+  std::vector<Json> events;
+  events.push_back(std::move(event));
+  return append(std::move(events));
+}
+
+LogMark EventLogWriter::append(std::vector<Json> events) {
   using Seconds = std::chrono::duration<double>;
-  event["time"] = Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
-  const std::string json = canonical_json(event);
-  const auto checksum = crc32(json);
-  const std::string line = fmt::format("{:08x} {}\n", checksum, json);
+  std::string lines;
+  std::uint32_t checksum = 0;
+  for (auto& event : events) {
+    event["time"] = Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
+    const std::string json = canonical_json(event);
+    checksum = crc32(json);
+    lines += fmt::format("{:08x} {}\n", checksum, json);
+  }
   const auto end = ::lseek(file_, 0, SEEK_END);
   if (end < 0) fail("cannot write", path_);
-  const auto written = ::write(file_, line.data(), line.size());
+  const auto written = ::write(file_, lines.data(), lines.size());
   if (written < 0) fail("cannot write", path_);
-  if (static_cast<std::size_t>(written) != line.size()) {
+  if (static_cast<std::size_t>(written) != lines.size()) {
     // What came next would make a damaged line of it.
     if (::ftruncate(file_, end) != 0) fail("cannot take back a part of a line", path_);
     errno = ENOSPC;
     fail("cannot write a whole line", path_);
   }
-  return {.bytes = static_cast<std::uint64_t>(end) + line.size(), .checksum = checksum};
+  return {.bytes = static_cast<std::uint64_t>(end) + lines.size(), .checksum = checksum};
 }
 
 void EventLogWriter::sync() {

@@ -31,6 +31,9 @@ class EventLogWriter {
   /// Appends one event with a single write(2). Adds "time" (seconds since 1970). Throws Error
   /// (Status::kFailed) on a full disk. Returns the end of the log.
   LogMark append(Json event);
+  /// The same of several events, with one write(2) for all: either each of them is there or none. At least
+  /// one.
+  LogMark append(std::vector<Json> events);
 
   /// fdatasync: after it returns, what was appended survives a power cut.
   void sync();

@@ -140,7 +140,8 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, int stop_fd,
   if (error == 0 && options.confined) {
     ::close(take(keeper.write));
     error = start_error(keeper.read);
-    if (error != 0) ::waitpid(pid_, nullptr, 0);
+    while (error != 0 && ::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
   }
   if (error != 0) {
     throw Error(fmt::format("cannot be started: {}", std::strerror(error)), command[0],

@@ -12,7 +12,7 @@
 
 #include "core/image.h"
 #include "core/json.h"
-#include "evaluators/metric_info.h"
+#include "evaluators/metrics/metric_info.h"
 #include "evaluators/sample_score.h"
 #include "evaluators/scorer_protocol.h"
 

@@ -95,36 +95,9 @@ ImageStatistics image_statistics(const Image& image) {
   return Measurement(image).result();
 }
 
-const std::vector<MetricInfo>& image_statistic_metrics() {
-  static const std::vector<MetricInfo> metrics{
-      {.name = "edge_density",
-       .title = "Edge density",
-       .unit = "percent",
-       .help = "share of inner pixels on an edge of the luma",
-       .decimals = 2},
-      {.name = "colour_entropy",
-       .title = "Colour entropy (bits)",
-       .help = "entropy of the colours in 512 boxes of the RGB cube, bits",
-       .decimals = 3},
-      {.name = "dark_share",
-       .title = "Dark share",
-       .unit = "percent",
-       .help = "share of pixels with luma below 64",
-       .decimals = 2},
-      {.name = "saturated_share",
-       .title = "Saturated share",
-       .unit = "percent",
-       .help = "share of pixels with chroma of 128 or more",
-       .decimals = 2}};
-  return metrics;
-}
-
 const std::vector<std::string>& image_statistic_names() {
-  static const auto names = [] {
-    std::vector<std::string> all;
-    for (const auto& metric : image_statistic_metrics()) all.push_back(metric.name);
-    return all;
-  }();
+  static const std::vector<std::string> names{"edge_density", "colour_entropy", "dark_share",
+                                              "saturated_share"};
   return names;
 }
 

@@ -5,7 +5,6 @@
 
 #include "core/image.h"
 #include "core/json.h"
-#include "evaluators/metric_info.h"
 #include "evaluators/sample_score.h"
 
 namespace harness {
@@ -22,9 +21,7 @@ struct ImageStatistics {
 /// Throws Error for an empty image.
 ImageStatistics image_statistics(const Image& image);
 
-/// The fields above as metrics, in this order. No direction of theirs is good in itself: which side of one is
-/// harmful is a guardrail rule's to say.
-const std::vector<MetricInfo>& image_statistic_metrics();
+/// The names above, in this order.
 const std::vector<std::string>& image_statistic_names();
 
 /// The statistics of an image as metrics; empty with the reason where there is no image to measure.

@@ -79,14 +79,6 @@ double compressibility_reward(double kilobytes) {
   return -kilobytes / 500;
 }
 
-const MetricInfo& jpeg_metric() {
-  static const MetricInfo metric{.name = "jpeg_kb",
-                                 .title = "JPEG size (kB)",
-                                 .help = "size as a JPEG file of quality 95, in thousands of bytes",
-                                 .decimals = 3};
-  return metric;
-}
-
 SampleScore jpeg_score(const Image& image) {
   SampleScore score;
   try {

@@ -4,7 +4,6 @@
 
 #include "core/image.h"
 #include "core/json.h"
-#include "evaluators/metric_info.h"
 #include "evaluators/sample_score.h"
 
 namespace harness {
@@ -20,9 +19,6 @@ double jpeg_kilobytes(const Image& image);
 
 /// The public compressibility reward -kilobytes / 500 (E65).
 double compressibility_reward(double kilobytes);
-
-/// `jpeg_kb`: what compresses well is rewarded by one task and a sign of simplified pictures to others.
-const MetricInfo& jpeg_metric();
 
 /// `jpeg_kb` of an image; empty with the reason where the encoder failed.
 SampleScore jpeg_score(const Image& image);

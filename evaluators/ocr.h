@@ -4,14 +4,12 @@
 #include <string_view>
 #include <vector>
 
-#include "evaluators/metric_info.h"
 #include "evaluators/sample_score.h"
 #include "evaluators/scorer_protocol.h"
 
 namespace harness {
 
 /// `ocr_reward`, `cer`, `cer_paper`, `exact_match`, `substring_match`, in this order; shares are 0 or 1 here.
-const std::vector<MetricInfo>& ocr_metrics();
 const std::vector<std::string>& ocr_metric_names();
 
 /// Why the text metrics of a prompt without a target are empty: there was nothing to read, and nobody failed.

@@ -59,7 +59,7 @@ class ImageFile {
   std::filesystem::path path_;
 };
 
-constexpr std::size_t kIdDigits = 15;
+constexpr std::size_t kIdDigits = 15, kTellingDigits = 5;
 
 /// An id that no scorer knows before it was asked. Every language's numbers hold 15 digits exactly, also
 /// where they are doubles; and all ids are equally long, so that places in a line do not depend on them.
@@ -77,7 +77,11 @@ std::string without_ids(const std::string& text, const std::set<std::uint64_t>& 
         std::find_if_not(text.begin() + static_cast<std::ptrdiff_t>(i), text.end(), is_digit) - text.begin());
     const auto digits = text.substr(i, end - i);
     const bool is_id = digits.size() == kIdDigits && ids.contains(std::stoull(digits));
-    out += is_id ? "ID" : digits.empty() ? text.substr(i, 1) : digits;
+    // A long text was cut off, perhaps within an id.
+    const bool is_cut =
+        digits.size() >= kTellingDigits && digits.size() < kIdDigits &&
+        std::ranges::any_of(ids, [&](auto id) { return std::to_string(id).starts_with(digits); });
+    out += is_id || is_cut ? "ID" : digits.empty() ? text.substr(i, 1) : digits;
   }
   return out;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "evaluators/metric_info.h"
+#include "evaluators/metrics/metric_info.h"
 #include "harness/registry.h"
 
 namespace harness {
@@ -31,13 +31,14 @@ class MetricCatalogue {
   std::string source(const std::string& name) const;
   std::vector<std::string> names() const;
   bool empty() const { return entries_.empty(); }
+  /// Unless its name is known already: evaluators of several backbones share metrics.
+  void add(const MetricInfo& metric, const std::string& source);
 
  private:
   struct Entry {
     MetricInfo info;
     std::string source;
   };
-  void add(const MetricInfo& metric, const std::string& source);
 
   std::map<std::string, Entry> entries_;
 };

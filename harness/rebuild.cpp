@@ -462,8 +462,14 @@ Json check_database(const Workspace& workspace) {
   if (store && checked.findings.empty()) check_rows(workspace, *store, checked);
   checked.blames_rows = !checked.findings.empty();
   if (store && fs::is_directory(workspace.folder)) {
-    check_folders(workspace, *store, checked.findings);
-    check_images(workspace, *store, checked.findings);
+    try {
+      check_folders(workspace, *store, checked.findings);
+      check_images(workspace, *store, checked.findings);
+    } catch (const Error& error) {
+      if (error.status() == Status::kFailed) throw;
+      checked.findings.push_back(error.what());
+      checked.blames_rows = true;
+    }
   }
   return {{"db", workspace.db.string()},
           {"version", version},

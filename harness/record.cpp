@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/build_info.h"
 #include "core/error.h"
@@ -130,9 +131,22 @@ std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::str
 }
 
 /// What the metrics are that the table can name, or the columns of a training table: a table is made again
-/// from the DB alone.
-Json metrics_in_effect(const TableSpec& spec) {
-  if (!spec.is_training()) return spec.metric_catalogue.to_json(spec.metric_catalogue.names());
+/// from the DB alone. Without their help texts, which are the build's and not the experiment's.
+Json metrics_in_effect(const Plan& plan) {
+  const auto& spec = plan.spec;
+  if (!spec.is_training()) {
+    std::set<std::string> names(plan.metrics.begin(), plan.metrics.end());
+    names.insert(spec.optional_metrics.begin(), spec.optional_metrics.end());
+    for (const auto& column : spec.columns) names.insert(column.name);
+    for (const auto& evaluator : plan.registry.evaluators) {
+      for (const auto& metric : evaluator.metrics) {
+        if (plan.scorers.contains(evaluator.name)) names.insert(metric.name);
+      }
+    }
+    auto metrics = spec.metric_catalogue.to_json({names.begin(), names.end()});
+    for (auto& metric : metrics) metric.erase("help");
+    return metrics;
+  }
   Json columns = Json::array();
   for (const auto& column : spec.columns) {
     columns.push_back(metric_json({.name = column.name,
@@ -162,7 +176,7 @@ Json effective_spec(const Plan& plan, const std::optional<std::string>& other_co
                        {"set", plan.settings.requested("--set")},
                        {"weights_sha256", plan.inputs.weights_sha256},
                        {"notes", notes_of(plan, other_code)}};
-  spec["effective"][kMetricsRecord] = metrics_in_effect(plan.spec);
+  spec["effective"][kMetricsRecord] = metrics_in_effect(plan);
   if (!plan.guardrails.is_null()) spec["effective"]["guardrails"] = plan.guardrails;
   return spec;
 }
@@ -177,10 +191,11 @@ bool has_comparisons(Store& store, std::int64_t reproduction_id) {
 }  // namespace
 
 std::optional<std::string> other_code_of(const Plan& plan, Store& store,
-                                         const std::vector<std::string>& evaluations) {
+                                         const std::vector<std::string>& evaluations,
+                                         const std::string& own) {
   auto jobs = evaluations;
   for (const auto& run : plan.runs) jobs.push_back(run.job.id);
-  return other_code(code_of_jobs(store, jobs), plan.registry.sources_sha256);
+  return other_code(code_of_jobs(store, jobs), own);
 }
 
 StoredReproduction record_plan(const Plan& plan, Store& store, std::vector<std::string> evaluations,
@@ -190,7 +205,7 @@ StoredReproduction record_plan(const Plan& plan, Store& store, std::vector<std::
                             .scale = plan.scale.name,
                             .seeds = plan.seeds,
                             .methods = plan.methods,
-                            .spec = effective_spec(plan, other_code_of(plan, store, evaluations)),
+                            .spec = effective_spec(plan, other_code_of(plan, store, evaluations, "")),
                             .signature = signature_of(plan, store),
                             .wall_seconds = wall_seconds,
                             .evaluations = std::move(evaluations),

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "evaluators/metric_info.h"
+#include "evaluators/metrics/metric_info.h"
 
 namespace harness {
 

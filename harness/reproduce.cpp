@@ -253,7 +253,7 @@ int reproduce(const ReproduceOptions& options) {
     throw Error("jobs are left that cannot start", plan.spec.id, "repeat with --fresh", Status::kFailed);
   store.require_complete(*evaluations);
   const double wall_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  if (const auto other = other_code_of(plan, store, *evaluations))
+  if (const auto other = other_code_of(plan, store, *evaluations, plan.registry.sources_sha256))
     progress.say(fmt::format("note: {}; --fresh runs them again with this build", *other));
   const auto reproduction = record_plan(plan, store, *evaluations, wall_seconds);
   auto model = make_table_model(store, reproduction);

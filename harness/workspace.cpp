@@ -85,14 +85,20 @@ Workspace find_workspace(const WorkspaceChoice& choice, Joining joining) {
   if (choice.db) workspace.options += " --db " + *choice.db;
   workspace.db = choice.db ? fs::path(*choice.db) : workspace.folder / kDatabaseName;
   require_database_place(workspace.db);
-  const bool is_checked = choice.out && choice.db && joining == Joining::kRefused;
-  if (is_checked && !is_database_of(workspace.db, workspace)) {
-    throw Error(fmt::format("{} is not the results database of the workspace {}: it holds other runs than "
-                            "those that {} records",
-                            *choice.db, *choice.out, workspace.journal().string()),
-                "--out, --db",
-                fmt::format("give --out {} alone, or --db {} alone for the workspace in {}", *choice.out,
-                            *choice.db, fs::absolute(folder_with(*choice.db)).string()));
+  if (!choice.out || !choice.db) return workspace;
+  const auto beside = folder_with(workspace.db) / "journal.log";
+  const bool is_at_anothers = fs::exists(beside) && !is_same_file(beside, workspace.journal());
+  if ((joining == Joining::kRefused || is_at_anothers) && !is_database_of(workspace.db, workspace)) {
+    throw Error(
+        fmt::format("{} is not the results database of the workspace {}: it was not made from {}", *choice.db,
+                    *choice.out, workspace.journal().string()),
+        "--out, --db",
+        is_at_anothers
+            ? fmt::format("give --out {} alone, or --db {} alone for the workspace in {}", *choice.out,
+                          *choice.db, fs::absolute(folder_with(*choice.db)).string())
+            : fmt::format(
+                  "`harness db rebuild --out {} --db {}` adds this workspace to a DB that several share",
+                  *choice.out, *choice.db));
   }
   return workspace;
 }

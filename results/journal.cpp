@@ -57,13 +57,23 @@ std::string Journal::time_of(const Json& record) const {
 }
 
 std::optional<LogMark> Journal::append(const Json& record, const std::string& at) {
-  if (is_last(record)) return std::nullopt;
-  Json line = record;
-  line["at"] = at;
-  end_ = log_.append(std::move(line));
+  return append({{record, at}});
+}
+
+std::optional<LogMark> Journal::append(const std::vector<std::pair<Json, std::string>>& records) {
+  std::vector<Json> lines;
+  bool is_decision = false;
+  for (const auto& [record, at] : records) {
+    if (is_last(record)) continue;
+    lines.push_back(record);
+    lines.back()["at"] = at;
+    is_decision = is_decision || kDecisions.contains(record.at("type").get<std::string>());
+  }
+  if (lines.empty()) return std::nullopt;
+  end_ = log_.append(std::move(lines));
   // What cannot be found again by repeating a command must not be lost with the power.
-  if (kDecisions.contains(record.at("type").get<std::string>())) log_.sync();
-  remember(record, at);
+  if (is_decision) log_.sync();
+  for (const auto& [record, at] : records) remember(record, at);
   if (id_.empty()) id_ = read_journal(file_).id();
   return end_;
 }

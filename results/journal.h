@@ -30,6 +30,8 @@ class Journal {
   /// Appends `record` with its time, unless it is the last one of its type and key already. Returns the end
   /// of the journal if it was appended.
   std::optional<LogMark> append(const Json& record, const std::string& at);
+  /// The same of several records with their times, all of them or none.
+  std::optional<LogMark> append(const std::vector<std::pair<Json, std::string>>& records);
 
   /// What tells this journal from any other; empty before the first record.
   const std::string& id() const { return id_; }

@@ -179,6 +179,9 @@ Error other_journal_error(const fs::path& db, const fs::path& workspace, const J
                 "put back the one that belongs here, or move this one away and run `harness db rebuild "
                 "--out {}`, which makes it again from the logs",
                 workspace.string())
+      : standing.bytes > 0
+          ? fmt::format("`harness db rebuild --out {}` makes a DB of its own in this workspace",
+                        workspace.string())
           : fmt::format(
                 "name the one that belongs to {0} with --db; `harness db rebuild --out {0} --db {1}` adds "
                 "this workspace to a DB that several share",
@@ -227,8 +230,9 @@ std::vector<std::string> Store::keep_journal(const fs::path& file) {
     case JournalStanding::kStale:
       throw Error(
           fmt::format("lacks experiments that {} holds", file.string()), path().string(),
-          fmt::format("`harness db rebuild --out {}` makes it again from the journal and the event logs",
-                      workspace.string()));
+          fmt::format("`harness db rebuild --out {}{}` makes it again from the journal and the event logs",
+                      workspace.string(),
+                      is_at_home(path(), workspace) ? std::string() : " --db " + path().string()));
     case JournalStanding::kOther:
       throw other_journal_error(path(), workspace, found);
     case JournalStanding::kSame:

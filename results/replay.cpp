@@ -31,6 +31,7 @@ class Replay {
 
  private:
   void evaluation(const Json& record);
+  std::optional<std::int64_t> selection_of(const EvaluationRecord& evaluation);
   void not_run(const Json& record);
   void selection(const Json& record);
   void job(const Json& record);
@@ -109,6 +110,21 @@ bool Replay::has_prompts(const std::string& sha256) {
   return known.step();
 }
 
+/// The selection that allowed an evaluation: the one of its number in the journal, or where numbers moved
+/// since the one that chose its checkpoint.
+std::optional<std::int64_t> Replay::selection_of(const EvaluationRecord& evaluation) {
+  const auto fits = [&](const SelectionRecord& s) {
+    return s.run_id == evaluation.run_id && s.step == evaluation.step;
+  };
+  const auto mapped = selections_.find(*evaluation.selection_id);
+  const auto number = mapped == selections_.end() ? *evaluation.selection_id : mapped->second;
+  if (const auto known = store_.selection(number); known && fits(*known)) return number;
+  for (const auto& selection : store_.selections(evaluation.run_id)) {
+    if (fits(selection)) return selection.id;
+  }
+  return std::nullopt;
+}
+
 void Replay::evaluation(const Json& record) {
   auto evaluation = evaluation_from(record);
   if (!has_prompts(evaluation.prompt_set_sha256)) {
@@ -125,16 +141,7 @@ void Replay::evaluation(const Json& record) {
                 fmt::format("the run's event log does not reach checkpoint {}", evaluation.step));
     return;
   }
-  if (evaluation.selection_id) {
-    // One that this DB knew before the replay has the number there that it has in the journal.
-    const auto known = store_.selection(*evaluation.selection_id);
-    const auto found = selections_.find(*evaluation.selection_id);
-    if (found != selections_.end()) {
-      evaluation.selection_id = found->second;
-    } else if (!known || known->run_id != evaluation.run_id) {
-      evaluation.selection_id = std::nullopt;
-    }
-  }
+  if (evaluation.selection_id) evaluation.selection_id = selection_of(evaluation);
   store_.record_evaluation(evaluation);
 }
 
@@ -336,13 +343,9 @@ void Store::take_back(const std::vector<Json>& records, const fs::path& workspac
   }
 }
 
-bool Store::knows_experiment(const Json& record) {
-  return impl_->guarded([&] {
-    if (impl_->reproduction_id(reproduction_digest(reproduction_from(record)))) return true;
-    Query numbered(impl_->sql["SELECT 1 FROM reproductions WHERE id = ?1"],
-                   record.at("data").at("id").get<std::int64_t>());
-    return numbered.step();
-  });
+std::optional<std::int64_t> Store::number_of_experiment(const Json& record) {
+  return impl_->guarded(
+      [&] { return impl_->reproduction_id(reproduction_digest(reproduction_from(record))); });
 }
 
 }  // namespace harness

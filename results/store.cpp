@@ -31,7 +31,9 @@ void Store::atomically(const std::function<void()>& body) {
       impl_->in_whole = true;
       body();
       impl_->in_whole = false;
-      for (const auto& [record, at] : impl_->held) impl_->note(record, at);
+      if (!impl_->journal || impl_->held.empty()) return;
+      if (const auto end = impl_->journal->append(impl_->held))
+        impl_->know_journal(impl_->journal->id(), *end);
     });
   } catch (...) {
     end();
@@ -227,6 +229,16 @@ std::int64_t Store::record_reproduction(const ReproductionRecord& reproduction) 
     impl_->show_again(*known, at);
     impl_->note(journal_shown_again(*known), at);
     return *known;
+  });
+}
+
+void Store::show_again(std::int64_t reproduction_id) {
+  impl_->write([&] {
+    Query finished(impl_->sql["SELECT finished FROM reproductions WHERE id = ?1"], reproduction_id);
+    if (!finished.step()) return;
+    const auto at = finished.text(0);
+    impl_->show_again(reproduction_id, at);
+    impl_->note(journal_shown_again(reproduction_id), at);
   });
 }
 

@@ -132,8 +132,11 @@ class Store {
   /// journal again. All or nothing: throws Error (Status::kFailed) naming what the logs do not complete.
   void take_back(const std::vector<Json>& records, const std::filesystem::path& workspace);
 
-  /// True if a reproduction of this number, or one that is the same but for its number, is there.
-  bool knows_experiment(const Json& record);
+  /// The number under which the reproduction of such a record is there.
+  std::optional<std::int64_t> number_of_experiment(const Json& record);
+
+  /// Makes a reproduction the last one, its time as it was.
+  void show_again(std::int64_t reproduction_id);
 
   // --- Reading ---
 

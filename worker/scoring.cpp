@@ -12,6 +12,7 @@
 #include "evaluators/clip/clip_scorers.h"
 #include "evaluators/image_statistics.h"
 #include "evaluators/jpeg.h"
+#include "evaluators/metrics/built_in_metrics.h"
 #include "evaluators/ocr.h"
 #include "models/device.h"
 
@@ -63,7 +64,9 @@ const ClipProfile& planned_profile(const ClipScorerInfo& scorer, const Json& ide
 
 HeldFiles held_files(const std::filesystem::path& folder, const Json& identity) {
   std::vector<std::filesystem::path> files;
-  for (const auto& [file, _] : identity.at("files").items()) files.push_back(folder / file);
+  const Json none = Json::object();
+  for (const auto& [file, _] : (identity.contains("files") ? identity.at("files") : none).items())
+    files.push_back(folder / file);
   return HeldFiles(files);
 }
 

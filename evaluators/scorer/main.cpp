@@ -46,7 +46,8 @@ int run(const Options& options) {
   } catch (const Error& error) {
     tell("harness-scorer: {}\n", error.what());
     // Whoever started this process as a scorer reads the reason in place of the hello or of an answer.
-    if (!options.describe) say(Json{{"protocol", kScorerProtocol}, {"error", error.what()}}.dump() + "\n");
+    if (!options.describe)
+      put_exactly(Json{{"protocol", kScorerProtocol}, {"error", error.what()}}.dump() + "\n");
     return static_cast<int>(error.status());
   }
 }

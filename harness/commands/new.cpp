@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <memory>
+#include <set>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -48,7 +49,11 @@ std::string class_name(const std::string& name) {
     if (c != '-') result += is_first ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
     is_first = c == '-';
   }
-  return result;
+  // What the header of methods declares cannot be declared again.
+  static const std::set<std::string> kTaken = {"Method",        "MethodContext", "MethodInfo", "Settings",
+                                               "Setting",       "StepStats",     "Surrogate",  "Penalty",
+                                               "UpdateOutcome", "Json"};
+  return kTaken.contains(result) ? result + "Objective" : result;
 }
 
 std::string filled(std::string text, const std::string& placeholder, const std::string& value) {

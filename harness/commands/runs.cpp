@@ -2,8 +2,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "core/error.h"
 #include "core/streams.h"
@@ -76,14 +78,25 @@ std::vector<Removal> removals_allowed(Store& store, const Workspace& workspace, 
   return removals;
 }
 
+/// Before anything is made: refuses what is no results DB, none at all, or not this workspace's, and what
+/// `allowed` refuses. A journal makes a DB, or brings an old one up to date: open_workspace.
+void require_known(const Workspace& chosen, const std::function<void(Store&)>& allowed) {
+  const bool has_journal = std::filesystem::exists(chosen.journal());
+  std::optional<Store> known;
+  try {
+    known.emplace(chosen.db, OpenMode::kReadOnly);
+  } catch (const Error&) {
+    if (!has_journal) throw;
+    return;
+  }
+  const auto standing = known->standing(chosen.folder, read_journal(chosen.journal()));
+  if (standing.kind == JournalStanding::kOther) throw other_journal_error(chosen.db, chosen.folder, standing);
+  allowed(*known);
+}
+
 int remove(const Options& options) {
   const auto chosen = find_workspace(options.place);
-  // Refuses what is no results DB, none at all or not this workspace's, before anything is made; a journal
-  // makes one.
-  if (std::filesystem::exists(chosen.db) || !std::filesystem::exists(chosen.journal())) {
-    Store known(chosen.db, OpenMode::kReadOnly);
-    removals_allowed(known, chosen, options);
-  }
+  require_known(chosen, [&](Store& known) { removals_allowed(known, chosen, options); });
   OpenWorkspace open(chosen);
   const auto& workspace = open.workspace;
   const auto removals = removals_allowed(open.store, workspace, options);
@@ -143,7 +156,7 @@ int adopt(const Options& options) {
 
 int restore(const Options& options) {
   const auto chosen = find_workspace(options.place);
-  { const Store known(chosen.db, OpenMode::kReadOnly); }
+  require_known(chosen, [](Store&) {});
   OpenWorkspace open(chosen);
   const auto done = restore_runs(open.store, open.workspace, options.ids);
   if (options.json) {

@@ -80,19 +80,23 @@ Json restore_runs(Store& store, const Workspace& workspace, const std::vector<st
   for (const auto& entry : entries) require_free_place(store, entry, workspace);
   Json restored = Json::array(), experiments = Json::array(), waiting = Json::array();
   for (const auto& entry : entries) restored.push_back(restore_run(store, workspace, entry));
+  const auto last = store.last_reproduction();
   for (const auto& [file, records] : kept_experiments(workspace)) {
-    if (!store.knows_experiment(records.front())) {
+    if (!store.number_of_experiment(records.front())) {
       try {
         store.take_back(records, workspace.folder);
-      } catch (const Error&) {
+      } catch (const Error& error) {
+        if (error.where() != workspace.folder.string()) throw;
         // Another of its runs is still away.
         waiting.push_back(number_of(records));
         continue;
       }
-      experiments.push_back(number_of(records));
+      experiments.push_back(store.number_of_experiment(records.front()).value_or(number_of(records)));
     }
     fs::remove(file);
   }
+  // What was last before is last again.
+  if (last && !experiments.empty()) store.show_again(last->id);
   return {{"restored", restored}, {"experiments", experiments}, {"waiting", waiting}};
 }
 

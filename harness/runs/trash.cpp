@@ -31,16 +31,25 @@ std::vector<fs::path> entries_below(const fs::path& folder) {
 }
 
 TrashEntry read_entry(const fs::path& folder) {
-  const auto document = read_json(folder / kEntryFile);
-  Fields f(document, (folder / kEntryFile).string());
-  return {.name = folder.filename().string(),
-          .run = f.required<std::string>("run"),
-          .label = f.required<std::string>("label"),
-          .removed = f.required<std::string>("removed"),
-          .from = f.required<std::string>("from"),
-          .by = f.required<std::string>("by"),
-          .folder = folder,
-          .records = f.required<std::vector<Json>>("records")};
+  TrashEntry entry;
+  entry.name = folder.filename().string();
+  entry.folder = folder;
+  entry.run = entry.name.substr(0, entry.name.find('.'));
+  try {
+    const auto document = read_json(folder / kEntryFile);
+    Fields f(document, (folder / kEntryFile).string());
+    entry.run = f.required<std::string>("run");
+    entry.label = f.required<std::string>("label");
+    entry.removed = f.required<std::string>("removed");
+    entry.from = f.required<std::string>("from");
+    entry.by = f.required<std::string>("by");
+    entry.records = f.required<std::vector<Json>>("records");
+  } catch (const Error&) {
+    // The folder is all that is left to take in (`runs adopt`).
+    entry.label = fmt::format("{} (its {} is damaged)", entry.run, kEntryFile);
+    entry.records.clear();
+  }
+  return entry;
 }
 
 /// ID, or the first of ID.2, ID.3, ... that no whole entry has.
@@ -51,6 +60,10 @@ fs::path free_place(const Workspace& workspace, const std::string& run) {
     auto place = workspace.trash_folder() / fmt::format("{}.{}", run, n);
     if (!fs::exists(place / "run")) return place;
   }
+}
+
+std::int64_t number_of(const std::vector<Json>& records) {
+  return records.front().at("data").at("id").get<std::int64_t>();
 }
 
 }  // namespace
@@ -100,9 +113,15 @@ std::vector<std::pair<fs::path, std::vector<Json>>> kept_experiments(const Works
   std::vector<std::pair<fs::path, std::vector<Json>>> kept;
   for (const auto& file : entries_below(workspace.trash_folder())) {
     if (!file.filename().string().starts_with(kExperiment) || file.extension() != ".json") continue;
-    auto records = read_json(file).get<std::vector<Json>>();
-    if (!records.empty()) kept.emplace_back(file, std::move(records));
+    try {
+      const Json document = {{"records", read_json(file)}};
+      auto records = Fields(document, file.string()).required<std::vector<Json>>("records");
+      if (!records.empty()) kept.emplace_back(file, std::move(records));
+    } catch (const Error&) {
+      // Damaged: its experiment can only be reproduced again.
+    }
   }
+  std::ranges::sort(kept, {}, [](const auto& one) { return number_of(one.second); });
   return kept;
 }
 
@@ -136,7 +155,7 @@ std::vector<std::string> clear_leftovers(Store& store, const Workspace& workspac
     if (!entry.is_whole() && !awaits_folder) delete_folder(entry.folder);
   }
   for (const auto& [file, records] : kept_experiments(workspace)) {
-    if (store.knows_experiment(records.front())) fs::remove(file);
+    if (store.number_of_experiment(records.front())) fs::remove(file);
   }
   return cleared;
 }

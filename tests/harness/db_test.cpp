@@ -413,9 +413,9 @@ TEST(DbAndJournal, MovedAndCopiedWorkspacesGoOnEachByItself) {
 
 TEST(DbAndJournal, ADbElsewhereIsThatOfItsWorkspace) {
   Workplace place;
-  ASSERT_EQ(place.run(smoke({"--db", "elsewhere/a.sqlite"})).status, 0);
-  EXPECT_EQ(place.run(smoke({"--db", "elsewhere/a.sqlite", "--methods", "dual"})).status, 0);
-  expect_sound(place, {"--db", "elsewhere/a.sqlite"});
+  ASSERT_EQ(place.run(smoke({"--out", "runs", "--db", "elsewhere/a.sqlite"})).status, 0);
+  EXPECT_EQ(place.run(smoke({"--out", "runs", "--db", "elsewhere/a.sqlite", "--methods", "dual"})).status, 0);
+  expect_sound(place, {"--out", "runs", "--db", "elsewhere/a.sqlite"});
   EXPECT_EQ(place.run(kSmoke).status, 0) << "a second one, made from the journal";
   expect_sound(place);
 }

@@ -18,6 +18,7 @@
 #include "evaluators/clip/clip_scorers.h"
 #include "evaluators/external_scorer.h"
 #include "evaluators/jpeg.h"
+#include "worker/commands.h"
 
 namespace harness {
 namespace {
@@ -324,6 +325,21 @@ TEST_F(WorkerWithScorers, CheckReadsTheFoldersAndCountsTheirMemoryOnce) {
   const auto broken = check(root_ / "broken");
   EXPECT_EQ(broken.status, 2) << broken.out;
   EXPECT_NE(broken.out.find("model.safetensors"), std::string::npos) << broken.out;
+}
+
+// A source that is in no list of core/source_sums/same_numbers.json gives its jobs new ids: everything
+// recorded with it would be trained or scored again. Whoever changes one of these files shows that the
+// numbers are the same and enters its sum there (core/source_sums/README.md), or changes this test together
+// with the numbers.
+TEST(Sources, OfTheShippedMethodsAndEvaluatorsKeepTheIdsOfEarlierRuns) {
+  const auto build = describe_build();
+  for (const char* kind : {"methods", "evaluators"}) {
+    for (const auto& plug_in : build.at(kind)) {
+      EXPECT_EQ(plug_in.at("source").at("identity"), "")
+          << plug_in.at("name") << plug_in.at("source").dump(1);
+    }
+  }
+  EXPECT_EQ(build.at("sources_sha256").get<std::string>().size(), 64U);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "evaluators/metric_info.h"
+#include "evaluators/metrics/metric_info.h"
 
 #include <fmt/format.h>
 
