@@ -103,10 +103,10 @@ EventLogWriter::~EventLogWriter() {
 LogMark EventLogWriter::append(Json event) {
   std::vector<Json> events;
   events.push_back(std::move(event));
-  return append(std::move(events));
+  return append_all(std::move(events));
 }
 
-LogMark EventLogWriter::append(std::vector<Json> events) {
+LogMark EventLogWriter::append_all(std::vector<Json> events) {
   using Seconds = std::chrono::duration<double>;
   std::string lines;
   std::uint32_t checksum = 0;

@@ -33,7 +33,7 @@ class EventLogWriter {
   LogMark append(Json event);
   /// The same of several events, with one write(2) for all: either each of them is there or none. At least
   /// one.
-  LogMark append(std::vector<Json> events);
+  LogMark append_all(std::vector<Json> events);
 
   /// fdatasync: after it returns, what was appended survives a power cut.
   void sync();

@@ -57,10 +57,10 @@ std::string Journal::time_of(const Json& record) const {
 }
 
 std::optional<LogMark> Journal::append(const Json& record, const std::string& at) {
-  return append({{record, at}});
+  return append_all({{record, at}});
 }
 
-std::optional<LogMark> Journal::append(const std::vector<std::pair<Json, std::string>>& records) {
+std::optional<LogMark> Journal::append_all(const std::vector<std::pair<Json, std::string>>& records) {
   std::vector<Json> lines;
   bool is_decision = false;
   for (const auto& [record, at] : records) {
@@ -70,7 +70,7 @@ std::optional<LogMark> Journal::append(const std::vector<std::pair<Json, std::st
     is_decision = is_decision || kDecisions.contains(record.at("type").get<std::string>());
   }
   if (lines.empty()) return std::nullopt;
-  end_ = log_.append(std::move(lines));
+  end_ = log_.append_all(std::move(lines));
   // What cannot be found again by repeating a command must not be lost with the power.
   if (is_decision) log_.sync();
   for (const auto& [record, at] : records) remember(record, at);

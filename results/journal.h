@@ -31,7 +31,7 @@ class Journal {
   /// of the journal if it was appended.
   std::optional<LogMark> append(const Json& record, const std::string& at);
   /// The same of several records with their times, all of them or none.
-  std::optional<LogMark> append(const std::vector<std::pair<Json, std::string>>& records);
+  std::optional<LogMark> append_all(const std::vector<std::pair<Json, std::string>>& records);
 
   /// What tells this journal from any other; empty before the first record.
   const std::string& id() const { return id_; }

@@ -32,8 +32,8 @@ void Store::atomically(const std::function<void()>& body) {
       body();
       impl_->in_whole = false;
       if (!impl_->journal || impl_->held.empty()) return;
-      if (const auto end = impl_->journal->append(impl_->held))
-        impl_->know_journal(impl_->journal->id(), *end);
+      if (const auto mark = impl_->journal->append_all(impl_->held))
+        impl_->know_journal(impl_->journal->id(), *mark);
     });
   } catch (...) {
     end();
