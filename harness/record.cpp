@@ -138,6 +138,9 @@ Json metrics_in_effect(const Plan& plan) {
     std::set<std::string> names(plan.metrics.begin(), plan.metrics.end());
     names.insert(spec.optional_metrics.begin(), spec.optional_metrics.end());
     for (const auto& column : spec.columns) names.insert(column.name);
+    for (const auto& [_, changes] : spec.backbones) {
+      for (const auto& [metric, other] : changes.stands_in) names.insert({metric, other});
+    }
     for (const auto& evaluator : plan.registry.evaluators) {
       for (const auto& metric : evaluator.metrics) {
         if (plan.scorers.contains(evaluator.name)) names.insert(metric.name);

@@ -205,9 +205,10 @@ std::vector<std::string> Store::keep_journal(const fs::path& file) {
       const bool is_blank = runs().empty();
       const auto report = replay(workspace, text, {.from = found.known, .without_unconfirmed = true});
       if (is_blank && report.runs > 0) {
-        notes.push_back(
-            fmt::format("{} was made from the journal and the event logs: {} runs, {} experiments",
-                        path().string(), report.runs, report.experiments));
+        notes.push_back(fmt::format("{} was made from the journal and the event logs: {} {}, {} {}",
+                                    path().string(), report.runs, report.runs == 1 ? "run" : "runs",
+                                    report.experiments,
+                                    report.experiments == 1 ? "experiment" : "experiments"));
       } else if (text.records.size() - found.known > 1) {
         notes.push_back(fmt::format("{} lacked the last {} of {}, which were carried out", path().string(),
                                     records_text(text.records.size() - found.known), file.string()));

@@ -110,13 +110,15 @@ int new_method(const NewMethodOptions& o) {
 void add_new_command(CLI::App& app, Actions& actions) {
   auto* command = app.add_subcommand("new", "Write the first version of a plug-in");
   command->require_subcommand(1);
+  command->footer("\nExamples:\n  harness new method my-method");
   auto* method =
       command->add_subcommand("method", "Write trainers/methods/NAME.cpp from a template that compiles");
   method->footer(R"(
 The file registers the method; nothing else has to be edited. It holds the plain clipped ratio with one setting,
 to be replaced by yours. Prints what to do next. Never overwrites a file.
-Example:
-  harness new method my-method)");
+Examples:
+  harness new method my-method
+  harness new method my-method --source ~/harness)");
   auto o = std::make_shared<NewMethodOptions>();
   method->add_option("name", o->name, "name of the method, for instance my-method")->required();
   method->add_option(

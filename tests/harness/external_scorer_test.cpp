@@ -338,7 +338,8 @@ TEST(ExternalScorer, ProcessesThatItDaemonizesEndWithIt) {
   const auto pids = place.folder() / "pids";
   place.add_scorer({"daemonizes and crashes:every=2", pids.string()}, {{"processes", 2}});
   place.add_scorer({"good"}, {{"metrics", {{"level", nullptr}, {"other", {{"better", "none"}}}}}}, "other");
-  ASSERT_EQ(place.reproduce().status, 0);
+  const auto outcome = place.reproduce();
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
   for (const pid_t pid : pids_in(pids)) EXPECT_FALSE(is_alive(pid)) << pid;
   EXPECT_GE(pids_in(pids).size(), 8u);
 }

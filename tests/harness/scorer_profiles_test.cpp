@@ -11,17 +11,20 @@ namespace {
 /// Two profiles of the OCR evaluator, each for one backbone, and one evaluator for all.
 Registry two_profiles() {
   const auto profile = [](const std::string& name, const std::string& backbone) {
-    return EvaluatorInfo{.name = name,
-                         .summary = {},
-                         .metrics = {"ocr_reward", "cer"},
-                         .identity = {{"name", name}},
-                         .backbones = {backbone}};
+    return EvaluatorInfo{
+        .name = name,
+        .summary = {},
+        .metrics = {MetricInfo{.name = "ocr_reward", .title = {}}, MetricInfo{.name = "cer", .title = {}}},
+        .identity = {{"name", name}},
+        .backbones = {backbone}};
   };
   Registry registry;
-  registry.evaluators = {
-      profile("ocr-glyph", "glyph"),
-      profile("ocr-scene", "sd35-medium"),
-      {.name = "jpeg", .summary = {}, .metrics = {"jpeg_kb"}, .identity = {{"name", "jpeg"}}}};
+  registry.evaluators = {profile("ocr-glyph", "glyph"),
+                         profile("ocr-scene", "sd35-medium"),
+                         {.name = "jpeg",
+                          .summary = {},
+                          .metrics = {MetricInfo{.name = "jpeg_kb", .title = {}}},
+                          .identity = {{"name", "jpeg"}}}};
   registry.tasks = {{.name = "ocr", .summary = {}, .evaluator = "ocr-glyph"}};
   return registry;
 }

@@ -39,7 +39,7 @@ TEST(Settings, LaterLayersWinAndSayWhoTheyAre) {
   EXPECT_EQ(resolve({}).loop.at("updates_per_epoch").origin, "default");
   EXPECT_EQ(resolve({}).loop.at("group_size").origin, "backbone glyph");
   EXPECT_EQ(resolve({}, "smoke").loop.at("prompts_per_epoch").origin, "scale smoke");
-  const auto settings = resolve({"prompts_per_epoch=2", "prompts_per_epoch=3"}, "smoke");
+  const auto settings = resolve({"prompts_per_epoch=3"}, "smoke");
   EXPECT_EQ(settings.loop.at("prompts_per_epoch").origin, "--set");
   EXPECT_EQ(settings.loop.at("prompts_per_epoch").effective, 3);
 }

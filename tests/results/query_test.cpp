@@ -1,5 +1,6 @@
 #include "results/query.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -681,14 +682,20 @@ TEST_F(Queries, NothingMoreIsFormattedThanIsWanted) {
 }
 
 TEST_F(Queries, RowsAndSqliteShareOneBudget) {
-  // Sorted, SQLite holds all rows while they are given: each half of the budget fits, together they do not.
-  const std::string sql =
-      "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 20) SELECT zeroblob(1000000) || "
-      "x "
-      "FROM c";
-  EXPECT_NO_THROW(run_query(db(), {.sql = sql, .max_bytes = std::size_t{32} << 20}));
-  const auto error =
-      error_of([&] { run_query(db(), {.sql = sql + " ORDER BY -x", .max_bytes = std::size_t{32} << 20}); });
+  // SQLite keeps the text of the inner SELECT, 16 MB, while 20 MB of rows are given: each fits, together they
+  // do not.
+  const auto sql = [](const char* blob, const char* text) {
+    return fmt::format(
+        "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 20) "
+        "SELECT zeroblob({}) || x, substr((SELECT hex(zeroblob({}))), x, 1) FROM c",
+        blob, text);
+  };
+  const auto run = [&](const std::string& statement) {
+    run_query(db(), {.sql = statement, .max_bytes = std::size_t{32} << 20});
+  };
+  EXPECT_NO_THROW(run(sql("1000000", "8")));
+  EXPECT_NO_THROW(run(sql("8", "8000000")));
+  const auto error = error_of([&] { run(sql("1000000", "8000000")); });
   EXPECT_EQ(error.problem(), "needs more than 32 MB of memory and was stopped");
   EXPECT_EQ(error.status(), Status::kFailed);
 }
