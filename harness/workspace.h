@@ -55,8 +55,8 @@ struct JournalRuns {
 /// Of a missing or unreadable journal: none.
 JournalRuns runs_in_journal(const std::filesystem::path& journal);
 
-/// False if the DB was made from other journals than the workspace's (Store::standing). A DB or journal that is
-/// absent, empty or unreadable proves nothing.
+/// False if the DB was made from other journals than the workspace's (Store::standing). A DB or journal that
+/// is absent, empty or unreadable proves nothing.
 bool is_database_of(const std::filesystem::path& db, const Workspace& workspace);
 
 /// Where a run's folder is now: beside the DB, so that a workspace can be moved and copied; else, the DB

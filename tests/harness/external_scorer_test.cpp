@@ -337,7 +337,6 @@ TEST(ExternalScorer, ProcessesThatItDaemonizesEndWithIt) {
   ScorerPlace place;
   const auto pids = place.folder() / "pids";
   place.add_scorer({"daemonizes and crashes:every=2", pids.string()}, {{"processes", 2}});
-  place.add_scorer({"good"}, {{"metrics", {{"level", nullptr}, {"other", {{"better", "none"}}}}}}, "other");
   const auto outcome = place.reproduce();
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   for (const pid_t pid : pids_in(pids)) EXPECT_FALSE(is_alive(pid)) << pid;
