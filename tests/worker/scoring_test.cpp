@@ -15,6 +15,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "core/weights_folder.h"
 #include "evaluators/clip/clip_scorers.h"
 #include "evaluators/external_scorer.h"
 #include "evaluators/jpeg.h"
@@ -162,7 +163,10 @@ class WorkerWithScorers : public testing::Test {
   }
 
   Json common(const std::string& kind) const {
-    return {{"kind", kind}, {"backbone", "glyph"}, {"weights_sha256", "-"}, {"seed", 42}};
+    return {{"kind", kind},
+            {"backbone", "glyph"},
+            {"weights_sha256", weights_checksum(fs::path(HARNESS_SOURCE_DIR) / "models/backbones/glyph")},
+            {"seed", 42}};
   }
 
   /// Runs a job of the embedded backbone and returns its events.
