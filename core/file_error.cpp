@@ -27,6 +27,12 @@ Error file_error(const std::string& action, const std::filesystem::path& path, i
     case EDQUOT:
       return Error(problem, path.string(),
                    "free some space and repeat the command: it goes on where it stopped", Status::kFailed);
+    case EFBIG:
+      return Error(
+          problem, path.string(),
+          "raise the limit on the size of files (`ulimit -f`), then repeat the command: it goes on where it "
+          "stopped",
+          Status::kFailed);
     default:
       return Error(problem, path.string(),
                    "check the disk, then repeat the command: it goes on where it stopped", Status::kFailed);

@@ -3,6 +3,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -302,6 +303,16 @@ OpenedDatabase open_database(const fs::path& path, OpenMode mode) {
   return open_database(path, mode, network_file_system_of(path));
 }
 
+namespace {
+
+/// SQLite does not tell a file that may not grow from a disk that fails.
+bool has_file_size_limit() {
+  struct ::rlimit limit {};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+}  // namespace
+
 Error database_error(const SQLite::Exception& failure, const fs::path& path) {
   const auto where = path.string();
   switch (failure.getErrorCode() & 0xff) {
@@ -313,8 +324,12 @@ Error database_error(const SQLite::Exception& failure, const fs::path& path) {
       return Error("the disk is full", where,
                    "free some space and repeat the command: it goes on where it stopped", Status::kFailed);
     case SQLITE_IOERR:
-      return Error(fmt::format("cannot be read or written ({})", failure.what()), where,
-                   "check the disk, then repeat the command: it goes on where it stopped", Status::kFailed);
+      return Error(
+          fmt::format("cannot be read or written ({})", failure.what()), where,
+          fmt::format("check {}, then repeat the command: it goes on where it stopped",
+                      has_file_size_limit() ? "the limit on the size of files (`ulimit -f`) and the disk"
+                                            : "the disk"),
+          Status::kFailed);
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return Error(fmt::format("is damaged ({})", failure.what()), where, kRebuildHint);

@@ -63,7 +63,7 @@ int import(const DatasetsOptions& options) {
   make_folder(folder / options.task);
   // Byte for byte, since the checksum is the set's name.
   write_file_atomically(folder / options.task / "test.txt", read_file(set.origin));
-  if (!set.known) tell("note: the checksum {} is not one of the public sets'\n", set.sha256);
+  if (!set.known) tell("note: the checksum {:.12} is not one of the public sets'\n", set.sha256);
   auto row = set_row(set);
   row["folder"] = folder.string();
   if (options.json) {

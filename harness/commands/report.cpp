@@ -39,7 +39,10 @@ int report(const ReportOptions& options) {
   const auto file = output_file(store, reproduction, options.out);
   const auto made = make_report(store, reproduction, {.longest = options.image_size});
   const auto page = report_html(made);
-  if (file.has_parent_path()) make_folder(file.parent_path());
+  if (file.has_parent_path() && !fs::exists(file.parent_path())) {
+    make_folder(file.parent_path());
+    tell("made the folder {}\n", file.parent_path().string());
+  }
   write_file_atomically(file, page);
   tell("{:.1f} MB, one file that needs no network\n", static_cast<double>(page.size()) / 1e6);
   print_artifacts(reproduction, {{kName, file.string()}}, options.json);
