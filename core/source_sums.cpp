@@ -30,7 +30,9 @@ bool register_source_table(const SourceTable& table) {
 
 std::string sources_sha256() {
   std::vector<std::string_view> sums;
-  for (const auto& table : tables()) sums.push_back(table.sha256);
+  for (const auto& table : tables()) {
+    if (!table.sha256.empty()) sums.push_back(table.sha256);
+  }
   if (sums.size() <= 1) return sums.empty() ? std::string() : std::string(sums.front());
   std::sort(sums.begin(), sums.end());  // tables register in no fixed order
   return sha256_hex(fmt::format("{}", fmt::join(sums, "\n")));

@@ -22,15 +22,15 @@ struct SourceSum {
 
 /// A table of sums, made by the build (harness_source_table in cmake/HarnessSources.cmake).
 struct SourceTable {
-  std::string_view sha256;  ///< over the code of all files
+  std::string_view sha256;  ///< over the code of all files but plug-ins; empty if there are no others
   std::span<const SourceSum> files;
 };
 
 /// Called by the initialiser of a constant in each generated table.
 bool register_source_table(const SourceTable& table);
 
-/// SHA-256 over all code that can change a number: equal sums mean equal code, whatever the revision, the
-/// comments and the layout. Empty in a program without a table.
+/// SHA-256 over all code that can change a number, but for that of methods, which identities hold: equal sums
+/// mean equal code, whatever the revision, the comments and the layout. Empty in a program without a table.
 std::string sources_sha256();
 
 /// {"sha256", "identity", "files": {path in the tree: sha256}} of what these files, paths in the tree or ones

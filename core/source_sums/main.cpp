@@ -1,5 +1,6 @@
-// harness-source-sums ROOT SAME_NUMBERS.json OUTPUT.cpp FOLDER...: writes the table of core/source_sums.h for
-// the sources in these folders of ROOT (without their subfolders). A step of the build.
+// harness-source-sums ROOT SAME_NUMBERS.json OUTPUT.cpp FOLDER... [--plug-ins FOLDER...]: writes the table of
+// core/source_sums.h for the sources in these folders of ROOT (without their subfolders). The sum over all
+// leaves out plug-ins, whose own sums are in the identity of the jobs that use them. A step of the build.
 
 #include <fmt/format.h>
 
@@ -66,11 +67,13 @@ std::string identity_of(const Json& same_numbers, const std::string& file, const
   return std::ranges::find(sums, sum) == sums.end() ? sum : sums.front();
 }
 
-std::string table_of(const Sources& sources, const Json& same_numbers) {
+std::string table_of(const Sources& sources, const std::vector<std::string>& plug_ins,
+                     const Json& same_numbers) {
   std::vector<std::string> all;
   std::string rows;
   for (const auto& [file, source] : sources) {
-    all.push_back(file);
+    const auto folder = fs::path(file).parent_path().string();
+    if (std::ranges::find(plug_ins, folder) == plug_ins.end()) all.push_back(file);
     if (!file.ends_with(".cpp")) continue;
     std::set<std::string> files;
     add_with_includes(sources, file, files);
@@ -91,14 +94,17 @@ const bool kRegistered = register_source_table({{"{}", kSums}});
 }}  // namespace
 }}  // namespace harness
 )",
-                     rows, sum_of(sources, all));
+                     rows, all.empty() ? std::string() : sum_of(sources, all));
 }
 
 int make_table(const std::vector<std::string>& words) {
   if (words.size() < 4)
     throw Error("needs ROOT SAME_NUMBERS.json OUTPUT.cpp FOLDER...", "harness-source-sums");
-  const auto sources = read_sources(words[0], {words.begin() + 3, words.end()});
-  const auto table = table_of(sources, read_json(words[1]));
+  const auto mark = std::find(words.begin() + 3, words.end(), "--plug-ins");
+  const std::vector<std::string> plug_ins(mark == words.end() ? mark : mark + 1, words.end());
+  std::vector<std::string> folders(words.begin() + 3, mark);
+  folders.insert(folders.end(), plug_ins.begin(), plug_ins.end());
+  const auto table = table_of(read_sources(words[0], folders), plug_ins, read_json(words[1]));
   // An output that did not change is not compiled again.
   if (!fs::exists(words[2]) || read_file(words[2]) != table) write_file_atomically(words[2], table);
   return 0;
