@@ -84,11 +84,15 @@ Workspace find_workspace(const WorkspaceChoice& choice, Joining joining) {
   }
   if (choice.db) workspace.options += " --db " + *choice.db;
   workspace.db = choice.db ? fs::path(*choice.db) : workspace.folder / kDatabaseName;
+  if (workspace.db.filename() == workspace.journal().filename() || workspace.db.filename() == "events.log")
+    throw Error("is a log, not a results database", workspace.db.string(),
+                fmt::format("name the database, {}, or the workspace with --out", kDatabaseName));
   require_database_place(workspace.db);
   if (!choice.out || !choice.db) return workspace;
   const auto beside = folder_with(workspace.db) / "journal.log";
   const bool is_at_anothers = fs::exists(beside) && !is_same_file(beside, workspace.journal());
-  if ((joining == Joining::kRefused || is_at_anothers) && !is_database_of(workspace.db, workspace)) {
+  // A copy of a workspace has the same records, and its DB is all the same its own.
+  if (is_at_anothers || (joining == Joining::kRefused && !is_database_of(workspace.db, workspace))) {
     throw Error(
         fmt::format("{} is not the results database of the workspace {}: it was not made from {}", *choice.db,
                     *choice.out, workspace.journal().string()),

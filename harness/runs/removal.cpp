@@ -23,17 +23,26 @@ bool is_stray(const Workspace& workspace, const std::string& id) {
   return is_name && fs::exists(workspace.run_folder(id) / "job.json");
 }
 
+/// True for a DB in its workspace's own folder.
+bool is_at_home(const Workspace& workspace) {
+  std::error_code absent;
+  return fs::equivalent(fs::absolute(workspace.db).parent_path(), workspace.folder, absent);
+}
+
 [[noreturn]] void refuse_foreign(const Removal& removal, const fs::path& place, const Workspace& workspace) {
+  // A DB that lies with one workspace is not to be named together with another.
+  const auto db = is_at_home(workspace) ? std::string() : " --db " + workspace.db.string();
   throw Error(fmt::format("run {} belongs to the workspace {}, not to {}", removal.text(), place.string(),
                           workspace.folder.string()),
-              kRm, fmt::format("remove it there: --out {} --db {}", place.string(), workspace.db.string()),
-              Status::kFailed);
+              kRm, fmt::format("remove it there: --out {}{}", place.string(), db), Status::kFailed);
 }
 
 /// What has rows is this workspace's own unless its folder is elsewhere, where another journal records it.
 void require_own_rows(const Removal& removal, const Workspace& workspace, bool force) {
   const auto ours = runs_in_journal(workspace.journal());
   if (ours.mentioned.contains(removal.id)) return;
+  // A copied workspace has the folder that was recorded elsewhere, whatever became of its journal.
+  if (is_at_home(workspace) && fs::exists(workspace.run_folder(removal.id) / "job.json")) return;
   const fs::path recorded = removal.run->folder;
   const auto elsewhere = recorded.parent_path();
   std::error_code absent;

@@ -48,6 +48,36 @@ TEST(OneWorkspace, DbAloneMeansTheWorkspaceOfItsFolder) {
   EXPECT_EQ(place.run({"db", "check"}).status, 0);
 }
 
+TEST(OneWorkspace, ACopyIsAWorkspaceOfItsOwn) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke({"--out", "a"})).status, 0);
+  fs::copy(place.folder() / "a", place.folder() / "b", fs::copy_options::recursive);
+  for (std::vector<std::string> command :
+       {std::vector<std::string>{"db", "check"}, {"db", "rebuild", "--force"}, smoke({})}) {
+    command.insert(command.end(), {"--out", "b", "--db", "a/results.sqlite"});
+    EXPECT_EQ(place.run(command).status, 2) << "its records are the same, and the DB is still the other's";
+  }
+  fs::remove(place.folder() / "b/journal.log");
+  const auto run = trained_run(place, {"--out", "b"});
+  const auto removed = place.run({"runs", "rm", run, "--yes", "--force", "--out", "b"});
+  EXPECT_EQ(removed.status, 0) << removed.err;
+  EXPECT_TRUE(fs::exists(place.folder() / "a" / run / "job.json")) << "the one that it was copied from";
+  EXPECT_FALSE(fs::exists(place.folder() / "b" / run));
+  EXPECT_EQ(place.run({"db", "check", "--out", "a"}).status, 0);
+}
+
+TEST(OneWorkspace, AJournalIsNoDatabase) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke({})).status, 0);
+  const auto journal = read_file(place.folder() / "runs/journal.log");
+  for (const char* command : {"check", "rebuild"}) {
+    const auto outcome = place.run({"db", command, "--db", "runs/journal.log"});
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("is a log, not a results database"));
+  }
+  EXPECT_EQ(read_file(place.folder() / "runs/journal.log"), journal);
+}
+
 TEST(OneWorkspace, AFolderAndADbOfTwoWorkspacesAreRefusedNamingBoth) {
   Workplace place;
   ASSERT_EQ(place.run(smoke({})).status, 0);
