@@ -2,10 +2,10 @@
 // a second are images drawn, and steps of training (forward, backward, 16 images).
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include "core/files.h"
 #include "core/worker_pool.h"
+#include "models/torch.h"
 #include "trainers/rollout.h"
 
 namespace harness {

@@ -4,7 +4,6 @@
 //   grpo_epoch [--epochs 4] [--threads 2] [--prompts 8] [--group 8] [--steps 10] [--method ratio-norm]
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>
@@ -13,6 +12,7 @@
 #include "bench/training_run.h"
 #include "core/files.h"
 #include "core/worker_pool.h"
+#include "models/torch.h"
 
 namespace harness {
 namespace {

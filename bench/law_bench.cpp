@@ -2,9 +2,9 @@
 // law's statistics alone beside the forward and backward pass that they describe.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include "bench/training_run.h"
+#include "models/torch.h"
 #include "trainers/law_audit.h"
 #include "trainers/path_variance.h"
 #include "trainers/reduced_law.h"

@@ -6,7 +6,6 @@
 //   OUT]
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <torch/torch.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "models/device.h"
 #include "models/loading.h"
 #include "models/lora.h"
+#include "models/torch.h"
 #include "trainers/schedule.h"
 #include "trainers/sde.h"
 

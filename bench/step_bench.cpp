@@ -3,13 +3,13 @@
 // included.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <chrono>
 #include <cstdlib>
 
 #include "core/error.h"
 #include "models/device.h"
+#include "models/torch.h"
 #include "trainers/reduced_law.h"
 #include "trainers/schedule.h"
 #include "trainers/step_ops.h"

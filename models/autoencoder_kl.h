@@ -1,13 +1,12 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "models/configs/autoencoder_config.h"
 #include "models/parameters.h"
+#include "models/torch.h"
 
 namespace harness {
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -13,6 +11,7 @@
 #include "models/lora.h"
 #include "models/prompt_encoder.h"
 #include "models/sd3_transformer.h"
+#include "models/torch.h"
 
 namespace harness {
 

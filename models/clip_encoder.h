@@ -1,12 +1,11 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "models/configs/clip_text_config.h"
+#include "models/torch.h"
 
 namespace harness {
 

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include "core/image.h"
 #include "models/configs/clip_image_config.h"
+#include "models/torch.h"
 
 namespace harness {
 

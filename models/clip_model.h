@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <string>
 
@@ -9,6 +7,7 @@
 #include "models/clip_vision_model.h"
 #include "models/configs/clip_config.h"
 #include "models/parameters.h"
+#include "models/torch.h"
 
 namespace harness {
 

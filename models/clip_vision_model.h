@@ -1,13 +1,12 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <memory>
 
 #include "models/clip_encoder.h"
 #include "models/configs/clip_config.h"
 #include "models/parameters.h"
+#include "models/torch.h"
 
 namespace harness {
 

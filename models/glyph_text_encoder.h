@@ -1,13 +1,12 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <string>
 #include <vector>
 
 #include "models/configs/glyph_text_config.h"
 #include "models/text_condition.h"
 #include "models/tokenizers/glyph_layout.h"
+#include "models/torch.h"
 
 namespace harness {
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -11,6 +9,7 @@
 
 #include "core/json.h"
 #include "models/parameters.h"
+#include "models/torch.h"
 #include "models/weights_io.h"
 
 namespace harness {

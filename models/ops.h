@@ -1,6 +1,6 @@
 #pragma once
 
-#include <torch/torch.h>
+#include "models/torch.h"
 
 namespace harness {
 

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <optional>
 
 #include "models/ops.h"
+#include "models/torch.h"
 
 namespace harness {
 

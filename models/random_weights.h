@@ -1,9 +1,9 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <initializer_list>
+
+#include "models/torch.h"
 
 namespace harness {
 

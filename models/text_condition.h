@@ -1,8 +1,8 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <string>
+
+#include "models/torch.h"
 
 namespace harness {
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -9,6 +7,7 @@
 
 #include "core/model_weights.h"
 #include "core/safetensors.h"
+#include "models/torch.h"
 
 namespace harness {
 

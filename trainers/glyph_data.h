@@ -1,13 +1,12 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "models/glyph_renderer.h"
 #include "models/tokenizers/glyph_layout.h"
+#include "models/torch.h"
 
 namespace harness {
 

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <map>
 #include <mutex>
 #include <vector>
+
+#include "models/torch.h"
 
 namespace harness {
 

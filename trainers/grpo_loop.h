@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -13,6 +11,7 @@
 
 #include "core/worker_pool.h"
 #include "models/backbone.h"
+#include "models/torch.h"
 #include "trainers/law_audit.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <span>
 
+#include "models/torch.h"
 #include "trainers/sde.h"
 
 namespace harness {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "models/torch.h"
 #include "trainers/settings.h"
 
 namespace harness {

@@ -1,10 +1,9 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <span>
 #include <string>
 
+#include "models/torch.h"
 #include "models/weights_io.h"
 
 namespace harness {

@@ -1,7 +1,6 @@
 #include "trainers/pretrain_glyph.h"
 
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <chrono>
 #include <cmath>
@@ -14,6 +13,7 @@
 #include "models/glyph_text_encoder.h"
 #include "models/loading.h"
 #include "models/random_weights.h"
+#include "models/torch.h"
 #include "models/weights_io.h"
 #include "trainers/glyph_data.h"
 

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "core/worker_pool.h"
+#include "models/torch.h"
 
 namespace harness {
 

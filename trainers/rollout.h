@@ -1,11 +1,10 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <vector>
 
 #include "models/backbone.h"
+#include "models/torch.h"
 #include "trainers/noise.h"
 #include "trainers/schedule.h"
 #include "trainers/sde.h"

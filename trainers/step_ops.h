@@ -1,7 +1,6 @@
 #pragma once
 
-#include <torch/torch.h>
-
+#include "models/torch.h"
 #include "trainers/method.h"
 #include "trainers/sde.h"
 

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +9,7 @@
 #include "core/source_sums.h"
 #include "datasets/prompt_set.h"
 #include "models/device.h"
+#include "models/torch.h"
 #include "trainers/backbone_settings.h"
 #include "trainers/grpo_loop.h"
 #include "trainers/method.h"

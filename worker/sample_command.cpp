@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-#include <torch/torch.h>
 
 #include <cmath>
 #include <cstdio>
@@ -13,6 +12,7 @@
 #include "datasets/prompt_set.h"
 #include "models/device.h"
 #include "models/tokenizers/glyph_layout.h"
+#include "models/torch.h"
 #include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
 #include "trainers/rollout.h"

@@ -1,6 +1,6 @@
 #include "worker/threads.h"
 
-#include <torch/torch.h>
+#include "models/torch.h"
 
 namespace harness {
 

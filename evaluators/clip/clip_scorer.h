@@ -1,7 +1,5 @@
 #pragma once
 
-#include <torch/torch.h>
-
 #include <condition_variable>
 #include <filesystem>
 #include <future>
@@ -14,6 +12,7 @@
 #include "core/image.h"
 #include "evaluators/clip/clip_folder.h"
 #include "evaluators/sample_score.h"
+#include "models/torch.h"
 
 namespace harness {
 

@@ -1,9 +1,9 @@
 #include "trainers/law_audit.h"
 
 #include <gmock/gmock.h>
-#include <torch/torch.h>
 
 #include "core/error.h"
+#include "models/torch.h"
 #include "trainers/law.h"
 #include "trainers/reduced_law.h"
 #include "trainers/schedule.h"

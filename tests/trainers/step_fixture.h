@@ -1,8 +1,8 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
+#include "models/torch.h"
 #include "trainers/noise.h"
 #include "trainers/schedule.h"
 #include "trainers/step_ops.h"
