@@ -14,7 +14,7 @@ if(CCACHE_PROGRAM)
   # Precompiled headers under ccache need these two sloppiness flags and -fpch-preprocess (HarnessLibTorch adds it).
   set(ENV{CCACHE_SLOPPINESS} "pch_defines,time_macros,include_file_mtime,include_file_ctime")
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE_PROGRAM})
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_DEPEND=1 ${CCACHE_PROGRAM})
 endif()
 
 # Our own code only: third-party headers come in as system headers.

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <vector>
 
 #include "core/error.h"
 #include "core/file_error.h"
@@ -137,10 +137,12 @@ void write_folder_atomically(const fs::path& path, const std::function<void(cons
   }
 }
 
-fs::path backup_name(const fs::path& path) {
+fs::path backup_name(const fs::path& path, const std::vector<std::string>& beside) {
   for (int n = 1;; ++n) {
     const fs::path name = fmt::format("{}.bak-{}", path.string(), n);
-    if (!fs::exists(name)) return name;
+    const bool is_beside = std::ranges::any_of(
+        beside, [&](const std::string& suffix) { return fs::exists(name.string() + suffix); });
+    if (!fs::exists(name) && !is_beside) return name;
   }
 }
 

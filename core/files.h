@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace harness {
 
@@ -24,8 +25,9 @@ void write_file(const std::filesystem::path& path, std::string_view bytes);
 void write_folder_atomically(const std::filesystem::path& path,
                              const std::function<void(const std::filesystem::path&)>& fill);
 
-/// The first PATH.bak-N, from 1, that is not there.
-std::filesystem::path backup_name(const std::filesystem::path& path);
+/// The first PATH.bak-N, from 1, that is not there, nor with any ending of `beside` behind it.
+std::filesystem::path backup_name(const std::filesystem::path& path,
+                                  const std::vector<std::string>& beside = {});
 
 /// create_directories with an Error instead of a filesystem_error.
 void make_folder(const std::filesystem::path& path);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -52,6 +53,12 @@ int display_width(std::string_view text);
 std::vector<std::string> split(std::string_view text, char separator);
 std::string_view trim(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
+
+/// "1 run", "2 runs": a count with its noun, whose plural ends in s.
+std::string counted(std::int64_t count, std::string_view noun);
+
+/// `word` as a shell takes it for one word: as it is, or in single quotes.
+std::string shell_word(std::string_view word);
 
 /// Edit distance over code points or bytes (insert, delete, substitute: cost 1).
 std::size_t levenshtein(std::u32string_view a, std::u32string_view b);

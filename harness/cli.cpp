@@ -18,6 +18,7 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/commands.h"
+#include "harness/commands/db_options.h"
 #include "results/database_file.h"
 
 namespace harness {
@@ -123,6 +124,21 @@ std::vector<std::string> parsed_words(const CLI::App& app, int argc, char** argv
   return words;
 }
 
+/// Runs the parsed command. An error's hint names the commands that mend it with the place of this one.
+int carry_out(const CLI::App& command, const Actions& actions) {
+  const auto placed = [&](const Error& error) {
+    return Error(error.problem(), error.where(), with_place(error.hint(), place_of(command).options()),
+                 error.status());
+  };
+  try {
+    return actions.at(&command)();
+  } catch (const Error& error) {
+    throw placed(error);
+  } catch (const SQLite::Exception& failure) {
+    throw placed(database_error(failure, "the results database"));
+  }
+}
+
 int dispatch(int argc, char** argv) {
   CLI::App app("Paired, reproducible benchmarks of RL post-training for flow-matching text-to-image models.",
                "harness");
@@ -145,7 +161,7 @@ int dispatch(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     throw usage_error(app, error);
   }
-  return actions.at(deepest(&app))();
+  return carry_out(*deepest(&app), actions);
 }
 
 void print_error(const Error& error, bool json) {
@@ -177,8 +193,6 @@ int run(int argc, char** argv) {
     return dispatch(argc, argv);
   } catch (const Error& error) {
     return report(error, json);
-  } catch (const SQLite::Exception& failure) {
-    return report(database_error(failure, "the results database"), json);
   } catch (const std::filesystem::filesystem_error& failure) {
     return report(file_error("", failure.path1(), failure.code().value()), json);
   } catch (const std::bad_alloc&) {

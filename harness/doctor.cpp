@@ -26,6 +26,7 @@
 #include "harness/scorers.h"
 #include "harness/worker_process.h"
 #include "harness/worker_request.h"
+#include "results/database_file.h"
 #include "results/store.h"
 
 namespace harness {
@@ -415,12 +416,12 @@ Finding database(const Workspace& workspace) {
   }
   try {
     Store store(workspace.db, OpenMode::kReadOnly);
-    finding.detail = fmt::format("{}, schema version {}, {} runs", workspace.db.string(),
-                                 schema_version(store.database()), store.runs().size());
+    finding.detail = fmt::format("{}, schema version {}, {}", workspace.db.string(),
+                                 schema_version(store.database()), counted(std::ssize(store.runs()), "run"));
   } catch (const Error& error) {
     finding.found = false;
     finding.detail = error.problem();
-    finding.hint = error.hint().empty() ? "`harness db rebuild` makes it again from the logs" : error.hint();
+    finding.hint = with_place(error.hint().empty() ? kRebuildHint : error.hint(), workspace.options);
   }
   return finding;
 }

@@ -6,9 +6,9 @@
 
 #include "core/build_info.h"
 #include "core/error.h"
-#include "core/event_log.h"
 #include "core/files.h"
 #include "core/sha256.h"
+#include "harness/builds.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -27,24 +27,6 @@ void write_job_file(const Job& job, int threads, const std::string& device) {
   const auto text = job_document(job, threads, device).dump(1) + "\n";
   if (fs::exists(file) && read_file(file) == text) return;
   write_file_atomically(file, text);
-}
-
-/// Who started a job last, as its log says; nothing if nobody did.
-struct LastStart {
-  std::string build, cpu;
-};
-std::optional<LastStart> last_start(const fs::path& log) {
-  std::optional<LastStart> found;
-  std::uint64_t offset = 0;
-  for (;;) {
-    const auto batch = read_events(log, offset);
-    if (batch.events.empty()) return found;
-    for (const auto& event : batch.events) {
-      if (event.value("type", "") == "job_started")
-        found = {event.value("build", ""), event.value("cpu", "")};
-    }
-    offset = batch.next_offset;
-  }
 }
 
 }  // namespace
@@ -228,14 +210,14 @@ void Experiment::require_same_build(const fs::path& worker) {
     const auto start = last_start(job.folder / "events.log");
     if (!start) continue;
     if (build.empty()) build = sha256_file(worker);
-    if (start->build != build) {
+    if (const auto began = start->value("build", ""); began != build) {
       throw Error(fmt::format("was begun by another build of harness-worker ({} instead of {})",
-                              start->build.substr(0, 12), build.substr(0, 12)),
+                              began.substr(0, 12), build.substr(0, 12)),
                   job.folder.string(), "go on with that build, or start over with --fresh");
     }
     const auto& features = build_info().cpu_features;
-    if (!start->cpu.empty() && start->cpu != features) {
-      throw Error(fmt::format("was begun on a processor with {}, and this one has {}", start->cpu, features),
+    if (const auto cpu = start->value("cpu", ""); !cpu.empty() && cpu != features) {
+      throw Error(fmt::format("was begun on a processor with {}, and this one has {}", cpu, features),
                   job.folder.string(), "go on on that machine, or start over with --fresh");
     }
   }

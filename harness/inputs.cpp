@@ -150,7 +150,7 @@ fs::path find_weights(const BackboneInfo& backbone, const std::string& chosen) {
     expect_pipeline(backbone, chosen);
     for (const auto& file : backbone.files) {
       if (fs::is_regular_file(fs::path(chosen) / file)) continue;
-      throw Error(fmt::format("lacks {}, so it is no weights folder of backbone {}", file, backbone.name),
+      throw Error(fmt::format("lacks {}, so it is not a weights folder of backbone {}", file, backbone.name),
                   "--weights " + chosen, fmt::format("it must hold {}", join(backbone.files, ", ")));
     }
     return chosen;

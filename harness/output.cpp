@@ -31,20 +31,31 @@ void print_json(const Json& document) {
   put("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
-void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& columns) {
+void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& columns,
+                const std::map<std::string, ColumnText>& texts) {
+  const auto text_of = [&](const std::string& column) {
+    const auto found = texts.find(column);
+    ColumnText text = found == texts.end() ? ColumnText{} : found->second;
+    if (text.heading.empty()) text.heading = column;
+    return text;
+  };
+  const auto shown = [&](const Json& row, const std::string& column) {
+    auto text = cell_text(row, column);
+    return text.empty() ? text_of(column).blank : text;
+  };
   std::vector<int> widths;
   for (const auto& column : columns) {
-    int width = display_width(column);
+    int width = display_width(text_of(column).heading);
     for (const auto& row : rows) {
-      const int needed = display_width(cell_text(row, column));
+      const int needed = display_width(shown(row, column));
       if (needed <= kWidestColumn) width = std::max(width, needed);
     }
     widths.push_back(width);
   }
-  const auto print_line = [&](const auto& text_of) {
+  const auto print_line = [&](const auto& cell) {
     std::string line;
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      const std::string text = text_of(columns[i]);
+      const std::string text = cell(columns[i]);
       line += text;
       if (i + 1 < columns.size())
         line.append(static_cast<std::size_t>(std::max(0, widths[i] - display_width(text))) + 2, ' ');
@@ -52,9 +63,9 @@ void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& c
     line.erase(line.find_last_not_of(' ') + 1);
     put("{}\n", line);
   };
-  print_line([](const std::string& column) { return column; });
+  print_line([&](const std::string& column) { return text_of(column).heading; });
   for (const auto& row : rows) {
-    print_line([&](const std::string& column) { return cell_text(row, column); });
+    print_line([&](const std::string& column) { return shown(row, column); });
   }
 }
 

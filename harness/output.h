@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,16 @@ namespace harness {
 /// One JSON document on standard output.
 void print_json(const Json& document);
 
-/// Objects as aligned columns for reading: `columns` are the fields shown, in order. Missing fields and nulls
-/// are blank.
-void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& columns);
+/// How a column is shown where that differs from its field: what heads it, and what a cell without a text
+/// shows.
+struct ColumnText {
+  std::string heading = {}, blank = {};  ///< empty heading: the field's name
+};
+
+/// Objects as aligned columns for reading: `columns` are the fields shown, in order; `texts` by field.
+/// Missing fields and nulls are blank.
+void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& columns,
+                const std::map<std::string, ColumnText>& texts = {});
 
 /// `value` must be one of `known`, else Error (status 2) with the nearest.
 void require_choice(const std::string& value, const std::vector<std::string>& known, const std::string& noun,

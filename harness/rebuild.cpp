@@ -27,7 +27,10 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kWithoutJournal =
-    "move the DB away and repeat the reproduce command: finished jobs are read again from their event logs";
+    "repeat the reproduce command: finished jobs are read from their event logs";
+
+/// What SQLite puts beside a DB: the WAL, its index, and a rollback journal.
+const std::vector<std::string> kBeside = {"-wal", "-shm", "-journal"};
 
 bool is_alive(pid_t process) {
   return ::kill(process, 0) == 0 || errno == EPERM;
@@ -50,7 +53,8 @@ class ScratchDatabase {
  private:
   static void remove(const fs::path& path) {
     std::error_code ignored;
-    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) fs::remove(path.string() + suffix, ignored);
+    fs::remove(path, ignored);
+    for (const auto& suffix : kBeside) fs::remove(path.string() + suffix, ignored);
   }
 
   void clear_leftovers(const std::string& before, const std::string& after) const {
@@ -79,37 +83,57 @@ fs::path folder_beside(const fs::path& db) {
 
 /// Settles a DB into its one file, so that it may be renamed. A damaged one is left to what it is.
 void settle_file(const fs::path& db) {
+  const auto settle = [&] {
+    try {
+      Store store(db, OpenMode::kReadWrite);
+      store.database().exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      store.database().exec("PRAGMA journal_mode = DELETE");
+    } catch (const SQLite::Exception& failure) {
+      throw database_error(failure, db);
+    }
+  };
   try {
-    Store store(db, OpenMode::kReadWrite);
-    store.database().exec("PRAGMA wal_checkpoint(TRUNCATE)");
-    store.database().exec("PRAGMA journal_mode = DELETE");
+    settle();
   } catch (const Error& error) {
     if (error.status() == Status::kFailed) throw;
-  } catch (const SQLite::Exception& failure) {
-    throw database_error(failure, db);
   }
 }
 
 /// A second name for a file that is about to be replaced; nothing if there is none.
 std::optional<fs::path> keep_file(const fs::path& file) {
   if (!fs::exists(file)) return std::nullopt;
-  const auto kept = backup_name(file);
+  const auto kept = backup_name(file, kBeside);
   std::error_code cannot;
   fs::create_hard_link(file, kept, cannot);
   if (cannot) fs::copy_file(file, kept);
   return kept;
 }
 
+/// What SQLite left beside a DB that could not be settled. A log of it must never be taken for the new DB's:
+/// one that holds pages goes with the backup, which is not whole without it. An index is made from its log
+/// whenever the DB is opened.
+void move_logs(const fs::path& db, const fs::path& kept) {
+  constexpr std::uintmax_t kLogHeader = 32;  // of a WAL; a rollback journal's is longer
+  std::error_code none;
+  for (const char* suffix : {"-wal", "-journal"}) {
+    const fs::path log = db.string() + suffix;
+    const auto size = fs::file_size(log, none);
+    if (none) continue;
+    if (size > kLogHeader) {
+      fs::rename(log, kept.string() + suffix);
+    } else {
+      fs::remove(log);
+    }
+  }
+  fs::remove(db.string() + "-shm", none);
+}
+
 /// Puts `made` in the place of `db` in one step. Gives where the old file went, if there was one.
 std::optional<fs::path> take_place(const fs::path& made, const fs::path& db) {
   if (fs::exists(db)) settle_file(db);
   const auto kept = keep_file(db);
-  if (kept) {
-    // A log of the old file must never be taken for the new one's.
-    for (const char* suffix : {"-wal", "-shm"}) {
-      if (fs::exists(db.string() + suffix)) fs::rename(db.string() + suffix, kept->string() + suffix);
-    }
-  }
+  // Logs whose file is gone belong to nothing, and are kept: they may be all that is left of it.
+  move_logs(db, kept.value_or(backup_name(db, kBeside)));
   fs::rename(made, db);
   return kept;
 }
@@ -142,7 +166,16 @@ ReadJournal read_damaged_journal(const fs::path& file) {
   return journal;
 }
 
-/// The DB that is to be made again, as far as it can be read.
+/// Refuses a file that is no results DB before anything is written, and a newer program's. The workspace's
+/// own results.sqlite may have lost its beginning.
+void require_results_file(const fs::path& db) {
+  if (!is_other_file(db)) return require_own_database(db);
+  if (is_workspace_database(db)) return;
+  throw Error("is not an SQLite database", db.string(),
+              "name the results DB with --db; if this is one that is damaged, move it away first");
+}
+
+/// The DB that is to be rebuilt, as far as it can be read.
 struct OldDatabase {
   std::optional<Store> store;  ///< nothing: there is none, or it cannot be read
   bool is_sound = false;       ///< file, foreign keys and evaluations are whole
@@ -169,9 +202,9 @@ std::vector<StoredRun> runs_of_others(Store& store, const std::set<std::string>&
   return runs;
 }
 
-Error lost_end_error(const Workspace& workspace, const JournalText& journal,
-                     const JournalStanding& standing) {
-  return Error(fmt::format("lost its end: it holds {} bytes of the {} that the results DB knows",
+Error truncated_error(const Workspace& workspace, const JournalText& journal,
+                      const JournalStanding& standing) {
+  return Error(fmt::format("is truncated: it holds {} bytes of the {} that the results DB knows",
                            journal.end().bytes, standing.bytes),
                workspace.journal().string(), kJournalHint);
 }
@@ -194,7 +227,7 @@ void require_fit(const Workspace& workspace, OldDatabase& old, const JournalText
   const bool is_shared_file = !fs::equivalent(folder_beside(workspace.db), workspace.folder);
   if (standing.kind == JournalStanding::kOther && !(is_shared_file && own.empty()))
     throw other_journal_error(workspace.db, workspace.folder, standing);
-  if (standing.kind == JournalStanding::kAhead) throw lost_end_error(workspace, journal, standing);
+  if (standing.kind == JournalStanding::kAhead) throw truncated_error(workspace, journal, standing);
   if (!old.is_sound) return;
   const auto unknown = old.store->unknown_to(journal, own);
   if (unknown.empty()) return;
@@ -207,16 +240,16 @@ void require_fit(const Workspace& workspace, OldDatabase& old, const JournalText
 JournalText journal_from(const Workspace& workspace, OldDatabase& old) {
   if (!fs::exists(workspace.db)) {
     throw Error("holds neither a journal nor a results database", workspace.folder.string(),
-                "name the workspace with --out");
+                has_records(workspace) ? kWithoutJournal : "name the workspace with --out");
   }
   if (!old.store)
     throw Error("has no journal, and none can be made from the DB, which cannot be read",
-                workspace.folder.string(), kWithoutJournal);
+                workspace.folder.string(), fmt::format("move the DB away and {}", kWithoutJournal));
   old.store->write_journal(workspace.journal(), {});
   return read_journal(workspace.journal());
 }
 
-/// The rows of other workspaces as they are; those of this one are made again.
+/// The rows of other workspaces as they are; those of this one are rebuilt.
 void keep_others(Store& old, Store& made, const std::set<std::string>& own) {
   try {
     SQLite::Backup(made.database(), old.database()).executeStep();
@@ -241,31 +274,50 @@ fs::path scratch_folder(const Workspace& workspace) {
 
 /// What check_database finds.
 struct Checked {
-  Json findings = Json::array(), notes = Json::array();
-  bool blames_journal = false, blames_rows = false;
+  std::vector<std::string> findings, notes;
+  std::string hint;  ///< what mends them: that of the first finding which has one
+
+  void add(const std::string& finding, const std::string& mends) {
+    findings.push_back(finding);
+    if (hint.empty()) hint = mends;
+  }
+  /// Throws it where another process or the disk is in the way, which is no finding.
+  void add(const Error& error) {
+    if (error.status() == Status::kFailed) throw error;
+    add(error.where().empty() ? error.problem() : fmt::format("{}: {}", error.where(), error.problem()),
+        error.hint().empty() ? kRebuildHint : error.hint());
+  }
 };
+
+/// A journal that is gone, though the DB was written with one: a DB of an earlier version names none.
+Error missing_journal_error(const Workspace& workspace) {
+  return Error("is gone, and the DB was written with it; rows were not compared with the logs",
+               workspace.journal().string(), "`harness db rebuild --journal` writes it from the results DB");
+}
 
 /// The part of the journal that the DB is to hold; nothing where there is none to compare with.
 std::optional<JournalText> journal_to_compare(const Workspace& workspace, Store& store, Checked& checked) {
   const auto blame = [&](const Error& error) {
-    checked.findings.push_back(error.what());
-    checked.blames_journal = true;
+    checked.add(error);
     return std::nullopt;
   };
   auto read = read_damaged_journal(workspace.journal());
   auto& journal = read.text;
   if (read.damage && !(journal.empty() && store.runs().empty())) return blame(*read.damage);
   if (journal.empty()) {
+    const bool names_one = store.standing(workspace.folder, journal).is_shared;
+    if (names_one && !store.own_runs(workspace.folder, journal).empty())
+      return blame(missing_journal_error(workspace));
     checked.notes.push_back(fmt::format(
-        "rows were not compared with the logs: there is no {}; the next reproduce writes it from the "
-        "DB, or `harness db rebuild --journal`",
+        "rows were not compared with the logs: there is no {}; the next reproduce writes it from the DB, or "
+        "`harness db rebuild --journal`",
         workspace.journal().string()));
     return std::nullopt;
   }
   const auto standing = store.standing(workspace.folder, journal);
   if (standing.kind == JournalStanding::kOther)
     throw other_journal_error(workspace.db, workspace.folder, standing);
-  if (standing.kind == JournalStanding::kAhead) return blame(lost_end_error(workspace, journal, standing));
+  if (standing.kind == JournalStanding::kAhead) return blame(truncated_error(workspace, journal, standing));
   if (standing.kind == JournalStanding::kBehind && standing.known > 0) {
     const auto more = journal.records.size() - standing.known;
     checked.notes.push_back(fmt::format(
@@ -293,21 +345,20 @@ void check_rows(const Workspace& workspace, Store& store, Checked& checked) {
   const ScratchDatabase scratch(scratch_folder(workspace), ".check-", ".sqlite");
   Store made(scratch.path(), OpenMode::kReadWrite);
   const auto report = made.replay(workspace.folder, *journal, {.ends = log_ends(store)});
-  for (const auto& text : report.left_out) checked.findings.push_back(text);
+  for (const auto& text : report.left_out) checked.add(text, kRebuildHint);
   const auto compared = others.empty() ? std::nullopt : std::optional(own);
   try {
     for (const auto& text : differences(store, scratch.path(), "the logs", compared))
-      checked.findings.push_back(text);
+      checked.add(text, kRebuildHint);
   } catch (const Error& error) {
-    if (error.status() == Status::kFailed) throw;
-    checked.findings.push_back(error.what());
+    checked.add(error);
   }
   if (!others.empty()) {
     checked.notes.push_back(fmt::format(
         "{} {} of other workspaces that share this DB: not compared (such as {}, folder {}); name that "
-        "workspace "
-        "with --out to check it",
-        others.size(), others.size() == 1 ? "run is" : "runs are", others.front().id, others.front().folder));
+        "workspace with --out to check it",
+        counted(std::ssize(others), "run"), others.size() == 1 ? "is" : "are", others.front().id,
+        others.front().folder));
   }
 }
 
@@ -326,7 +377,7 @@ std::string advice_for(const std::string& run, const Workspace& workspace, const
                      run, at, run, at);
 }
 
-void check_folders(const Workspace& workspace, Store& store, Json& findings) {
+void check_folders(const Workspace& workspace, Store& store, Checked& checked) {
   JournalRuns recorded;
   try {
     recorded = runs_in_journal(workspace.journal());
@@ -335,14 +386,14 @@ void check_folders(const Workspace& workspace, Store& store, Json& findings) {
   }
   const auto trash = trash_of(workspace);
   for (const auto& run : unknown_run_folders(store, workspace)) {
-    findings.push_back(fmt::format("{} is the folder of a run that the DB does not know; {}",
-                                   workspace.run_folder(run).string(),
-                                   advice_for(run, workspace, recorded, trash)));
+    checked.findings.push_back(fmt::format("{} is the folder of a run that the DB does not know; {}",
+                                           workspace.run_folder(run).string(),
+                                           advice_for(run, workspace, recorded, trash)));
   }
 }
 
 /// Images of the runs that lie in this workspace.
-void check_images(const Workspace& workspace, Store& store, Json& findings) {
+void check_images(const Workspace& workspace, Store& store, Checked& checked) {
   for (const auto& run : store.runs()) {
     const auto folder = workspace.run_folder(run.id);
     if (!fs::is_directory(folder)) continue;
@@ -351,7 +402,7 @@ void check_images(const Workspace& workspace, Store& store, Json& findings) {
       const auto check =
           check_stored_images(store, evaluation.id, folder / fs::path(evaluation.folder).filename());
       if (check.holds()) continue;
-      findings.push_back(fmt::format(
+      checked.findings.push_back(fmt::format(
           "{} (seed {}) at checkpoint {} on {}: {}; put the files back from a copy, or train again with "
           "--fresh",
           run.method, run.seed, evaluation.step, evaluation.split, check.text()));
@@ -371,6 +422,7 @@ Store open_workspace(const Workspace& workspace, const std::function<void(const 
 Json rebuild_database(const Workspace& workspace, bool force) {
   if (!fs::is_directory(workspace.folder))
     throw Error("is not a folder", workspace.folder.string(), "name the workspace with --out");
+  require_results_file(workspace.db);
   const WorkspaceLock lock(workspace);
   auto old = open_old_database(workspace.db);
   auto journal = read_damaged_journal(workspace.journal());
@@ -386,8 +438,7 @@ Json rebuild_database(const Workspace& workspace, bool force) {
     if (!others.empty() && old.is_sound) keep_others(*old.store, made, own);
     report = made.replay(workspace.folder, journal.text);
     if (journal.damage) {
-      report.left_out.push_back(fmt::format("{} damaged {} of {}", journal.damaged_lines,
-                                            journal.damaged_lines == 1 ? "line" : "lines",
+      report.left_out.push_back(fmt::format("{} of {}", counted(journal.damaged_lines, "damaged line"),
                                             workspace.journal().string()));
     }
     if (!old.is_sound) {
@@ -422,7 +473,7 @@ Json rebuild_journal(const Workspace& workspace) {
   Store store(workspace.db, OpenMode::kReadWrite);
   if (const auto problems = store.check(); !problems.empty()) {
     throw Error(fmt::format("is not whole itself: {}", join(problems, "; ")), workspace.db.string(),
-                "`harness db rebuild` makes it again from the journal and the event logs", Status::kFailed);
+                kRebuildHint, Status::kFailed);
   }
   const auto journal = read_damaged_journal(workspace.journal());
   const auto standing = store.standing(workspace.folder, journal.text);
@@ -431,7 +482,7 @@ Json rebuild_journal(const Workspace& workspace) {
       throw other_journal_error(workspace.db, workspace.folder, standing);
     if (standing.kind == JournalStanding::kBehind || standing.kind == JournalStanding::kStale) {
       throw Error(fmt::format("lacks what {} holds", workspace.journal().string()), workspace.db.string(),
-                  "the journal is whole: `harness db rebuild` makes the DB again from it", Status::kFailed);
+                  "the journal is whole: `harness db rebuild` rebuilds the DB from it", Status::kFailed);
     }
   }
   const auto kept = keep_file(workspace.journal());
@@ -445,39 +496,35 @@ Json rebuild_journal(const Workspace& workspace) {
 }
 
 Json check_database(const Workspace& workspace) {
+  require_results_file(workspace.db);
   Checked checked;
   Json version;
-  if (!fs::exists(workspace.db))
-    throw Error("there is no results database", workspace.db.string(),
-                "name the workspace with --out, or the file with --db");
   std::optional<Store> store;
   try {
     store.emplace(workspace.db, OpenMode::kReadOnly);
     version = schema_version(store->database());
-    for (const auto& problem : store->check()) checked.findings.push_back(problem);
+    for (const auto& problem : store->check()) checked.add(problem, kRebuildHint);
   } catch (const Error& error) {
-    if (error.status() == Status::kFailed) throw;  // another process, or the disk
-    checked.findings.push_back(error.what());
+    if (!fs::exists(workspace.db)) throw;  // there is nothing to check
+    checked.add(error);
   }
   if (store && checked.findings.empty()) check_rows(workspace, *store, checked);
-  checked.blames_rows = !checked.findings.empty();
   if (store && fs::is_directory(workspace.folder)) {
     try {
-      check_folders(workspace, *store, checked.findings);
-      check_images(workspace, *store, checked.findings);
+      check_folders(workspace, *store, checked);
+      check_images(workspace, *store, checked);
     } catch (const Error& error) {
-      if (error.status() == Status::kFailed) throw;
-      checked.findings.push_back(error.what());
-      checked.blames_rows = true;
+      checked.add(error);
     }
+  }
+  for (auto* texts : {&checked.findings, &checked.notes}) {
+    for (auto& text : *texts) text = with_place(text, workspace.options);
   }
   return {{"db", workspace.db.string()},
           {"version", version},
           {"findings", checked.findings},
           {"notes", checked.notes},
-          {"hint", checked.blames_journal ? Json(kJournalHint)
-                   : checked.blames_rows  ? Json("`harness db rebuild` makes it again from the logs")
-                                          : Json()}};
+          {"hint", checked.hint.empty() ? Json() : Json(with_place(checked.hint, workspace.options))}};
 }
 
 }  // namespace harness

@@ -14,15 +14,16 @@ namespace harness {
 /// caller holds the workspace's lock.
 Store open_workspace(const Workspace& workspace, const std::function<void(const std::string&)>& say);
 
-/// Makes the results DB again from OUT/journal.log and the event logs of the run folders, beside the old one,
+/// Rebuilds the results DB from OUT/journal.log and the event logs of the run folders, beside the old one,
 /// and takes its place in one step; the old file stays as results.sqlite.bak-N. `force`: also where logs that
 /// the journal speaks of are gone or damaged. Rows of other workspaces that share the DB stay. Gives {"db",
 /// "kept" (path or null), "runs", "evaluations", "experiments", "left_out": [text]}. Throws Error: the
 /// workspace is in use, has no journal and no DB that one could be made from, the DB is another workspace's
-/// or knows more than the journal, or something would be left out; the old DB then is as it was.
+/// or knows more than the journal, --db is no results DB, or something would be left out; the old DB then is
+/// as it was.
 Json rebuild_database(const Workspace& workspace, bool force);
 
-/// Writes OUT/journal.log again from a sound DB; a damaged one stays as journal.log.bak-N. Gives {"journal",
+/// Rewrites OUT/journal.log from a sound DB; a damaged one stays as journal.log.bak-N. Gives {"journal",
 /// "kept" (path or null)}.
 Json rebuild_journal(const Workspace& workspace);
 
@@ -30,7 +31,7 @@ Json rebuild_journal(const Workspace& workspace);
 /// mends it, or null)}. Checks the file, foreign keys, the schema's version, finished evaluations, every row
 /// of this workspace against journal and event logs, folders that no row knows, and the images of its runs
 /// against their checksums. Changes nothing. Throws Error (status 2) if there is no DB, or it is another
-/// workspace's; (status 1) if the disk or another process is in the way.
+/// program's or workspace's; (status 1) if the disk or another process is in the way.
 Json check_database(const Workspace& workspace);
 
 }  // namespace harness

@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "harness/builds.h"
 #include "harness/guardrails.h"
 #include "harness/reproductions.h"
 #include "results/sql.h"
@@ -193,22 +192,21 @@ bool has_comparisons(Store& store, std::int64_t reproduction_id) {
 
 }  // namespace
 
-std::optional<std::string> other_code_of(const Plan& plan, Store& store,
-                                         const std::vector<std::string>& evaluations,
-                                         const std::string& own) {
+std::vector<CodeGroup> code_of_plan(const Plan& plan, Store& store,
+                                    const std::vector<std::string>& evaluations) {
   auto jobs = evaluations;
   for (const auto& run : plan.runs) jobs.push_back(run.job.id);
-  return other_code(code_of_jobs(store, jobs), own);
+  return code_of_jobs(store, jobs);
 }
 
 StoredReproduction record_plan(const Plan& plan, Store& store, std::vector<std::string> evaluations,
-                               double wall_seconds) {
+                               const std::vector<CodeGroup>& code, double wall_seconds) {
   ReproductionRecord record{.table_id = plan.spec.id,
                             .backbone = plan.backbone.name,
                             .scale = plan.scale.name,
                             .seeds = plan.seeds,
                             .methods = plan.methods,
-                            .spec = effective_spec(plan, other_code_of(plan, store, evaluations, "")),
+                            .spec = effective_spec(plan, other_code(code, "")),
                             .signature = signature_of(plan, store),
                             .wall_seconds = wall_seconds,
                             .evaluations = std::move(evaluations),

@@ -39,16 +39,7 @@ std::string resume_command() {
   std::string command;
   for (const auto& word : split(read_file("/proc/self/cmdline"), '\0')) {
     if (word.empty() || word == "--fresh") continue;
-    const bool plain =
-        word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%") ==
-        std::string::npos;
-    std::string quoted = word;
-    if (!plain) {
-      for (std::size_t at = 0; (at = quoted.find('\'', at)) != std::string::npos; at += 4)
-        quoted.replace(at, 1, "'\\''");
-      quoted = fmt::format("'{}'", quoted);
-    }
-    command += (command.empty() ? "" : " ") + quoted;
+    command += (command.empty() ? "" : " ") + shell_word(word);
   }
   return command;
 }
@@ -253,9 +244,10 @@ int reproduce(const ReproduceOptions& options) {
     throw Error("jobs are left that cannot start", plan.spec.id, "repeat with --fresh", Status::kFailed);
   store.require_complete(*evaluations);
   const double wall_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  if (const auto other = other_code_of(plan, store, *evaluations, plan.registry.sources_sha256))
+  const auto code = code_of_plan(plan, store, *evaluations);
+  if (const auto other = other_code(code, plan.registry.sources_sha256))
     progress.say(fmt::format("note: {}; --fresh runs them again with this build", *other));
-  const auto reproduction = record_plan(plan, store, *evaluations, wall_seconds);
+  const auto reproduction = record_plan(plan, store, *evaluations, code, wall_seconds);
   auto model = make_table_model(store, reproduction);
   const auto folder = plan.workspace.table_folder(plan.spec.id);
   if (const auto other = experiment_in(store, folder); other && *other != reproduction.id) {

@@ -68,7 +68,7 @@ std::vector<JobFolder> job_folders(Store& store, const StoredRun& run, const fs:
 Json session_json(const JobFolder& job, const Session& session) {
   return {{"job", job.split.empty() ? "training" : fmt::format("{} at {}", job.split, job.step)},
           {"started", utc_text(session.begin)},
-          {"last_word", utc_text(session.end)},
+          {"last_event", utc_text(session.end)},
           {"ending", session.ending},
           {"update", session.update},
           {"from", session.from}};
@@ -103,7 +103,7 @@ void add_times(Json& report, const std::vector<JobFolder>& jobs) {
     }
   }
   report["started"] = begin == 0 ? Json() : Json(utc_text(begin));
-  report["last_word"] = end == 0 ? Json() : Json(utc_text(end));
+  report["last_event"] = end == 0 ? Json() : Json(utc_text(end));
   report["wall_time"] = std::move(phases);
   report["interruptions"] = std::move(interruptions);
 }
@@ -347,7 +347,7 @@ void print_facts(const Json& report) {
   print_field("planned", readable_time(text_of(report, "created")));
   print_field("started", readable_time(text_of(report, "started")));
   print_field("trained", readable_time(text_of(report, "finished")));
-  print_field("last word", readable_time(text_of(report, "last_word")));
+  print_field("last event", readable_time(text_of(report, "last_event")));
   print_field("folder",
               text_of(report, "folder") + (report.at("folder_exists").get<bool>() ? "" : " (not there)"));
   print_field("tables", tables_text(report));
@@ -445,7 +445,7 @@ void print_interruptions(const Json& report) {
   put("\ninterruptions\n");
   for (const auto& stop : report.at("interruptions")) {
     const auto update = stop.at("update").get<std::int64_t>();
-    put("  {}  {}: {}{}\n", readable_time(text_of(stop, "last_word")), text_of(stop, "job"),
+    put("  {}  {}: {}{}\n", readable_time(text_of(stop, "last_event")), text_of(stop, "job"),
         text_of(stop, "ending"), update > 0 ? fmt::format(" after update {}", update) : "");
   }
 }

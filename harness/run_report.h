@@ -22,7 +22,7 @@ std::string live_state(Store& store, const StoredRun& run);
 
 /// One start of a job until its end or until nobody wrote any more.
 struct Session {
-  double begin = 0, end = 0;          ///< seconds since 1970, first and last word
+  double begin = 0, end = 0;          ///< seconds since 1970, first and last event
   std::string ending;                 ///< "done", "failed: ...", "running" or "interrupted"
   std::int64_t update = 0, from = 0;  ///< the last update reached, and the one it went on from
   Json start = Json::object();        ///< its job_started

@@ -32,7 +32,7 @@ milliseconds from_environment_ms(const char* name, milliseconds fallback) {
   const char* text = std::getenv(name);
   if (text == nullptr) return fallback;
   const long value = std::strtol(text, nullptr, 10);
-  if (value <= 0) throw Error(fmt::format("\"{}\" is no number of milliseconds", text), name);
+  if (value <= 0) throw Error(fmt::format("\"{}\" is not a number of milliseconds", text), name);
   return milliseconds(value);
 }
 

@@ -48,7 +48,7 @@ std::vector<std::int64_t> parse_seeds(const std::vector<std::string>& texts) {
     const auto range = range_of(text);
     if (!range) {
       throw Error(
-          fmt::format("{} is no seed", in_quotes(text)), kOption,
+          fmt::format("{} is not a seed", in_quotes(text)), kOption,
           fmt::format("give whole numbers from 0 to {}, comma-separated, or a range: 42,43,44 or 42..44",
                       kLargestSeed));
     }
@@ -67,7 +67,7 @@ std::vector<std::int64_t> parse_seeds(const std::vector<std::string>& texts) {
 
 std::int64_t checked_seed(std::int64_t seed, const std::string& option) {
   if (seed >= 0 && seed <= kLargestSeed) return seed;
-  throw Error(fmt::format("{} is no seed", seed), option,
+  throw Error(fmt::format("{} is not a seed", seed), option,
               fmt::format("give a whole number from 0 to {}", kLargestSeed));
 }
 

@@ -154,18 +154,15 @@ KnownColumn known_column(const ColumnSpec& column, const ColumnReading& reading)
       .info = {.name = column.name, .title = column.name, .unit = info->unit, .decimals = info->decimals}};
 }
 
-/// A direction or unit that its table states must be the metric's own.
+/// A direction or unit (`key`) that its table states must be the metric's own. `fact`: of the metric, "lower
+/// is better".
 void require_as_known(const std::string& stated, const std::string& own, const char* key,
-                      const KnownColumn& known, const std::string& place) {
+                      const std::string& fact, const KnownColumn& known, const std::string& place) {
   const bool may_state =
       known.source.empty() || stated == own || (!known.is_fixed && (stated == "none" || own == "none"));
   require(may_state,
-          fmt::format("{} is not \"{}\" of {}: it is \"{}\" ({})", key, stated, known.info.name, own,
-                      known.source),
-          place + ": " + key,
-          fmt::format("leave \"{}\" out; a table chooses titles and decimals, a metric's direction and unit "
-                      "are where it is defined",
-                      key));
+          fmt::format("\"{}\" contradicts {}, {} ({})", stated, known.info.name, fact, known.source),
+          place + "." + key, fmt::format("leave \"{}\" out", key));
 }
 
 /// Direction and unit of a column of a table, from what is known and what the table states.
@@ -184,8 +181,11 @@ void describe_column(Fields& fields, const KnownColumn& known, SpecSource source
     if (!known.source.empty() && !takes_no_side) column.better = known.info.better;
     return;
   }
-  require_as_known(column.better, known.info.better, "better", known, fields.where());
-  if (known.is_fixed) require_as_known(column.unit, known.info.unit, "unit", known, fields.where());
+  require_as_known(column.better, known.info.better, "better",
+                   "for which " + direction_text(known.info.better), known, fields.where());
+  if (known.is_fixed)
+    require_as_known(column.unit, known.info.unit, "unit", fmt::format("whose unit is {}", known.info.unit),
+                     known, fields.where());
 }
 
 ColumnSpec read_column(const Json& value, const ColumnReading& reading, const std::string& where) {
@@ -619,6 +619,15 @@ Json resolved(Json document, const fs::path& file, std::vector<std::string> abov
   return whole;
 }
 
+/// What every table states itself, or has from the table that it extends.
+void require_head(const Fields& fields) {
+  for (const char* key : {"id", "task", "backbone"}) {
+    require(fields.has(key), fmt::format("\"{}\" is missing", key), fields.where(),
+            "give it; a table that changes another one also names that one, in \"extends\" (`harness list "
+            "tables`)");
+  }
+}
+
 }  // namespace
 
 std::string scale_note(const ScaleSpec& scale) {
@@ -679,6 +688,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   spec.metric_catalogue = metrics;
   spec.document = std::move(document);
   Fields fields(spec.document, file.string());
+  require_head(fields);
   spec.id = fields.required<std::string>("id");
   require(is_file_name(spec.id),
           "must be letters, digits, '-', '_' and '.', beginning with a letter or digit: it names a folder",

@@ -11,6 +11,7 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "datasets/python_random.h"
+#include "harness/builds.h"
 #include "harness/checks/rows.h"
 #include "harness/progress.h"
 #include "harness/registry.h"
@@ -33,14 +34,6 @@ std::vector<Json> events_of(const fs::path& log) {
     std::move(batch.events.begin(), batch.events.end(), std::back_inserter(events));
     offset = batch.next_offset;
   }
-}
-
-Json last_start(const std::vector<Json>& events) {
-  Json found = Json::object();
-  for (const auto& event : events) {
-    if (event.value("type", "") == "job_started") found = event;
-  }
-  return found;
 }
 
 /// The folder of a job: beside the DB, as a workspace may be moved and copied, or where the DB says.
@@ -316,7 +309,8 @@ Verification compare_job(Store& store, const RecordedJob& job, const fs::path& f
   } else {
     compare_training(store, events, result);
   }
-  result.machine = other_machine(last_start(events_of(job.folder / kLog)), last_start(events));
+  result.machine = other_machine(last_start(job.folder / kLog).value_or(Json::object()),
+                                 last_start(folder / kLog).value_or(Json::object()));
   return result;
 }
 
@@ -358,7 +352,7 @@ std::vector<RecordedJob> jobs_of_run(Store& store, const std::string& run, bool 
   if (ids.size() != 1) {
     throw Error(fmt::format("{} run of this workspace begins with {}", ids.empty() ? "no" : "more than one",
                             in_quotes(run)),
-                store.path().string(), "harness list runs shows them");
+                store.path().string(), "`harness list runs` shows them");
   }
   const auto read = [&](const Query& row) { return read_job_row(store, row); };
   std::vector<RecordedJob> jobs;

@@ -9,11 +9,13 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <regex>
 #include <string_view>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "results/database_file.h"
 #include "results/journal.h"
 #include "results/store.h"
 
@@ -22,7 +24,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kDatabaseName = "results.sqlite";
 constexpr std::size_t kIdDigits = 16;
 
 bool is_run_id(const std::string& name) {
@@ -69,20 +70,41 @@ bool is_taken_in_workspace(const std::string& name) {
          std::ranges::any_of(kBeginnings, [&](std::string_view taken) { return name.starts_with(taken); });
 }
 
+std::string WorkspaceChoice::options() const {
+  std::string text;
+  if (out) text += " --out " + shell_word(*out);
+  if (db) text += " --db " + shell_word(*db);
+  return text;
+}
+
+std::string with_place(const std::string& text, const std::string& options) {
+  static const std::regex kCommand("`harness (db|runs|list runs|list experiments|check|verify|table)\\b[^`]*");
+  std::string placed;
+  auto copied = text.begin();
+  for (std::sregex_iterator at(text.begin(), text.end(), kCommand), end; at != end; ++at) {
+    const auto command_end = (*at)[0].second;
+    placed.append(copied, command_end);
+    copied = command_end;
+    const auto command = at->str();
+    const bool names_one =
+        command.find(" --out ") != std::string::npos || command.find(" --db ") != std::string::npos;
+    if (!names_one) placed += options;
+  }
+  return placed.append(copied, text.end());
+}
+
 Workspace find_workspace(const WorkspaceChoice& choice, Joining joining) {
   if (choice.out) {
     require_path(*choice.out, "--out");
     require_folder(*choice.out);
   }
   if (choice.db) require_path(*choice.db, "--db");
-  Workspace workspace{.folder = "runs", .db = {}};
+  Workspace workspace{.folder = "runs", .db = {}, .options = choice.options()};
   if (choice.out) {
     workspace.folder = *choice.out;
-    workspace.options += " --out " + *choice.out;
   } else if (choice.db) {
     workspace.folder = folder_with(*choice.db);
   }
-  if (choice.db) workspace.options += " --db " + *choice.db;
   workspace.db = choice.db ? fs::path(*choice.db) : workspace.folder / kDatabaseName;
   if (workspace.db.filename() == workspace.journal().filename() || workspace.db.filename() == "events.log")
     throw Error("is a log, not a results database", workspace.db.string(),
@@ -93,16 +115,15 @@ Workspace find_workspace(const WorkspaceChoice& choice, Joining joining) {
   const bool is_at_anothers = fs::exists(beside) && !is_same_file(beside, workspace.journal());
   // A copy of a workspace has the same records, and its DB is all the same its own.
   if (is_at_anothers || (joining == Joining::kRefused && !is_database_of(workspace.db, workspace))) {
-    throw Error(
-        fmt::format("{} is not the results database of the workspace {}: it was not made from {}", *choice.db,
-                    *choice.out, workspace.journal().string()),
-        "--out, --db",
-        is_at_anothers
-            ? fmt::format("give --out {} alone, or --db {} alone for the workspace in {}", *choice.out,
-                          *choice.db, fs::absolute(folder_with(*choice.db)).string())
-            : fmt::format(
-                  "`harness db rebuild --out {} --db {}` adds this workspace to a DB that several share",
-                  *choice.out, *choice.db));
+    throw Error(fmt::format("{} is not the results database of the workspace {}: it was not made from {}",
+                            *choice.db, *choice.out, workspace.journal().string()),
+                "--out, --db",
+                is_at_anothers
+                    ? fmt::format("give --out {} alone, or --db {} alone for the workspace in {}",
+                                  shell_word(*choice.out), shell_word(*choice.db),
+                                  fs::absolute(folder_with(*choice.db)).string())
+                    : fmt::format("`harness db rebuild{}` adds this workspace to a DB that several share",
+                                  workspace.options));
   }
   return workspace;
 }
@@ -112,17 +133,26 @@ JournalRuns runs_in_journal(const fs::path& journal) {
   try {
     for (const auto& record : read_journal(journal).records) {
       const auto type = record.value("type", std::string()), run = record.value("run", std::string());
-      runs.last.reset();
       if (type == "forget") runs.kept.erase(run);
       if (type != "run") continue;
       runs.kept.insert(run);
       runs.mentioned.insert(run);
-      runs.last = run;
     }
   } catch (const std::exception&) {
     return {};
   }
   return runs;
+}
+
+bool has_records(const Workspace& workspace) {
+  std::error_code absent;
+  if (fs::exists(workspace.journal(), absent)) return true;
+  for (fs::directory_iterator at(workspace.folder, absent), end; !absent && at != end; at.increment(absent)) {
+    std::error_code unknown;
+    if (is_run_id(at->path().filename().string()) && fs::exists(at->path() / "job.json", unknown))
+      return true;
+  }
+  return false;
 }
 
 bool is_database_of(const fs::path& db, const Workspace& workspace) {

@@ -15,7 +15,7 @@ inline constexpr const char* kRemovedPrefix = ".removed-";
 struct Workspace {
   std::filesystem::path folder;
   std::filesystem::path db;
-  std::string options = {};  ///< " --out DIR --db FILE" as typed, for commands that a message names
+  std::string options = {};  ///< WorkspaceChoice::options, for commands that a message names
 
   std::filesystem::path run_folder(const std::string& run) const { return folder / run; }
   std::filesystem::path table_folder(const std::string& table) const { return folder / table; }
@@ -35,7 +35,15 @@ bool is_taken_in_workspace(const std::string& name);
 struct WorkspaceChoice {
   std::optional<std::string> out, db;
   bool is_given() const { return out || db; }
+  /// " --out DIR --db FILE" as typed, for a shell; empty where neither was given.
+  std::string options() const;
 };
+
+/// `text` with `options` (WorkspaceChoice::options) in each command in backquotes that works in a workspace
+/// and names none: `harness db`, `runs`, `list runs`, `list experiments`, `check`, `verify` and `table`. What
+/// only knows a DB names the command alone; whoever knows the workspace completes it, for errors the program
+/// itself (run_cli).
+std::string with_place(const std::string& text, const std::string& options);
 
 /// Whether a workspace may be given a DB that was not made from its journal (`db rebuild` joins them).
 enum class Joining { kRefused, kAllowed };
@@ -50,10 +58,12 @@ Workspace find_workspace(const WorkspaceChoice& choice, Joining joining = Joinin
 struct JournalRuns {
   std::set<std::string> kept;       ///< recorded, and not removed since
   std::set<std::string> mentioned;  ///< these, and those that were removed
-  std::optional<std::string> last;  ///< of the last record: the DB may not have committed it
 };
 /// Of a missing or unreadable journal: none.
 JournalRuns runs_in_journal(const std::filesystem::path& journal);
+
+/// True if the folder holds a journal or the folder of a run.
+bool has_records(const Workspace& workspace);
 
 /// False if the DB was made from other journals than the workspace's (Store::standing). A DB or journal that
 /// is absent, empty or unreadable proves nothing.

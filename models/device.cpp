@@ -1,6 +1,7 @@
 #include "models/device.h"
 
 #include <dlfcn.h>
+#include <torch/cuda.h>
 
 #include "core/error.h"
 

@@ -26,8 +26,6 @@ namespace {
 
 constexpr int kBusyTimeoutMs = 10'000;
 constexpr const char* kOtherFileHint = "name another file with --db";
-constexpr const char* kRebuildHint =
-    "`harness db rebuild` makes it again from the journal and the event logs";
 
 /// The two numbers of SQLite's file header (bytes 60 and 68, big-endian) that say whose DB it is.
 struct FileHeader {
@@ -44,20 +42,33 @@ bool has_journal_beside(const fs::path& path) {
   return fs::exists(fs::absolute(path).parent_path() / "journal.log");
 }
 
-/// Nothing for a missing or empty file. Read without SQLite, which might roll back another program's journal.
-std::optional<FileHeader> read_header(const fs::path& path) {
+constexpr std::size_t kHeaderBytes = 100;
+
+/// The first bytes of a file, at most a header; empty for a missing file.
+std::string beginning_of(const fs::path& path) {
   require_database_place(path);
   std::error_code error;
-  if (!fs::exists(path, error)) return std::nullopt;
-  std::array<char, 100> bytes{};
+  if (!fs::exists(path, error)) return {};
+  std::string bytes(kHeaderBytes, '\0');
   std::ifstream file(path, std::ios::binary);
   if (!file) throw file_error("cannot open", path, errno);
-  file.read(bytes.data(), bytes.size());
-  if (file.gcount() == 0) return std::nullopt;
+  file.read(bytes.data(), kHeaderBytes);
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  return bytes;
+}
+
+bool is_header(const std::string& bytes) {
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
-  if (file.gcount() < std::ssize(bytes) || std::string_view(bytes.data(), kMagic.size()) != kMagic) {
+  return bytes.size() == kHeaderBytes && bytes.starts_with(kMagic);
+}
+
+/// Nothing for a missing or empty file. Read without SQLite, which might roll back another program's journal.
+std::optional<FileHeader> read_header(const fs::path& path) {
+  const auto bytes = beginning_of(path);
+  if (bytes.empty()) return std::nullopt;
+  if (!is_header(bytes)) {
     throw Error("is not an SQLite database", path.string(),
-                has_journal_beside(path) ? kRebuildHint : kOtherFileHint);
+                is_workspace_database(path) ? kRebuildHint : kOtherFileHint);
   }
   const auto* raw = reinterpret_cast<const unsigned char*>(bytes.data());
   return FileHeader{.user_version = big_endian(raw + 60), .application_id = big_endian(raw + 68)};
@@ -293,6 +304,15 @@ OpenedDatabase open_database(const fs::path& path, OpenMode mode, const std::opt
   } catch (const SQLite::Exception& failure) {
     throw database_error(failure, path);
   }
+}
+
+bool is_other_file(const fs::path& path) {
+  const auto bytes = beginning_of(path);
+  return !bytes.empty() && !is_header(bytes);
+}
+
+bool is_workspace_database(const fs::path& path) {
+  return path.filename() == kDatabaseName && has_journal_beside(path);
 }
 
 void require_own_database(const fs::path& path) {

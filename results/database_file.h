@@ -16,6 +16,13 @@ class Exception;
 
 namespace harness {
 
+/// A workspace's DB in its own folder.
+inline constexpr const char* kDatabaseName = "results.sqlite";
+
+/// What mends a DB that is damaged or gone, its logs being there.
+inline constexpr const char* kRebuildHint =
+    "`harness db rebuild` rebuilds it from the journal and the event logs";
+
 enum class OpenMode {
   kReadOnly,  ///< the file must be there and of this build's version
   kReadWrite  ///< creates it (with its folder), or brings it up to date
@@ -51,6 +58,13 @@ void require_database_place(const std::filesystem::path& path);
 /// Throws the Error of open_database if a file is there that is not SQLite, another program's or of a newer
 /// schema. Only reads.
 void require_own_database(const std::filesystem::path& path);
+
+/// True if a file is there, not empty, that does not begin as an SQLite database does. Only reads.
+bool is_other_file(const std::filesystem::path& path);
+
+/// True for a file named results.sqlite beside a journal: whatever it holds, it was or will be that
+/// workspace's DB.
+bool is_workspace_database(const std::filesystem::path& path);
 
 /// What an SQLite failure means to a user: full disk, DB in use, damaged DB, read-only, or SQLite's own
 /// words.

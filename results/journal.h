@@ -67,9 +67,9 @@ struct JournalText {
 /// All records of a journal. A missing file has none. Throws Error at a damaged line.
 JournalText read_journal(const std::filesystem::path& file);
 
-/// What mends a journal that is damaged or lost its end.
+/// What mends a journal that is damaged or truncated.
 inline constexpr const char* kJournalHint =
-    "`harness db rebuild --journal` writes it again from the results DB, and keeps this file";
+    "`harness db rebuild --journal` rewrites it from the results DB, and keeps the old file";
 
 /// UTC, ISO 8601 with milliseconds, as the DB's `created` and `finished`.
 std::string utc_text(double seconds_since_1970);

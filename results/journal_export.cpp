@@ -306,7 +306,7 @@ RecordSink into(std::vector<Json>& records) {
   return [&records, now = std::chrono::system_clock::now()](const Json& record, const std::string& at) {
     records.push_back(record);
     records.back()["at"] = at;
-    // What is said here of a job is the last word on it.
+    // What is recorded here of a job counts over its log.
     records.back()["time"] = std::chrono::duration<double>(now.time_since_epoch()).count();
   };
 }

@@ -14,7 +14,7 @@ bool is_of(StatementCache& sql, std::int64_t experiment, const std::set<std::str
 /// on.
 void export_whole(Store& store, Store::Impl& impl, Journal& journal, const std::set<std::string>& own);
 
-/// The same for a journal that lost its end: what it holds already is not said again, and runs that only it
+/// The same for a truncated journal: what it holds already is not recorded twice, and runs that only it
 /// knows (`recorded`) were removed since.
 void export_missing(Store& store, Store::Impl& impl, Journal& journal, const std::set<std::string>& own,
                     const std::set<std::string>& recorded);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/files.h"
+#include "core/text.h"
 #include "results/journal_export.h"
 #include "results/journal_history.h"
 #include "results/store_impl.h"
@@ -85,10 +86,6 @@ bool is_recorded_elsewhere(Store& store, const fs::path& workspace, const Journa
   });
 }
 
-std::string records_text(std::size_t count) {
-  return fmt::format("{} {}", count, count == 1 ? "record" : "records");
-}
-
 }  // namespace
 
 void Store::Impl::know_journal(const std::string& id, const LogMark& end) {
@@ -167,6 +164,7 @@ std::vector<std::string> Store::unknown_to(const JournalText& journal, const std
 
 Error other_journal_error(const fs::path& db, const fs::path& workspace, const JournalStanding& standing) {
   const auto journal = (workspace / "journal.log").string();
+  const auto place = shell_word(workspace.string());
   const auto problem =
       standing.bytes > 0
           ? fmt::format(
@@ -177,15 +175,14 @@ Error other_journal_error(const fs::path& db, const fs::path& workspace, const J
       is_at_home(db, workspace)
           ? fmt::format(
                 "put back the one that belongs here, or move this one away and run `harness db rebuild "
-                "--out {}`, which makes it again from the logs",
-                workspace.string())
+                "--out {}`, which rebuilds it from the logs",
+                place)
       : standing.bytes > 0
-          ? fmt::format("`harness db rebuild --out {}` makes a DB of its own in this workspace",
-                        workspace.string())
+          ? fmt::format("`harness db rebuild --out {}` makes a DB of its own in this workspace", place)
           : fmt::format(
                 "name the one that belongs to {0} with --db; `harness db rebuild --out {0} --db {1}` adds "
                 "this workspace to a DB that several share",
-                workspace.string(), db.string());
+                place, shell_word(db.string()));
   return Error(problem, db.string(), hint);
 }
 
@@ -205,13 +202,14 @@ std::vector<std::string> Store::keep_journal(const fs::path& file) {
       const bool is_blank = runs().empty();
       const auto report = replay(workspace, text, {.from = found.known, .without_unconfirmed = true});
       if (is_blank && report.runs > 0) {
-        notes.push_back(fmt::format("{} was made from the journal and the event logs: {} {}, {} {}",
-                                    path().string(), report.runs, report.runs == 1 ? "run" : "runs",
-                                    report.experiments,
-                                    report.experiments == 1 ? "experiment" : "experiments"));
+        notes.push_back(fmt::format("{} was made from the journal and the event logs: {}, {}",
+                                    path().string(), counted(report.runs, "run"),
+                                    counted(report.experiments, "experiment")));
       } else if (text.records.size() - found.known > 1) {
-        notes.push_back(fmt::format("{} lacked the last {} of {}, which were carried out", path().string(),
-                                    records_text(text.records.size() - found.known), file.string()));
+        notes.push_back(
+            fmt::format("{} lacked the last {} of {}, which were carried out", path().string(),
+                        counted(std::ssize(text.records) - static_cast<std::int64_t>(found.known), "record"),
+                        file.string()));
       }
       for (const auto& what : report.left_out) notes.push_back("left out: " + what);
       settle_numbers(file, report);
@@ -225,15 +223,15 @@ std::vector<std::string> Store::keep_journal(const fs::path& file) {
       impl_->write([&] { impl_->know_journal(journal.id(), journal.end()); });
       if (found.kind == JournalStanding::kAhead)
         notes.push_back(
-            fmt::format("{} had lost its end, which was written again from the results DB", file.string()));
+            fmt::format("{} was truncated; its end was written from the results DB", file.string()));
       break;
     }
     case JournalStanding::kStale:
       throw Error(
           fmt::format("lacks experiments that {} holds", file.string()), path().string(),
-          fmt::format("`harness db rebuild --out {}{}` makes it again from the journal and the event logs",
-                      workspace.string(),
-                      is_at_home(path(), workspace) ? std::string() : " --db " + path().string()));
+          fmt::format("`harness db rebuild --out {}{}` rebuilds it from the journal and the event logs",
+                      shell_word(workspace.string()),
+                      is_at_home(path(), workspace) ? "" : " --db " + shell_word(path().string())));
     case JournalStanding::kOther:
       throw other_journal_error(path(), workspace, found);
     case JournalStanding::kSame:

@@ -24,7 +24,7 @@ class Replay {
       : store_(store), impl_(impl), workspace_(std::move(workspace)), ends_(ends) {}
 
   void take(const HistoryEntry& entry);
-  /// What was said of jobs after the last word of their logs.
+  /// What was said of jobs after the last event of their logs.
   void settle();
 
   ReplayReport report;
@@ -44,7 +44,7 @@ class Replay {
   bool has_prompts(const std::string& sha256);
   fs::path place_of(const JobRecord& job) const;
   bool is_done(const std::string& job);
-  double last_word(const std::string& job);
+  double last_event(const std::string& job);
 
   Store& store_;
   Store::Impl& impl_;
@@ -188,7 +188,7 @@ bool Replay::is_done(const std::string& job) {
   return status && status->state == JobState::kDone;
 }
 
-double Replay::last_word(const std::string& job) {
+double Replay::last_event(const std::string& job) {
   Query last(impl_.sql["SELECT max(time) FROM events WHERE job_id = ?1"], job);
   return last.step() ? last.real(0).value_or(0) : 0;
 }
@@ -197,7 +197,7 @@ void Replay::job_state(const Json& record, bool settled) {
   const Json& data = record.at("data");
   const auto id = data.at("id").get<std::string>();
   if (!store_.job_state(id)) return;
-  const double spoken = last_word(id);
+  const double spoken = last_event(id);
   // Its log was read to the end already, which may hold later starts.
   if (!settled && spoken > 0) {
     states_.push_back(record);

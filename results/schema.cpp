@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "results/database_file.h"
 #include "results/schema_sql.h"
 
 namespace harness {
@@ -33,8 +34,7 @@ void check_foreign_keys(SQLite::Database& db, int version) {
   if (!check.executeStep()) return;
   throw Error(fmt::format("a row of table {} would point nowhere after the change to schema version {}",
                           check.getColumn(0).getString(), version),
-              db.getFilename(), "`harness db rebuild` makes it again from the journal and the event logs",
-              Status::kFailed);
+              db.getFilename(), kRebuildHint, Status::kFailed);
 }
 
 void apply_steps(SQLite::Database& db, const Schema& schema, int from) {

@@ -36,11 +36,11 @@ class Store {
   /// What the user should be told about how the DB was opened; empty on a local disk.
   const std::string& notice() const;
 
-  /// From now on what is recorded here also goes into `file`, so that the DB can be made again (replay).
-  /// First the two are brought together: what the DB lacks of the journal is carried out, a journal that lost
-  /// its end gets it from the DB, and one that is new while the DB is not begins with what the DB holds.
-  /// Returns what the user should be told of it. Throws Error (status 2) if the DB is not of this journal,
-  /// and as EventLogWriter does.
+  /// From now on what is recorded here also goes into `file`, so that the DB can be rebuilt (replay).
+  /// First the two are brought together: what the DB lacks of the journal is carried out, a journal that is
+  /// truncated gets its end from the DB, and one that is new while the DB is not begins with what the DB
+  /// holds. Returns what the user should be told of it. Throws Error (status 2) if the DB is not of this
+  /// journal, and as EventLogWriter does.
   std::vector<std::string> keep_journal(const std::filesystem::path& file);
 
   /// The connection, for the SELECTs of tables, figures and grids.

@@ -292,8 +292,7 @@ void Store::require_complete(std::span<const std::string> evaluations) {
       if (!row.step()) continue;
       throw Error(fmt::format("evaluation {} holds {} {} of {}: rows were deleted", id, row.integer(1),
                               row.text(0), row.integer(2)),
-                  impl_->path.string(), "`harness db rebuild` makes the DB again from the logs",
-                  Status::kFailed);
+                  impl_->path.string(), kRebuildHint, Status::kFailed);
     }
   });
 }

@@ -1,6 +1,7 @@
 #include "trainers/pretrain_glyph_clip.h"
 
 #include <fmt/format.h>
+#include <torch/nn/modules/linear.h>
 
 #include <array>
 #include <boost/random/mersenne_twister.hpp>

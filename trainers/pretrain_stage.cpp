@@ -1,6 +1,7 @@
 #include "trainers/pretrain_stage.h"
 
 #include <fmt/format.h>
+#include <torch/nn/utils/clip_grad.h>
 
 #include <algorithm>
 #include <chrono>

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <torch/optim/adamw.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -68,9 +68,9 @@ SampleRequest read_request(const Json& request) {
   r.source.device = open_device(fields.required<std::string>("device"));
   fields.finish();
   if (r.steps && *r.steps < 1)
-    throw Error(fmt::format("{} is no number of steps", *r.steps), "--steps", "give 1 or more");
+    throw Error(fmt::format("{} is not a number of steps", *r.steps), "--steps", "give 1 or more");
   if (r.guidance && (!(*r.guidance >= 0) || !std::isfinite(*r.guidance)))
-    throw Error(fmt::format("{} is no guidance scale", *r.guidance), "--guidance", "give 0 or more");
+    throw Error(fmt::format("{} is not a guidance scale", *r.guidance), "--guidance", "give 0 or more");
   return r;
 }
 

@@ -116,8 +116,8 @@ void measure(const Options& options, const std::vector<Drawing>& drawings) {
 int main(int argc, char** argv) {
   CLI::App app("Speed and accuracy of harness-scorer on drawings of the generated targets.", "bench-ocr");
   harness::Options options;
-  app.add_option("--images", options.images)->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--workers", options.workers)->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--images", options.images)->check(CLI::Range(1, 1000000))->capture_default_str();
+  app.add_option("--workers", options.workers)->check(CLI::Range(1, 1024))->capture_default_str();
   app.add_option("--fade", options.fade, "Opacity of the ink")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();

@@ -181,7 +181,7 @@ int main(int argc, char** argv) {
   CLI::App app("Speed and accuracy of harness-scorer on generated scenes with text.", "bench-ocr-scene");
   harness::Options options;
   app.add_option("--scenes", options.scenes, "Seeds 0 to N - 1")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
   app.add_option("--by", options.by, "The profile's figures by a trait of the scenes, both halves together")
       ->check(CLI::IsMember({"backdrop", "panel", "font", "ink"}));

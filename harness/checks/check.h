@@ -97,7 +97,8 @@ RuleFile read_rule_file(const std::filesystem::path& file);
 RuleFile rules_of(const TableSpec& spec);
 
 /// Applies every rule. A check that cannot go on has failed with the reason. Throws Error (status 2) for a
-/// field that its check does not know.
-std::vector<RuleResult> apply_rules(const RuleFile& rules, const CheckedExperiment& experiment);
+/// field that its check does not know. `workspace`: WorkspaceChoice::options, for commands that a hint names.
+std::vector<RuleResult> apply_rules(const RuleFile& rules, const CheckedExperiment& experiment,
+                                    const std::string& workspace);
 
 }  // namespace harness

@@ -11,6 +11,7 @@
 #include "harness/checks/check_list.h"
 #include "harness/checks/rows.h"
 #include "harness/inputs.h"
+#include "harness/runs/checkpoint_files.h"
 
 // Files against the checksums that were taken when they were written.
 
@@ -35,19 +36,6 @@ bool expect_file(const fs::path& file, const std::string& sha256, const std::str
   return false;
 }
 
-/// A path of the DB or of a manifest must stay inside its folder.
-bool is_inside(const std::string& path) {
-  const auto normal = fs::path(path).lexically_normal();
-  return normal.is_relative() && (normal.empty() || *normal.begin() != "..");
-}
-
-void check_manifest(const fs::path& folder, const std::string& what, Findings& findings) {
-  const auto files = read_json(folder / "manifest.json").value("files", Json::object());
-  for (const auto& [file, sum] : files.items()) {
-    if (is_inside(file)) expect_file(folder / file, sum.get<std::string>(), what, findings);
-  }
-}
-
 void check_trained(const CheckedExperiment& experiment, const CheckedRun& run, std::size_t& found,
                    Findings& findings) {
   std::set<std::int64_t> steps;
@@ -64,7 +52,8 @@ void check_trained(const CheckedExperiment& experiment, const CheckedRun& run, s
     const auto step = read_json(folder / "manifest.json").value("step", std::int64_t{-1});
     if (step != checkpoint.step)
       findings.add(fmt::format("{}: its manifest is of checkpoint {}", what, step));
-    check_manifest(folder, what, findings);
+    for (const auto& changed : changed_files(folder))
+      findings.add(fmt::format("{}: {} {}", what, changed.file.string(), changed.problem()));
     ++found;
   }
   for (const auto& step : run.run.config.at("settings").at("checkpoints")) {

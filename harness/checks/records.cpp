@@ -16,9 +16,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kRestore =
-    "the DB was changed by something else than harness, or is damaged: `harness db rebuild` makes it again "
-    "from "
-    "the logs";
+    "the DB is damaged, or another program changed it: `harness db rebuild` rebuilds it from the logs";
 
 using SchemaObjects = std::map<std::string, std::string>;  // "table runs" -> its SQL
 

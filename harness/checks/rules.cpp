@@ -6,6 +6,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "harness/checks/check_list.h"
+#include "harness/workspace.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -61,7 +62,14 @@ std::string one_line(const Findings& findings) {
   return findings.hint.empty() ? text : fmt::format("{} -> {}", text, findings.hint);
 }
 
-RuleResult apply_rule(const Json& rule, const std::string& where, const CheckedExperiment& experiment) {
+/// Every text of `findings` through with_place.
+void add_place(Findings& findings, const std::string& workspace) {
+  for (auto* text : {&findings.hint, &findings.warning}) *text = with_place(*text, workspace);
+  for (auto& problem : findings.problems) problem = with_place(problem, workspace);
+}
+
+RuleResult apply_rule(const Json& rule, const std::string& where, const CheckedExperiment& experiment,
+                      const std::string& workspace) {
   const auto [name, check] = head_of(rule, where);
   Fields fields(rule, where);
   fields.mark("name");
@@ -76,6 +84,7 @@ RuleResult apply_rule(const Json& rule, const std::string& where, const CheckedE
     result.findings.add(fmt::format("what is stored is not of the form that was written: {}", error.what()));
   }
   fields.finish();
+  add_place(result.findings, workspace);
   result.passed = result.findings.problems.empty();
   result.message = one_line(result.findings);
   return result;
@@ -141,10 +150,11 @@ RuleFile rules_of(const TableSpec& spec) {
   return read_rule_file(find_data_file(spec.is_training() ? "rules/training.json" : "rules/evaluation.json"));
 }
 
-std::vector<RuleResult> apply_rules(const RuleFile& rules, const CheckedExperiment& experiment) {
+std::vector<RuleResult> apply_rules(const RuleFile& rules, const CheckedExperiment& experiment,
+                                    const std::string& workspace) {
   std::vector<RuleResult> results;
   for (std::size_t i = 0; i < rules.rules.size(); ++i)
-    results.push_back(apply_rule(rules.rules[i], place_of(rules, i), experiment));
+    results.push_back(apply_rule(rules.rules[i], place_of(rules, i), experiment, workspace));
   return results;
 }
 

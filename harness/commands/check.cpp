@@ -49,7 +49,7 @@ int check_table(const CheckOptions& o) {
   Store store(database_of(o.db), OpenMode::kReadOnly);
   const CheckedExperiment experiment(store, chosen_reproduction(store, o.db));
   const auto rules = o.rules.empty() ? rules_of(experiment.spec) : read_rule_file(o.rules);
-  const auto results = apply_rules(rules, experiment);
+  const auto results = apply_rules(rules, experiment, o.db.place.options());
   if (o.json) {
     Json list = Json::array();
     for (const auto& r : results) {
@@ -99,7 +99,7 @@ Examples:
   harness check --paper)");
   auto o = std::make_shared<CheckOptions>();
   command->add_option("id", o->db.filter.table, "table; unset: that of the last completed reproduce");
-  add_db_option(*command, o->db);
+  add_workspace_options(*command, o->db.place);
   add_filter_options(*command, o->db, true);
   command->add_option("--rules", o->rules, "rule file to use instead of the table's");
   command->add_flag("--paper", o->paper, "the paper's printed figures instead of a table of ours");

@@ -243,7 +243,7 @@ Examples:
                       "also say how many prompts it takes to find a difference of this size, in the metric's "
                       "own unit");
   command->add_option("--window", o->window)->group("");
-  add_db_option(*command, o->db);
+  add_workspace_options(*command, o->db.place);
   add_filter_options(*command, o->db, true);
   command->add_flag("--json", o->json, "one JSON document on standard output");
   actions[command] = [o] { return compare(*o); };

@@ -132,7 +132,7 @@ Examples:
     actions[sub] = [options, action] { return action(*options); };
     return sub;
   };
-  auto* list_command = add("list", "prompt sets at hand", list);
+  auto* list_command = add("list", "list the prompt sets of this build and of a workspace", list);
   list_command->add_option("-o,--out", options->out, "workspace")->capture_default_str();
   auto* import_command = add("import", "check a prompt set and keep a copy in the workspace", import);
   import_command->footer(

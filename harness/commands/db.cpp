@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/streams.h"
+#include "core/text.h"
 #include "harness/commands/commands.h"
 #include "harness/commands/db_options.h"
 #include "harness/output.h"
@@ -43,9 +44,10 @@ int rebuild(const Options& options) {
     return 0;
   }
   for (const auto& text : made.at("left_out")) tell("left out: {}\n", text.get<std::string>());
-  put("{}: {} runs, {} finished evaluations, {} experiments, from the logs\n",
-      made.at("db").get<std::string>(), made.at("runs").get<int>(), made.at("evaluations").get<int>(),
-      made.at("experiments").get<int>());
+  put("{}: {}, {}, {}, from the logs\n", made.at("db").get<std::string>(),
+      counted(made.at("runs").get<int>(), "run"),
+      counted(made.at("evaluations").get<int>(), "finished evaluation"),
+      counted(made.at("experiments").get<int>(), "experiment"));
   if (!made.at("kept").is_null()) put("the old file is {}\n", made.at("kept").get<std::string>());
   return 0;
 }
@@ -66,7 +68,7 @@ int check(const Options& options) {
         checked.at("version").get<int>(), compared ? ", every row as in the logs" : "");
     return 0;
   }
-  tell("{}: {} {}{}\n", db, findings.size(), findings.size() == 1 ? "finding" : "findings",
+  tell("{}: {}{}\n", db, counted(std::ssize(findings), "finding"),
        checked.at("hint").is_null() ? std::string() : "; " + checked.at("hint").get<std::string>());
   return 1;
 }
@@ -74,22 +76,22 @@ int check(const Options& options) {
 }  // namespace
 
 void add_db_command(CLI::App& app, Actions& actions) {
-  auto* command = app.add_subcommand("db", "Check the results DB, or make it again from the logs");
+  auto* command = app.add_subcommand("db", "Check the results DB, or rebuild it from the logs");
   command->footer(R"(
 The DB is made of the journal of a workspace and the event logs in its run folders; deleting it loses nothing:
-the next reproduce makes it again.
+the next reproduce rebuilds it.
 Examples:
   harness db check
   harness db rebuild --out runs)");
   command->require_subcommand(1);
 
   auto* rebuild_command =
-      command->add_subcommand("rebuild", "Make the DB again from the journal and the event logs");
+      command->add_subcommand("rebuild", "Rebuild the DB from the journal and the event logs");
   rebuild_command->footer(R"(
 The new DB is made beside the old one and takes its place in one step; the old file is kept as
 results.sqlite.bak-N. Nothing is swapped if a log is gone or damaged, unless --force says to do without it.
-Runs of other workspaces that share the DB are kept. Where the journal is damaged and the DB is sound, --journal
-writes the journal from the DB; the old file is kept as journal.log.bak-N.
+Runs of other workspaces that share the DB are kept. Where the journal is damaged, truncated or gone and the DB is
+sound, --journal writes the journal from the DB; the old file is kept as journal.log.bak-N.
 Examples:
   harness db rebuild
   harness db rebuild --journal
@@ -105,8 +107,8 @@ Examples:
   check_command->footer(R"(
 Checks the file (SQLite's integrity check), foreign keys, the schema's version, that finished evaluations are
 whole, every row of this workspace against journal and event logs, the folders beside it, and the images of its
-runs against their checksums (about half a second for 1000 images of 512 pixels). Only reads. Exit status 1 on a
-finding.
+runs against their checksums (about half a second for 1000 images of 512 pixels). Findings go to standard output,
+their number and what mends them to standard error. Only reads. Exit status 1 on a finding.
 Examples:
   harness db check
   harness db check --out runs --json)");

@@ -24,13 +24,22 @@ void add_workspace_options(CLI::App& command, WorkspaceChoice& choice, const std
   add_text(command, "--db", choice.db, "results DB (default: OUT/results.sqlite)");
 }
 
+WorkspaceChoice place_of(const CLI::App& command) {
+  const auto typed = [&](const char* name) -> std::optional<std::string> {
+    const auto* option = command.get_option_no_throw(name);
+    if (option == nullptr || option->empty()) return std::nullopt;
+    return option->results().back();
+  };
+  return {.out = typed("--out"), .db = typed("--db")};
+}
+
 void add_db_option(CLI::App& command, DbOptions& options) {
-  add_text(command, "--db", options.db, "results DB, in the folder of its workspace")
+  add_text(command, "--db", options.place.db, "results DB, in the folder of its workspace")
       ->default_str("runs/results.sqlite");
 }
 
 std::filesystem::path database_of(const DbOptions& options) {
-  return find_workspace({.out = {}, .db = options.db}).db;
+  return find_workspace(options.place).db;
 }
 
 void add_filter_options(CLI::App& command, DbOptions& options, bool with_table) {

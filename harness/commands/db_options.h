@@ -15,17 +15,20 @@ namespace harness {
 /// Adds --out and --db of the commands that work in a workspace; find_workspace says what they mean.
 void add_workspace_options(CLI::App& command, WorkspaceChoice& choice, const std::string& help = "workspace");
 
-/// --db and the choice of a reproduction, shared by the commands that work from the DB alone.
+/// --out and --db of a parsed command, whatever else it takes.
+WorkspaceChoice place_of(const CLI::App& command);
+
+/// --out, --db and the choice of a reproduction, shared by the commands that work from the DB alone.
 struct DbOptions {
-  std::optional<std::string> db;
+  WorkspaceChoice place;
   ReproductionFilter filter;
   std::vector<std::string> seeds;  ///< as typed
 };
 
-/// The DB that --db means: its folder is the workspace.
+/// The DB that --out and --db mean.
 std::filesystem::path database_of(const DbOptions& options);
 
-/// Adds --db.
+/// Adds --db alone, for commands whose -o is a file or folder to write.
 void add_db_option(CLI::App& command, DbOptions& options);
 
 /// Adds --backbone, --scale, --prompts, --experiment and --seeds, and --table unless it is the command's own

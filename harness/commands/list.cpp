@@ -31,6 +31,7 @@ struct ListOptions {
 struct Listing {
   std::vector<Json> rows;
   std::vector<std::string> columns;  ///< for reading; --json shows all fields
+  std::map<std::string, ColumnText> texts = {};
 };
 
 Listing list_tables() {
@@ -198,11 +199,11 @@ Listing list_settings(const ListOptions& options) {
   return listing;
 }
 
-/// The workspace's DB; nothing if there is none yet where the default one would be.
-/// Throws Error (status 2) if there is none where --out or --db says.
+/// The workspace's DB; nothing if neither it nor anything that it is made from is at the default place yet.
+/// Throws Error (status 2) if there is none where --out or --db says, or it is gone.
 std::optional<Store> open_workspace(const ListOptions& options) {
   const auto workspace = find_workspace(options.place);
-  if (!options.place.db && !std::filesystem::exists(workspace.db)) {
+  if (!options.place.db && !std::filesystem::exists(workspace.db) && !has_records(workspace)) {
     if (!options.place.out) return std::nullopt;
     throw Error("there is no workspace at " + *options.place.out, "--out",
                 "name the folder that `harness reproduce --out` was given");
@@ -222,7 +223,8 @@ void require_table(const ListOptions& options, std::vector<std::string> stored) 
 Listing list_experiments(const ListOptions& options) {
   Listing listing{
       {},
-      {"name", "table", "backbone", "scale", "prompts", "methods", "seeds", "set", "weights", "finished"}};
+      {"name", "table", "backbone", "scale", "prompts", "methods", "seeds", "set", "weights", "finished"},
+      {{"name", {.heading = "number"}}}};
   auto store = open_workspace(options);
   const auto experiments = store ? all_reproductions(*store) : std::vector<StoredReproduction>{};
   std::vector<std::string> tables;
@@ -248,7 +250,10 @@ Listing list_experiments(const ListOptions& options) {
 }
 
 Listing list_runs(const ListOptions& options) {
-  Listing listing{{}, {"name", "table", "method", "seed", "backbone", "scale", "state", "finished"}};
+  // A run is without a table until a reproduce asks for it: its folder was taken in.
+  Listing listing{{},
+                  {"name", "table", "method", "seed", "backbone", "scale", "state", "finished"},
+                  {{"name", {.heading = "id"}}, {"table", {.blank = "(adopted)"}}}};
   auto store = open_workspace(options);
   const auto runs = store ? store->runs() : std::vector<StoredRun>{};
   std::vector<std::string> tables;
@@ -325,7 +330,7 @@ Examples:
     if (o->json) {
       print_json(listing.rows);
     } else {
-      print_rows(listing.rows, listing.columns);
+      print_rows(listing.rows, listing.columns, listing.texts);
     }
     return 0;
   };

@@ -36,7 +36,7 @@ void require_method_name(const std::string& name) {
                  name.back() != '-' && name.find("--") == std::string::npos;
   for (const char c : name) is_good = is_good && (is_lower(c) || (c >= '0' && c <= '9') || c == '-');
   if (is_good) return;
-  throw Error(fmt::format("\"{}\" is no name of a method", name), "harness new method",
+  throw Error(fmt::format("\"{}\" is not a name for a method", name), "harness new method",
               fmt::format("take lower-case letters, digits and single hyphens, at most {} of them: my-method",
                           kLongestName));
 }
@@ -68,39 +68,42 @@ fs::path source_tree_of(const std::string& chosen) {
                         : fs::exists(fs::path(kMethods) / kTemplate) ? "."
                                                                      : source_tree();
   if (fs::exists(tree / kMethods / kTemplate)) return tree;
-  throw Error(fmt::format("is no source tree of harness: it has no {}/{}", kMethods, kTemplate),
+  throw Error(fmt::format("is not a source tree of harness: it has no {}/{}", kMethods, kTemplate),
               tree.string(), "run it in the checkout, or name the checkout with --source");
 }
 
-std::string next_steps(const std::string& name) {
-  return fmt::format(R"(Next, in the source tree:
-  1. write the objective; the comments of the file and trainers/README.md tell what it is given
-  2. scripts/build release harness harness-worker harness_registry trainers_tests
-  3. build/release/tests/trainers_tests --gtest_filter='*Method*'      gradients against finite differences
+std::string next_steps(const std::string& name, const fs::path& tree) {
+  const auto in_tree = [&](const char* path) { return (tree / path).lexically_normal().string(); };
+  return fmt::format(R"(Next:
+  1. write the objective; the comments of the file and {} tell what it is given
+  2. {} release harness harness-worker harness_registry trainers_tests
+  3. {} --gtest_filter='*Method*'      gradients against finite differences
   4. echo '{{"extends": "sd35-ocr", "id": "mine", "methods": ["ratio-norm", "{}"]}}' > mine.json
-  5. build/release/harness reproduce --table mine.json --scale smoke
+  5. {} reproduce --table mine.json --scale smoke
 Edited and built again it is a new run: the checksum of its source belongs to the run's id.
 )",
-                     name);
+                     in_tree("trainers/README.md"), in_tree("scripts/build"),
+                     in_tree("build/release/tests/trainers_tests"), name, in_tree("build/release/harness"));
 }
 
 int new_method(const NewMethodOptions& o) {
   require_method_name(o.name);
   for (const auto& known : load_registry().methods) {
     if (known.name == o.name)
-      throw Error(fmt::format("there is a method \"{}\" already", o.name), "harness new method",
+      throw Error(fmt::format("there is already a method \"{}\"", o.name), "harness new method",
                   "choose another name; `harness list methods` lists them");
   }
-  const auto folder = source_tree_of(o.source) / kMethods;
+  const auto tree = source_tree_of(o.source);
+  const auto folder = tree / kMethods;
   const auto file = (folder / (filled(o.name, "-", "_") + ".cpp")).lexically_normal();
   if (fs::exists(file))
-    throw Error("is there already", file.string(), "choose another name, or edit that file");
+    throw Error("already exists", file.string(), "choose another name, or edit that file");
   auto text = filled(read_file(folder / kTemplate), "@METHOD_NAME@", o.name);
   write_file_atomically(file, filled(std::move(text), "@METHOD_CLASS@", class_name(o.name)));
   if (o.json) {
     print_json({{"method", o.name}, {"file", file.string()}});
   } else {
-    put("{}\n\n{}", file.string(), next_steps(o.name));
+    put("{}\n\n{}", file.string(), next_steps(o.name, tree));
   }
   return 0;
 }

@@ -1,5 +1,6 @@
 #include <memory>
 
+#include "core/error.h"
 #include "harness/commands/commands.h"
 #include "harness/output.h"
 #include "harness/worker_request.h"
@@ -24,11 +25,11 @@ Examples:
   command->add_option("--seed", o->seed, "seed of weights and data")->capture_default_str();
   command->add_option("-o,--output", o->out,
                       "model folder to write; unset: glyph-weights or glyph-clip-weights");
-  command->add_option("--threads", o->threads, "worker threads; unset: one a core. Never changes the result")
-      ->check(CLI::PositiveNumber);
+  command->add_option("--threads", o->threads, "worker threads; unset: one a core. Never changes the result");
   command->add_flag("--json", o->json, "one JSON document on standard output");
-  actions[command] = [o]() -> int {
+  actions[command] = [o, command]() -> int {
     require_choice(o->backbone, {"glyph", "glyph-clip"}, "model to pretrain", "harness pretrain");
+    if (command->count("--threads") > 0 && o->threads < 1) throw Error("must be 1 or more", "--threads");
     if (o->out.empty()) o->out = o->backbone + "-weights";
     Json request = {{"backbone", o->backbone}, {"seed", o->seed}, {"output", o->out}, {"json", o->json}};
     request["threads"] = o->threads > 0 ? o->threads : core_count();

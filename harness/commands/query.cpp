@@ -76,7 +76,7 @@ Examples:
   command->add_flag("--list", o->list, "the saved queries");
   command->add_option("--format", o->format, "table, csv, json, jsonl, md or latex")->capture_default_str();
   command->add_flag("--json", o->json, "the same as --format json");
-  add_db_option(*command, o->db);
+  add_workspace_options(*command, o->db.place);
   actions[command] = [o] {
     if (o->list) return list_queries(o->json || o->format == "json");
     if (o->sql.empty())

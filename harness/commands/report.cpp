@@ -47,7 +47,8 @@ int report(const ReportOptions& options) {
   tell("{:.1f} MB, one file that needs no network\n", static_cast<double>(page.size()) / 1e6);
   print_artifacts(reproduction, {{kName, file.string()}}, options.json);
   if (made.images_missing == 0) return 0;
-  tell("error: the page is not whole: {} `harness db check` names the files\n", join(made.missing, " "));
+  tell("error: the page is not whole: {} {} names the files\n", join(made.missing, " "),
+       with_place("`harness db check`", options.db.place.options()));
   return 1;
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -94,6 +95,39 @@ void require_known(const Workspace& chosen, const std::function<void(Store&)>& a
   allowed(*known);
 }
 
+/// The answer of a command that changed runs: `lines`, or `document` for --json. Where it cannot be written,
+/// standard error gets the lines before the error: what was done must be known.
+void answer(const Options& options, const Json& document, const std::vector<std::string>& lines) {
+  if (options.json) print_json(document);
+  for (const auto& line : lines) {
+    if (!options.json) put("{}\n", line);
+  }
+  try {
+    finish_output();
+  } catch (const Error&) {
+    for (const auto& line : lines) tell("{}\n", line);
+    throw;
+  }
+}
+
+/// What became of a run, and whether it can be brought back.
+std::string removed_text(const Removal& removal, const std::optional<std::string>& entry,
+                         const Workspace& workspace) {
+  const auto& lost = removal.lost_logs;
+  if (!entry) return fmt::format("removed run {}, whose folder was gone", removal.text());
+  const auto restore = fmt::format("`harness runs restore {}{}`", *entry, workspace.options);
+  if (lost.empty()) return fmt::format("removed run {}; {} brings it back", removal.text(), restore);
+  return fmt::format("removed run {}; {} needs {} back in the trash first, which {} gone", removal.text(),
+                     restore, join(lost, ", "), lost.size() == 1 ? "is" : "are");
+}
+
+/// "removed experiment 1 (table sd35-ocr, scale smoke), which used it"
+std::string removed_text(const Json& experiment) {
+  return fmt::format("removed experiment {} (table {}, scale {}), which used it",
+                     experiment.at("experiment").get<int>(), experiment.at("table").get<std::string>(),
+                     experiment.at("scale").get<std::string>());
+}
+
 int remove(const Options& options) {
   const auto chosen = find_workspace(options.place);
   require_known(chosen, [&](Store& known) { removals_allowed(known, chosen, options); });
@@ -108,6 +142,7 @@ int remove(const Options& options) {
     }
   }
   Json removed = Json::array();
+  std::vector<std::string> lines;
   bool kept = false;
   for (const auto& removal : removals) {
     const auto entry = remove_run(open.store, workspace, removal, "runs rm");
@@ -115,16 +150,17 @@ int remove(const Options& options) {
     removed.push_back({{"name", removal.id},
                        {"folder", removal.folder.string()},
                        {"trash", place},
+                       {"lost_logs", removal.lost_logs},
                        {"experiments", removal.experiments}});
     kept = kept || entry;
-    if (options.json) continue;
-    put("removed run {}{}\n", removal.text(),
-        entry ? fmt::format("; `harness runs restore {}{}` brings it back", *entry, workspace.options)
-              : ", whose folder was gone");
+    lines.push_back(removed_text(removal, entry, workspace));
+    for (const auto& experiment : removal.experiments) {
+      auto line = removed_text(experiment);
+      if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+    }
   }
-  if (options.json) {
-    print_json({{"removed", removed}});
-  } else if (kept) {
+  answer(options, {{"removed", removed}}, lines);
+  if (kept && !options.json) {
     tell("folders are kept in {} until `harness runs prune{}`\n", workspace.trash_folder().string(),
          workspace.options);
   }
@@ -136,21 +172,22 @@ int adopt(const Options& options) {
   require_own_database(chosen.db);
   if (!std::filesystem::is_directory(chosen.folder))
     throw Error("there is no workspace", chosen.folder.string(), "name the folder with --out");
+  try_adoption(chosen, options.ids);
   OpenWorkspace open(chosen);
   const auto adopted = adopt_runs(open.store, open.workspace, options.ids);
-  if (options.json) {
-    print_json({{"adopted", adopted}});
-    return 0;
-  }
+  std::vector<std::string> lines;
   for (const auto& run : adopted) {
     const auto left = run.at("left_to_reproduce").get<int>();
-    put("adopted run {} ({}, seed {}) with {} {}{}\n", run.at("name").get<std::string>(),
+    lines.push_back(fmt::format(
+        "adopted run {} ({}, seed {}) with {} {}{}", run.at("name").get<std::string>(),
         run.at("method").get<std::string>(), run.at("seed").get<std::int64_t>(),
         run.at("evaluations").get<int>(),
         run.at("evaluations").get<int>() == 1 ? "evaluation" : "evaluations",
-        left == 0 ? "" : fmt::format("; {} on the test split left to `harness reproduce`", left));
+        left == 0 ? "" : fmt::format("; {} on the test split left to `harness reproduce`", left)));
   }
-  tell("repeat the reproduce command to see them in its table: what is there is not run again\n");
+  answer(options, {{"adopted", adopted}}, lines);
+  if (!options.json)
+    tell("repeat the reproduce command to see them in its table: what is there is not run again\n");
   return 0;
 }
 
@@ -159,18 +196,19 @@ int restore(const Options& options) {
   require_known(chosen, [](Store&) {});
   OpenWorkspace open(chosen);
   const auto done = restore_runs(open.store, open.workspace, options.ids);
-  if (options.json) {
-    print_json(done);
-    return 0;
-  }
+  std::vector<std::string> lines;
   for (const auto& run : done.at("restored")) {
     const auto name = run.at("name").get<std::string>();
-    put("restored run {} to {}{}\n", name, run.at("folder").get<std::string>(),
+    lines.push_back(fmt::format(
+        "restored run {} to {}{}", name, run.at("folder").get<std::string>(),
         run.at("rows").get<bool>() ? ""
                                    : fmt::format(", which had no rows: `harness runs adopt {}{}` takes it in",
-                                                 name, open.workspace.options));
+                                                 name, open.workspace.options)));
   }
-  for (const auto& id : done.at("experiments")) put("restored experiment {}\n", id.get<int>());
+  for (const auto& id : done.at("experiments"))
+    lines.push_back(fmt::format("restored experiment {}", id.get<int>()));
+  answer(options, done, lines);
+  if (options.json) return 0;
   for (const auto& id : done.at("waiting"))
     tell("note: experiment {} comes back once its other runs are restored\n", id.get<int>());
   return 0;
@@ -195,7 +233,7 @@ void print_contents(const Json& contents) {
     rows.push_back(entry);
     rows.back()["size"] = size_text(entry.at("bytes").get<double>());
   }
-  print_rows(rows, {"name", "run", "removed", "by", "size", "from"});
+  print_rows(rows, {"name", "run", "removed", "by", "size", "from"}, {{"name", {.heading = "id"}}});
 }
 
 int prune(const Options& options) {
@@ -248,8 +286,9 @@ Examples:
 CLI::App* add_rm(CLI::App& command, Options& options) {
   auto* rm_command = command.add_subcommand("rm", "Remove runs: their rows go, their folders into the trash");
   rm_command->footer(R"(
-Asks first, unless --yes. A run that a finished experiment rests on needs --force, which removes the experiment
-too; one that a process is working on, or that another workspace records, is never removed. Folders go to
+Asks first, unless --yes. --force is needed for a run that a finished experiment rests on, and removes the experiment
+too; and for one whose event logs are gone, which cannot be restored. A run that a process is working on, or that
+another workspace records, is never removed. Folders go to
 OUT/.trash with a record of what they were: `harness runs restore` brings runs and experiments back,
 `harness runs prune` deletes them for good. Interrupted, repeat the command.
 Examples:
@@ -258,7 +297,8 @@ Examples:
   rm_command->add_option("id", options.ids, "ids of runs, or their beginnings")->required();
   add_place(*rm_command, options);
   rm_command->add_flag("--yes", options.yes, "do not ask");
-  rm_command->add_flag("--force", options.force, "also runs that finished experiments rest on");
+  rm_command->add_flag("--force", options.force,
+                       "also runs that finished experiments use, or whose event logs are gone");
   return rm_command;
 }
 
@@ -266,7 +306,7 @@ CLI::App* add_restore(CLI::App& command, Options& options) {
   auto* restore_command =
       command.add_subcommand("restore", "Bring removed runs back from the trash, with their rows");
   restore_command->footer(R"(
-The folder goes back to its place, and the rows are made again from what was written down at the removal and from
+The folder goes back to its place, and the rows are rebuilt from what was written down at the removal and from
 the run's event logs. An experiment that went with a run comes back once all of its runs are there.
 `harness runs prune --dry-run` lists what is in the trash.
 Examples:
@@ -282,7 +322,7 @@ CLI::App* add_adopt(CLI::App& command, Options& options) {
       command.add_subcommand("adopt", "Take in run folders that were copied from another workspace");
   adopt_command->footer(R"(
 Put the run's whole folder into the workspace under its own name, then adopt it. Its id must be the hash of what its
-job.json asks for, its training and evaluations finished, its logs, checkpoints' manifests and images whole; else
+job.json asks for, its training and evaluations finished, its logs, checkpoints and images whole; else
 nothing changes, and exit status 1 says why.
 Taken in: the run, its training and its evaluations on the validation split (of the starting weights also on the
 test split). Not in a folder, and so not taken in: which table asked for it, which settings were chosen by hand, what

@@ -44,7 +44,7 @@ Examples:
   command->add_flag("--json", o->json, "one JSON document on standard output");
   actions[command] = [o, command]() -> int {
     if (!std::isfinite(o->guidance))
-      throw Error(fmt::format("{} is no guidance scale", o->guidance), "--guidance", "give 0 or more");
+      throw Error(fmt::format("{} is not a guidance scale", o->guidance), "--guidance", "give 0 or more");
     if (o->prompt.size() > kLongestPrompt) {
       throw Error(fmt::format("the prompt has {} bytes", o->prompt.size()), "harness sample",
                   fmt::format("a prompt has at most {}", kLongestPrompt));

@@ -25,7 +25,7 @@ Examples:
   harness table sd35-ocr --format latex > table.tex)");
   auto o = std::make_shared<Options>();
   command->add_option("id", o->db.filter.table, "table; unset: that of the last completed reproduce");
-  add_db_option(*command, o->db);
+  add_workspace_options(*command, o->db.place);
   add_filter_options(*command, o->db, false);
   command->add_option("--format", o->format, "md, latex, csv, json or html")->capture_default_str();
   command->add_option("--window", o->window,

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "core/error.h"
 #include "core/files.h"
 #include "core/streams.h"
 #include "harness/commands/commands.h"
@@ -97,24 +98,25 @@ Without RUN: some images of every tested checkpoint of the last completed reprod
 another). With RUN, an id of `harness list runs` or its first digits: some images of each of its evaluations.
 Images, transcripts and scores are drawn and read again and compared with the DB; --training also trains again
 and compares every statistic and checkpoint; stored image files are held against their checksums. Nothing that is stored changes. Exit status 1 at any difference; where
-build or processor differ from those that recorded the run, it says so.
+build or processor differ from those that recorded the run, the difference is named.
 Examples:
   harness verify
   harness verify --table sd35-ocr --images 100
   harness verify 0562654b --all --training)");
   auto o = std::make_shared<VerifyOptions>();
   command->add_option("run", o->run, "run; unset: the tested checkpoints of an experiment");
-  add_db_option(*command, o->db);
+  add_workspace_options(*command, o->db.place);
   add_filter_options(*command, o->db, true);
-  command->add_option("--images", o->settings.images, "images of each evaluation")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+  command->add_option("--images", o->settings.images, "images of each evaluation")->capture_default_str();
   command->add_flag("--all", o->all, "all images");
   command->add_option("--sample-seed", o->settings.seed, "which images")->capture_default_str();
   command->add_flag("--training", o->training, "train again too");
   command->add_flag("--keep", o->keep, "keep the folder of the repeated jobs, beside the DB");
   command->add_flag("--json", o->json, "one JSON document on standard output");
-  actions[command] = [o] { return verify(*o); };
+  actions[command] = [o] {
+    if (o->settings.images == 0) throw Error("must be 1 or more", "--images", "--all takes all of them");
+    return verify(*o);
+  };
 }
 
 }  // namespace harness

@@ -1,8 +1,12 @@
 #include "harness/runs/adoption.h"
 
 #include <fmt/format.h>
+#include <stdlib.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
 
 #include "core/error.h"
 #include "core/event_log.h"
@@ -11,6 +15,7 @@
 #include "core/text.h"
 #include "harness/experiment.h"
 #include "harness/run_report.h"
+#include "harness/runs/checkpoint_files.h"
 #include "harness/runs/images.h"
 
 namespace harness {
@@ -78,13 +83,15 @@ void require_sound_logs(const fs::path& folder) {
   }
 }
 
-/// The manifests of the checkpoints are those that the log speaks of.
+/// The manifests of the checkpoints are those that the log speaks of, and their files those of the manifests.
 void require_checkpoints(Store& store, const Job& job) {
   for (const auto& checkpoint : store.checkpoints(job.id)) {
     const auto manifest = job.folder / checkpoint.path.value_or("") / "manifest.json";
     if (!fs::exists(manifest)) throw Error("is not there", manifest.string(), "copy the folder again");
     if (sha256_file(manifest) != checkpoint.sha256)
       throw Error("is not the file that the run wrote", manifest.string(), "copy the folder again");
+    for (const auto& changed : changed_files(manifest.parent_path()))
+      throw Error(changed.problem(), changed.file.string(), "copy the folder again");
   }
 }
 
@@ -180,6 +187,15 @@ class Adoption {
   int taken_ = 0, left_ = 0;
 };
 
+[[noreturn]] void refuse_known(const StoredRun& run, const Workspace& workspace) {
+  const auto name = fmt::format("run {} ({}, seed {})", run.id, run.method, run.seed);
+  const auto shown = fmt::format("`harness runs show {}{}` shows it", run.id, workspace.options);
+  if (fs::exists(workspace.run_folder(run.id)))
+    throw Error(name + " is already in this workspace", workspace.folder.string(), shown);
+  throw Error(fmt::format("{} is already in the database, with the folder {}", name, run.folder),
+              workspace.db.string(), shown);
+}
+
 /// The folder that a whole name or its unique beginning means.
 std::string find_folder(Store& store, const Workspace& workspace, const std::string& id) {
   const auto unknown = unknown_run_folders(store, workspace);
@@ -192,17 +208,45 @@ std::string find_folder(Store& store, const Workspace& workspace, const std::str
   if (found.size() > 1)
     throw Error(fmt::format("\"{}\" begins the names of {} folders", id, found.size()),
                 workspace.folder.string(), "give more digits: " + join(found, ", "));
-  const auto known = store.run(id);
-  if (known) {
-    throw Error(fmt::format("run {} ({}, seed {}) is in the DB already", id, known->method, known->seed),
-                workspace.db.string(),
-                fmt::format("`harness runs show {}{}` shows it", id, workspace.options), Status::kFailed);
+  for (const auto& run : store.runs()) {
+    if (!id.empty() && run.id.starts_with(id)) refuse_known(run, workspace);
   }
   throw Error(fmt::format("there is no folder {} with a job.json", workspace.run_folder(id).string()),
               "harness runs adopt",
               unknown.empty() ? "put the run's whole folder there, under its own name"
                               : "folders that the DB does not know: " + join(unknown, ", "));
 }
+
+std::vector<std::string> find_folders(Store& store, const Workspace& workspace,
+                                      const std::vector<std::string>& ids) {
+  std::vector<std::string> names;
+  for (const auto& id : ids) {
+    auto name = find_folder(store, workspace, id);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+/// A folder for temporary files, which goes away with this object.
+class ScratchFolder {
+ public:
+  ScratchFolder() : path_((fs::temp_directory_path() / "harness-adopt-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr)
+      throw Error(fmt::format("cannot be made: {}", std::strerror(errno)), path_,
+                  "set TMPDIR to a folder you can write to", Status::kFailed);
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  fs::path path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 }  // namespace
 
@@ -219,11 +263,7 @@ std::vector<std::string> unknown_run_folders(Store& store, const Workspace& work
 }
 
 Json adopt_runs(Store& store, const Workspace& workspace, const std::vector<std::string>& ids) {
-  std::vector<std::string> names;
-  for (const auto& id : ids) {
-    auto name = find_folder(store, workspace, id);
-    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
-  }
+  const auto names = find_folders(store, workspace, ids);
   Json adopted = Json::array();
   store.atomically([&] {
     for (const auto& name : names) {
@@ -240,6 +280,23 @@ Json adopt_runs(Store& store, const Workspace& workspace, const std::vector<std:
     }
   });
   return adopted;
+}
+
+void try_adoption(const Workspace& workspace, const std::vector<std::string>& ids) {
+  if (fs::exists(workspace.journal())) return;
+  auto names = ids;
+  if (fs::exists(workspace.db)) {
+    std::optional<Store> known;
+    try {
+      known.emplace(workspace.db, OpenMode::kReadOnly);
+    } catch (const Error&) {
+      return;  // whoever opens it for writing brings it up to date, or says what is wrong
+    }
+    names = find_folders(*known, workspace, ids);
+  }
+  const ScratchFolder scratch;
+  Store store(scratch.path() / workspace.db.filename(), OpenMode::kReadWrite);
+  adopt_runs(store, workspace, names);
 }
 
 }  // namespace harness

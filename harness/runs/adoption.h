@@ -19,14 +19,19 @@ std::vector<std::string> unknown_run_folders(Store& store, const Workspace& work
 /// `reproduce` that asks for the run brings them in from the same folder. `ids`: whole, or unique beginnings.
 /// Gives [{"name", "method", "seed", "evaluations", "left_to_reproduce"}]. Throws Error (Status::kFailed)
 /// saying what cannot be adopted, and then takes nothing: an id that job.json does not hash to, an unfinished
-/// or damaged log, files that are gone or changed, prompts that are not known here.
+/// or damaged log, files that are gone or changed, prompts that are not known here. Throws Error
+/// (Status::kUsage) for a folder that is not there and a run that the DB holds already.
 Json adopt_runs(Store& store, const Workspace& workspace, const std::vector<std::string>& ids);
+
+/// For a workspace without a journal: throws what adopt_runs would throw, before a DB, a journal or a lock is
+/// made there. Adopts into a temporary DB.
+void try_adoption(const Workspace& workspace, const std::vector<std::string>& ids);
 
 /// Brings removed runs back: their folders out of the trash, their rows, and the experiments that then have
 /// all that they rest on. `names`: of entries, or unique beginnings of ids. Gives {"restored": [{"name",
 /// "folder", "rows"}], "experiments": [numbers], "waiting": [numbers of experiments that lack other runs]}.
-/// Throws Error if a name is unknown, its place is taken, or logs do not hold what was recorded; that entry
-/// then stays in the trash.
+/// Throws Error if a name is unknown, its place is taken, logs are gone or do not hold what was recorded;
+/// that entry then stays in the trash.
 Json restore_runs(Store& store, const Workspace& workspace, const std::vector<std::string>& names);
 
 }  // namespace harness

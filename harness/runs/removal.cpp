@@ -74,6 +74,19 @@ void require_free(const Removal& removal) {
   }
 }
 
+/// How far the event logs of a run's jobs were read, by path in its folder.
+std::map<std::string, std::uint64_t> logs_of(Store& store, const std::string& run) {
+  std::map<std::string, std::uint64_t> logs;
+  const auto add = [&](const std::string& job, const fs::path& folder) {
+    const auto status = store.job_state(job);
+    if (status && status->log_offset > 0) logs[(folder / "events.log").string()] = status->log_offset;
+  };
+  add(run, {});
+  for (const auto& evaluation : store.evaluations(run))
+    add(evaluation.id, fs::path(evaluation.folder).filename());
+  return logs;
+}
+
 }  // namespace
 
 std::string Removal::label() const {
@@ -85,10 +98,13 @@ std::string Removal::text() const {
 }
 
 Removal removal_of(Store& store, const Workspace& workspace, const std::string& id) {
+  const auto folder = workspace.run_folder(id);
   return {.id = id,
           .run = store.run(id),
-          .folder = workspace.run_folder(id),
-          .experiments = experiments_with(store, id)};
+          .folder = folder,
+          .experiments = experiments_with(store, id),
+          .lost_logs =
+              fs::is_directory(folder) ? lost_logs(logs_of(store, id), folder) : std::vector<std::string>()};
 }
 
 std::vector<Removal> find_removals(Store& store, const Workspace& workspace,
@@ -110,7 +126,14 @@ void require_removable(const Removal& removal, const Workspace& workspace, bool 
     require_no_rows(removal, workspace);
   }
   require_free(removal);
-  if (force || removal.experiments.empty()) return;
+  if (force) return;
+  if (!removal.lost_logs.empty()) {
+    throw Error(fmt::format("run {} lacks {}: `harness runs restore` could not bring its rows back",
+                            removal.text(), join(removal.lost_logs, ", ")),
+                removal.folder.string(),
+                "put it back from a copy, or remove the run all the same with --force", Status::kFailed);
+  }
+  if (removal.experiments.empty()) return;
   std::vector<std::string> tables;
   for (const auto& e : removal.experiments) {
     tables.push_back(fmt::format("{} (experiment {}, scale {})", e.at("table").get<std::string>(),
@@ -133,7 +156,8 @@ std::optional<std::string> remove_run(Store& store, const Workspace& workspace, 
                                                .from = fs::absolute(removal.folder).string(),
                                                .by = by,
                                                .folder = {},
-                                               .records = store.records_of_run(removal.id)});
+                                               .records = store.records_of_run(removal.id),
+                                               .logs = logs_of(store, removal.id)});
   for (const auto& e : removal.experiments) {
     const auto id = e.at("experiment").get<std::int64_t>();
     if (const auto records = store.records_of_experiment(id); !records.empty())

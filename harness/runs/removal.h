@@ -17,6 +17,9 @@ struct Removal {
   std::optional<StoredRun> run;
   std::filesystem::path folder;   ///< in the workspace, where there may be none
   std::vector<Json> experiments;  ///< that rest on it, and go with it
+  /// Event logs that its rows were read from, and that its folder has no more: `runs restore` will ask for
+  /// them.
+  std::vector<std::string> lost_logs = {};
 
   std::string text() const;   ///< "0562654bf1b14d57 (ratio-norm, seed 42)"
   std::string label() const;  ///< "ratio-norm, seed 42"
@@ -31,7 +34,7 @@ std::vector<Removal> find_removals(Store& store, const Workspace& workspace,
 
 /// Throws Error (Status::kFailed): the run is another workspace's, whose journal records it; or this one's
 /// journal records a run that the DB lacks; or a living process holds a log of the run; or, without `force`,
-/// a finished experiment rests on it, naming the tables.
+/// its rows could not be brought back, or a finished experiment rests on it, naming the tables.
 void require_removable(const Removal& removal, const Workspace& workspace, bool force);
 
 /// Takes the rows away, then moves the folder into the trash, what it was being written down first:

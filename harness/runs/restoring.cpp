@@ -46,6 +46,21 @@ void require_free_place(Store& store, const TrashEntry& entry, const Workspace& 
       Status::kFailed);
 }
 
+/// What was measured is in the event logs alone: without them a finished run would come back as one that was
+/// never begun.
+void require_logs(const TrashEntry& entry, const Workspace& workspace) {
+  const auto folder = entry.is_whole() ? entry.run_folder() : workspace.run_folder(entry.run);
+  const auto lost = lost_logs(entry.logs, folder);
+  if (lost.empty()) return;
+  throw Error(
+      fmt::format("run {} ({}) cannot be restored: {} {} gone or cut short since {} rows were read",
+                  entry.run, entry.label, join(lost, ", "), lost.size() == 1 ? "is" : "are",
+                  lost.size() == 1 ? "its" : "their"),
+      folder.string(),
+      "put what is gone back from a copy and repeat the command; until then the run stays in the trash",
+      Status::kFailed);
+}
+
 Json restore_run(Store& store, const Workspace& workspace, const TrashEntry& entry) {
   require_free_place(store, entry, workspace);
   const auto place = workspace.run_folder(entry.run);
@@ -77,7 +92,10 @@ Json restore_runs(Store& store, const Workspace& workspace, const std::vector<st
     const bool again = std::ranges::any_of(entries, [&](const auto& e) { return e.run == entry.run; });
     if (!again) entries.push_back(std::move(entry));
   }
-  for (const auto& entry : entries) require_free_place(store, entry, workspace);
+  for (const auto& entry : entries) {
+    require_free_place(store, entry, workspace);
+    require_logs(entry, workspace);
+  }
   Json restored = Json::array(), experiments = Json::array(), waiting = Json::array();
   for (const auto& entry : entries) restored.push_back(restore_run(store, workspace, entry));
   const auto last = store.last_reproduction();

@@ -44,10 +44,16 @@ TrashEntry read_entry(const fs::path& folder) {
     entry.from = f.required<std::string>("from");
     entry.by = f.required<std::string>("by");
     entry.records = f.required<std::vector<Json>>("records");
+    // Earlier versions did not write it.
+    if (f.has("logs")) {
+      auto logs = f.object("logs");
+      for (const auto& log : logs.keys()) entry.logs[log] = logs.required<std::uint64_t>(log);
+    }
   } catch (const Error&) {
     // The folder is all that is left to take in (`runs adopt`).
     entry.label = fmt::format("{} (its {} is damaged)", entry.run, kEntryFile);
     entry.records.clear();
+    entry.logs.clear();
   }
   return entry;
 }
@@ -89,7 +95,8 @@ TrashEntry prepare_trash(const Workspace& workspace, TrashEntry entry) {
                                                         {"removed", entry.removed},
                                                         {"from", entry.from},
                                                         {"by", entry.by},
-                                                        {"records", entry.records}}
+                                                        {"records", entry.records},
+                                                        {"logs", entry.logs}}
                                                        .dump(1));
   return entry;
 }
@@ -158,6 +165,17 @@ std::vector<std::string> clear_leftovers(Store& store, const Workspace& workspac
     if (store.number_of_experiment(records.front())) fs::remove(file);
   }
   return cleared;
+}
+
+std::vector<std::string> lost_logs(const std::map<std::string, std::uint64_t>& logs,
+                                   const fs::path& run_folder) {
+  std::vector<std::string> lost;
+  for (const auto& [log, bytes] : logs) {
+    std::error_code absent;
+    const auto size = fs::file_size(run_folder / log, absent);
+    if (absent || size < bytes) lost.push_back(log);
+  }
+  return lost;
 }
 
 std::uintmax_t size_on_disk(const fs::path& folder) {

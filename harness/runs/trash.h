@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@ namespace harness {
 
 /// Where a workspace keeps what was removed until `harness runs prune`:
 ///   OUT/.trash/NAME/removed.json   what it was, when, from where and by which command, and the rows of it as
-///                                  records of a journal
+///                                  records of a journal, and how far each event log had been read
 ///   OUT/.trash/NAME/run/           the run's folder
 ///   OUT/.trash/experiment-N.json   an experiment that rested on such a run, as records of a journal
 /// NAME is the run's id; ID.2 and so on where the same run was removed before.
@@ -24,6 +25,8 @@ struct TrashEntry {
   std::string removed, from, by;   ///< UTC, the folder's place, the command
   std::filesystem::path folder;    ///< OUT/.trash/NAME
   std::vector<Json> records = {};  ///< none for a folder that no row knew
+  /// Bytes that the rows were read from, by log: "events.log", "eval-test-0123456789abcdef/events.log".
+  std::map<std::string, std::uint64_t> logs = {};
 
   std::filesystem::path run_folder() const { return folder / "run"; }
   /// False while a removal or a return is under way, or after it was interrupted.
@@ -54,6 +57,11 @@ void empty_trash(const Workspace& workspace);
 /// Deletes what interrupted commands left: entries of runs that the DB still knows or whose folder is gone,
 /// folders that were half deleted. Gives the folders that held a run.
 std::vector<std::string> clear_leftovers(Store& store, const Workspace& workspace);
+
+/// Those of a run's `logs` that are gone from its folder, or shorter than what was read: rows cannot be made
+/// from them again.
+std::vector<std::string> lost_logs(const std::map<std::string, std::uint64_t>& logs,
+                                   const std::filesystem::path& run_folder);
 
 /// Bytes of the files below.
 std::uintmax_t size_on_disk(const std::filesystem::path& folder);

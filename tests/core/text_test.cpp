@@ -7,6 +7,19 @@
 namespace harness {
 namespace {
 
+TEST(Counted, HasThePluralOfAllButOne) {
+  EXPECT_EQ(counted(0, "run"), "0 runs");
+  EXPECT_EQ(counted(1, "finished evaluation"), "1 finished evaluation");
+  EXPECT_EQ(counted(2, "run"), "2 runs");
+}
+
+TEST(ShellWord, IsQuotedWhereAShellWouldTakeItApart) {
+  EXPECT_EQ(shell_word("a/b-c_d=1,e.f"), "a/b-c_d=1,e.f");
+  EXPECT_EQ(shell_word("my runs"), "'my runs'");
+  EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_word(""), "''");
+}
+
 TEST(Printable, NothingThatCommandsATerminalIsLeft) {
   EXPECT_EQ(printable("\x1b]0;x\a\r\b\x7f"), "\\u001b]0;x\\u0007\\u000d\\u0008\\u007f");
   EXPECT_EQ(printable("a\u0080b\u009bc\u009f"), "a\\u0080b\\u009bc\\u009f");

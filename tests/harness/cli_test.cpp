@@ -37,11 +37,13 @@ TEST(CommandLine, UnknownNamesGetTheNearestKnownOneAndStatus2) {
 TEST(CommandLine, AValueOfTheWrongKindIsNamedWithWhatIsWanted) {
   expect_error({"reproduce", "--table", "sd35-ocr", "--set", "lr=nan"}, 2,
                "setting lr must be a finite number, not nan");
-  expect_error({"reproduce", "--table", "sd35-ocr", "--seeds", "42,x"}, 2, R"(--seeds: "x" is no seed)");
+  expect_error({"reproduce", "--table", "sd35-ocr", "--seeds", "42,x"}, 2, R"(--seeds: "x" is not a seed)");
   expect_error({"reproduce", "--table", "sd35-ocr", "--seeds", "42,42"}, 2, "seed 42 is named twice");
-  expect_error({"reproduce", "--table", "sd35-ocr", "--seeds", "4294967296"}, 2, "is no seed");
+  expect_error({"reproduce", "--table", "sd35-ocr", "--seeds", "4294967296"}, 2, "is not a seed");
   expect_error({"reproduce", "--table", "sd35-ocr", "--seeds", "-1"}, 2, "");
-  expect_error({"sample", "a \"b\"", "--guidance", "nan"}, 2, "--guidance: nan is no guidance scale");
+  expect_error({"sample", "a \"b\"", "--guidance", "nan"}, 2, "--guidance: nan is not a guidance scale");
+  expect_error({"verify", "--images", "0"}, 2, "error: --images: must be 1 or more");
+  expect_error({"pretrain", "glyph", "--threads", "0"}, 2, "error: --threads: must be 1 or more");
   expect_error({"sample", "a \"b\"", "-o", "x.jpg"}, 2, "images are written as PNG");
   expect_error({"list", "settings", "--scale", "smoke"}, 2, "needs a table");
   expect_error({"list", "runs", "--table", "sd35-orc"}, 2, R"(did you mean "sd35-ocr"?)");

@@ -81,6 +81,9 @@ TEST(DbRebuild, WithoutTheDbMakesTheSameOneFromTheLogsAlone) {
   EXPECT_TRUE(made.at("kept").is_null());
   EXPECT_EQ(made.at("runs"), 4);
   EXPECT_EQ(dump(db), before);
+  const auto told = place.run({"db", "rebuild"}).out;
+  EXPECT_THAT(told, HasSubstr(": 4 runs, "));
+  EXPECT_THAT(told, HasSubstr(" finished evaluations, 1 experiment, from the logs"));
 }
 
 TEST(DbRebuild, AfterAnInterruptionAndWithTwoWorkersSaysTheSame) {
@@ -132,7 +135,10 @@ TEST(DbRebuild, AWorkspaceOfAnEarlierVersionGetsItsJournalFromItsDb) {
   Workplace place;
   ASSERT_EQ(place.run(kSmoke).status, 0);
   fs::remove(place.folder() / "runs/journal.log");
-  EXPECT_THAT(place.run({"db", "check"}).err, HasSubstr("there is no runs/journal.log"));
+  change(place.folder() / "runs/results.sqlite", "DELETE FROM journals");
+  const auto checked = place.run({"db", "check"});
+  EXPECT_EQ(checked.status, 0) << checked.out << "its version knew no journal";
+  EXPECT_THAT(checked.err, HasSubstr("there is no runs/journal.log"));
   const auto table = place.run({"table"}).out, rows = place.metric_rows();
   ASSERT_EQ(place.run({"db", "rebuild"}).status, 0);
   EXPECT_EQ(place.run({"table"}).out, table);
@@ -220,6 +226,131 @@ TEST(DbCheck, AFileThatIsNoLongerADbIsAFinding) {
   const auto rebuilt = place.run({"db", "rebuild"});
   EXPECT_EQ(rebuilt.status, 0) << rebuilt.err;
   EXPECT_EQ(place.run({"db", "check"}).status, 0);
+}
+
+/// Names in runs/ that begin with that of the DB.
+std::set<std::string> database_files(Workplace& place) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(place.folder() / "runs")) {
+    const auto name = entry.path().filename().string();
+    if (name.starts_with("results.sqlite")) names.insert(name);
+  }
+  return names;
+}
+
+TEST(DbRebuild, ABackupIsOneFileWithWhatAKilledProcessLeftInTheLog) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke({"--methods", "ratio-norm"})).status, 0);
+  const auto db = place.folder() / "runs/results.sqlite";
+  const auto rows = place.metric_rows();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    SQLite::Database killed(db.string(), SQLite::OPEN_READWRITE);
+    killed.exec("UPDATE metrics SET value = 0.987 WHERE name = 'cer' AND value IS NOT NULL");
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+  ASSERT_GT(fs::file_size(db.string() + "-wal"), 0U);
+  ASSERT_EQ(place.run({"db", "rebuild"}).status, 0);
+  EXPECT_EQ(database_files(place), (std::set<std::string>{"results.sqlite", "results.sqlite.bak-1"}));
+  SQLite::Database kept(db.string() + ".bak-1", SQLite::OPEN_READONLY);
+  EXPECT_GT(kept.execAndGet("SELECT count(*) FROM metrics WHERE value = 0.987").getInt(), 0);
+  EXPECT_EQ(place.metric_rows(), rows);
+}
+
+TEST(DbRebuild, TheLogOfADamagedDbGoesWithTheBackupAndWhatHoldsNothingGoesAway) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke({"--methods", "ratio-norm"})).status, 0);
+  const auto db = place.folder() / "runs/results.sqlite";
+  const auto rows = place.metric_rows();
+  auto bytes = read_file(db);
+  std::fill(bytes.begin(), bytes.begin() + 100, '\xff');
+  const std::string pages(5000, 'w');
+  for (const auto& log : {pages, std::string()}) {
+    write_file_atomically(db, bytes);
+    write_file_atomically(db.string() + "-wal", log);
+    write_file_atomically(db.string() + "-shm", std::string(32768, '\0'));
+    const auto rebuilt = place.run({"db", "rebuild"});
+    ASSERT_EQ(rebuilt.status, 0) << rebuilt.err;
+  }
+  EXPECT_EQ(database_files(place),
+            (std::set<std::string>{"results.sqlite", "results.sqlite.bak-1", "results.sqlite.bak-1-wal",
+                                   "results.sqlite.bak-2"}));
+  EXPECT_EQ(read_file(db.string() + ".bak-1-wal"), pages);
+  EXPECT_EQ(read_file(db.string() + ".bak-2"), bytes);
+  EXPECT_EQ(place.metric_rows(), rows);
+}
+
+TEST(DbRebuild, ABackupTakesNoNameThatAnotherOnesLogWouldJoin) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke({"--methods", "ratio-norm"})).status, 0);
+  write_file_atomically(place.folder() / "runs/results.sqlite.bak-1-wal", "of a backup that was deleted");
+  EXPECT_EQ(place.json({"db", "rebuild", "--json"}).at("kept"), "runs/results.sqlite.bak-2");
+}
+
+TEST(DbRebuild, AFileThatIsNoResultsDbIsRefusedByNameAndStaysAsItIs) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke({"--methods", "ratio-norm"})).status, 0);
+  SQLite::Database(place.folder() / "albums.sqlite", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
+      .exec("CREATE TABLE albums (title TEXT)");
+  write_file_atomically(place.folder() / "notes.txt", "my notes");
+  fs::copy(place.folder() / "notes.txt", place.folder() / "runs/notes.txt");
+  struct Case {
+    std::string file;
+    const char* said;
+  };
+  const std::vector<Case> cases = {{"notes.txt", "notes.txt: is not an SQLite database"},
+                                   {"runs/notes.txt", "runs/notes.txt: is not an SQLite database"},
+                                   {"albums.sqlite", "albums.sqlite: is a database of another program"}};
+  for (const auto& [file, said] : cases) {
+    const auto before = read_file(place.folder() / file);
+    for (const char* command : {"rebuild", "check"}) {
+      for (const bool with_out : {false, true}) {
+        std::vector<std::string> words = {"db", command, "--db", file};
+        if (with_out) words.insert(words.end(), {"--out", "runs"});
+        const auto refused = place.run(words);
+        EXPECT_EQ(refused.status, 2) << file << command;
+        EXPECT_THAT(refused.err, HasSubstr(said)) << command;
+        EXPECT_THAT(refused.err, Not(HasSubstr("db rebuild"))) << "which would refuse it again";
+      }
+    }
+    EXPECT_EQ(read_file(place.folder() / file), before);
+  }
+  EXPECT_FALSE(fs::exists(place.folder() / ".lock"));
+  EXPECT_FALSE(fs::exists(place.folder() / "notes.txt.bak-1"));
+}
+
+TEST(DbCheck, FindingsAreTheAnswerAndStandardErrorHasOneLineOfSummaryAndHint) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke({"--methods", "ratio-norm"})).status, 0);
+  const auto db = place.folder() / "runs/results.sqlite", journal = place.folder() / "runs/journal.log";
+  const auto whole = read_file(db), records = read_file(journal);
+  auto damaged = whole;
+  std::fill(damaged.begin() + 100, damaged.begin() + 40960, '\xff');
+  struct Case {
+    fs::path file;
+    std::string bytes;
+    const char *finding, *hint;
+  };
+  for (const auto& [file, bytes, finding, hint] :
+       {Case{db, damaged, "is damaged", "`harness db rebuild`"},
+        Case{journal, records.substr(0, records.size() / 2), "", "`harness db rebuild --journal`"}}) {
+    write_file_atomically(db, whole);
+    write_file_atomically(journal, records);
+    write_file_atomically(file, bytes);
+    const auto checked = place.run({"db", "check"});
+    EXPECT_EQ(checked.status, 1);
+    EXPECT_THAT(checked.out, HasSubstr(file.filename().string() + ": " + finding));
+    EXPECT_THAT(checked.out, Not(HasSubstr("db rebuild"))) << "the hint comes once";
+    EXPECT_EQ(std::ranges::count(checked.err, '\n'), 1) << checked.err;
+    EXPECT_THAT(checked.err, HasSubstr("results.sqlite: 1 finding; " + std::string(hint)));
+    const auto as_json = place.run({"db", "check", "--json"});
+    EXPECT_EQ(as_json.status, 1);
+    EXPECT_EQ(as_json.err, "");
+    const auto document = parse_json(as_json.out, "stdout");
+    EXPECT_EQ(document.at("findings").at(0).get<std::string>() + "\n", checked.out);
+    EXPECT_THAT(document.at("hint").get<std::string>(), HasSubstr(hint));
+  }
 }
 
 // --- A DB and a journal that do not fit ---
@@ -588,6 +719,19 @@ TEST(DamagedJournal, ADeletedOneIsWrittenByTheNextReproduceAndTheDbIsSoundWithIt
   expect_sound(place);
   EXPECT_EQ(place.run(smoke({"--methods", "dual"})).status, 0);
   expect_sound(place);
+}
+
+TEST(DamagedJournal, ADeletedOneIsAFindingWithTheCommandThatWritesItFromTheDb) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke({"--out", "w"})).status, 0);
+  fs::remove(place.folder() / "w/journal.log");
+  const auto checked = place.run({"db", "check", "--out", "w"});
+  EXPECT_EQ(checked.status, 1);
+  EXPECT_THAT(checked.out, HasSubstr("w/journal.log: is gone"));
+  EXPECT_THAT(checked.out, Not(HasSubstr("sound")));
+  EXPECT_THAT(checked.err, HasSubstr("`harness db rebuild --journal --out w`"));
+  EXPECT_EQ(place.run({"db", "rebuild", "--journal", "--out", "w"}).status, 0);
+  expect_sound(place, {"--out", "w"});
 }
 
 TEST(DamagedJournal, ALastLineThatAPowerCutTookIsWrittenAgain) {

@@ -86,12 +86,13 @@ TEST(Directions, AColumnThatStatesAnotherThanItsMetricIsRefused) {
   };
   EXPECT_THAT(
       refusal({{"name", "cer"}, {"better", "higher"}}),
-      HasSubstr("2 error: mine.json: columns[1]: better: better is not \"higher\" of cer: it is \"lower\" "
-                "(evaluator ocr); leave \"better\" out"));
+      HasSubstr(
+          "2 error: mine.json: columns[1].better: \"higher\" contradicts cer, for which lower is better "
+          "(evaluator ocr); leave \"better\" out"));
   EXPECT_THAT(refusal({{"name", "exact_match"}, {"unit", "number"}}),
-              HasSubstr("columns[1]: unit: unit is not \"number\" of exact_match: it is \"percent\""));
+              HasSubstr("columns[1].unit: \"number\" contradicts exact_match, whose unit is percent"));
   EXPECT_THAT(refusal({{"name", "lambda_late"}, {"better", "higher"}}),
-              HasSubstr("it is \"lower\" (column of a checkpoint)"));
+              HasSubstr("for which lower is better (column of a checkpoint)"));
   EXPECT_EQ(refusal({{"name", "cer"}, {"better", "lower"}, {"unit", "fraction"}}), "accepted");
 }
 
@@ -113,7 +114,7 @@ TEST(Directions, AStatisticOfTheTrainingHasOneToo) {
     return place.run({"list", "settings", "--table", "mine.json"}).err;
   };
   Json column = {{"name", "late"}, {"stat", "lambda_late"}, {"better", "higher"}};
-  EXPECT_THAT(planned(column), HasSubstr("it is \"lower\" (training statistic lambda_late)"));
+  EXPECT_THAT(planned(column), HasSubstr("for which lower is better (training statistic lambda_late)"));
   column["better"] = "lower";
   EXPECT_THAT(planned(column), Not(HasSubstr("columns[0]")));
 }
@@ -187,8 +188,8 @@ TEST(Directions, AnExternalScorersMetricKeepsItsOwn) {
                             "metrics": {"level": {"title": "Level", "better": "lower"}}})");
   const auto refused = place.reproduce({"--scorers", "scorers"});
   EXPECT_EQ(refused.status, 2);
-  EXPECT_THAT(refused.err, HasSubstr("columns[1]: better: better is not \"higher\" of level: it is \"lower\" "
-                                     "(evaluator gauge)"));
+  EXPECT_THAT(refused.err, HasSubstr("columns[1].better: \"higher\" contradicts level, for which lower is "
+                                     "better (evaluator gauge)"));
   place.write_table(
       {{"columns", {{{"name", "ocr_reward"}}, {{"name", "level"}}}}, {"metrics", {{"optional", {"level"}}}}});
   ASSERT_EQ(place.reproduce({"--scorers", "scorers"}).status, 0);

@@ -487,9 +487,9 @@ TEST(ExternalScorer, TwoMetricsOfOneNameAreRefused) {
   ScorerPlace place;
   place.add_scorer({"good"});
   place.add_scorer({"good"}, Json::object(), "other");
-  EXPECT_THAT(place.reproduce().err, HasSubstr("\"level\" is a metric of gauge already"));
+  EXPECT_THAT(place.reproduce().err, HasSubstr("\"level\" is already a metric of gauge"));
   place.add_scorer({"good"}, {{"metrics", {{"level", nullptr}, {"cer", {{"better", "lower"}}}}}}, "other");
-  EXPECT_THAT(place.reproduce().err, HasSubstr("\"cer\" is a metric of ocr already"));
+  EXPECT_THAT(place.reproduce().err, HasSubstr("\"cer\" is already a metric of ocr"));
   place.add_scorer({"good"}, {{"metrics", {{"level", nullptr}, {"geneval_score", {{"better", "higher"}}}}}},
                    "other");
   const auto taken = place.reproduce();

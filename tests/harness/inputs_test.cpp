@@ -137,8 +137,8 @@ TEST(Seeds, MayBeRanges) {
   EXPECT_THAT(refused(planned({"--seeds", "1..1001"})), HasSubstr("more than 1000 seeds"));
   EXPECT_THAT(refused(planned({"--seeds", "0..4294967295"})), HasSubstr("more than 1000 seeds"));
   EXPECT_THAT(refused(planned({"--seeds", "42...44"})), HasSubstr("or a range: 42,43,44 or 42..44"));
-  EXPECT_THAT(refused({"sample", "a \"b\"", "--seed", "-3"}), HasSubstr("--seed: -3 is no seed"));
-  EXPECT_THAT(refused({"sample", "a \"b\"", "--seed", "4294967296"}), HasSubstr("is no seed"));
+  EXPECT_THAT(refused({"sample", "a \"b\"", "--seed", "-3"}), HasSubstr("--seed: -3 is not a seed"));
+  EXPECT_THAT(refused({"sample", "a \"b\"", "--seed", "4294967296"}), HasSubstr("is not a seed"));
 }
 
 TEST(Device, CudaIsTheFirstGpu) {

@@ -3,6 +3,7 @@
 #include <sys/file.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/event_log.h"
 #include "tests/harness/workplace.h"
@@ -147,6 +148,8 @@ TEST(RunsRm, RefusesARunThatATableUsesUnlessForced) {
   EXPECT_TRUE(fs::exists(place.folder() / "runs" / id));
   const auto removed = place.json({"runs", "rm", id, "--yes", "--force", "--json"});
   EXPECT_EQ(removed.at("removed").at(0).at("name"), id);
+  EXPECT_EQ(removed.at("removed").at(0).at("experiments").at(0).at("experiment"), 1);
+  EXPECT_EQ(removed.at("removed").at(0).at("experiments").at(0).at("table"), "sd35-ocr");
   EXPECT_FALSE(fs::exists(place.folder() / "runs" / id));
   EXPECT_EQ(query(place, "SELECT count(*) AS n FROM runs WHERE id = '" + id + "'"), "n\n0\n");
   EXPECT_EQ(place.json({"list", "experiments", "--json"}), Json::array());
@@ -168,6 +171,49 @@ TEST(RunsRm, AsksAndWithoutATerminalWantsYes) {
   EXPECT_EQ(WEXITSTATUS(::pclose(pipe)), 2);
   EXPECT_THAT(said, HasSubstr("add --yes"));
   EXPECT_TRUE(fs::exists(place.folder() / "runs" / id));
+}
+
+/// What a shell shows of `harness WORDS`, whose streams are `streams`, and its exit status.
+std::pair<std::string, int> shown(const Workplace& place, const std::string& words,
+                                  const std::string& streams) {
+  const auto command =
+      "cd '" + place.folder().string() + "' && '" HARNESS_BINARY_DIR "/harness' " + words + " " + streams;
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  std::string said(8192, '\0');
+  said.resize(std::fread(said.data(), 1, said.size(), pipe));
+  return {said, WEXITSTATUS(::pclose(pipe))};
+}
+
+TEST(RunsRm, NamesTheRunsThenTheirExperimentsThenWhereTheFoldersAre) {
+  Workplace place;
+  ASSERT_EQ(place.run(kSmoke).status, 0);
+  const auto first = run_of(place, "dual"), second = run_of(place, "ratio-norm");
+  const auto [said, status] =
+      shown(place, "runs rm " + first + " " + second + " --yes --force", "</dev/null 2>&1");
+  EXPECT_EQ(status, 0) << said;
+  const std::string experiment = "removed experiment 1 (table sd35-ocr, scale smoke), which used it\n";
+  std::size_t at = 0;
+  for (const auto& part : {"removed run " + first, experiment, "removed run " + second,
+                           std::string("folders are kept in runs/.trash")}) {
+    const auto found = said.find(part, at);
+    ASSERT_NE(found, std::string::npos) << part << " in " << said;
+    at = found + 1;
+  }
+  EXPECT_EQ(said.find(experiment), said.rfind(experiment)) << "once, though two runs belonged to it";
+}
+
+TEST(RunsRm, WhatItRemovedIsToldWhereTheAnswerCannotBeWritten) {
+  for (const std::string json : {"", " --json"}) {
+    Workplace place;
+    ASSERT_EQ(place.run(kSmoke).status, 0);
+    const auto id = run_of(place, "dual");
+    const auto [said, status] = shown(place, "runs rm " + id + " --yes --force" + json, "2>&1 >/dev/full");
+    EXPECT_EQ(status, 1);
+    EXPECT_THAT(said, HasSubstr("removed run " + id + " (dual, seed 42); `harness runs restore " + id + "`"));
+    EXPECT_THAT(said, HasSubstr("removed experiment 1"));
+    EXPECT_THAT(said, HasSubstr("cannot write to standard output"));
+    EXPECT_EQ(place.run({"runs", "restore", id}).status, 0);
+  }
 }
 
 TEST(RunsRm, RefusesWhatALivingProcessHolds) {
@@ -322,6 +368,47 @@ TEST(RunsRestore, ARunThatCannotBeReadAgainStaysInTheTrash) {
   EXPECT_EQ(query(place, "SELECT count(*) AS n FROM runs WHERE id = '" + id + "'"), "n\n0\n");
 }
 
+// Its rows were made from the logs: without them it would come back as a run that was never begun.
+TEST(RunsRestore, ARunWhoseLogsWereGoneOrAreCutShortIsRefusedUntilTheyAreBack) {
+  for (const std::string way : {"gone before", "gone since", "cut short"}) {
+    Workplace place;
+    ASSERT_EQ(place.run(kSmoke).status, 0);
+    const auto rows = place.metric_rows();
+    const auto id = run_of(place, "dual");
+    const auto log = place.folder() / "runs" / id / "events.log", kept = trash(place) / id / "run/events.log";
+    const auto bytes = read_file(log);
+    if (way == "gone before") {
+      fs::remove(log);
+      const auto asked = place.run({"runs", "rm", id, "--yes"});
+      EXPECT_EQ(asked.status, 1);
+      EXPECT_THAT(asked.err,
+                  HasSubstr("lacks events.log: `harness runs restore` could not bring its rows back"));
+      EXPECT_EQ(place.metric_rows(), rows);
+    }
+    const auto removed = place.run({"runs", "rm", id, "--yes", "--force"});
+    EXPECT_EQ(removed.status, 0) << removed.err;
+    EXPECT_EQ(
+        removed.out.find("needs events.log back in the trash first, which is gone") != std::string::npos,
+        way == "gone before")
+        << removed.out;
+    if (way == "gone since") fs::remove(kept);
+    if (way == "cut short") write_file_atomically(kept, bytes.substr(0, bytes.find('\n') + 1));
+    const auto journal = read_file(place.folder() / "runs/journal.log");
+    const auto refused = place.run({"runs", "restore", id});
+    EXPECT_EQ(refused.status, 1) << way;
+    EXPECT_THAT(refused.err,
+                HasSubstr("run " + id + " (dual, seed 42) cannot be restored: events.log is gone"));
+    EXPECT_THAT(refused.err, HasSubstr("the run stays in the trash"));
+    EXPECT_TRUE(fs::exists(trash(place) / id / "run/job.json"));
+    EXPECT_FALSE(fs::exists(place.folder() / "runs" / id));
+    EXPECT_EQ(read_file(place.folder() / "runs/journal.log"), journal);
+    write_file_atomically(kept, bytes);
+    const auto restored = place.run({"runs", "restore", id});
+    EXPECT_EQ(restored.status, 0) << restored.err;
+    EXPECT_EQ(place.metric_rows(), rows);
+  }
+}
+
 TEST(RunsRestore, KilledInBetweenCanBeRepeated) {
   Workplace place;
   ASSERT_EQ(place.run(kSmoke).status, 0);
@@ -416,6 +503,9 @@ TEST(RunsAdopt, ACopiedFolderIsTakenInAndReproduceRunsNothingOfItAgain) {
   EXPECT_GT(adopted.at("adopted").at(0).at("evaluations").get<int>(), 0);
   EXPECT_EQ(adopted.at("adopted").at(0).at("left_to_reproduce"), 1) << "the test split needs a selection";
   EXPECT_EQ(place.json({"runs", "show", id, "--out", "there", "--json"}).at("state"), "done");
+  EXPECT_THAT(place.run({"list", "runs", "--out", "there"}).out, HasSubstr(id + "  (adopted)"));
+  for (const auto& run : place.json({"list", "runs", "--out", "there", "--json"}))
+    EXPECT_EQ(run.at("table"), run.at("name") == id ? "" : "sd35-ocr");
   const auto sound = place.run({"db", "check", "--out", "there"});
   EXPECT_EQ(sound.status, 0) << sound.out;
   ASSERT_EQ(place.run({"db", "rebuild", "--out", "there"}).status, 0);
@@ -466,10 +556,10 @@ TEST(RunsAdopt, WhatIsNotWholeIsRefusedAndChangesNothing) {
     bytes[bytes.size() / 2] ^= 1;
     write_file_atomically(file, bytes);
   };
-  const auto some = [&](const std::string& part) {
+  const auto some = [&](const std::string& part, const std::string& below = "eval-validation") {
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
       const auto path = entry.path().string();
-      if (path.find("eval-validation") != std::string::npos && path.ends_with(part)) return entry.path();
+      if (path.find(below) != std::string::npos && path.ends_with(part)) return entry.path();
     }
     ADD_FAILURE() << part;
     return fs::path();
@@ -493,6 +583,10 @@ TEST(RunsAdopt, WhatIsNotWholeIsRefusedAndChangesNothing) {
       {[&] { flip(folder / "events.log"); }, "events.log"},
       {[&] { without_last_line(folder / "events.log"); }, "its training is not finished"},
       {[&] { without_last_line(some("events.log")); }, "is not finished"},
+      {[&] { write_file_atomically(some(".safetensors", "checkpoints"), "no weights"); },
+       "model.safetensors: is not the file that was written: SHA-256 "},
+      {[&] { fs::remove(some(".safetensors", "checkpoints")); }, "model.safetensors: is not there"},
+      {[&] { flip(some("manifest.json", "checkpoints")); }, "is not the file that the run wrote"},
       {[&] { write_file_atomically(some(".png"), "no picture"); }, "not the file that was scored"},
       {[&] { fs::remove(some(".png")); }, "1 gone"},
       {[&] { write_file_atomically(some("positions.json"), "[1]"); }, "is not the list of prompts"},
@@ -511,8 +605,48 @@ TEST(RunsAdopt, WhatIsNotWholeIsRefusedAndChangesNothing) {
     fs::copy(original, folder, fs::copy_options::recursive);
   }
   EXPECT_EQ(place.run({"runs", "adopt", id, "--out", "there"}).status, 0);
-  EXPECT_EQ(place.run({"runs", "adopt", id, "--out", "there"}).status, 1) << "it is known already";
   EXPECT_EQ(place.run({"runs", "adopt", "0000", "--out", "there"}).status, 2);
+}
+
+TEST(RunsAdopt, ARefusalLeavesNothingInAWorkspaceThatHadNoRecords) {
+  Workplace place;
+  const auto id = copy_dual_to(place, "there");
+  const auto bare = place.folder() / "bare";
+  fs::create_directories(bare);
+  fs::copy(place.folder() / "runs" / id, bare / id, fs::copy_options::recursive);
+  const auto contents = [&] {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(bare)) names.insert(entry.path().filename().string());
+    return names;
+  };
+  fs::rename(bare / id / "events.log", bare / id / "away");
+  EXPECT_EQ(place.run({"runs", "adopt", id, "--out", "bare"}).status, 1);
+  EXPECT_EQ(contents(), std::set<std::string>{id});
+  EXPECT_EQ(place.run({"runs", "adopt", id, "0123", "--out", "bare"}).status, 2) << "there is no such folder";
+  EXPECT_EQ(contents(), std::set<std::string>{id});
+  fs::rename(bare / id / "away", bare / id / "events.log");
+  const auto adopted = place.run({"runs", "adopt", id, "--out", "bare"});
+  EXPECT_EQ(adopted.status, 0) << adopted.err;
+}
+
+TEST(RunsAdopt, ARunThatIsThereAlreadyIsNamedHoweverItsIdWasTyped) {
+  Workplace place;
+  ASSERT_EQ(place.run(kSmoke).status, 0);
+  const auto id = run_of(place, "dual");
+  for (const auto& typed : {id, id.substr(0, 8)}) {
+    const auto refused = place.run({"runs", "adopt", typed});
+    EXPECT_EQ(refused.status, 2);
+    EXPECT_THAT(refused.err, HasSubstr("run " + id + " (dual, seed 42) is already in this workspace"));
+  }
+}
+
+TEST(List, HeadsTheColumnsOfRunsAndExperimentsByWhatTheyHold) {
+  Workplace place;
+  ASSERT_EQ(place.run(kSmoke).status, 0);
+  EXPECT_TRUE(place.run({"list", "runs"}).out.starts_with("id "));
+  EXPECT_TRUE(place.run({"list", "experiments"}).out.starts_with("number "));
+  EXPECT_TRUE(place.json({"list", "runs", "--json"}).at(0).contains("name"));
+  EXPECT_TRUE(place.json({"list", "experiments", "--json"}).at(0).contains("name"));
 }
 
 TEST(RunsRm, AFolderWithoutRowsIsRemovedByItsName) {

@@ -120,8 +120,21 @@ TEST(NewMethod, WritesAFileThatNamesTheMethodAndNeverOverwrites) {
   EXPECT_THAT(text, Not(HasSubstr("@")));
   const auto again = place.run({"new", "method", "my-method2"});
   EXPECT_EQ(again.status, 2);
-  EXPECT_THAT(again.err, HasSubstr("is there already"));
+  EXPECT_THAT(again.err, HasSubstr("already exists"));
   EXPECT_EQ(read_file(file), text);
+}
+
+TEST(NewMethod, TheStepsThatFollowAreInTheTreeThatWasNamed) {
+  Workplace place;
+  fs::create_directories(place.folder() / "checkout/trainers/methods");
+  fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "trainers/methods/method.template",
+                place.folder() / "checkout/trainers/methods/method.template");
+  const auto made = place.run({"new", "method", "mine", "--source", "checkout"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  for (const char* path : {"checkout/trainers/methods/mine.cpp\n", "checkout/trainers/README.md",
+                           "checkout/scripts/build release", "checkout/build/release/tests/trainers_tests",
+                           "checkout/build/release/harness reproduce"})
+    EXPECT_THAT(made.out, HasSubstr(path));
 }
 
 TEST(NewMethod, RefusesNamesThatCannotBeTypedOrAreTaken) {
@@ -131,10 +144,10 @@ TEST(NewMethod, RefusesNamesThatCannotBeTypedOrAreTaken) {
     EXPECT_EQ(outcome.status, 2) << name;
   }
   EXPECT_THAT(place.run({"new", "method", "ratio-norm"}).err,
-              HasSubstr("there is a method \"ratio-norm\" already"));
+              HasSubstr("there is already a method \"ratio-norm\""));
   const auto nowhere = place.run({"new", "method", "mine", "--source", place.folder().string()});
   EXPECT_EQ(nowhere.status, 2);
-  EXPECT_THAT(nowhere.err, HasSubstr("is no source tree of harness"));
+  EXPECT_THAT(nowhere.err, HasSubstr("is not a source tree of harness"));
 }
 
 }  // namespace

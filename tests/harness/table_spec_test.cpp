@@ -51,6 +51,14 @@ TEST(TableSpec, TheShippedTableIsThePapers) {
   EXPECT_EQ(spec.scale("paper").prompt_set, "ocr-flow-grpo");
 }
 
+TEST(TableSpec, OneWithoutItsHeadIsToldOfExtends) {
+  for (const std::string key : {"id", "task", "backbone"}) {
+    const auto said = refusal([&](Json& t) { t.erase(key); });
+    EXPECT_THAT(said, HasSubstr("\"" + key + "\" is missing"));
+    EXPECT_THAT(said, HasSubstr("a table that changes another one also names that one, in \"extends\""));
+  }
+}
+
 TEST(TableSpec, UnknownKeysAndNamesAreRefusedWhereTheyStand) {
   EXPECT_THAT(refusal([](Json& t) { t["methds"] = 1; }),
               HasSubstr(R"(unknown key "methds"; did you mean "methods"?)"));

@@ -1,5 +1,6 @@
 #include "harness/workspace.h"
 
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -46,6 +47,34 @@ TEST(OneWorkspace, DbAloneMeansTheWorkspaceOfItsFolder) {
   // The same folder, whichever of the two names it.
   EXPECT_EQ(place.run(smoke({"--seeds", "43", "--db", "other/results.sqlite"})).status, 0);
   EXPECT_EQ(place.run({"db", "check"}).status, 0);
+}
+
+TEST(OneWorkspace, OutMeansTheSameForCommandsThatOnlyRead) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke({})).status, 0);
+  ASSERT_EQ(place.run(smoke({"--seeds", "43", "--out", "other"})).status, 0);
+  const std::vector<std::vector<std::string>> commands = {{"table", "--json"},
+                                                          {"check", "--json"},
+                                                          {"compare", "base", "ratio-norm", "--json"},
+                                                          {"query", "SELECT id, seed FROM runs ORDER BY id"},
+                                                          {"verify", "--images", "1"}};
+  const auto with = [](std::vector<std::string> command, const std::vector<std::string>& where) {
+    command.insert(command.end(), where.begin(), where.end());
+    return command;
+  };
+  for (const auto& command : commands) {
+    const auto named = place.run(with(command, {"--out", "other"}));
+    const auto by_db = place.run(with(command, {"--db", "other/results.sqlite"}));
+    EXPECT_NE(named.status, 2) << command[0] << named.err;
+    EXPECT_EQ(named.status, by_db.status) << command[0] << named.err;
+    EXPECT_EQ(named.out, by_db.out) << command[0];
+    if (command[0] == "query") {
+      EXPECT_NE(named.out, place.run(command).out);
+    }
+    const auto mixed = place.run(with(command, {"--out", "runs", "--db", "other/results.sqlite"}));
+    EXPECT_EQ(mixed.status, 2) << command[0];
+    EXPECT_THAT(mixed.err, HasSubstr("is not the results database of the workspace runs")) << command[0];
+  }
 }
 
 TEST(OneWorkspace, ACopyIsAWorkspaceOfItsOwn) {
@@ -199,6 +228,78 @@ TEST(OneWorkspace, ATableCannotBeNamedAsSomethingElseOfAWorkspace) {
     EXPECT_THAT(refused.err, HasSubstr("is the name of something else in a workspace"));
   }
   EXPECT_FALSE(fs::exists(place.folder() / "runs"));
+}
+
+TEST(WithPlace, CompletesCommandsOfAWorkspaceThatNameNone) {
+  EXPECT_EQ(with_place("`harness db rebuild --journal` rewrites it", " --out w"),
+            "`harness db rebuild --journal --out w` rewrites it");
+  EXPECT_EQ(with_place("`harness list runs` and `harness runs rm 05` and `harness list tables`", " --db f"),
+            "`harness list runs --db f` and `harness runs rm 05 --db f` and `harness list tables`");
+  EXPECT_EQ(with_place("`harness db rebuild --out v` and `harness db check --db g`", " --out w"),
+            "`harness db rebuild --out v` and `harness db check --db g`");
+  EXPECT_EQ(with_place("`harness db rebuild` rebuilds it", ""), "`harness db rebuild` rebuilds it");
+  EXPECT_EQ((WorkspaceChoice{.out = "my runs", .db = "it's.sqlite"}).options(),
+            " --out 'my runs' --db 'it'\\''s.sqlite'");
+}
+
+TEST(HintsOfAWorkspace, AreCommandsThatActOnItAsTyped) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke({})).status, 0);
+  ASSERT_EQ(place.run(smoke({"--out", "my runs"})).status, 0);
+  const auto folder = place.folder() / "my runs";
+  auto damaged = read_file(folder / "journal.log");
+  damaged[damaged.size() / 2] ^= 1;
+  write_file_atomically(folder / "journal.log", damaged);
+  for (const auto& command : {smoke({}), {"db", "check"}, {"db", "rebuild"}}) {
+    auto words = command;
+    words.insert(words.end(), {"--out", "my runs"});
+    const auto outcome = place.run(words);
+    EXPECT_NE(outcome.status, 0);
+    EXPECT_THAT(outcome.err, HasSubstr("`harness db rebuild --journal --out 'my runs'`")) << command[0];
+  }
+  EXPECT_EQ(place.run({"db", "rebuild", "--journal", "--out", "my runs"}).status, 0);
+  EXPECT_EQ(place.run({"db", "check", "--out", "my runs"}).status, 0);
+  const auto unknown = place.run({"verify", "0000", "--db", "my runs/results.sqlite"});
+  EXPECT_THAT(unknown.err, HasSubstr("`harness list runs --db 'my runs/results.sqlite'`"));
+  EXPECT_THAT(place.run({"verify", "0000"}).err, HasSubstr("`harness list runs` shows them"));
+  SQLite::Database((folder / "results.sqlite").string(), SQLite::OPEN_READWRITE)
+      .exec("UPDATE train_stats SET value = value + 1 WHERE name = 'reward_mean'");
+  const auto broken = place.run({"check", "--db", "my runs/results.sqlite"});
+  EXPECT_EQ(broken.status, 1);
+  EXPECT_THAT(broken.out, HasSubstr("`harness db rebuild --db 'my runs/results.sqlite'`"));
+}
+
+TEST(HintsOfAWorkspace, WhoseDbIsGoneNameTheRebuildThatMakesItWhateverTheCommand) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke({"--out", "w"})).status, 0);
+  const auto runs = place.run({"list", "runs", "--out", "w"}).out;
+  fs::remove(place.folder() / "w/results.sqlite");
+  for (std::vector<std::string> command : {std::vector<std::string>{"list", "runs"},
+                                           {"list", "experiments"},
+                                           {"db", "check"},
+                                           {"db", "rebuild", "--journal"},
+                                           {"runs", "show", "0"}}) {
+    command.insert(command.end(), {"--out", "w"});
+    const auto outcome = place.run(command);
+    EXPECT_EQ(outcome.status, 2) << command[0];
+    EXPECT_THAT(outcome.err, HasSubstr("there is no results database; `harness db rebuild --out w`"))
+        << command[0] << command[1];
+  }
+  for (const auto& command : std::vector<std::vector<std::string>>{{"table"}, {"query", "SELECT 1"}}) {
+    auto words = command;
+    words.insert(words.end(), {"--db", "w/results.sqlite"});
+    EXPECT_THAT(place.run(words).err, HasSubstr("`harness db rebuild --db w/results.sqlite`"));
+  }
+  EXPECT_EQ(place.run({"db", "rebuild", "--out", "w"}).status, 0);
+  EXPECT_EQ(place.run({"list", "runs", "--out", "w"}).out, runs);
+  fs::rename(place.folder() / "w", place.folder() / "runs");
+  fs::remove(place.folder() / "runs/results.sqlite");
+  const auto gone = place.run({"list", "runs"});
+  EXPECT_EQ(gone.status, 2) << "an empty list would look like an empty workspace";
+  EXPECT_THAT(gone.err, HasSubstr("`harness db rebuild`"));
+  fs::remove(place.folder() / "runs/journal.log");
+  const auto neither = place.run({"db", "rebuild"});
+  EXPECT_THAT(neither.err, HasSubstr("repeat the reproduce command"));
 }
 
 TEST(OneWorkspace, WhatAWorkspaceHoldsIsTaken) {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/nn/init.h>
+#include <torch/nn/modules/linear.h>
 #include <unistd.h>
 
 #include <atomic>
