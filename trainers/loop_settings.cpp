@@ -255,6 +255,7 @@ TrainSettings read_train_settings(const Json& given, const std::string& where) {
   t.law_audit = audit_mode(s.choice("law_audit"));
   if (s.choice("step_weight") == "score") t.score_weight = score_weight(s);
   s.finish();
+  t.effective = s.effective();
   if (t.prompts_per_epoch % (t.updates_per_epoch * t.shard_prompts) != 0) {
     s.fail("prompts_per_epoch",
            fmt::format("{} cannot be split into {} updates of whole shards of {} prompts",

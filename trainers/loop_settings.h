@@ -39,6 +39,7 @@ struct TrainSettings {
   double on_policy_tolerance = 0;
   std::optional<ScoreWeight> score_weight = {};
   AuditMode law_audit = AuditMode::kMark;
+  Json effective = Json::object();  ///< every setting that was read, by name
 
   std::int64_t images_per_epoch() const { return prompts_per_epoch * group_size; }
   std::int64_t updates_of_an_epoch() const { return updates_per_epoch * inner_epochs; }

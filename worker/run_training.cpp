@@ -91,7 +91,9 @@ bool run_training(const Job& job, Reporter& reporter) {
       .task = task, .latent_size = backbone.latent().size(), .late_steps = training.settings.late_steps};
   auto configured = make_method(job.get<std::string>("method"), job.get<Json>("method_settings"), context,
                                 where + ".method_settings");
-  reporter.event({{"type", "effective_settings"}, {"method_settings", configured.effective}});
+  reporter.event({{"type", "effective_settings"},
+                  {"settings", training.settings.effective},
+                  {"method_settings", configured.effective}});
 
   Scoring scoring(job);
   const auto total = static_cast<double>(training.settings.updates);
