@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/law_limits.h"
 #include "trainers/settings.h"
 
 namespace harness {
@@ -184,9 +185,9 @@ const std::vector<Setting>& train_settings() {
       {.name = "law_audit",
        .default_value = "mark",
        .choices = {"mark", "stop", "off"},
-       .help = "what happens to a run whose fresh log-ratios break the path-variance law by more than 4.5 "
-               "standard "
-               "errors and 5 %: it is marked in every table, or stopped",
+       .help = fmt::format("what happens to a run whose fresh log-ratios break the path-variance law by more "
+                           "than {} standard errors and {:.0f} %: it is marked in every table, or stopped",
+                           kLawBreakZ, kLawBreakShare * 100),
        .equation = "E24, E25"},
       {.name = "on_policy_tolerance",
        .default_value = 0.0,
