@@ -41,8 +41,8 @@ class ResumeSchedule {
 };
 
 std::vector<TrainingPrompt> training_prompts(const Job& job) {
-  // The generated training prompts are in the OCR task's format, whatever the reward is.
-  const auto set = load_prompt_set(job.path("train_prompts"), "ocr");
+  // The plan has seen to it that each quotes a target where one is needed.
+  const auto set = load_prompt_set(job.path("train_prompts"), kPickscorePrompts);
   if (set.sha256 != job.get<std::string>("train_prompts_sha256")) {
     throw Error("was changed since the run was planned", job.path("train_prompts").string(),
                 "repeat the command");
