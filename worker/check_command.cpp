@@ -78,7 +78,7 @@ class Check {
       if (ema_lag(train.ema, step).start_share < 1) continue;
       throw Error(
           fmt::format("checkpoint {} would hold the starting weights: their average moves for the first "
-                      "time after {} updates (ema_interval)",
+                      "time later (ema_interval {})",
                       step, train.ema.interval),
           where, "lower ema_interval, or evaluate the raw weights (eval_weights=raw)");
     }
