@@ -25,9 +25,9 @@ double t_critical(double freedom, double level) {
   return quantile(complement(boost::math::students_t(freedom), level / 2));
 }
 
-/// The share of the runs' critical value; R / P = exp(log_ratio).
-double runs_weight(double log_ratio, double log_kappa) {
-  return 1 / (1 + std::exp(-2 * (log_ratio - log_kappa)));
+/// The share of the runs' critical value, R^2 / (R^2 + (kappa P)^2); odds: (P / R)^2.
+double runs_weight(double odds, double kappa) {
+  return 1 / (1 + odds * kappa * kappa);
 }
 
 // Quadrature
@@ -58,7 +58,7 @@ RunsVariance::RunsVariance(std::int64_t freedom) {
   for (auto& weight : weights) weight /= sum;
 }
 
-/// kappa at one level
+// kappa at one level
 // ---------------------------------------------------------------------------------------------------------
 
 /// True shares of the runs, as logarithms of R / P: at both ends the critical value is exact.
@@ -68,40 +68,54 @@ constexpr double kTolerance = 0.01;                     // of the level
 
 class Calibration {
  public:
-  explicit Calibration(std::int64_t freedom) : freedom_(static_cast<double>(freedom)), variance_(freedom) {}
+  explicit Calibration(std::int64_t freedom) : freedom_(static_cast<double>(freedom)) {
+    const RunsVariance variance(freedom);
+    for (double ratio = kLowestRatio; ratio <= kHighestRatio; ratio += kRatioStep)
+      truths_.push_back(nodes(variance, ratio));
+  }
 
   double log_kappa(double level) const {
     const double t = t_critical(freedom_, level), z = normal_critical(level);
     double low = kLowestKappa, high = kHighestKappa;
     for (int i = 0; i < 14; ++i) {
       const double middle = (low + high) / 2;
-      (most_false(t, z, middle) <= level * (1 + kTolerance) ? low : high) = middle;
+      (most_false(t, z, std::exp(middle)) <= level * (1 + kTolerance) ? low : high) = middle;
     }
     return low;
   }
 
  private:
+  struct Node {
+    double weight, odds, deviations;  ///< of the estimate; (P / R)^2; sqrt(R + P) over its true value
+  };
+
+  static std::vector<Node> nodes(const RunsVariance& variance, double log_ratio) {
+    const double share = 1 / (1 + std::exp(-log_ratio));
+    std::vector<Node> result;
+    for (std::size_t i = 0; i < variance.logs.size(); ++i) {
+      const double y = variance.logs[i];
+      result.push_back(
+          {variance.weights[i], std::exp(-2 * (log_ratio + y)), std::sqrt(share * std::exp(y) + 1 - share)});
+    }
+    return result;
+  }
+
   /// The highest rate of false differences over all true shares.
-  double most_false(double t, double z, double log_kappa) const {
+  double most_false(double t, double z, double kappa) const {
     double most = 0;
-    for (double ratio = kLowestRatio; ratio <= kHighestRatio; ratio += kRatioStep)
-      most = std::max(most, false_rate(ratio, t, z, log_kappa));
+    for (const auto& truth : truths_) {
+      double rate = 0;
+      for (const auto& node : truth) {
+        const double critical = z + (t - z) * runs_weight(node.odds, kappa);
+        rate += node.weight * two_sided_tail(critical * node.deviations);
+      }
+      most = std::max(most, rate);
+    }
     return most;
   }
 
-  double false_rate(double log_ratio, double t, double z, double log_kappa) const {
-    const double share = 1 / (1 + std::exp(-log_ratio));
-    double rate = 0;
-    for (std::size_t i = 0; i < variance_.logs.size(); ++i) {
-      const double y = variance_.logs[i];
-      const double critical = z + (t - z) * runs_weight(log_ratio + y, log_kappa);
-      rate += variance_.weights[i] * two_sided_tail(critical * std::sqrt(share * std::exp(y) + 1 - share));
-    }
-    return rate;
-  }
-
   double freedom_;
-  RunsVariance variance_;
+  std::vector<std::vector<Node>> truths_;  ///< [true ratios][nodes]
 };
 
 // kappa at all levels
@@ -139,30 +153,26 @@ const KappaCurve& kappa_curve(std::int64_t freedom) {
   return curves.try_emplace(freedom, freedom).first->second;
 }
 
-double log_kappa(std::int64_t freedom, double level) {
-  return kappa_curve(freedom).at(normal_critical(level));
-}
-
 /// The critical values of one level.
 struct Critical {
   Critical(const PartsFreedom& freedom, double level)
       : runs(t_critical(static_cast<double>(freedom.runs), level)),
         prompts(t_critical(static_cast<double>(freedom.prompts), level)),
-        log_kappa(harness::log_kappa(freedom.runs, level)) {}
+        kappa(prompts_weight(freedom.runs, level)) {}
 
   double operator()(const VarianceParts& parts) const {
     if (parts.runs == 0) return prompts;
-    if (parts.prompts == 0) return runs;
-    return std::lerp(prompts, runs, runs_weight(std::log(parts.runs / parts.prompts), log_kappa));
+    const double ratio = parts.prompts / parts.runs;
+    return std::lerp(prompts, runs, runs_weight(ratio * ratio, kappa));
   }
 
-  double runs, prompts, log_kappa;
+  double runs, prompts, kappa;
 };
 
 }  // namespace
 
 double prompts_weight(std::int64_t freedom, double level) {
-  return std::exp(log_kappa(freedom, level));
+  return std::exp(kappa_curve(freedom).at(normal_critical(level)));
 }
 
 double critical_value(const VarianceParts& parts, const PartsFreedom& freedom, double level) {
