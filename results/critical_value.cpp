@@ -153,36 +153,27 @@ const KappaCurve& kappa_curve(std::int64_t freedom) {
   return curves.try_emplace(freedom, freedom).first->second;
 }
 
-/// The critical values of one level.
-struct Critical {
-  Critical(const PartsFreedom& freedom, double level)
-      : runs(t_critical(static_cast<double>(freedom.runs), level)),
-        prompts(t_critical(static_cast<double>(freedom.prompts), level)),
-        kappa(prompts_weight(freedom.runs, level)) {}
-
-  double operator()(const VarianceParts& parts) const {
-    if (parts.runs == 0) return prompts;
-    const double ratio = parts.prompts / parts.runs;
-    return std::lerp(prompts, runs, runs_weight(ratio * ratio, kappa));
-  }
-
-  double runs, prompts, kappa;
-};
-
 }  // namespace
 
 double prompts_weight(std::int64_t freedom, double level) {
   return std::exp(kappa_curve(freedom).at(normal_critical(level)));
 }
 
-double critical_value(const VarianceParts& parts, const PartsFreedom& freedom, double level) {
-  return Critical(freedom, level)(parts);
+CriticalValue::CriticalValue(const PartsFreedom& freedom, double level)
+    : runs_(t_critical(static_cast<double>(freedom.runs), level)),
+      prompts_(t_critical(static_cast<double>(freedom.prompts), level)),
+      kappa_(prompts_weight(freedom.runs, level)) {}
+
+double CriticalValue::operator()(const VarianceParts& parts) const {
+  if (parts.runs == 0) return prompts_;
+  const double ratio = parts.prompts / parts.runs;
+  return std::lerp(prompts_, runs_, runs_weight(ratio * ratio, kappa_));
 }
 
 double crossed_p_value(double t, const VarianceParts& parts, const PartsFreedom& freedom) {
   constexpr double kFarthest = 37;  // two_sided_tail of it is the smallest that a double holds in full
   const auto excess = [&](double z) {
-    return critical_value(parts, freedom, two_sided_tail(z)) - std::abs(t);
+    return CriticalValue(freedom, two_sided_tail(z))(parts) - std::abs(t);
   };
   if (t == 0) return 1;
   if (excess(kFarthest) <= 0) return two_sided_tail(kFarthest);
@@ -195,7 +186,7 @@ double crossed_p_value(double t, const VarianceParts& parts, const PartsFreedom&
 }
 
 double rejection_rate(double effect, const VarianceParts& parts, const PartsFreedom& freedom, double level) {
-  const Critical critical(freedom, level);
+  const CriticalValue critical(freedom, level);
   const RunsVariance variance(freedom.runs);
   const boost::math::normal truth(effect, std::sqrt(parts.total()));
   double rate = 0;

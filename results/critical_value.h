@@ -26,11 +26,19 @@ struct PartsFreedom {
 /// his degrees of freedom -, and calls two equal methods different in up to 7.8 % of cases at 3 runs. kappa
 /// is the largest number with which this happens in at most `level` of cases (but for a hundredth of it),
 /// whatever share of the variance the runs truly have. It is found by quadrature, for P known and normal
-/// differences: as Trickett and Welch (1954, Biometrika 41) found theirs. parts.total() must be above 0.
-double critical_value(const VarianceParts& parts, const PartsFreedom& freedom, double level);
+/// differences: as Trickett and Welch (1954, Biometrika 41) found theirs.
+class CriticalValue {
+ public:
+  CriticalValue(const PartsFreedom& freedom, double level);
+  /// parts.total() must be above 0.
+  double operator()(const VarianceParts& parts) const;
+
+ private:
+  double runs_, prompts_, kappa_;
+};
 
 /// The smallest level at which `t` standard errors are beyond the critical value: a two-sided p-value, which
-/// is below `level` exactly where the interval delta +- critical_value sqrt(total) leaves out 0.
+/// is below `level` exactly where the interval delta +- CriticalValue sqrt(total) leaves out 0.
 double crossed_p_value(double t, const VarianceParts& parts, const PartsFreedom& freedom);
 
 /// P(a mean difference lies beyond its critical value) where the true difference is `effect` and the true
@@ -38,7 +46,7 @@ double crossed_p_value(double t, const VarianceParts& parts, const PartsFreedom&
 /// known. An effect of 0 gives the rate of false differences.
 double rejection_rate(double effect, const VarianceParts& parts, const PartsFreedom& freedom, double level);
 
-/// kappa of critical_value, for `freedom` degrees of freedom of the runs. Found once for a number of runs
+/// kappa of CriticalValue, for `freedom` degrees of freedom of the runs. Found once for a number of runs
 /// (some 30 ms) and kept; safe to call from several threads.
 double prompts_weight(std::int64_t freedom, double level);
 

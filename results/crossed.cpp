@@ -20,6 +20,12 @@ double mean(std::span<const double> values) {
   return total(values) / static_cast<double>(values.size());
 }
 
+double mean_delta(std::span<const RunDifference> per_run) {
+  double sum = 0;
+  for (const auto& run : per_run) sum += run.delta;
+  return sum / static_cast<double>(per_run.size());
+}
+
 // From pairs to one number a run and cluster
 // ---------------------------------------------------------------------------------------------------------
 
@@ -108,8 +114,8 @@ CrossedComparison without_estimate(const Balanced& data) {
   result.clusters = static_cast<std::int64_t>(data.weights.size());
   for (std::size_t i = 0; i < data.seeds.size(); ++i) {
     result.per_run.push_back({data.seeds[i], weighted_mean(data.means[i], data.weights)});
-    result.delta += result.per_run.back().delta / static_cast<double>(data.seeds.size());
   }
+  result.delta = mean_delta(result.per_run);
   if (data.equal)
     result.state = CrossedState::kEqual;
   else if (result.runs < 2)
@@ -148,12 +154,28 @@ double freedom_of(double critical, const PartsFreedom& freedom, double level) {
 void add_interval(CrossedComparison& result, double confidence) {
   const PartsFreedom freedom{result.runs - 1, result.clusters - 1};
   const double error = std::sqrt(result.parts.total()), level = 1 - confidence;
-  const double critical = critical_value(result.parts, freedom, level);
+  const double critical = CriticalValue(freedom, level)(result.parts);
   result.standard_error = error;
   result.critical = critical;
   result.freedom = freedom_of(critical, freedom, level);
   result.p_value = crossed_p_value(result.delta / error, result.parts, freedom);
   result.ci = Interval{result.delta - critical * error, result.delta + critical * error};
+}
+
+bool is_constant(const CrossedSquares& squares, std::span<const std::vector<double>> values) {
+  const double spread = squares.runs + squares.prompts + squares.residual;
+  return spread <= kRounding * kRounding * sum_of_squares(values);
+}
+
+CrossedComparison without_spread(CrossedComparison result) {
+  result.state = CrossedState::kNoSpread;
+  return result;
+}
+
+CrossedComparison from_squares(CrossedComparison means, const CrossedSquares& squares, double confidence) {
+  const auto runs = static_cast<double>(means.runs), clusters = static_cast<double>(means.clusters);
+  return crossed_from(std::move(means.per_run), means.clusters, squares.prompts / (clusters - 1),
+                      squares.residual / ((runs - 1) * (clusters - 1)), confidence);
 }
 
 }  // namespace
@@ -177,20 +199,26 @@ CrossedSquares crossed_squares(std::span<const std::vector<double>> values) {
   return squares;
 }
 
+VarianceParts variance_parts(std::span<const RunDifference> per_run, std::int64_t clusters,
+                             double prompt_mean_square, double residual_mean_square) {
+  const auto s = static_cast<double>(per_run.size()), g = static_cast<double>(clusters);
+  return {.runs = run_mean_square(per_run, mean_delta(per_run), g) / (s * g),
+          .prompts = std::max(0.0, prompt_mean_square - residual_mean_square) / (s * g)};
+}
+
 CrossedComparison crossed_from(std::vector<RunDifference> per_run, std::int64_t clusters,
                                double prompt_mean_square, double residual_mean_square, double confidence) {
   CrossedComparison result;
   result.runs = static_cast<std::int64_t>(per_run.size());
   result.clusters = clusters;
   const auto s = static_cast<double>(per_run.size()), g = static_cast<double>(clusters);
-  for (const auto& run : per_run) result.delta += run.delta / s;
+  result.delta = mean_delta(per_run);
   const double run_square = run_mean_square(per_run, result.delta, g);
-  const double shared = std::max(0.0, prompt_mean_square - residual_mean_square);
   result.per_run = std::move(per_run);
   result.components = {.run = std::max(0.0, run_square - residual_mean_square) / g,
-                       .prompt = shared / s,
+                       .prompt = std::max(0.0, prompt_mean_square - residual_mean_square) / s,
                        .residual = residual_mean_square};
-  result.parts = {.runs = run_square / (s * g), .prompts = shared / (s * g)};
+  result.parts = variance_parts(result.per_run, clusters, prompt_mean_square, residual_mean_square);
   if (result.parts.total() > 0)
     add_interval(result, confidence);
   else
@@ -205,14 +233,8 @@ std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, dou
   if (result.state == CrossedState::kEstimated) {
     const auto values = weighted_values(data, result.delta);
     const auto squares = crossed_squares(values);
-    const auto runs = static_cast<double>(result.runs), clusters = static_cast<double>(result.clusters);
-    const bool varies =
-        squares.runs + squares.prompts + squares.residual > kRounding * kRounding * sum_of_squares(values);
-    const double residual = squares.residual / ((runs - 1) * (clusters - 1));
-    result = varies ? crossed_from(std::move(result.per_run), result.clusters,
-                                   squares.prompts / (clusters - 1), residual, confidence)
-                    : result;
-    if (!varies) result.state = CrossedState::kNoSpread;
+    result = is_constant(squares, values) ? without_spread(std::move(result))
+                                          : from_squares(std::move(result), squares, confidence);
   }
   result.clusters_left_out = data.left_out;
   return result;

@@ -56,7 +56,7 @@ struct CrossedComparison {
 /// analysis of variance of runs x clusters gives it (Searle, Casella and McCulloch 1992, Variance Components,
 /// Section 4.3, without interaction): Var(delta) = (MS_S + max(0, MS_P - MS_E)) / (S G). A negative
 /// MS_P - MS_E is not added: prompts then differ by less than the residual explains, and MS_S alone has its
-/// share of that. Interval and p-value use critical_value.
+/// share of that. Interval and p-value use CriticalValue.
 ///
 /// A cluster counts with the number of its pairs (the mean of the runs' numbers), as in PairedComparison.
 /// Those that lack a run are left out: all runs then speak of the same prompts, so that a prompt missing in
@@ -64,8 +64,12 @@ struct CrossedComparison {
 /// exact. Runs without any complete pair do not count. Nothing where no cluster is left.
 std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, double confidence = 0.95);
 
-/// The same from per-run differences and the mean squares of clusters (G - 1 degrees of freedom) and of the
-/// residual ((S - 1)(G - 1)). At least two runs and two clusters.
+/// The parts of the variance of the runs' mean, from mean squares as below.
+VarianceParts variance_parts(std::span<const RunDifference> per_run, std::int64_t clusters,
+                             double prompt_mean_square, double residual_mean_square);
+
+/// The comparison from per-run differences and the mean squares of clusters (G - 1 degrees of freedom) and of
+/// the residual ((S - 1)(G - 1)). At least two runs and two clusters.
 CrossedComparison crossed_from(std::vector<RunDifference> per_run, std::int64_t clusters,
                                double prompt_mean_square, double residual_mean_square,
                                double confidence = 0.95);

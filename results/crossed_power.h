@@ -12,7 +12,7 @@ namespace harness {
 /// More runs than this no answer of runs_needed has.
 inline constexpr std::int64_t kMostRuns = 1000;
 
-/// Power of the crossed comparison (critical_value) against a true mean difference of `effect` at this many
+/// Power of the crossed comparison (CriticalValue) against a true mean difference of `effect` at this many
 /// runs and clusters. Not the noncentral t, whose level would be another: the rule's own rate of rejection,
 /// by quadrature. At least two runs and two clusters, and a component above 0.
 double crossed_power(double effect, const VarianceComponents& components, std::int64_t runs,
