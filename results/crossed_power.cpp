@@ -16,6 +16,13 @@ bool has_spread(const VarianceComponents& components) {
   return components.run > 0 || components.prompt > 0 || components.residual > 0;
 }
 
+/// The power that more and more runs come near to: what prompts have in common in all runs stays.
+double power_of_all_runs(double effect, const VarianceComponents& components, std::int64_t clusters,
+                         const PowerSettings& settings) {
+  const VarianceParts left{.runs = 0, .prompts = components.prompt / static_cast<double>(clusters)};
+  return rejection_rate(effect, left, {kFewestRuns - 1, clusters - 1}, 1 - settings.confidence);
+}
+
 }  // namespace
 
 double crossed_power(double effect, const VarianceComponents& components, std::int64_t runs,
@@ -45,6 +52,8 @@ std::optional<std::int64_t> runs_needed(double effect, const VarianceComponents&
   const auto enough = [&](std::int64_t runs) {
     return crossed_power(effect, components, runs, clusters, settings) >= settings.power;
   };
+  if (components.prompt > 0 && power_of_all_runs(effect, components, clusters, settings) < settings.power)
+    return std::nullopt;
   if (enough(kFewestRuns)) return kFewestRuns;
   std::int64_t low = kFewestRuns, high = 2 * kFewestRuns;
   while (high < kMostRuns && !enough(high)) {
