@@ -7,6 +7,7 @@
 #include <atomic>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <cstdio>
 #include <functional>
 #include <random>
 #include <thread>
@@ -506,10 +507,10 @@ int run(int argc, char** argv) {
   app.add_option("--panels", options.panels, "Guardrail panels a cell (default: 4000)");
   app.add_option("--threads", options.threads, "Threads; they change no number (default: 2)");
   CLI11_PARSE(app, argc, argv);
-  report_crossed(options);
-  report_flips(options);
-  report_alarms(options);
-  report_old(options);
+  for (const auto& report : {report_crossed, report_flips, report_alarms, report_old}) {
+    report(options);
+    std::fflush(stdout);
+  }
   return 0;
 }
 

@@ -21,12 +21,12 @@ struct PartsFreedom {
 /// level, two-sided. With R and P the parts and t_R, t_P the critical values of Student's t with their
 /// degrees of freedom it is
 ///   (t_R R^2 + t_P (kappa P)^2) / (R^2 + (kappa P)^2).
-/// Cochran and Cox (1950, Experimental Designs, Section 4.14) weight by R and P, which is conservative;
-/// Satterthwaite (1946, Biometrics Bulletin 2) has in effect the weights R^2 and P^2 - (R / (R + P))^2 is in
-/// his degrees of freedom -, and calls two equal methods different in up to 7.8 % of cases at 3 runs. kappa
-/// is the largest number with which this happens in at most `level` of cases (but for a hundredth of it),
-/// whatever share of the variance the runs truly have. It is found by quadrature, for P known and normal
-/// differences: as Trickett and Welch (1954, Biometrika 41) found theirs.
+/// kappa is the largest number with which equal methods differ in at most `level` of cases (but for a
+/// hundredth of it), whatever share of the variance the runs truly have. It is found by quadrature, for P
+/// known and normal differences, as Trickett and Welch (1954, Biometrika 41) found their critical values.
+/// Cochran and Cox (1950, Experimental Designs) weight by R and P, which is conservative. The squares are
+/// those of Satterthwaite's degrees of freedom (1946, Biometrics Bulletin 2), (S - 1) (R + P)^2 / R^2 for P
+/// known; a t with these calls equal methods different in up to 7.8 % of cases at 3 runs and level 0.05.
 class CriticalValue {
  public:
   CriticalValue(const PartsFreedom& freedom, double level);

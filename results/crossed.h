@@ -54,9 +54,9 @@ struct CrossedComparison {
 
 /// The mean difference with an interval that holds the noise between runs, between prompts and of both, as an
 /// analysis of variance of runs x clusters gives it (Searle, Casella and McCulloch 1992, Variance Components,
-/// Section 4.3, without interaction): Var(delta) = (MS_S + max(0, MS_P - MS_E)) / (S G). A negative
-/// MS_P - MS_E is not added: prompts then differ by less than the residual explains, and MS_S alone has its
-/// share of that. Interval and p-value use CriticalValue.
+/// chapter 4): Var(delta) = (MS_S + max(0, MS_P - MS_E)) / (S G). A negative MS_P - MS_E is not added:
+/// prompts then differ by less than the residual explains, and MS_S alone has its share of that. Interval and
+/// p-value use CriticalValue.
 ///
 /// A cluster counts with the number of its pairs (the mean of the runs' numbers), as in PairedComparison.
 /// Those that lack a run are left out: all runs then speak of the same prompts, so that a prompt missing in
