@@ -452,7 +452,8 @@ void report_old(const Options& options) {
     OldRates rates;
     constexpr int kBatch = 5;
     for (int done = 0; done < options.old_tables; done += kBatch)
-      add_old_tables(noise, runs, kBatch, static_cast<std::uint32_t>(done), random, rates);
+      add_old_tables(noise, runs, std::min(kBatch, options.old_tables - done),
+                     static_cast<std::uint32_t>(done), random, rates);
     return rates;
   });
   const auto percent = [](std::int64_t count, std::int64_t of) {
@@ -500,11 +501,15 @@ void report_alarms(const Options& options) {
 int run(int argc, char** argv) {
   Options options;
   CLI::App app("Error rates of the rules of results/STATISTICS.md, as Markdown");
-  app.add_option("--tables", options.tables, "Simulated tables a cell of the crossed rule (default: 20000)");
+  app.add_option("--tables", options.tables, "Simulated tables a cell of the crossed rule (default: 20000)")
+      ->check(CLI::PositiveNumber);
   app.add_option("--old-tables", options.old_tables,
-                 "The same for intervals over prompts, which are slow (default: 125)");
-  app.add_option("--flips", options.heavy, "Comparisons a cell with flips (default: 4000)");
-  app.add_option("--panels", options.panels, "Guardrail panels a cell (default: 4000)");
+                 "The same for intervals over prompts, which are slow (default: 125)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--flips", options.heavy, "Comparisons a cell with flips (default: 4000)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--panels", options.panels, "Guardrail panels a cell (default: 4000)")
+      ->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "Threads; they change no number (default: 2)");
   CLI11_PARSE(app, argc, argv);
   for (const auto& report : {report_crossed, report_flips, report_alarms, report_old}) {
