@@ -510,7 +510,8 @@ int run(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--panels", options.panels, "Guardrail panels a cell (default: 4000)")
       ->check(CLI::PositiveNumber);
-  app.add_option("--threads", options.threads, "Threads; they change no number (default: 2)");
+  app.add_option("--threads", options.threads, "Threads; they change no number (default: 2)")
+      ->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
   for (const auto& report : {report_crossed, report_flips, report_alarms, report_old}) {
     report(options);
