@@ -30,6 +30,11 @@ constexpr std::array kKnownSets{
     KnownSet{"c937f8d8a4bbc2014d4907411af2026d02aac5f23bc12f82a4f80778b55b2f9b", "ocr-train-generated"},
     KnownSet{"d839050acb06aa045e399e76a81e4ade9a55fc743dc0e22e7b3eaeaca5c19107", "pickscore-public",
              "dataset/pickscore/test.txt of the repository X-GenGroup/Flow-Factory"},
+    KnownSet{"f7ccf3512532e8c86c677a09907dad85a38a2d22ca95e701c11779b88cad33f0", "pickscore-train-public",
+             "dataset/pickscore/train.txt of the repository X-GenGroup/Flow-Factory"},
+    KnownSet{"4c117771158b44c85dea52596cef16b813745f8c355217537b0303336228870a", "pickscore-train-disjoint",
+             "dataset/pickscore/train.txt of the repository X-GenGroup/Flow-Factory without its line 10431, "
+             "which is line 889 of test.txt (sed 10431d)"},
 };
 
 void require_task(const std::string& task) {
@@ -153,6 +158,15 @@ std::filesystem::path find_prompt_file(const std::filesystem::path& folder, cons
                 fmt::format("--prompts takes the folder that holds {}/test.txt", task));
   }
   return file;
+}
+
+std::filesystem::path find_training_file(const std::filesystem::path& folder, const std::string& task) {
+  require_task(task);
+  for (const auto& file : {folder / "train.txt", folder / task / "train.txt"}) {
+    if (std::filesystem::is_regular_file(file)) return file;
+  }
+  throw Error("no such file", (folder / "train.txt").string(),
+              fmt::format("--train-prompts takes the folder that holds train.txt or {}/train.txt", task));
 }
 
 PromptSet generated_prompt_set() {

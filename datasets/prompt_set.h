@@ -44,6 +44,10 @@ PromptSet load_prompt_set(const std::filesystem::path& file, const std::string& 
 /// Throws Error if the file is not there.
 std::filesystem::path find_prompt_file(const std::filesystem::path& folder, const std::string& task);
 
+/// The training prompts in a folder: FOLDER/train.txt, or FOLDER/TASK/train.txt as in the public
+/// repositories. Throws Error if neither is there.
+std::filesystem::path find_training_file(const std::filesystem::path& folder, const std::string& task);
+
 /// Where a public set can be had, for people: "dataset/ocr/test.txt of the repository ..."; empty for a set
 /// that is not public.
 std::string public_source_of(const std::string& set);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -90,6 +91,72 @@ void gather_evaluation_prompts(Inputs& inputs, const TableSpec& spec, const Scal
   inputs.test = first_of(split.test, scale.test_limit);
 }
 
+/// The training prompts of a --train-prompts folder quote a target each where the task is about it, or where
+/// nothing else is drawn.
+std::string training_task(const TableSpec& spec, const BackboneInfo& backbone) {
+  return spec.task == kOcrPrompts || backbone.needs_target ? kOcrPrompts : kPickscorePrompts;
+}
+
+void check_training_set(const TableSpec& spec, const ScaleSpec& scale, const PromptSet& set,
+                        const InputOptions& options) {
+  if (!scale.train_prompt_set || set.name == *scale.train_prompt_set) return;
+  const auto source = public_source_of(*scale.train_prompt_set);
+  const auto wanted = fmt::format("table {} at scale {} trains on the prompt set {}", spec.id, scale.name,
+                                  *scale.train_prompt_set);
+  throw Error(options.train_prompts.empty()
+                  ? wanted + ", and --train-prompts is not given"
+                  : fmt::format("{}, and this one is {} (sha256 {})", wanted, set.name, set.sha256),
+              "--train-prompts",
+              fmt::format("it is {}: give the folder that holds it as train.txt, or choose another --scale",
+                          source.empty() ? "that set" : source));
+}
+
+/// Lines of the training set whose prompts, or with `by_target` whose targets, validation or test uses too.
+std::set<int> lines_of_evaluation(const PromptSet& training, const PromptSet& evaluation, int used,
+                                  bool by_target) {
+  auto looked_at = evaluation;
+  looked_at.prompts.resize(std::min(looked_at.prompts.size(), static_cast<std::size_t>(used)));
+  const auto shared = overlap(training, looked_at);
+  std::set<int> lines;
+  for (const auto& [position, other] : shared.texts) lines.insert(position + 1);
+  if (!by_target) return lines;
+  for (const auto& [position, other] : shared.targets) lines.insert(position + 1);
+  return lines;
+}
+
+/// A score on a prompt that was trained on says nothing of other prompts.
+void expect_disjoint(const Inputs& inputs, const TableSpec& spec, bool by_target) {
+  constexpr std::size_t kShown = 5;
+  if (!inputs.has_evaluation()) return;
+  const auto lines = lines_of_evaluation(inputs.training, inputs.evaluation, spec.prompts_first, by_target);
+  if (lines.empty()) return;
+  const std::vector<int> all(lines.begin(), lines.end());
+  const std::vector<int> first(all.begin(),
+                               all.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, all.size())));
+  throw Error(
+      fmt::format("{} of its prompts {} of validation or test ({}): line{} {}{}", all.size(),
+                  all.size() == 1 ? "is one" : "are those", by_target ? "same text or target" : "same text",
+                  all.size() == 1 ? "" : "s", fmt::join(first, ", "), all.size() > kShown ? ", ..." : ""),
+      inputs.training_file.string(), "leave these lines out of the training set");
+}
+
+void gather_training_prompts(Inputs& inputs, const TableSpec& spec, const ScaleSpec& scale,
+                             const BackboneInfo& backbone, const InputOptions& options,
+                             const Workspace& workspace) {
+  if (options.train_prompts.empty()) {
+    inputs.training = generated_training_set();
+    inputs.training_file = workspace.prompts_folder() / "ocr-train-generated.txt";
+    inputs.training_file_is_ours = true;
+    check_training_set(spec, scale, inputs.training, options);
+    return;
+  }
+  const auto task = training_task(spec, backbone);
+  inputs.training_file = find_training_file(options.train_prompts, task);
+  inputs.training = load_prompt_set(inputs.training_file, task);
+  expect_disjoint(inputs, spec, task == kOcrPrompts);
+  check_training_set(spec, scale, inputs.training, options);
+}
+
 void write_if_absent(const fs::path& file, const PromptSet& set) {
   if (fs::exists(file) && sha256_file(file) == set.sha256) return;
   make_folder(file.parent_path());
@@ -105,8 +172,6 @@ std::string Inputs::weights_path() const {
 Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,
                      const InputOptions& options, const Workspace& workspace) {
   Inputs inputs;
-  inputs.training = generated_training_set();
-  inputs.training_file = workspace.prompts_folder() / "ocr-train-generated.txt";
   if (!spec.is_training()) {
     gather_evaluation_prompts(inputs, spec, scale, backbone, options, workspace);
   } else if (!options.prompts.empty()) {
@@ -114,6 +179,7 @@ Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const Backbo
         fmt::format("table {} evaluates nothing: its figures are statistics of the training", spec.id),
         "--prompts " + options.prompts, "leave it out");
   }
+  gather_training_prompts(inputs, spec, scale, backbone, options, workspace);
   inputs.weights = find_weights(backbone, options.weights);
   inputs.weights_are_given = !options.weights.empty();
   inputs.weights_sha256 = inputs.weights.empty() ? sha256_hex(canonical_json(backbone.random_weights))
@@ -122,7 +188,7 @@ Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const Backbo
 }
 
 void write_input_files(const Inputs& inputs) {
-  write_if_absent(inputs.training_file, inputs.training);
+  if (inputs.training_file_is_ours) write_if_absent(inputs.training_file, inputs.training);
   if (inputs.evaluation_file_is_ours) write_if_absent(inputs.evaluation_file, inputs.evaluation);
 }
 

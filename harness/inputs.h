@@ -14,14 +14,14 @@ namespace harness {
 
 /// What the user chose on the command line; empty: the default.
 struct InputOptions {
-  std::string weights, prompts, scorers;
+  std::string weights, prompts, train_prompts, scorers;
 };
 
 /// Everything that jobs read, with the checksums that identify it.
 struct Inputs {
   PromptSet evaluation, training;
   std::filesystem::path evaluation_file, training_file;
-  bool evaluation_file_is_ours = false;    ///< written by write_input_files
+  bool evaluation_file_is_ours = false, training_file_is_ours = false;  ///< written by write_input_files
   std::vector<int> validation, test;       ///< positions in the whole evaluation set
   int validation_size = 0, test_size = 0;  ///< before the scale's cut
   std::filesystem::path weights;           ///< empty for a backbone with random weights
@@ -34,7 +34,7 @@ struct Inputs {
 
 /// Reads prompts and weights and divides the prompts; a training table has no evaluation prompts. Writes
 /// nothing. Throws Error: files that are absent or broken, fewer prompts than the table uses, another set
-/// than it asks for.
+/// than it asks for, training prompts of the user's that are among the evaluation's.
 Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,
                      const InputOptions& options, const Workspace& workspace);
 

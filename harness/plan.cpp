@@ -266,6 +266,20 @@ std::int64_t trained_steps(const ResolvedSettings& settings) {
   return trained > 0 ? std::min(trained, all) : all;
 }
 
+/// An epoch takes no prompt twice.
+void expect_prompts_for_an_epoch(const Plan& plan) {
+  for (const auto& name : plan.methods) {
+    const auto loop = plan.settings.effective_loop(plan.registry, "train", name);
+    const auto wanted = loop.value("prompts_per_epoch", std::size_t{0});
+    const auto& training = plan.inputs.training;
+    if (wanted <= training.prompts.size()) continue;
+    throw Error(
+        fmt::format("an epoch of {} takes {} prompts (prompts_per_epoch), and this training set has {}", name,
+                    wanted, training.prompts.size()),
+        plan.inputs.training_file.string(), "give more prompts, or lower prompts_per_epoch");
+  }
+}
+
 }  // namespace
 
 Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
@@ -296,6 +310,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   check_timesteps(plan.spec, trained_steps(plan.settings));
   choose_scorers(plan, scorer_folders);
   plan.inputs = gather_inputs(plan.spec, plan.scale, plan.backbone, request.inputs, workspace);
+  expect_prompts_for_an_epoch(plan);
   add_runs(plan);
   return plan;
 }

@@ -58,10 +58,14 @@ std::string inputs_text(const Plan& plan) {
                        plan.backbone.precision(plan.device_kind), short_hash(inputs.weights_sha256),
                        inputs.training.name, short_hash(inputs.training.sha256));
   }
-  return fmt::format("{} {} weights {} | {} {} | split seed {} {}/{} of {}, used {}/{}", plan.backbone.name,
+  const auto trained_on = inputs.training_file_is_ours
+                              ? std::string()
+                              : fmt::format(" | training prompts {} {}", inputs.training.name,
+                                            short_hash(inputs.training.sha256));
+  return fmt::format("{} {} weights {} | {} {}{} | split seed {} {}/{} of {}, used {}/{}", plan.backbone.name,
                      plan.backbone.precision(plan.device_kind), short_hash(inputs.weights_sha256),
-                     inputs.evaluation.name, short_hash(inputs.evaluation.sha256), plan.spec.split_seed,
-                     inputs.validation_size, inputs.test_size, plan.spec.prompts_first,
+                     inputs.evaluation.name, short_hash(inputs.evaluation.sha256), trained_on,
+                     plan.spec.split_seed, inputs.validation_size, inputs.test_size, plan.spec.prompts_first,
                      inputs.validation.size(), inputs.test.size());
 }
 
@@ -96,6 +100,20 @@ std::string signature_of(const Plan& plan, Store& store) {
       build_info().git_revision);
 }
 
+/// What was trained on, where that is not the generated set that the task is about.
+void add_training_note(const Plan& plan, std::vector<std::string>& notes) {
+  const auto& training = plan.inputs.training;
+  if (!plan.inputs.training_file_is_ours) {
+    notes.push_back(fmt::format("Training prompts: {} ({} prompts, sha256 {}).", training.name,
+                                training.prompts.size(), short_hash(training.sha256)));
+  } else if (plan.spec.task == kPickscorePrompts && !plan.backbone.needs_target) {
+    notes.push_back(
+        "Training prompts: the generated ones, each of which asks for a written text; --train-prompts trains "
+        "on "
+        "others.");
+  }
+}
+
 std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::string>& other_code) {
   std::vector<std::string> notes;
   if (!plan.scale.note.empty()) notes.push_back(scale_note(plan.scale));
@@ -105,6 +123,7 @@ std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::str
                                 std::filesystem::weakly_canonical(plan.inputs.weights).filename().string(),
                                 plan.inputs.weights_sha256));
   }
+  add_training_note(plan, notes);
   if (plan.inputs.has_evaluation() && !plan.inputs.evaluation.known) {
     notes.push_back(fmt::format("The evaluation prompts are a set of unknown checksum ({}).",
                                 short_hash(plan.inputs.evaluation.sha256)));

@@ -39,6 +39,7 @@ SettingSpec read_setting(const Json& value, const std::string& where) {
   setting.equation = text_or_nothing(fields, "equation");
   setting.used_by = fields.optional<std::string>("used_by", default_user(setting.name));
   setting.backbones = fields.optional<std::vector<std::string>>("backbones", {});
+  setting.silent_default = fields.optional<bool>("silent_default", false);
   return setting;
 }
 

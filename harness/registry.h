@@ -21,6 +21,7 @@ struct SettingSpec {
   /// "train", "evaluate" or "both": whose identity it belongs to; "scorer": it is part of a scorer's.
   std::string used_by;
   std::vector<std::string> backbones = {};  ///< that have it; empty: all
+  bool silent_default = false;              ///< identities leave it out at its default (trainers/settings.h)
 
   bool belongs_to(const std::string& backbone) const;
 };

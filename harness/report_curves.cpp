@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "core/law_limits.h"
 #include "core/text.h"
 #include "harness/plan.h"
 #include "harness/reproductions.h"
@@ -241,7 +242,6 @@ std::map<std::int64_t, LawStep> law_steps(Store& store, const StoredReproduction
 }
 
 constexpr const char* kStepLabel = "denoising step";
-constexpr double kAuditLimit = 4.5;  // standard errors at which a run counts as breaking the law
 constexpr std::size_t kPredicted = 0, kMeasured = 1;
 
 Chart law_chart(const char* title, const char* label) {
@@ -275,7 +275,7 @@ ChartGroup law_group(Store& store, const StoredReproduction& reproduction, const
   Chart deviation{.title = "Measured \u2212 predicted",
                   .x_label = kStepLabel,
                   .y_label = "standard errors",
-                  .guides = {-kAuditLimit, kAuditLimit},
+                  .guides = {-kLawBreakZ, kLawBreakZ},
                   .series = {{.label = "drift", .color = 2, .look = ChartLook::kMarks},
                              {.label = "variance", .color = 3, .look = ChartLook::kMarks}}};
   for (const auto& [number, step] : law_steps(store, reproduction, method)) {
@@ -352,8 +352,8 @@ std::vector<ChartGroup> law_charts(Store& store, const StoredReproduction& repro
        .notes = {fmt::format(
            "The law predicts mean and variance of the mean-reduced log-ratio y on fresh off-policy "
            "samples. Bars: two standard errors, seeds averaged. A run breaks the law where a step with "
-           "at least 100 samples is more than {} standard errors (dashed lines) and 5 % away.",
-           kAuditLimit)}});
+           "at least {} samples is more than {} standard errors (dashed lines) and {:.0f} % away.",
+           kLawEnoughSamples, kLawBreakZ, kLawBreakShare * 100)}});
   return groups;
 }
 

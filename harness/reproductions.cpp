@@ -134,10 +134,12 @@ std::optional<double> off_policy_mean(Store& store, const std::vector<EvaluatedC
 
 constexpr auto kMeanLambdaCenter =
     "SELECT avg(value) FROM train_stats WHERE run_id = ?1 AND name = 'lambda_center' AND on_policy = 0";
-constexpr auto kDampShare =
-    "SELECT avg(value < 1) FROM train_stats WHERE run_id = ?1 AND name = 'lambda_weight' AND on_policy = 0 "
-    "AND "
-    "timestep IS NOT NULL";
+/// Of pairs of shard and step; for logs that do not have it, of steps whose mean over the shards is below 1.
+constexpr auto kDampShare = R"sql(
+    SELECT coalesce(
+      (SELECT avg(value) FROM train_stats WHERE run_id = ?1 AND name = 'damped_share' AND on_policy = 0),
+      (SELECT avg(value < 1) FROM train_stats
+       WHERE run_id = ?1 AND name = 'lambda_weight' AND on_policy = 0 AND timestep IS NOT NULL)))sql";
 constexpr auto kMaxClipFraction =
     "SELECT max(value) FROM train_stats WHERE run_id = ?1 AND name = 'clip_fraction' AND on_policy = 0";
 

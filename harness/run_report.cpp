@@ -135,7 +135,11 @@ Json checkpoints_of(Store& store, const std::string& run) {
   constexpr auto kSql = R"sql(
     SELECT c.step, c.path, c.lambda_late, c.clip_fraction, e.split, e.state, e.n, m.name, avg(m.value),
            count(*) - count(m.value),
-           EXISTS (SELECT 1 FROM selections WHERE checkpoint_id = c.id), e.peek
+           EXISTS (SELECT 1 FROM selections WHERE checkpoint_id = c.id), e.peek,
+           (SELECT value FROM train_stats AS s
+            WHERE s.run_id = c.run_id AND s.update_index = c.step AND s.name = 'ema_lag'),
+           (SELECT value FROM train_stats AS s
+            WHERE s.run_id = c.run_id AND s.update_index = c.step AND s.name = 'ema_start_share')
     FROM checkpoints AS c
     LEFT JOIN evaluations AS e ON e.checkpoint_id = c.id
     LEFT JOIN metrics AS m ON m.evaluation_id = e.id
@@ -155,6 +159,8 @@ Json checkpoints_of(Store& store, const std::string& run) {
                       {"path", row.optional_text(1).value_or("")},
                       {"lambda_late", number(row.real(2))},
                       {"clip_fraction", number(row.real(3))},
+                      {"ema_lag", number(row.real(12))},
+                      {"ema_start_share", number(row.real(13))},
                       {"split", split},
                       {"state", row.optional_text(5) ? Json(*row.optional_text(5)) : Json()},
                       {"n", row.optional_integer(6) ? Json(*row.optional_integer(6)) : Json()},
@@ -416,9 +422,20 @@ Json number_cell(const Json& value, const char* format) {
   return value.is_number() ? Json(fmt::format(fmt::runtime(format), value.get<double>())) : Json();
 }
 
+Json percent_cell(const Json& share) {
+  return share.is_number() ? Json(fmt::format("{:.1f} %", share.get<double>() * 100)) : Json();
+}
+
+/// "average lags": updates that the averaged weights are behind the policy; "start in it": the weight of the
+/// starting weights in them. Runs of earlier versions did not record these.
 void print_checkpoints(const Json& report) {
   std::vector<Json> rows;
   std::vector<std::string> columns = {"checkpoint", "split", "n", "lambda_late", "clipped"};
+  const auto says_lag = [](const Json& checkpoint) { return checkpoint.at("ema_lag").is_number(); };
+  if (std::ranges::any_of(report.at("checkpoints"), says_lag)) {
+    columns.push_back("average lags");
+    columns.push_back("start in it");
+  }
   for (const auto& checkpoint : report.at("checkpoints")) {
     const bool selected = checkpoint.at("selected");
     Json row = {
@@ -426,7 +443,9 @@ void print_checkpoints(const Json& report) {
         {"split", checkpoint.at("split")},
         {"n", checkpoint.at("n")},
         {"lambda_late", number_cell(checkpoint.at("lambda_late"), "{:.4g}")},
-        {"clipped", number_cell(checkpoint.at("clip_fraction"), "{:.3g}")}};
+        {"clipped", number_cell(checkpoint.at("clip_fraction"), "{:.3g}")},
+        {"average lags", number_cell(checkpoint.at("ema_lag"), "{:.1f}")},
+        {"start in it", percent_cell(checkpoint.at("ema_start_share"))}};
     if (!checkpoint.at("state").is_null() && checkpoint.at("state") != "done")
       row["n"] = checkpoint.at("state");
     for (const auto& [metric, value] : checkpoint.at("metrics").items()) {

@@ -92,10 +92,17 @@ void check_range(const SettingSpec& setting, const Json& value, const std::strin
   throw Error(fmt::format("setting {} cannot be \"{}\"", setting.name, text), where, suggestion(text, known));
 }
 
+SettingValue value_of(const SettingSpec& setting, const Json& requested, const Json& effective,
+                      const std::string& origin) {
+  return {.requested = requested,
+          .effective = effective,
+          .origin = origin,
+          .is_silent = setting.silent_default && effective == setting.default_value};
+}
+
 SettingMap defaults_of(const std::vector<SettingSpec>& settings) {
   SettingMap map;
-  for (const auto& s : settings)
-    map[s.name] = {.requested = nullptr, .effective = s.default_value, .origin = "default"};
+  for (const auto& s : settings) map[s.name] = value_of(s, nullptr, s.default_value, "default");
   return map;
 }
 
@@ -143,7 +150,8 @@ class Resolver {
       const Json checked = typed(*setting, value, where);
       check_range(*setting, checked, where);
       for (const auto& arm : arms_) {
-        if (arm.method == info.name) resolved_.methods.at(arm.name)[name] = {value, checked, origin};
+        if (arm.method == info.name)
+          resolved_.methods.at(arm.name)[name] = value_of(*setting, value, checked, origin);
       }
     }
     if (!known) fail_unknown(name, where);
@@ -156,7 +164,7 @@ class Resolver {
              const std::string& origin) {
     const Json checked = typed(setting, value, where);
     check_range(setting, checked, where);
-    map[setting.name] = {value, checked, origin};
+    map[setting.name] = value_of(setting, value, checked, origin);
   }
 
   /// `owner`: a row of the table, or a method, which stands for all rows that use it.
@@ -232,7 +240,9 @@ Json ResolvedSettings::effective_loop(const Registry& registry, const std::strin
   const auto add = [&](const SettingMap& map) {
     for (const auto& [name, value] : map) {
       const auto* setting = find_setting(registry.settings, name);
-      if (setting->used_by == kind || setting->used_by == "both") out[name] = value.effective;
+      if (setting->used_by != kind && setting->used_by != "both") continue;
+      out.erase(name);
+      if (!value.is_silent) out[name] = value.effective;
     }
   };
   add(loop);
@@ -242,7 +252,9 @@ Json ResolvedSettings::effective_loop(const Registry& registry, const std::strin
 
 Json ResolvedSettings::effective_method(const std::string& method) const {
   Json out = Json::object();
-  for (const auto& [name, value] : methods.at(method)) out[name] = value.effective;
+  for (const auto& [name, value] : methods.at(method)) {
+    if (!value.is_silent) out[name] = value.effective;
+  }
   return out;
 }
 

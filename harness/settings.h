@@ -16,6 +16,7 @@ struct SettingValue {
   Json effective;  ///< of the setting's own type
   std::string
       origin;  ///< "default", "table sd35-ocr", "backbone glyph", "scale smoke", "row nu 0.04" or "--set"
+  bool is_silent = false;  ///< at a silent default (trainers/settings.h): not part of an identity
 };
 using SettingMap = std::map<std::string, SettingValue>;
 
@@ -25,10 +26,11 @@ struct ResolvedSettings {
   std::map<std::string, SettingMap> methods;   ///< by row: a method's name, or an arm's
   std::map<std::string, SettingMap> row_loop;  ///< what a row's own settings change of the loop's
 
-  /// {name: effective value} of the loop settings that jobs of `kind` ("train" or "evaluate") read.
+  /// {name: effective value} of the loop settings that jobs of `kind` ("train" or "evaluate") read, as their
+  /// identities and the records of experiments hold them: without those at a silent default.
   /// With `row`, those of that row of the table.
   Json effective_loop(const Registry& registry, const std::string& kind, const std::string& row = {}) const;
-  Json effective_method(const std::string& method) const;
+  Json effective_method(const std::string& method) const;  ///< of a row, likewise
   /// Only what was asked for: {"NAME" or "METHOD.NAME": requested value}; with `origin`, only what came from
   /// there.
   Json requested(const std::string& origin = {}) const;

@@ -229,7 +229,9 @@ ScaleSpec read_scale(const std::string& name, Fields fields) {
   }
   if (fields.has("prompts")) {
     Fields prompts = fields.object("prompts");
-    scale.prompt_set = prompts.required<std::string>("set");
+    const bool is_of_training_alone = prompts.has("train") && !prompts.has("set");
+    if (!is_of_training_alone) scale.prompt_set = prompts.required<std::string>("set");
+    if (prompts.has("train")) scale.train_prompt_set = prompts.required<std::string>("train");
     prompts.finish();
   }
   if (fields.has("settings")) scale.settings = fields.get("settings");

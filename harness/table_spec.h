@@ -90,6 +90,7 @@ struct ScaleSpec {
   std::optional<std::vector<int>> checkpoints;
   std::optional<int> validation_limit, test_limit;  ///< only the first so many positions of a split
   std::optional<std::string> prompt_set;            ///< the only prompt set that this scale accepts
+  std::optional<std::string> train_prompt_set;      ///< likewise for training
   Json settings = Json::object();
 };
 

@@ -213,8 +213,11 @@ void compare_training(Store& store, const std::vector<Json>& events, Verificatio
       },
       result.job.run);
   recorded.insert(rows.begin(), rows.end());
+  std::set<std::string> measured_then;
+  for (const auto& [place, value] : recorded) measured_then.insert(std::get<2>(place));
   const auto compare = [&](std::int64_t update, std::int64_t timestep, const std::string& name,
                            const Json& now) {
+    if (!measured_then.contains(name)) return;  // a statistic that programs record since
     const auto found = recorded.find({update, timestep, name});
     const auto what = fmt::format("update {}{}, {}", update,
                                   timestep < 0 ? std::string() : fmt::format(", step {}", timestep), name);

@@ -113,13 +113,14 @@ void Ingestion::job_started(Fields& event) {
   put_event(event, "info", "started", std::move(detail));
 }
 
-/// What the method's settings came to (derived values like the clip radius and tau among them): only the
-/// worker knows.
+/// What the settings came to: those that the identity leaves out, and of the method derived values like the
+/// clip radius and tau. Only the worker knows.
 void Ingestion::effective_settings(Fields& event) {
+  const Json loop = event.has("settings") ? object_field(event, "settings") : Json::object();
   sql_.run(
-      "UPDATE runs SET effective_settings = json_set(effective_settings, '$.method_settings', json(?2)) "
-      "WHERE id = ?1",
-      job_.run_id, canonical_json(object_field(event, "method_settings")));
+      "UPDATE runs SET effective_settings = "
+      "json_set(json_patch(effective_settings, ?3), '$.method_settings', json(?2)) WHERE id = ?1",
+      job_.run_id, canonical_json(object_field(event, "method_settings")), canonical_json(loop));
 }
 
 void Ingestion::resumed(Fields& event) {

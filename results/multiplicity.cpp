@@ -41,6 +41,18 @@ std::vector<std::optional<double>> holm(std::span<const std::optional<double>> p
   return adjusted;
 }
 
+std::vector<std::optional<double>> holm_over_table(std::span<const TableQuestion> questions) {
+  std::vector<std::optional<double>> p_values;
+  std::vector<std::string> hypotheses;
+  for (const auto& question : questions) {
+    p_values.push_back(question.p_value);
+    const std::string separator(1, '\0');  // occurs in no name
+    hypotheses.push_back(question.baseline + separator + question.method + separator +
+                         std::string(hypothesis_of(question.metric)));
+  }
+  return holm(p_values, hypotheses);
+}
+
 std::string_view hypothesis_of(std::string_view metric) {
   return metric == "cer_paper" ? "ocr_reward" : metric;
 }

@@ -18,6 +18,16 @@ std::vector<std::optional<double>> holm(std::span<const std::optional<double>> p
 std::vector<std::optional<double>> holm(std::span<const std::optional<double>> p_values,
                                         std::span<const std::string> hypotheses);
 
+/// One comparison of a table: what it asks, and its own p-value.
+struct TableQuestion {
+  std::string baseline, method, metric;
+  std::optional<double> p_value;
+};
+
+/// Holm over all comparisons of a table as one family: every metric of every pair of arms counts, a metric
+/// that restates another of the same pair (hypothesis_of) once with it. In the order of `questions`.
+std::vector<std::optional<double>> holm_over_table(std::span<const TableQuestion> questions);
+
 /// The metric whose differences this one's are, but for their sign: `ocr_reward` for `cer_paper`, which is
 /// 1 - ocr_reward (E61). Any other metric is its own.
 std::string_view hypothesis_of(std::string_view metric);

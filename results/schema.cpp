@@ -18,7 +18,8 @@ constexpr Migration kMigrations[] = {{1, kSchemaVersion1},
                                      {2, kSchemaVersion2},
                                      {3, kSchemaVersion3},
                                      {4, kSchemaVersion4},
-                                     {5, kSchemaVersion5, kReadBeforeVersion5}};
+                                     {5, kSchemaVersion5, kReadBeforeVersion5},
+                                     {6, kSchemaVersion6}};
 constexpr Schema kCurrent{.migrations = kMigrations, .views = kViews};
 
 void drop_views(SQLite::Database& db) {

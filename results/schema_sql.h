@@ -18,6 +18,9 @@ extern const char kSchemaVersion4[];
 extern const char kSchemaVersion5[];
 extern const char kReadBeforeVersion5[];
 
+/// Empty: version 6 changes views alone (schema_v6.cpp).
+extern const char kSchemaVersion6[];
+
 /// The views of the current version (schema_views.cpp).
 extern const char kViews[];
 

@@ -227,37 +227,66 @@ JOIN table_runs AS entry ON entry.run_id = run.id;
 
 -- On-policy updates are 0 by construction and say nothing about the law. fresh = 0: samples that updates had used before,
 -- whose noise is no longer independent of the policy's move; the law does not promise anything for them.
+--
+-- A standard error is the samples' own, or the one that the law gives where that is larger (trainers/law_audit.h): of the
+-- mean lv / n, of the variance 2 mean(lv^2) / n, lv = lc / D the variance of one sample. mean(lv^2) follows from what an
+-- update of m samples stores: predicted_var = mean(lv) + Var(lc) / 4 with divisor m - 1 (E25).
 CREATE VIEW v_law_audit AS
-WITH audit AS (
+WITH sized AS MATERIALIZED (
+  SELECT
+    id AS run_id, method, seed,
+    json_extract(config, '$.settings.prompts_per_epoch') * json_extract(config, '$.settings.group_size')
+      / json_extract(config, '$.settings.updates_per_epoch') AS update_samples
+  FROM runs
+), by_update AS (
   SELECT
     run_id, timestep, fresh,
-    count(value) FILTER (WHERE name = 'lambda_center') AS updates,
-    avg(value) FILTER (WHERE name = 'lambda_center') AS lambda_center,
-    avg(value) FILTER (WHERE name = 'lambda_var') AS lambda_var,
-    avg(value) FILTER (WHERE name = 'log_ratio_mean') AS log_ratio_mean,
-    avg(value) FILTER (WHERE name = 'log_ratio_var') AS log_ratio_var,
-    avg(value) FILTER (WHERE name = 'predicted_var') AS predicted_var,
-    avg(value) FILTER (WHERE name = 'drift_error') AS drift_error,
-    avg(value) FILTER (WHERE name = 'drift_error_sq') AS drift_error_sq,
-    avg(value) FILTER (WHERE name = 'var_error') AS var_error,
-    avg(value) FILTER (WHERE name = 'var_error_sq') AS var_error_sq,
-    avg(value) FILTER (WHERE name = 'ratio_median') AS ratio_median,
-    avg(value) FILTER (WHERE name = 'step_ess') AS step_ess,
-    avg(value) FILTER (WHERE name = 'path_ess') AS path_ess,
-    avg(value) FILTER (WHERE name = 'clip_fraction') AS clip_fraction
+    max(value) FILTER (WHERE name = 'lambda_center') AS lambda_center,
+    max(value) FILTER (WHERE name = 'lambda_var') AS lambda_var,
+    max(value) FILTER (WHERE name = 'log_ratio_mean') AS log_ratio_mean,
+    max(value) FILTER (WHERE name = 'log_ratio_var') AS log_ratio_var,
+    max(value) FILTER (WHERE name = 'predicted_var') AS predicted_var,
+    max(value) FILTER (WHERE name = 'drift_error') AS drift_error,
+    max(value) FILTER (WHERE name = 'drift_error_sq') AS drift_error_sq,
+    max(value) FILTER (WHERE name = 'var_error') AS var_error,
+    max(value) FILTER (WHERE name = 'var_error_sq') AS var_error_sq,
+    max(value) FILTER (WHERE name = 'ratio_median') AS ratio_median,
+    max(value) FILTER (WHERE name = 'step_ess') AS step_ess,
+    max(value) FILTER (WHERE name = 'path_ess') AS path_ess,
+    max(value) FILTER (WHERE name = 'clip_fraction') AS clip_fraction
   FROM train_stats
   WHERE on_policy = 0 AND timestep IS NOT NULL
-  GROUP BY run_id, timestep, fresh
-), sized AS (
+  GROUP BY run_id, timestep, fresh, update_index
+), audit AS (
   SELECT
-    audit.*,
-    audit.updates * json_extract(run.config, '$.settings.prompts_per_epoch')
-      * json_extract(run.config, '$.settings.group_size')
-      / json_extract(run.config, '$.settings.updates_per_epoch') AS samples,
-    run.method, run.seed
+    run_id, method, seed, timestep, fresh,
+    count(lambda_center) AS updates,
+    count(lambda_center) * update_samples AS samples,
+    avg(lambda_center) AS lambda_center,
+    avg(lambda_var) AS lambda_var,
+    avg(log_ratio_mean) AS log_ratio_mean,
+    avg(log_ratio_var) AS log_ratio_var,
+    avg(predicted_var) AS predicted_var,
+    avg(drift_error) AS drift_error,
+    avg(drift_error_sq) AS drift_error_sq,
+    avg(var_error) AS var_error,
+    avg(var_error_sq) AS var_error_sq,
+    avg(lambda_var * lambda_var + 4 * (predicted_var - lambda_var) * (update_samples - 1) / update_samples
+      * (lambda_var / nullif(lambda_center, 0)) * (lambda_var / nullif(lambda_center, 0))) AS lambda_var_sq,
+    avg(ratio_median) AS ratio_median,
+    avg(step_ess) AS step_ess,
+    avg(path_ess) AS path_ess,
+    avg(clip_fraction) AS clip_fraction
+  FROM by_update
+  JOIN sized USING (run_id)
+  GROUP BY run_id, timestep, fresh
+), judged AS (
+  SELECT
+    *,
+    sqrt(max(max(drift_error_sq - drift_error * drift_error, 0) / nullif(samples - 1, 0), lambda_var / samples)) AS mean_se,
+    sqrt(max(max(var_error_sq - var_error * var_error, 0) / nullif(samples - 1, 0), 2 * lambda_var_sq / samples)) AS var_se
   FROM audit
-  JOIN runs AS run ON run.id = audit.run_id
-  WHERE audit.updates > 0
+  WHERE updates > 0
 )
 SELECT
   run_id,
@@ -273,10 +302,10 @@ SELECT
   log_ratio_var,
   -lambda_center / 2 AS predicted_mean,
   ifnull(predicted_var, lambda_var) AS predicted_var,
-  sqrt(max(drift_error_sq - drift_error * drift_error, 0) / nullif(samples - 1, 0)) AS mean_se,
-  sqrt(max(var_error_sq - var_error * var_error, 0) / nullif(samples - 1, 0)) AS var_se,
-  drift_error / nullif(sqrt(max(drift_error_sq - drift_error * drift_error, 0) / nullif(samples - 1, 0)), 0) AS mean_z,
-  var_error / nullif(sqrt(max(var_error_sq - var_error * var_error, 0) / nullif(samples - 1, 0)), 0) AS var_z,
+  mean_se,
+  var_se,
+  drift_error / nullif(mean_se, 0) AS mean_z,
+  var_error / nullif(var_se, 0) AS var_z,
   ratio_median,
   exp(-lambda_center / 2) AS predicted_median,
   step_ess,
@@ -284,7 +313,7 @@ SELECT
   path_ess,
   clip_fraction,
   lambda_center / nullif(lambda_var, 0) AS center_over_var
-FROM sized;
+FROM judged;
 )sql";
 
 }  // namespace harness

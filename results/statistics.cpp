@@ -29,15 +29,6 @@ bool is_usable(const std::optional<double>& value) {
   return value && is_usable_score(*value);
 }
 
-std::vector<PairedValue> complete_pairs(std::span<const PairedValue> pairs) {
-  std::vector<PairedValue> complete;
-  complete.reserve(pairs.size());
-  for (const auto& pair : pairs) {
-    if (is_usable(pair.baseline) && is_usable(pair.method)) complete.push_back(pair);
-  }
-  return complete;
-}
-
 /// Where each cluster stands, in order of first appearance.
 std::unordered_map<std::int64_t, std::size_t> cluster_places(std::span<const PairedValue> pairs) {
   std::unordered_map<std::int64_t, std::size_t> places;
@@ -131,6 +122,15 @@ PairedComparison compare_without_intervals(std::span<const PairedValue> complete
 }
 
 }  // namespace
+
+std::vector<PairedValue> complete_pairs(std::span<const PairedValue> pairs) {
+  std::vector<PairedValue> complete;
+  complete.reserve(pairs.size());
+  for (const auto& pair : pairs) {
+    if (is_usable(pair.baseline) && is_usable(pair.method)) complete.push_back(pair);
+  }
+  return complete;
+}
 
 Summary summarize(std::span<const std::optional<double>> values) {
   Summary summary;

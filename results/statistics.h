@@ -87,6 +87,9 @@ std::vector<PairedComparison> compare_paired(std::span<const PairedMetric> metri
 PairedComparison compare_paired(std::span<const PairedValue> pairs, Better better,
                                 const BootstrapSettings& settings = {});
 
+/// The pairs with a number on both sides that is not beyond kLargestScore.
+std::vector<PairedValue> complete_pairs(std::span<const PairedValue> pairs);
+
 /// A rate: every value is 0 or 1, and both occur.
 bool is_rate(std::span<const PairedValue> complete);
 

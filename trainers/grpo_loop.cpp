@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/streams.h"
 #include "trainers/advantage.h"
+#include "trainers/damping.h"
 #include "trainers/gradient_sum.h"
 #include "trainers/path_variance.h"
 #include "trainers/prompt_order.h"
@@ -41,6 +42,8 @@ std::vector<double> to_doubles(const Tensor& x) {
 struct Epoch {
   std::vector<Trajectory> shards;
   std::vector<Tensor> advantages;  ///< [B] a shard
+  std::vector<Tensor> counted;     ///< [B] a shard: 1, or 0 for a sample that is left out of the loss
+  std::vector<int> left_out;       ///< samples of each shard that are
   double reward_mean = 0, reward_std = 0;
   int zero_std_groups = 0, missing = 0;
 };
@@ -50,6 +53,21 @@ struct StepTrace {
   std::vector<double> y, lambda_center, ratio;
   double loss = 0, clip = 0, weight = kNan, slope = kNan;  ///< NaN: the method has none
 };
+
+/// What a (shard, step) of an update counts for in its loss.
+struct LossShare {
+  double of_update = 0;   ///< 1 / (shards * steps)
+  double of_counted = 1;  ///< samples of the update over those that are not left out
+};
+
+/// Weights of an update's (shard, step).
+std::vector<double> weights_of(const std::vector<std::vector<StepTrace>>& traces) {
+  std::vector<double> weights;
+  for (const auto& shard : traces) {
+    for (const auto& step : shard) weights.push_back(step.weight);
+  }
+  return weights;
+}
 
 /// Loss weight of each trained step (E48).
 std::vector<double> loss_weights(const TrainSettings& settings, const SdeSampler& sampler) {
@@ -164,8 +182,8 @@ class GrpoLoop {
   }
 
   void score(Epoch& epoch, const std::vector<std::optional<double>>& rewards, std::int64_t number) const {
-    const auto advantages =
-        group_advantages(rewards, static_cast<int>(settings_.group_size), settings_.advantage_limit);
+    const auto advantages = group_advantages(rewards, static_cast<int>(settings_.group_size),
+                                             settings_.advantage_limit, settings_.advantage_std);
     std::vector<double> present;
     for (const auto& reward : rewards) {
       if (reward) present.push_back(*reward);
@@ -183,11 +201,19 @@ class GrpoLoop {
     for (const double r : present) squares += (r - epoch.reward_mean) * (r - epoch.reward_mean);
     epoch.reward_std =
         present.size() > 1 ? std::sqrt(squares / static_cast<double>(present.size() - 1)) : kNan;
-    auto next = advantages.values.begin();
+    const auto group_size = static_cast<std::size_t>(settings_.group_size);
+    std::size_t next = 0;
     for (const auto& shard : epoch.shards) {
-      const std::vector<float> rows(next, next + static_cast<std::ptrdiff_t>(shard.rows.size()));
-      epoch.advantages.push_back(torch::tensor(rows).to(backbone_.device()));
-      next += static_cast<std::ptrdiff_t>(shard.rows.size());
+      std::vector<float> values, counted;
+      for (std::size_t i = next; i < next + shard.rows.size(); ++i) {
+        const bool is_left_out = settings_.drop_zero_std_groups && !advantages.group_differs[i / group_size];
+        values.push_back(static_cast<float>(advantages.values[i]));
+        counted.push_back(is_left_out ? 0.0F : 1.0F);
+      }
+      next += shard.rows.size();
+      epoch.advantages.push_back(torch::tensor(values).to(backbone_.device()));
+      epoch.counted.push_back(torch::tensor(counted).to(backbone_.device()));
+      epoch.left_out.push_back(static_cast<int>(std::ranges::count(counted, 0.0F)));
     }
   }
 
@@ -204,15 +230,18 @@ class GrpoLoop {
     std::vector<Penalty> penalties(shards_of_an_update);
     if (method_.has_penalty() && !on_policy) penalties = measure_penalties(epoch, first, shards_of_an_update);
 
+    const auto left_out = samples_left_out(epoch, first, shards_of_an_update);
+    const LossShare share{.of_update = 1.0 / static_cast<double>(shards_of_an_update * steps),
+                          .of_counted = left_out.share_of_others};
     GradientSum sum(parameters_.size());
     std::vector<std::vector<StepTrace>> traces(shards_of_an_update, std::vector<StepTrace>(steps));
     pool_.run(shards_of_an_update * steps, [&](std::size_t task) {
       const auto shard = task / steps, step = task % steps;
-      const auto share = 1.0 / static_cast<double>(shards_of_an_update * steps);
+      auto& trace = traces[shard][step];
       const auto loss =
-          step_loss(epoch.shards[first + shard], epoch.advantages[first + shard], static_cast<int>(step),
-                    share, penalties[shard], on_policy, traces[shard][step]);
-      sum.add(task, torch::autograd::grad({loss}, parameters_, {}, std::nullopt, false, true));
+          step_loss(epoch, first + shard, static_cast<int>(step), share, penalties[shard], on_policy, trace);
+      sum.add(task, torch::autograd::grad({loss}, parameters_, {}, std::nullopt, false, true),
+              takes_out_weights() && !std::isnan(trace.weight) ? trace.weight : 1);
     });
 
     const auto samples = step_records(traces);
@@ -221,19 +250,67 @@ class GrpoLoop {
     record.fresh = fresh;
     record.on_policy = on_policy;
     if (!on_policy) audit(samples, record);
-    const auto step = optimiser_.step(sum.total(), settings_.max_grad_norm);
+    if (settings_.drop_zero_std_groups) record.stats["samples_left_out"] = left_out.samples;
+    const auto damping = damping_of(weights_of(traces));
+    const auto step = optimiser_.step(sum.total(), norm_limit(damping));
     ema_.update(weights_);
     ++update_;
     record.update_index = update_;
     record.stats["grad_norm"] = step.grad_norm;
     record.stats["clip_coefficient"] = step.clip_coefficient;
     record.stats["update_norm"] = step.update_norm;
+    if (damping) describe_damping(*damping, step, sum, record);
     remember(record);
     method_.after_update({.lambda_late = record.stats.at("lambda_late"), .on_policy = on_policy});
+    const bool is_checkpoint = std::ranges::count(settings_.checkpoints, update_) > 0;
+    if (is_checkpoint) {
+      const auto lag = ema_lag(settings_.ema, update_);
+      record.stats["ema_lag"] = lag.updates;
+      record.stats["ema_start_share"] = lag.start_share;
+    }
     hooks_.on_update(record);
-    if (std::find(settings_.checkpoints.begin(), settings_.checkpoints.end(), update_) !=
-        settings_.checkpoints.end())
-      save_checkpoint();
+    if (is_checkpoint) save_checkpoint();
+  }
+
+  struct LeftOut {
+    int samples = 0;
+    double share_of_others = 1;  ///< all samples over the others; 1 where there are none
+  };
+
+  /// The samples of an update's shards that are left out of its loss.
+  LeftOut samples_left_out(const Epoch& epoch, std::size_t first, std::size_t count) const {
+    LeftOut out;
+    std::size_t all = 0;
+    for (std::size_t shard = first; shard < first + count; ++shard) {
+      out.samples += epoch.left_out[shard];
+      all += epoch.shards[shard].rows.size();
+    }
+    const auto others = static_cast<double>(all) - out.samples;
+    if (others > 0) out.share_of_others = static_cast<double>(all) / others;
+    return out;
+  }
+
+  /// The gradient of a KL term is not damped, and one backward pass gives both together.
+  bool takes_out_weights() const { return settings_.kl == 0; }
+
+  /// What the gradient's norm is clipped to.
+  double norm_limit(const std::optional<Damping>& damping) const {
+    const bool after_clip = damping && method_.damps_after_clip();
+    return settings_.max_grad_norm * (after_clip ? damping->mean_weight : 1);
+  }
+
+  /// The norm without the weights, and whether the clip undid what they have in common.
+  void describe_damping(const Damping& damping, const StepReport& step, const GradientSum& sum,
+                        UpdateRecord& record) const {
+    record.stats["damped_share"] = damping.share;
+    const bool is_damped = damping.share > 0;
+    if (is_damped && !takes_out_weights()) return;
+    const double undamped = is_damped ? l2_norm(sum.undamped()) : step.grad_norm;
+    record.stats["grad_norm_undamped"] = undamped;
+    if (!is_damped) return;
+    const bool is_undone =
+        !method_.damps_after_clip() && is_undone_by_clip(step.grad_norm, undamped, settings_.max_grad_norm);
+    record.stats["damping_undone"] = is_undone ? 1 : 0;
   }
 
   /// L of each shard, without gradient, at the present weights: what the penalty's derivative is taken at
@@ -260,8 +337,9 @@ class GrpoLoop {
   }
 
   /// The share of the update's loss that shard and step k contribute, differentiable.
-  Tensor step_loss(const Trajectory& shard, const Tensor& advantages, int k, double share,
+  Tensor step_loss(const Epoch& epoch, std::size_t index, int k, const LossShare& share,
                    const Penalty& penalty, bool on_policy, StepTrace& trace) {
+    const auto& shard = epoch.shards[index];
     const auto i = static_cast<std::size_t>(k);
     const auto& step = sampler_.steps[i];
     const auto mean = transition_mean(backbone_, sampler_, k, shard.x[i], shard.condition);
@@ -269,18 +347,22 @@ class GrpoLoop {
         step_stats(step.s, step.dt, k, settings_.is_late(k), shard.mean_old[i], mean, shard.x[i + 1]);
     if (on_policy) check_on_policy(stats.y, k);
     const auto surrogate = method_.step(stats);
-    auto loss = surrogate_loss(surrogate, advantages) * step_weights_[i];
+    // A sample that is left out has advantage 0, so that the mean over the others is a matter of its divisor.
+    auto loss = surrogate_loss(surrogate, epoch.advantages[index]) * step_weights_[i];
+    if (share.of_counted != 1) loss = loss * share.of_counted;
     trace.loss = loss.item<double>();
     if (!std::isfinite(trace.loss)) fail_not_finite("the loss", k);
     if (settings_.kl > 0) {
       const auto reference = reference_mean(shard, k);
-      loss = loss + settings_.kl * reference_kl(step, mean, reference).mean();
+      const auto kl = reference_kl(step, mean, reference);
+      loss = loss + settings_.kl * (epoch.left_out[index] > 0 ? kl * epoch.counted[index] : kl).mean() *
+                        share.of_counted;
     }
-    loss = loss * share;
+    loss = loss * share.of_update;
     if (stats.late && !on_policy && method_.has_penalty()) {
       // Each shard's penalty counts as much as its share of the mean over shards; share is 1 / (shards *
       // steps).
-      const double per_shard = share * settings_.trained_steps;
+      const double per_shard = share.of_update * settings_.trained_steps;
       loss = loss + per_shard * penalty.derivative / settings_.late_steps * stats.lambda_center.mean();
     }
     trace.y = to_doubles(stats.y);
@@ -343,7 +425,6 @@ class GrpoLoop {
                         const std::vector<Penalty>& penalties) const {
     const auto steps = static_cast<std::size_t>(settings_.trained_steps);
     std::vector<double> weights(steps), losses, penalty_values, slopes;
-    double damped = 0;
     bool weighted = false;
     for (std::size_t k = 0; k < steps; ++k) {
       double weight = 0;
@@ -351,7 +432,6 @@ class GrpoLoop {
         const auto& t = shard[k];
         weight += t.weight / static_cast<double>(traces.size());
         weighted |= !std::isnan(t.weight);
-        damped += t.weight < 1 ? 1 : 0;
         losses.push_back(t.loss);
         if (!std::isnan(t.slope)) slopes.push_back(t.slope);
       }
@@ -373,7 +453,6 @@ class GrpoLoop {
     s["loss"] = mean_of(losses);
     s["lambda_late"] = lambda_late(laws, late);
     s["clip_fraction"] = mean_clip_fraction(laws);
-    if (weighted) s["damped_share"] = damped / static_cast<double>(steps * traces.size());
     if (!slopes.empty()) s[on_policy ? "on_policy_slope" : "off_policy_slope"] = mean_of(slopes);
     if (method_.has_penalty()) s["penalty"] = mean_of(penalty_values);
     for (const auto& [name, value] : method_.statistics()) s[name] = value;
@@ -480,6 +559,7 @@ class GrpoLoop {
     lambda_window_ = fields.required<std::vector<double>>("lambda_window");
     clip_window_ = fields.required<std::vector<double>>("clip_window");
     audit_.restore(fields.get("law_audit"), where);
+    if (settings_.law_audit != AuditMode::kOff) law_ = audit_.verdict();  // what was said of it is in the log
     hooks_.restore_rewards(fields.optional<Json>("rewards", Json::object()), where);
     fields.finish();
   }

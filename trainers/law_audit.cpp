@@ -8,14 +8,11 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/law_limits.h"
 
 namespace harness {
 namespace {
 
-constexpr std::int64_t kEnoughSamples = 100;  // of a step, for a verdict
-
-constexpr double kBreakZ = 4.5;
-constexpr double kBreakShare = 0.05;
 constexpr double kInformative = 10;   // predictions of fewer standard errors say little about a factor
 constexpr double kSameFactor = 0.15;  // how near two factors must be, in natural logarithms, to count as one
 
@@ -31,7 +28,7 @@ double standard_error(double mean, double square, double n) {
 }
 
 bool deviates(double measured, double predicted, double z) {
-  return std::abs(z) > kBreakZ && std::abs(measured - predicted) > kBreakShare * std::abs(predicted);
+  return std::abs(z) > kLawBreakZ && std::abs(measured - predicted) > kLawBreakShare * std::abs(predicted);
 }
 
 /// Measured over predicted at the steps, as logarithms: their mean and how far the farthest is from it.
@@ -155,7 +152,7 @@ std::vector<StepAudit> LawAudit::steps() const {
 
 LawVerdict LawAudit::verdict() const {
   auto audits = steps();
-  std::erase_if(audits, [](const StepAudit& audit) { return audit.samples < kEnoughSamples; });
+  std::erase_if(audits, [](const StepAudit& audit) { return audit.samples < kLawEnoughSamples; });
   const StepAudit* worst = nullptr;
   bool mean_breaks = false, variance_breaks = false;
   const auto size_of = [](const StepAudit& a) {

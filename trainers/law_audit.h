@@ -61,7 +61,7 @@ class LawAudit {
   /// One entry a step that has at least two samples.
   std::vector<StepAudit> steps() const;
 
-  /// Broken where a step with at least 100 fresh samples deviates by more than 4.5 standard errors and 5 %.
+  /// Broken where a step with enough fresh samples deviates by more than the limits of core/law_limits.h.
   LawVerdict verdict() const;
 
   Json state() const;

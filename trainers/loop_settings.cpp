@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/law_limits.h"
 #include "trainers/settings.h"
 
 namespace harness {
@@ -118,6 +119,20 @@ const std::vector<Setting>& train_settings() {
        .maximum = 1e6,
        .help = "advantages are clamped to plus or minus this",
        .equation = "E11"},
+      {.name = "advantage_std",
+       .default_value = "group",
+       .choices = {"group", "global"},
+       .help = "standard deviation that rewards are divided by: their group's, or that of all rewards of the "
+               "epoch as the public configurations; the mean is the group's in both",
+       .equation = "E11",
+       .silent_default = true},
+      {.name = "zero_std_groups",
+       .default_value = "keep",
+       .choices = {"keep", "drop"},
+       .help = "samples of groups whose rewards are all equal: keep counts them in the mean of the loss with "
+               "advantage 0; drop takes the mean over the update's other samples, as the public code",
+       .equation = "E11",
+       .silent_default = true},
       {.name = "kl",
        .default_value = 0.0,
        .minimum = 0,
@@ -137,6 +152,14 @@ const std::vector<Setting>& train_settings() {
        .minimum = 1,
        .maximum = 1e6,
        .help = "updates between two steps of the average"},
+      {.name = "ema_repeats",
+       .default_value = 1,
+       .minimum = 1,
+       .maximum = 1e6,
+       .help = "times that the average moves towards the same weights when it acts; above 1 with rule "
+               "flow_grpo as in the public loop, which calls it after each micro-batch (4 on one GPU), so "
+               "that it acts one update earlier, after updates interval - 1, 2 interval - 1, ...",
+       .silent_default = true},
       {.name = "step_weight",
        .default_value = "none",
        .choices = {"none", "score"},
@@ -162,9 +185,9 @@ const std::vector<Setting>& train_settings() {
       {.name = "law_audit",
        .default_value = "mark",
        .choices = {"mark", "stop", "off"},
-       .help = "what happens to a run whose fresh log-ratios break the path-variance law by more than 4.5 "
-               "standard "
-               "errors and 5 %: it is marked in every table, or stopped",
+       .help = fmt::format("what happens to a run whose fresh log-ratios break the path-variance law by more "
+                           "than {} standard errors and {:.0f} %: it is marked in every table, or stopped",
+                           kLawBreakZ, kLawBreakShare * 100),
        .equation = "E24, E25"},
       {.name = "on_policy_tolerance",
        .default_value = 0.0,
@@ -247,14 +270,18 @@ TrainSettings read_train_settings(const Json& given, const std::string& where) {
              s.number("weight_decay")};
   t.max_grad_norm = s.number("max_grad_norm");
   t.advantage_limit = s.number("advantage_limit");
+  t.advantage_std = s.choice("advantage_std") == "global" ? AdvantageStd::kGlobal : AdvantageStd::kGroup;
+  t.drop_zero_std_groups = s.choice("zero_std_groups") == "drop";
   t.kl = s.number("kl");
   t.ema.rule = parse_ema_rule(s.choice("ema_rule"), where);
   t.ema.decay = s.number("ema_decay");
   t.ema.interval = static_cast<int>(s.integer("ema_interval"));
+  t.ema.repeats = static_cast<int>(s.integer("ema_repeats"));
   t.on_policy_tolerance = s.number("on_policy_tolerance");
   t.law_audit = audit_mode(s.choice("law_audit"));
   if (s.choice("step_weight") == "score") t.score_weight = score_weight(s);
   s.finish();
+  t.effective = s.effective();
   if (t.prompts_per_epoch % (t.updates_per_epoch * t.shard_prompts) != 0) {
     s.fail("prompts_per_epoch",
            fmt::format("{} cannot be split into {} updates of whole shards of {} prompts",

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "trainers/advantage.h"
 #include "trainers/ema.h"
 #include "trainers/optimiser.h"
 #include "trainers/schedule.h"
@@ -34,11 +35,14 @@ struct TrainSettings {
   AdamWOptions adamw;
   double max_grad_norm = 1;
   double advantage_limit = 5;
+  AdvantageStd advantage_std = AdvantageStd::kGroup;
+  bool drop_zero_std_groups = false;  ///< their samples leave the mean of the loss
   double kl = 0;
   EmaOptions ema;
   double on_policy_tolerance = 0;
   std::optional<ScoreWeight> score_weight = {};
   AuditMode law_audit = AuditMode::kMark;
+  Json effective = Json::object();  ///< every setting that was read, by name
 
   std::int64_t images_per_epoch() const { return prompts_per_epoch * group_size; }
   std::int64_t updates_of_an_epoch() const { return updates_per_epoch * inner_epochs; }

@@ -66,6 +66,10 @@ class Method {
   virtual bool has_penalty() const { return false; }
   virtual Penalty penalty(double /*late_lambda*/) const { return {}; }
 
+  /// Whether the part of the damping that the steps have in common acts after the norm clip: the clip's limit
+  /// is then multiplied by the mean of the steps' weights over the update.
+  virtual bool damps_after_clip() const { return false; }
+
   /// Called once after every optimiser step.
   virtual void after_update(const UpdateOutcome& /*outcome*/) {}
 

@@ -9,6 +9,10 @@
 
 namespace harness {
 
+double norm_clip(double norm, double limit) {
+  return std::min(1.0, limit / (norm + 1e-6));
+}
+
 AdamW::AdamW(std::vector<NamedTensor> parameters, AdamWOptions options) : options_(options) {
   for (auto& p : parameters) {
     const auto weights = p.tensor.detach();
@@ -23,7 +27,7 @@ StepReport AdamW::step(std::span<const torch::Tensor> gradients, double max_grad
     throw Error(fmt::format("the gradient's norm is {}", report.grad_norm), "optimiser",
                 "a smaller learning rate or clip radius may help", Status::kFailed);
   }
-  report.clip_coefficient = std::min(1.0, max_grad_norm / (report.grad_norm + 1e-6));
+  report.clip_coefficient = norm_clip(report.grad_norm, max_grad_norm);
   const torch::NoGradGuard no_grad;
   std::vector<torch::Tensor> changes;
   for (std::size_t i = 0; i < slots_.size(); ++i) {

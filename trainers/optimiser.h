@@ -22,8 +22,12 @@ struct StepReport {
   double update_norm = 0;       ///< norm of the change of all weights
 };
 
+/// What a gradient of this norm is multiplied by where norms are clipped to `limit`: min(1, limit / (norm +
+/// 1e-6)), as torch.nn.utils.clip_grad_norm_.
+double norm_clip(double norm, double limit);
+
 /// AdamW as torch.optim.AdamW: decoupled decay first, then the moments, then the step; after clipping by the
-/// global norm as torch.nn.utils.clip_grad_norm_ (gradients times min(1, max_norm / (norm + 1e-6))). Its
+/// global norm (norm_clip). Its
 /// state is explicit and restores bit for bit.
 class AdamW {
  public:

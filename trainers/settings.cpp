@@ -53,7 +53,8 @@ Json describe(const std::vector<Setting>& settings) {
                     {"maximum", s.maximum ? Json(*s.maximum) : Json()},
                     {"choices", s.choices.empty() ? Json() : Json(s.choices)},
                     {"help", s.help},
-                    {"equation", s.equation.empty() ? Json() : Json(s.equation)}});
+                    {"equation", s.equation.empty() ? Json() : Json(s.equation)},
+                    {"silent_default", s.silent_default}});
   }
   return list;
 }

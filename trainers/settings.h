@@ -20,9 +20,14 @@ struct Setting {
   std::vector<std::string> choices = {};
   std::string help;
   std::string equation = {};
+  /// For a setting that is added when there are runs already: its default is what was done before there was
+  /// the setting. Identities of jobs leave it out there, so that those runs keep their ids. Such a default
+  /// never changes; a table that wants another value sets it.
+  bool silent_default = false;
 };
 
-/// [{"name", "default", "minimum", "maximum", "choices", "help", "equation"}], null where there is none.
+/// [{"name", "default", "minimum", "maximum", "choices", "help", "equation", "silent_default"}], null where
+/// there is none.
 Json describe(const std::vector<Setting>& settings);
 
 /// `base` with those of `more` that it does not name yet.

@@ -75,10 +75,10 @@ class Check {
   void expect_moved_average(const TrainSettings& train, const std::string& where) const {
     if (!uses_ema_) return;
     for (const auto step : train.checkpoints) {
-      if (step >= train.ema.interval) continue;
+      if (ema_lag(train.ema, step).start_share < 1) continue;
       throw Error(
           fmt::format("checkpoint {} would hold the starting weights: their average moves for the first "
-                      "time after {} updates (ema_interval)",
+                      "time later (ema_interval {})",
                       step, train.ema.interval),
           where, "lower ema_interval, or evaluate the raw weights (eval_weights=raw)");
     }

@@ -41,8 +41,8 @@ class ResumeSchedule {
 };
 
 std::vector<TrainingPrompt> training_prompts(const Job& job) {
-  // The generated training prompts are in the OCR task's format, whatever the reward is.
-  const auto set = load_prompt_set(job.path("train_prompts"), "ocr");
+  // The plan has seen to it that each quotes a target where one is needed.
+  const auto set = load_prompt_set(job.path("train_prompts"), kPickscorePrompts);
   if (set.sha256 != job.get<std::string>("train_prompts_sha256")) {
     throw Error("was changed since the run was planned", job.path("train_prompts").string(),
                 "repeat the command");
@@ -91,7 +91,9 @@ bool run_training(const Job& job, Reporter& reporter) {
       .task = task, .latent_size = backbone.latent().size(), .late_steps = training.settings.late_steps};
   auto configured = make_method(job.get<std::string>("method"), job.get<Json>("method_settings"), context,
                                 where + ".method_settings");
-  reporter.event({{"type", "effective_settings"}, {"method_settings", configured.effective}});
+  reporter.event({{"type", "effective_settings"},
+                  {"settings", training.settings.effective},
+                  {"method_settings", configured.effective}});
 
   Scoring scoring(job);
   const auto total = static_cast<double>(training.settings.updates);

@@ -74,24 +74,38 @@ void compare_settings(const Json& expected, const Json& found, const std::string
   }
 }
 
-/// The table's loop settings with what the row changes of them.
-Json loop_settings_of_row(const CheckedExperiment& experiment, const std::string& arm) {
+/// The table's loop settings with what the row changes of them. A setting that the run's configuration leaves
+/// out is at a silent default.
+Json loop_settings_of_row(const CheckedExperiment& experiment, const std::string& arm,
+                          const Json& configured) {
   Json settings = experiment.effective().at("settings");
   const auto prefix = arm + ".";
   const auto requested = experiment.effective().value("requested", Json::object());
   for (const auto& [name, value] : requested.items()) {
-    if (name.starts_with(prefix) && settings.contains(name.substr(prefix.size())))
-      settings[name.substr(prefix.size())] = value;
+    if (!name.starts_with(prefix)) continue;
+    const auto own = name.substr(prefix.size());
+    if (configured.contains(own)) {
+      settings[own] = value;
+    } else {
+      settings.erase(own);
+    }
   }
   settings["checkpoints"] = experiment.effective().at("checkpoints");
   return settings;
 }
 
-/// What the worker said that the method's settings came to; the configured ones if it said nothing.
-Json reported_method_settings(const CheckedExperiment& experiment, const CheckedRun& run) {
-  Json reported = run.run.config.at("method_settings");
+/// What the worker said that the settings came to; the configured ones where it said nothing.
+struct ReportedSettings {
+  Json loop, method;
+};
+
+ReportedSettings reported_settings(const CheckedExperiment& experiment, const CheckedRun& run) {
+  const Json& config = run.run.config;
+  ReportedSettings reported{.loop = config.at("settings"), .method = config.at("method_settings")};
   for (const auto& event : experiment.log(run.folder).events) {
-    if (event.value("type", "") == "effective_settings") reported = event.at("method_settings");
+    if (event.value("type", "") != "effective_settings") continue;
+    reported.method = event.at("method_settings");
+    reported.loop.update(event.value("settings", Json::object()));
   }
   return reported;
 }
@@ -102,10 +116,11 @@ void check_run_settings(const CheckedExperiment& experiment, const CheckedRun& r
   Json effective = run.run.effective_settings;
   const Json method = effective.value("method_settings", Json::object());
   effective.erase("method_settings");
-  compare_settings(config.at("settings"), effective, name, "its configuration", findings);
-  compare_settings(reported_method_settings(experiment, run), method, name, "its event log", findings);
-  compare_settings(loop_settings_of_row(experiment, run.arm), config.at("settings"), name, "the experiment",
-                   findings);
+  const auto reported = reported_settings(experiment, run);
+  compare_settings(reported.loop, effective, name, "its configuration", findings);
+  compare_settings(reported.method, method, name, "its event log", findings);
+  compare_settings(loop_settings_of_row(experiment, run.arm, config.at("settings")), config.at("settings"),
+                   name, "the experiment", findings);
   compare_settings(experiment.effective().at("method_settings").value(run.arm, Json::object()),
                    config.at("method_settings"), name, "the experiment", findings);
 }

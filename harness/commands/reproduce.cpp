@@ -20,7 +20,7 @@ Examples:
   harness reproduce --table sd35-ocr --dry-run
   harness reproduce --table sd35-ocr --methods ratio-norm,lambda-controlled --seeds 42,43
   harness reproduce --table sd35-ocr --set lr=1e-4 --set lambda-controlled.kappa=0.1
-  harness reproduce --table sd35-pickscore --backbone sd35-medium --weights DIR --scorers models/scorers --prompts flow_factory/dataset
+  harness reproduce --table sd35-pickscore --backbone sd35-medium --weights DIR --scorers models/scorers --prompts flow_factory/dataset --train-prompts my-prompts
   harness reproduce --table my-table.json --json > result.json)");
   auto o = std::make_shared<ReproduceOptions>();
   auto& r = o->request;
@@ -31,6 +31,10 @@ Examples:
   command->add_option(
       "--prompts", r.inputs.prompts,
       "folder with ocr/test.txt or pickscore/test.txt, by task; unset: the generated prompts");
+  command->add_option(
+      "--train-prompts", r.inputs.train_prompts,
+      "folder with train.txt, one prompt a line, for training; for OCR each with its target in "
+      "double quotes; unset: the generated training prompts");
   command->add_option(
       "--scorers", r.inputs.scorers,
       "folder with one folder a scorer: a model folder by name (`harness list evaluators`), or a program of "

@@ -1,9 +1,14 @@
 // Command lines and files that are wrong: refused at once, with words that help.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <chrono>
 #include <fstream>
+#include <set>
 
+#include "core/sha256.h"
+#include "core/text.h"
+#include "datasets/prompt_set.h"
 #include "harness/plan.h"
 #include "harness/seeds.h"
 #include "tests/harness/workplace.h"
@@ -114,6 +119,121 @@ TEST(PromptFile, OfAnUnknownSetIsNotedWithTwelveDigitsOnceTheRunBegins) {
   place.environment["HARNESS_WORKER"] = "/nonexistent";
   command.emplace_back("--fresh");
   EXPECT_THAT(place.run(command).err, Not(HasSubstr("unknown checksum"))) << "errors come first";
+}
+
+/// A place with a folder `mine` of training prompts.
+struct OwnTraining : Workplace {
+  explicit OwnTraining(const std::vector<std::string>& lines) {
+    fs::create_directories(folder() / "mine");
+    write_file_atomically(file(), join(lines, "\n") + "\n");
+  }
+  fs::path file() const { return folder() / "mine/train.txt"; }
+};
+
+/// Prompts that quote a target which no generated prompt has.
+std::vector<std::string> own_prompts(int count = 20) {
+  std::vector<std::string> lines;
+  for (int i = 0; i < count; ++i) lines.push_back(fmt::format("a sign \"QX {}\"", 1000 + i));
+  return lines;
+}
+
+const std::vector<std::string> kOwnTraining = {"reproduce", "--table",         "sd35-ocr", "--scale",
+                                               "smoke",     "--train-prompts", "mine"};
+
+std::set<std::string> trained_ids(Workplace& place, std::vector<std::string> command) {
+  command.insert(command.end(), {"--dry-run", "--json"});
+  std::set<std::string> ids;
+  const auto plan = place.json(command);
+  for (const auto& job : plan.at("jobs")) {
+    if (job.at("kind") == "train") ids.insert(job.at("id").get<std::string>());
+  }
+  return ids;
+}
+
+TEST(TrainPrompts, OfOnesOwnAreTrainedOnRecordedAndTold) {
+  OwnTraining place(own_prompts());
+  const auto outcome = place.run(kOwnTraining);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto sum = sha256_file(place.file());
+  EXPECT_THAT(outcome.out, HasSubstr("Training prompts: ocr-user-" + sum.substr(0, 8) + " (20 prompts"));
+  const auto rows =
+      place.json({"query",
+                  "SELECT DISTINCT json_extract(config, '$.train_prompts_sha256') AS sum, "
+                  "(SELECT count(*) FROM prompts JOIN prompt_sets ON prompt_sets.id = prompt_set_id "
+                  "WHERE sha256 = json_extract(config, '$.train_prompts_sha256')) AS n "
+                  "FROM runs WHERE method <> 'base'",
+                  "--format", "json"});
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows.at(0).at("sum"), sum);
+  EXPECT_EQ(rows.at(0).at("n"), 20);
+  EXPECT_EQ(place.run({"check", "sd35-ocr"}).status, 0);
+}
+
+TEST(TrainPrompts, AreInTheIdByWhatTheyHoldAndNotByWhereTheyAre) {
+  OwnTraining place(own_prompts());
+  const std::vector<std::string> generated(kOwnTraining.begin(), kOwnTraining.end() - 2);
+  const auto own = trained_ids(place, kOwnTraining), shipped = trained_ids(place, generated);
+  EXPECT_NE(own, shipped);
+  write_file_atomically(place.file(), prompt_set_bytes(generated_training_set()));
+  EXPECT_EQ(trained_ids(place, kOwnTraining), shipped);
+  fs::create_directories(place.folder() / "public/ocr");
+  write_file_atomically(place.folder() / "public/ocr/train.txt", join(own_prompts(), "\n") + "\n");
+  auto command = kOwnTraining;
+  command.back() = "public";
+  EXPECT_EQ(trained_ids(place, command), own) << "the layout of the public repositories";
+}
+
+TEST(TrainPrompts, ThatAreEvaluatedAreRefusedWithTheirLines) {
+  const auto evaluated = generated_prompt_set().prompts;
+  auto lines = own_prompts();
+  lines[2] = evaluated[17].text;
+  lines[6] = fmt::format("another sentence with \"{}\"", evaluated[4].target);
+  {
+    OwnTraining place(lines);
+    EXPECT_THAT(
+        refused(place, kOwnTraining),
+        HasSubstr("mine/train.txt: 2 of its prompts are those of validation or test (same text or target): "
+                  "lines 3, 7; leave these lines out"));
+    EXPECT_FALSE(fs::exists(place.folder() / "runs"));
+  }
+  for (std::size_t i = 0; i < 9; ++i) lines[i] = evaluated[i].text;
+  OwnTraining place(lines);
+  EXPECT_THAT(refused(place, kOwnTraining),
+              HasSubstr("9 of its prompts are those of validation or test (same text "
+                        "or target): lines 1, 2, 3, 4, 5, ...;"));
+}
+
+TEST(TrainPrompts, ThatCannotTrainAreRefused) {
+  auto lines = own_prompts();
+  lines[3] = "a sign that reads nothing";
+  OwnTraining without(lines);
+  EXPECT_THAT(refused(without, kOwnTraining), HasSubstr("mine/train.txt:4: no quoted target"));
+  OwnTraining few(own_prompts(3));
+  EXPECT_THAT(refused(few, kOwnTraining),
+              AllOf(HasSubstr("takes 4 prompts (prompts_per_epoch), and this training set has 3"),
+                    HasSubstr("lower prompts_per_epoch")));
+  fs::remove(few.file());
+  EXPECT_THAT(refused(few, kOwnTraining),
+              HasSubstr("--train-prompts takes the folder that holds train.txt or ocr/train.txt"));
+}
+
+TEST(TrainPrompts, AScaleThatAsksForASetSaysWhereItIs) {
+  OwnTraining place(own_prompts());
+  write_file_atomically(place.folder() / "mine.json",
+                        Json{{"extends", "sd35-ocr"},
+                             {"id", "mine"},
+                             {"scales", {{"own", {{"prompts", {{"train", "pickscore-train-disjoint"}}}}}}}}
+                            .dump());
+  const std::vector<std::string> command = {"reproduce", "--table", "mine.json",
+                                            "--scale",   "own",     "--dry-run"};
+  EXPECT_THAT(
+      refused(place, command),
+      AllOf(HasSubstr("table mine at scale own trains on the prompt set pickscore-train-disjoint, and "
+                      "--train-prompts is not given"),
+            HasSubstr("train.txt of the repository X-GenGroup/Flow-Factory without its line 10431")));
+  auto given = command;
+  given.insert(given.end(), {"--train-prompts", "mine"});
+  EXPECT_THAT(refused(place, given), HasSubstr("and this one is ocr-user-"));
 }
 
 TEST(CommandLineOfLists, BlanksAroundNamesAndSeedsAreLeftOut) {

@@ -80,6 +80,27 @@ TEST(RunsShow, SaysWhatARunIsWhatItTookAndWhereItIs) {
     EXPECT_THAT(text.out, HasSubstr(part));
 }
 
+TEST(RunsShow, SaysHowFarTheAverageOfACheckpointLagsBehindThePolicy) {
+  Workplace place;
+  ASSERT_EQ(place.run(kSmoke).status, 0);
+  const auto id = run_of(place, "dual");
+  for (const auto& checkpoint : place.json({"runs", "show", id, "--json"}).at("checkpoints")) {
+    EXPECT_EQ(checkpoint.at("ema_lag"), checkpoint.at("step").get<double>() / 2);
+    EXPECT_EQ(checkpoint.at("ema_start_share"), 0.125);
+  }
+  const auto text = place.run({"runs", "show", id}).out;
+  for (const char* part : {"average lags", "start in it", "12.5 %"}) EXPECT_THAT(text, HasSubstr(part));
+  const auto base = place.run({"runs", "show", run_of(place, "base")}).out;
+  EXPECT_THAT(base, Not(HasSubstr("average lags"))) << "the starting weights have none";
+}
+
+TEST(RunsShow, ATableCountsDampedPairsOfShardAndStep) {
+  Workplace place;
+  const auto table = place.run(kSmoke);
+  ASSERT_EQ(table.status, 0);
+  EXPECT_THAT(table.out, HasSubstr("37.5 %"));
+}
+
 TEST(RunsShow, AnUnknownIdNamesTheNearestAndAnAmbiguousOneAllThatItMayMean) {
   Workplace place;
   ASSERT_EQ(place.run(kSmoke).status, 0);

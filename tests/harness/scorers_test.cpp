@@ -74,6 +74,26 @@ std::string count(Workplace& place, const std::string& sql) {
   return outcome.out.substr(outcome.out.find('\n') + 1);
 }
 
+TEST(TrainPrompts, OfPickScoreArePlainSentencesAndNeverOnesToWrite) {
+  SceneWorkplace place;
+  const auto note = HasSubstr("each of which asks for a written text");
+  const auto generated = place.run(place.command());
+  ASSERT_EQ(generated.status, 0) << generated.err;
+  EXPECT_THAT(generated.out, note);
+  fs::create_directories(place.folder() / "mine");
+  std::vector<std::string> lines;
+  for (int i = 0; i < 30; ++i) lines.push_back(fmt::format("a drawing of {} trees", i));
+  write_file_atomically(place.folder() / "mine/train.txt", join(lines, "\n"));
+  const auto own = place.run(place.command({"--train-prompts", "mine"}));
+  ASSERT_EQ(own.status, 0) << own.err;
+  EXPECT_THAT(own.out, AllOf(HasSubstr("Training prompts: pickscore-user-"), Not(note)));
+  lines[7] = "a painting of 3 boats";
+  write_file_atomically(place.folder() / "mine/train.txt", join(lines, "\n"));
+  const auto seen = place.run(place.command({"--train-prompts", "mine"}));
+  EXPECT_EQ(seen.status, 2);
+  EXPECT_THAT(seen.err, HasSubstr("1 of its prompts is one of validation or test (same text): line 8"));
+}
+
 TEST(StandIn, NoFigureOfTheEmbeddedScorerIsCalledPickScore) {
   Workplace place;
   const auto table = place.run(smoke(kTable));

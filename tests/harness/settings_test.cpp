@@ -70,6 +70,48 @@ TEST(Settings, TrainingAndEvaluationSeeOnlyTheirOwn) {
   EXPECT_TRUE(train.contains("shift") && evaluate.contains("shift"));
 }
 
+/// The registry with a loop and a method setting that came after runs had been recorded.
+Registry later_registry() {
+  auto later = registry();
+  SettingSpec repeats;
+  repeats.name = "repeats";
+  repeats.default_value = 1;
+  repeats.used_by = "train";
+  repeats.silent_default = true;
+  later.settings.push_back(repeats);
+  SettingSpec damp;
+  damp.name = "damp";
+  damp.default_value = "per-step";
+  damp.choices = {"per-step", "after-clip"};
+  damp.silent_default = true;
+  for (auto& method : later.methods) {
+    if (method.name == "lambda-controlled") method.settings.push_back(damp);
+  }
+  return later;
+}
+
+TEST(Settings, ASettingThatCameLaterIsNoPartOfAnIdentityUntilItIsSet) {
+  const auto later = later_registry();
+  const auto resolve_later = [&](const std::vector<std::string>& sets) {
+    return resolve_settings(later, spec(), "glyph", "default", spec().methods, sets);
+  };
+  const auto before = resolve({});
+  for (const auto& sets : std::vector<std::vector<std::string>>{
+           {}, {"repeats=1", "damp=per-step"}, {"dual.repeats=1", "lambda-controlled.damp=per-step"}}) {
+    const auto now = resolve_later(sets);
+    for (const auto& row : spec().methods) {
+      EXPECT_EQ(canonical_json(now.effective_loop(later, "train", row)),
+                canonical_json(before.effective_loop(registry(), "train", row)));
+      EXPECT_EQ(canonical_json(now.effective_method(row)), canonical_json(before.effective_method(row)));
+    }
+    EXPECT_EQ(now.loop.at("repeats").effective, 1) << "what is in effect is known all the same";
+  }
+  const auto set = resolve_later({"repeats=4", "dual.repeats=1", "damp=after-clip"});
+  EXPECT_EQ(set.effective_loop(later, "train", "ratio-norm").at("repeats"), 4);
+  EXPECT_FALSE(set.effective_loop(later, "train", "dual").contains("repeats"));
+  EXPECT_EQ(set.effective_method("lambda-controlled").at("damp"), "after-clip");
+}
+
 TEST(Settings, WrongOnesAreRefusedWithTheNearestName) {
   expect_refusal("group_sise=4", R"(did you mean "group_size"?)");
   expect_refusal("dual.beta_mx=4", R"(did you mean "beta_max"?)");

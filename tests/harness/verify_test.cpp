@@ -102,6 +102,16 @@ TEST_F(Verify, AChangedScoreImageTranscriptOrStatisticIsFoundAndNamed) {
   }
 }
 
+TEST_F(Verify, AStatisticThatTheRecordedProgramDidNotMeasureIsNoDifference) {
+  const auto workspace = copy();
+  change(workspace, "DELETE FROM train_stats WHERE name = 'clip_fraction'");
+  EXPECT_EQ(verify(workspace, {"--training", "--images", "1"}).status, 0);
+  change(workspace, "DELETE FROM train_stats WHERE name = 'reward_mean' AND update_index = 2");
+  const auto some = verify(workspace, {"--training", "--images", "1"});
+  EXPECT_EQ(some.status, 1) << "one value of a statistic that was measured is missing";
+  EXPECT_THAT(some.out, HasSubstr("reward_mean"));
+}
+
 TEST_F(Verify, ARunIsNamedByTheFirstDigitsOfItsId) {
   const auto runs = place().json({"list", "runs", "--json"});
   const auto id = runs.at(0).at("name").get<std::string>();

@@ -152,6 +152,20 @@ TEST_F(Ingest, WhatTheWorkerMadeOfTheMethodsSettingsIsKept) {
             Json({{"lr", 0.001}, {"method_settings", {{"clip", 1.5e-5}, {"tau", 0.01}}}}));
 }
 
+TEST_F(Ingest, SettingsThatTheIdentityLeavesOutAreKeptAsTheWorkerSaidThem) {
+  auto record = a_run("r2", "dual");
+  record.effective_settings = {{"lr", 0.001}, {"method_settings", Json::object()}};
+  store().record_run(record);
+  const auto job = train_job("r2");
+  log(job, {started("r2"),
+            {{"type", "effective_settings"},
+             {"settings", {{"lr", 0.001}, {"advantage_std", "group"}}},
+             {"method_settings", {{"damp", "per-step"}}}}});
+  store().ingest(job);
+  EXPECT_EQ(store().run("r2")->effective_settings,
+            Json({{"lr", 0.001}, {"advantage_std", "group"}, {"method_settings", {{"damp", "per-step"}}}}));
+}
+
 TEST_F(Ingest, StartFromTheBeginningIsNoResumption) {
   log(train(), {started("r1"), {{"type", "resumed"}, {"resumed_from", 0}}});
   store().ingest(train());

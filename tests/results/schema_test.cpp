@@ -199,7 +199,7 @@ TEST_F(Refused, ForeignDatabaseInWalMode) {
 
 TEST_F(Refused, NewerSchema) {
   open_database(path(), OpenMode::kReadWrite).db->exec("PRAGMA user_version = 99");
-  expect_not_opened("has schema version 99, this program knows 5");
+  expect_not_opened("has schema version 99, this program knows 6");
 }
 
 TEST_F(Refused, TextFile) {

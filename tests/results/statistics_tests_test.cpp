@@ -104,6 +104,21 @@ TEST(Holm, CountsOneQuestionAskedTwiceOnce) {
   EXPECT_EQ(adjusted[4], std::nullopt);
 }
 
+TEST(HolmOverTable, CountsEveryPairOfArmsAndARestatedMetricOnce) {
+  const std::vector<TableQuestion> questions = {{"base", "dual", "ocr_reward", 0.001},
+                                                {"base", "dual", "cer_paper", 0.001},
+                                                {"base", "dual", "cer", 0.02},
+                                                {"base", "guard", "ocr_reward", 0.02},
+                                                {"base", "guard", "cer_paper", 0.02},
+                                                {"base", "guard", "pickscore", std::nullopt}};
+  const auto adjusted = holm_over_table(questions);  // a family of three: dual's two and guard's one
+  EXPECT_DOUBLE_EQ(*adjusted[0], 0.003);
+  EXPECT_EQ(adjusted[0], adjusted[1]);
+  EXPECT_DOUBLE_EQ(*adjusted[2], 0.04);
+  EXPECT_DOUBLE_EQ(*adjusted[3], 0.04);
+  EXPECT_EQ(adjusted[5], std::nullopt);
+}
+
 TEST(Holm, OnlyARestatedMetricAsksTheQuestionOfAnother) {
   EXPECT_EQ(hypothesis_of("cer_paper"), "ocr_reward");
   for (const char* own : {"ocr_reward", "cer", "exact_match", "substring_match", "glyph_clip"})

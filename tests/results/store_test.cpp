@@ -1,6 +1,9 @@
 #include "results/store.h"
 
+#include <array>
 #include <cmath>
+#include <functional>
+#include <map>
 
 #include "tests/results/store_fixture.h"
 
@@ -649,6 +652,80 @@ TEST_F(Views, LawAuditAveragesOffPolicyUpdatesAlone) {
   EXPECT_DOUBLE_EQ(row.getColumn(2).getDouble(), 0.4);
   EXPECT_TRUE(row.getColumn(4).isNull());
   EXPECT_FALSE(row.executeStep());
+}
+
+/// What an update stores of its samples at one timestep (trainers/METRICS.md): y, and lc of latents of
+/// `size`.
+Json law_stats(const std::vector<double>& y, const std::vector<double>& lc, double size) {
+  const auto n = static_cast<double>(y.size());
+  const auto mean = [&](const std::function<double(std::size_t)>& value) {
+    double sum = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) sum += value(i) / n;
+    return sum;
+  };
+  const double mean_y = mean([&](std::size_t i) { return y[i]; });
+  const double mean_lc = mean([&](std::size_t i) { return lc[i]; });
+  const auto drift = [&](std::size_t i) { return y[i] + lc[i] / 2; };
+  const auto excess = [&](std::size_t i) {
+    return n / (n - 1) * (std::pow(y[i] - mean_y, 2) - std::pow(lc[i] - mean_lc, 2) / 4) - lc[i] / size;
+  };
+  const double spread = mean([&](std::size_t i) { return std::pow(lc[i] - mean_lc, 2); }) * n / (n - 1);
+  const std::map<std::string, double> values = {
+      {"lambda_center", mean_lc},
+      {"lambda_var", mean_lc / size},
+      {"predicted_var", mean_lc / size + spread / 4},
+      {"drift_error", mean(drift)},
+      {"drift_error_sq", mean([&](std::size_t i) { return std::pow(drift(i), 2); })},
+      {"var_error", mean(excess)},
+      {"var_error_sq", mean([&](std::size_t i) { return std::pow(excess(i), 2); })}};
+  Json steps = Json::object();
+  for (const auto& [name, value] : values) steps[name] = Json::array({value});
+  return steps;
+}
+
+// The verdict on a run says where the law's own standard error is the larger one (trainers/law_audit.h);
+// whoever looks at the view must see the same.
+TEST_F(Views, LawAuditsStandardErrorIsTheLawsOwnWhereThatIsLarger) {
+  constexpr double kSize = 50;
+  auto record = a_run("r1", "ratio-norm");
+  record.config = {{"settings", {{"prompts_per_epoch", 4}, {"group_size", 2}, {"updates_per_epoch", 2}}}};
+  store().record_run(record);
+  const std::vector<std::vector<double>> lc = {{0.1, 0.3, 0.2, 0.5}, {0.4, 0.1, 0.1, 0.2}};
+  const std::vector<std::vector<double>> calm = {{-0.05, -0.15, -0.1, -0.26}, {-0.2, -0.05, -0.06, -0.1}};
+  const std::vector<std::vector<double>> wild = {{0.9, -0.9, 0.1, -1}, {-0.2, 1, -1, 0.3}};
+  double own = 0, own_square = 0;
+  for (const auto& update : lc) {
+    for (const double value : update) own += value / kSize, own_square += std::pow(value / kSize, 2);
+  }
+  const auto law_of = [&](const std::vector<std::vector<double>>& y) {
+    store().database().exec("DELETE FROM train_stats");
+    for (std::size_t u = 0; u < 2; ++u) {
+      const Json steps = law_stats(y[u], lc[u], kSize);
+      for (const auto& [name, values] : steps.items())
+        store().database().exec(fmt::format(
+            "INSERT INTO train_stats (run_id, update_index, timestep, name, value, fresh, on_policy) "
+            "VALUES ('r1', {}, 0, '{}', {:.17g}, 1, 0)",
+            2 * u + 2, name, values.at(0).get<double>()));
+    }
+    SQLite::Statement row(store().database(), "SELECT samples, mean_se, var_se, mean_z FROM v_law_audit");
+    EXPECT_TRUE(row.executeStep());
+    EXPECT_EQ(row.getColumn(0).getInt(), 8);
+    return std::array{row.getColumn(1).getDouble(), row.getColumn(2).getDouble(),
+                      row.getColumn(3).getDouble()};
+  };
+  const auto close = law_of(calm), far = law_of(wild);
+  EXPECT_NEAR(close[0], std::sqrt(own) / 8, 1e-12) << "samples close together by chance";
+  EXPECT_NEAR(close[1], std::sqrt(2 * own_square) / 8, 1e-12);
+  double drift = 0, squares = 0;
+  for (std::size_t u = 0; u < 2; ++u) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      drift += (wild[u][i] + lc[u][i] / 2) / 8;
+      squares += std::pow(wild[u][i] + lc[u][i] / 2, 2) / 8;
+    }
+  }
+  EXPECT_NEAR(far[0], std::sqrt((squares - drift * drift) / 7), 1e-12) << "the samples' own";
+  EXPECT_GT(far[1], std::sqrt(2 * own_square) / 8);
+  EXPECT_NEAR(far[2], drift / far[0], 1e-12);
 }
 
 }  // namespace

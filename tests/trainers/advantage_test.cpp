@@ -50,5 +50,24 @@ TEST(Advantage, AGroupWithoutAnyRewardIsMissingAndNotEqual) {
   EXPECT_EQ(a.zero_std_groups, 0);
 }
 
+TEST(Advantage, GlobalDividesByTheDeviationOfAllRewardsAndKeepsTheGroupsMean) {
+  const std::optional<double> rewards[] = {0.0, 1.0, 0.2, 0.4, 0.7, 0.7, {}, 0.9};
+  const double known[] = {0.0, 1.0, 0.2, 0.4, 0.7, 0.7, 0.9};
+  double sum = 0, squares = 0;
+  for (const double r : known) sum += r, squares += r * r;
+  const double deviation = std::sqrt(squares / 7 - sum / 7 * (sum / 7)) + 1e-4;
+  const auto a = group_advantages(rewards, 2, 5, AdvantageStd::kGlobal);
+  const double expected[] = {
+      -0.5 / deviation, 0.5 / deviation, -0.1 / deviation, 0.1 / deviation, 0, 0, 0, 0};
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_NEAR(a.values[i], expected[i], 1e-12) << i;
+  EXPECT_EQ(a.zero_std_groups, 2) << "equal rewards teach nothing, whatever the others are";
+  EXPECT_THAT(a.group_differs, ElementsAre(true, true, false, false));
+}
+
+TEST(Advantage, AGroupDiffersWhereTwoOfItsRewardsDo) {
+  const std::optional<double> rewards[] = {0.1, 0.1, {}, {}, {}, 0.3, 0.2, 0.3};
+  EXPECT_THAT(group_advantages(rewards, 2).group_differs, ElementsAre(false, false, false, true));
+}
+
 }  // namespace
 }  // namespace harness

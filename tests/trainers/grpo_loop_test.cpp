@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "core/error.h"
 #include "core/files.h"
 #include "trainers/noise.h"
 #include "trainers/prompt_order.h"
 #include "trainers/rollout.h"
+#include "trainers/run_state.h"
 
 namespace harness {
 namespace {
@@ -30,9 +33,17 @@ TrainSettings small_settings() {
 struct Outcome {
   std::vector<UpdateRecord> updates;
   std::vector<CheckpointRecord> checkpoints;
+  std::vector<std::string> warnings;
+  double distance = 0;  ///< of the weights from those before
   bool done = false;
   LawVerdict law;
 };
+
+double distance_between(const std::vector<NamedTensor>& a, const std::vector<torch::Tensor>& b) {
+  std::vector<torch::Tensor> differences;
+  for (std::size_t i = 0; i < b.size(); ++i) differences.push_back(a[i].tensor.detach() - b[i]);
+  return l2_norm(differences);
+}
 
 class GrpoLoop : public testing::Test {
  protected:
@@ -60,15 +71,18 @@ class GrpoLoop : public testing::Test {
       job.prompts.push_back({i, {fmt::format("a sign \"{}\"", target), target}});
     }
     auto backbone = Backbone::load({.name = "glyph", .folder = weights});
-    auto method = make_method(method_name, Json::object(),
+    std::vector<torch::Tensor> before;
+    for (const auto& weight : trainable_weights(backbone)) before.push_back(weight.tensor.detach().clone());
+    auto method = make_method(method_name, method_settings_,
                               {"ocr", backbone.latent().size(), job.settings.late_steps}, "test");
     WorkerPool pool(threads, [] { torch::set_num_threads(1); });
     Outcome result;
     TrainHooks hooks;
-    hooks.reward = [&](const TrainingPrompt&, Image image) {
+    hooks.reward = [&](const TrainingPrompt& prompt, Image image) {
       double sum = 0;
       for (const auto byte : image.rgb) sum += byte;
-      const double reward = sum / (255.0 * static_cast<double>(image.rgb.size()));
+      const bool is_equal = equal_rewards_.contains(prompt.position);
+      const double reward = is_equal ? 0.5 : sum / (255.0 * static_cast<double>(image.rgb.size()));
       return std::async(std::launch::deferred, [=]() -> std::optional<double> {
         return fail_scorer ? std::nullopt : std::optional(reward);
       });
@@ -76,16 +90,20 @@ class GrpoLoop : public testing::Test {
     hooks.on_resume = [](std::int64_t) {};
     hooks.on_update = [&](const UpdateRecord& u) { result.updates.push_back(u); };
     hooks.on_checkpoint = [&](const CheckpointRecord& c) { result.checkpoints.push_back(c); };
+    hooks.on_warning = [&](const std::string& message) { result.warnings.push_back(message); };
     hooks.should_stop = [&] {
       return stop_after >= 0 && !result.updates.empty() && result.updates.back().update_index >= stop_after;
     };
     const auto outcome = train(job, backbone, *method.method, pool, hooks);
     result.done = outcome.done;
     result.law = outcome.law;
+    result.distance = distance_between(trainable_weights(backbone), before);
     return result;
   }
 
   fs::path root_;
+  Json method_settings_ = Json::object();
+  std::set<int> equal_rewards_;  ///< prompts whose images all have the same reward
 };
 
 /// NaN (an untrained step, a statistic that does not exist) equals NaN here.
@@ -200,11 +218,135 @@ TEST_F(GrpoLoop, ADamagedResumePointIsNotUsed) {
 }
 
 TEST_F(GrpoLoop, TheKlTermPullsTowardsTheStartingWeights) {
+  const auto with_kl = [](double kl) { return [=](TrainSettings& s) { s.kl = kl; }; };
   const auto free = run("free", "flow-grpo", 2);
-  const auto tied = run("tied", "flow-grpo", 2, -1, false, [](TrainSettings& s) { s.kl = 1e3; });
-  EXPECT_NE(text_of(free.updates.back()), text_of(tied.updates.back()));
+  const auto tied = run("tied", "flow-grpo", 2, -1, false, with_kl(1e3));
+  EXPECT_LT(tied.distance, free.distance);
   EXPECT_EQ(free.updates[0].stats.at("grad_norm"), tied.updates[0].stats.at("grad_norm"))
       << "at the start the KL gradient is 0";
+}
+
+// ---- damping
+
+/// A budget so small that every off-policy step is damped.
+const Json kTight = {{"q", 1 - 1e-7}};
+
+TEST_F(GrpoLoop, ADampedUpdateRecordsTheGradientWithoutItsWeights) {
+  method_settings_ = kTight;
+  const auto damped = run("damped", "lambda-controlled", 2, 2).updates.at(1).stats;
+  EXPECT_EQ(damped.at("damped_share"), 1);
+  EXPECT_GT(damped.at("grad_norm_undamped"), damped.at("grad_norm"));
+  // LambdaNorm-T with the same eps_lambda has the same gradient, and no weights.
+  const double tau = -std::log(1 - 1e-7) / 2;
+  method_settings_ = {{"eps_lambda", 0.01 * tau / 1152}};
+  const auto plain = run("plain", "lambda-norm-t", 2, 2).updates.at(1).stats;
+  EXPECT_FALSE(plain.contains("grad_norm_undamped"));
+  EXPECT_NEAR(damped.at("grad_norm_undamped") / plain.at("grad_norm"), 1, 1e-4);
+}
+
+TEST_F(GrpoLoop, AnUpdateWithoutADampedStepHasOneNorm) {
+  const auto first = run("a", "lambda-controlled", 2, 1).updates.at(0).stats;
+  EXPECT_EQ(first.at("damped_share"), 0);
+  EXPECT_EQ(first.at("grad_norm_undamped"), first.at("grad_norm"));
+  EXPECT_FALSE(first.contains("damping_undone"));
+}
+
+TEST_F(GrpoLoop, DampingIsUndoneWhereTheClipActsWithAndWithoutIt) {
+  method_settings_ = kTight;
+  const auto undone = [&](const std::string& folder, double limit) {
+    return run(folder, "lambda-controlled", 2, 2, false, [=](TrainSettings& s) { s.max_grad_norm = limit; })
+        .updates.at(1)
+        .stats.at("damping_undone");
+  };
+  EXPECT_EQ(undone("tight", 1e-3), 1);
+  EXPECT_EQ(undone("loose", 1e9), 0);
+  method_settings_["damp"] = "after-clip";
+  EXPECT_EQ(undone("after", 1e-3), 0);
+}
+
+TEST_F(GrpoLoop, DampAfterTheClipShortensTheGradientByTheMeanWeight) {
+  method_settings_ = {{"q", 1 - 1e-7}, {"damp", "after-clip"}};
+  constexpr double kLimit = 1e-3;
+  const auto result =
+      run("a", "lambda-controlled", 2, 2, false, [](TrainSettings& s) { s.max_grad_norm = kLimit; });
+  for (const auto& update : result.updates) {
+    double mean = 0;
+    for (const double w : update.per_step.at("lambda_weight")) mean += w / 3;
+    const double norm = update.stats.at("grad_norm");
+    const double expected = mean * kLimit / (norm + 1e-6);
+    EXPECT_NEAR(update.stats.at("clip_coefficient"), expected, 1e-9 * expected);
+    EXPECT_EQ(mean > 0.999, update.on_policy);
+  }
+}
+
+// ---- groups of equal rewards
+
+const auto kDrop = [](TrainSettings& s) { s.drop_zero_std_groups = true; };
+
+TEST_F(GrpoLoop, DroppedGroupsLeaveTheMeanOfTheLoss) {
+  const auto order = epoch_prompts(7, 1, 4, 10);
+  equal_rewards_ = {order[0]};  // half of the first update's samples
+  const auto kept = run("kept", "flow-grpo", 2, 1), dropped = run("dropped", "flow-grpo", 2, 1, false, kDrop);
+  const auto& a = kept.updates.at(0).stats;
+  const auto& b = dropped.updates.at(0).stats;
+  EXPECT_EQ(a.at("zero_std_groups"), 1);
+  EXPECT_FALSE(a.contains("samples_left_out"));
+  EXPECT_EQ(b.at("samples_left_out"), 3);
+  // The other group alone makes the gradient; its mean is over half as many samples.
+  EXPECT_NEAR(b.at("grad_norm") / a.at("grad_norm"), 2, 1e-5);
+  EXPECT_NEAR(b.at("loss"), 2 * a.at("loss"), 1e-6);
+}
+
+TEST_F(GrpoLoop, DroppedGroupsLeaveTheKlTermAsWell) {
+  const auto order = epoch_prompts(7, 1, 4, 10);
+  const auto with_kl = [](TrainSettings& s) {
+    s.drop_zero_std_groups = true;
+    s.kl = 1e3;
+  };
+  equal_rewards_ = {order[2], order[3]};  // the whole second update
+  const auto none_left = run("none", "flow-grpo", 2, 2, false, with_kl).updates.at(1).stats;
+  EXPECT_EQ(none_left.at("samples_left_out"), 6);
+  EXPECT_EQ(none_left.at("grad_norm"), 0);
+  EXPECT_EQ(none_left.at("loss"), 0);
+  EXPECT_GT(none_left.at("update_norm"), 0) << "AdamW goes on with its momentum";
+}
+
+TEST_F(GrpoLoop, NothingIsDroppedWhereEveryGroupDiffers) {
+  const auto kept = run("kept", "ratio-norm", 2, 2),
+             dropped = run("dropped", "ratio-norm", 2, 2, false, kDrop);
+  EXPECT_EQ(kept.distance, dropped.distance);
+  EXPECT_EQ(dropped.updates.at(1).stats.at("samples_left_out"), 0);
+}
+
+// ---- the average that is evaluated
+
+TEST_F(GrpoLoop, ACheckpointSaysHowFarItsAverageIsBehind) {
+  const auto result = run("a", "flow-grpo", 2, -1, false, [](TrainSettings& s) { s.ema.interval = 2; });
+  for (const auto& update : result.updates) {
+    const bool is_checkpoint = update.update_index == 2 || update.update_index == 6;
+    ASSERT_EQ(update.stats.contains("ema_lag"), is_checkpoint) << update.update_index;
+    if (!is_checkpoint) continue;
+    const auto lag =
+        ema_lag({.rule = EmaRule::kFlowGrpo, .decay = 0.9, .interval = 2, .update_after_step = 0},
+                update.update_index);
+    EXPECT_EQ(update.stats.at("ema_lag"), lag.updates);
+    EXPECT_EQ(update.stats.at("ema_start_share"), lag.start_share);
+  }
+}
+
+// ---- the law
+
+TEST_F(GrpoLoop, ABrokenLawIsToldOnceHoweverOftenTheRunGoesOn) {
+  run("a", "flow-grpo", 2, 2);
+  // As if the run had seen and told it: log-ratios of mean 0 where the law predicts -1.
+  const auto file = root_ / "a/resume/2/manifest.json";
+  auto manifest = read_json(file);
+  manifest.at("state").at("law_audit").at(1) = {1000.0, 0.0, 2000.0, 1.0, 1000.0,
+                                                1000.0, 0.0, 1.0,    1.0, 1e-3};
+  write_file_atomically(file, manifest.dump());
+  const auto resumed = run("a", "flow-grpo", 2);
+  EXPECT_FALSE(resumed.law.holds());
+  EXPECT_EQ(resumed.warnings, std::vector<std::string>{});
 }
 
 TEST(PromptOrder, APassThroughTheSetTakesNoPromptTwice) {
@@ -233,6 +375,18 @@ TEST(LoopSettings, ValuesThatDoNotFitTogetherAreRefused) {
   EXPECT_THROW(read_train_settings({{"trained_steps", 11}}, "t"), Error);
   EXPECT_THROW(read_train_settings({{"checkpoints", {81}}}, "t"), Error);
   EXPECT_THROW(read_train_settings({{"lrr", 1}}, "t"), Error);
+  EXPECT_THROW(read_train_settings({{"advantage_std", "batch"}}, "t"), Error);
+  EXPECT_THROW(read_train_settings({{"zero_std_groups", "skip"}}, "t"), Error);
+  EXPECT_THROW(read_train_settings({{"ema_repeats", 0}}, "t"), Error);
+}
+
+TEST(LoopSettings, EveryValueInEffectIsToldWhetherItWasGivenOrNot) {
+  const auto effective =
+      read_train_settings({{"advantage_std", "global"}, {"ema_interval", 8}}, "t").effective;
+  EXPECT_EQ(effective.at("advantage_std"), "global");
+  EXPECT_EQ(effective.at("zero_std_groups"), "keep");
+  EXPECT_EQ(effective.at("ema_repeats"), 1);
+  EXPECT_EQ(effective.at("ema_interval"), 8);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "core/error.h"
+#include "core/law_limits.h"
 #include "models/torch.h"
 #include "trainers/law.h"
 #include "trainers/reduced_law.h"
@@ -67,8 +68,8 @@ TEST(LawAudit, ACorrectSamplerObeysTheLawAtEveryStep) {
   ASSERT_EQ(audit.steps().size(), 7U);
   for (const auto& step : audit.steps()) {
     EXPECT_EQ(step.samples, kUpdates * kBatch);
-    EXPECT_LT(std::abs(step.mean_z()), 4.5) << step.step;
-    EXPECT_LT(std::abs(step.variance_z()), 4.5) << step.step;
+    EXPECT_LT(std::abs(step.mean_z()), kLawBreakZ) << step.step;
+    EXPECT_LT(std::abs(step.variance_z()), kLawBreakZ) << step.step;
     if (step.step >= 4) {
       EXPECT_GT(std::abs(step.predicted_mean / step.mean_se), 5) << "the test can see the drift";
     }
@@ -118,6 +119,25 @@ TEST(LawAudit, AFewSamplesThatLieCloseTogetherBreakNothing) {
   EXPECT_TRUE(audit.verdict().holds());
   for (int i = 0; i < 40; ++i) audit.add(0, log_ratios, centers);
   EXPECT_FALSE(audit.verdict().holds()) << "a thousand of them do";
+}
+
+/// A thousand samples whose mean is off by `z` of the law's own standard errors, which is far more than 5 %.
+LawVerdict verdict_off_by(double z) {
+  constexpr double kSamples = 1000, kOwn = 1,
+                   kCenter = 20;  // sums; the standard error is sqrt(kOwn) / kSamples
+  const double drift = z * std::sqrt(kOwn);
+  LawAudit audit(1, 1000, kNoiseLevel);
+  audit.restore(Json::array({Json::array({kSamples, drift - kCenter / 2, kCenter, 1.0, drift,
+                                          drift * drift / kSamples, 0.0, 0.0, kOwn, 1e-3})}),
+                "state");
+  return audit.verdict();
+}
+
+TEST(LawAudit, BreaksTheLawFromItsLimitOn) {
+  EXPECT_TRUE(verdict_off_by(kLawBreakZ - 0.1).holds());
+  EXPECT_TRUE(verdict_off_by(-kLawBreakZ + 0.1).holds());
+  EXPECT_FALSE(verdict_off_by(kLawBreakZ + 0.1).holds());
+  EXPECT_FALSE(verdict_off_by(-kLawBreakZ - 0.1).holds());
 }
 
 TEST(LawAudit, ItsStateRoundTrips) {

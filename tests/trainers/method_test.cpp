@@ -219,6 +219,16 @@ TEST(LambdaControlled, WeightNeverExceedsOneAndMeetsTheBudget) {
   EXPECT_NEAR(w * w * spend, kTau, 1e-5 * kTau);  // E44, up to eps_lambda
 }
 
+TEST(LambdaControlled, DampSaysWhenTheMeanWeightActsAndNotWhatTheWeightsAre) {
+  const auto inside = make_method("lambda-controlled", Json::object(), kOcr, "test");
+  const auto after = make_method("lambda-controlled", {{"damp", "after-clip"}}, kOcr, "test");
+  EXPECT_EQ(inside.effective.at("damp"), "per-step");
+  EXPECT_FALSE(inside.method->damps_after_clip());
+  EXPECT_TRUE(after.method->damps_after_clip());
+  const auto stats = stats_of({0, 0}, {3 * kTau, 5 * kTau});
+  EXPECT_TRUE(inside.method->step(stats).weight.equal(after.method->step(stats).weight));
+}
+
 TEST(RatioNorm, CentringByBatchUsesOneValueForTheShard) {
   const auto sample = make_method("ratio-norm", Json::object(), kOcr, "test").method;
   const auto batch = make_method("ratio-norm", {{"centring", "batch"}}, kOcr, "test").method;
@@ -330,6 +340,7 @@ INSTANTIATE_TEST_SUITE_P(
                       GradientCase{"dual", kWide, true}, GradientCase{"lambda-norm-t", Json::object(), false},
                       GradientCase{"lambda-norm-t", {{"form", "temperature"}}, false},
                       GradientCase{"lambda-controlled", {{"q", 0.999}}, false},
+                      GradientCase{"lambda-controlled", {{"q", 0.999}, {"damp", "after-clip"}}, false},
                       GradientCase{"lambda-z-clip", {{"clip_rule", "absolute"}, {"clip", 5e-3}}, false}),
     [](const auto& instance) {
       std::string name = std::string(instance.param.method) + std::to_string(instance.index);

@@ -161,6 +161,78 @@ TEST(Ema, GoesOnBitForBitFromItsState) {
   }
 }
 
+TEST(Ema, RepeatsMoveItTowardsTheSameWeightsWithTheSameDecay) {
+  // The public loop: u updates done; called `repeats` times, acts where the interval divides u + 1.
+  constexpr int kRepeats = 4, kInterval = 8;
+  auto weights = two_weights();
+  Ema ema(weights, {.rule = EmaRule::kFlowGrpo, .decay = 0.9, .interval = kInterval, .repeats = kRepeats});
+  auto expected = weights[0].tensor.detach().clone();
+  for (int update = 1; update <= 40; ++update) {
+    {
+      const torch::NoGradGuard no_grad;
+      weights[0].tensor.add_(normal(static_cast<std::uint32_t>(100 + update), {5, 7}));
+    }
+    const auto decay = ema.update(weights);
+    ASSERT_EQ(decay.has_value(), (update + 1) % kInterval == 0) << update;
+    if (!decay) continue;
+    EXPECT_DOUBLE_EQ(*decay, std::min((1.0 + update) / (10.0 + update), 0.9));
+    for (int call = 0; call < kRepeats; ++call)
+      expected.sub_((1 - *decay) * (expected - weights[0].tensor.detach()));
+    EXPECT_TRUE(torch::equal(ema.averages()[0].tensor, expected)) << update;
+  }
+}
+
+/// The lag from the weights of the average itself: one number a past update, moved as the average moves.
+EmaLag lag_by_hand(const EmaOptions& options, int updates) {
+  std::vector<double> shares = {1};  // of the starting weights, then of those after each update
+  std::vector<NamedTensor> none;
+  Ema ema(none, options);
+  for (int update = 1; update <= updates; ++update) {
+    shares.push_back(0);
+    const auto decay = ema.update(none);
+    if (!decay) continue;
+    for (int repeat = 0; repeat < options.repeats; ++repeat) {
+      for (auto& share : shares) share *= *decay;
+      shares.back() += 1 - *decay;
+    }
+  }
+  EmaLag lag{.updates = 0, .start_share = shares[0]};
+  for (int update = 0; update <= updates; ++update)
+    lag.updates += shares[static_cast<std::size_t>(update)] * (updates - update);
+  return lag;
+}
+
+TEST(EmaLag, IsTheMeanAgeOfWhatTheAverageHolds) {
+  for (const auto rule : {EmaRule::kPlain, EmaRule::kDiffusers, EmaRule::kFlowGrpo}) {
+    for (const int repeats : {1, 3}) {
+      for (const int interval : {1, 8}) {
+        const EmaOptions options{.rule = rule, .decay = 0.9, .interval = interval, .repeats = repeats};
+        for (const int updates : {0, 1, 7, 8, 40, 80}) {
+          const auto lag = ema_lag(options, updates), expected = lag_by_hand(options, updates);
+          EXPECT_NEAR(lag.updates, expected.updates, 1e-9);
+          EXPECT_NEAR(lag.start_share, expected.start_share, 1e-12);
+        }
+      }
+    }
+  }
+}
+
+// SD3.5's public configuration has decay 0.9 and interval 8; its loop calls the average four times an update.
+TEST(EmaLag, OfThePublicConfigurationIsAThirdOfThatWithoutRepeats) {
+  const EmaOptions once{.rule = EmaRule::kFlowGrpo, .decay = 0.9, .interval = 8};
+  auto four = once;
+  four.repeats = 4;
+  const double expected_once[] = {18.8, 30.4, 37.6}, expected_four[] = {6.3, 13.1, 13.4};
+  const double start_once[] = {0.14, 0.10, 0.07};
+  for (int i = 0; i < 3; ++i) {
+    const auto a = ema_lag(once, 40 + 20 * i), b = ema_lag(four, 40 + 20 * i);
+    EXPECT_NEAR(a.updates, expected_once[i], 0.06);
+    EXPECT_NEAR(a.start_share, start_once[i], 0.005);
+    EXPECT_NEAR(b.updates, expected_four[i], 0.06);
+    EXPECT_LT(b.start_share, 0.001);
+  }
+}
+
 TEST(Ema, UnknownRuleIsAnError) {
   EXPECT_THROW(parse_ema_rule("plane", "--set ema"), Error);
 }

@@ -170,15 +170,20 @@ class Job {
       const double lambda = on_policy ? 0 : hash_number(seed_text(update));
       Json per_step = per_step_of(on_policy, lambda);
       if (environment("HARNESS_FAKE_LAW") != "none") add_law(per_step);
-      log_.append(
-          {{"type", "update"},
-           {"update_index", update},
-           {"epoch", (update + 1) / 2},
-           {"fresh", true},
-           {"on_policy", on_policy},
-           {"stats",
-            {{"reward_mean", hash_number("reward" + seed_text(update))}, {"clip_fraction", lambda / 2}}},
-           {"per_step", per_step}});
+      Json stats = {{"reward_mean", hash_number("reward" + seed_text(update))},
+                    {"clip_fraction", lambda / 2}};
+      if (identity_.at("method") == "lambda-controlled") stats["damped_share"] = on_policy ? 0 : 0.375;
+      if (std::ranges::count(checkpoints, update) > 0) {
+        stats["ema_lag"] = update / 2.0;
+        stats["ema_start_share"] = 0.125;
+      }
+      log_.append({{"type", "update"},
+                   {"update_index", update},
+                   {"epoch", (update + 1) / 2},
+                   {"fresh", true},
+                   {"on_policy", on_policy},
+                   {"stats", stats},
+                   {"per_step", per_step}});
       for (const int checkpoint : checkpoints) {
         if (checkpoint == update) save(checkpoint);
       }

@@ -1,0 +1,528 @@
+// simulate-verdicts: how often the rules of results/STATISTICS.md call equal methods different, and how often
+// their intervals hold the true difference. Prints Markdown.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <random>
+#include <thread>
+
+#include "results/crossed.h"
+#include "results/guardrails.h"
+#include "results/multiplicity.h"
+
+namespace harness {
+namespace {
+
+constexpr int kPrompts = 762;
+constexpr double kLevel = 0.05;
+constexpr int kRuns[] = {2, 3, 5, 8};
+const std::vector<std::string> kMetrics = {"ocr_reward", "cer", "exact_match", "clip_score"};
+const std::string kRestated = "cer_paper";  // 1 - ocr_reward
+constexpr int kMethods = 2;
+
+struct Options {
+  int tables = 20000;    ///< simulated tables of a cell of the crossed rule
+  int old_tables = 125;  ///< of the rule over prompts alone, which takes bootstraps
+  int heavy = 4000;      ///< comparisons of a cell with flips
+  int panels = 4000;     ///< guardrail panels of a cell
+  unsigned threads = 2;
+};
+
+/// The noise of a paired difference: `prompt_se` is the standard error over prompts of one run's mean, a part
+/// `stable` of its variance being the same in all runs.
+struct Noise {
+  double prompt_se = 0, run_sd = 0, stable = 0;
+  double prompt_variance() const { return stable * prompt_se * prompt_se * kPrompts; }
+  double residual_variance() const { return (1 - stable) * prompt_se * prompt_se * kPrompts; }
+};
+
+std::vector<Noise> noises(std::initializer_list<double> stable) {
+  std::vector<Noise> grid;
+  for (const auto& [error, sd] : std::vector<std::pair<double, double>>{{.0034, 0},
+                                                                        {.0034, .001},
+                                                                        {.0034, .003},
+                                                                        {.0034, .006},
+                                                                        {.0034, .012},
+                                                                        {.0034, .027},
+                                                                        {.0008, .001},
+                                                                        {.0008, .003}}) {
+    for (const double share : stable) grid.push_back({error, sd, share});
+  }
+  return grid;
+}
+
+// Random numbers
+// ---------------------------------------------------------------------------------------------------------
+
+class Random {
+ public:
+  explicit Random(std::uint64_t cell) : bits_(20260501 + cell) {}
+  double normal(double variance) { return std::sqrt(variance) * normal_(bits_); }
+  double mean_square(double variance, double freedom) {
+    return variance * std::chi_squared_distribution<double>(freedom)(bits_) / freedom;
+  }
+  double uniform() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
+
+ private:
+  std::mt19937_64 bits_;
+  std::normal_distribution<double> normal_;
+};
+
+// The crossed rule
+// ---------------------------------------------------------------------------------------------------------
+
+/// What a simulated comparison is made of. Of normal values, run means and mean squares hold all there is to
+/// know and are independent, so that drawing them is drawing 762 prompts.
+struct Drawn {
+  std::vector<RunDifference> per_run;
+  double prompt_square = 0, residual_square = 0;
+};
+
+/// Run means of one arm: half the variance of a difference.
+std::vector<double> arm_means(const Noise& noise, int runs, Random& random) {
+  const double prompts = random.normal(noise.prompt_variance() / kPrompts / 2);
+  std::vector<double> means;
+  for (int s = 0; s < runs; ++s) {
+    means.push_back(prompts + random.normal(noise.run_sd * noise.run_sd / 2) +
+                    random.normal(noise.residual_variance() / kPrompts / 2));
+  }
+  return means;
+}
+
+Drawn drawn(const Noise& noise, std::span<const double> baseline, std::span<const double> method,
+            Random& random) {
+  const auto runs = static_cast<double>(baseline.size());
+  Drawn result;
+  for (std::size_t s = 0; s < baseline.size(); ++s)
+    result.per_run.push_back({static_cast<std::int64_t>(s), method[s] - baseline[s]});
+  result.prompt_square =
+      random.mean_square(runs * noise.prompt_variance() + noise.residual_variance(), kPrompts - 1);
+  result.residual_square = random.mean_square(noise.residual_variance(), (runs - 1) * (kPrompts - 1));
+  return result;
+}
+
+/// What is fixed in a cell.
+struct Rule {
+  explicit Rule(int runs)
+      : freedom{runs - 1, kPrompts - 1},
+        crossed(freedom, kLevel),
+        prompts(quantile(complement(boost::math::students_t(kPrompts - 1), kLevel / 2))) {}
+  PartsFreedom freedom;
+  CriticalValue crossed;
+  double prompts;  ///< of the t over prompts alone
+};
+
+/// One comparison by both rules: crossed, and over prompts with the runs as they are.
+struct Estimate {
+  double delta = 0;
+  Interval crossed, prompts;
+  double crossed_p = 1;  ///< 1 where the interval holds 0: Holm's claims at 0.05 do not depend on it there
+  double prompts_p = 1;  ///< likewise
+};
+
+Estimate estimate(const Drawn& drawn, const Rule& rule) {
+  Estimate result;
+  const auto runs = static_cast<double>(drawn.per_run.size());
+  for (const auto& run : drawn.per_run) result.delta += run.delta / runs;
+  const auto around = [&](double half) { return Interval{result.delta - half, result.delta + half}; };
+  const auto parts = variance_parts(drawn.per_run, kPrompts, drawn.prompt_square, drawn.residual_square);
+  const double error = std::sqrt(parts.total());
+  const double prompt_error = std::sqrt(drawn.prompt_square / (runs * kPrompts));
+  result.crossed = around(rule.crossed(parts) * error);
+  result.prompts = around(rule.prompts * prompt_error);
+  if (result.crossed.excludes_zero())
+    result.crossed_p = crossed_p_value(result.delta / error, parts, rule.freedom);
+  if (result.prompts.excludes_zero()) {
+    const boost::math::students_t t(kPrompts - 1);
+    result.prompts_p = 2 * cdf(complement(t, std::abs(result.delta) / prompt_error));
+  }
+  return result;
+}
+
+/// Counts over the tables of one cell.
+struct Rates {
+  std::int64_t comparisons = 0, covered = 0, tables = 0;
+  std::int64_t claims = 0, tables_with_claim = 0;            ///< crossed, Holm over the table
+  std::int64_t firm_claims = 0, tables_with_firm_claim = 0;  ///< and the checkpoints differ
+  double half_width = 0;                                     ///< sum
+
+  std::string share(std::int64_t count, std::int64_t of) const {
+    return fmt::format("{:.1f}", 100 * static_cast<double>(count) / static_cast<double>(of));
+  }
+};
+
+/// One table of equal methods: four metrics and a restated one, two methods against one baseline.
+void add_table(const Noise& noise, int runs, const Rule& rule, Random& random, Rates& rates) {
+  std::vector<TableQuestion> questions;
+  std::vector<bool> differ;
+  const auto ask = [&](int method, const std::string& metric, std::optional<double> p, bool checkpoints) {
+    questions.push_back({"baseline", fmt::format("method {}", method), metric, p});
+    differ.push_back(checkpoints);
+  };
+  for (const auto& metric : kMetrics) {
+    const auto baseline = arm_means(noise, runs, random);
+    for (int method = 0; method < kMethods; ++method) {
+      const auto c = estimate(drawn(noise, baseline, arm_means(noise, runs, random), random), rule);
+      const bool checkpoints = c.prompts.excludes_zero();
+      ask(method, metric, c.crossed_p, checkpoints);
+      if (metric == kMetrics.front()) ask(method, kRestated, c.crossed_p, checkpoints);
+      ++rates.comparisons;
+      rates.covered += c.crossed.excludes_zero() ? 0 : 1;
+      rates.half_width += (c.crossed.high - c.crossed.low) / 2;
+    }
+  }
+  const auto adjusted = holm_over_table(questions);
+  std::int64_t claims = 0, firm = 0;
+  for (std::size_t i = 0; i < questions.size(); ++i) {
+    if (questions[i].metric == kRestated || runs < kFewestRuns) continue;
+    const bool claim = adjusted[i] && *adjusted[i] < kLevel;
+    claims += claim ? 1 : 0;
+    firm += claim && differ[i] ? 1 : 0;
+  }
+  ++rates.tables;
+  rates.claims += claims;
+  rates.firm_claims += firm;
+  rates.tables_with_claim += claims > 0 ? 1 : 0;
+  rates.tables_with_firm_claim += firm > 0 ? 1 : 0;
+}
+
+// The rule over prompts alone
+// ---------------------------------------------------------------------------------------------------------
+
+struct OldRates {
+  std::int64_t comparisons = 0, resolved = 0, with_runs = 0;
+  std::int64_t tables = 0, tables_resolved = 0, tables_with_runs = 0;
+};
+
+using Arm = std::vector<std::vector<double>>;  // [runs][prompts]
+
+Arm arm(const Noise& noise, int runs, Random& random) {
+  std::vector<double> prompts;
+  for (int p = 0; p < kPrompts; ++p) prompts.push_back(random.normal(noise.prompt_variance() / 2));
+  Arm values;
+  for (int s = 0; s < runs; ++s) {
+    const double run = random.normal(noise.run_sd * noise.run_sd / 2);
+    values.push_back(prompts);
+    for (auto& value : values.back()) value += run + random.normal(noise.residual_variance() / 2);
+  }
+  return values;
+}
+
+PairedMetric pairs_of(const Arm& baseline, const Arm& method) {
+  PairedMetric metric;
+  for (std::size_t s = 0; s < baseline.size(); ++s) {
+    for (std::size_t p = 0; p < kPrompts; ++p) {
+      metric.pairs.push_back(
+          {baseline[s][p], method[s][p], static_cast<std::int64_t>(p), static_cast<std::int64_t>(s)});
+    }
+  }
+  return metric;
+}
+
+/// What was called resolved before: the percentile interval over prompts leaves out 0, and p after Holm, over
+/// the metrics of one pair of methods, is below 0.05; `with_runs`: the interval with runs drawn too does as
+/// well.
+void add_old_tables(const Noise& noise, int runs, int tables, std::uint32_t seed, Random& random,
+                    OldRates& rates) {
+  std::vector<PairedMetric> metrics;  // [tables][methods][metrics]
+  for (int table = 0; table < tables; ++table) {
+    std::vector<Arm> baselines;
+    for (std::size_t i = 0; i < kMetrics.size(); ++i) baselines.push_back(arm(noise, runs, random));
+    for (int method = 0; method < kMethods; ++method) {
+      for (const auto& baseline : baselines) metrics.push_back(pairs_of(baseline, arm(noise, runs, random)));
+    }
+  }
+  const auto results = compare_paired(metrics, {.resamples = 1000, .seed = seed, .threads = 1});
+  for (std::size_t table = 0; table < static_cast<std::size_t>(tables); ++table) {
+    bool resolved = false, with_runs = false;
+    for (std::size_t method = 0; method < kMethods; ++method) {
+      const auto family =
+          std::span(results).subspan((table * kMethods + method) * kMetrics.size(), kMetrics.size());
+      std::vector<std::optional<double>> p_values;
+      for (const auto& result : family) p_values.push_back(result.p_value);
+      const auto adjusted = holm(p_values);
+      for (std::size_t i = 0; i < family.size(); ++i) {
+        const bool is_resolved = family[i].ci->excludes_zero() && *adjusted[i] < kLevel;
+        const bool is_with_runs = is_resolved && family[i].ci_seeds && family[i].ci_seeds->excludes_zero();
+        ++rates.comparisons;
+        rates.resolved += is_resolved ? 1 : 0;
+        rates.with_runs += is_with_runs ? 1 : 0;
+        resolved = resolved || is_resolved;
+        with_runs = with_runs || is_with_runs;
+      }
+    }
+    ++rates.tables;
+    rates.tables_resolved += resolved ? 1 : 0;
+    rates.tables_with_runs += with_runs ? 1 : 0;
+  }
+}
+
+// Differences that are mostly 0, and a few flips
+// ---------------------------------------------------------------------------------------------------------
+
+/// Standard error over 762 prompts .0034: half of the prompts do not differ, 0.8 % flip from 0 to 1 or back,
+/// the others differ a little.
+double flipped(Random& random) {
+  const double u = random.uniform();
+  if (u < 0.004) return 1;
+  if (u < 0.008) return -1;
+  return u < 0.5 ? random.normal(0.0016) : 0;
+}
+
+Drawn with_flips(const Noise& noise, int runs, Random& random) {
+  std::vector<std::vector<double>> values(static_cast<std::size_t>(runs));
+  for (int p = 0; p < kPrompts; ++p) {
+    const bool stable = random.uniform() < noise.stable;
+    const double shared = flipped(random);
+    for (auto& run : values) run.push_back(stable ? shared : flipped(random));
+  }
+  Drawn result;
+  for (auto& run : values) {
+    const double shift = random.normal(noise.run_sd * noise.run_sd);
+    double sum = 0;
+    for (auto& value : run) sum += value += shift;
+    result.per_run.push_back({static_cast<std::int64_t>(result.per_run.size()), sum / kPrompts});
+  }
+  const auto squares = crossed_squares(values);
+  result.prompt_square = squares.prompts / (kPrompts - 1);
+  result.residual_square = squares.residual / ((runs - 1.0) * (kPrompts - 1));
+  return result;
+}
+
+// Guardrail alarms
+// ---------------------------------------------------------------------------------------------------------
+
+constexpr double kMinimalEffect = 0.02;
+constexpr int kGuardrails = 7;
+
+struct Truth {
+  std::string_view text;
+  double reward = 0, guardrail = 0;
+};
+const Truth kTruths[] = {
+    {"nothing moved", 0, 0},
+    {"reward +0.1, no guardrail moved", 0.1, 0},
+    {"reward did not rise, every guardrail harmed twice its minimal effect", 0, -2 * kMinimalEffect},
+    {"reward +0.1, every guardrail harmed by exactly its minimal effect", 0.1, -kMinimalEffect}};
+
+GuardrailRule simulated_rule() {
+  GuardrailRule rule;
+  for (int i = 0; i < kGuardrails; ++i) {
+    GuardrailMetric metric;
+    metric.name = fmt::format("guardrail {}", i);
+    metric.better = Better::kUp;
+    metric.minimal_effect = kMinimalEffect;
+    rule.metrics.push_back(std::move(metric));
+  }
+  return rule;
+}
+
+/// The intervals and p-values that the panel sees.
+ComparisonRecord record(const std::string& metric, double effect, const Noise& noise, int runs,
+                        bool crossed_rule, const Rule& rule, Random& random) {
+  auto method = arm_means(noise, runs, random);
+  for (auto& mean : method) mean += effect;
+  const auto c = estimate(drawn(noise, arm_means(noise, runs, random), method, random), rule);
+  ComparisonRecord record{.split = "test", .metric = metric, .baseline = "base", .method = "method"};
+  record.result.n = record.result.clusters = kPrompts;
+  record.result.seeds = runs;
+  record.result.baseline_mean = 0.5;
+  record.result.delta = c.delta;
+  record.result.ci = crossed_rule ? c.crossed : c.prompts;
+  record.result.p_value = crossed_rule ? c.crossed_p : c.prompts_p;
+  return record;
+}
+
+double alarm_share(const Truth& truth, const Noise& noise, int runs, bool crossed_rule, int panels,
+                   Random& random) {
+  const auto guardrails = simulated_rule();
+  const Rule rule(runs);
+  const GuardrailQuestion question{.reward = "ocr_reward", .base = "base"};
+  int alarms = 0;
+  for (int i = 0; i < panels; ++i) {
+    std::vector<ComparisonRecord> records = {
+        record("ocr_reward", truth.reward, noise, runs, crossed_rule, rule, random)};
+    for (const auto& metric : guardrails.metrics)
+      records.push_back(record(metric.name, truth.guardrail, noise, runs, crossed_rule, rule, random));
+    alarms += guardrail_panel(guardrails, question, records).alarms.empty() ? 0 : 1;
+  }
+  return 100.0 * alarms / panels;
+}
+
+// Report
+// ---------------------------------------------------------------------------------------------------------
+
+/// Calls work(0) .. work(count - 1) on several threads.
+void in_parallel(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work) {
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::jthread> pool;
+  for (unsigned i = 0; i < threads; ++i) {
+    pool.emplace_back([&] {
+      for (std::size_t k = next++; k < count; k = next++) work(k);
+    });
+  }
+}
+
+/// cells[noise][runs] by one function of a cell, on several threads.
+template <class Cell>
+std::vector<std::vector<Cell>> simulate(std::span<const Noise> grid, const Options& options,
+                                        const std::function<Cell(const Noise&, int, Random&)>& cell) {
+  constexpr std::size_t kColumns = std::size(kRuns);
+  std::vector<std::vector<Cell>> cells(grid.size(), std::vector<Cell>(kColumns));
+  in_parallel(grid.size() * kColumns, options.threads, [&](std::size_t k) {
+    Random random(k);
+    cells[k / kColumns][k % kColumns] = cell(grid[k / kColumns], kRuns[k % kColumns], random);
+  });
+  return cells;
+}
+
+std::string noise_cells(const Noise& noise) {
+  return fmt::format("{:.4f} | {:.3f} | {:.0f} %", noise.prompt_se, noise.run_sd, 100 * noise.stable);
+}
+
+/// "a / b / c" of the cells from the column `first` on.
+template <class Cell, class Text>
+std::string across(const std::vector<Cell>& cells, std::size_t first, const Text& text) {
+  std::string line;
+  for (std::size_t i = first; i < cells.size(); ++i) line += (i > first ? " / " : "") + text(cells[i]);
+  return line;
+}
+
+void report_crossed(const Options& options) {
+  const auto grid = noises({0, 0.5, 1});
+  const auto cells = simulate<Rates>(grid, options, [&](const Noise& noise, int runs, Random& random) {
+    Rates rates;
+    const Rule rule(runs);
+    for (int i = 0; i < options.tables; ++i) add_table(noise, runs, rule, random, rates);
+    return rates;
+  });
+  fmt::print(
+      "Equal methods, {} tables a cell, 762 prompts.\n\n"
+      "| prompt SE of one run | run sd | stable | coverage, % (2 / 3 / 5 / 8 runs) | half-width, 1e-3 (3 / 5 "
+      "/ 8) "
+      "| false claims, % of comparisons (3 / 5 / 8) | tables with a false claim, % (3 / 5 / 8) | and the "
+      "checkpoints differ (3 / 5 / 8) |\n|---|---|---|---|---|---|---|---|\n",
+      options.tables);
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    const auto text = [&](std::size_t first, auto of) { return across(cells[i], first, of); };
+    fmt::print("| {} | {} | {} | {} | {} | {} |\n", noise_cells(grid[i]),
+               text(0, [](const Rates& r) { return r.share(r.covered, r.comparisons); }),
+               text(1,
+                    [](const Rates& r) {
+                      return fmt::format("{:.1f}", 1e3 * r.half_width / static_cast<double>(r.comparisons));
+                    }),
+               text(1, [](const Rates& r) { return r.share(r.claims, r.comparisons); }),
+               text(1, [](const Rates& r) { return r.share(r.tables_with_claim, r.tables); }),
+               text(1, [](const Rates& r) { return r.share(r.tables_with_firm_claim, r.tables); }));
+  }
+}
+
+void report_flips(const Options& options) {
+  std::vector<Noise> grid;
+  for (const double sd : {0.0, .001, .003, .006, .012, .027}) {
+    for (const double stable : {0.0, 0.5, 1.0}) grid.push_back({.0034, sd, stable});
+  }
+  const auto cells = simulate<int>(grid, options, [&](const Noise& noise, int runs, Random& random) {
+    const Rule rule(runs);
+    int covered = 0;
+    for (int i = 0; i < options.heavy; ++i)
+      covered += estimate(with_flips(noise, runs, random), rule).crossed.excludes_zero() ? 0 : 1;
+    return covered;
+  });
+  fmt::print(
+      "\nThe same where half of the prompts do not differ and 0.8 % flip by +-1, {} comparisons a cell.\n\n"
+      "| prompt SE of one run | run sd | stable | coverage, % (2 / 3 / 5 / 8 runs) |\n|---|---|---|---|\n",
+      options.heavy);
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    fmt::print("| {} | {} |\n", noise_cells(grid[i]), across(cells[i], 0, [&](int covered) {
+                 return fmt::format("{:.1f}", 100.0 * covered / options.heavy);
+               }));
+  }
+}
+
+void report_old(const Options& options) {
+  const auto grid = noises({0.5});
+  const auto cells = simulate<OldRates>(grid, options, [&](const Noise& noise, int runs, Random& random) {
+    OldRates rates;
+    constexpr int kBatch = 5;
+    for (int done = 0; done < options.old_tables; done += kBatch)
+      add_old_tables(noise, runs, std::min(kBatch, options.old_tables - done),
+                     static_cast<std::uint32_t>(done), random, rates);
+    return rates;
+  });
+  const auto percent = [](std::int64_t count, std::int64_t of) {
+    return fmt::format("{:.0f}", 100.0 * static_cast<double>(count) / static_cast<double>(of));
+  };
+  fmt::print(
+      "\nFor comparison, intervals over prompts (percentile bootstrap, 1,000 resamples) with Holm for each "
+      "pair "
+      "of methods, {} tables a cell; \"runs drawn too\": the bootstrap that draws runs as well excludes "
+      "0.\n\n"
+      "| prompt SE of one run | run sd | stable | false, % of comparisons (2 / 3 / 5 / 8 runs) | runs drawn "
+      "too | tables, % | runs drawn too |\n|---|---|---|---|---|---|---|\n",
+      options.old_tables);
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    const auto text = [&](auto of) { return across(cells[i], 0, of); };
+    fmt::print("| {} | {} | {} | {} | {} |\n", noise_cells(grid[i]),
+               text([&](const OldRates& r) { return percent(r.resolved, r.comparisons); }),
+               text([&](const OldRates& r) { return percent(r.with_runs, r.comparisons); }),
+               text([&](const OldRates& r) { return percent(r.tables_resolved, r.tables); }),
+               text([&](const OldRates& r) { return percent(r.tables_with_runs, r.tables); }));
+  }
+}
+
+void report_alarms(const Options& options) {
+  fmt::print(
+      "\nGuardrail alarms, {} guardrails, {} panels a cell, half of the prompt noise stable, %: intervals "
+      "over "
+      "prompts / crossed.\n\n| truth | run sd | 3 runs | 5 runs |\n|---|---|---|---|\n",
+      kGuardrails, options.panels);
+  std::vector<std::string> lines(std::size(kTruths) * 3);
+  in_parallel(lines.size(), options.threads, [&](std::size_t k) {
+    const auto& truth = kTruths[k / 3];
+    const Noise noise{.0034, std::vector<double>{0, .006, .012}[k % 3], 0.5};
+    Random random(k);
+    const auto share = [&](int runs, bool crossed_rule) {
+      return alarm_share(truth, noise, runs, crossed_rule, options.panels, random);
+    };
+    const double a = share(3, false), b = share(3, true), c = share(5, false), d = share(5, true);
+    lines[k] = fmt::format("| {} | {:.3f} | {:.1f} / {:.1f} | {:.1f} / {:.1f} |\n", truth.text, noise.run_sd,
+                           a, b, c, d);
+  });
+  for (const auto& line : lines) fmt::print("{}", line);
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  CLI::App app("Error rates of the rules of results/STATISTICS.md, as Markdown");
+  app.add_option("--tables", options.tables, "Simulated tables a cell of the crossed rule (default: 20000)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--old-tables", options.old_tables,
+                 "The same for intervals over prompts, which are slow (default: 125)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--flips", options.heavy, "Comparisons a cell with flips (default: 4000)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--panels", options.panels, "Guardrail panels a cell (default: 4000)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--threads", options.threads, "Threads; they change no number (default: 2)")
+      ->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+  for (const auto& report : {report_crossed, report_flips, report_alarms, report_old}) {
+    report(options);
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace harness
+
+int main(int argc, char** argv) {
+  return harness::run(argc, argv);
+}

@@ -1,0 +1,292 @@
+#include "results/crossed.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace harness {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+
+using Differences = std::vector<std::vector<double>>;  // [runs][prompts]
+
+std::vector<PairedValue> pairs_of(const Differences& differences) {
+  std::vector<PairedValue> pairs;
+  for (std::size_t s = 0; s < differences.size(); ++s) {
+    for (std::size_t p = 0; p < differences[s].size(); ++p)
+      pairs.push_back(
+          {0.0, differences[s][p], static_cast<std::int64_t>(p), 42 + static_cast<std::int64_t>(s)});
+  }
+  return pairs;
+}
+
+const Differences kThreeByFive = {
+    {.12, -.05, .30, .02, .11}, {.20, -.10, .25, .08, .02}, {.05, .01, .41, .00, .15}};
+
+double t_p_value(double t, double freedom) {
+  return 2 * cdf(complement(boost::math::students_t(freedom), std::abs(t)));
+}
+
+// The analysis of variance
+// ---------------------------------------------------------------------------------------------------------
+
+TEST(Crossed, AnalysisOfVarianceAgreesWithExactFractions) {
+  // Python's fractions.Fraction on the textbook sums of squares, SS_S = G sum (m_s - m)^2 and so on.
+  const auto squares = crossed_squares(kThreeByFive);
+  EXPECT_NEAR(squares.runs, 0.0030533333333333332, 1e-15);
+  EXPECT_NEAR(squares.prompts, 0.22450666666666666, 1e-15);
+  EXPECT_NEAR(squares.residual, 0.04001333333333333, 1e-15);
+  const auto c = *crossed(pairs_of(kThreeByFive));
+  EXPECT_EQ(c.state, CrossedState::kEstimated);
+  EXPECT_NEAR(c.delta, 0.10466666666666667, 1e-15);
+  EXPECT_EQ(c.components.run, 0) << "-0.000695 before the floor";
+  EXPECT_NEAR(c.components.prompt, 0.017041666666666667, 1e-15);
+  EXPECT_NEAR(c.components.residual, 0.005001666666666666, 1e-15);
+  EXPECT_NEAR(c.parts.runs, 0.00010177777777777778, 1e-15);
+  EXPECT_NEAR(c.parts.prompts, 0.0034083333333333335, 1e-15);
+  EXPECT_NEAR(*c.standard_error, 0.05924619068860977, 1e-14);
+}
+
+TEST(Crossed, StatesTheMeanOfEveryRun) {
+  const auto c = *crossed(pairs_of(kThreeByFive));
+  ASSERT_EQ(c.per_run.size(), 3u);
+  const double means[] = {0.1, 0.09, 0.124};
+  for (std::size_t s = 0; s < 3; ++s) {
+    EXPECT_EQ(c.per_run[s].seed, 42 + static_cast<std::int64_t>(s));
+    EXPECT_NEAR(c.per_run[s].delta, means[s], 1e-15);
+  }
+}
+
+TEST(Crossed, IntervalIsTheCriticalValueTimesTheStandardError) {
+  const auto c = *crossed(pairs_of(kThreeByFive));
+  EXPECT_NEAR(c.ci->low, c.delta - *c.critical * *c.standard_error, 1e-15);
+  EXPECT_NEAR(c.ci->high, c.delta + *c.critical * *c.standard_error, 1e-15);
+  EXPECT_DOUBLE_EQ(*c.critical, CriticalValue({2, 4}, 0.05)(c.parts));
+  EXPECT_NEAR(quantile(complement(boost::math::students_t(*c.freedom), 0.025)), *c.critical, 1e-8);
+  const auto wider = *crossed(pairs_of(kThreeByFive), 0.99);
+  EXPECT_LT(wider.ci->low, c.ci->low);
+  EXPECT_EQ(wider.p_value, c.p_value);
+}
+
+TEST(Crossed, OrderOfPairsChangesNothing) {
+  auto pairs = pairs_of(kThreeByFive);
+  const auto straight = *crossed(pairs);
+  std::reverse(pairs.begin(), pairs.end());
+  const auto reversed = *crossed(pairs);
+  EXPECT_EQ(straight.delta, reversed.delta);
+  EXPECT_EQ(straight.p_value, reversed.p_value);
+}
+
+// Where one kind of noise is all there is
+// ---------------------------------------------------------------------------------------------------------
+
+TEST(Crossed, WithoutNoiseBetweenRunsIsThePairedTOverClusters) {
+  std::vector<PairedValue> pairs;  // clusters of one and of two pairs, the same in three runs
+  for (std::int64_t seed = 0; seed < 3; ++seed) {
+    for (std::int64_t i = 0; i < 30; ++i)
+      pairs.push_back(
+          {0.0, 0.1 * std::sin(12.9898 * static_cast<double>(i)) + 0.02, i / 2 + i % 2 * (i / 20), seed});
+  }
+  const auto c = *crossed(pairs);
+  const auto pooled = compare_paired(pairs, Better::kUp, {.resamples = 100});
+  EXPECT_NEAR(c.delta, *pooled.delta, 1e-15);
+  EXPECT_NEAR(*c.standard_error, *pooled.standard_error, 1e-15);
+  EXPECT_NEAR(*c.p_value, *pooled.p_value, 1e-9);
+  EXPECT_NEAR(c.components.run, 0, 1e-30);
+}
+
+TEST(Crossed, WithoutNoiseOfPromptsIsTheTOverRuns) {
+  Differences differences(4);
+  const double runs[] = {0.02, 0.05, 0.01, 0.03};
+  for (std::size_t s = 0; s < 4; ++s) differences[s].assign(50, runs[s]);
+  const auto c = *crossed(pairs_of(differences));
+  // mean 0.0275, s = 0.01707825, t = 3.220306 with 3 degrees of freedom
+  EXPECT_NEAR(*c.standard_error, 0.00853912563829967, 1e-12);
+  EXPECT_NEAR(*c.p_value, t_p_value(0.0275 / 0.00853912563829967, 3), 1e-8);
+  EXPECT_NEAR(*c.freedom, 3, 1e-6);
+}
+
+TEST(Crossed, DoesNotSubtractWherePromptsDifferLessThanTheResidual) {
+  const Differences differences = {{.1, .3, .1, .3}, {.4, .2, .4, .2}, {.2, .2, .2, .2}};
+  const auto squares = crossed_squares(differences);
+  ASSERT_LT(squares.prompts / 3, squares.residual / 6);
+  const auto c = *crossed(pairs_of(differences));
+  EXPECT_EQ(c.components.prompt, 0);
+  EXPECT_EQ(c.parts.prompts, 0);
+  EXPECT_NEAR(*c.standard_error, std::sqrt(squares.runs / 2 / 12), 1e-15);
+}
+
+// Unbalanced data
+// ---------------------------------------------------------------------------------------------------------
+
+TEST(Crossed, LeavesOutAPromptThatOneRunLacks) {
+  auto pairs = pairs_of(kThreeByFive);
+  pairs[2].method.reset();  // run 42, prompt 2, by far the largest difference
+  const auto c = *crossed(pairs);
+  EXPECT_EQ(c.clusters, 4);
+  EXPECT_EQ(c.clusters_left_out, 1);
+  EXPECT_NEAR(c.delta, (.20 / 4 + .20 / 4 + .21 / 4) / 3, 1e-15);
+  EXPECT_THAT(c.per_run, ElementsAre(Field(&RunDifference::delta, ::testing::DoubleNear(.05, 1e-15)),
+                                     Field(&RunDifference::delta, ::testing::DoubleNear(.05, 1e-15)),
+                                     Field(&RunDifference::delta, ::testing::DoubleNear(.0525, 1e-15))));
+}
+
+TEST(Crossed, ANumberBeyondTheLargestScoreCountsAsMissing) {
+  for (const double broken :
+       {1e101, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    auto pairs = pairs_of(kThreeByFive);
+    pairs[2].method = broken;
+    const auto c = *crossed(pairs);
+    EXPECT_EQ(c.clusters_left_out, 1);
+    EXPECT_TRUE(std::isfinite(*c.standard_error));
+  }
+}
+
+TEST(Crossed, HoldsTheLargestScores) {
+  auto differences = kThreeByFive;
+  for (auto& run : differences) {
+    for (auto& value : run) value *= 1e99;
+  }
+  const auto large = *crossed(pairs_of(differences));
+  EXPECT_NEAR(*large.p_value, *crossed(pairs_of(kThreeByFive))->p_value, 1e-9);
+}
+
+TEST(Crossed, AClusterCountsWithTheNumberOfItsPairs) {
+  std::vector<PairedValue> pairs;
+  for (std::int64_t seed = 0; seed < 2; ++seed) {
+    pairs.push_back({0.0, 0.3, 1, seed});
+    pairs.push_back({0.0, 0.6, 1, seed});
+    pairs.push_back({0.0, 0.0, 2, seed});
+  }
+  EXPECT_NEAR(crossed(pairs)->delta, 0.3, 1e-15);
+}
+
+// Degenerate
+// ---------------------------------------------------------------------------------------------------------
+
+Differences constant(std::size_t runs, std::size_t prompts, double value) {
+  return Differences(runs, std::vector<double>(prompts, value));
+}
+
+void expect_no_estimate(const CrossedComparison& c, CrossedState state) {
+  EXPECT_EQ(c.state, state);
+  EXPECT_FALSE(c.p_value.has_value());
+  EXPECT_FALSE(c.ci.has_value());
+  EXPECT_FALSE(c.standard_error.has_value());
+}
+
+TEST(Crossed, OfEqualArmsIsEqualAndHasNoPValue) {
+  expect_no_estimate(*crossed(pairs_of(constant(3, 10, 0))), CrossedState::kEqual);
+  expect_no_estimate(*crossed(pairs_of(constant(1, 10, 0))), CrossedState::kEqual);
+}
+
+TEST(Crossed, OfAConstantShiftHasNoPValue) {
+  const auto c = *crossed(pairs_of(constant(3, 10, 0.1)));
+  expect_no_estimate(c, CrossedState::kNoSpread);
+  EXPECT_NEAR(c.delta, 0.1, 1e-15);
+}
+
+TEST(Crossed, NeedsTwoRunsAndTwoClusters) {
+  expect_no_estimate(*crossed(pairs_of({kThreeByFive[0]})), CrossedState::kTooFewRuns);
+  expect_no_estimate(*crossed(pairs_of({{.1}, {.2}, {.3}})), CrossedState::kTooFewClusters);
+  EXPECT_NEAR(crossed(pairs_of({{.1}, {.2}, {.3}}))->delta, 0.2, 1e-15);
+}
+
+TEST(Crossed, SaysNothingWhereNoClusterIsCompleteInEveryRun) {
+  EXPECT_FALSE(crossed({}).has_value());
+  const std::vector<PairedValue> apart = {{0.0, 1.0, 1, 42}, {0.0, 1.0, 2, 43}};
+  EXPECT_FALSE(crossed(apart).has_value());
+  const std::vector<PairedValue> missing = {{0.0, std::nullopt, 1, 42}};
+  EXPECT_FALSE(crossed(missing).has_value());
+}
+
+TEST(Crossed, DifferencesThatCancelWithinAClusterAreNotEqual) {
+  std::vector<PairedValue> pairs;
+  for (std::int64_t seed = 0; seed < 2; ++seed) {
+    for (std::int64_t cluster = 0; cluster < 3; ++cluster) {
+      pairs.push_back({0.0, 1.0, cluster, seed});
+      pairs.push_back({1.0, 0.0, cluster, seed});
+    }
+  }
+  EXPECT_EQ(crossed(pairs)->state, CrossedState::kNoSpread);
+}
+
+// Level and coverage
+// ---------------------------------------------------------------------------------------------------------
+
+/// Normal by Box-Muller from the generator alone: the standard's distributions differ between libraries.
+class Normal {
+ public:
+  explicit Normal(std::uint64_t seed) : bits_(seed) {}
+  double operator()(double sd) {
+    const auto uniform = [this] { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; };
+    const double radius = std::sqrt(-2 * std::log(uniform()));
+    return sd * radius * std::cos(6.283185307179586 * uniform());
+  }
+
+ private:
+  std::mt19937_64 bits_;
+};
+
+/// Standard deviations of d = mu + a_s + b_p + e_sp.
+struct Noise {
+  double run, prompt, residual;
+};
+
+Differences simulated(const Noise& noise, double mu, std::size_t runs, std::size_t prompts, Normal& normal) {
+  Differences differences(runs, std::vector<double>(prompts));
+  std::vector<double> shared(prompts);
+  for (auto& value : shared) value = normal(noise.prompt);
+  for (auto& run : differences) {
+    const double shift = mu + normal(noise.run);
+    for (std::size_t p = 0; p < prompts; ++p) run[p] = shift + shared[p] + normal(noise.residual);
+  }
+  return differences;
+}
+
+/// Share of intervals that hold the true difference 0.3.
+double coverage(const Noise& noise, std::size_t runs, std::size_t prompts, int simulations) {
+  Normal normal(20260501);
+  const PartsFreedom freedom{static_cast<std::int64_t>(runs) - 1, static_cast<std::int64_t>(prompts) - 1};
+  const CriticalValue critical(freedom, 0.05);
+  int covered = 0;
+  for (int i = 0; i < simulations; ++i) {
+    const auto values = simulated(noise, 0.3, runs, prompts, normal);
+    const auto squares = crossed_squares(values);
+    std::vector<RunDifference> per_run;
+    double delta = 0;
+    for (const auto& run : values) {
+      double sum = 0;
+      for (const double value : run) sum += value;
+      per_run.push_back({0, sum / static_cast<double>(prompts)});
+      delta += per_run.back().delta / static_cast<double>(runs);
+    }
+    const auto g = static_cast<double>(prompts), s = static_cast<double>(runs);
+    const auto parts = variance_parts(per_run, static_cast<std::int64_t>(prompts), squares.prompts / (g - 1),
+                                      squares.residual / ((s - 1) * (g - 1)));
+    covered += std::abs(delta - 0.3) <= critical(parts) * std::sqrt(parts.total()) ? 1 : 0;
+  }
+  return static_cast<double>(covered) / simulations;
+}
+
+class CrossedCoverage : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(CrossedCoverage, Is94To96PercentWhateverTheNoise) {
+  const Noise noises[] = {{0, 0, 1}, {0.1, 1, 0}, {0.2, 0.7, 0.7}, {1, 0.7, 0.7}};
+  for (const auto& noise : noises) {
+    const double share = coverage(noise, GetParam(), 40, 4000);
+    EXPECT_GE(share, 0.94) << noise.run << " " << noise.prompt << " " << noise.residual;
+    EXPECT_LE(share, 0.96) << noise.run << " " << noise.prompt << " " << noise.residual;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(AtThreeFiveAndEightRuns, CrossedCoverage, ::testing::Values(3, 5, 8));
+
+}  // namespace
+}  // namespace harness

@@ -1,0 +1,74 @@
+#include "trainers/damping.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "trainers/gradient_sum.h"
+#include "trainers/optimiser.h"
+
+namespace harness {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+TEST(Damping, IsTheMeanWeightAndTheShareBelowOne) {
+  const auto damping = damping_of({1, 0.5, 0.25, 1});
+  ASSERT_TRUE(damping);
+  EXPECT_DOUBLE_EQ(damping->mean_weight, 0.6875);
+  EXPECT_DOUBLE_EQ(damping->share, 0.5);
+}
+
+TEST(Damping, AStepWithoutAWeightCountsAsOne) {
+  EXPECT_DOUBLE_EQ(damping_of({kNan, 0.5})->mean_weight, 0.75);
+  EXPECT_FALSE(damping_of({kNan, kNan}));
+}
+
+TEST(Damping, IsUndoneWhereTheNormClipActsWithAndWithoutIt) {
+  EXPECT_TRUE(is_undone_by_clip(2, 8, 1));
+  EXPECT_FALSE(is_undone_by_clip(0.5, 8, 1)) << "the damped gradient is within the limit";
+  EXPECT_FALSE(is_undone_by_clip(0.5, 0.8, 1)) << "nothing is clipped";
+}
+
+// The definition of damp = after-clip: (1) weights over their mean inside the sum, (2) the norm clip, (3)
+// times the mean weight.
+TEST(Damping, AClipToTheMeanWeightIsTheMeanWeightAfterTheClip) {
+  const std::vector<double> gradients = {3, -1, 5, 2};
+  const std::vector<double> weights = {0.5, 0.25, 0.125, 1};
+  const double mean = damping_of(weights)->mean_weight;
+  double inside = 0, damped = 0;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    inside += weights[i] / mean * gradients[i];
+    damped += weights[i] * gradients[i];
+  }
+  for (const double limit : {0.5, 100.0}) {
+    const double defined = mean * inside * norm_clip(std::abs(inside), limit);
+    const double computed = damped * norm_clip(std::abs(damped), mean * limit);
+    EXPECT_NEAR(computed, defined, 1e-5 * std::abs(defined)) << limit;
+  }
+}
+
+GradientSum::Gradients gradients_of(float a, float b) {
+  return {torch::full({3}, a), torch::full({2}, b)};
+}
+
+TEST(GradientSum, TakesTheWeightsOutInTheOrderOfTheTasks) {
+  GradientSum sum(2);
+  sum.add(2, gradients_of(0.5F, 1), 0.25);  // ready first, added last
+  sum.add(0, gradients_of(1, 2));
+  sum.add(1, {torch::Tensor(), torch::full({2}, 3.0F)}, 0.5);
+  EXPECT_TRUE(torch::equal(sum.total()[0], torch::full({3}, 1.5F)));
+  EXPECT_TRUE(torch::equal(sum.total()[1], torch::full({2}, 6.0F)));
+  EXPECT_TRUE(torch::equal(sum.undamped()[0], torch::full({3}, 3.0F)));
+  EXPECT_TRUE(torch::equal(sum.undamped()[1], torch::full({2}, 12.0F)));
+}
+
+TEST(GradientSum, KeepsNoSecondSumWhereEveryWeightIsOne) {
+  GradientSum sum(2);
+  sum.add(0, gradients_of(1, 2));
+  sum.add(1, gradients_of(3, 4), 1);
+  EXPECT_EQ(&sum.undamped(), &sum.total());
+}
+
+}  // namespace
+}  // namespace harness

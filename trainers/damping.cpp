@@ -1,0 +1,25 @@
+#include "trainers/damping.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "trainers/optimiser.h"
+
+namespace harness {
+
+std::optional<Damping> damping_of(const std::vector<double>& weights) {
+  if (std::ranges::all_of(weights, [](double w) { return std::isnan(w); })) return {};
+  double sum = 0, below = 0;
+  for (const double w : weights) {
+    sum += std::isnan(w) ? 1 : w;
+    below += w < 1 ? 1 : 0;
+  }
+  const auto n = static_cast<double>(weights.size());
+  return Damping{.mean_weight = sum / n, .share = below / n};
+}
+
+bool is_undone_by_clip(double damped, double undamped, double limit) {
+  return norm_clip(damped, limit) < 1 && norm_clip(undamped, limit) < 1;
+}
+
+}  // namespace harness
