@@ -8,8 +8,9 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/output.h"
-#include "results/multiplicity.h"
+#include "results/influence.h"
 #include "results/table_format.h"
+#include "results/table_view.h"
 
 namespace harness {
 namespace {
@@ -46,6 +47,8 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
   if (r.win_rate) {
     win_rate = {{"rate", r.win_rate->rate}, {"ci95", interval_json(r.win_rate->ci)}, {"ties", "half"}};
   }
+  Json at_runs = Json::array();
+  for (const auto& [runs, effect] : compared.at_runs) at_runs.push_back({{"runs", runs}, {"effect", effect}});
   Json json = {{"baseline", record.baseline},
                {"method", record.method},
                {"metric", record.metric},
@@ -57,9 +60,11 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
                {"baseline_mean", number(r.baseline_mean)},
                {"method_mean", number(r.method_mean)},
                {"delta", number(r.delta)},
+               {"validation_delta", number(compared.validation_delta)},
                {"standard_error", number(r.standard_error)},
                {"ci95", interval_json(r.ci)},
                {"ci95_seeds", interval_json(r.ci_seeds)},
+               {"runs", runs_json(r.crossed)},
                {"wins", r.wins},
                {"ties", r.ties},
                {"losses", r.losses},
@@ -70,12 +75,24 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
                {"p_holm", number(compared.adjusted_p)},
                {"tests", tests_json(r.tests)},
                {"detectable", number(compared.detectable)},
-               {"n_needed", number(compared.needed)},
-               {"resolved", compared.verdict.resolved},
+               {"detectable_at_runs", std::move(at_runs)},
+               {"claim", claim_name(compared.verdict.claim)},
+               {"differs", compared.verdict.differs},
+               {"resolved", compared.verdict.resolved()},
                {"verdict", compared.verdict.text},
                {"note", number(record.note)}};
-  if (report.effect) json["n_needed_for_effect"] = number(compared.needed_effect);
+  if (report.effect) {
+    json["n_needed_for_effect"] = number(compared.needed_prompts);
+    json["runs_needed_for_effect"] = number(compared.needed_runs);
+  }
   return json;
+}
+
+Json family_json(const ComparisonReport& report) {
+  Json family = Json::array();
+  for (const auto& q : report.family)
+    family.push_back({{"baseline", q.baseline}, {"method", q.method}, {"metric", q.metric}});
+  return family;
 }
 
 // Text
@@ -117,20 +134,39 @@ std::string win_rate_text(const std::optional<WinRate>& win_rate) {
                      100 * win_rate->ci.high);
 }
 
-bool with_seeds(const ComparedMethod& method) {
-  return std::ranges::any_of(method.metrics,
-                             [](const ComparedMetric& m) { return m.record.result.ci_seeds.has_value(); });
+bool is_of_methods(const ComparedMetric& metric) {
+  return metric.verdict.claim == Claim::kMethods;
 }
 
-std::string short_test_name(const PairedComparison& r) {
+bool is_of_methods(const ComparisonReport& report) {
+  return std::ranges::any_of(report.methods, [](const ComparedMethod& method) {
+    return std::ranges::any_of(method.metrics, [](const ComparedMetric& m) { return is_of_methods(m); });
+  });
+}
+
+/// True if some comparison rests on two training runs or more.
+bool has_runs(const ComparedMethod& method) {
+  return std::ranges::any_of(method.metrics,
+                             [](const ComparedMetric& m) { return m.record.result.crossed.has_value(); });
+}
+
+std::string short_test_name(const ComparedMetric& compared) {
+  const auto& r = compared.record.result;
+  if (is_of_methods(compared))
+    return fmt::format("t, {:.3g} df", r.crossed->freedom.value_or(static_cast<double>(r.crossed->runs - 1)));
   if (r.test == "mcnemar-exact") return "McNemar";
   return r.test == "paired-t-clustered" ? "t, clustered" : "t";
+}
+
+bool has_validation(const ComparedMethod& method) {
+  return std::ranges::any_of(method.metrics,
+                             [](const ComparedMetric& m) { return m.validation_delta.has_value(); });
 }
 
 void print_differences(const ComparedMethod& method, const ComparisonReport& report) {
   const auto level = format_percent(report.bootstrap.confidence) + " % interval";
   std::vector<std::string> columns = {"metric", report.baseline, method.method, "difference", level};
-  if (with_seeds(method)) columns.emplace_back("seeds drawn too");
+  if (has_validation(method)) columns.emplace_back("validation");
   for (const char* name : {"p", "test", "Holm", "verdict"}) columns.emplace_back(name);
   std::vector<Json> rows;
   for (const auto& compared : method.metrics) {
@@ -140,30 +176,56 @@ void print_differences(const ComparedMethod& method, const ComparisonReport& rep
                     {report.baseline, numbers.value(r.baseline_mean)},
                     {method.method, numbers.value(r.method_mean)},
                     {"difference", numbers.difference(r.delta)},
-                    {level, numbers.interval(r.ci)},
-                    {"seeds drawn too", numbers.interval(r.ci_seeds)},
-                    {"p", p_text(r.p_value)},
-                    {"test", short_test_name(r)},
+                    {level, numbers.interval(interval_of(r))},
+                    {"validation", numbers.difference(compared.validation_delta)},
+                    {"p", p_text(p_value_of(r))},
+                    {"test", short_test_name(compared)},
                     {"Holm", p_text(compared.adjusted_p)},
                     {"verdict", compared.verdict.text}});
   }
   print_rows(rows, columns);
 }
 
-std::string needed_column(const ComparisonReport& report) {
-  return report.effect ? fmt::format("n for {:g}", *report.effect) : std::string();
+/// The difference of each pair of runs: what one run alone would have said.
+void print_runs(const ComparedMethod& method) {
+  if (!has_runs(method)) return;
+  std::vector<std::string> columns = {"metric"};
+  std::vector<Json> rows;
+  for (const auto& compared : method.metrics) {
+    const auto& r = compared.record.result;
+    if (!r.crossed) continue;
+    Json row = {{"metric", compared.record.metric}};
+    const MetricNumbers numbers(r);
+    for (const auto& run : r.crossed->per_run) {
+      const auto column = fmt::format("seed {}", run.seed);
+      if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
+      row[column] = numbers.difference(run.delta);
+    }
+    for (const auto& [runs, effect] : compared.at_runs)
+      row[fmt::format("found at {} runs", runs)] = numbers.value(effect);
+    rows.push_back(std::move(row));
+  }
+  for (const int runs : {3, 5, 8}) columns.push_back(fmt::format("found at {} runs", runs));
+  print_rows(rows, columns);
+  put("\n");
 }
 
 /// A number of units, or that no experiment could have so many.
-std::string needed_text(const ComparedMetric& compared) {
-  if (compared.needed_effect) return std::to_string(*compared.needed_effect);
-  return compared.detectable ? fmt::format("over {:.0e}", static_cast<double>(kMostUnits)) : kDash;
+std::string needed_text(const std::optional<std::int64_t>& needed, bool has_spread, double most) {
+  if (needed) return std::to_string(*needed);
+  return has_spread ? fmt::format("over {:.0e}", most) : kDash;
 }
 
 void print_pairs(const ComparedMethod& method, const ComparisonReport& report) {
   std::vector<std::string> columns = {"metric",   "pairs",  report.unit,  "missing",   "W / T / L",
                                       "win rate", "sign p", "Wilcoxon p", "detectable"};
-  if (report.effect) columns.push_back(needed_column(report));
+  std::string prompts, runs;
+  if (report.effect) {
+    prompts = fmt::format("{} for {:g}", report.unit, *report.effect);
+    runs = fmt::format("runs for {:g}", *report.effect);
+    columns.push_back(prompts);
+    if (has_runs(method) && report.unit == "prompts") columns.push_back(runs);
+  }
   std::vector<Json> rows;
   for (const auto& compared : method.metrics) {
     const auto& r = compared.record.result;
@@ -177,7 +239,12 @@ void print_pairs(const ComparedMethod& method, const ComparisonReport& report) {
                 {"sign p", p_text(r.tests.sign_p)},
                 {"Wilcoxon p", p_text(wilcoxon)},
                 {"detectable", MetricNumbers(r).value(compared.detectable)}};
-    if (report.effect) row[needed_column(report)] = needed_text(compared);
+    if (report.effect) {
+      const bool has_spread = compared.detectable.has_value();
+      row[prompts] = needed_text(compared.needed_prompts, has_spread, static_cast<double>(kMostUnits));
+      row[runs] =
+          needed_text(compared.needed_runs, !compared.at_runs.empty(), static_cast<double>(kMostRuns));
+    }
     rows.push_back(std::move(row));
   }
   print_rows(rows, columns);
@@ -191,96 +258,147 @@ std::string heading(const ComparedMethod& method, const ComparisonReport& report
 
 void print_interval_legend(const ComparisonReport& report) {
   const bool by_seed = report.unit == "seeds";
-  put("Differences: method \u2212 baseline, {}. Interval: {} bootstrap over {}, {} resamples{}.\n",
-      by_seed ? "paired by seed" : "at the selected checkpoints, paired by prompt, sample and seed",
-      interval_name(report.bootstrap.interval), report.unit, report.bootstrap.resamples,
-      by_seed ? "; with few seeds it is narrow" : "");
-  if (std::ranges::any_of(report.methods, with_seeds)) {
-    put("Seeds drawn too: training runs and {} both drawn (percentile); with few seeds a rough guide.\n",
-        report.unit);
+  put("Differences: method \u2212 baseline, {}.\n",
+      by_seed ? "paired by seed" : "at the selected checkpoints, paired by prompt, sample and seed");
+  if (by_seed && is_of_methods(report)) {
+    put("Interval and p: Student's t over the training runs.\n");
+  } else if (is_of_methods(report)) {
+    put("Interval and p: training runs and prompts drawn, crossed (results/STATISTICS.md). They speak of the "
+        "methods.\n");
+  } else {
+    put("Interval: {} bootstrap over {}, {} resamples. With fewer than {} training runs a method it speaks "
+        "of "
+        "these checkpoints, not of the methods: another run may turn a difference round.\n",
+        interval_name(report.bootstrap.interval), report.unit, report.bootstrap.resamples, kFewestRuns);
   }
 }
 
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::ranges::find(names, name) != names.end();
+bool is_in_family(const ComparisonReport& report, const ComparisonRecord& record) {
+  return std::ranges::any_of(report.family, [&](const TableQuestion& question) {
+    return question.baseline == record.baseline && question.method == record.method &&
+           question.metric == record.metric;
+  });
 }
 
 /// Over which family Holm's adjustment is.
 std::string family_text(const ComparisonReport& report) {
-  std::vector<std::string> others;
-  for (const auto& metric : report.metrics) {
-    if (!contains(report.family, metric)) others.push_back(metric);
-  }
+  const bool all_in_family = std::ranges::all_of(report.methods, [&](const ComparedMethod& method) {
+    return std::ranges::all_of(method.metrics,
+                               [&](const ComparedMetric& m) { return is_in_family(report, m.record); });
+  });
   auto text = fmt::format(
-      "Holm: over the {} metrics that table {} compares of the two ({}), shown here or not, as in the table; "
-      "one that restates another (cer_paper = 1 - ocr_reward) is counted with it.",
-      report.family.size(), report.table, join(report.family, ", "));
-  if (others.empty()) return text;
-  return text +
-         fmt::format(" Judged over those and these together{}: {}.",
-                     report.unit == "prompts" ? ", in the table's guardrail panel over all of its own" : "",
-                     join(others, ", "));
+      "Holm: over all {} differences of table {}, shown here or not, as in the table; one that restates "
+      "another "
+      "(cer_paper = 1 - ocr_reward) is counted with it.",
+      report.family.size(), report.table);
+  if (all_in_family) return text;
+  return text + " Differences that the table does not show are judged over those and these together.";
 }
 
 void print_legend(const ComparisonReport& report) {
   const auto level = format_percent(1 - report.bootstrap.confidence);
   print_interval_legend(report);
-  put("p: exact McNemar for rates, else paired t. {}\n", family_text(report));
-  put("Resolved: the interval excludes 0 and Holm's p is below {:g}. Missing: pairs without a value on a "
+  put("{} {}\n", is_of_methods(report) ? "" : "p: exact McNemar for rates, else paired t.",
+      family_text(report));
+  put("{}: the interval excludes 0 and Holm's p is below {:g}. Missing: pairs without a value on a "
       "side, left out of everything.\n",
+      is_of_methods(report) ? "Better, worse" : "These checkpoints differ",
       std::round(1e6 * (1 - report.bootstrap.confidence)) / 1e6);
-  put("Win rate: ties count half, Wilson interval. Detectable: smallest difference found with power {} % "
-      "at this n by a two-sided {} % paired t; n needed: likewise, before Holm.\n",
+  put("Win rate: ties count half, Wilson interval. Detectable: smallest true difference {} found with power "
+      "{} % "
+      "by a two-sided {} % test, before Holm.\n",
+      is_of_methods(report) ? "between the methods" : "between these checkpoints",
       format_percent(report.power.power), level);
 }
 
-std::vector<std::optional<double>> holm_over(const std::vector<ComparisonRecord>& records,
-                                             const std::vector<std::string>& family) {
-  std::vector<std::optional<double>> p_values;
-  std::vector<std::string> hypotheses;
-  for (const auto& record : records) {
-    const bool counts = family.empty() || contains(family, record.metric);
-    p_values.push_back(counts ? record.result.p_value : std::nullopt);
-    hypotheses.emplace_back(hypothesis_of(record.metric));
+/// "ocr_reward of dual: 3 of 762 prompts carry more than half of the difference".
+std::vector<std::string> cautions(const ComparisonReport& report) {
+  std::vector<std::string> texts;
+  for (const auto& method : report.methods) {
+    for (const auto& compared : method.metrics) {
+      const auto& r = compared.record.result;
+      const auto name = fmt::format("{} of {}", compared.record.metric, method.method);
+      if (const auto few = few_that_carry(r); few && compared.verdict.differs && report.unit == "prompts")
+        texts.push_back(fmt::format("{}: {} of {} {} carry more than half of the difference.", name, *few,
+                                    r.clusters, report.unit));
+      if (const auto other = disagreement(r.tests); other.any())
+        texts.push_back(fmt::format("{}: over {}, the {} and the t test disagree at 0.05.", name, report.unit,
+                                    other.wilcoxon && other.sign ? "Wilcoxon and sign tests"
+                                    : other.wilcoxon             ? "Wilcoxon test"
+                                                                 : "sign test"));
+    }
   }
-  return holm(p_values, hypotheses);
+  return texts;
 }
 
-/// [records]: those of the family over it, the others over all.
+/// [records]: those of the table's family over it, the others over the family and all that is asked.
 std::vector<std::optional<double>> adjusted_p_values(const std::vector<ComparisonRecord>& records,
-                                                     const std::vector<std::string>& family) {
-  auto adjusted = holm_over(records, {});
-  const auto within = holm_over(records, family);
+                                                     const ComparisonReport& report) {
+  auto questions = report.family;
+  const auto within = holm_over_table(questions);
+  std::vector<std::size_t> place(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) {
-    if (contains(family, records[i].metric)) adjusted[i] = within[i];
+    const auto& c = records[i];
+    const auto same = std::ranges::find_if(questions, [&](const TableQuestion& q) {
+      return q.baseline == c.baseline && q.method == c.method && q.metric == c.metric;
+    });
+    place[i] = static_cast<std::size_t>(same - questions.begin());
+    if (same == questions.end()) questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result)});
   }
+  const auto over_all = holm_over_table(questions);
+  std::vector<std::optional<double>> adjusted;
+  for (const auto at : place) adjusted.push_back(at < within.size() ? within[at] : over_all[at]);
   return adjusted;
+}
+
+void add_power(const ComparisonReport& report, ComparedMetric& metric) {
+  const auto& r = metric.record.result;
+  const bool crossed =
+      r.crossed && r.crossed->state == CrossedState::kEstimated && r.crossed->clusters != r.crossed->runs;
+  if (const auto error = r.standard_error; error && !is_of_methods(metric)) {
+    metric.detectable = detectable_effect(*error, r.clusters, report.power);
+    if (report.effect) metric.needed_prompts = units_needed(*report.effect, *error, r.clusters, report.power);
+  }
+  if (!crossed) {
+    // Over training runs alone: their t.
+    if (r.standard_error && is_of_methods(metric)) {
+      metric.detectable = detectable_effect(*r.standard_error, r.clusters, report.power);
+      if (report.effect)
+        metric.needed_prompts = units_needed(*report.effect, *r.standard_error, r.clusters, report.power);
+    }
+    return;
+  }
+  const auto& c = *r.crossed;
+  metric.at_runs = detectable_at_usual_runs(c.components, c.clusters, report.power);
+  if (is_of_methods(metric))
+    metric.detectable = crossed_detectable_effect(c.components, c.runs, c.clusters, report.power);
+  if (report.effect) metric.needed_runs = runs_needed(*report.effect, c.components, c.clusters, report.power);
+}
+
+std::optional<double> validation_delta(const ComparisonReport& report, const ComparisonRecord& record) {
+  for (const auto& other : report.validation) {
+    if (other.baseline == record.baseline && other.method == record.method && other.metric == record.metric)
+      return other.result.delta;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
-void add_method(const std::string& method, const std::vector<ComparisonRecord>& records,
-                const std::vector<Better>& better, ComparisonReport& report) {
-  const auto adjusted = adjusted_p_values(records, report.family);
-  ComparedMethod compared{.method = method, .metrics = {}};
+void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,
+                     ComparisonReport& report) {
+  const auto adjusted = adjusted_p_values(records, report);
   for (std::size_t i = 0; i < records.size(); ++i) {
-    if (!contains(report.metrics, records[i].metric)) continue;
-    const auto& r = records[i].result;
     ComparedMetric metric{.record = records[i], .adjusted_p = adjusted[i]};
-    if (const auto error = r.standard_error) {
-      metric.detectable = detectable_effect(*error, r.clusters, report.power);
-      metric.needed = units_needed(*r.delta, *error, r.clusters, report.power);
-      if (report.effect)
-        metric.needed_effect = units_needed(*report.effect, *error, r.clusters, report.power);
-    }
-    metric.verdict = verdict_of(r, better[i],
-                                {.confidence = report.bootstrap.confidence,
-                                 .adjusted_p = metric.adjusted_p,
-                                 .needed = metric.needed,
-                                 .unit = report.unit});
-    compared.metrics.push_back(std::move(metric));
+    metric.validation_delta = validation_delta(report, records[i]);
+    metric.verdict = verdict_of(
+        records[i].result, better[i],
+        {.confidence = report.bootstrap.confidence, .adjusted_p = metric.adjusted_p, .unit = report.unit});
+    add_power(report, metric);
+    if (report.methods.empty() || report.methods.back().method != records[i].method)
+      report.methods.push_back({.method = records[i].method, .metrics = {}});
+    report.methods.back().metrics.push_back(std::move(metric));
   }
-  report.methods.push_back(std::move(compared));
 }
 
 Json report_json(const ComparisonReport& report) {
@@ -290,7 +408,7 @@ Json report_json(const ComparisonReport& report) {
   }
   return {{"baseline", report.baseline},
           {"split", report.split},
-          {"holm_family", report.family},
+          {"holm_family", family_json(report)},
           {"unit", report.unit},
           {"interval", interval_name(report.bootstrap.interval)},
           {"confidence", report.bootstrap.confidence},
@@ -307,10 +425,12 @@ void print_report(const ComparisonReport& report) {
     put("{}\n\n", heading(method, report));
     print_differences(method, report);
     put("\n");
+    print_runs(method);
     print_pairs(method, report);
     put("\n");
   }
   print_legend(report);
+  for (const auto& caution : cautions(report)) put("{}\n", caution);
   for (const auto& warning : report.warnings) put("{}\n", warning);
 }
 

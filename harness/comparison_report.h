@@ -5,19 +5,23 @@
 #include <vector>
 
 #include "core/json.h"
-#include "results/power.h"
+#include "results/crossed_power.h"
+#include "results/multiplicity.h"
 #include "results/records.h"
 #include "results/verdict.h"
 
 namespace harness {
 
-/// One metric of one method against the baseline, with what depends on the other metrics shown.
+/// One metric of one method against the baseline, with what depends on the other comparisons.
 struct ComparedMetric {
   ComparisonRecord record;
-  std::optional<double> adjusted_p = {};           ///< Holm over the table's metrics
-  std::optional<double> detectable = {};           ///< minimum detectable effect at this n
-  std::optional<std::int64_t> needed = {};         ///< n for the difference seen
-  std::optional<std::int64_t> needed_effect = {};  ///< n for the effect asked about
+  std::optional<double> validation_delta =
+      {};                                      ///< of the same checkpoints; nothing where that split is shown
+  std::optional<double> adjusted_p = {};       ///< Holm over the table
+  std::optional<double> detectable = {};       ///< smallest true difference found, of the claim that is made
+  std::vector<DetectableAtRuns> at_runs = {};  ///< the same with more training runs; from two runs on
+  std::optional<std::int64_t> needed_prompts = {};  ///< for --effect between these checkpoints
+  std::optional<std::int64_t> needed_runs = {};     ///< for --effect between the methods; from two runs on
   Verdict verdict = {};
 };
 
@@ -29,21 +33,23 @@ struct ComparedMethod {
 /// What `harness compare` says.
 struct ComparisonReport {
   std::string baseline, split;
-  std::string table = {};                  ///< whose metrics are the family
-  std::vector<std::string> family = {};    ///< metrics that the table compares of two methods
-  std::vector<std::string> metrics = {};   ///< those shown, in their order
-  std::string unit = "prompts";            ///< what n counts: clusters of pairs
-  std::vector<std::string> warnings = {};  ///< why a verdict may not be quoted, a sentence each
+  std::string table = {};                         ///< whose comparisons are the family
+  std::vector<TableQuestion> family = {};         ///< the table's comparisons on this split
+  std::vector<std::string> metrics = {};          ///< those shown, in their order
+  std::string unit = "prompts";                   ///< what n counts: clusters of pairs
+  std::vector<std::string> warnings = {};         ///< why a verdict may not be quoted, a sentence each
+  std::vector<ComparisonRecord> validation = {};  ///< where another split is shown
   BootstrapSettings bootstrap = {};
   PowerSettings power = {};
   std::optional<double> effect = {};  ///< --effect
   std::vector<ComparedMethod> methods = {};
 };
 
-/// Adds one method. The records of the table's family are judged within it, shown or not, as in the table;
-/// those of other metrics within the family and all of these. better: [records].
-void add_method(const std::string& method, const std::vector<ComparisonRecord>& records,
-                const std::vector<Better>& better, ComparisonReport& report);
+/// Adds what was asked about: records[i] with the direction better[i], the records of a method together. A
+/// record of the table's family is judged within it, shown or not, as in the table; the others over the
+/// family and all of these.
+void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,
+                     ComparisonReport& report);
 
 /// The document of --json: {"baseline", "comparisons": [...], ...}, one comparison a method and metric.
 Json report_json(const ComparisonReport& report);

@@ -25,6 +25,22 @@ void require_harmful_side(const GuardrailMetric& metric, const MetricCatalogue& 
               where + ": harmful", fmt::format("give \"{}\"", info->better == "lower" ? "higher" : "lower"));
 }
 
+/// The verdicts of the table on those metrics that it names.
+std::vector<JudgedDifference> judged_by_table(const TableSpec& spec,
+                                              std::span<const ComparisonRecord> comparisons) {
+  const auto named = spec.metrics();
+  std::vector<TableComparison> shown;
+  for (const auto& c : comparisons) {
+    if (std::ranges::find(named, c.metric) != named.end())
+      shown.push_back({.baseline = c.baseline, .method = c.method, .metric = c.metric, .values = c.result});
+  }
+  adjust_comparisons(shown, GuardrailQuestion{}.confidence);
+  std::vector<JudgedDifference> judged;
+  for (const auto& c : shown)
+    judged.push_back({c.baseline, c.method, c.metric, c.adjusted_p, c.differs, c.claim});
+  return judged;
+}
+
 }  // namespace
 
 Json load_guardrail_rule(const MetricCatalogue& metrics) {
@@ -48,9 +64,11 @@ std::optional<GuardrailPanel> guardrail_panel_of(const StoredReproduction& repro
                                                  std::span<const ComparisonRecord> comparisons) {
   const auto rule = guardrail_rule_of(reproduction);
   if (!rule) return std::nullopt;
-  const auto reward = spec_of(reproduction).selection.metric;
-  return guardrail_panel(
-      *rule, {.reward = reward, .better = better_of(reproduction, reward), .base = kBaseMethod}, comparisons);
+  const auto spec = spec_of(reproduction);
+  const auto& reward = spec.selection.metric;
+  return guardrail_panel(*rule,
+                         {.reward = reward, .better = better_of(reproduction, reward), .base = kBaseMethod},
+                         comparisons, judged_by_table(spec, comparisons));
 }
 
 std::vector<AlarmRecord> alarms_of(const StoredReproduction& reproduction,

@@ -17,6 +17,7 @@
 #include "harness/training_table.h"
 #include "results/paper_audit.h"
 #include "results/sql.h"
+#include "results/stored_runs.h"
 
 namespace harness {
 namespace {
@@ -258,7 +259,8 @@ std::vector<TableComparison> stored_comparisons(Store& store, const StoredReprod
                                                 const std::string& split) {
   constexpr auto kSql = R"sql(
     SELECT baseline, method, metric, n, n_missing, clusters, baseline_mean, method_mean, delta, ci95_low, ci95_high,
-           wins, ties, losses, t, p_value, test, note
+           wins, ties, losses, t, p_value, test, note, runs, runs_se, runs_df, runs_ci95_low, runs_ci95_high,
+           runs_p_value
     FROM comparisons WHERE reproduction_id = ?1 AND split = ?2 ORDER BY id)sql";
   const auto read = [](const Query& row) {
     TableComparison c{.baseline = row.text(0), .method = row.text(1), .metric = row.text(2), .values = {}};
@@ -277,6 +279,14 @@ std::vector<TableComparison> stored_comparisons(Store& store, const StoredReprod
     v.p_value = row.real(15);
     v.test = row.text(16);
     c.unequal_movement = row.optional_text(17).value_or("") == "unequal movement";
+    v.crossed = crossed_from({.runs = row.optional_integer(18),
+                              .error = row.real(19),
+                              .freedom = row.real(20),
+                              .low = row.real(21),
+                              .high = row.real(22),
+                              .p_value = row.real(23)},
+                             v.delta);
+    v.seeds = row.optional_integer(18).value_or(0);
     return c;
   };
   auto comparisons = select_rows<TableComparison>(store, kSql, read, reproduction.id, split);
@@ -361,9 +371,9 @@ void split_off_guardrails(const StoredReproduction& reproduction, TableModel& mo
   });
 }
 
-/// The intervals with seeds drawn too of the comparisons shown, which the DB does not keep.
-void add_seed_intervals(Store& store, const StoredReproduction& reproduction, TableModel& model) {
-  if (reproduction.seeds.size() < 2) return;
+/// What the DB does not keep of the comparisons shown: tests, the runs' own differences, and all that a
+/// version without claims about methods recorded nothing of.
+void complete_comparisons(Store& store, const StoredReproduction& reproduction, TableModel& model) {
   const auto checkpoints = evaluated_checkpoints(store, reproduction);
   std::map<std::pair<std::string, std::string>, std::vector<TableComparison*>> arms;
   for (auto& comparison : model.comparisons)
@@ -374,8 +384,25 @@ void add_seed_intervals(Store& store, const StoredReproduction& reproduction, Ta
     const auto records =
         compare_methods(store, reproduction, checkpoints, arm.first, arm.second, model.split, metrics);
     for (std::size_t i = 0; i < metrics.size(); ++i) {
-      comparisons[i]->values.seeds = records[i].result.seeds;
-      comparisons[i]->values.ci_seeds = records[i].result.ci_seeds;
+      auto& values = comparisons[i]->values;
+      const auto& computed = records[i].result;
+      values.seeds = computed.seeds;
+      values.ci_seeds = computed.ci_seeds;
+      values.crossed = computed.crossed;
+      values.tests = computed.tests;
+      values.standard_error = computed.standard_error;
+    }
+  }
+}
+
+/// The same differences on the prompts that chose the checkpoints.
+void add_validation(Store& store, const StoredReproduction& reproduction, TableModel& model) {
+  if (model.split == "validation") return;
+  for (const auto& other : stored_comparisons(store, reproduction, "validation")) {
+    for (auto& comparison : model.comparisons) {
+      if (comparison.baseline == other.baseline && comparison.method == other.method &&
+          comparison.metric == other.metric)
+        comparison.validation_delta = other.values.delta;
     }
   }
 }
@@ -710,8 +737,9 @@ TableModel make_table_model(Store& store, const StoredReproduction& reproduction
     fill_training_table(store, reproduction, window_unit, model);
   } else {
     fill_evaluation_table(store, reproduction, split, model);
+    complete_comparisons(store, reproduction, model);
     split_off_guardrails(reproduction, model);
-    add_seed_intervals(store, reproduction, model);
+    add_validation(store, reproduction, model);
   }
   model.scale_warning = scale_warning_of(reproduction);
   std::erase(model.notes, model.scale_warning);

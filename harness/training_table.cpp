@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/error.h"
 #include "harness/reproductions.h"
@@ -118,7 +119,10 @@ std::vector<PairedValue> seed_pairs(const std::vector<TableRow>& rows, const std
     if (row.method != method) continue;
     for (const auto& other : rows) {
       if (other.method == baseline && other.seed == row.seed)
-        pairs.push_back({.baseline = value(other), .method = value(row), .cluster = row.seed.value_or(0)});
+        pairs.push_back({.baseline = value(other),
+                         .method = value(row),
+                         .cluster = row.seed.value_or(0),
+                         .seed = row.seed.value_or(0)});
     }
   }
   return pairs;
@@ -172,32 +176,103 @@ TableClaim undecided(const ClaimSpec& claim) {
   return {.text = claim.text, .holds = std::nullopt, .detail = "a figure behind it is missing"};
 }
 
+/// Runs that both have, in order of the seeds; nothing where one lacks a partner.
+std::optional<std::vector<PairedValue>> paired(const std::map<std::int64_t, double>& ours,
+                                               const std::map<std::int64_t, double>& theirs,
+                                               double factor = 1) {
+  std::vector<PairedValue> pairs;
+  for (const auto& [seed, value] : ours) {
+    const auto found = theirs.find(seed);
+    if (found == theirs.end()) return std::nullopt;
+    pairs.push_back({.baseline = factor * found->second, .method = value, .cluster = seed, .seed = seed});
+  }
+  return pairs;
+}
+
+TableClaim too_few_runs(TableClaim claim, std::size_t runs) {
+  claim.holds.reset();
+  claim.detail += fmt::format("; needs at least {} training runs, {} here", kFewestRuns, runs);
+  return claim;
+}
+
+/// What an interval of a quantity says of "it lies in low .. high": nothing where it crosses an end.
+std::optional<bool> lies_within(const Interval& interval, double low, double high) {
+  if (interval.low >= low && interval.high <= high) return true;
+  if (interval.high < low || interval.low > high) return false;
+  return std::nullopt;
+}
+
+std::optional<bool> all_of(std::optional<bool> a, std::optional<bool> b) {
+  if (a == false || b == false) return false;
+  return a && b ? std::optional(true) : std::nullopt;
+}
+
+/// An interval over the runs; a single point where they do not vary.
+Interval interval_over_runs(const std::vector<PairedValue>& pairs) {
+  const auto runs = over_runs(pairs);
+  return runs->ci.value_or(Interval{runs->delta, runs->delta});
+}
+
+/// "ours differs from theirs by at most the share `bound` of theirs": `pairs` hold theirs as the baseline.
+std::optional<bool> agrees(const std::vector<PairedValue>& pairs, double theirs, double bound) {
+  const double limit = bound * std::abs(theirs);
+  return lies_within(interval_over_runs(pairs), -limit, limit);
+}
+
+std::string share_interval(const std::vector<PairedValue>& pairs, double theirs) {
+  const auto interval = interval_over_runs(pairs);
+  return fmt::format("[{:+.2f}, {:+.2f}] % over {} runs", 100 * interval.low / std::abs(theirs),
+                     100 * interval.high / std::abs(theirs), pairs.size());
+}
+
 /// -2 E[log r] against lambda_center and the like: a column against `factor` times another, for every method.
 TableClaim decide_columns(const ClaimSpec& claim, const TableModel& model,
                           const std::vector<std::string>& methods) {
   TableClaim decided{.text = claim.text, .holds = true, .detail = {}};
+  std::size_t runs = kFewestRuns;
   for (const auto& method : methods) {
     const auto left = by_seed(model, method, claim.column), right = by_seed(model, method, claim.against);
     if (!left || !right) return undecided(claim);
+    const auto pairs = paired(*left, *right, claim.factor);
+    if (!pairs) return undecided(claim);
     const double a = mean_of(*left), b = claim.factor * mean_of(*right);
-    decided.holds = *decided.holds && std::abs(a / b - 1) <= claim.bound;
+    runs = std::min(runs, pairs->size());
     decided.detail +=
         fmt::format("{}{}: {:.4g} and {:.4g}", decided.detail.empty() ? "" : "; ", method, a, b);
+    if (pairs->size() < kFewestRuns) continue;
+    decided.holds = all_of(decided.holds, agrees(*pairs, b, claim.bound));
+    decided.detail += ", " + share_interval(*pairs, b);
   }
   decided.detail += fmt::format(" (at most {:.3g} % apart)", 100 * claim.bound);
-  return decided;
+  return runs < kFewestRuns ? too_few_runs(std::move(decided), runs) : decided;
 }
 
-TableClaim decide_every_seed(const ClaimSpec& claim, const std::map<std::int64_t, double>& ours,
-                             const std::map<std::int64_t, double>& theirs, bool lower) {
+TableClaim decide_every_seed(const ClaimSpec& claim, const std::vector<PairedValue>& pairs, bool lower) {
   TableClaim decided{.text = claim.text, .holds = true, .detail = {}};
-  for (const auto& [seed, value] : ours) {
-    const auto found = theirs.find(seed);
-    if (found == theirs.end()) return undecided(claim);
-    decided.holds = *decided.holds && (lower ? value < found->second : value > found->second);
+  for (const auto& pair : pairs) {
+    decided.holds = *decided.holds && (lower ? *pair.method < *pair.baseline : *pair.method > *pair.baseline);
     decided.detail += fmt::format("{}seed {}: {:.4g} against {:.4g}", decided.detail.empty() ? "" : "; ",
-                                  seed, value, found->second);
+                                  pair.seed, *pair.method, *pair.baseline);
   }
+  return pairs.size() < kFewestRuns ? too_few_runs(std::move(decided), pairs.size()) : decided;
+}
+
+/// The ratio of the means, judged by the interval of ours - bound x theirs over the runs.
+TableClaim decide_ratio(const ClaimSpec& claim, const std::map<std::int64_t, double>& ours,
+                        const std::map<std::int64_t, double>& theirs) {
+  const auto pairs = paired(ours, theirs, claim.bound);
+  if (!pairs) return undecided(claim);
+  const double a = mean_of(ours), b = mean_of(theirs);
+  TableClaim decided{
+      .text = claim.text,
+      .holds = std::nullopt,
+      .detail = fmt::format("{:.4g} / {:.4g} = {:.3g}, at most {:.3g}", a, b, a / b, claim.bound)};
+  if (pairs->size() < kFewestRuns) return too_few_runs(std::move(decided), pairs->size());
+  const auto interval = interval_over_runs(*pairs);
+  decided.holds = lies_within(interval, -std::numeric_limits<double>::infinity(), 0);
+  decided.detail +=
+      fmt::format("; the ratio's interval over {} runs, from their differences: [{:.3g}, {:.3g}]",
+                  pairs->size(), claim.bound + interval.low / b, claim.bound + interval.high / b);
   return decided;
 }
 
@@ -209,18 +284,20 @@ TableClaim decide(const ClaimSpec& claim, const StoredReproduction& reproduction
   const auto ours = by_seed(model, claim.method, claim.column),
              theirs = by_seed(model, claim.against, claim.column);
   if (!ours || !theirs) return undecided(claim);
+  if (claim.rule == "ratio-at-most") return decide_ratio(claim, *ours, *theirs);
+  const auto pairs = paired(*ours, *theirs);
+  if (!pairs) return undecided(claim);
   const bool lower = claim.rule == "lower-on-every-seed";
-  if (lower || claim.rule == "higher-on-every-seed") return decide_every_seed(claim, *ours, *theirs, lower);
+  if (lower || claim.rule == "higher-on-every-seed") return decide_every_seed(claim, *pairs, lower);
   const double a = mean_of(*ours), b = mean_of(*theirs);
-  if (claim.rule == "ratio-at-most") {
-    return {.text = claim.text,
-            .holds = a / b <= claim.bound,
-            .detail = fmt::format("{:.4g} / {:.4g} = {:.3g}, at most {:.3g}", a, b, a / b, claim.bound)};
-  }
-  return {.text = claim.text,
-          .holds = std::abs(a / b - 1) <= claim.bound,
-          .detail = fmt::format("{:.4g} against {:.4g}: {:+.2f} % of its size, at most {:.3g} %", a, b,
-                                100 * (a - b) / std::abs(b), 100 * claim.bound)};
+  TableClaim decided{.text = claim.text,
+                     .holds = std::nullopt,
+                     .detail = fmt::format("{:.4g} against {:.4g}: {:+.2f} % of its size, at most {:.3g} %",
+                                           a, b, 100 * (a - b) / std::abs(b), 100 * claim.bound)};
+  if (pairs->size() < kFewestRuns) return too_few_runs(std::move(decided), pairs->size());
+  decided.holds = agrees(*pairs, b, claim.bound);
+  decided.detail += ", " + share_interval(*pairs, b);
+  return decided;
 }
 
 }  // namespace

@@ -240,4 +240,43 @@ std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, dou
   return result;
 }
 
+std::optional<CrossedComparison> over_runs(std::span<const PairedValue> pairs, double confidence) {
+  std::map<std::int64_t, Cell> runs;
+  CrossedComparison result;
+  bool equal = true;
+  for (const auto& pair : complete_pairs(pairs)) {
+    auto& cell = runs[pair.seed];
+    cell.sum += *pair.method - *pair.baseline;
+    cell.count += 1;
+    equal = equal && *pair.method == *pair.baseline;
+  }
+  if (runs.empty()) return std::nullopt;
+  const auto count = static_cast<double>(runs.size());
+  for (const auto& [seed, cell] : runs) result.per_run.push_back({seed, cell.sum / cell.count});
+  result.delta = mean_delta(result.per_run);
+  result.runs = result.clusters = static_cast<std::int64_t>(runs.size());
+  result.of_runs_alone = true;
+  if (equal || result.runs < 2) {
+    result.state = equal ? CrossedState::kEqual : CrossedState::kTooFewRuns;
+    return result;
+  }
+  const double variance = run_mean_square(result.per_run, result.delta, 1);
+  double largest = 0;
+  for (const auto& run : result.per_run) largest = std::max(largest, std::abs(run.delta));
+  if (std::sqrt(variance) <= kRounding * largest) {
+    result.state = CrossedState::kNoSpread;
+    return result;
+  }
+  result.components.run = variance;
+  result.parts.runs = variance / count;
+  const double error = std::sqrt(result.parts.runs);
+  const boost::math::students_t t(count - 1);
+  result.standard_error = error;
+  result.freedom = count - 1;
+  result.critical = quantile(complement(t, (1 - confidence) / 2));
+  result.p_value = 2 * cdf(complement(t, std::abs(result.delta / error)));
+  result.ci = Interval{result.delta - *result.critical * error, result.delta + *result.critical * error};
+  return result;
+}
+
 }  // namespace harness

@@ -5,8 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "results/bootstrap.h"
 #include "results/critical_value.h"
-#include "results/statistics.h"
+#include "results/paired.h"
 
 namespace harness {
 
@@ -41,6 +42,7 @@ struct CrossedComparison {
   std::int64_t clusters_left_out = 0;  ///< that lack a complete pair in some run
   double delta = 0;                    ///< mean of per_run
   std::vector<RunDifference> per_run;  ///< in order of the seeds
+  bool of_runs_alone = false;          ///< over_runs: there are no prompts
 
   // Only where state is kEstimated.
   VarianceComponents components = {};
@@ -54,15 +56,19 @@ struct CrossedComparison {
 
 /// The mean difference with an interval that holds the noise between runs, between prompts and of both, as an
 /// analysis of variance of runs x clusters gives it (Searle, Casella and McCulloch 1992, Variance Components,
-/// chapter 4): Var(delta) = (MS_S + max(0, MS_P - MS_E)) / (S G). A negative MS_P - MS_E is not added:
-/// prompts then differ by less than the residual explains, and MS_S alone has its share of that. Interval and
-/// p-value use CriticalValue.
+/// chapter 4): Var(delta) = (MS_S + max(0, MS_P - MS_E)) / (S G). A negative
+/// MS_P - MS_E is not added: prompts then differ by less than the residual explains, and MS_S alone has its
+/// share of that. Interval and p-value use CriticalValue.
 ///
 /// A cluster counts with the number of its pairs (the mean of the runs' numbers), as in PairedComparison.
 /// Those that lack a run are left out: all runs then speak of the same prompts, so that a prompt missing in
 /// one of them cannot pass for a difference between runs, and the analysis is the balanced one, which is
 /// exact. Runs without any complete pair do not count. Nothing where no cluster is left.
 std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, double confidence = 0.95);
+
+/// Where every pair is a run of its own, as in the tables of a training: Student's t over the runs. A run's
+/// delta is the mean of its pairs. Nothing without a complete pair.
+std::optional<CrossedComparison> over_runs(std::span<const PairedValue> pairs, double confidence = 0.95);
 
 /// The parts of the variance of the runs' mean, from mean squares as below.
 VarianceParts variance_parts(std::span<const RunDifference> per_run, std::int64_t clusters,

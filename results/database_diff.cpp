@@ -76,7 +76,8 @@ constexpr std::array<Rows, 18> kRows = {{
     WHERE m.reproduction_id = r.id AND m.run_id NOT IN (SELECT value FROM json_each(?1)))))sql"},
     {"reproduction_runs", "SELECT reproduction_id, run_id, arm FROM {0}.reproduction_runs", kOwnExperiment},
     {"comparisons", R"sql(SELECT reproduction_id, split, metric, baseline, method, n, n_missing, clusters,
-        baseline_mean, method_mean, delta, ci95_low, ci95_high, wins, ties, losses, t, p_value, test, note
+        baseline_mean, method_mean, delta, ci95_low, ci95_high, wins, ties, losses, t, p_value, test, note,
+        claim, runs, runs_se, runs_df, runs_ci95_low, runs_ci95_high, runs_p_value
       FROM {0}.comparisons)sql",
      kOwnExperiment},
     {"alarms", R"sql(SELECT reproduction_id, split, baseline, method, guardrail, reward, reward_delta,

@@ -92,41 +92,72 @@ std::vector<GuardrailMetric> shown_metrics(const GuardrailRule& rule, const std:
   return shown;
 }
 
-bool beyond(const Interval& ci, Better better, double effect) {
+bool lies_beyond(const Interval& ci, Better better, double effect) {
   if (better == Better::kUp) return ci.high < -effect;
   if (better == Better::kDown) return ci.low > effect;
   return false;
 }
 
-GuardrailEffect effect_of(const ComparisonRecord& record, const GuardrailMetric& metric,
-                          std::optional<double> adjusted_p, double confidence) {
-  GuardrailEffect effect{.record = record, .adjusted_p = adjusted_p};
-  const auto& result = record.result;
-  effect.minimal_effect = metric.relative ? metric.minimal_effect * std::abs(result.baseline_mean.value_or(0))
-                                          : metric.minimal_effect;
-  effect.moved =
-      verdict_of(result, metric.better, {.confidence = confidence, .adjusted_p = adjusted_p}).resolved;
-  effect.harmful = effect.moved && beyond(*result.ci, metric.better, effect.minimal_effect);
-  return effect;
+double minimal_effect_of(const GuardrailMetric& metric, const PairedComparison& result) {
+  if (!metric.relative) return metric.minimal_effect;
+  return metric.minimal_effect * std::abs(result.baseline_mean.value_or(0));
 }
 
-void add_effects(const GuardrailQuestion& question, std::span<const ComparisonRecord> comparisons,
-                 GuardrailPanel& panel) {
-  std::vector<std::pair<const ComparisonRecord*, const GuardrailMetric*>> found;
-  std::vector<std::optional<double>> p_values;
-  for (const auto& record : comparisons) {
-    const auto metric = std::ranges::find(panel.metrics, record.metric, &GuardrailMetric::name);
-    if (metric == panel.metrics.end()) continue;
-    found.emplace_back(&record, &*metric);
-    p_values.push_back(record.result.p_value);
+const JudgedDifference* find_judged(std::span<const JudgedDifference> judged,
+                                    const ComparisonRecord& record) {
+  for (const auto& one : judged) {
+    if (one.baseline == record.baseline && one.method == record.method && one.metric == record.metric)
+      return &one;
   }
+  return nullptr;
+}
+
+/// The effects with the verdicts of the table, where it has one.
+void add_effects(std::span<const ComparisonRecord> comparisons, std::span<const JudgedDifference> judged,
+                 GuardrailPanel& panel) {
+  for (const auto& record : comparisons) {
+    if (!is_named(panel.metrics, record.metric)) continue;
+    GuardrailEffect effect{.record = record};
+    if (const auto* verdict = find_judged(judged, record)) {
+      effect.judged_by_table = true;
+      effect.adjusted_p = verdict->adjusted_p;
+      effect.claim = verdict->claim;
+      effect.differs = verdict->differs;
+    }
+    panel.effects.push_back(std::move(effect));
+  }
+}
+
+/// The verdicts on the others: one family.
+void judge_effects(double confidence, GuardrailPanel& panel) {
+  std::vector<std::optional<double>> p_values;
+  for (const auto& effect : panel.effects)
+    p_values.push_back(effect.judged_by_table ? std::nullopt : p_value_of(effect.record.result));
   const auto adjusted = holm(p_values);
-  for (std::size_t i = 0; i < found.size(); ++i)
-    panel.effects.push_back(effect_of(*found[i].first, *found[i].second, adjusted[i], question.confidence));
+  for (std::size_t i = 0; i < panel.effects.size(); ++i) {
+    auto& effect = panel.effects[i];
+    if (effect.judged_by_table) continue;
+    effect.adjusted_p = adjusted[i];
+    // Which side is the better one does not matter here.
+    const auto verdict = verdict_of(effect.record.result, Better::kUp,
+                                    {.confidence = confidence, .adjusted_p = effect.adjusted_p});
+    effect.claim = verdict.claim;
+    effect.differs = verdict.differs;
+  }
 }
 
 const GuardrailMetric& metric_of(const GuardrailPanel& panel, const std::string& name) {
   return *std::ranges::find(panel.metrics, name, &GuardrailMetric::name);
+}
+
+void measure_harm(GuardrailPanel& panel) {
+  for (auto& effect : panel.effects) {
+    const auto& metric = metric_of(panel, effect.record.metric);
+    const auto interval = interval_of(effect.record.result, effect.claim);
+    effect.minimal_effect = minimal_effect_of(metric, effect.record.result);
+    effect.beyond =
+        effect.differs && interval && lies_beyond(*interval, metric.better, effect.minimal_effect);
+  }
 }
 
 AlarmRecord alarm_of(const GuardrailPanel& panel, const ComparisonRecord& reward,
@@ -137,25 +168,30 @@ AlarmRecord alarm_of(const GuardrailPanel& panel, const ComparisonRecord& reward
           .method = reward.method,
           .reward = reward.metric,
           .reward_delta = *reward.result.delta,
-          .reward_ci = *reward.result.ci,
+          .reward_ci = *interval_of(reward.result),
           .guardrail = effect.record.metric,
           .harmful = metric_of(panel, effect.record.metric).better == Better::kUp ? "lower" : "higher",
           .minimal_effect = effect.minimal_effect,
           .delta = *result.delta,
-          .ci = *result.ci,
+          .ci = *interval_of(result, effect.claim),
           .p_holm = effect.adjusted_p,
           .rule_version = panel.rule_version};
 }
 
+/// By its interval alone: one question, asked of every method.
+bool improved(const ComparisonRecord& reward, const GuardrailQuestion& question) {
+  const auto verdict = verdict_of(reward.result, question.better, {.confidence = question.confidence});
+  return verdict.differs && (*reward.result.delta > 0) == (question.better != Better::kDown);
+}
+
 void add_alarms(const GuardrailQuestion& question, GuardrailPanel& panel) {
   for (const auto& reward : panel.rewards) {
-    if (reward.baseline != question.base || !reward.result.ci) continue;
-    const auto& ci = *reward.result.ci;
-    if (!(question.better == Better::kDown ? ci.high < 0 : ci.low > 0)) continue;
+    if (reward.baseline != question.base || !improved(reward, question)) continue;
     for (const auto& effect : panel.effects) {
-      if (effect.harmful && effect.record.baseline == reward.baseline &&
-          effect.record.method == reward.method)
-        panel.alarms.push_back(alarm_of(panel, reward, effect));
+      const auto& record = effect.record;
+      if (!effect.beyond || record.baseline != reward.baseline || record.method != reward.method) continue;
+      const bool of_methods = effect.harmful() && claim_of(reward.result) == Claim::kMethods;
+      (of_methods ? panel.alarms : panel.watch).push_back(alarm_of(panel, reward, effect));
     }
   }
 }
@@ -189,11 +225,17 @@ Json effect_json(const GuardrailPanel& panel, const GuardrailEffect& effect) {
           {"delta", number(r.delta)},
           {"ci95", interval_json(r.ci)},
           {"p_value", number(r.p_value)},
+          {"runs", r.crossed ? Json(r.crossed->runs) : Json()},
+          {"runs_ci95", r.crossed ? interval_json(r.crossed->ci) : Json()},
+          {"runs_p_value", r.crossed ? number(r.crossed->p_value) : Json()},
           {"p_holm", number(effect.adjusted_p)},
+          {"judged_by", effect.judged_by_table ? "table" : "panel"},
+          {"claim", claim_name(effect.claim)},
+          {"differs", effect.differs},
           {"harmful_direction", harmful_json(better)},
           {"minimal_effect", better == Better::kNone ? Json() : Json(effect.minimal_effect)},
-          {"moved", effect.moved},
-          {"harmful", effect.harmful}};
+          {"moved", effect.moved()},
+          {"harmful", effect.harmful()}};
 }
 
 Json alarm_json(const AlarmRecord& alarm) {
@@ -235,7 +277,8 @@ GuardrailRule read_guardrail_rule(const Json& document, const std::string& where
 }
 
 GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestion& question,
-                               std::span<const ComparisonRecord> comparisons) {
+                               std::span<const ComparisonRecord> comparisons,
+                               std::span<const JudgedDifference> judged) {
   GuardrailPanel panel{.rule_version = rule.version,
                        .split = comparisons.empty() ? "" : comparisons.front().split,
                        .reward = question.reward,
@@ -243,11 +286,14 @@ GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestio
                        .metrics = shown_metrics(rule, question.reward, metrics_in(comparisons)),
                        .rewards = {},
                        .effects = {},
-                       .alarms = {}};
+                       .alarms = {},
+                       .watch = {}};
   for (const auto& record : comparisons) {
     if (record.metric == question.reward) panel.rewards.push_back(record);
   }
-  add_effects(question, comparisons, panel);
+  add_effects(comparisons, judged, panel);
+  judge_effects(question.confidence, panel);
+  measure_harm(panel);
   add_alarms(question, panel);
   return panel;
 }
@@ -256,9 +302,11 @@ Json guardrails_json(const GuardrailPanel& panel) {
   Json document = {{"rule_version", panel.rule_version},
                    {"reward", panel.reward},
                    {"effects", Json::array()},
-                   {"alarms", Json::array()}};
+                   {"alarms", Json::array()},
+                   {"watch", Json::array()}};
   for (const auto& effect : panel.effects) document["effects"].push_back(effect_json(panel, effect));
   for (const auto& alarm : panel.alarms) document["alarms"].push_back(alarm_json(alarm));
+  for (const auto& alarm : panel.watch) document["watch"].push_back(alarm_json(alarm));
   return document;
 }
 

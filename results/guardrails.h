@@ -8,6 +8,7 @@
 
 #include "core/json.h"
 #include "results/records.h"
+#include "results/verdict.h"
 
 namespace harness {
 
@@ -34,10 +35,17 @@ GuardrailRule read_guardrail_rule(const Json& document, const std::string& where
 /// One guardrail of one pair of arms.
 struct GuardrailEffect {
   ComparisonRecord record;
-  std::optional<double> adjusted_p = {};  ///< Holm over the panel
-  double minimal_effect = 0;              ///< in the metric's unit
-  bool moved = false;                     ///< the interval excludes 0 and adjusted_p is below 1 - confidence
-  bool harmful = false;  ///< moved, and the whole interval lies beyond the minimal effect on the harmful side
+  std::optional<double> adjusted_p = {};  ///< Holm over the panel, or over the table that judged it
+  bool judged_by_table = false;           ///< its verdict is that of the table's own comparison
+  Claim claim = Claim::kCheckpoints;
+  bool differs = false;       ///< the interval of `claim` excludes 0 and adjusted_p is below 1 - confidence
+  double minimal_effect = 0;  ///< in the metric's unit
+  bool beyond =
+      false;  ///< differs, and the whole interval lies beyond the minimal effect on the harmful side
+
+  // Of the method, not of these checkpoints alone.
+  bool moved() const { return claim == Claim::kMethods && differs; }
+  bool harmful() const { return claim == Claim::kMethods && beyond; }
 };
 
 struct GuardrailPanel {
@@ -49,6 +57,15 @@ struct GuardrailPanel {
   std::vector<ComparisonRecord> rewards;
   std::vector<GuardrailEffect> effects;
   std::vector<AlarmRecord> alarms;
+  std::vector<AlarmRecord> watch;  ///< what would be an alarm, of checkpoints: the runs are too few for one
+};
+
+/// A difference on which the table has a verdict of its own.
+struct JudgedDifference {
+  std::string baseline, method, metric;
+  std::optional<double> adjusted_p = {};
+  bool differs = false;
+  Claim claim = Claim::kCheckpoints;
 };
 
 struct GuardrailQuestion {
@@ -59,12 +76,16 @@ struct GuardrailQuestion {
 };
 
 /// What moved beside the reward, from the paired comparisons of one split. An alarm: against `base` the
-/// reward's interval lies on the good side of 0 and a guardrail is harmful. The reward, its relatives and
-/// metrics that restate another one guard nothing.
+/// reward's interval lies on the good side of 0 and a guardrail is harmful, both over training runs; over
+/// prompts alone the two are in `watch`. The reward, its relatives and metrics that restate another one guard
+/// nothing. Effects that are among `judged` keep that verdict, so that one difference has one; Holm is over
+/// the others.
 GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestion& question,
-                               std::span<const ComparisonRecord> comparisons);
+                               std::span<const ComparisonRecord> comparisons,
+                               std::span<const JudgedDifference> judged = {});
 
-/// {"rule_version", "reward", "effects": [...], "alarms": [...]}, all numbers in the DB's unit.
+/// {"rule_version", "reward", "effects": [...], "alarms": [...], "watch": [...]}, all numbers in the DB's
+/// unit.
 Json guardrails_json(const GuardrailPanel& panel);
 
 }  // namespace harness

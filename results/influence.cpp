@@ -46,4 +46,10 @@ TestDisagreement disagreement(const PairedTests& tests, double level) {
           .sign = tests.sign_p && disagrees(*tests.sign_p)};
 }
 
+std::optional<std::int64_t> few_that_carry(const PairedComparison& comparison) {
+  constexpr std::int64_t kFew = 5, kMany = 20;  // of fewer than kMany, five are no small part
+  const bool few = comparison.carried_by && *comparison.carried_by <= kFew && comparison.clusters >= kMany;
+  return few ? comparison.carried_by : std::nullopt;
+}
+
 }  // namespace harness

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <functional>
 
+#include "results/stored_runs.h"
+
 namespace harness {
 namespace {
 
@@ -197,7 +199,8 @@ void Export::experiments(const std::optional<std::int64_t>& only) {
 void Export::comparisons(std::int64_t experiment) {
   constexpr auto kSql = R"sql(
     SELECT split, metric, baseline, method, n, n_missing, clusters, baseline_mean, method_mean, delta,
-           ci95_low, ci95_high, wins, ties, losses, t, p_value, test, note
+           ci95_low, ci95_high, wins, ties, losses, t, p_value, test, note, claim, runs, runs_se, runs_df,
+           runs_ci95_low, runs_ci95_high, runs_p_value
     FROM comparisons WHERE reproduction_id = ?1 ORDER BY id)sql";
   std::vector<ComparisonRecord> all;
   Query row(sql_[kSql], experiment);
@@ -221,6 +224,14 @@ void Export::comparisons(std::int64_t experiment) {
     c.result.t = row.real(15);
     c.result.p_value = row.real(16);
     c.result.test = row.text(17);
+    c.has_claim = row.optional_text(19).has_value();
+    c.result.crossed = crossed_from({.runs = row.optional_integer(20),
+                                     .error = row.real(21),
+                                     .freedom = row.real(22),
+                                     .low = row.real(23),
+                                     .high = row.real(24),
+                                     .p_value = row.real(25)},
+                                    c.result.delta);
     all.push_back(std::move(c));
   }
   if (!all.empty()) put_(journal_record(experiment, all), utc_now());

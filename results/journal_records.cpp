@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "results/journal.h"
+#include "results/stored_runs.h"
 
 namespace harness {
 namespace {
@@ -30,26 +31,38 @@ Fields data_of(const Json& record) {
   return {record.at("data"), fmt::format("{}: {}", kWhere, type)};
 }
 
+Json runs_json(const std::optional<CrossedComparison>& crossed) {
+  if (!crossed) return nullptr;
+  const auto stored = stored_runs(crossed);
+  return {{"n", *stored.runs},
+          {"se", or_null(stored.error)},
+          {"df", or_null(stored.freedom)},
+          {"ci95", crossed->ci ? Json{crossed->ci->low, crossed->ci->high} : Json()},
+          {"p_value", or_null(stored.p_value)}};
+}
+
 Json comparison_json(const ComparisonRecord& c) {
   const auto& r = c.result;
-  return {{"split", c.split},
-          {"metric", c.metric},
-          {"baseline", c.baseline},
-          {"method", c.method},
-          {"note", or_null(c.note)},
-          {"n", r.n},
-          {"n_missing", r.n_missing},
-          {"clusters", r.clusters},
-          {"baseline_mean", or_null(r.baseline_mean)},
-          {"method_mean", or_null(r.method_mean)},
-          {"delta", or_null(r.delta)},
-          {"ci95", r.ci ? Json{r.ci->low, r.ci->high} : Json()},
-          {"wins", r.wins},
-          {"ties", r.ties},
-          {"losses", r.losses},
-          {"t", or_null(r.t)},
-          {"p_value", or_null(r.p_value)},
-          {"test", r.test}};
+  Json json = {{"split", c.split},
+               {"metric", c.metric},
+               {"baseline", c.baseline},
+               {"method", c.method},
+               {"note", or_null(c.note)},
+               {"n", r.n},
+               {"n_missing", r.n_missing},
+               {"clusters", r.clusters},
+               {"baseline_mean", or_null(r.baseline_mean)},
+               {"method_mean", or_null(r.method_mean)},
+               {"delta", or_null(r.delta)},
+               {"ci95", r.ci ? Json{r.ci->low, r.ci->high} : Json()},
+               {"wins", r.wins},
+               {"ties", r.ties},
+               {"losses", r.losses},
+               {"t", or_null(r.t)},
+               {"p_value", or_null(r.p_value)},
+               {"test", r.test}};
+  if (c.has_claim) json["runs"] = runs_json(r.crossed);
+  return json;
 }
 
 Interval interval_from(Fields& f, const std::string& key) {
@@ -91,6 +104,21 @@ AlarmRecord alarm_from(const Json& value, const std::string& where) {
           .rule_version = f.required<int>("rule_version")};
 }
 
+std::optional<CrossedComparison> runs_from(const Json& value, const std::string& where,
+                                           std::optional<double> delta) {
+  Fields f(value, where);
+  StoredRuns stored{.runs = f.required<std::int64_t>("n"),
+                    .error = or_nothing<double>(f, "se"),
+                    .freedom = or_nothing<double>(f, "df"),
+                    .p_value = or_nothing<double>(f, "p_value")};
+  if (!f.get("ci95").is_null()) {
+    const auto ci = interval_from(f, "ci95");
+    stored.low = ci.low;
+    stored.high = ci.high;
+  }
+  return crossed_from(stored, delta);
+}
+
 ComparisonRecord comparison_from(const Json& value, const std::string& where) {
   Fields f(value, where);
   ComparisonRecord c;
@@ -113,6 +141,10 @@ ComparisonRecord comparison_from(const Json& value, const std::string& where) {
   r.t = or_nothing<double>(f, "t");
   r.p_value = or_nothing<double>(f, "p_value");
   r.test = f.required<std::string>("test");
+  c.has_claim = f.has("runs");
+  if (c.has_claim && !f.get("runs").is_null())
+    r.crossed = runs_from(f.get("runs"), f.where() + ": runs", r.delta);
+  if (r.crossed) r.seeds = r.crossed->runs;
   return c;
 }
 

@@ -119,6 +119,8 @@ struct ComparisonRecord {
   std::string split = {}, metric = {}, baseline = {}, method = {};
   PairedComparison result = {};
   std::optional<std::string> note = {};  ///< for instance "unequal movement"
+  bool has_claim =
+      true;  ///< false: of a version that told no claims about methods from claims about checkpoints
 };
 
 /// A reward that rose over the starting weights while a guardrail moved beyond its minimal effect

@@ -14,9 +14,10 @@ namespace {
 
 constexpr double kWidth = 380, kLeft = 10, kRight = 370, kRowHeight = 40, kFoot = 22;
 
-/// "better", "worse", "unresolved", or the side where neither is good: the class of a mark.
+/// "better", "worse", "unresolved", or the side where neither is good: the class of a mark. Colours speak of
+/// methods.
 std::string verdict_class(const TableComparison& comparison, Better better) {
-  return comparison.resolved ? direction_of(*comparison.values.delta, better) : "unresolved";
+  return comparison.resolved() ? direction_of(*comparison.values.delta, better) : "unresolved";
 }
 
 struct ForestRow {
@@ -51,7 +52,7 @@ Scale scale_of(const std::vector<ForestRow>& rows) {
   for (const auto& [comparison, paper] : rows) {
     scale.add(comparison->values.delta);
     scale.add(paper);
-    if (const auto& ci = comparison->values.ci) {
+    if (const auto ci = interval_of(comparison->values)) {
       scale.add(ci->low);
       scale.add(ci->high);
     }
@@ -61,6 +62,7 @@ Scale scale_of(const std::vector<ForestRow>& rows) {
 
 std::string row_svg(const ForestRow& row, const TableColumn& column, const Scale& scale, double top) {
   const auto& values = row.comparison->values;
+  const auto interval = interval_of(values);
   const auto look = verdict_class(*row.comparison, column.better);
   const double middle = top + 29, zero = scale.pixel(0);
   auto out = fmt::format(
@@ -68,11 +70,11 @@ std::string row_svg(const ForestRow& row, const TableColumn& column, const Scale
       "text-anchor=\"end\">{} {}</text>",
       kLeft, top + 15, html_text(row.comparison->method),
       row.comparison->unequal_movement ? kUnequalMovementMark : "", kRight, top + 15,
-      format_delta(values.delta, column), format_interval(values.ci, column));
+      format_delta(values.delta, column), format_interval(interval, column));
   out += fmt::format("<path class=\"zero\" d=\"M{:.1f} {}V{}\"/>", zero, top + 21, top + 38);
-  if (values.ci) {
+  if (interval) {
     out += fmt::format("<path class=\"interval {}\" d=\"M{:.1f} {}H{:.1f}\"/>", look,
-                       scale.pixel(values.ci->low), middle, scale.pixel(values.ci->high));
+                       scale.pixel(interval->low), middle, scale.pixel(interval->high));
   }
   if (row.paper) {
     out += fmt::format(
@@ -85,22 +87,29 @@ std::string row_svg(const ForestRow& row, const TableColumn& column, const Scale
         "p "
         "{}</title></circle>",
         look, scale.pixel(*values.delta), middle, values.wins, values.ties, values.losses,
-        html_text(format_p_value(values.p_value)));
+        html_text(format_p_value(p_value_of(values))));
   }
   return out;
 }
 
-std::string side_names(const TableColumn& column, double zero, double foot) {
-  if (column.better == Better::kNone) return {};
-  const bool up = column.better == Better::kUp;
+/// Good and bad sides where a row speaks of a method; of checkpoints, what a side is.
+std::pair<const char*, const char*> sides(const std::vector<ForestRow>& rows, Better better) {
+  const bool of_methods = std::ranges::any_of(
+      rows, [](const ForestRow& row) { return row.comparison->claim == Claim::kMethods; });
+  if (!of_methods || better == Better::kNone) return {"lower", "higher"};
+  if (better == Better::kUp) return {"worse", "better"};
+  return {"better", "worse"};
+}
+
+std::string side_names(const std::pair<const char*, const char*>& names, double zero, double foot) {
   // Where 0 is at an edge, the side without room has no rows either.
-  const auto name = [&](double x, const char* anchor, const char* text) {
+  const auto name = [&](double x, const char* anchor, const std::string& text) {
     return fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{}</text>", x, foot,
                        anchor, text);
   };
   std::string out;
-  if (zero - kLeft > 60) out += name(zero - 6, "end", up ? "\u2190 worse" : "\u2190 better");
-  if (kRight - zero > 60) out += name(zero + 6, "start", up ? "better \u2192" : "worse \u2192");
+  if (zero - kLeft > 60) out += name(zero - 6, "end", fmt::format("\u2190 {}", names.first));
+  if (kRight - zero > 60) out += name(zero + 6, "start", fmt::format("{} \u2192", names.second));
   return out;
 }
 
@@ -113,9 +122,9 @@ std::string panel_svg(const std::vector<ForestRow>& rows, const TableColumn& col
     const auto& [comparison, paper] = rows[i];
     body += row_svg(rows[i], column, scale, kRowHeight * static_cast<double>(i));
     spoken += fmt::format(" {}: {} {}.", comparison->method, format_delta(comparison->values.delta, column),
-                          format_interval(comparison->values.ci, column));
+                          format_interval(interval_of(comparison->values), column));
   }
-  body += side_names(column, zero, bottom + 17);
+  body += side_names(sides(rows, column.better), zero, bottom + 17);
   return fmt::format("<svg class=\"forest\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">{}</svg>",
                      kWidth, bottom + kFoot,
                      html_text(fmt::format("{} minus {}.{}", difference_title(column), baseline, spoken)),
@@ -157,20 +166,14 @@ std::string group_html(const TableModel& model, const std::string& baseline) {
   return out + "</div>\n";
 }
 
-std::string tile_verdict(const TableComparison& comparison, Better better) {
-  const auto& values = comparison.values;
-  if (!comparison.resolved) {
-    auto text = "not resolved from " + comparison.baseline;
-    if (values.ci && values.ci->excludes_zero() && comparison.adjusted_p)
-      text += fmt::format(" (Holm {})", format_p_value(comparison.adjusted_p));
-    return text;
-  }
-  auto text = fmt::format("{} than {}", direction_of(*values.delta, better), comparison.baseline);
-  if (!only_for_these_runs(values)) return text;
-  return text + fmt::format(" on these {} training runs, not where runs are drawn too", values.seeds);
+std::string tile_verdict(const TableModel& model, const TableComparison& comparison, Better better) {
+  if (comparison.resolved())
+    return fmt::format("{} than {}", direction_of(*comparison.values.delta, better), comparison.baseline);
+  if (comparison.differs) return fmt::format("these checkpoints differ from {}'s", comparison.baseline);
+  return fmt::format("against {}: {}", comparison.baseline, verdict_text(model, comparison));
 }
 
-std::string tile_html(const TableComparison& comparison, const TableColumn& column) {
+std::string tile_html(const TableModel& model, const TableComparison& comparison, const TableColumn& column) {
   const auto& values = comparison.values;
   const auto outcomes =
       fmt::format("{} wins, {} ties, {} losses of {}", values.wins, values.ties, values.losses, values.n);
@@ -178,8 +181,8 @@ std::string tile_html(const TableComparison& comparison, const TableColumn& colu
       "<li class=\"{}\"><b>{}</b><span class=\"verdict\">{}</span><span class=\"big\">{}</span>"
       "<span>{} {}</span><span>{}</span></li>\n",
       verdict_class(comparison, column.better), html_text(comparison.method),
-      html_text(tile_verdict(comparison, column.better)), format_delta(values.delta, column),
-      html_text(difference_title(column)), format_interval(values.ci, column), outcomes);
+      html_text(tile_verdict(model, comparison, column.better)), format_delta(values.delta, column),
+      html_text(difference_title(column)), format_interval(interval_of(values), column), outcomes);
 }
 
 }  // namespace
@@ -200,7 +203,7 @@ std::string report_verdicts_html(const Report& report) {
   std::string tiles;
   for (const auto& comparison : report.table.comparisons) {
     if (comparison.baseline == report.table.baseline && comparison.metric == report.metric) {
-      tiles += tile_html(comparison, column_of(report.table, report.metric));
+      tiles += tile_html(report.table, comparison, column_of(report.table, report.metric));
     }
   }
   return tiles.empty() ? tiles : "<ul class=\"tiles\">\n" + tiles + "</ul>\n";

@@ -51,15 +51,28 @@ std::string results_html(const Report& report, const TableView& view) {
          list_html(report.missing, "missing-list");
 }
 
+/// What the colours of differences mean, where there are any.
+std::string colours_text(const TableModel& model) {
+  const bool of_methods = std::ranges::count(model.comparisons, Claim::kMethods, &TableComparison::claim) > 0;
+  if (!of_methods) {
+    return fmt::format(
+        "All are grey: with fewer than {} training runs a method these are differences between checkpoints, "
+        "not between methods.",
+        kFewestRuns);
+  }
+  return fmt::format(
+      "Green: the method is better, red: worse; the interval, over training runs, excludes 0{}, and Holm's p "
+      "is below 0.05, as in the table. Grey: not resolved.",
+      model.over_training ? "" : ", as does that over prompts alone");
+}
+
 std::string comparisons_html(const Report& report, const TableView& view) {
   if (view.comparisons.rows.empty()) return {};
   const auto forest = report_forest_html(report);
   const bool has_printed = forest.find("class=\"printed\"") != std::string::npos;
-  return fmt::format(
-             "<p>A point is the mean paired difference, the bar its interval: green where the difference is "
-             "resolved (the interval excludes 0, and Holm's p is below 0.05, as in the table) on the better "
-             "side, red on the worse, grey where it is not resolved.{}</p>\n",
-             has_printed ? " A hollow diamond is the paper's printed difference." : "") +
+  return fmt::format("<p>A point is the mean paired difference, the bar its interval. {}{}</p>\n",
+                     colours_text(report.table),
+                     has_printed ? " A hollow diamond is the paper's printed difference." : "") +
          forest + "<details><summary>The same as a table, with wins, ties, losses and p</summary>\n" +
          view_table_html(view.comparisons) + "</details>\n" + list_html(view.difference_notes, "notes");
 }

@@ -50,12 +50,14 @@ ViewTable claims_view(const TableModel& model) {
 std::string report_paper_html(const TableModel& model) {
   std::string out;
   if (const auto claims = claims_view(model); !claims.rows.empty()) {
-    out +=
-        "<h3>Verdicts</h3>\n" + scale_warning_html(model) +
-        "<p>A printed difference holds where the difference here is resolved (the interval excludes 0, and "
-        "Holm's p is below 0.05, as in the comparisons) on the same side of 0, does not hold where it is "
-        "resolved on the other, and is undecided where it is not resolved.</p>\n" +
-        view_table_html(claims);
+    out += "<h3>Verdicts</h3>\n" + scale_warning_html(model) +
+           fmt::format(
+               "<p>A printed difference holds where the method here is better or worse, as in the "
+               "comparisons, on the same side of 0; it does not hold where it is so on the other, and is "
+               "undecided where the difference is not resolved or a method has fewer than {} training "
+               "runs.</p>\n",
+               kFewestRuns) +
+           view_table_html(claims);
   }
   if (const auto figures = figures_view(model); !figures.rows.empty()) {
     out += "<h3>Figures</h3>\n";

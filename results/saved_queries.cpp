@@ -139,7 +139,8 @@ const SavedQuery kComparisons{
                {"split", "", "validation, test or train; all where unset", ParamKind::kSplit}},
     .sql = R"sql(
 SELECT reproduction_id AS experiment, table_id, scale, split, metric, baseline, method, n, n_missing, baseline_mean,
-       method_mean, delta, ci95_low, ci95_high, wins, ties, losses, p_value, test, note
+       method_mean, delta, ci95_low, ci95_high, wins, ties, losses, p_value, test, claim, runs, runs_ci95_low,
+       runs_ci95_high, runs_p_value, note
 FROM comparisons
 JOIN reproductions ON reproductions.id = reproduction_id
 WHERE :experiment IN ('', reproduction_id) AND :metric IN ('', metric) AND :split IN ('', split)

@@ -19,7 +19,8 @@ constexpr Migration kMigrations[] = {{1, kSchemaVersion1},
                                      {3, kSchemaVersion3},
                                      {4, kSchemaVersion4},
                                      {5, kSchemaVersion5, kReadBeforeVersion5},
-                                     {6, kSchemaVersion6}};
+                                     {6, kSchemaVersion6},
+                                     {7, kSchemaVersion7, kReadBeforeVersion7}};
 constexpr Schema kCurrent{.migrations = kMigrations, .views = kViews};
 
 void drop_views(SQLite::Database& db) {

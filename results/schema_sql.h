@@ -21,6 +21,10 @@ extern const char kReadBeforeVersion5[];
 /// Empty: version 6 changes views alone (schema_v6.cpp).
 extern const char kSchemaVersion6[];
 
+/// What a comparison says of methods, and what a reader of an older DB sees in its place (schema_v7.cpp).
+extern const char kSchemaVersion7[];
+extern const char kReadBeforeVersion7[];
+
 /// The views of the current version (schema_views.cpp).
 extern const char kViews[];
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/score_limit.h"
+#include "results/influence.h"
 
 namespace harness {
 namespace {
@@ -121,6 +122,21 @@ PairedComparison compare_without_intervals(std::span<const PairedValue> complete
   return result;
 }
 
+/// True if every cluster belongs to one seed: the seeds themselves are what is drawn.
+bool clusters_are_runs(std::span<const PairedValue> pairs) {
+  std::unordered_map<std::int64_t, std::int64_t> seeds;
+  return std::ranges::all_of(pairs, [&](const PairedValue& pair) {
+    return seeds.try_emplace(pair.cluster, pair.seed).first->second == pair.seed;
+  });
+}
+
+std::optional<CrossedComparison> crossed_with_runs(std::span<const PairedValue> pairs, double confidence) {
+  const bool several =
+      std::ranges::any_of(pairs, [&](const PairedValue& pair) { return pair.seed != pairs.front().seed; });
+  if (!several) return std::nullopt;
+  return clusters_are_runs(pairs) ? over_runs(pairs, confidence) : crossed(pairs, confidence);
+}
+
 }  // namespace
 
 std::vector<PairedValue> complete_pairs(std::span<const PairedValue> pairs) {
@@ -191,6 +207,8 @@ std::vector<PairedComparison> compare_paired(std::span<const PairedMetric> metri
   }
   const auto intervals = bootstrap_intervals(inputs, settings);
   for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i].crossed = crossed_with_runs(metrics[i].pairs, settings.confidence);
+    results[i].carried_by = influential_clusters(inputs[i].pooled);
     results[i].ci = intervals[i].clusters;
     results[i].ci_seeds = intervals[i].seeds_and_clusters;
   }

@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "results/bootstrap.h"
+#include "results/crossed.h"
+#include "results/paired.h"
 #include "results/rank_tests.h"
 #include "results/win_rate.h"
 
 namespace harness {
-
-/// Which direction of a metric is good; kNone: neither.
-enum class Better { kUp, kDown, kNone };
 
 /// Mean and spread of one metric over the prompts of an evaluation. Numbers beyond kLargestScore, which an
 /// earlier version stored, count as missing here and in comparisons.
@@ -25,15 +24,6 @@ struct Summary {
   std::int64_t n_beyond = 0;   ///< those of n_missing that are such numbers
 };
 Summary summarize(std::span<const std::optional<double>> values);
-
-/// One prompt and sample (and seed) measured in both arms. `cluster` says what is drawn together: equal
-/// numbers are one unit of the bootstrap (the seeds of a prompt, or prompts of equal text). Where nothing
-/// repeats, every pair has its own. `seed` tells training runs apart where clusters are prompts.
-struct PairedValue {
-  std::optional<double> baseline, method;
-  std::int64_t cluster = 0;
-  std::int64_t seed = 0;
-};
 
 struct TTest {
   double t, p_value;
@@ -71,6 +61,10 @@ struct PairedComparison {
   std::optional<double> standard_error = {};  ///< of delta, from the clusters
   PairedTests tests = {};
   std::optional<WinRate> win_rate = {};
+  std::optional<std::int64_t> carried_by = {};  ///< clusters that carry more than half of delta (influence.h)
+  /// Training runs drawn too, crossed with prompts; from 2 seeds on. Where a cluster is a seed, of runs
+  /// alone.
+  std::optional<CrossedComparison> crossed = {};
 };
 
 /// The pairs of one metric; `better` decides what a win is (kNone counts as kUp).

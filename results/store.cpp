@@ -6,6 +6,8 @@
 
 #include "core/sha256.h"
 #include "results/store_impl.h"
+#include "results/stored_runs.h"
+#include "results/verdict.h"
 
 namespace harness {
 
@@ -303,8 +305,10 @@ void Store::record_comparisons(std::int64_t reproduction_id, std::span<const Com
   constexpr auto kInsert = R"sql(
     INSERT INTO comparisons (reproduction_id, split, metric, baseline, method, n, n_missing, clusters,
                              baseline_mean, method_mean, delta, ci95_low, ci95_high, wins, ties, losses, t,
-                             p_value, test, note)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20))sql";
+                             p_value, test, note, claim, runs, runs_se, runs_df, runs_ci95_low,
+                             runs_ci95_high, runs_p_value)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
+            ?23, ?24, ?25, ?26, ?27))sql";
   impl_->write([&] {
     impl_->sql.run("DELETE FROM comparisons WHERE reproduction_id = ?1", reproduction_id);
     for (const auto& c : comparisons) {
@@ -314,9 +318,12 @@ void Store::record_comparisons(std::int64_t reproduction_id, std::span<const Com
         low = r.ci->low;
         high = r.ci->high;
       }
+      const auto runs = stored_runs(r.crossed);
+      const auto claim = c.has_claim ? std::optional(std::string(claim_name(claim_of(r)))) : std::nullopt;
       impl_->sql.run(kInsert, reproduction_id, c.split, c.metric, c.baseline, c.method, r.n, r.n_missing,
                      r.clusters, r.baseline_mean, r.method_mean, r.delta, low, high, r.wins, r.ties, r.losses,
-                     r.t, r.p_value, r.test, c.note);
+                     r.t, r.p_value, r.test, c.note, claim, runs.runs, runs.error, runs.freedom, runs.low,
+                     runs.high, runs.p_value);
     }
     impl_->note(journal_record(reproduction_id,
                                std::vector<ComparisonRecord>(comparisons.begin(), comparisons.end())));

@@ -21,23 +21,18 @@ Better better_from_name(std::string_view name) {
 }
 
 void adjust_comparisons(std::vector<TableComparison>& comparisons, double confidence) {
-  std::map<std::pair<std::string, std::string>, std::vector<TableComparison*>> families;
-  for (auto& comparison : comparisons)
-    families[{comparison.baseline, comparison.method}].push_back(&comparison);
-  for (const auto& [arms, family] : families) {
-    std::vector<std::optional<double>> p_values;
-    std::vector<std::string> hypotheses;
-    for (const auto* comparison : family) {
-      p_values.push_back(comparison->values.p_value);
-      hypotheses.emplace_back(hypothesis_of(comparison->metric));
-    }
-    const auto adjusted = holm(p_values, hypotheses);
-    for (std::size_t i = 0; i < family.size(); ++i) {
-      family[i]->adjusted_p = adjusted[i];
-      // Which side is the better one does not matter here.
-      const VerdictSettings settings{.confidence = confidence, .adjusted_p = adjusted[i]};
-      family[i]->resolved = verdict_of(family[i]->values, Better::kUp, settings).resolved;
-    }
+  std::vector<TableQuestion> questions;
+  for (const auto& c : comparisons)
+    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.values)});
+  const auto adjusted = holm_over_table(questions);
+  for (std::size_t i = 0; i < comparisons.size(); ++i) {
+    auto& c = comparisons[i];
+    c.adjusted_p = adjusted[i];
+    // Which side is the better one does not matter here.
+    const auto verdict =
+        verdict_of(c.values, Better::kUp, {.confidence = confidence, .adjusted_p = adjusted[i]});
+    c.claim = verdict.claim;
+    c.differs = verdict.differs;
   }
 }
 

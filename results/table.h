@@ -11,6 +11,7 @@
 #include "results/guardrails.h"
 #include "results/paper.h"
 #include "results/statistics.h"
+#include "results/verdict.h"
 
 namespace harness {
 
@@ -63,17 +64,23 @@ struct TableComparison {
   std::string baseline, method, metric;
   PairedComparison values = {};
   bool unequal_movement = false;  ///< mean lambda_center of the two differs by more than a factor of 3
-  std::optional<double> adjusted_p = {};  ///< Holm over the metrics shown of the two
-  bool resolved = false;                  ///< the interval excludes 0 and adjusted_p is below 1 - confidence
+  std::optional<double> validation_delta = {};  ///< of the same checkpoints on the prompts that chose them
+  std::optional<double> adjusted_p = {};        ///< Holm over the whole table
+  Claim claim = Claim::kCheckpoints;            ///< what the runs allow to be claimed
+  bool differs = false;  ///< the interval of `claim` excludes 0 and adjusted_p is below 1 - confidence
+
+  /// A difference between methods is shown: what bold, colours and statements about methods need.
+  bool resolved() const { return claim == Claim::kMethods && differs; }
 };
 
-/// Fills adjusted_p and resolved of the comparisons that a table shows: as `harness compare --metric all`.
+/// Fills adjusted_p, claim and differs of the comparisons of a table: one family for Holm, in which metrics
+/// of the same two rows that restate one another count once.
 void adjust_comparisons(std::vector<TableComparison>& comparisons, double confidence);
 
 /// A statement of the paper, decided on this table's own figures.
 struct TableClaim {
   std::string text;
-  std::optional<bool> holds;  ///< nothing where a figure behind it is missing
+  std::optional<bool> holds;  ///< nothing where a figure behind it is missing, or training runs are
   bool comparable = true;     ///< false: ours and the paper's are different quantities
   std::string detail;         ///< the numbers that decided it
   bool judged = true;         ///< false: the scale shows nothing about the methods
@@ -84,9 +91,9 @@ const char* claim_verdict(const TableClaim& claim);
 
 struct TableModel;
 
-/// What the paper's printed differences become here: each as a claim with a sign, that holds where our paired
-/// difference is resolved on the same side of 0, does not where it is on the other, and is undecided where it
-/// is not resolved.
+/// What the paper's printed differences become here: each as a claim with a sign, that holds where our
+/// difference between the methods is resolved on the same side of 0, does not where it is on the other, and
+/// is undecided where it is not resolved or where there are too few training runs.
 std::vector<TableClaim> printed_differences(const TableModel& model);
 
 /// Everything that a table says, in whatever format; pure data, filled from the DB.
@@ -144,6 +151,10 @@ std::string table_html(const TableModel& model);  ///< one small page without an
 /// The document of `--json`: table, backbone, scale, signature, reference, rows, comparisons, artifacts,
 /// wall_seconds. All numbers in the DB's unit, the paper's too.
 Json table_json(const TableModel& model);
+
+/// What several training runs say, as in table_json; null for one run. {"n", "delta_per_run": {SEED: ...},
+/// "ci95", "p_value", ...}
+Json runs_json(const std::optional<CrossedComparison>& crossed);
 
 /// For `harness compare`: the comparisons alone, as Markdown with their notes, and one of them as in
 /// table_json.

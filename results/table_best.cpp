@@ -18,7 +18,7 @@ const TableComparison* find_comparison(const TableModel& model, const std::strin
 /// True if method - baseline is resolved on one side: the good one (`gain`) or the bad one.
 bool resolved(const TableModel& model, const std::string& method, const TableColumn& column, bool gain) {
   const auto* comparison = find_comparison(model, method, column.key);
-  if (!comparison || !comparison->resolved) return false;
+  if (!comparison || !comparison->resolved()) return false;
   const bool above = gain == (column.better == Better::kUp);
   return above == (*comparison->values.delta > 0);
 }
@@ -47,6 +47,12 @@ std::optional<double> mean_over_seeds(const TableModel& model, const std::string
   }
   if (count == 0) return std::nullopt;
   return sum / count;
+}
+
+bool differs_from_baseline(const TableModel& model, const std::string& method, const TableColumn& column) {
+  if (!column.std_of.empty()) return false;
+  const auto* comparison = find_comparison(model, method, column.key);
+  return comparison != nullptr && comparison->resolved();
 }
 
 std::optional<BestOfColumn> best_of_column(const TableModel& model, const TableColumn& column) {

@@ -13,13 +13,15 @@ std::string text_of(const TableComparison& comparison, const TableColumn& column
                      comparison.baseline, format_delta(paper.delta, as_printed(column)));
 }
 
-std::string ours_text(const TableColumn& column, const TableComparison& ours) {
-  auto text =
-      fmt::format("{} {}", format_delta(ours.values.delta, column), format_interval(ours.values.ci, column));
-  if (ours.resolved) return text;
-  text += ", not resolved";
-  if (!ours.values.ci->excludes_zero()) return text;
-  return text + fmt::format(" (Holm {})", format_p_value(ours.adjusted_p));
+std::string ours_text(const TableModel& model, const TableColumn& column, const TableComparison& ours) {
+  const auto interval = interval_of(ours.values);
+  auto text = format_delta(ours.values.delta, column);
+  if (interval) text += " " + format_interval(interval, column);
+  if (ours.claim == Claim::kCheckpoints) {
+    return fmt::format("these {}: {}; needs at least {} training runs a method, {} here",
+                       model.over_training ? "runs" : "checkpoints", text, kFewestRuns, runs_of(ours.values));
+  }
+  return ours.resolved() ? text : fmt::format("{}, {}", text, verdict_text(model, ours));
 }
 
 }  // namespace
@@ -40,9 +42,9 @@ std::vector<TableClaim> printed_differences(const TableModel& model) {
     const auto& ours = comparison.values;
     TableClaim claim{.text = text_of(comparison, column, *paper), .holds = {}, .detail = "not compared here"};
     claim.comparable = column.stands_for.empty();
-    if (ours.ci) {
-      if (claim.comparable && comparison.resolved) claim.holds = (*ours.delta > 0) == (*paper->delta > 0);
-      claim.detail = ours_text(column, comparison);
+    if (ours.delta) {
+      if (claim.comparable && comparison.resolved()) claim.holds = (*ours.delta > 0) == (*paper->delta > 0);
+      claim.detail = ours_text(model, column, comparison);
       if (!claim.comparable) claim.detail = fmt::format("{}: {}", column.title, claim.detail);
     }
     claims.push_back(std::move(claim));

@@ -4,6 +4,7 @@
 
 #include "core/text.h"
 #include "results/markup.h"
+#include "results/stored_runs.h"
 #include "results/table.h"
 #include "results/table_view.h"
 
@@ -19,19 +20,24 @@ std::string number(const std::optional<Number>& value) {
 /// One line; the order of the members is that of kHeader.
 struct Line {
   std::string record, baseline, method, seed, checkpoint, split, metric, n, n_missing, value, std, low, high,
-      seeds_low, seeds_high, wins, ties, losses, p_value, test, p_holm, verdict;
+      seeds_low, seeds_high, wins, ties, losses, p_value, test, p_holm, verdict, claim, runs, runs_low,
+      runs_high, runs_p_value, validation_delta;
 };
 
 constexpr const char* kHeader =
     "record,baseline,method,seed,checkpoint,split,metric,n,n_missing,value,std,ci95_low,ci95_high,"
-    "ci95_seeds_low,ci95_seeds_high,wins,ties,losses,p_value,test,p_holm,verdict\n";
+    "ci95_seeds_low,ci95_seeds_high,wins,ties,losses,p_value,test,p_holm,verdict,claim,runs,runs_ci95_low,"
+    "runs_ci95_high,runs_p_value,validation_delta\n";
 
 std::string text(const Line& line) {
   const std::vector<std::string> fields{
-      line.record,  line.baseline,  line.method,     line.seed,   line.checkpoint, line.split,
-      line.metric,  line.n,         line.n_missing,  line.value,  line.std,        line.low,
-      line.high,    line.seeds_low, line.seeds_high, line.wins,   line.ties,       line.losses,
-      line.p_value, line.test,      line.p_holm,     line.verdict};
+      line.record,     line.baseline,  line.method,       line.seed,
+      line.checkpoint, line.split,     line.metric,       line.n,
+      line.n_missing,  line.value,     line.std,          line.low,
+      line.high,       line.seeds_low, line.seeds_high,   line.wins,
+      line.ties,       line.losses,    line.p_value,      line.test,
+      line.p_holm,     line.verdict,   line.claim,        line.runs,
+      line.runs_low,   line.runs_high, line.runs_p_value, line.validation_delta};
   std::string out;
   for (const auto& field : fields) out.append(out.empty() ? "" : ",").append(csv_field(field));
   return out + "\n";
@@ -115,6 +121,13 @@ std::string comparison_line(const TableModel& model, const TableComparison& comp
   line.test = values.test;
   line.p_holm = number(comparison.adjusted_p);
   line.verdict = verdict_text(model, comparison);
+  line.claim = claim_name(comparison.claim);
+  line.validation_delta = number(comparison.validation_delta);
+  const auto runs = stored_runs(values.crossed);
+  line.runs = number(runs.runs);
+  line.runs_low = number(runs.low);
+  line.runs_high = number(runs.high);
+  line.runs_p_value = number(runs.p_value);
   return text(line);
 }
 

@@ -1,3 +1,7 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
 #include "results/table.h"
 #include "results/table_view.h"
 
@@ -31,27 +35,55 @@ Json row_json(const TableModel& model, const TableRow& row) {
   return document;
 }
 
+Json interval_json(const std::optional<Interval>& interval) {
+  return interval ? Json::array({interval->low, interval->high}) : Json();
+}
+
 }  // namespace
+
+Json runs_json(const std::optional<CrossedComparison>& crossed) {
+  if (!crossed) return nullptr;
+  Json per_run = Json::object();
+  for (const auto& run : crossed->per_run) per_run[fmt::format("{}", run.seed)] = run.delta;
+  Json document = {{"n", crossed->runs},
+                   {"clusters", crossed->clusters},
+                   {"clusters_left_out", crossed->clusters_left_out},
+                   {"delta", crossed->delta},
+                   {"delta_per_run", std::move(per_run)},
+                   {"standard_error", number(crossed->standard_error)},
+                   {"freedom", number(crossed->freedom)},
+                   {"ci95", interval_json(crossed->ci)},
+                   {"p_value", number(crossed->p_value)}};
+  const bool estimated = crossed->state == CrossedState::kEstimated;
+  const auto deviation = [&](double variance) { return estimated ? Json(std::sqrt(variance)) : Json(); };
+  document["run_sd"] = deviation(crossed->components.run);
+  document["prompt_sd"] = deviation(crossed->components.prompt);
+  document["residual_sd"] = deviation(crossed->components.residual);
+  return document;
+}
 
 Json comparison_json(const TableModel& model, const TableComparison& comparison) {
   const auto& values = comparison.values;
-  return {
-      {"baseline", comparison.baseline},
-      {"method", comparison.method},
-      {"metric", comparison.metric},
-      {"n", values.n},
-      {"delta", number(values.delta)},
-      {"ci95", values.ci ? Json::array({values.ci->low, values.ci->high}) : Json()},
-      {"ci95_seeds", values.ci_seeds ? Json::array({values.ci_seeds->low, values.ci_seeds->high}) : Json()},
-      {"wins", values.wins},
-      {"ties", values.ties},
-      {"losses", values.losses},
-      {"t", number(values.t)},
-      {"p_value", number(values.p_value)},
-      {"test", values.test},
-      {"p_holm", number(comparison.adjusted_p)},
-      {"resolved", comparison.resolved},
-      {"verdict", verdict_text(model, comparison)}};
+  return {{"baseline", comparison.baseline},
+          {"method", comparison.method},
+          {"metric", comparison.metric},
+          {"n", values.n},
+          {"delta", number(values.delta)},
+          {"validation_delta", number(comparison.validation_delta)},
+          {"ci95", interval_json(values.ci)},
+          {"ci95_seeds", interval_json(values.ci_seeds)},
+          {"wins", values.wins},
+          {"ties", values.ties},
+          {"losses", values.losses},
+          {"t", number(values.t)},
+          {"p_value", number(values.p_value)},
+          {"test", values.test},
+          {"runs", runs_json(values.crossed)},
+          {"p_holm", number(comparison.adjusted_p)},
+          {"claim", claim_name(comparison.claim)},
+          {"differs", comparison.differs},
+          {"resolved", comparison.resolved()},
+          {"verdict", verdict_text(model, comparison)}};
 }
 
 Json table_json(const TableModel& model) {

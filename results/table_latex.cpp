@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <set>
 
 #include "core/text.h"
 #include "results/markup.h"
@@ -170,13 +169,12 @@ std::vector<std::string> paragraphs(const std::vector<std::string>& texts) {
 
 /// What the number of training runs means for a reader of this table alone.
 std::string runs_sentence(const TableModel& model) {
-  std::set<std::int64_t> seeds;
-  for (const auto& row : model.rows) {
-    if (row.seed) seeds.insert(*row.seed);
-  }
-  if (model.comparisons.empty() || seeds.empty()) return {};
-  if (seeds.size() == 1) return " One training run a method: what is resolved holds for these runs.";
-  return fmt::format(" {} training runs a method.", seeds.size());
+  if (model.comparisons.empty() || model.rows.empty()) return {};
+  const auto runs = paired_runs(model);
+  auto text = runs.most == 1 ? std::string(" One training run a method")
+                             : fmt::format(" {} training runs a method", runs_text(runs));
+  if (runs.most < kFewestRuns) text += ": differences are between these checkpoints, not between methods";
+  return text + ".";
 }
 
 std::string warning_text(const TableView& view) {

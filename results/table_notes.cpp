@@ -8,6 +8,8 @@
 
 #include "core/score_limit.h"
 #include "core/text.h"
+#include "results/influence.h"
+#include "results/multiplicity.h"
 #include "results/table_format.h"
 #include "results/table_view.h"
 #include "results/verdict.h"
@@ -46,23 +48,29 @@ std::string significance_text(const TableModel& model) {
   return fmt::format("{:g}", std::round(1e6 * (1 - model.confidence)) / 1e6);
 }
 
+/// Only what occurs is explained.
 void add_emphasis_notes(const TableModel& model, Notes& notes) {
   bool bold = false, dagger = false;
   for (const auto& column : model.columns) {
-    if (const auto best = best_of_column(model, column)) (best->resolved ? bold : dagger) = true;
+    const auto best = best_of_column(model, column);
+    bold = bold || (best && best->resolved);
+    dagger = dagger || std::ranges::any_of(methods_of(model), [&](const std::string& method) {
+               return differs_from_baseline(model, method, column);
+             });
   }
-  const auto level = format_percent(model.confidence);
   if (bold) {
     notes.push_back(
-        fmt::format("Bold: best of the methods in its column, and its difference to {} is resolved (the {} % "
-                    "interval excludes 0, and Holm's p is below {}; for {} itself: every other method's is).",
-                    model.baseline, level, significance_text(model), model.baseline));
+        fmt::format("Bold: best of the methods in its column, and its difference to {} is resolved (for {} "
+                    "itself: every other method's is).",
+                    model.baseline, model.baseline));
   }
   if (dagger) {
     notes.push_back(fmt::format(
-        "{} Best of its column, but its difference to {} is not resolved (for {} itself: some other "
-        "method's is not).",
-        kUnresolvedMark, model.baseline, model.baseline));
+        "{} The difference to {} is resolved: its {} % interval over training runs{}, and Holm's p "
+        "is below {}.",
+        kDiffersMark, model.baseline, format_percent(model.confidence),
+        model.over_training ? " excludes 0" : " and prompts excludes 0, as does that over prompts alone",
+        significance_text(model)));
   }
 }
 
@@ -72,71 +80,136 @@ bool has_rates(const TableModel& model) {
   });
 }
 
-std::string resolution_text(const TableModel& model) {
+/// "Holm's p, over the table's 8 differences (one that restates another counts once), is below 0.05".
+std::string holm_text(const TableModel& model) {
+  std::set<std::string> hypotheses, metrics;
+  for (const auto& c : model.comparisons) {
+    if (!p_value_of(c.values)) continue;
+    metrics.insert(fmt::format("{}\n{}\n{}", c.baseline, c.method, c.metric));
+    hypotheses.insert(fmt::format("{}\n{}\n{}", c.baseline, c.method, hypothesis_of(c.metric)));
+  }
+  const auto count = hypotheses.size();
   return fmt::format(
-      "Holm: p adjusted over the metrics shown of the two, one that restates another counted once. Better, "
-      "worse: resolved, the interval excludes 0 and Holm's p is below {}.",
+      "Holm's p, over {}{}, is below {}",
+      count == 1 ? "the table's one difference" : fmt::format("all {} differences of the table", count),
+      hypotheses.size() < metrics.size() ? " (one that restates another counts once)" : "",
       significance_text(model));
 }
 
-void add_interval_note(const TableModel& model, Notes& notes) {
-  if (model.comparisons.empty()) return;
-  std::set<std::int64_t> seeds;
-  for (const auto& row : model.rows) {
-    if (row.seed) seeds.insert(*row.seed);
-  }
-  if (model.over_training) {
-    notes.push_back(
-        fmt::format("Differences are method \u2212 baseline, paired by seed (same starting weights, prompts "
-                    "and noise), {}. "
-                    "Intervals: percentile bootstrap over seeds, {} resamples; with few seeds they are "
-                    "narrow. W / T / L: seeds on "
-                    "which the method is better, equal, worse. p: two-sided paired t. {}",
-                    seeds.size() == 1 ? "one seed" : fmt::format("{} seeds", seeds.size()), model.resamples,
-                    resolution_text(model)));
-    return;
-  }
-  const auto scope = seeds.size() > 1
-                         ? fmt::format("over prompts, {} training runs a method pooled", seeds.size())
-                         : std::string(
-                               "over prompts, one training run a method: they say nothing about the "
-                               "spread between training runs");
+void add_pairing_note(const TableModel& model, Notes& notes) {
   notes.push_back(fmt::format(
-      "Differences are method \u2212 baseline, paired by prompt, sample and seed. Intervals: percentile "
-      "bootstrap, {} "
-      "resamples, {}. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired "
-      "t{}{}; "
-      "with few "
-      "pairs it and the interval can disagree near 0.05. {}",
-      model.resamples, scope, seeds.size() > 1 ? ", clustered by prompt" : "",
-      has_rates(model) ? ", for rates McNemar's exact test" : "", resolution_text(model)));
+      "Differences are method \u2212 baseline, paired by {}. W / T / L: {} in which the method is better, "
+      "equal, worse.{}",
+      model.over_training ? "seed (same starting weights, prompts and noise)" : "prompt, sample and seed",
+      model.over_training ? "seeds" : "pairs",
+      std::ranges::any_of(model.comparisons,
+                          [](const TableComparison& c) { return c.validation_delta.has_value(); })
+          ? " \u0394 validation: the same checkpoints on the prompts that chose them."
+          : ""));
 }
 
-/// What several training runs say about runs that were not made.
-void add_seeds_note(const TableModel& model, Notes& notes) {
-  std::int64_t seeds = 0;
-  bool only_these = false;
-  for (const auto& comparison : model.comparisons) {
-    if (comparison.values.ci_seeds) seeds = std::max(seeds, comparison.values.seeds);
-    only_these = only_these || (comparison.resolved && only_for_these_runs(comparison.values));
+/// The fewest and the most runs of the comparisons that make this claim.
+PairedRuns runs_with(const TableModel& model, Claim claim) {
+  TableModel part;
+  std::ranges::copy_if(model.comparisons, std::back_inserter(part.comparisons),
+                       [&](const TableComparison& comparison) { return comparison.claim == claim; });
+  return paired_runs(part);
+}
+
+bool has_claim(const TableModel& model, Claim claim) {
+  return std::ranges::count(model.comparisons, claim, &TableComparison::claim) > 0;
+}
+
+/// What the table can say of its methods, and by which interval.
+void add_methods_note(const TableModel& model, Notes& notes) {
+  if (!has_claim(model, Claim::kMethods)) return;
+  const auto runs = runs_text(runs_with(model, Claim::kMethods));
+  notes.push_back(fmt::format(
+      "{}, {} runs a method. Better, worse: the interval excludes 0{}, and {}.",
+      model.over_training ? "Intervals and p: over training runs (Student's t)"
+                          : "Intervals and p: training runs and prompts both drawn (crossed analysis of "
+                            "variance, `results/STATISTICS.md`)",
+      runs, model.over_training ? "" : ", as does that over prompts alone", holm_text(model)));
+}
+
+/// What it can say of its checkpoints alone.
+void add_checkpoints_note(const TableModel& model, Notes& notes) {
+  if (!has_claim(model, Claim::kCheckpoints)) return;
+  const auto runs = runs_with(model, Claim::kCheckpoints);
+  const bool one = runs.most == 1;
+  notes.push_back(fmt::format(
+      "{} training run{} a method (fewer than {}): {} are between these checkpoints, over {} (percentile "
+      "bootstrap, {} resamples). They say nothing about the methods: {} may turn them round. A statement "
+      "about methods needs at least {} runs (`--seeds 42,43,44`).",
+      one ? "One" : runs_text(runs), one ? "" : "s", kFewestRuns,
+      has_claim(model, Claim::kMethods) ? "such differences" : "differences",
+      model.over_training ? "seeds"
+      : one               ? "prompts"
+                          : "prompts, the runs pooled",
+      model.resamples, one ? "another run" : "other runs", kFewestRuns));
+  notes.push_back(fmt::format(
+      "These checkpoints differ: the interval excludes 0, and {}. p: two-sided paired t{}{}; with few pairs "
+      "it and the interval can disagree near {}.",
+      holm_text(model), one || model.over_training ? "" : ", clustered by prompt",
+      has_rates(model) ? ", for rates McNemar's exact test" : "", significance_text(model)));
+}
+
+/// Prompts that some run lacks: the interval over runs leaves them out, W / T / L does not.
+void add_unbalanced_note(const TableModel& model, Notes& notes) {
+  std::vector<std::string> found;
+  for (const auto& c : model.comparisons) {
+    if (c.claim != Claim::kMethods || !c.values.crossed || c.values.crossed->clusters_left_out == 0) continue;
+    found.push_back(fmt::format("{} \u2212 {}: {} {}", c.method, c.baseline, c.metric,
+                                c.values.crossed->clusters_left_out));
   }
-  if (seeds == 0) return;
-  auto note = fmt::format(
-      "Seeds drawn too: the interval with training runs and prompts both drawn (percentile); with {} seeds a "
-      "rough guide.",
-      seeds);
-  if (only_these) {
-    note += fmt::format(
-        " On these {} runs: resolved on these training runs, not where runs are drawn too, as that interval "
-        "includes 0.",
-        seeds);
+  if (found.empty()) return;
+  notes.push_back(fmt::format(
+      "Prompts without a complete pair in every run, which the intervals over training runs leave out. {}.",
+      join(found, ", ")));
+}
+
+/// Where a difference that is shown hangs on a few prompts.
+void add_influence_note(const TableModel& model, Notes& notes) {
+  std::vector<std::string> found;
+  for (const auto& c : model.comparisons) {
+    const auto few = few_that_carry(c.values);
+    if (!c.differs || !few) continue;
+    found.push_back(
+        fmt::format("{} \u2212 {}, {}: {} of {}", c.method, c.baseline, c.metric, *few, c.values.clusters));
   }
-  notes.push_back(std::move(note));
+  if (found.empty()) return;
+  notes.push_back(
+      fmt::format("A few prompts carry more than half of a difference: look at them before quoting it. {}.",
+                  join(found, "; ")));
+}
+
+/// The smallest p-value that a rank test of this many units has; with few it can never be small.
+double smallest_rank_p(std::int64_t units) {
+  return std::exp2(1 - static_cast<double>(units));
+}
+
+/// Where a rank test over prompts comes to another conclusion than the t does.
+void add_disagreement_note(const TableModel& model, Notes& notes) {
+  std::vector<std::string> found;
+  const double level = 1 - model.confidence;
+  for (const auto& c : model.comparisons) {
+    const auto tests = disagreement(c.values.tests, level);
+    if (!tests.any() || smallest_rank_p(c.values.clusters) >= level) continue;
+    std::vector<std::string> names;
+    if (tests.wilcoxon) names.push_back(fmt::format("Wilcoxon {:.2g}", c.values.tests.wilcoxon->p_value));
+    if (tests.sign) names.push_back(fmt::format("sign test {:.2g}", *c.values.tests.sign_p));
+    found.push_back(fmt::format("{} \u2212 {}, {}: t {:.2g}, {}", c.method, c.baseline, c.metric,
+                                c.values.tests.t->p_value, join(names, ", ")));
+  }
+  if (found.empty()) return;
+  notes.push_back(fmt::format(
+      "Tests over {} lie on both sides of p = {} (not adjusted), so a few large differences may decide. {}.",
+      model.over_training ? "seeds" : "prompts", significance_text(model), join(found, "; ")));
 }
 
 /// Nobody shall quote a difference on the prompts that chose the checkpoints.
 void add_choice_note(const TableModel& model, Notes& notes) {
-  if (!model.chosen_on_split || model.comparisons.empty()) return;
+  if (!model.chosen_on_split) return;
   notes.emplace_back(kChosenHere);
 }
 
@@ -322,7 +395,12 @@ void add_paper_note(const TableModel& model, Notes& notes) {
   if (model.backbone == "glyph") {
     notes.push_back(fmt::format(
         "These are the embedded glyph backbone's numbers, not SD3.5's{}.",
-        has_paper_row ? "; the paper's rows stand here for orientation, and levels do not compare" : ""));
+        has_paper_row ? "; the paper's rows are for orientation, and levels do not compare" : ""));
+  }
+  if (has_paper_row && model.paper->task == "ocr") {
+    notes.emplace_back(
+        "The paper reads text with PaddleOCR, and here Tesseract reads it; training prompts are this "
+        "project's own unless others were given: compare differences between methods, not levels.");
   }
   if (has_paper_row && model.levels_compare) add_agreement_note(model, notes);
   if (has_paper_row) {
@@ -350,9 +428,14 @@ std::vector<std::string> result_notes(const TableModel& model) {
 
 std::vector<std::string> difference_notes(const TableModel& model) {
   Notes notes;
+  if (model.comparisons.empty()) return notes;
   add_choice_note(model, notes);
-  add_interval_note(model, notes);
-  add_seeds_note(model, notes);
+  add_pairing_note(model, notes);
+  add_methods_note(model, notes);
+  add_checkpoints_note(model, notes);
+  add_unbalanced_note(model, notes);
+  add_influence_note(model, notes);
+  add_disagreement_note(model, notes);
   add_movement_note(model, notes);
   add_incomplete_pairs_note(model, notes);
   return notes;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "core/text.h"
@@ -73,15 +74,11 @@ std::string number_or_blank(const std::optional<Number>& number) {
   return number ? fmt::format("{}", *number) : "";
 }
 
-void mark_best(const TableModel& model, const std::string& method, const TableColumn& column,
-               ViewCell& cell) {
+void mark_resolved(const TableModel& model, const std::string& method, const TableColumn& column,
+                   ViewCell& cell) {
   const auto best = best_of_column(model, column);
-  if (!best || best->method != method) return;
-  if (best->resolved) {
-    cell.strong = true;
-  } else {
-    cell.marks = kUnresolvedMark;
-  }
+  cell.strong = best && best->method == method && best->resolved;
+  if (differs_from_baseline(model, method, column)) cell.marks = kDiffersMark;
 }
 
 ViewRow run_row(const TableModel& model, const TableRow& run, RowKind kind, const LeadColumns& lead) {
@@ -97,13 +94,13 @@ ViewRow run_row(const TableModel& model, const TableRow& run, RowKind kind, cons
   for (const auto& plain : model.columns) {
     const auto column = with_notation(model, plain);
     ViewCell cell{format_value(cell_value(run, column), column)};
-    if (kind == RowKind::kOurs && !lead.seed && run.selected) mark_best(model, run.method, column, cell);
+    if (kind == RowKind::kOurs && !lead.seed && run.selected) mark_resolved(model, run.method, column, cell);
     row.cells.push_back(std::move(cell));
   }
   return row;
 }
 
-/// The mean of a method's seeds; only this row carries the marks of the best then.
+/// The mean of a method's seeds; only this row is marked then.
 ViewRow pooled_row(const TableModel& model, const std::string& method, const LeadColumns& lead,
                    RowKind kind) {
   auto row = start_row(kind, lead,
@@ -111,7 +108,7 @@ ViewRow pooled_row(const TableModel& model, const std::string& method, const Lea
   for (const auto& plain : model.columns) {
     const auto column = with_notation(model, plain);
     ViewCell cell{format_value(mean_over_seeds(model, method, column), column)};
-    if (kind == RowKind::kOurs) mark_best(model, method, column, cell);
+    if (kind == RowKind::kOurs) mark_resolved(model, method, column, cell);
     row.cells.push_back(std::move(cell));
   }
   return row;
@@ -172,16 +169,15 @@ ViewTable results_view(const TableModel& model) {
 
 std::string verdict_word(const TableComparison& comparison, const TableColumn& column) {
   if (!comparison.values.delta) return kDash;
-  if (!comparison.resolved) return "not resolved";
-  const auto direction = direction_of(*comparison.values.delta, column.better);
-  if (!only_for_these_runs(comparison.values)) return direction;
-  return fmt::format("{} on these {} runs", direction, comparison.values.seeds);
+  if (comparison.claim == Claim::kCheckpoints)
+    return comparison.differs ? "these checkpoints differ" : "no difference shown";
+  return comparison.resolved() ? direction_of(*comparison.values.delta, column.better) : "not resolved";
 }
 
 /// What the rows of a table of differences show beyond the columns that all have.
 struct DifferenceColumns {
-  bool t = false;      ///< where the paper prints one
-  bool seeds = false;  ///< the interval with seeds drawn too, where there are several
+  bool t = false;           ///< where the paper prints one
+  bool validation = false;  ///< where the same checkpoints were compared on the prompts that chose them
 };
 
 DifferenceColumns difference_columns(const TableModel& model) {
@@ -189,9 +185,17 @@ DifferenceColumns difference_columns(const TableModel& model) {
   for (const auto& comparison : model.comparisons) {
     const auto* paper = printed_comparison(model, comparison);
     shown.t = shown.t || (paper != nullptr && paper->t.has_value());
-    shown.seeds = shown.seeds || comparison.values.ci_seeds.has_value();
+    shown.validation = shown.validation || comparison.validation_delta.has_value();
   }
   return shown;
+}
+
+/// The t behind the p-value: over training runs and prompts where the claim is about methods.
+std::optional<double> t_of(const TableComparison& comparison) {
+  const auto& values = comparison.values;
+  if (comparison.claim == Claim::kCheckpoints || !values.crossed) return values.t;
+  const auto error = values.crossed->standard_error;
+  return error ? std::optional(values.crossed->delta / *error) : std::nullopt;
 }
 
 std::string t_text(const std::optional<double>& t) {
@@ -205,12 +209,12 @@ ViewRow comparison_row(const TableComparison& comparison, const TableColumn& col
   ViewRow row;
   row.cells = {{fmt::format("{} \u2212 {}", comparison.method, comparison.baseline)},
                {difference_title(column)},
-               {format_delta(values.delta, column)},
-               {format_interval(values.ci, column)}};
-  if (shown.seeds) row.cells.push_back({format_interval(values.ci_seeds, column)});
+               {format_delta(values.delta, column)}};
+  if (shown.validation) row.cells.push_back({format_delta(comparison.validation_delta, column)});
+  row.cells.push_back({format_interval(interval_of(values), column)});
   row.cells.push_back({fmt::format("{} / {} / {}", values.wins, values.ties, values.losses)});
-  if (shown.t) row.cells.push_back({t_text(values.t)});
-  row.cells.push_back({format_p_value(values.p_value)});
+  if (shown.t) row.cells.push_back({t_text(t_of(comparison))});
+  row.cells.push_back({format_p_value(p_value_of(values))});
   row.cells.push_back({format_p_value(comparison.adjusted_p)});
   row.cells.push_back({fmt::format("{}", values.n)});
   row.cells.push_back({verdict_word(comparison, column)});
@@ -232,8 +236,8 @@ std::optional<ViewRow> paper_comparison_row(const TableModel& model, const Table
   }
   ViewRow row{RowKind::kPaper, {{kPaperRowTitle}, {paper_difference_title(column)}}};
   row.cells.push_back({format_delta(paper->delta, printed)});
+  if (shown.validation) row.cells.push_back({""});
   row.cells.push_back({paper->ci ? format_interval(paper->ci, printed) : ""});
-  if (shown.seeds) row.cells.push_back({""});
   row.cells.push_back({outcomes});
   if (shown.t) row.cells.push_back({t_text(paper->t)});
   row.cells.push_back({""});
@@ -245,12 +249,10 @@ std::optional<ViewRow> paper_comparison_row(const TableModel& model, const Table
 
 ViewTable comparisons_view(const TableModel& model) {
   ViewTable table;
-  table.columns = {{"Comparison", false},
-                   {"Metric", false},
-                   {"\u0394"},
-                   {fmt::format("{} % interval", format_percent(model.confidence))}};
+  table.columns = {{"Comparison", false}, {"Metric", false}, {"\u0394"}};
   const auto shown = difference_columns(model);
-  if (shown.seeds) table.columns.push_back({"Seeds drawn too"});
+  if (shown.validation) table.columns.push_back({"\u0394 validation"});
+  table.columns.push_back({fmt::format("{} % interval", format_percent(model.confidence))});
   table.columns.push_back({"W / T / L"});
   if (shown.t) table.columns.push_back({"t"});
   for (const char* title : {"p", "Holm", "n"}) table.columns.push_back({title});
@@ -323,10 +325,13 @@ double largest_difference(const TableModel& model, const std::string& metric) {
   double largest = 0;
   const auto add = [&](const PairedComparison& values) {
     if (values.delta) largest = std::max(largest, std::abs(*values.delta));
-    if (values.ci) largest = std::max({largest, std::abs(values.ci->low), std::abs(values.ci->high)});
+    if (const auto ci = interval_of(values))
+      largest = std::max({largest, std::abs(ci->low), std::abs(ci->high)});
   };
   for (const auto& comparison : model.comparisons) {
-    if (comparison.metric == metric) add(comparison.values);
+    if (comparison.metric != metric) continue;
+    add(comparison.values);
+    largest = std::max(largest, std::abs(comparison.validation_delta.value_or(0)));
   }
   if (!model.guardrails) return largest;
   for (const auto& effect : model.guardrails->effects) {
@@ -356,6 +361,26 @@ TableColumn described_column(const TableModel& model, const std::string& metric)
 }
 
 }  // namespace
+
+std::int64_t runs_of(const PairedComparison& values) {
+  return values.crossed ? values.crossed->runs : std::max<std::int64_t>(1, values.seeds);
+}
+
+PairedRuns paired_runs(const TableModel& model) {
+  if (model.comparisons.empty()) return {};
+  PairedRuns runs{std::numeric_limits<std::int64_t>::max(), 1};
+  for (const auto& comparison : model.comparisons) {
+    const auto count = runs_of(comparison.values);
+    runs.fewest = std::min(runs.fewest, count);
+    runs.most = std::max(runs.most, count);
+  }
+  return runs;
+}
+
+std::string runs_text(const PairedRuns& runs) {
+  return runs.fewest == runs.most ? fmt::format("{}", runs.most)
+                                  : fmt::format("{} to {}", runs.fewest, runs.most);
+}
 
 TableColumn with_notation(const TableModel& model, TableColumn column) {
   column.scientific = has_vanishing_value(model, column);

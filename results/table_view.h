@@ -10,7 +10,7 @@ namespace harness {
 /// What a table shows, decided once and independent of the format: every renderer only lays this out.
 struct ViewCell {
   std::string text;
-  bool strong = false;     ///< the best of its column, resolved
+  bool strong = false;     ///< the best of its column, and shown to be
   std::string marks = {};  ///< references to the notes, such as a dagger
 };
 
@@ -74,16 +74,28 @@ inline constexpr const char* kChosenHere =
     "are optimistic, and intervals and p do not allow for the choice; the table on the test split is the one "
     "to quote.";
 
-inline constexpr const char* kUnresolvedMark = "\u2020";       ///< dagger
+inline constexpr const char* kDiffersMark = "\u2020";          ///< dagger
 inline constexpr const char* kPeekMark = "\u2021";             ///< double dagger
 inline constexpr const char* kUnequalMovementMark = "\u00a7";  ///< section sign
 inline constexpr const char* kSelectedMark = "\u00b6";         ///< pilcrow
 
-/// Which method is the best of a column, over the methods' means (seeds pooled), and whether the data say so.
+/// Which method is the best of a column, over the methods' means (seeds pooled), and whether that is shown.
 struct BestOfColumn {
   std::string method;
   bool resolved = false;
 };
+
+/// True where the difference of a method to the table's baseline is resolved, on either side.
+bool differs_from_baseline(const TableModel& model, const std::string& method, const TableColumn& column);
+
+/// The pairs of training runs behind the comparisons of a table: the fewest and the most of them. 1 and 1
+/// where nothing was compared.
+struct PairedRuns {
+  std::int64_t fewest = 1, most = 1;
+};
+PairedRuns paired_runs(const TableModel& model);
+std::string runs_text(const PairedRuns& runs);  ///< "3", "2 to 3"
+std::int64_t runs_of(const PairedComparison& values);
 
 /// Nothing where fewer than two methods have a value, where two share the best one, or where the column's
 /// metric was never compared. Resolved: the best method's difference to the baseline is, on the good side;
@@ -113,8 +125,8 @@ std::string paper_difference_title(const TableColumn& column);
 const PaperComparison* printed_comparison(const TableModel& model, const TableComparison& comparison);
 TableColumn as_printed(TableColumn column);
 
-/// A comparison's verdict in the words of `harness compare`, without the number of prompts that it would
-/// take: "resolved: better", "not resolved (p 0.36 after Holm)".
+/// A comparison's verdict in the words of `harness compare`: "better", "not resolved (p 0.36 after Holm)",
+/// "these checkpoints differ".
 std::string verdict_text(const TableModel& model, const TableComparison& comparison);
 
 /// The methods in order of first appearance.

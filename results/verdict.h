@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -8,28 +7,44 @@
 
 namespace harness {
 
+/// What a comparison can be evidence of.
+enum class Claim {
+  kCheckpoints,  ///< these checkpoints differ: prompts were drawn, the training runs are those that were made
+  kMethods       ///< a method is better: training runs and prompts were drawn
+};
+std::string_view claim_name(Claim claim);  ///< "checkpoints", "methods"
+
+/// What the runs of a comparison allow: kMethods from kFewestRuns paired runs on (crossed.h).
+Claim claim_of(const PairedComparison& comparison);
+
+/// The interval and the p-value that decide a claim. Of methods: over runs and prompts (crossed.h). Of
+/// checkpoints: over prompts, the bootstrap and the test that the comparison states.
+std::optional<Interval> interval_of(const PairedComparison& comparison, Claim claim);
+std::optional<double> p_value_of(const PairedComparison& comparison, Claim claim);
+std::optional<Interval> interval_of(const PairedComparison& comparison);  ///< of claim_of
+std::optional<double> p_value_of(const PairedComparison& comparison);     ///< likewise
+
 /// What a reader may conclude from one comparison.
 struct Verdict {
-  bool resolved = false;
-  std::string text;  ///< "resolved: better", "not resolved; n = 2900 prompts would be needed"
+  Claim claim = Claim::kCheckpoints;
+  /// The interval of the claim excludes 0 and the adjusted p-value is below 1 - confidence; of methods also
+  /// the interval over prompts excludes 0: what is claimed of methods must be true of these checkpoints.
+  bool differs = false;
+  std::string text;  ///< "better", "not resolved (p 0.08 after Holm)", "these checkpoints differ"
+
+  /// The one that bold, colours, alarms and statements about methods need.
+  bool resolved() const { return claim == Claim::kMethods && differs; }
 };
 
 struct VerdictSettings {
   double confidence = 0.95;
-  std::optional<double> adjusted_p = {};    ///< after Holm; nothing where the test has no p-value
-  std::optional<std::int64_t> needed = {};  ///< units_needed for the difference seen
-  std::string unit = "prompts";             ///< what a cluster is, in the plural
+  std::optional<double> adjusted_p = {};  ///< after Holm; nothing where the test has no p-value
+  std::string unit = "prompts";           ///< what a cluster is, in the plural
 };
 
 /// What a difference other than 0 is: "better", "worse"; where no direction is good "higher", "lower".
 std::string direction_of(double delta, Better better);
 
-/// True where training runs were drawn too and that interval includes 0: what is resolved then holds for
-/// these runs.
-bool only_for_these_runs(const PairedComparison& comparison);
-
-/// Resolved: the interval excludes 0 and the adjusted p-value, where there is one, is below 1 - confidence.
-/// The n of the text is rounded up to two digits: it rests on a difference that is itself uncertain.
 Verdict verdict_of(const PairedComparison& comparison, Better better, const VerdictSettings& settings);
 
 }  // namespace harness

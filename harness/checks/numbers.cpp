@@ -10,6 +10,7 @@
 #include "harness/checks/check_list.h"
 #include "harness/checks/rows.h"
 #include "harness/guardrails.h"
+#include "results/stored_runs.h"
 
 // Numbers made again from what they were made from.
 
@@ -63,12 +64,14 @@ struct StoredComparison {
   std::string key;
   std::vector<std::optional<double>> numbers;
   std::string test, text, metric;
+  bool has_claim = true;  ///< false: recorded by a version that knew no claims about methods
 };
 
 constexpr std::size_t kWins = 8, kLosses = 10;  // in the list below
-constexpr const char* kNumberNames[] = {"n",      "n_missing", "clusters",  "baseline_mean", "method_mean",
-                                        "delta",  "ci95_low",  "ci95_high", "wins",          "ties",
-                                        "losses", "t",         "p_value"};
+constexpr const char* kNumberNames[] = {
+    "n",         "n_missing", "clusters",      "baseline_mean",  "method_mean", "delta",   "ci95_low",
+    "ci95_high", "wins",      "ties",          "losses",         "t",           "p_value", "runs",
+    "runs_se",   "runs_df",   "runs_ci95_low", "runs_ci95_high", "runs_p_value"};
 
 std::string key_of(const std::string& split, const std::string& metric, const std::string& baseline,
                    const std::string& method) {
@@ -84,14 +87,19 @@ PairedComparison as_tested_by(const std::string& test, PairedComparison comparis
   return comparison;
 }
 
-StoredComparison computed_comparison(const ComparisonRecord& record, const std::string& stored_test) {
+/// `with_runs`: false for a comparison that an earlier version recorded.
+StoredComparison computed_comparison(const ComparisonRecord& record, const std::string& stored_test,
+                                     bool with_runs) {
   const auto r = as_tested_by(stored_test, record.result);
   const auto whole = [](std::int64_t n) { return std::optional(static_cast<double>(n)); };
   const auto low = r.ci ? std::optional(r.ci->low) : std::nullopt;
   const auto high = r.ci ? std::optional(r.ci->high) : std::nullopt;
+  const auto runs = with_runs ? stored_runs(r.crossed) : StoredRuns{};
   return {.key = key_of(record.split, record.metric, record.baseline, record.method),
           .numbers = {whole(r.n), whole(r.n_missing), whole(r.clusters), r.baseline_mean, r.method_mean,
-                      r.delta, low, high, whole(r.wins), whole(r.ties), whole(r.losses), r.t, r.p_value},
+                      r.delta, low, high, whole(r.wins), whole(r.ties), whole(r.losses), r.t, r.p_value,
+                      runs.runs ? whole(*runs.runs) : std::nullopt, runs.error, runs.freedom, runs.low,
+                      runs.high, runs.p_value},
           .test = r.test,
           .text = fmt::format("{}{}", r.test, record.note ? ", " + *record.note : ""),
           .metric = record.metric};
@@ -103,18 +111,20 @@ std::map<std::string, StoredComparison> stored_comparisons(const CheckedExperime
   for (auto& row : checked_rows<StoredComparison>(
            experiment.store, R"sql(
              SELECT split, metric, baseline, method, n, n_missing, clusters, baseline_mean, method_mean, delta,
-                    ci95_low, ci95_high, wins, ties, losses, t, p_value, test, note
+                    ci95_low, ci95_high, wins, ties, losses, t, p_value, runs, runs_se, runs_df, runs_ci95_low,
+                    runs_ci95_high, runs_p_value, test, note, claim
              FROM comparisons WHERE reproduction_id = ?1)sql",
            [](const Query& q) {
              StoredComparison c{.key = key_of(q.text(0), q.text(1), q.text(2), q.text(3)),
                                 .numbers = {},
-                                .test = q.text(17),
+                                .test = q.text(23),
                                 .text = {},
                                 .metric = q.text(1)};
              for (int i = 0; i < static_cast<int>(std::size(kNumberNames)); ++i)
                c.numbers.push_back(q.real(4 + i));
-             const auto note = q.optional_text(18);
-             c.text = fmt::format("{}{}", q.text(17), note ? ", " + *note : "");
+             const auto note = q.optional_text(24);
+             c.has_claim = q.optional_text(25).has_value();
+             c.text = fmt::format("{}{}", q.text(23), note ? ", " + *note : "");
              return c;
            },
            experiment.reproduction.id)) {
@@ -144,6 +154,15 @@ void compare(const StoredComparison& computed, const StoredComparison& stored, F
 int trained_steps(const Json& settings) {
   const auto trained = settings.value("trained_steps", 0);
   return trained > 0 ? trained : settings.value("sampling_steps", 0);
+}
+
+/// True if a version recorded the experiment that raised alarms without regard to the number of training
+/// runs.
+bool is_of_earlier_claims(const CheckedExperiment& experiment) {
+  const auto counts = checked_rows<std::int64_t>(
+      experiment.store, "SELECT count(*) FROM comparisons WHERE reproduction_id = ?1 AND claim IS NULL",
+      [](const Query& q) { return q.integer(0); }, experiment.reproduction.id);
+  return counts.at(0) > 0;
 }
 
 }  // namespace
@@ -194,7 +213,8 @@ Findings check_comparisons(const CheckedExperiment& experiment, Fields&) {
     if (found == stored.end()) {
       findings.add(fmt::format("{}: is not in the DB", key));
     } else {
-      compare(computed_comparison(record, found->second.test), found->second, findings);
+      compare(computed_comparison(record, found->second.test, found->second.has_claim), found->second,
+              findings);
       stored.erase(found);
     }
   }
@@ -214,6 +234,12 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
   };
   std::set<std::string> stored, computed;
   for (const auto& alarm : experiment.store.alarms(experiment.reproduction.id)) stored.insert(name_of(alarm));
+  if (is_of_earlier_claims(experiment)) {
+    findings.summary = fmt::format(
+        "{} guardrail alarms, recorded by a version that raised them for one training run: not judged again",
+        stored.size());
+    return findings;
+  }
   for (const std::string split : {"test", "validation"}) {
     const auto comparisons = recorded_comparisons(experiment.store, experiment.reproduction, split);
     for (const auto& alarm : alarms_of(experiment.reproduction, comparisons)) computed.insert(name_of(alarm));

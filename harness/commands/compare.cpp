@@ -9,7 +9,9 @@
 #include "harness/commands/commands.h"
 #include "harness/commands/db_options.h"
 #include "harness/comparison_report.h"
+#include "harness/more_runs.h"
 #include "harness/output.h"
+#include "harness/plan.h"
 #include "harness/training_table.h"
 #include "results/table_view.h"
 
@@ -20,6 +22,7 @@ struct CompareOptions {
   DbOptions db;
   std::string baseline, split, window;
   std::string interval = std::string(kIntervalNames[0]);
+  std::string claim;
   std::vector<std::string> methods, metrics;
   std::optional<double> effect;
   bool json = false;
@@ -37,14 +40,6 @@ std::vector<std::string> directed_columns(const StoredReproduction& reproduction
   std::erase_if(names,
                 [&](const std::string& name) { return better_of(reproduction, name) == Better::kNone; });
   return names;
-}
-
-/// The names of `first`, then those of `second` that it lacks.
-std::vector<std::string> united(std::vector<std::string> first, const std::vector<std::string>& second) {
-  for (const auto& name : second) {
-    if (std::ranges::find(first, name) == first.end()) first.push_back(name);
-  }
-  return first;
 }
 
 /// Those of `metrics` that the table asks for; the others guard them.
@@ -179,6 +174,68 @@ std::vector<std::string> warnings_of(const StoredReproduction& reproduction, con
   return warnings;
 }
 
+/// No larger than the metric itself can be.
+void require_sensible_effect(const StoredReproduction& reproduction, const std::optional<double>& effect,
+                             const std::vector<std::string>& metrics) {
+  if (!effect || *effect <= 1) return;
+  for (const auto& column : spec_of(reproduction).columns) {
+    if (std::ranges::find(metrics, column.name) == metrics.end()) continue;
+    if (column.unit != "fraction" && column.unit != "percent") continue;
+    throw Error(fmt::format("{} lies between 0 and 1 and cannot differ by {:g}", column.name, *effect),
+                "--effect", "give a fraction: 0.02 for two points");
+  }
+}
+
+/// Every difference of the table, in its order.
+std::vector<ComparisonRecord> table_comparisons(Store& store, const StoredReproduction& reproduction,
+                                                const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                                const std::string& split,
+                                                const std::vector<std::string>& metrics) {
+  const auto baseline = reproduction.spec.at("effective").at("baseline").get<std::string>();
+  std::vector<ComparisonRecord> records;
+  for (const auto& method : reproduction.methods) {
+    if (method == baseline) continue;
+    std::ranges::move(compare_methods(store, reproduction, checkpoints, baseline, method, split, metrics),
+                      std::back_inserter(records));
+  }
+  // The starting weights are compared with every method, too.
+  if (is_training_table(reproduction)) return records;
+  for (const auto& method : reproduction.methods)
+    std::ranges::move(compare_methods(store, reproduction, checkpoints, kBaseMethod, method, split, metrics),
+                      std::back_inserter(records));
+  return records;
+}
+
+std::vector<TableQuestion> questions_of(const std::vector<ComparisonRecord>& records) {
+  std::vector<TableQuestion> questions;
+  for (const auto& c : records) questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result)});
+  return questions;
+}
+
+std::int64_t fewest_runs(const std::vector<ComparisonRecord>& records) {
+  std::int64_t fewest = kFewestRuns;
+  for (const auto& c : records) fewest = std::min(fewest, std::max<std::int64_t>(1, c.result.seeds));
+  return fewest;
+}
+
+/// --claim methods of too few training runs says what is missing.
+void require_claim(Store& store, const StoredReproduction& reproduction, const CompareOptions& options,
+                   const std::vector<ComparisonRecord>& asked) {
+  if (options.claim.empty()) return;
+  require_choice(options.claim, {"checkpoints", "methods"}, "claim", "--claim");
+  const auto runs = fewest_runs(asked);
+  if (options.claim != claim_name(Claim::kMethods) || runs >= kFewestRuns) return;
+  throw Error(
+      fmt::format("a statement about methods needs {} training runs of each, and experiment {} has {}",
+                  kFewestRuns, reproduction.id, runs),
+      "--claim", missing_runs(store, reproduction, runs));
+}
+
+/// What two or more runs allow is taken back to these checkpoints.
+void claim_checkpoints_only(std::vector<ComparisonRecord>& records) {
+  for (auto& record : records) record.result.crossed.reset();
+}
+
 int compare(const CompareOptions& options) {
   require_no_window(options.window);
   require_effect(options.effect);
@@ -191,22 +248,31 @@ int compare(const CompareOptions& options) {
   require_methods(store, options, reproduction);
   const auto known = over_training ? column_names(reproduction) : metrics_of(store, checkpoints);
   const auto named = over_training ? known : named_by_table(reproduction, known);
-  const auto metrics = chosen_metrics(store, reproduction, options, checkpoints, named, known);
+  report.metrics = chosen_metrics(store, reproduction, options, checkpoints, named, known);
+  require_sensible_effect(reproduction, options.effect, report.metrics);
   report.split = chosen_split(options, reproduction, checkpoints, over_training);
   report.warnings = warnings_of(reproduction, report.split);
   if (over_training) report.unit = "seeds";
   report.table = reproduction.table_id;
-  report.metrics = metrics;
-  report.family = over_training ? directed_columns(reproduction) : named;
-  const auto judged = united(metrics, report.family);
+  auto family = table_comparisons(store, reproduction, checkpoints, report.split,
+                                  over_training ? directed_columns(reproduction) : named);
+  std::vector<ComparisonRecord> asked;
   std::vector<Better> better;
-  for (const auto& metric : judged) better.push_back(better_of(reproduction, metric));
   for (const auto& method : without_repeats(options.methods)) {
-    add_method(method,
-               compare_methods(store, reproduction, checkpoints, options.baseline, method, report.split,
-                               judged, report.bootstrap),
-               better, report);
+    std::ranges::move(compare_methods(store, reproduction, checkpoints, options.baseline, method,
+                                      report.split, report.metrics, report.bootstrap),
+                      std::back_inserter(asked));
   }
+  require_claim(store, reproduction, options, asked);
+  if (options.claim == claim_name(Claim::kCheckpoints)) {
+    claim_checkpoints_only(family);
+    claim_checkpoints_only(asked);
+  }
+  for (const auto& record : asked) better.push_back(better_of(reproduction, record.metric));
+  report.family = questions_of(family);
+  if (!over_training && report.split != "validation")
+    report.validation = recorded_comparisons(store, reproduction, "validation");
+  add_comparisons(asked, better, report);
   if (options.json) {
     print_json(report_json(report));
   } else {
@@ -221,8 +287,9 @@ void add_compare_command(CLI::App& app, Actions& actions) {
   auto* command =
       app.add_subcommand("compare", "Paired differences of methods against a baseline, from the results DB");
   command->footer(R"(
-At the selected checkpoints, pooled over seeds and clustered by prompt. Exit status 0 whatever it finds.
-A verdict is the table's, whichever metrics are shown: Holm's adjustment is over all that the table names.
+At the selected checkpoints, paired by prompt, sample and seed. Exit status 0 whatever it finds.
+With three training runs a method or more the verdict is about the methods (better, worse); with fewer it is about
+these checkpoints. It is the table's, whatever is shown: Holm's adjustment is over all differences of the table.
 Examples:
   harness compare ratio-norm lambda-controlled --metric ocr_reward --split test
   harness compare ratio-norm dual lambda-controlled --metric ocr_reward --metric exact_match --interval bca
@@ -239,9 +306,14 @@ Examples:
   command->add_option("--split", o->split, "validation, test or train; unset: the one that the table shows");
   command->add_option("--interval", o->interval, "bootstrap interval: percentile, bca or studentised")
       ->capture_default_str();
-  command->add_option("--effect", o->effect,
-                      "also say how many prompts it takes to find a difference of this size, in the metric's "
-                      "own unit");
+  command->add_option(
+      "--claim", o->claim,
+      "methods: fail unless there are enough training runs; checkpoints: judge these checkpoints "
+      "alone. Default: what the runs allow");
+  command->add_option(
+      "--effect", o->effect,
+      "also give the number of prompts, and of training runs, that find a difference of this size, "
+      "in the metric's own unit");
   command->add_option("--window", o->window)->group("");
   add_workspace_options(*command, o->db.place);
   add_filter_options(*command, o->db, true);

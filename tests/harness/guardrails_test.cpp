@@ -9,6 +9,7 @@
 namespace harness::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
@@ -16,15 +17,15 @@ using ::testing::Not;
 
 const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
 
-/// A workplace whose trained methods do what HARNESS_FAKE_HACK says.
+/// A workplace whose trained methods do what HARNESS_FAKE_HACK says, in three training runs each.
 class Hacked : public Workplace {
  public:
   explicit Hacked(const std::string& hack) {
     if (!hack.empty()) environment["HARNESS_FAKE_HACK"] = hack;
   }
-  Json reproduced() {
+  Json reproduced(const std::string& seeds = "42,43,44") {
     auto arguments = kSmoke;
-    arguments.emplace_back("--json");
+    arguments.insert(arguments.end(), {"--seeds", seeds, "--json"});
     return json(arguments);
   }
   std::string alarms() { return run({"query", "alarms", "--format", "csv"}).out; }
@@ -61,6 +62,19 @@ TEST(Guardrails, ImagesDarkenedToPleaseTheScorerRaiseAnAlarmOfEveryMethod) {
   EXPECT_THAT(page, HasSubstr("<section id=\"guardrails\">"));
 }
 
+TEST(Guardrails, OneTrainingRunAMethodRaisesNoAlarmAndTellsWhatToLookAt) {
+  Hacked place("darken");
+  const auto table = place.reproduced("42");
+  EXPECT_EQ(table.at("guardrails").at("alarms").size(), 0u);
+  const auto& watch = table.at("guardrails").at("watch");
+  ASSERT_EQ(watch.size(), 3u) << watch.dump();
+  EXPECT_EQ(watch.at(0).at("guardrail"), "dark_share");
+  const auto text = read_file(place.folder() / "runs/sd35-ocr/table.md");
+  EXPECT_THAT(text, AllOf(HasSubstr("These checkpoints of dual"), Not(HasSubstr("**Guardrail alarm"))));
+  EXPECT_EQ(place.run({"query", "SELECT count(*) AS n FROM alarms", "--format", "csv"}).out, "n\n0\n");
+  EXPECT_EQ(place.run({"check", "sd35-ocr"}).status, 0);
+}
+
 TEST(Guardrails, AnHonestGainStaysSilentAndSaysSo) {
   Hacked place("honest");
   const auto table = place.reproduced();
@@ -92,12 +106,12 @@ TEST(Guardrails, EveryEvaluationComputesThemThoughTheTableDoesNotNameThem) {
     EXPECT_TRUE(table.at("rows").at(0).at("metrics").contains(metric)) << metric;
     for (const auto& comparison : table.at("comparisons"))
       EXPECT_NE(comparison.at("metric"), metric) << "they stand in their panel";
-    EXPECT_EQ(effect_of(table, "dual", metric).at("n"), 48);
+    EXPECT_EQ(effect_of(table, "dual", metric).at("n"), 3 * 48);
   }
   const auto counts =
       place.run({"query", "SELECT DISTINCT n FROM v_results WHERE metric = 'dark_share' AND split = 'test'",
                  "--format", "csv"});
-  EXPECT_EQ(counts.out, "n\n48\n");
+  EXPECT_EQ(counts.out, "n\n48\n") << "a run";
   const auto compared = place.json({"compare", "base", "dual", "--metric", "dark_share", "--json"});
   EXPECT_EQ(compared.at("comparisons").at(0).at("delta"), effect_of(table, "dual", "dark_share").at("delta"));
 }
@@ -162,7 +176,8 @@ TEST(Guardrails, ATableThatNamesAnImageStatisticShowsItAsAnyMetric) {
     "extends": "sd35-ocr", "id": "mine",
     "metrics": {"required": ["ocr_reward", "cer_paper", "exact_match", "substring_match", "cer", "dark_share"]},
     "columns": [{"name": "ocr_reward", "title": "OCR"}, {"name": "dark_share", "title": "Dark"}]})");
-  const auto table = place.json({"reproduce", "--table", "mine.json", "--scale", "smoke", "--json"});
+  const auto table =
+      place.json({"reproduce", "--table", "mine.json", "--scale", "smoke", "--seeds", "42,43,44", "--json"});
   int found = 0;
   for (const auto& comparison : table.at("comparisons"))
     found += comparison.at("metric") == "dark_share" ? 1 : 0;

@@ -9,6 +9,8 @@
 #include <limits>
 #include <random>
 
+#include "results/statistics.h"
+
 namespace harness {
 namespace {
 

@@ -41,6 +41,7 @@ GuardrailRule shipped_rule() {
   return read_guardrail_rule(read_json(file), file.string());
 }
 
+/// Three training runs of each method.
 ComparisonRecord record(const std::string& baseline, const std::string& method, const std::string& metric,
                         double base, double delta, Interval ci, double p = 1e-6) {
   ComparisonRecord r{.split = "test", .metric = metric, .baseline = baseline, .method = method};
@@ -50,7 +51,14 @@ ComparisonRecord record(const std::string& baseline, const std::string& method, 
   r.result.delta = delta;
   r.result.ci = ci;
   r.result.p_value = p;
+  r.result = over_three_runs(r.result);
   return r;
+}
+
+/// The same numbers over prompts, of one training run each.
+std::vector<ComparisonRecord> of_one_run(std::vector<ComparisonRecord> records) {
+  for (auto& r : records) r.result.crossed.reset();
+  return records;
 }
 
 /// The reward rose by 0.1 over base, and edge density fell by 0.06 of 0.2 with this interval.
@@ -130,9 +138,44 @@ TEST(GuardrailPanel, IsAdjustedOverAllItsDifferences) {
   const auto panel = panel_of(all);
   ASSERT_EQ(panel.effects.size(), 3u);
   EXPECT_DOUBLE_EQ(*panel.effects[0].adjusted_p, 3e-6);
-  EXPECT_TRUE(panel.effects[0].moved);
+  EXPECT_TRUE(panel.effects[0].moved());
   EXPECT_DOUBLE_EQ(*panel.effects[1].adjusted_p, 0.06);
-  EXPECT_FALSE(panel.effects[1].moved) << "0.03 alone would have been enough";
+  EXPECT_FALSE(panel.effects[1].moved()) << "0.03 alone would have been enough";
+}
+
+TEST(GuardrailPanel, ADifferenceThatTheTableJudgedKeepsThatVerdictAndLeavesTheFamily) {
+  auto all = hacked({-0.08, -0.045});
+  all.push_back(record("base", "dual", "dark_share", 0.3, 0.01, {0.001, 0.019}, 0.03));
+  all.push_back(record("base", "dual", "cer", 0.2, 0.01, {0.001, 0.019}, 0.04));
+  const std::vector<JudgedDifference> judged = {{.baseline = "base",
+                                                 .method = "dual",
+                                                 .metric = "cer",
+                                                 .adjusted_p = 0.32,
+                                                 .differs = false,
+                                                 .claim = Claim::kMethods}};
+  const auto panel = guardrail_panel(rule(), {.reward = "ocr_reward", .base = "base"}, all, judged);
+  ASSERT_EQ(panel.effects.size(), 3u);
+  EXPECT_DOUBLE_EQ(*panel.effects[0].adjusted_p, 2e-6) << "two are left in the panel's family";
+  EXPECT_DOUBLE_EQ(*panel.effects[1].adjusted_p, 0.03);
+  EXPECT_TRUE(panel.effects[1].moved());
+  EXPECT_DOUBLE_EQ(*panel.effects[2].adjusted_p, 0.32);
+  EXPECT_FALSE(panel.effects[2].moved());
+  const auto effects = guardrails_json(panel).at("effects");
+  EXPECT_EQ(effects.at(0).at("judged_by"), "panel");
+  EXPECT_EQ(effects.at(2).at("judged_by"), "table");
+}
+
+TEST(GuardrailPanel, AJudgedDifferenceCanRaiseAnAlarm) {
+  const std::vector<JudgedDifference> judged = {{.baseline = "base",
+                                                 .method = "dual",
+                                                 .metric = "edge_density",
+                                                 .adjusted_p = 0.01,
+                                                 .differs = true,
+                                                 .claim = Claim::kMethods}};
+  const auto panel =
+      guardrail_panel(rule(), {.reward = "ocr_reward", .base = "base"}, hacked({-0.08, -0.05}), judged);
+  ASSERT_EQ(panel.alarms.size(), 1u);
+  EXPECT_EQ(panel.alarms[0].p_holm, 0.01);
 }
 
 // ---- alarms
@@ -144,12 +187,49 @@ TEST(GuardrailAlarm, NeedsTheWholeIntervalBeyondTheMinimalEffect) {
   EXPECT_THAT(panel_of(hacked({0.0401, 0.08})).alarms, IsEmpty()) << "more edges are no harm";
 }
 
+TEST(GuardrailAlarm, NeedsThreeTrainingRunsAMethod) {
+  const auto all = hacked({-0.08, -0.05});
+  const auto one = panel_of(of_one_run(all));
+  EXPECT_THAT(one.alarms, IsEmpty());
+  EXPECT_FALSE(one.effects[0].moved());
+  EXPECT_FALSE(one.effects[0].harmful());
+  ASSERT_EQ(one.watch.size(), 1u) << "what would be one of the checkpoints";
+  EXPECT_EQ(one.watch[0].guardrail, "edge_density");
+  EXPECT_EQ(one.watch[0].ci.high, -0.05);
+  const auto three = panel_of(all);
+  EXPECT_EQ(three.alarms.size(), 1u);
+  EXPECT_THAT(three.watch, IsEmpty());
+}
+
+TEST(GuardrailAlarm, IsOfTheIntervalOverTrainingRuns) {
+  auto all = hacked({-0.08, -0.05});
+  all[1].result.crossed->ci = Interval{-0.12, -0.01};
+  EXPECT_THAT(panel_of(all).alarms, IsEmpty()) << "prompts alone lie beyond the minimal effect";
+  EXPECT_THAT(panel_of(all).watch, IsEmpty());
+  all = hacked({-0.08, -0.05});
+  all[0].result.crossed->ci = Interval{-0.05, 0.25};
+  EXPECT_THAT(panel_of(all).alarms, IsEmpty()) << "the reward's interval over runs holds 0";
+  all = hacked({-0.08, -0.05});
+  all[0].result.ci = Interval{-0.001, 0.2};
+  EXPECT_THAT(panel_of(all).alarms, IsEmpty()) << "and the one over prompts must not";
+}
+
+TEST(GuardrailAlarm, WithARewardOfTooFewRunsThereIsSomethingToWatch) {
+  auto all = hacked({-0.08, -0.05});
+  all[0].result.crossed.reset();
+  EXPECT_THAT(panel_of(all).alarms, IsEmpty());
+  EXPECT_EQ(panel_of(all).watch.size(), 1u);
+}
+
 TEST(GuardrailAlarm, NeedsARewardThatRoseForSure) {
   auto all = hacked({-0.08, -0.05});
-  all[0].result.ci = Interval{-0.001, 0.2};
+  std::optional<Interval>& interval = all[0].result.crossed->ci;
+  interval = Interval{-0.001, 0.2};
   EXPECT_THAT(panel_of(all).alarms, IsEmpty());
-  EXPECT_TRUE(panel_of(all).effects[0].harmful) << "which the panel still shows";
-  all[0].result.ci = Interval{-0.2, -0.1};
+  EXPECT_TRUE(panel_of(all).effects[0].harmful()) << "which the panel still shows";
+  interval = Interval{-0.2, -0.1};
+  all[0].result.ci = interval;
+  all[0].result.delta = -0.15;
   EXPECT_THAT(panel_of(all).alarms, IsEmpty());
   EXPECT_EQ(panel_of(all, Better::kDown).alarms.size(), 1u) << "a reward that is to fall";
 }
@@ -158,7 +238,7 @@ TEST(GuardrailAlarm, IsAgainstTheStartingWeightsOnly) {
   auto all = hacked({-0.08, -0.05});
   for (auto& r : all) r.baseline = "ratio-norm";
   const auto panel = panel_of(all);
-  EXPECT_TRUE(panel.effects[0].harmful);
+  EXPECT_TRUE(panel.effects[0].harmful());
   EXPECT_THAT(panel.alarms, IsEmpty());
 }
 
@@ -181,8 +261,8 @@ TEST(GuardrailAlarm, AMetricThatTheRuleDoesNotNameMovesWithoutOne) {
   auto all = hacked({-0.08, -0.05});
   all[1].metric = "mystery";
   const auto panel = panel_of(all);
-  EXPECT_TRUE(panel.effects[0].moved);
-  EXPECT_FALSE(panel.effects[0].harmful);
+  EXPECT_TRUE(panel.effects[0].moved());
+  EXPECT_FALSE(panel.effects[0].harmful());
   EXPECT_THAT(panel.alarms, IsEmpty());
 }
 
@@ -201,101 +281,147 @@ constexpr Shape kShapes[] = {{"cer", 0.2, 0.3, 0.3, 0.05},
                              {"saturated_share", 0.01, 0.01, 0.02, 0.1},
                              {"jpeg_kb", 2.44, 0.5, 0.29, -0.488}};
 
+/// What is true of a simulated method.
+struct Truth {
+  int n = 762;
+  double reward = 0.1;  ///< its rise
+  double harm = 0;      ///< true effects in minimal effects
+  int runs = 1;
+  double run_spread = 0;  ///< standard deviation of a run's effects about the true ones, in minimal effects
+};
+
 class Simulation {
  public:
-  /// Share of `runs` comparisons of n prompts in which any alarm fires; `reward`: its true rise, `harm`: true
-  /// effects in minimal effects.
-  double alarms(int runs, int n, double reward, double harm) {
+  /// Share of `repeats` comparisons with an alarm, or with fewer than three runs something to watch.
+  double share(int repeats, const Truth& truth) {
     int fired = 0;
-    for (int i = 0; i < runs; ++i) fired += fires(n, reward, harm) ? 1 : 0;
-    return static_cast<double>(fired) / runs;
+    for (int i = 0; i < repeats; ++i) fired += fires(truth) ? 1 : 0;
+    return static_cast<double>(fired) / repeats;
   }
 
  private:
-  PairedMetric draw(const Shape& shape, int n, double effect) {
+  PairedMetric draw(const Shape& shape, const Truth& truth, double effect) {
     PairedMetric metric;
     const bool is_rate = shape.spread == 0;
     std::normal_distribution<double> normal;
     std::uniform_real_distribution<double> uniform;
-    for (int i = 0; i < n; ++i) {
-      double before = shape.base + shape.spread * normal(random_);
-      double after = before + effect + shape.noise * normal(random_);
-      if (is_rate) {
-        before = uniform(random_) < shape.base;
-        after = uniform(random_) < shape.base + effect;
+    for (int run = 0; run < truth.runs; ++run) {
+      const double of_run =
+          effect + (truth.run_spread > 0 ? truth.run_spread * shape.harm * normal(random_) : 0);
+      for (int i = 0; i < truth.n; ++i) {
+        double before = shape.base + shape.spread * normal(random_);
+        double after = before + of_run + shape.noise * normal(random_);
+        if (is_rate) {
+          before = uniform(random_) < shape.base;
+          after = uniform(random_) < shape.base + of_run;
+        }
+        metric.pairs.push_back({.baseline = before, .method = after, .cluster = i, .seed = 42 + run});
       }
-      metric.pairs.push_back({.baseline = before, .method = after, .cluster = i, .seed = 42});
     }
     return metric;
   }
 
-  bool fires(int n, double reward, double harm) {
-    std::vector<PairedMetric> metrics{draw({"ocr_reward", 0.8, 0.3, 0.3, 0}, n, reward)};
+  /// Of several runs only what an alarm looks at: without bootstrap.
+  static std::vector<PairedComparison> compared(const std::vector<PairedMetric>& metrics) {
+    if (metrics[0].pairs.back().seed == 42) return compare_paired(metrics, {.resamples = 500, .threads = 1});
+    std::vector<PairedComparison> results;
+    for (const auto& metric : metrics) {
+      PairedComparison result;
+      const auto sums = cluster_sums(metric.pairs);
+      const double half = 1.96 * *standard_error(sums);
+      result.crossed = crossed(metric.pairs);
+      result.n = static_cast<std::int64_t>(metric.pairs.size());
+      result.delta = result.crossed->delta;
+      result.ci = Interval{*result.delta - half, *result.delta + half};
+      double sum = 0;
+      for (const auto& pair : metric.pairs) sum += *pair.baseline;
+      result.baseline_mean = sum / static_cast<double>(result.n);
+      results.push_back(result);
+    }
+    return results;
+  }
+
+  bool fires(const Truth& truth) {
+    std::vector<PairedMetric> metrics{draw({"ocr_reward", 0.8, 0.3, 0.3, 0}, truth, truth.reward)};
     std::vector<std::string> names{"ocr_reward"};
     for (const auto& shape : kShapes) {
-      metrics.push_back(draw(shape, n, harm * shape.harm));
+      metrics.push_back(draw(shape, truth, truth.harm * shape.harm));
       names.emplace_back(shape.metric);
     }
-    const auto results = compare_paired(metrics, {.resamples = 500, .threads = 1});
+    const auto results = compared(metrics);
     std::vector<ComparisonRecord> records;
     for (std::size_t i = 0; i < names.size(); ++i) {
       records.push_back(
           {.split = "test", .metric = names[i], .baseline = "base", .method = "dual", .result = results[i]});
     }
     const GuardrailQuestion question{.reward = "ocr_reward", .base = "base"};
-    return !guardrail_panel(rule_, question, records).alarms.empty();
+    const auto panel = guardrail_panel(rule_, question, records);
+    return truth.runs < kFewestRuns ? !panel.watch.empty() : !panel.alarms.empty();
   }
 
   GuardrailRule rule_ = shipped_rule();
   std::mt19937_64 random_{20260501};
 };
 
-TEST(GuardrailSimulation, AnHonestGainFiresNothing) {
+TEST(GuardrailSimulation, OfAnHonestGainThereIsNothingToWatch) {
   Simulation simulation;
-  const double at_762 = simulation.alarms(400, 762, 0.1, 0), at_48 = simulation.alarms(400, 48, 0.1, 0);
-  std::printf("false alarms, reward +0.1, no harm: %.4f at n 762, %.4f at n 48\n", at_762, at_48);
+  const double at_762 = simulation.share(400, {}), at_48 = simulation.share(400, {.n = 48});
+  std::printf("to watch, reward +0.1, no harm: %.4f at n 762, %.4f at n 48\n", at_762, at_48);
   EXPECT_LE(at_762, 0.005);
   EXPECT_LE(at_48, 0.02);
 }
 
-TEST(GuardrailSimulation, TwoEqualPoliciesFireNothing) {
+TEST(GuardrailSimulation, OfTwoEqualPoliciesThereIsNothingToWatch) {
   Simulation simulation;
-  const double at_762 = simulation.alarms(400, 762, 0, 0);
-  std::printf("false alarms, neither reward nor harm: %.4f at n 762\n", at_762);
+  const double at_762 = simulation.share(400, {.reward = 0});
+  std::printf("to watch, neither reward nor harm: %.4f at n 762\n", at_762);
   EXPECT_LE(at_762, 0.005);
 }
 
-TEST(GuardrailSimulation, WithoutARewardThatRoseHarmFiresAtTheRateOfItsInterval) {
+TEST(GuardrailSimulation, WithoutARewardThatRoseHarmIsWatchedAtTheRateOfItsInterval) {
   Simulation simulation;
-  const double fired = simulation.alarms(400, 762, 0, 2);
-  std::printf("alarms, reward +0, every guardrail at twice its minimal effect: %.4f at n 762\n", fired);
+  const double fired = simulation.share(400, {.reward = 0, .harm = 2});
+  std::printf("to watch, reward +0, every guardrail at twice its minimal effect: %.4f at n 762\n", fired);
   EXPECT_LE(fired, 0.06);  // nominal 0.025
 }
 
-TEST(GuardrailSimulation, HarmOfExactlyTheMinimalEffectRarelyFires) {
+TEST(GuardrailSimulation, HarmOfExactlyTheMinimalEffectIsRarelyWatched) {
   Simulation simulation;
-  const double fired = simulation.alarms(400, 762, 0.1, 1);
-  std::printf("alarms, reward +0.1, all seven guardrails at exactly their minimal effect: %.4f at n 762\n",
+  const double fired = simulation.share(400, {.harm = 1});
+  std::printf("to watch, reward +0.1, all seven guardrails at exactly their minimal effect: %.4f at n 762\n",
               fired);
   EXPECT_LE(fired, 0.25);  // seven guardrails, each nominally 0.025
 }
 
 TEST(GuardrailSimulation, AHackOfTwiceTheMinimalEffectIsFound) {
   Simulation simulation;
-  const double at_762 = simulation.alarms(100, 762, 0.1, 2), at_256 = simulation.alarms(100, 256, 0.1, 2);
-  std::printf("alarms, reward +0.1, harm twice the minimal effect: %.4f at n 762, %.4f at n 256\n", at_762,
-              at_256);
+  const double at_762 = simulation.share(100, {.harm = 2}),
+               at_256 = simulation.share(100, {.n = 256, .harm = 2}),
+               alarms = simulation.share(100, {.n = 256, .harm = 2, .runs = 3, .run_spread = 0.1});
+  std::printf(
+      "reward +0.1, harm twice the minimal effect: to watch %.4f at n 762, %.4f at n 256; alarms of "
+      "three runs %.4f\n",
+      at_762, at_256, alarms);
   EXPECT_GE(at_762, 0.99);
   EXPECT_GE(at_256, 0.95);
+  EXPECT_GE(alarms, 0.9);
+}
+
+TEST(GuardrailSimulation, RunsThatDifferByChanceRaiseHardlyAnyAlarmOfThreeThoughOneIsOftenToWatch) {
+  Simulation simulation;
+  const double three = simulation.share(200, {.n = 256, .runs = 3, .run_spread = 1}),
+               one = simulation.share(200, {.n = 256, .run_spread = 1});
+  std::printf(
+      "reward +0.1, runs differ by the minimal effect, none in truth: alarms of three %.4f, to watch of "
+      "one %.4f\n",
+      three, one);
+  EXPECT_LE(three, 0.03);
+  EXPECT_GE(one, 0.2);
 }
 
 // ---- what is shown
 
-TableModel guarded_table(Interval edges) {
-  auto model = fixture_table();
-  for (auto* rows : {&model.reference, &model.rows}) {
-    for (auto& row : *rows) row.metrics["edge_density"] = fixture_summary(0.2);
-  }
+std::vector<ComparisonRecord> guarded_records(Interval edges) {
   std::vector<ComparisonRecord> all;
   for (const auto& [baseline, method] : {std::pair{"base", "ratio-norm"},
                                          {"base", "lambda-controlled"},
@@ -304,8 +430,20 @@ TableModel guarded_table(Interval edges) {
     all.push_back(record(baseline, method, "edge_density", 0.2, (edges.low + edges.high) / 2, edges));
     all.push_back(record(baseline, method, "dark_share", 0.3, 0.001, {-0.01, 0.012}, 0.8));
   }
-  model.guardrails = panel_of(all);
+  return all;
+}
+
+TableModel guarded_table(const std::vector<ComparisonRecord>& records) {
+  auto model = fixture_table();
+  for (auto* rows : {&model.reference, &model.rows}) {
+    for (auto& row : *rows) row.metrics["edge_density"] = fixture_summary(0.2);
+  }
+  model.guardrails = panel_of(records);
   return model;
+}
+
+TableModel guarded_table(Interval edges) {
+  return guarded_table(guarded_records(edges));
 }
 
 TEST(GuardrailView, ShowsBothBaselinesWithMarksAndWords) {
@@ -344,12 +482,47 @@ TEST(GuardrailView, AnAlarmStandsAboveTheTableInEveryFormat) {
 
 TEST(GuardrailView, AnIntervalWithoutZeroThatHolmDoesNotBearOutIsNamedAsThat) {
   auto model = guarded_table({-0.08, -0.05});
-  for (auto& effect : model.guardrails->effects) effect.moved = effect.harmful = false;
+  for (auto& effect : model.guardrails->effects) {
+    effect.differs = effect.beyond = false;
+    effect.adjusted_p = 0.2;
+  }
   const auto view = table_view(model).guardrails;
   EXPECT_THAT(view.words,
               testing::Contains(AllOf(HasSubstr("interval excludes 0, not after Holm: Edge density"),
                                       HasSubstr("no resolved change: Dark share"))));
-  EXPECT_THAT(view.legend, HasSubstr("Holm's p over all 6 differences of the panel"));
+  EXPECT_THAT(view.legend, HasSubstr("Holm's p over 6 differences of the panel"));
+}
+
+TEST(GuardrailView, OneRunAMethodHasASentenceToWatchInsteadOfAnAlarm) {
+  const auto model = guarded_table(of_one_run(guarded_records({-0.08, -0.05})));
+  const auto view = table_view(model).guardrails;
+  EXPECT_THAT(view.alarms, IsEmpty());
+  EXPECT_THAT(
+      view.words,
+      testing::Contains("These checkpoints of ratio-norm: OCR reward rose by 0.1000 [+0.0500, +0.1500] "
+                        "against base, while Edge density fell by 6.50 points [-8.00, -5.00] (minimal "
+                        "effect 4.00 points). Look at the images; a statement about the method needs at "
+                        "least 3 training runs."));
+  EXPECT_THAT(view.words,
+              testing::Contains("No guardrail alarm: one needs at least 3 training runs a method."));
+  EXPECT_THAT(view.words,
+              testing::Contains(
+                  AllOf(HasSubstr("These checkpoints of lambda-controlled against ratio-norm \u2014 fell: "
+                                  "Edge density"),
+                        HasSubstr("no change shown: Dark share"))));
+  const auto& edges = view.tables[0].rows[1].cells[3];
+  EXPECT_FALSE(edges.strong);
+  EXPECT_EQ(edges.marks, "");
+  EXPECT_THAT(view.legend, Not(HasSubstr("Bold:"))) << "nothing is";
+  const auto markdown = table_markdown(model);
+  EXPECT_THAT(markdown, Not(HasSubstr("**")));
+  EXPECT_THAT(markdown, Not(HasSubstr("> ")));
+  const auto json = table_json(model).at("guardrails");
+  EXPECT_EQ(json.at("alarms").size(), 0u);
+  EXPECT_EQ(json.at("watch").size(), 2u);
+  EXPECT_EQ(json.at("effects").at(0).at("claim"), "checkpoints");
+  EXPECT_EQ(json.at("effects").at(0).at("differs"), true);
+  EXPECT_EQ(json.at("effects").at(0).at("moved"), false);
 }
 
 TEST(GuardrailView, SilenceIsSaidToo) {

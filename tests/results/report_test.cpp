@@ -180,8 +180,15 @@ TEST(ReportPaper, IsEmptyWhereThePaperPrintsNothing) {
   EXPECT_EQ(report_paper_html(model), "");
 }
 
-TEST(ReportDifferences, AnIntervalAboveZeroIsBetterOnlyWhereHigherIs) {
+/// Three training runs a method.
+Report report_of_runs() {
   auto report = fixture_report();
+  report.table = fixture_of_runs();
+  return report;
+}
+
+TEST(ReportDifferences, AnIntervalAboveZeroIsBetterOnlyWhereHigherIs) {
+  auto report = report_of_runs();
   EXPECT_THAT(report_verdicts_html(report), HasSubstr("<li class=\"better\"><b>lambda-controlled</b>"));
   report.table.columns[0].better = Better::kDown;
   EXPECT_THAT(report_verdicts_html(report), HasSubstr("<li class=\"worse\">"));
@@ -190,21 +197,38 @@ TEST(ReportDifferences, AnIntervalAboveZeroIsBetterOnlyWhereHigherIs) {
 }
 
 TEST(ReportDifferences, ADifferenceIsResolvedAfterHolmOnly) {
-  auto report = fixture_report();
-  report.table.comparisons[0].values.p_value = 0.18;
+  auto report = report_of_runs();
+  EXPECT_THAT(report_forest_html(report), HasSubstr("interval better"));
+  report.table.comparisons[0].values.crossed->p_value = 0.18;
   adjust_comparisons(report.table.comparisons, report.table.confidence);
   EXPECT_THAT(report_verdicts_html(report), HasSubstr("<li class=\"unresolved\">"));
-  EXPECT_THAT(report_verdicts_html(report), HasSubstr("not resolved from ratio-norm (Holm "));
+  EXPECT_THAT(report_verdicts_html(report), HasSubstr("against ratio-norm: not resolved (p 0.18"));
   EXPECT_THAT(report_forest_html(report), Not(HasSubstr("interval better")));
 }
 
-TEST(ReportDifferences, OfTheseRunsAloneAreSaidToBe) {
+TEST(ReportDifferences, OneRunAMethodHasNoColoursAndNoBetterSide) {
   auto report = fixture_report();
-  auto& values = report.table.comparisons[0].values;
-  values.seeds = 3;
-  values.ci_seeds = Interval{-0.1, 0.1};
+  EXPECT_THAT(report_verdicts_html(report), HasSubstr("<li class=\"unresolved\">"));
+  EXPECT_THAT(report_verdicts_html(report), HasSubstr("these checkpoints differ from ratio-norm&#39;s"));
+  const auto forest = report_forest_html(report);
+  EXPECT_THAT(forest, Not(HasSubstr("interval better")));
+  EXPECT_THAT(forest, HasSubstr("higher \u2192"));
+  EXPECT_THAT(forest, Not(HasSubstr("better \u2192")));
+  EXPECT_THAT(report_html(report), HasSubstr("All are grey: with fewer than 3 training runs a method"));
+  report.metric = "exact_match";
   EXPECT_THAT(report_verdicts_html(report),
-              HasSubstr("better than ratio-norm on these 3 training runs, not where runs are drawn too"));
+              HasSubstr("against ratio-norm: no difference shown between these checkpoints"));
+}
+
+TEST(ReportDifferences, ThreeRunsAMethodShowTheirIntervalAndTheBetterSide) {
+  auto report = report_of_runs();
+  report.table.comparisons[0].values.crossed->ci = Interval{-0.0123, 0.0347};
+  adjust_comparisons(report.table.comparisons, report.table.confidence);
+  const auto forest = report_forest_html(report);
+  EXPECT_THAT(forest, HasSubstr("+0.0112 [-0.0123, +0.0347]"));
+  EXPECT_THAT(forest, HasSubstr("better \u2192"));
+  EXPECT_THAT(report_verdicts_html(report), HasSubstr("against ratio-norm: not resolved<"));
+  EXPECT_THAT(report_html(report), HasSubstr("Green: the method is better"));
 }
 
 TEST(ReportDifferences, AFigureOfAnotherScorerIsNotDrawnBesideOurs) {

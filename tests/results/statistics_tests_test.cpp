@@ -194,49 +194,83 @@ PairedComparison comparison(double delta, double low, double high) {
   return c;
 }
 
-TEST(Verdict, SaysWhichWayAResolvedDifferenceGoes) {
-  const auto up = comparison(0.02, 0.01, 0.03);
-  EXPECT_TRUE(verdict_of(up, Better::kUp, {.adjusted_p = 0.001}).resolved);
-  EXPECT_EQ(verdict_of(up, Better::kUp, {.adjusted_p = 0.001}).text, "resolved: better");
-  EXPECT_EQ(verdict_of(up, Better::kDown, {.adjusted_p = 0.001}).text, "resolved: worse");
-  EXPECT_EQ(verdict_of(up, Better::kNone, {.adjusted_p = 0.001}).text, "resolved: higher");
-  EXPECT_EQ(verdict_of(comparison(-0.02, -0.03, -0.01), Better::kDown, {}).text, "resolved: better");
+/// The same over this many training runs.
+PairedComparison over_runs(PairedComparison c, std::int64_t runs, Interval ci, double p_value) {
+  c.seeds = runs;
+  c.crossed = CrossedComparison{
+      .runs = runs, .clusters = 762, .delta = *c.delta, .per_run = {}, .p_value = p_value, .ci = ci};
+  return c;
 }
 
-TEST(Verdict, NamesThePromptsThatAreMissing) {
-  const auto verdict =
-      verdict_of(comparison(0.01, -0.01, 0.03), Better::kUp, {.adjusted_p = 0.3, .needed = 2834});
-  EXPECT_FALSE(verdict.resolved);
-  EXPECT_EQ(verdict.text, "not resolved; n = 2900 prompts would be needed");
+TEST(Verdict, WithOneRunAMethodIsOnTheseCheckpoints) {
+  auto c = comparison(0.02, 0.01, 0.03);
+  c.p_value = 0.001;
+  const auto verdict = verdict_of(c, Better::kUp, {.adjusted_p = 0.001});
+  EXPECT_EQ(verdict.claim, Claim::kCheckpoints);
+  EXPECT_TRUE(verdict.differs);
+  EXPECT_FALSE(verdict.resolved());
+  EXPECT_EQ(verdict.text, "these checkpoints differ");
+  EXPECT_EQ(verdict_of(comparison(0.02, -0.01, 0.03), Better::kUp, {}).text,
+            "no difference shown between these checkpoints");
+}
+
+TEST(Verdict, NeedsThreeRunsToSayBetter) {
+  const auto c = comparison(0.02, 0.01, 0.03);
+  const VerdictSettings settings{.adjusted_p = 0.001};
+  const auto two = verdict_of(over_runs(c, 2, {0.01, 0.03}, 0.001), Better::kUp, settings);
+  EXPECT_FALSE(two.resolved());
+  EXPECT_EQ(two.text, "these checkpoints differ");
+  const auto three = verdict_of(over_runs(c, 3, {0.01, 0.03}, 0.001), Better::kUp, settings);
+  EXPECT_TRUE(three.resolved());
+  EXPECT_EQ(three.text, "better");
+}
+
+TEST(Verdict, SaysWhichWayAResolvedDifferenceGoes) {
+  const auto up = over_runs(comparison(0.02, 0.01, 0.03), 3, {0.01, 0.03}, 0.001);
+  const auto down = over_runs(comparison(-0.02, -0.03, -0.01), 3, {-0.03, -0.01}, 0.001);
+  EXPECT_EQ(verdict_of(up, Better::kDown, {.adjusted_p = 0.001}).text, "worse");
+  EXPECT_EQ(verdict_of(up, Better::kNone, {.adjusted_p = 0.001}).text, "higher");
+  EXPECT_EQ(verdict_of(down, Better::kDown, {}).text, "better");
+  EXPECT_EQ(verdict_of(down, Better::kNone, {}).text, "lower");
+}
+
+TEST(Verdict, OfThreeRunsIsByTheirIntervalAndNotByThatOfThePrompts) {
+  const auto c = over_runs(comparison(0.02, 0.01, 0.03), 3, {-0.01, 0.05}, 0.12);
+  const auto verdict = verdict_of(c, Better::kUp, {.adjusted_p = 0.001});
+  EXPECT_FALSE(verdict.differs);
+  EXPECT_EQ(verdict.text, "not resolved");
+  EXPECT_EQ(interval_of(c)->low, -0.01);
+  EXPECT_EQ(p_value_of(c), 0.12);
+  EXPECT_EQ(interval_of(c, Claim::kCheckpoints)->low, 0.01);
+}
+
+TEST(Verdict, OfMethodsMustBeTrueOfTheseCheckpointsToo) {
+  const auto c = over_runs(comparison(0.02, -0.001, 0.04), 3, {0.01, 0.03}, 0.001);
+  const auto verdict = verdict_of(c, Better::kUp, {.adjusted_p = 0.001});
+  EXPECT_FALSE(verdict.resolved());
+  EXPECT_EQ(verdict.text, "not resolved: not over prompts alone");
 }
 
 TEST(Verdict, IsNotResolvedByTheIntervalAlone) {
-  auto c = comparison(0.02, 0.001, 0.03);
-  c.p_value = 0.02;
-  EXPECT_EQ(verdict_of(c, Better::kUp, {.adjusted_p = 0.1, .needed = 500}).text,
-            "not resolved (p 0.1 after Holm)");
-  c.p_value = 0.06;
-  EXPECT_EQ(verdict_of(c, Better::kUp, {.adjusted_p = 0.06}).text, "not resolved (p 0.06)");
-}
-
-TEST(Verdict, TellsTrainingRunsFromPrompts) {
-  auto c = comparison(0.02, 0.01, 0.03);
-  c.seeds = 3;
-  c.ci_seeds = Interval{-0.01, 0.05};
-  const auto verdict = verdict_of(c, Better::kUp, {.adjusted_p = 0.001});
-  EXPECT_TRUE(verdict.resolved);
-  EXPECT_EQ(verdict.text, "resolved: better on these 3 training runs, not where runs are drawn too");
+  const auto c = comparison(0.02, 0.001, 0.03);
+  const auto text = [&](double p_value, double adjusted) {
+    return verdict_of(over_runs(c, 3, {0.001, 0.03}, p_value), Better::kUp, {.adjusted_p = adjusted}).text;
+  };
+  EXPECT_EQ(text(0.02, 0.1), "not resolved (p 0.1 after Holm)");
+  EXPECT_EQ(text(0.06, 0.06), "not resolved (p 0.06)");
 }
 
 TEST(Verdict, SaysWhyThereIsNothingToJudge) {
   EXPECT_EQ(verdict_of({}, Better::kUp, {}).text, "no complete pair");
   auto equal = comparison(0, 0, 0);
   equal.ties = 762;
-  EXPECT_EQ(verdict_of(equal, Better::kUp, {}).text, "not resolved: equal on every pair");
+  EXPECT_EQ(verdict_of(equal, Better::kUp, {}).text,
+            "no difference shown between these checkpoints: equal on every pair");
   PairedComparison one;
   one.n = one.clusters = 1;
   one.delta = 0.5;
-  EXPECT_EQ(verdict_of(one, Better::kUp, {.unit = "seeds"}).text, "not resolved: fewer than two seeds");
+  EXPECT_EQ(verdict_of(one, Better::kUp, {.unit = "seeds"}).text,
+            "no difference shown between these checkpoints: fewer than two seeds");
 }
 
 }  // namespace

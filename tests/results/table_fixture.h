@@ -61,7 +61,29 @@ inline TableComparison fixture_comparison(const std::string& metric, double delt
   return comparison;
 }
 
-/// Two methods: the reward's difference is resolved, the exact matches' is not.
+/// The same difference over three training runs, with this interval and p-value over them.
+inline PairedComparison over_three_runs(PairedComparison values, Interval interval, double p_value) {
+  const double delta = *values.delta;
+  values.seeds = 3;
+  values.crossed = CrossedComparison{.runs = 3,
+                                     .clusters = values.n,
+                                     .delta = delta,
+                                     .per_run = {{42, delta - 0.001}, {43, delta}, {44, delta + 0.001}},
+                                     .components = {.run = 1e-6, .prompt = 4e-4, .residual = 9e-4},
+                                     .standard_error = 0.004,
+                                     .freedom = 2.5,
+                                     .p_value = p_value,
+                                     .ci = interval};
+  return values;
+}
+
+/// The same with the interval and the p-value over prompts.
+inline PairedComparison over_three_runs(const PairedComparison& values) {
+  return over_three_runs(values, *values.ci, *values.p_value);
+}
+
+/// Two methods of one training run each: the checkpoints' rewards differ, their exact matches are not shown
+/// to.
 inline TableModel fixture_table() {
   TableModel model;
   model.id = "tiny";
@@ -88,6 +110,14 @@ inline TableModel fixture_table() {
   model.paper = fixture_paper();
   model.artifacts = {{"table.md", "runs/tiny/table.md"}};
   model.wall_seconds = 12.5;
+  return model;
+}
+
+/// The same of three training runs a method: the reward's difference is resolved, the exact matches' is not.
+inline TableModel fixture_of_runs() {
+  auto model = fixture_table();
+  for (auto& comparison : model.comparisons) comparison.values = over_three_runs(comparison.values);
+  adjust_comparisons(model.comparisons, model.confidence);
   return model;
 }
 

@@ -91,19 +91,79 @@ TEST(TableFormat, SmallPValuesAreBounded) {
 // --------------------------------------------------------------------------------------------
 
 TEST(BestOfColumn, IsNotResolvedWhereHolmsPIsNotSmall) {
-  auto model = fixture_table();
-  model.comparisons[0].values.p_value = 0.035;  // two metrics: Holm 0.07
-  model.comparisons[1].values.p_value = 0.04;
+  auto model = fixture_of_runs();
+  model.comparisons[0].values.crossed->p_value = 0.035;  // two metrics: Holm 0.07
+  model.comparisons[1].values.crossed->p_value = 0.04;
   adjust_comparisons(model.comparisons, model.confidence);
   const auto reward = best_of_column(model, model.columns[0]);
   ASSERT_TRUE(reward);
   EXPECT_FALSE(reward->resolved);
-  EXPECT_THAT(table_markdown(model), Not(HasSubstr("**0.9012**")));
-  EXPECT_THAT(table_markdown(model), HasSubstr("0.9012 \u2020"));
+  EXPECT_THAT(table_markdown(model), Not(HasSubstr("**")));
+  EXPECT_THAT(table_markdown(model), Not(HasSubstr(kDiffersMark)));
+}
+
+TEST(BestOfColumn, OneRunAMethodHasNoBoldNoDaggerAndNoColour) {
+  const auto model = fixture_table();
+  ASSERT_TRUE(model.comparisons[0].differs) << "the checkpoints do differ";
+  EXPECT_FALSE(best_of_column(model, model.columns[0])->resolved);
+  const auto markdown = table_markdown(model);
+  EXPECT_THAT(markdown, Not(HasSubstr("**")));
+  EXPECT_THAT(markdown, Not(HasSubstr(kDiffersMark)));
+  EXPECT_THAT(markdown, Not(HasSubstr("| better")));
+  EXPECT_THAT(table_html(model), Not(HasSubstr("<strong>")));
+  EXPECT_THAT(table_latex(model), Not(HasSubstr("\\mathbf")));
+}
+
+TEST(BestOfColumn, TwoRunsAMethodAreAsGoodAsOne) {
+  auto model = fixture_of_runs();
+  for (auto& comparison : model.comparisons) comparison.values.crossed->runs = 2;
+  adjust_comparisons(model.comparisons, model.confidence);
+  const auto markdown = table_markdown(model);
+  EXPECT_THAT(markdown, Not(HasSubstr("**")));
+  EXPECT_THAT(markdown, HasSubstr("2 training runs a method (fewer than 3): differences are between these "
+                                  "checkpoints, over prompts, the runs pooled"));
+}
+
+TEST(BestOfColumn, ThreeRunsAMethodDecideByTheirOwnInterval) {
+  auto model = fixture_of_runs();
+  EXPECT_THAT(table_markdown(model), HasSubstr("**0.9012** \u2020"));
+  model.comparisons[0].values.crossed->ci = Interval{-0.02, 0.05};
+  adjust_comparisons(model.comparisons, model.confidence);
+  const auto markdown = table_markdown(model);
+  EXPECT_THAT(markdown, Not(HasSubstr("**"))) << "though prompts alone would have shown it";
+  EXPECT_THAT(markdown, HasSubstr("| [-0.0200, +0.0500] |"));
+}
+
+TEST(DifferenceMark, IsOfAMethodThatDiffersFromTheBaselineOnEitherSide) {
+  auto model = fixture_of_runs();
+  model.columns[0].better = Better::kDown;
+  const auto markdown = table_markdown(model);
+  EXPECT_THAT(markdown, HasSubstr(" 0.9012 \u2020 |")) << "worse than the baseline, which is best";
+  EXPECT_THAT(markdown, HasSubstr("**0.8900** |"));
+  EXPECT_THAT(markdown, HasSubstr("\u2020 The difference to ratio-norm is resolved: its 95 % interval over "
+                                  "training runs and prompts excludes 0"));
+}
+
+TEST(DifferenceMark, IsNeverAtWhatIsNotResolvedHoweverGood) {
+  const auto view = table_view(fixture_of_runs());
+  const auto& exact = view.results.rows[2].cells[3];
+  EXPECT_EQ(exact.text, "57.50") << "the best of its column";
+  EXPECT_EQ(exact.marks, "");
+  EXPECT_FALSE(exact.strong);
+}
+
+TEST(TableNotes, ExplainOnlyTheMarksThatOccur) {
+  auto model = fixture_of_runs();
+  EXPECT_THAT(join(table_notes(model), "\n"), HasSubstr("Bold: best"));
+  model.comparisons[0].values.crossed->p_value = 0.5;
+  adjust_comparisons(model.comparisons, model.confidence);
+  const auto notes = join(table_notes(model), "\n");
+  EXPECT_THAT(notes, Not(HasSubstr("Bold")));
+  EXPECT_THAT(notes, Not(HasSubstr(kDiffersMark)));
 }
 
 TEST(BestOfColumn, IsResolvedOnlyWhereTheIntervalExcludesZero) {
-  const auto model = fixture_table();
+  const auto model = fixture_of_runs();
   const auto reward = best_of_column(model, model.columns[0]),
              exact = best_of_column(model, model.columns[1]);
   ASSERT_TRUE(reward && exact);
@@ -114,7 +174,7 @@ TEST(BestOfColumn, IsResolvedOnlyWhereTheIntervalExcludesZero) {
 }
 
 TEST(BestOfColumn, LowerIsBetterWhereTheColumnSaysSo) {
-  auto model = fixture_table();
+  auto model = fixture_of_runs();
   model.columns[0].better = Better::kDown;
   const auto best = best_of_column(model, model.columns[0]);
   ASSERT_TRUE(best);
@@ -123,9 +183,9 @@ TEST(BestOfColumn, LowerIsBetterWhereTheColumnSaysSo) {
 }
 
 TEST(BestOfColumn, AnIntervalOnTheWrongSideDoesNotResolve) {
-  auto model = fixture_table();
+  auto model = fixture_of_runs();
   model.comparisons[0].values.delta = -0.01;
-  model.comparisons[0].values.ci = Interval{-0.02, -0.001};
+  model.comparisons[0].values.crossed->ci = Interval{-0.02, -0.001};
   EXPECT_FALSE(best_of_column(model, model.columns[0])->resolved);
 }
 
@@ -148,22 +208,22 @@ Backbone glyph · scale smoke · test split · n = 40 · seed 42
 |:------------------|-----:|-------------:|------------:|--------------:|------------:|
 | base              |    0 |       0.7350 |       40.00 |             — |           — |
 | ratio-norm        |   40 |       0.8900 |       55.00 |       3.80e-7 |           — |
-| lambda-controlled |   80 |   **0.9012** |     57.50 † |       3.32e-4 |           — |
+| lambda-controlled |   80 |       0.9012 |       57.50 |       3.32e-4 |           — |
 | ↳ paper           |   80 |       0.5831 |       14.40 |               |             |
 
-| Comparison                     | Metric         |       Δ |      95 % interval |   W / T / L |      p |   Holm |   n | Verdict      |
-|:-------------------------------|:---------------|--------:|-------------------:|------------:|-------:|-------:|----:|:-------------|
-| lambda-controlled − ratio-norm | OCR reward     | +0.0112 | [+0.0021, +0.0203] | 20 / 8 / 12 | 0.0167 | 0.0334 |  40 | better       |
-| lambda-controlled − ratio-norm | Exact (points) |   +2.50 |    [-5.00, +10.00] | 20 / 8 / 12 | 0.0167 | 0.0334 |  40 | not resolved |
-| ↳ paper                        | Exact (points) |   +1.44 |                    |             |        |        | 762 |              |
+| Comparison                     | Metric         |       Δ |      95 % interval |   W / T / L |      p |   Holm |   n | Verdict                  |
+|:-------------------------------|:---------------|--------:|-------------------:|------------:|-------:|-------:|----:|:-------------------------|
+| lambda-controlled − ratio-norm | OCR reward     | +0.0112 | [+0.0021, +0.0203] | 20 / 8 / 12 | 0.0167 | 0.0334 |  40 | these checkpoints differ |
+| lambda-controlled − ratio-norm | Exact (points) |   +2.50 |    [-5.00, +10.00] | 20 / 8 / 12 | 0.0167 | 0.0334 |  40 | no difference shown      |
+| ↳ paper                        | Exact (points) |   +1.44 |                    |             |        |        | 762 |                          |
 
-- These are the embedded glyph backbone's numbers, not SD3.5's; the paper's rows stand here for orientation, and levels do not compare.
+- These are the embedded glyph backbone's numbers, not SD3.5's; the paper's rows are for orientation, and levels do not compare.
 - ↳ paper: as printed in "A Paper" (tab:tiny, sd3.5-medium-lora).
-- Bold: best of the methods in its column, and its difference to ratio-norm is resolved (the 95 % interval excludes 0, and Holm's p is below 0.05; for ratio-norm itself: every other method's is).
-- † Best of its column, but its difference to ratio-norm is not resolved (for ratio-norm itself: some other method's is not).
 - — pickscore was not run: its files are absent (--scorers DIR).
 - Share of trained steps with damp weight below 1: lambda-controlled 12.5 %.
-- Differences are method − baseline, paired by prompt, sample and seed. Intervals: percentile bootstrap, 10000 resamples, over prompts, one training run a method: they say nothing about the spread between training runs. W / T / L: pairs in which the method is better, equal, worse. p: two-sided paired t; with few pairs it and the interval can disagree near 0.05. Holm: p adjusted over the metrics shown of the two, one that restates another counted once. Better, worse: resolved, the interval excludes 0 and Holm's p is below 0.05.
+- Differences are method − baseline, paired by prompt, sample and seed. W / T / L: pairs in which the method is better, equal, worse.
+- One training run a method (fewer than 3): differences are between these checkpoints, over prompts (percentile bootstrap, 10000 resamples). They say nothing about the methods: another run may turn them round. A statement about methods needs at least 3 runs (`--seeds 42,43,44`).
+- These checkpoints differ: the interval excludes 0, and Holm's p, over all 2 differences of the table, is below 0.05. p: two-sided paired t; with few pairs it and the interval can disagree near 0.05.
 
 Signature: `tiny v1; seed 42`
 )");
@@ -213,13 +273,91 @@ TEST(TableNotes, MissingValuesAreCounted) {
                                          "ratio-norm: ocr_reward 3 of 40"));
 }
 
-TEST(TableNotes, OneSeedSaysNothingAboutTrainingRuns) {
+TEST(TableNotes, SayWhichClaimTheTableCanMakeAndByWhichInterval) {
+  EXPECT_THAT(
+      notes_of(fixture_table()),
+      HasSubstr("One training run a method (fewer than 3): differences are between these checkpoints"));
+  const auto notes = notes_of(fixture_of_runs());
+  EXPECT_THAT(notes,
+              HasSubstr("Intervals and p: training runs and prompts both drawn (crossed analysis of "
+                        "variance, `results/STATISTICS.md`), 3 runs a method. Better, worse: the "
+                        "interval excludes 0, as does that over prompts alone, and Holm's p, over all 2 "
+                        "differences of the table, is below 0.05."));
+  EXPECT_THAT(notes, Not(HasSubstr("checkpoints")));
+}
+
+TEST(TableNotes, ADifferenceOfFewerRunsThanTheOthersIsOfItsCheckpoints) {
+  auto model = fixture_of_runs();
+  model.comparisons[1].values.crossed.reset();
+  model.comparisons[1].values.seeds = 1;
+  adjust_comparisons(model.comparisons, model.confidence);
+  const auto notes = notes_of(model);
+  EXPECT_THAT(notes, HasSubstr("3 runs a method. Better, worse"));
+  EXPECT_THAT(notes,
+              HasSubstr("One training run a method (fewer than 3): such differences are between these"));
+}
+
+TEST(TableNotes, TrainingTablesSayThatTheirIntervalsAreOverRuns) {
+  auto model = fixture_of_runs();
+  model.over_training = true;
+  EXPECT_THAT(notes_of(model),
+              HasSubstr("Intervals and p: over training runs (Student's t), 3 runs a method."));
+  EXPECT_THAT(notes_of(model), HasSubstr("paired by seed"));
+}
+
+TEST(TableNotes, AMetricThatRestatesAnotherIsCountedOnce) {
+  auto model = fixture_of_runs();
+  model.comparisons.push_back(model.comparisons[0]);
+  model.comparisons[2].metric = "cer_paper";
+  EXPECT_THAT(notes_of(model),
+              HasSubstr("over all 2 differences of the table (one that restates another counts once)"));
+}
+
+TEST(TableNotes, PromptsThatSomeRunLacksAreSaidToBeLeftOutOfItsInterval) {
+  auto model = fixture_of_runs();
+  EXPECT_THAT(notes_of(model), Not(HasSubstr("leave out")));
+  model.comparisons[0].values.crossed->clusters_left_out = 4;
+  EXPECT_THAT(notes_of(model), HasSubstr("lambda-controlled \u2212 ratio-norm: ocr_reward 4."));
+}
+
+TEST(TableNotes, TestsThatContradictOneAnotherAreNamed) {
   auto model = fixture_table();
-  EXPECT_THAT(notes_of(model), HasSubstr("over prompts, one training run a method"));
-  auto second = model.rows;
-  for (auto& row : second) row.seed = 43;
-  model.rows.insert(model.rows.end(), second.begin(), second.end());
-  EXPECT_THAT(notes_of(model), HasSubstr("2 training runs a method pooled"));
+  auto& values = model.comparisons[0].values;
+  values.clusters = 40;
+  values.tests = {.t = TTest{2.5, 0.0167}, .wilcoxon = RankTest{}, .sign_p = 0.21};
+  values.tests.wilcoxon->p_value = 0.04;
+  EXPECT_THAT(notes_of(model),
+              HasSubstr("Tests over prompts lie on both sides of p = 0.05 (not adjusted), so a few large "
+                        "differences may decide. lambda-controlled \u2212 ratio-norm, ocr_reward: t 0.017, "
+                        "sign test 0.21."));
+  values.clusters = 3;
+  EXPECT_THAT(notes_of(model), Not(HasSubstr("both sides"))) << "three units cannot have a small sign p";
+}
+
+TEST(TableNotes, ADifferenceThatAFewPromptsCarryIsNamed) {
+  auto model = fixture_of_runs();
+  for (auto& comparison : model.comparisons) {
+    comparison.values.clusters = 40;
+    comparison.values.carried_by = 4;
+  }
+  EXPECT_THAT(notes_of(model),
+              HasSubstr("quoting it. lambda-controlled \u2212 ratio-norm, ocr_reward: 4 of 40."))
+      << "only what is shown: of a difference near 0 few prompts always carry half";
+  for (auto& comparison : model.comparisons) comparison.values.carried_by = 6;
+  EXPECT_THAT(notes_of(model), Not(HasSubstr("A few prompts carry")));
+}
+
+TEST(TableNotes, SayWhatOfThePapersTextRewardsCannotBeCompared) {
+  for (const char* backbone : {"glyph", "sd3.5-medium"}) {
+    auto model = fixture_table();
+    model.backbone = backbone;
+    EXPECT_THAT(notes_of(model), Not(HasSubstr("PaddleOCR"))) << "the paper's table is of no text reward";
+    model.paper->task = "ocr";
+    EXPECT_THAT(notes_of(model),
+                HasSubstr("The paper reads text with PaddleOCR, and here Tesseract reads it"));
+    model.paper.reset();
+    EXPECT_THAT(notes_of(model), Not(HasSubstr("PaddleOCR")));
+  }
 }
 
 TEST(TableNotes, PeeksUnequalMovementAndUnusedClippingAreSaid) {
@@ -246,7 +384,7 @@ TEST(TableNotes, OnlyTheGlyphBackboneIsSaidToBeGlyph) {
 // -------------------------------------------------------------------------------------------------
 
 TEST(TableView, SeedsGetARowEachAndTheirMeanCarriesTheMarks) {
-  auto model = fixture_table();
+  auto model = fixture_of_runs();
   auto other = model.rows[1];
   other.seed = 43;
   other.metrics["ocr_reward"].mean = 0.9112;
@@ -257,6 +395,7 @@ TEST(TableView, SeedsGetARowEachAndTheirMeanCarriesTheMarks) {
   EXPECT_THAT(seeds, ElementsAre("42", "mean", "42", "mean", "42", "43", "mean", ""));
   EXPECT_EQ(view.results.rows[6].cells[3].text, "0.9062");
   EXPECT_TRUE(view.results.rows[6].cells[3].strong);
+  EXPECT_EQ(view.results.rows[6].cells[3].marks, kDiffersMark);
   EXPECT_FALSE(view.results.rows[4].cells[3].strong);
 }
 
@@ -284,8 +423,9 @@ TEST(TableJson, IsTheDocumentOfTheContract) {
   EXPECT_THAT(keys_of(document["rows"][0]), ElementsAre("checkpoint", "lambda_late", "method", "metrics", "n",
                                                         "n_missing", "paper", "seed", "split"));
   EXPECT_THAT(keys_of(document["comparisons"][0]),
-              ElementsAre("baseline", "ci95", "ci95_seeds", "delta", "losses", "method", "metric", "n",
-                          "p_holm", "p_value", "resolved", "t", "test", "ties", "verdict", "wins"));
+              ElementsAre("baseline", "ci95", "ci95_seeds", "claim", "delta", "differs", "losses", "method",
+                          "metric", "n", "p_holm", "p_value", "resolved", "runs", "t", "test", "ties",
+                          "validation_delta", "verdict", "wins"));
   EXPECT_THAT(keys_of(document["rows"][0]["metrics"]["ocr_reward"]), ElementsAre("mean", "std"));
 }
 
@@ -296,6 +436,26 @@ TEST(TableJson, KeepsTheUnitOfTheDbForThePapersFiguresToo) {
   EXPECT_EQ(row["paper"]["exact_match"], 0.144);
   EXPECT_EQ(row["paper"]["ocr_reward"], 0.5831);
   EXPECT_EQ(document["rows"][0]["paper"], Json::object()) << "the paper has no such row";
+}
+
+TEST(TableJson, TellsClaimsAboutMethodsFromThoseAboutCheckpoints) {
+  const auto one = table_json(fixture_table())["comparisons"][0];
+  EXPECT_EQ(one["claim"], "checkpoints");
+  EXPECT_EQ(one["differs"], true);
+  EXPECT_EQ(one["resolved"], false);
+  EXPECT_TRUE(one["runs"].is_null());
+  const auto three = table_json(fixture_of_runs())["comparisons"][0];
+  EXPECT_EQ(three["claim"], "methods");
+  EXPECT_EQ(three["resolved"], true);
+  EXPECT_EQ(three["verdict"], "better");
+  const auto& runs = three["runs"];
+  EXPECT_EQ(runs["n"], 3);
+  EXPECT_EQ(runs["delta_per_run"]["43"], 0.0112);
+  EXPECT_EQ(runs["ci95"], Json::parse("[0.0021, 0.0203]"));
+  EXPECT_EQ(runs["p_value"], 0.0167);
+  EXPECT_DOUBLE_EQ(runs["run_sd"].get<double>(), 0.001);
+  EXPECT_DOUBLE_EQ(runs["prompt_sd"].get<double>(), 0.02);
+  EXPECT_EQ(runs["freedom"], 2.5);
 }
 
 TEST(TableJson, WhatIsNotThereIsNull) {
@@ -318,13 +478,24 @@ TEST(TableCsv, IsRectangularAndUnrounded) {
   for (const auto& line : lines) {
     EXPECT_TRUE(line.empty() || std::count(line.begin(), line.end(), ',') == commas) << line;
   }
-  EXPECT_THAT(lines, testing::Contains(
-                         "method,,lambda-controlled,42,80,test,ocr_reward,40,0,0.9012,0.25,,,,,,,,,,,"));
-  EXPECT_THAT(lines,
-              testing::Contains("paper,,lambda-controlled,,80,test,exact_match,762,,0.144,,,,,,,,,,,,"));
+  EXPECT_THAT(
+      lines,
+      testing::Contains("method,,lambda-controlled,42,80,test,ocr_reward,40,0,0.9012,0.25,,,,,,,,,,,,,,,,,"));
+  EXPECT_THAT(
+      lines, testing::Contains("paper,,lambda-controlled,,80,test,exact_match,762,,0.144,,,,,,,,,,,,,,,,,,"));
   EXPECT_THAT(lines, testing::Contains(
                          "comparison,ratio-norm,lambda-controlled,,,test,exact_match,40,0,0.025,,-0.05,0.1,"
-                         ",,20,8,12,0.0167,paired-t,0.0334,not resolved"));
+                         ",,20,8,12,0.0167,paired-t,0.0334,no difference shown between these checkpoints,"
+                         "checkpoints,,,,,"));
+}
+
+TEST(TableCsv, EndsWithWhatTheTrainingRunsSay) {
+  auto model = fixture_of_runs();
+  model.comparisons[0].validation_delta = 0.02;
+  const auto csv = table_csv(model);
+  EXPECT_THAT(csv,
+              HasSubstr(",verdict,claim,runs,runs_ci95_low,runs_ci95_high,runs_p_value,validation_delta\n"));
+  EXPECT_THAT(csv, HasSubstr(",better,methods,3,0.0021,0.0203,0.0167,0.02\n"));
 }
 
 TEST(TableMarkdown, CommandsNoTerminal) {
@@ -335,13 +506,12 @@ TEST(TableMarkdown, CommandsNoTerminal) {
 }
 
 TEST(TableHtml, LoadsNothingFromOutsideAndEscapes) {
-  auto model = fixture_table();
+  auto model = fixture_of_runs();
   model.title = "<script>alert(1)</script>";
   const auto page = table_html(model);
   EXPECT_THAT(page, Not(HasSubstr("<script")));
   EXPECT_THAT(page, Not(HasSubstr("http")));
-  EXPECT_THAT(page, HasSubstr("<strong>0.9012</strong>"));
-  EXPECT_THAT(page, HasSubstr("57.50<sup>\u2020</sup>"));
+  EXPECT_THAT(page, HasSubstr("<strong>0.9012</strong><sup>\u2020</sup>"));
 }
 
 // ---- latex
@@ -361,7 +531,7 @@ TableModel hostile_table() {
 }
 
 TEST(TableLatex, HasTheShapeOfBooktabsAndAsManyCellsAsColumns) {
-  const auto latex = table_latex(fixture_table());
+  const auto latex = table_latex(fixture_of_runs());
   EXPECT_THAT(latex, HasSubstr("\\begin{tabular}{lrrrr}"));
   EXPECT_THAT(latex, HasSubstr("\\toprule"));
   EXPECT_THAT(latex, HasSubstr("\\bottomrule"));
@@ -393,15 +563,6 @@ TEST(TableLatex, CompilesOnItsOwn) {
   if (!has_pdflatex()) GTEST_SKIP() << "pdflatex is not installed";
   EXPECT_TRUE(compiles(table_latex(fixture_table()), "plain"));
   EXPECT_TRUE(compiles(table_latex(hostile_table()), "hostile"));
-}
-
-/// The differences of three training runs, resolved on these alone.
-TableModel fixture_of_runs() {
-  auto model = fixture_table();
-  auto& values = model.comparisons[0].values;
-  values.seeds = 3;
-  values.ci_seeds = Interval{-0.0059, 0.0842};
-  return model;
 }
 
 /// Three seeds of three methods with eight metrics, guardrails and the paper's figures: as much as a table
@@ -444,6 +605,7 @@ TableModel large_table() {
       comparison.baseline = baseline;
       comparison.method = method;
       comparison.metric = metric;
+      comparison.validation_delta = 0.0123;
       model.comparisons.push_back(comparison);
     }
   }
@@ -502,7 +664,8 @@ TEST(TableLatex, ColumnsWithoutAnyValueAreLeftOutAndNamed) {
 
 TEST(TableLatex, TheCaptionSaysHowManyTrainingRunsThereAre) {
   EXPECT_THAT(table_latex(fixture_table()),
-              HasSubstr("One training run a method: what is resolved holds for these runs.}"));
+              HasSubstr("One training run a method: differences are between these checkpoints, not between "
+                        "methods.}"));
   EXPECT_THAT(table_latex(large_table()), HasSubstr("3 training runs a method.}"));
 }
 
@@ -510,7 +673,7 @@ TEST(TableLatex, SignsAreMathematicsInCellsAndSentences) {
   const auto latex = table_latex(large_table());
   EXPECT_THAT(latex, HasSubstr("with $-6.25$ [$-14.58$, $+0.00$], $3.8\\times10^{-5}$ and "
                                "\\texttt{harness check -{}-paper}."));
-  EXPECT_THAT(latex, HasSubstr("{$[{-}0.0059{,}\\,{+}0.0842]$}"));
+  EXPECT_THAT(latex, HasSubstr("{$[{+}0.0021{,}\\,{+}0.0203]$}"));
 }
 
 TEST(TableLatex, CompilesInsideAnotherDocument) {
@@ -592,7 +755,7 @@ TEST(BudgetColumn, IsTheSpendOverTheBudgetAndNothingWithoutOne) {
 }
 
 TEST(EveryCheckpoint, OnlyTheSelectedOneCountsForMarksAndMeans) {
-  auto model = fixture_table();
+  auto model = fixture_of_runs();
   model.every_checkpoint = true;
   auto other = fixture_row("lambda-controlled", 40, 0.99, 0.9);
   other.selected = false;
@@ -600,6 +763,7 @@ TEST(EveryCheckpoint, OnlyTheSelectedOneCountsForMarksAndMeans) {
   EXPECT_DOUBLE_EQ(*mean_over_seeds(model, "lambda-controlled", model.columns[0]), 0.9012);
   const auto text = table_markdown(model);
   EXPECT_NE(text.find(std::string("80 ") + kSelectedMark), std::string::npos) << text;
+  EXPECT_NE(text.find("**0.9012**"), std::string::npos) << text;
   EXPECT_EQ(text.find("**0.9900**"), std::string::npos) << text;
 }
 
@@ -618,11 +782,12 @@ TEST(TableNotes, APromptThatQuotesNothingIsNoFailureOfAScorer) {
   EXPECT_EQ(text.find("Pairs that lack a side"), std::string::npos) << text;
 }
 
-TEST(PrintedDifferences, AreDecidedByOurPairedInterval) {
+TEST(PrintedDifferences, AreDecidedByTheIntervalOverTrainingRuns) {
   auto model = fixture_table();
   const auto decided = [&](double delta, double low, double high) {
     model.comparisons = {fixture_comparison("exact_match", delta, low, high),
                          fixture_comparison("lambda_late", delta, low, high)};
+    for (auto& c : model.comparisons) c.values = over_three_runs(c.values);
     adjust_comparisons(model.comparisons, model.confidence);
     const auto claims = printed_differences(model);
     EXPECT_EQ(claims.size(), 1u) << "only what the paper prints";
@@ -636,14 +801,26 @@ TEST(PrintedDifferences, AreDecidedByOurPairedInterval) {
   EXPECT_EQ(open.detail, "+2.00 [-1.00, +5.00], not resolved");
 }
 
+TEST(PrintedDifferences, AreUndecidedWithOneRunAMethodHoweverClearTheCheckpointsAre) {
+  auto model = fixture_table();
+  model.comparisons = {fixture_comparison("exact_match", 0.02, 0.01, 0.03)};
+  adjust_comparisons(model.comparisons, model.confidence);
+  ASSERT_TRUE(model.comparisons[0].differs);
+  const auto claim = printed_differences(model).at(0);
+  EXPECT_STREQ(claim_verdict(claim), "undecided");
+  EXPECT_EQ(claim.detail,
+            "these checkpoints: +2.00 [+1.00, +3.00]; needs at least 3 training runs a method, 1 here");
+}
+
 TEST(PrintedDifferences, AreUndecidedWhereOnlyTheIntervalExcludesZero) {
   auto model = fixture_table();
   model.comparisons = {fixture_comparison("exact_match", -0.02, -0.03, -0.01)};
-  model.comparisons[0].values.p_value = 0.36;
+  auto& values = model.comparisons[0].values;
+  values = over_three_runs(values, *values.ci, 0.36);
   adjust_comparisons(model.comparisons, model.confidence);
   const auto claim = printed_differences(model).at(0);
   EXPECT_EQ(claim.holds, std::nullopt);
-  EXPECT_EQ(claim.detail, "-2.00 [-3.00, -1.00], not resolved (Holm 0.3600)");
+  EXPECT_EQ(claim.detail, "-2.00 [-3.00, -1.00], not resolved (p 0.36)");
 }
 
 TEST(PrintedDifferences, AreNotJudgedAtAScaleThatShowsNothing) {
@@ -673,23 +850,34 @@ TEST(SelectionPrompts, TheirDifferencesAreSaidToBeOptimistic) {
   EXPECT_TRUE(count()) << "once";
 }
 
-TEST(SeveralRuns, TheIntervalWithSeedsDrawnAndItsVerdictStandInEveryFormat) {
-  const auto model = fixture_of_runs();
+TEST(SeveralRuns, TheIntervalThatDecidesAndItsVerdictAreInEveryFormat) {
+  auto model = fixture_of_runs();
+  auto& values = model.comparisons[0].values;
+  values = over_three_runs(values, Interval{0.0011, 0.0299}, 0.0123);
+  values.ci_seeds = Interval{-0.0059, 0.0842};
+  adjust_comparisons(model.comparisons, model.confidence);
   const auto markdown = table_markdown(model);
-  EXPECT_THAT(markdown, HasSubstr(" Seeds drawn too |"));
-  EXPECT_THAT(markdown, HasSubstr("| [-0.0059, +0.0842] |"));
-  EXPECT_THAT(markdown, HasSubstr("| better on these 3 runs |"));
   EXPECT_THAT(markdown,
-              HasSubstr("On these 3 runs: resolved on these training runs, not where runs are drawn too"));
-  EXPECT_THAT(table_html(model), HasSubstr("better on these 3 runs"));
-  EXPECT_THAT(table_latex(model), HasSubstr("better on these 3 runs"));
+              HasSubstr("| +0.0112 | [+0.0011, +0.0299] | 20 / 8 / 12 | 0.0123 | 0.0246 |  40 | better "));
+  EXPECT_THAT(markdown, Not(HasSubstr("eeds drawn too"))) << "an interval that decides nothing";
+  EXPECT_THAT(table_html(model), HasSubstr("<td>better</td>"));
+  EXPECT_THAT(table_latex(model), HasSubstr("{better}"));
   EXPECT_THAT(table_csv(model), HasSubstr(",-0.0059,0.0842,"));
-  EXPECT_THAT(table_csv(model),
-              HasSubstr("resolved: better on these 3 training runs, not where runs are drawn too"));
-  const auto row = table_json(model).at("comparisons").at(0);
-  EXPECT_EQ(row.at("ci95_seeds"), Json::parse("[-0.0059, 0.0842]"));
-  EXPECT_EQ(row.at("verdict"), "resolved: better on these 3 training runs, not where runs are drawn too");
-  EXPECT_THAT(table_markdown(fixture_table()), Not(HasSubstr("Seeds drawn too")));
+  EXPECT_EQ(table_json(model).at("comparisons").at(0).at("ci95_seeds"), Json::parse("[-0.0059, 0.0842]"));
+}
+
+TEST(ValidationDifference, IsBesideThatOfTheTestWhereThereIsOne) {
+  auto model = fixture_table();
+  EXPECT_THAT(table_markdown(model), Not(HasSubstr("\u0394 validation")));
+  model.comparisons[1].validation_delta = 0.0475;
+  const auto view = table_view(model);
+  EXPECT_EQ(view.comparisons.columns[3].title, "\u0394 validation");
+  EXPECT_EQ(view.comparisons.rows[0].cells[3].text, "\u2014");
+  EXPECT_EQ(view.comparisons.rows[1].cells[3].text, "+4.75");
+  EXPECT_EQ(view.comparisons.rows[2].cells.size(), view.comparisons.columns.size()) << "the paper's row";
+  EXPECT_THAT(table_markdown(model),
+              HasSubstr("\u0394 validation: the same checkpoints on the prompts that"));
+  EXPECT_EQ(table_json(model).at("comparisons").at(1).at("validation_delta"), 0.0475);
 }
 
 }  // namespace
