@@ -298,11 +298,12 @@ std::string family_text(const ComparisonReport& report) {
 void print_legend(const ComparisonReport& report) {
   const auto level = format_percent(1 - report.bootstrap.confidence);
   print_interval_legend(report);
-  put("{} {}\n", is_of_methods(report) ? "" : "p: exact McNemar for rates, else paired t.",
+  put("{}{}\n", is_of_methods(report) ? "" : "p: exact McNemar for rates, else paired t. ",
       family_text(report));
-  put("{}: the interval excludes 0 and Holm's p is below {:g}. Missing: pairs without a value on a "
+  put("{}: the interval excludes 0{}, and Holm's p is below {:g}. Missing: pairs without a value on a "
       "side, left out of everything.\n",
       is_of_methods(report) ? "Better, worse" : "These checkpoints differ",
+      is_of_methods(report) && report.unit == "prompts" ? ", as does that over prompts alone" : "",
       std::round(1e6 * (1 - report.bootstrap.confidence)) / 1e6);
   put("Win rate: ties count half, Wilson interval. Detectable: smallest true difference {} found with power "
       "{} % "

@@ -107,9 +107,9 @@
   };
   const helpOf = () => ({
     all: 'every prompt',
-    wins: `${state.method} better than ${state.against}`,
-    ties: `${state.method} equal to ${state.against}`,
-    losses: `${state.method} worse than ${state.against}`,
+    wins: `${state.method} scored better than ${state.against}`,
+    ties: `${state.method} scored as ${state.against}`,
+    losses: `${state.method} scored worse than ${state.against}`,
     failures: `${state.method} short of the best possible ${metricInfo().title}`,
     allfail: `every trained method short of the best possible ${metricInfo().title}`,
     unscored: `some method without a value of ${metricInfo().title}`,
