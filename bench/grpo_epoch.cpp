@@ -4,6 +4,7 @@
 //   grpo_epoch [--epochs 4] [--threads 2] [--prompts 8] [--group 8] [--steps 10] [--method ratio-norm]
 
 #include <fmt/format.h>
+#include <torch/version.h>
 
 #include <CLI/CLI.hpp>
 #include <chrono>

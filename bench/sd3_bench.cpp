@@ -6,6 +6,7 @@
 //   OUT]
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <torch/cuda.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

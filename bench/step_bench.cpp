@@ -3,6 +3,7 @@
 // included.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
+#include <torch/cuda.h>
 
 #include <chrono>
 #include <cstdlib>

@@ -192,7 +192,7 @@ TEST(Reproduce, AnotherSettingOrOtherWeightsAreANewRun) {
   };
   const auto usual = ids({});
   EXPECT_EQ(ids({}), usual);
-  EXPECT_EQ(ids({"--jobs", "2", "--out", "elsewhere", "--set", "lr=0.00015"}), usual);
+  EXPECT_EQ(ids({"--jobs", "2", "--out", "elsewhere", "--set", "lr=0.00005"}), usual);
   EXPECT_NE(ids({"--set", "lr=1e-4"}), usual);
   EXPECT_NE(ids({"--seeds", "43"}), usual);
   const auto changed = ids({"--set", "lambda-controlled.kappa=0.1"});

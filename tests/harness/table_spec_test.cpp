@@ -45,7 +45,7 @@ TEST(TableSpec, TheShippedTableIsThePapers) {
   EXPECT_EQ(spec.split_seed, 20260501u);
   EXPECT_EQ(spec.split_take, 256);
   EXPECT_EQ(spec.prompts_first - spec.split_take, 762);
-  EXPECT_EQ(spec.scale("paper").checkpoints, (std::vector<int>{40, 60, 80}));
+  EXPECT_EQ(spec.checkpoints, (std::vector<int>{40, 60, 80}));
   EXPECT_EQ(spec.baseline, "ratio-norm");
   EXPECT_EQ(spec.scale("smoke").validation_limit, 24);
   EXPECT_EQ(spec.scale("paper").prompt_set, "ocr-flow-grpo");
