@@ -67,6 +67,10 @@ std::vector<std::string> result_notes(const TableModel& model);
 std::vector<std::string> difference_notes(const TableModel& model);
 std::vector<std::string> table_notes(const TableModel& model);
 
+/// Those of the latter on what differences between runs of one method are: the yardstick, and whether the
+/// table can tell its methods apart.
+std::vector<std::string> noise_notes(const TableModel& model);
+
 /// What differences on the prompts that chose the checkpoints are worth.
 inline constexpr const char* kChosenHere =
     "These prompts also chose the checkpoint of each run that is compared, so its values and differences "
