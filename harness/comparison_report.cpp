@@ -327,10 +327,9 @@ void print_yardstick(const ComparisonReport& report) {
     if (const auto* metric = report.yardstick->find(name))
       spreads.push_back(fmt::format("{} {:.3g}", name, metric->run_sd));
   }
-  put("Runs: one training run a method tells no spread between runs. It is taken from experiment {} (table "
-      "{}, "
-      "runs of {}): standard deviation of a difference between two runs {}. What prompts have in common in "
-      "all runs is not in it.\n",
+  put("Runs: one training run a method tells no spread between runs. It is taken from experiment {} "
+      "(table {}, runs of {}): standard deviation of a difference between two runs {}. What prompts have in "
+      "common in all runs is not in it.\n",
       report.yardstick->experiment, report.yardstick->table, report.yardstick->method, join(spreads, ", "));
 }
 

@@ -121,8 +121,8 @@ void add_discriminability_note(const TableModel& model, std::vector<std::string>
   if (told == entries.end()) return;
   notes.push_back(fmt::format(
       "Rows by method: intraclass correlation {:.2f} in {} (1: all runs of a method agree; 0 or less: "
-      "methods differ by no more than runs do); largest difference to {} {:.1f} standard errors over runs "
-      "({}).",
+      "methods "
+      "differ by no more than runs do); largest difference to {} {:.1f} standard errors over runs ({}).",
       *told->intraclass_correlation, column_of(model, told->metric).title, model.baseline, *told->largest,
       told->method));
 }
