@@ -54,10 +54,10 @@ std::vector<std::string> compared_metrics(const TableModel& model) {
   return metrics;
 }
 
-/// A spread in the column's unit: "0.0063 in OCR reward", "1.20 in Exact (points)".
+/// A spread in the column's unit.
 std::string spread_text(double spread, TableColumn column) {
   column.scientific = vanishes(spread, column);
-  return fmt::format("{} in {}", format_value(spread, column), difference_title(column));
+  return format_value(spread, column);
 }
 
 /// The yardstick's metrics that the table compares.
@@ -69,6 +69,10 @@ std::vector<YardstickMetric> shown_yardstick(const TableModel& model) {
   return metrics;
 }
 
+std::string share_text(const NullVerdicts& verdicts) {
+  return verdicts.comparisons == 0 ? kDash : fmt::format("{} of {}", verdicts.called, verdicts.comparisons);
+}
+
 std::string called_text(const std::vector<YardstickMetric>& metrics,
                         NullVerdicts YardstickMetric::*verdicts) {
   NullVerdicts sum;
@@ -76,7 +80,7 @@ std::string called_text(const std::vector<YardstickMetric>& metrics,
     sum.comparisons += (metric.*verdicts).comparisons;
     sum.called += (metric.*verdicts).called;
   }
-  return sum.comparisons == 0 ? "" : fmt::format("{} of {} comparisons", sum.called, sum.comparisons);
+  return sum.comparisons == 0 ? "" : share_text(sum) + " comparisons";
 }
 
 /// How often the rule for verdicts took a difference between equal rows for one.
@@ -99,7 +103,8 @@ void add_yardstick_note(const TableModel& model, std::vector<std::string>& notes
   std::vector<std::string> spreads;
   PairedRuns differences{metrics.front().differences, metrics.front().differences};
   for (const auto& metric : metrics) {
-    spreads.push_back(spread_text(metric.run_sd, column_of(model, metric.metric)));
+    const auto column = column_of(model, metric.metric);
+    spreads.push_back(fmt::format("{} in {}", spread_text(metric.run_sd, column), difference_title(column)));
     differences.fewest = std::min(differences.fewest, metric.differences);
     differences.most = std::max(differences.most, metric.differences);
   }
@@ -143,6 +148,26 @@ std::vector<Discriminability> discriminability_of(const TableModel& model) {
   for (auto& entry : entries)
     entry.intraclass_correlation = intraclass_correlation(row_means(model, entry.metric));
   return entries;
+}
+
+ViewTable yardstick_view(const TableModel& model) {
+  ViewTable table;
+  table.columns = {{"Runs of one method", false},
+                   {"sd of two runs' difference"},
+                   {"Differences"},
+                   {fmt::format("Better, worse ({} runs)", kFewestRuns)},
+                   {"Checkpoints differ (1 run)"}};
+  if (!model.yardstick || !model.yardstick->is_own) return table;
+  for (const auto& metric : shown_yardstick(model)) {
+    const auto column = column_of(model, metric.metric);
+    table.rows.push_back({RowKind::kOurs,
+                          {{difference_title(column)},
+                           {spread_text(metric.run_sd, column)},
+                           {fmt::format("{}", metric.differences)},
+                           {share_text(metric.methods)},
+                           {share_text(metric.checkpoints)}}});
+  }
+  return table;
 }
 
 std::vector<std::string> noise_notes(const TableModel& model) {

@@ -115,6 +115,20 @@ TEST(Yardstick, UnderItsOwnTableSaysHowOftenEqualRowsWereCalledDifferent) {
                      "comparisons of one run a row, as checkpoints of one method do.")));
 }
 
+TEST(Yardstick, OfItsOwnTableIsABlockInEveryFormat) {
+  auto model = fixture_table();
+  model.yardstick = fixture_yardstick();
+  EXPECT_TRUE(table_view(model).yardstick.rows.empty()) << "another table's is a note";
+  model.yardstick->is_own = true;
+  const auto rows = table_view(model).yardstick.rows;
+  ASSERT_EQ(rows.size(), 2u);
+  std::vector<std::string> cells;
+  for (const auto& cell : rows[1].cells) cells.push_back(cell.text);
+  EXPECT_THAT(cells, ::testing::ElementsAre("Exact (points)", "1.20", "9", "1 of 3", "4 of 9"));
+  for (const auto& text : {table_markdown(model), table_html(model), table_latex(model)})
+    EXPECT_THAT(text, AllOf(HasSubstr("Runs of one method"), HasSubstr("4 of 9")));
+}
+
 /// fixture_of_runs with the rows of its three runs.
 TableModel fixture_of_rows() {
   auto model = fixture_of_runs();
