@@ -8,6 +8,7 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/output.h"
+#include "harness/plan.h"
 #include "results/influence.h"
 #include "results/table_format.h"
 #include "results/table_view.h"
@@ -81,6 +82,7 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
                {"resolved", compared.verdict.resolved()},
                {"verdict", compared.verdict.text},
                {"note", number(record.note)}};
+  json["runs_spread"] = compared.at_runs.empty() ? Json() : Json(compared.by_yardstick ? "yardstick" : "own");
   if (report.effect) {
     json["n_needed_for_effect"] = number(compared.needed_prompts);
     json["runs_needed_for_effect"] = number(compared.needed_runs);
@@ -132,6 +134,11 @@ std::string win_rate_text(const std::optional<WinRate>& win_rate) {
   if (!win_rate) return kDash;
   return fmt::format("{:.1f} % [{:.1f}, {:.1f}]", 100 * win_rate->rate, 100 * win_rate->ci.low,
                      100 * win_rate->ci.high);
+}
+
+/// True if some comparison takes the yardstick's spread of runs.
+bool uses_yardstick(const ComparedMethod& method) {
+  return std::ranges::any_of(method.metrics, &ComparedMetric::by_yardstick);
 }
 
 bool is_of_methods(const ComparedMetric& metric) {
@@ -224,7 +231,8 @@ void print_pairs(const ComparedMethod& method, const ComparisonReport& report) {
     prompts = fmt::format("{} for {:g}", report.unit, *report.effect);
     runs = fmt::format("runs for {:g}", *report.effect);
     columns.push_back(prompts);
-    if (has_runs(method) && report.unit == "prompts") columns.push_back(runs);
+    const bool knows_runs = has_runs(method) || uses_yardstick(method);
+    if (knows_runs && report.unit == "prompts") columns.push_back(runs);
   }
   std::vector<Json> rows;
   for (const auto& compared : method.metrics) {
@@ -312,6 +320,20 @@ void print_legend(const ComparisonReport& report) {
       format_percent(report.power.power), level);
 }
 
+/// Where the spread of runs comes from that one run cannot tell.
+void print_yardstick(const ComparisonReport& report) {
+  if (!report.yardstick || std::ranges::none_of(report.methods, uses_yardstick)) return;
+  std::vector<std::string> spreads;
+  for (const auto& name : report.metrics) {
+    if (const auto* metric = report.yardstick->find(name))
+      spreads.push_back(fmt::format("{} {:.3g}", name, metric->run_sd));
+  }
+  put("Runs: one training run a method tells no spread between runs. It is taken from experiment {} "
+      "(table {}, runs of {}): standard deviation of a difference between two runs {}. What prompts have in "
+      "common in all runs is not in it.\n",
+      report.yardstick->experiment, report.yardstick->table, report.yardstick->method, join(spreads, ", "));
+}
+
 /// "ocr_reward of dual: 3 of 762 prompts carry more than half of the difference".
 std::vector<std::string> cautions(const ComparisonReport& report) {
   std::vector<std::string> texts;
@@ -350,6 +372,22 @@ std::vector<std::optional<double>> adjusted_p_values(const std::vector<Compariso
   std::vector<std::optional<double>> adjusted;
   for (const auto at : place) adjusted.push_back(at < within.size() ? within[at] : over_all[at]);
   return adjusted;
+}
+
+/// One run a method tells no spread of runs; that of the yardstick holds the noise of runs and of prompts
+/// within them. Of the starting weights there are no runs.
+void add_power_of_yardstick(const ComparisonReport& report, ComparedMetric& metric) {
+  const auto& record = metric.record;
+  if (!report.yardstick || record.result.seeds != 1 || record.baseline == kBaseMethod ||
+      record.method == kBaseMethod)
+    return;
+  const auto* measured = report.yardstick->find(record.metric);
+  if (measured == nullptr) return;
+  const VarianceComponents components{.run = measured->run_sd * measured->run_sd};
+  metric.at_runs = detectable_at_usual_runs(components, record.result.clusters, report.power);
+  metric.by_yardstick = !metric.at_runs.empty();
+  if (report.effect)
+    metric.needed_runs = runs_needed(*report.effect, components, record.result.clusters, report.power);
 }
 
 void add_power(const ComparisonReport& report, ComparedMetric& metric) {
@@ -396,6 +434,7 @@ void add_comparisons(const std::vector<ComparisonRecord>& records, const std::ve
         records[i].result, better[i],
         {.confidence = report.bootstrap.confidence, .adjusted_p = metric.adjusted_p, .unit = report.unit});
     add_power(report, metric);
+    add_power_of_yardstick(report, metric);
     if (report.methods.empty() || report.methods.back().method != records[i].method)
       report.methods.push_back({.method = records[i].method, .metrics = {}});
     report.methods.back().metrics.push_back(std::move(metric));
@@ -417,6 +456,7 @@ Json report_json(const ComparisonReport& report) {
           {"bootstrap_seed", report.bootstrap.seed},
           {"power", report.power.power},
           {"effect", number(report.effect)},
+          {"yardstick", report.yardstick ? yardstick_json(*report.yardstick) : Json()},
           {"warnings", report.warnings},
           {"comparisons", std::move(comparisons)}};
 }
@@ -431,6 +471,7 @@ void print_report(const ComparisonReport& report) {
     put("\n");
   }
   print_legend(report);
+  print_yardstick(report);
   for (const auto& caution : cautions(report)) put("{}\n", caution);
   for (const auto& warning : report.warnings) put("{}\n", warning);
 }

@@ -9,6 +9,7 @@
 #include "results/multiplicity.h"
 #include "results/records.h"
 #include "results/verdict.h"
+#include "results/yardstick.h"
 
 namespace harness {
 
@@ -16,12 +17,14 @@ namespace harness {
 struct ComparedMetric {
   ComparisonRecord record;
   std::optional<double> validation_delta =
-      {};                                      ///< of the same checkpoints; nothing where that split is shown
-  std::optional<double> adjusted_p = {};       ///< Holm over the table
-  std::optional<double> detectable = {};       ///< smallest true difference found, of the claim that is made
-  std::vector<DetectableAtRuns> at_runs = {};  ///< the same with more training runs; from two runs on
+      {};                                 ///< of the same checkpoints; nothing where that split is shown
+  std::optional<double> adjusted_p = {};  ///< Holm over the table
+  std::optional<double> detectable = {};  ///< smallest true difference found, of the claim that is made
+  /// The same with more training runs; from two runs on, or with one where there is a yardstick.
+  std::vector<DetectableAtRuns> at_runs = {};
   std::optional<std::int64_t> needed_prompts = {};  ///< for --effect between these checkpoints
-  std::optional<std::int64_t> needed_runs = {};     ///< for --effect between the methods; from two runs on
+  std::optional<std::int64_t> needed_runs = {};     ///< for --effect between the methods; like at_runs
+  bool by_yardstick = false;  ///< at_runs and needed_runs rest on the yardstick's spread
   Verdict verdict = {};
 };
 
@@ -41,7 +44,8 @@ struct ComparisonReport {
   std::vector<ComparisonRecord> validation = {};  ///< where another split is shown
   BootstrapSettings bootstrap = {};
   PowerSettings power = {};
-  std::optional<double> effect = {};  ///< --effect
+  std::optional<double> effect = {};        ///< --effect
+  std::optional<Yardstick> yardstick = {};  ///< whose spread of runs is taken where there is one run a method
   std::vector<ComparedMethod> methods = {};
 };
 

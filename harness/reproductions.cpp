@@ -15,6 +15,7 @@
 #include "harness/guardrails.h"
 #include "harness/plan.h"
 #include "harness/training_table.h"
+#include "harness/yardstick.h"
 #include "results/paper_audit.h"
 #include "results/sql.h"
 #include "results/stored_runs.h"
@@ -740,6 +741,7 @@ TableModel make_table_model(Store& store, const StoredReproduction& reproduction
     complete_comparisons(store, reproduction, model);
     split_off_guardrails(reproduction, model);
     add_validation(store, reproduction, model);
+    model.yardstick = yardstick_for(store, reproduction, split);
   }
   model.scale_warning = scale_warning_of(reproduction);
   std::erase(model.notes, model.scale_warning);

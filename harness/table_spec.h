@@ -108,6 +108,8 @@ struct TableSpec {
       paper_rows;  ///< the paper's name for a row where it is another than ours
   bool levels_compare =
       false;  ///< our figures and the paper's stand for the same thing, so their ratio says something
+  /// Rows that are one method with changes that mean nothing: what differs between them is noise.
+  std::vector<std::string> equal_rows;
   std::vector<std::int64_t> seeds;
   int prompts_first = 0;   ///< evaluation uses the first so many prompts of the set
   std::string prompt_set;  ///< required prompt set, empty for any

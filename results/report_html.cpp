@@ -74,7 +74,9 @@ std::string comparisons_html(const Report& report, const TableView& view) {
                      colours_text(report.table),
                      has_printed ? " A hollow diamond is the paper's printed difference." : "") +
          forest + "<details><summary>The same as a table, with wins, ties, losses and p</summary>\n" +
-         view_table_html(view.comparisons) + "</details>\n" + list_html(view.difference_notes, "notes");
+         view_table_html(view.comparisons) + "</details>\n" +
+         (view.yardstick.rows.empty() ? "" : view_table_html(view.yardstick)) +
+         list_html(view.difference_notes, "notes");
 }
 
 std::string legend_html(const ChartGroup& group) {

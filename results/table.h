@@ -12,6 +12,7 @@
 #include "results/paper.h"
 #include "results/statistics.h"
 #include "results/verdict.h"
+#include "results/yardstick.h"
 
 namespace harness {
 
@@ -113,6 +114,7 @@ struct TableModel {
   bool levels_compare = false;    ///< ours and the paper's figures stand for the same thing
   bool every_checkpoint = false;  ///< rows are all checkpoints of a run, the selected one marked
   std::vector<TableClaim> claims;
+  std::optional<Yardstick> yardstick = {};   ///< what runs of one method differ by, where it was measured
   std::optional<GuardrailPanel> guardrails;  ///< nothing in training tables, and where no rule was stored
   bool over_training =
       false;  ///< rows are statistics of the training, paired by seed, instead of evaluations
@@ -123,6 +125,20 @@ struct TableModel {
   std::map<std::string, std::string> artifacts;  ///< name -> path
   double wall_seconds = 0;
 };
+
+/// Whether the table can tell its methods apart in one metric.
+struct Discriminability {
+  std::string metric;
+  std::int64_t runs = 0;                              ///< the most that a comparison with the baseline has
+  std::optional<double> intraclass_correlation = {};  ///< of the rows by method
+  std::optional<double> largest = {};  ///< discrimination: mean difference to the baseline over its
+                                       ///< standard error over runs, the largest of all methods
+  std::string method = {};             ///< that differs so
+};
+
+/// A metric each of those compared with the table's baseline over kFewestRuns runs or more, in the order of
+/// the comparisons.
+std::vector<Discriminability> discriminability_of(const TableModel& model);
 
 /// The number behind a cell, in the DB's unit.
 std::optional<double> cell_value(const TableRow& row, const TableColumn& column);

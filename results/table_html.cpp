@@ -89,6 +89,7 @@ std::string table_html(const TableModel& model) {
   body += view_table_html(view.results);
   if (!view.comparisons.rows.empty()) body += view_table_html(view.comparisons);
   if (!view.claims.rows.empty()) body += view_table_html(view.claims);
+  if (!view.yardstick.rows.empty()) body += view_table_html(view.yardstick);
   body += "<ul>\n";
   for (const auto& note : table_notes(model)) body += "<li>" + html_text(note) + "</li>\n";
   body += "</ul>\n";

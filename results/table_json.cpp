@@ -39,6 +39,18 @@ Json interval_json(const std::optional<Interval>& interval) {
   return interval ? Json::array({interval->low, interval->high}) : Json();
 }
 
+Json discriminability_json(const TableModel& model) {
+  Json metrics = Json::array();
+  for (const auto& apart : discriminability_of(model)) {
+    metrics.push_back({{"metric", apart.metric},
+                       {"runs", apart.runs},
+                       {"intraclass_correlation", number(apart.intraclass_correlation)},
+                       {"largest_difference_se", number(apart.largest)},
+                       {"method", apart.largest ? Json(apart.method) : Json()}});
+  }
+  return metrics;
+}
+
 }  // namespace
 
 Json runs_json(const std::optional<CrossedComparison>& crossed) {
@@ -102,6 +114,8 @@ Json table_json(const TableModel& model) {
   for (const auto& row : model.reference) document["reference"].push_back(row_json(model, row));
   for (const auto& row : model.rows) document["rows"].push_back(row_json(model, row));
   for (const auto& item : model.comparisons) document["comparisons"].push_back(comparison_json(model, item));
+  if (const auto apart = discriminability_json(model); !apart.empty()) document["discriminability"] = apart;
+  if (model.yardstick) document["yardstick"] = yardstick_json(*model.yardstick);
   if (model.guardrails) document["guardrails"] = guardrails_json(*model.guardrails);
   if (!model.claims.empty()) document["claims"] = Json::array();
   for (const auto& claim : model.claims) {

@@ -271,6 +271,13 @@ Float claims_float(const TableModel& model, const TableView& view) {
       .table = view.claims};
 }
 
+Float yardstick_float(const TableModel& model, const TableView& view) {
+  return {.caption = fmt::format("{}.{}", latex_prose(model.id + ": what runs of one method differ by"),
+                                 warning_text(view)),
+          .label = label_of(model.id + "-yardstick"),
+          .table = view.yardstick};
+}
+
 std::vector<Float> guardrail_floats(const TableModel& model, const TableView& view) {
   std::vector<Float> floats;
   for (const auto& table : view.guardrails.tables) {
@@ -303,6 +310,7 @@ std::string table_latex(const TableModel& model) {
   std::vector<Float> floats{results_float(model, view)};
   for (auto& one : difference_floats(model, view)) floats.push_back(std::move(one));
   if (!view.claims.rows.empty()) floats.push_back(claims_float(model, view));
+  if (!view.yardstick.rows.empty()) floats.push_back(yardstick_float(model, view));
   for (auto& one : guardrail_floats(model, view)) floats.push_back(std::move(one));
   std::string body = kFloatCommands;
   for (auto& one : floats) {

@@ -94,6 +94,7 @@ std::string table_markdown(const TableModel& model) {
   out += alarm_quotes(view.guardrails) + layout(view.results);
   if (!view.comparisons.rows.empty()) out += fmt::format("\n{}", layout(view.comparisons));
   if (!view.claims.rows.empty()) out += fmt::format("\n{}", layout(view.claims));
+  if (!view.yardstick.rows.empty()) out += fmt::format("\n{}", layout(view.yardstick));
   out += note_list(table_notes(model));
   out += guardrail_panel_markdown(view.guardrails);
   if (!view.signature.empty()) out += fmt::format("\nSignature: `{}`\n", view.signature);

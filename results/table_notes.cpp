@@ -433,6 +433,7 @@ std::vector<std::string> difference_notes(const TableModel& model) {
   add_pairing_note(model, notes);
   add_methods_note(model, notes);
   add_checkpoints_note(model, notes);
+  std::ranges::move(noise_notes(model), std::back_inserter(notes));
   add_unbalanced_note(model, notes);
   add_influence_note(model, notes);
   add_disagreement_note(model, notes);

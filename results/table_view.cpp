@@ -430,6 +430,7 @@ TableView table_view(const TableModel& model) {
   view.results = results_view(model);
   view.comparisons = comparisons_view(model);
   view.claims = claims_view(model);
+  view.yardstick = yardstick_view(model);
   view.guardrails = guardrail_view(model);
   view.warning = model.scale_warning;
   view.notes = result_notes(model);

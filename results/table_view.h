@@ -53,6 +53,7 @@ struct TableView {
   ViewTable results;
   ViewTable comparisons;  ///< without rows where nothing was compared
   ViewTable claims;       ///< without rows where the table decides none
+  ViewTable yardstick;    ///< a row a metric; without rows where the table has no equal rows of its own
   GuardrailView guardrails;
   std::vector<std::string> notes;             ///< on the results and on how they were made
   std::vector<std::string> difference_notes;  ///< on the comparisons
@@ -66,6 +67,13 @@ TableView table_view(const TableModel& model);
 std::vector<std::string> result_notes(const TableModel& model);
 std::vector<std::string> difference_notes(const TableModel& model);
 std::vector<std::string> table_notes(const TableModel& model);
+
+/// Those of the latter on what differences between runs of one method are: the yardstick, and whether the
+/// table can tell its methods apart.
+std::vector<std::string> noise_notes(const TableModel& model);
+
+/// The table's own yardstick: what its equal rows differ by, and how often that was called a difference.
+ViewTable yardstick_view(const TableModel& model);
 
 /// What differences on the prompts that chose the checkpoints are worth.
 inline constexpr const char* kChosenHere =

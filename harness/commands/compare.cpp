@@ -13,6 +13,7 @@
 #include "harness/output.h"
 #include "harness/plan.h"
 #include "harness/training_table.h"
+#include "harness/yardstick.h"
 #include "results/table_view.h"
 
 namespace harness {
@@ -272,6 +273,7 @@ int compare(const CompareOptions& options) {
   report.family = questions_of(family);
   if (!over_training && report.split != "validation")
     report.validation = recorded_comparisons(store, reproduction, "validation");
+  if (fewest_runs(asked) == 1) report.yardstick = yardstick_for(store, reproduction, report.split);
   add_comparisons(asked, better, report);
   if (options.json) {
     print_json(report_json(report));

@@ -274,6 +274,42 @@ TEST(TableSpec, IdsSeedsAndCheckpointsThatWouldGoWrongLaterAreRefused) {
               HasSubstr("names the row \"lambda-z-clip\", which is not among this table's methods"));
 }
 
+TEST(TableSpec, EqualRowsAreRowsOfOneMethod) {
+  const Json rows = {"ratio-norm", {{"name", "twin"}, {"method", "ratio-norm"}}, "dual"};
+  const auto with = [&](const Json& equal) {
+    return refusal([&](Json& t) {
+      t = {{"extends", "sd35-ocr"}, {"id", "mine"}, {"reproduces", ""}, {"methods", rows}};
+      t["equal_rows"] = equal;
+    });
+  };
+  EXPECT_EQ(with({"ratio-norm", "twin"}), "accepted");
+  EXPECT_EQ(with(false), "accepted");
+  EXPECT_THAT(with({"ratio-norm", "twim"}),
+              HasSubstr(R"(equal_rows: unknown row "twim"; did you mean "twin"?)"));
+  EXPECT_THAT(with(true),
+              HasSubstr(R"(equal rows are of one method: "ratio-norm" is ratio-norm and "dual" is dual)"));
+  EXPECT_THAT(with(Json::array({"twin"})), HasSubstr("equal_rows: needs at least two rows"));
+  EXPECT_THAT(with({"twin", "twin"}), HasSubstr("must differ"));
+  EXPECT_THAT(with("twin"), HasSubstr("must be true or a list of rows"));
+  EXPECT_THAT(refusal([](Json& t) {
+                t = {{"extends", "tiny-sd3-zclip"}, {"id", "mine"}, {"equal_rows", true}};
+              }),
+              HasSubstr("equal_rows: is of evaluation tables"));
+}
+
+TEST(TableSpec, EqualRowsAreNotTakenOverByATableWithOtherRows) {
+  const auto all = load_table_spec("aa");
+  EXPECT_EQ(all.equal_rows, all.methods);
+  EXPECT_EQ(load_table_spec("aa-seeds").equal_rows.size(), 2u);
+  EXPECT_EQ(load_table_spec("calibration").equal_rows,
+            (std::vector<std::string>{"ratio-norm", "negative control"}));
+  const auto file = std::filesystem::path(::testing::TempDir()) / fmt::format("equal-{}.json", ::getpid());
+  write_file_atomically(file, R"({"extends": "aa", "id": "mine", "seeds": [1]})");
+  EXPECT_EQ(read_table_spec(file).equal_rows, all.methods);
+  write_file_atomically(file, R"({"extends": "aa", "id": "mine", "methods": ["ratio-norm", "dual"]})");
+  EXPECT_TRUE(read_table_spec(file).equal_rows.empty());
+}
+
 TEST(TableSpec, AnUnknownMethodIsNamedWithTheNearestOfTheRegistry) {
   const auto registry = read_registry(HARNESS_SOURCE_DIR "/tests/data/fake_share/registry.json");
   auto spec = read_table_spec(kShipped);

@@ -1,0 +1,128 @@
+#include "harness/yardstick.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "harness/reproductions.h"
+#include "harness/training_table.h"
+
+namespace harness {
+namespace {
+
+constexpr const char* kKey = "equal_rows";  // of a table's file
+
+const Json& effective_of(const StoredReproduction& reproduction) {
+  return reproduction.spec.at("effective");
+}
+
+/// What --set changed for this row alone.
+Json own_settings(const StoredReproduction& reproduction, const std::string& row) {
+  const auto prefix = row + ".";
+  Json own = Json::object();
+  const auto set = effective_of(reproduction).value("set", Json::object());
+  for (const auto& [name, value] : set.items()) {
+    if (name.starts_with(prefix)) own[name.substr(prefix.size())] = value;
+  }
+  return own;
+}
+
+/// The equal rows that the experiment made, in the table's order.
+std::vector<std::string> equal_rows_of(const StoredReproduction& reproduction, const TableSpec& spec) {
+  std::vector<std::string> rows;
+  for (const auto& row : reproduction.methods) {
+    if (std::ranges::find(spec.equal_rows, row) == spec.equal_rows.end()) continue;
+    if (rows.empty() || own_settings(reproduction, row) == own_settings(reproduction, rows.front()))
+      rows.push_back(row);
+  }
+  return rows;
+}
+
+/// Those of the table's own metrics that were run.
+std::vector<std::string> measured_metrics(Store& store, const TableSpec& spec,
+                                          const std::vector<EvaluatedCheckpoint>& checkpoints) {
+  auto metrics = metrics_of(store, checkpoints);
+  const auto named = spec.metrics();
+  std::erase_if(metrics, [&](const auto& metric) { return std::ranges::find(named, metric) == named.end(); });
+  return metrics;
+}
+
+std::vector<EqualPair> equal_pairs(Store& store, const TableSpec& spec, const std::vector<std::string>& rows,
+                                   const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                   const std::string& split) {
+  std::vector<EqualPair> pairs;
+  const auto metrics = measured_metrics(store, spec, checkpoints);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = i + 1; j < rows.size(); ++j) {
+      for (const auto& metric : metrics) {
+        pairs.push_back({.first = rows[i],
+                         .second = rows[j],
+                         .metric = metric,
+                         .better = better_from_name(spec.better(metric)),
+                         .pairs = paired_values(store, checkpoints, rows[i], rows[j], split, metric)});
+      }
+    }
+  }
+  return pairs;
+}
+
+/// All that the noise between runs may depend on, but for what single rows change.
+Json conditions_of(const StoredReproduction& reproduction) {
+  const auto spec = spec_of(reproduction);
+  Json conditions = {{"backbone", reproduction.backbone},
+                     {"scale", reproduction.scale},
+                     {"task", spec.task},
+                     {"split_seed", spec.split_seed},
+                     {"selection", {spec.selection.split, spec.selection.metric, spec.selection.rule}}};
+  const auto& effective = effective_of(reproduction);
+  for (const char* key :
+       {"prompt_set", "split_sizes", "checkpoints", "weights_sha256", "settings", "evaluation_settings"})
+    conditions[key] = effective.value(key, Json());
+  return conditions;
+}
+
+bool may_have_yardstick(const StoredReproduction& reproduction) {
+  const auto rows = reproduction.spec.find(kKey);
+  return rows != reproduction.spec.end() && *rows != false && !is_training_table(reproduction);
+}
+
+}  // namespace
+
+std::optional<Yardstick> yardstick_of(Store& store, const StoredReproduction& reproduction,
+                                      const std::string& split) {
+  if (!may_have_yardstick(reproduction)) return std::nullopt;
+  const auto spec = spec_of(reproduction);
+  const auto rows = equal_rows_of(reproduction, spec);
+  if (rows.size() < 2) return std::nullopt;
+  const auto checkpoints = evaluated_checkpoints(store, reproduction);
+  auto metrics = yardstick_metrics(equal_pairs(store, spec, rows, checkpoints, split));
+  if (metrics.empty()) return std::nullopt;
+  return Yardstick{.experiment = reproduction.id,
+                   .table = reproduction.table_id,
+                   .method = spec.arm(rows.front()).method,
+                   .rows = rows,
+                   .seeds = reproduction.seeds,
+                   .split = split,
+                   .metrics = std::move(metrics)};
+}
+
+std::optional<Yardstick> latest_yardstick(Store& store, const StoredReproduction& reproduction,
+                                          const std::string& split) {
+  const auto conditions = conditions_of(reproduction);
+  for (const auto& other : all_reproductions(store)) {
+    if (other.id == reproduction.id || !may_have_yardstick(other) || conditions_of(other) != conditions)
+      continue;
+    if (auto yardstick = yardstick_of(store, other, split)) return yardstick;
+  }
+  return std::nullopt;
+}
+
+std::optional<Yardstick> yardstick_for(Store& store, const StoredReproduction& reproduction,
+                                       const std::string& split) {
+  if (is_training_table(reproduction)) return std::nullopt;
+  auto yardstick = yardstick_of(store, reproduction, split);
+  if (!yardstick) return latest_yardstick(store, reproduction, split);
+  yardstick->is_own = true;
+  return yardstick;
+}
+
+}  // namespace harness

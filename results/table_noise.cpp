@@ -1,0 +1,180 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/text.h"
+#include "results/discriminability.h"
+#include "results/multiplicity.h"
+#include "results/table_format.h"
+#include "results/table_view.h"
+#include "results/verdict.h"
+
+namespace harness {
+namespace {
+
+// Rows by method
+// ---------------------------------------------------------------------------------------------------------
+
+/// The selected rows of all runs in this metric.
+std::vector<RowMean> row_means(const TableModel& model, const std::string& metric) {
+  std::vector<RowMean> means;
+  for (const auto& row : model.rows) {
+    const auto found = row.metrics.find(metric);
+    if (row.selected && found != row.metrics.end() && found->second.mean)
+      means.push_back({row.method, *found->second.mean});
+  }
+  return means;
+}
+
+std::optional<double> discrimination_of(const CrossedComparison& crossed) {
+  std::vector<double> deltas;
+  for (const auto& run : crossed.per_run) deltas.push_back(run.delta);
+  return discrimination(deltas);
+}
+
+Discriminability& entry_of(std::vector<Discriminability>& entries, const std::string& metric) {
+  const auto found = std::ranges::find(entries, metric, &Discriminability::metric);
+  if (found != entries.end()) return *found;
+  return entries.emplace_back(Discriminability{.metric = metric});
+}
+
+// Notes
+// ---------------------------------------------------------------------------------------------------------
+
+/// The metrics of the table's comparisons, each once; one that restates another is left out.
+std::vector<std::string> compared_metrics(const TableModel& model) {
+  std::vector<std::string> metrics;
+  for (const auto& comparison : model.comparisons) {
+    if (std::ranges::find(metrics, comparison.metric) == metrics.end()) metrics.push_back(comparison.metric);
+  }
+  const auto all = metrics;
+  std::erase_if(metrics, [&](const std::string& metric) {
+    return hypothesis_of(metric) != metric && std::ranges::find(all, hypothesis_of(metric)) != all.end();
+  });
+  return metrics;
+}
+
+/// A spread in the column's unit.
+std::string spread_text(double spread, TableColumn column) {
+  column.scientific = vanishes(spread, column);
+  return format_value(spread, column);
+}
+
+/// The yardstick's metrics that the table compares.
+std::vector<YardstickMetric> shown_yardstick(const TableModel& model) {
+  std::vector<YardstickMetric> metrics;
+  for (const auto& name : compared_metrics(model)) {
+    if (const auto* metric = model.yardstick->find(name)) metrics.push_back(*metric);
+  }
+  return metrics;
+}
+
+std::string share_text(const NullVerdicts& verdicts) {
+  return verdicts.comparisons == 0 ? kDash : fmt::format("{} of {}", verdicts.called, verdicts.comparisons);
+}
+
+std::string called_text(const std::vector<YardstickMetric>& metrics,
+                        NullVerdicts YardstickMetric::*verdicts) {
+  NullVerdicts sum;
+  for (const auto& metric : metrics) {
+    sum.comparisons += (metric.*verdicts).comparisons;
+    sum.called += (metric.*verdicts).called;
+  }
+  return sum.comparisons == 0 ? "" : share_text(sum) + " comparisons";
+}
+
+/// How often the rule for verdicts took a difference between equal rows for one.
+std::string verdicts_note(const std::vector<YardstickMetric>& metrics) {
+  const auto methods = called_text(metrics, &YardstickMetric::methods);
+  const auto checkpoints = called_text(metrics, &YardstickMetric::checkpoints);
+  auto text = fmt::format("Verdicts between these equal rows, in {} metrics:", metrics.size());
+  if (!methods.empty())
+    text += fmt::format(" better or worse, each time falsely, in {} of {} runs a row;", methods, kFewestRuns);
+  return fmt::format("{} these checkpoints differ in {} of one run a row, as checkpoints of one method do.",
+                     text, checkpoints);
+}
+
+/// What two runs of one method differ by: a difference between methods has to be larger to mean anything.
+void add_yardstick_note(const TableModel& model, std::vector<std::string>& notes) {
+  if (!model.yardstick) return;
+  const auto& yardstick = *model.yardstick;
+  const auto metrics = shown_yardstick(model);
+  if (metrics.empty()) return;
+  std::vector<std::string> spreads;
+  PairedRuns differences{metrics.front().differences, metrics.front().differences};
+  for (const auto& metric : metrics) {
+    const auto column = column_of(model, metric.metric);
+    spreads.push_back(fmt::format("{} in {}", spread_text(metric.run_sd, column), difference_title(column)));
+    differences.fewest = std::min(differences.fewest, metric.differences);
+    differences.most = std::max(differences.most, metric.differences);
+  }
+  const auto source = yardstick.is_own
+                          ? "rows " + join(yardstick.rows, "; ")
+                          : fmt::format("experiment {}, table {}", yardstick.experiment, yardstick.table);
+  notes.push_back(fmt::format(
+      "Yardstick: two runs of one method ({}; {}) differ by {} (standard deviation of a paired difference "
+      "between two runs, {} differences).",
+      yardstick.method, source, join(spreads, ", "), runs_text(differences)));
+  if (yardstick.is_own) notes.push_back(verdicts_note(metrics));
+}
+
+/// Whether rows differ by method or by run, in the first metric that tells.
+void add_discriminability_note(const TableModel& model, std::vector<std::string>& notes) {
+  const auto entries = discriminability_of(model);
+  const auto told = std::ranges::find_if(
+      entries, [](const Discriminability& entry) { return entry.intraclass_correlation && entry.largest; });
+  if (told == entries.end()) return;
+  notes.push_back(fmt::format(
+      "Rows by method: intraclass correlation {:.2f} in {} (1: all runs of a method agree; 0 or less: "
+      "methods "
+      "differ by no more than runs do); largest difference to {} {:.1f} standard errors over runs ({}).",
+      *told->intraclass_correlation, column_of(model, told->metric).title, model.baseline, *told->largest,
+      told->method));
+}
+
+}  // namespace
+
+std::vector<Discriminability> discriminability_of(const TableModel& model) {
+  std::vector<Discriminability> entries;
+  for (const auto& comparison : model.comparisons) {
+    if (comparison.baseline != model.baseline || claim_of(comparison.values) != Claim::kMethods) continue;
+    auto& entry = entry_of(entries, comparison.metric);
+    entry.runs = std::max(entry.runs, comparison.values.crossed->runs);
+    const auto apart = discrimination_of(*comparison.values.crossed);
+    if (!apart || apart <= entry.largest) continue;
+    entry.largest = apart;
+    entry.method = comparison.method;
+  }
+  for (auto& entry : entries)
+    entry.intraclass_correlation = intraclass_correlation(row_means(model, entry.metric));
+  return entries;
+}
+
+ViewTable yardstick_view(const TableModel& model) {
+  ViewTable table;
+  table.columns = {{"Runs of one method", false},
+                   {"sd of two runs' difference"},
+                   {"Differences"},
+                   {fmt::format("Better, worse ({} runs)", kFewestRuns)},
+                   {"Checkpoints differ (1 run)"}};
+  if (!model.yardstick || !model.yardstick->is_own) return table;
+  for (const auto& metric : shown_yardstick(model)) {
+    const auto column = column_of(model, metric.metric);
+    table.rows.push_back({RowKind::kOurs,
+                          {{difference_title(column)},
+                           {spread_text(metric.run_sd, column)},
+                           {fmt::format("{}", metric.differences)},
+                           {share_text(metric.methods)},
+                           {share_text(metric.checkpoints)}}});
+  }
+  return table;
+}
+
+std::vector<std::string> noise_notes(const TableModel& model) {
+  std::vector<std::string> notes;
+  add_yardstick_note(model, notes);
+  add_discriminability_note(model, notes);
+  return notes;
+}
+
+}  // namespace harness

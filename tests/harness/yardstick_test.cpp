@@ -1,0 +1,139 @@
+// Tables that compare a method with itself, and what other experiments learn from them; through the program.
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "tests/harness/workplace.h"
+
+namespace harness::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using Arguments = std::vector<std::string>;
+
+void write_twins(const Workplace& place) {
+  const Json twin = {{"name", "twin"}, {"method", "ratio-norm"}, {"settings", {{"lr", 1.5000001e-4}}}};
+  const Json table = {{"extends", "sd35-ocr"},           {"id", "twins"},      {"reproduces", ""},
+                      {"methods", {"ratio-norm", twin}}, {"equal_rows", true}, {"seeds", {42, 43, 44}}};
+  write_file_atomically(place.folder() / "twins.json", table.dump());
+}
+
+Arguments smoke(const std::string& table, const Arguments& more = {}) {
+  Arguments arguments = {"reproduce", "--table", table, "--scale", "smoke"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+/// A workspace in which one method was compared with itself over three runs (experiment 1), and then two
+/// methods of one run each (experiment 2).
+Workplace& finished() {
+  static Workplace place;
+  static const bool is_ready = [] {
+    write_twins(place);
+    const auto twins = place.run(smoke("twins.json"));
+    EXPECT_EQ(twins.status, 0) << twins.err;
+    const auto table = place.run(smoke("sd35-ocr", {"--methods", "ratio-norm,dual"}));
+    EXPECT_EQ(table.status, 0) << table.err;
+    return true;
+  }();
+  EXPECT_TRUE(is_ready);
+  return place;
+}
+
+Json table_of(Workplace& place, const std::string& experiment) {
+  return place.json({"table", "--experiment", experiment, "--json"});
+}
+
+double mean_of_row(const Json& table, const std::string& method, int seed, const std::string& metric) {
+  for (const auto& row : table.at("rows")) {
+    if (row.at("method") == method && row.at("seed") == seed)
+      return row.at("metrics").at(metric).at("mean").get<double>();
+  }
+  throw std::runtime_error("no row of " + method);
+}
+
+TEST(EqualRows, TellWhatTwoRunsOfOneMethodDifferBy) {
+  const auto table = table_of(finished(), "1");
+  const auto& yardstick = table.at("yardstick");
+  EXPECT_EQ(yardstick.at("own"), true);
+  EXPECT_EQ(yardstick.at("method"), "ratio-norm");
+  EXPECT_EQ(yardstick.at("rows"), Json({"ratio-norm", "twin"}));
+  for (const std::string metric : {"ocr_reward", "exact_match"}) {
+    double squares = 0;
+    for (const int seed : {42, 43, 44})
+      squares += std::pow(
+          mean_of_row(table, "twin", seed, metric) - mean_of_row(table, "ratio-norm", seed, metric), 2);
+    const auto& measured = yardstick.at("metrics").at(metric);
+    EXPECT_NEAR(measured.at("run_sd").get<double>(), std::sqrt(squares / 3), 1e-12) << metric;
+    EXPECT_EQ(measured.at("differences"), 3);
+    EXPECT_EQ(measured.at("checkpoints").at("comparisons"), 3) << "a run each";
+    EXPECT_EQ(measured.at("methods").at("comparisons"), 1) << "three runs once";
+  }
+}
+
+TEST(EqualRows, SayUnderTheirTableHowOftenTheyWereCalledDifferent) {
+  // Four metrics: cer_paper restates ocr_reward.
+  EXPECT_THAT(
+      finished().run({"table", "--experiment", "1"}).out,
+      AllOf(HasSubstr("Yardstick: two runs of one method (ratio-norm; rows ratio-norm; twin) differ by "),
+            HasSubstr("Verdicts between these equal rows, in 4 metrics: "),
+            HasSubstr("of 4 comparisons of 3 runs a row"), HasSubstr("of 12 comparisons of one run a row"),
+            HasSubstr("Rows by method: intraclass correlation ")));
+}
+
+TEST(EqualRows, AreTheYardstickOfOtherExperimentsMadeAsTheyWere) {
+  auto& place = finished();
+  const auto own = table_of(place, "1").at("yardstick"), other = table_of(place, "2").at("yardstick");
+  EXPECT_EQ(other.at("own"), false);
+  EXPECT_EQ(other.at("experiment"), 1);
+  EXPECT_EQ(other.at("metrics"), own.at("metrics"));
+  constexpr auto kNote =
+      "Yardstick: two runs of one method (ratio-norm; experiment 1, table twins) differ by ";
+  EXPECT_THAT(place.run({"table", "--experiment", "2"}).out,
+              AllOf(HasSubstr(kNote), Not(HasSubstr("Verdicts between these equal rows"))));
+  EXPECT_EQ(place.run({"report", "--experiment", "2", "-o", "report.html"}).status, 0);
+  EXPECT_THAT(read_file(place.folder() / "report.html"), HasSubstr(kNote));
+}
+
+TEST(EqualRows, LendTheirSpreadOfRunsToAComparisonOfOneRun) {
+  auto& place = finished();
+  const Arguments asked = {"compare", "ratio-norm", "dual", "--experiment", "2", "--effect", "0.5"};
+  auto as_json = asked;
+  as_json.emplace_back("--json");
+  const auto document = place.json(as_json);
+  const auto& c = document.at("comparisons").at(0);
+  EXPECT_EQ(c.at("runs_spread"), "yardstick");
+  EXPECT_EQ(c.at("runs_needed_for_effect"), 3);
+  // A standard deviation between runs of 1 makes 3.26 detectable at 3 runs (results/STATISTICS.md).
+  const double run_sd = document.at("yardstick").at("metrics").at("ocr_reward").at("run_sd");
+  EXPECT_NEAR(c.at("detectable_at_runs").at(0).at("effect").get<double>() / run_sd, 3.26, 0.01);
+  EXPECT_THAT(place.run(asked).out,
+              AllOf(HasSubstr("runs for 0.5"),
+                    HasSubstr("It is taken from experiment 1 (table twins, runs of ratio-norm)")));
+  const auto base = place.json({"compare", "base", "dual", "--experiment", "2", "--json"});
+  EXPECT_TRUE(base.at("comparisons").at(0).at("runs_spread").is_null())
+      << "the starting weights have no runs";
+}
+
+TEST(EqualRows, AreNoYardstickOfExperimentsWithOtherSettings) {
+  auto& place = finished();
+  const auto outcome =
+      place.run(smoke("sd35-ocr", {"--methods", "ratio-norm,dual", "--set", "lr=1e-5", "--json"}));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_FALSE(parse_json(outcome.out, "stdout").contains("yardstick"));
+}
+
+TEST(EqualRows, ThatTheCommandLineMakesUnequalAreNotCompared) {
+  auto& place = finished();
+  const auto outcome = place.run(smoke("twins.json", {"--seeds", "42", "--set", "twin.lr=1e-5", "--json"}));
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto yardstick = parse_json(outcome.out, "stdout").at("yardstick");
+  EXPECT_EQ(yardstick.at("own"), false);
+  EXPECT_EQ(yardstick.at("experiment"), 1);
+}
+
+}  // namespace
+}  // namespace harness::test
