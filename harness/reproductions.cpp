@@ -321,7 +321,8 @@ std::vector<std::string> notes_of_jobs(Store& store, const StoredReproduction& r
       WHERE reproduction_id = ?1 AND evaluations.split = ?2
     )
     SELECT note.value
-    FROM member JOIN events ON events.job_id = member.job_id AND events.type = 'job_completed',
+    FROM member JOIN events ON events.id = (
+        SELECT max(id) FROM events WHERE job_id = member.job_id AND type = 'job_completed'),
       json_each(events.detail, '$.summary.table_notes') AS note
     GROUP BY note.value ORDER BY min(events.id))sql";
   return select_rows<std::string>(
