@@ -509,6 +509,33 @@ TEST_F(Checks, RowsWithSettingsOfTheirOwnAreHeldToThem) {
   EXPECT_EQ(parse_json(outcome.out, "stdout").at("rule_file").at("id"), "evaluation");
 }
 
+TEST_F(Checks, VariantsOfOneMethodThatWereTestedAreCountedInAWarning) {
+  Workplace other;
+  const auto sweep = [&](const std::string& id, const std::string& split) {
+    const Json table = {{"extends", "sd35-ocr"},
+                        {"id", id},
+                        {"baseline", "dual"},
+                        {"methods",
+                         {"dual",
+                          "ratio-norm",
+                          {{"name", "beta 5"}, {"method", "dual"}, {"settings", {{"beta_max", 5}}}},
+                          {{"name", "beta 7"}, {"method", "dual"}, {"settings", {{"beta_max", 7}}}}}},
+                        {"shows", {{"split", split}}}};
+    write_file_atomically(other.folder() / (id + ".json"), table.dump());
+    EXPECT_EQ(other.run({"reproduce", "--table", id + ".json", "--scale", "smoke"}).status, 0);
+    return other.run({"check", id});
+  };
+  EXPECT_THAT(sweep("on-validation", "validation").out, HasSubstr("PASS  tested-arms"));
+  const auto warned = sweep("on-test", "test");
+  EXPECT_EQ(warned.status, 0) << warned.out;
+  EXPECT_THAT(warned.out, HasSubstr("WARN  tested-arms"));
+  EXPECT_THAT(warned.out, HasSubstr("3 arms of dual were tested on the 48 test prompts of "));
+  EXPECT_THAT(warned.out, HasSubstr(": beta 5, beta 7, dual. Whoever takes the best"));
+  EXPECT_THAT(warned.out, Not(HasSubstr("arms of ratio-norm")));
+  const auto everywhere = other.run({"check", "on-validation"});
+  EXPECT_THAT(everywhere.out, HasSubstr("WARN  tested-arms")) << "of the workspace, not of one table";
+}
+
 TEST_F(Checks, WithoutAnExperimentIsStatus2) {
   EXPECT_EQ(place().run({"check", "sd35-orc"}).status, 2);
   EXPECT_EQ(place().run({"check", "sd35-ocr", "--db", "none.sqlite"}).status, 2);
