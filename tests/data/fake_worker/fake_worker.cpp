@@ -174,7 +174,10 @@ class Job {
       if (environment("HARNESS_FAKE_LAW") != "none") add_law(per_step);
       Json stats = {{"reward_mean", hash_number("reward" + seed_text(update))},
                     {"clip_fraction", lambda / 2}};
-      if (identity_.at("method") == "lambda-controlled") stats["damped_share"] = on_policy ? 0 : 0.375;
+      if (identity_.at("method") == "lambda-controlled") {
+        stats["damped_share"] = on_policy ? 0 : 0.375;
+        if (!on_policy) stats["damping_undone"] = update % 4 == 0 ? 1 : 0;
+      }
       if (std::ranges::count(checkpoints, update) > 0) {
         stats["ema_lag"] = update / 2.0;
         stats["ema_start_share"] = 0.125;
