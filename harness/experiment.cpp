@@ -9,6 +9,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "harness/builds.h"
+#include "results/sql.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -18,6 +19,14 @@ constexpr const char* kFixedRule = "fixed";
 
 Fields identity_of(const Job& job) {
   return {job.identity, (job.folder / "job.json").string() + ": identity"};
+}
+
+/// Whether a `reproduce` that went to its end made its table of this evaluation.
+bool is_in_experiment(Store& store, const std::string& evaluation) {
+  SQLite::Statement statement(store.database(),
+                              "SELECT 1 FROM reproduction_evaluations WHERE evaluation_id = ?1");
+  Query query(statement, evaluation);
+  return query.step();
 }
 
 /// job.json says what the folder is for; only paths and options may change between two starts.
@@ -98,12 +107,6 @@ SelectionRecord fixed_selection(const std::string& run) {
           .value = {},
           .evaluation_id = {},
           .candidates = {}};
-}
-
-std::optional<double> mean_of(const std::vector<MetricValue>& values) {
-  std::vector<std::optional<double>> numbers;
-  for (const auto& value : values) numbers.push_back(value.value);
-  return summarize(numbers).mean;
 }
 
 void require_own_folders(const Plan& plan, Store& store) {
@@ -199,6 +202,8 @@ bool Experiment::is_done(const std::string& job_id) {
   if (done_.contains(job_id)) return true;
   const auto status = store_.job_state(job_id);
   if (!status || status->state != JobState::kDone) return false;
+  const auto again = scored_again_.find(job_id);
+  if (again != scored_again_.end() && status->log_offset <= again->second) return false;
   done_.insert(job_id);
   return true;
 }
@@ -238,6 +243,8 @@ std::optional<Task> Experiment::next_of(const RunPlan& run) {
   if (plan_.spec.is_training()) return std::nullopt;
   if (auto task = next_evaluation(run, validation_steps(run), "validation")) return task;
   select(run);
+  // Those that it asks for once more.
+  if (auto task = next_evaluation(run, validation_steps(run), "validation")) return task;
   const auto step = selected_step(run);
   if (!step || !plan_.spec.tests()) return std::nullopt;
   return next_evaluation(run, {*step}, "test");
@@ -251,7 +258,9 @@ std::optional<Task> Experiment::next_evaluation(const RunPlan& run, const std::v
     if (started_.contains(evaluation.job.id)) continue;
     record_evaluation(evaluation);
     started_.insert(evaluation.job.id);
-    if (!is_done(evaluation.job.id)) return prepare_evaluation(evaluation);
+    if (is_done(evaluation.job.id)) continue;
+    ran_.insert(evaluation.job.id);
+    return prepare_evaluation(evaluation);
   }
   return std::nullopt;
 }
@@ -305,35 +314,84 @@ bool Experiment::complete(const Task& task) {
   return is_done(task.id);
 }
 
-/// Highest mean of the selection metric over the validation split; ties go to the earlier checkpoint. Does
-/// nothing until every checkpoint is evaluated.
+std::vector<Candidate> Experiment::candidates_of(const RunPlan& run) {
+  std::vector<Candidate> candidates;
+  for (const auto step : plan_.checkpoints) {
+    const auto id = plan_.evaluation(run, step, plan_.spec.selection.split).id;
+    if (!is_done(id)) return {};
+    candidates.push_back(
+        {.step = step, .evaluation = id, .scores = store_.metric_values(id, plan_.spec.selection.metric)});
+  }
+  return candidates;
+}
+
+/// Does nothing until every checkpoint is evaluated. Where too many scores are missing, those that a former
+/// start left are asked for once more. Throws Error (Status::kFailed) where they are missing still.
 void Experiment::select(const RunPlan& run) {
   if (selections_.contains(run.job.id)) return;
+  const auto candidates = candidates_of(run);
+  if (candidates.empty()) return;
+  // A selection stays that a former version made of the scores that were there.
+  const auto recorded = recorded_selection(plan_, run, store_);
+  if (recorded && recorded->step == choose_by_scores_there(candidates).step) {
+    selections_[run.job.id] = {static_cast<int>(recorded->step), recorded->id};
+    return;
+  }
+  const auto choice = choose_checkpoint(candidates);
+  if (choice.lacks_too_many()) {
+    if (!score_again(run, choice)) refuse_selection(run, choice);
+    return;
+  }
+  const auto& wanted = plan_.spec.selection;
+  if (!choice.mean) {
+    throw Error(fmt::format("no checkpoint has a value of {} on the {} split", wanted.metric, wanted.split),
+                run.job.label, "the reasons are in the DB: SELECT name, reason FROM metrics",
+                Status::kFailed);
+  }
   SelectionRecord selection{.run_id = run.job.id,
-                            .step = 0,
-                            .split = plan_.spec.selection.split,
-                            .metric = plan_.spec.selection.metric,
-                            .rule = plan_.spec.selection.rule,
-                            .value = {},
-                            .evaluation_id = {},
+                            .step = choice.step,
+                            .split = wanted.split,
+                            .metric = wanted.metric,
+                            .rule = wanted.rule,
+                            .value = choice.mean,
+                            .evaluation_id = choice.evaluation,
                             .candidates = {}};
-  for (const auto step : plan_.checkpoints) {
-    const auto id = plan_.evaluation(run, step, selection.split).id;
-    if (!is_done(id)) return;
-    selection.candidates.push_back(id);
-    const auto mean = mean_of(store_.metric_values(id, selection.metric));
-    if (!mean || (selection.value && *mean <= *selection.value)) continue;
-    selection.value = mean;
-    selection.evaluation_id = id;
-    selection.step = step;
+  for (const auto& candidate : candidates) selection.candidates.push_back(candidate.evaluation);
+  selections_[run.job.id] = {static_cast<int>(choice.step), store_.record_selection(selection)};
+}
+
+/// Asks for the evaluations that lack scores once more; false where all of them were run by this process, or
+/// may not change because a finished experiment holds them.
+bool Experiment::score_again(const RunPlan& run, const Choice& choice) {
+  bool asked = false;
+  for (const auto& [step, count] : choice.missing) {
+    const auto id = plan_.evaluation(run, static_cast<int>(step), plan_.spec.selection.split).id;
+    if (ran_.contains(id) || is_in_experiment(store_, id)) continue;
+    scored_again_[id] = store_.job_state(id)->log_offset;
+    done_.erase(id);
+    started_.erase(id);
+    notes_.push_back({"note", fmt::format("{}: {} images of checkpoint {} have no {}: they are scored again",
+                                          run.job.label, count, step, plan_.spec.selection.metric)});
+    asked = true;
   }
-  if (!selection.value) {
-    throw Error(
-        fmt::format("no checkpoint has a value of {} on the {} split", selection.metric, selection.split),
-        run.job.label, "the reasons are in the DB: SELECT name, reason FROM metrics", Status::kFailed);
-  }
-  const auto step = static_cast<int>(selection.step);
-  selections_[run.job.id] = {step, store_.record_selection(selection)};
+  return asked;
+}
+
+void Experiment::refuse_selection(const RunPlan& run, const Choice& choice) {
+  const bool is_held = std::ranges::any_of(choice.missing, [&](const auto& missing) {
+    return is_in_experiment(
+        store_, plan_.evaluation(run, static_cast<int>(missing.first), plan_.spec.selection.split).id);
+  });
+  throw Error(fmt::format("no checkpoint is selected on the {} split: {}; at most {:g} % may be missing",
+                          plan_.spec.selection.split, missing_text(choice, plan_.spec.selection.metric),
+                          100 * kMostMissing),
+              run.job.label,
+              is_held ? "`harness query failures` shows the reasons. A finished experiment holds these "
+                        "scores, so that they stay as they are: begin the runs anew with --fresh, or in "
+                        "another folder with --out"
+                      : "`harness query failures` shows the reasons; once their cause is gone, repeat the "
+                        "command: it scores these images again and goes on, and nothing is trained again",
+              Status::kFailed);
 }
 
 std::optional<int> Experiment::selected_step(const RunPlan& run) const {

@@ -8,6 +8,7 @@
 
 #include "harness/plan.h"
 #include "harness/scheduler.h"
+#include "harness/selection.h"
 #include "results/store.h"
 
 namespace harness {
@@ -56,15 +57,21 @@ class Experiment {
   void record_base(const RunPlan& run);
   void catch_up(const RunPlan& run);
   void catch_up(const JobRecord& job);
+  /// The evaluations that a selection compares; empty until all of them are done.
+  std::vector<Candidate> candidates_of(const RunPlan& run);
   void select(const RunPlan& run);
+  bool score_again(const RunPlan& run, const Choice& choice);
+  [[noreturn]] void refuse_selection(const RunPlan& run, const Choice& choice);
   std::vector<int> validation_steps(const RunPlan& run) const;
   PlannedEvaluation planned(const RunPlan& run, int step, const std::string& split) const;
 
   const Plan& plan_;
   Store& store_;
   int threads_;
-  std::map<std::string, JobRecord> jobs_;                           ///< by id, all that were touched
-  std::set<std::string> done_, started_;                            ///< job ids
+  std::map<std::string, JobRecord> jobs_;              ///< by id, all that were touched
+  std::set<std::string> done_, started_;               ///< job ids
+  std::set<std::string> ran_;                          ///< evaluations that were handed out to a worker
+  std::map<std::string, std::uint64_t> scored_again_;  ///< finished ones to score again -> their logs' size
   std::map<std::string, std::pair<int, std::int64_t>> selections_;  ///< run id -> step, selection id
   std::vector<Note> notes_;
 };
@@ -91,8 +98,5 @@ void require_own_folders(const Plan& plan, Store& store);
 /// and, where the table tests, test; nothing of it if the table is one of the training), else nothing. Only
 /// reads.
 std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store);
-
-/// The mean of the values that are there; nothing if none is.
-std::optional<double> mean_of(const std::vector<MetricValue>& values);
 
 }  // namespace harness

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -142,6 +143,10 @@ constexpr auto kDampShare = R"sql(
       (SELECT avg(value) FROM train_stats WHERE run_id = ?1 AND name = 'damped_share' AND on_policy = 0),
       (SELECT avg(value < 1) FROM train_stats
        WHERE run_id = ?1 AND name = 'lambda_weight' AND on_policy = 0 AND timestep IS NOT NULL)))sql";
+constexpr auto kDampedUpdates = R"sql(
+    SELECT count(value), total(value) FROM train_stats WHERE run_id = ?1 AND name = 'damping_undone')sql";
+constexpr auto kEmaLag =
+    "SELECT value FROM train_stats WHERE run_id = ?1 AND update_index = ?2 AND name = 'ema_lag'";
 constexpr auto kMaxClipFraction =
     "SELECT max(value) FROM train_stats WHERE run_id = ?1 AND name = 'clip_fraction' AND on_policy = 0";
 
@@ -222,6 +227,24 @@ bool is_text_metric(const std::string& metric) {
   return std::ranges::count(ocr_metric_names(), metric) > 0;
 }
 
+/// What the training of a checkpoint says that belongs under a table.
+void add_training(Store& store, const EvaluatedCheckpoint& evaluated, const Json& evaluation_settings,
+                  TableRow& row) {
+  row.damp_share = off_policy_mean(store, {evaluated}, evaluated.method, kDampShare);
+  const auto clipped = off_policy_mean(store, {evaluated}, evaluated.method, kMaxClipFraction);
+  row.never_clipped = clipped && *clipped == 0;
+  using Counts = std::pair<std::int64_t, std::int64_t>;
+  const auto damped = select_rows<Counts>(
+      store, kDampedUpdates,
+      [](const Query& q) { return Counts(q.integer(0), std::llround(q.real(1).value_or(0))); },
+      evaluated.run_id);
+  std::tie(row.damped_updates, row.undone_updates) = damped.front();
+  if (evaluation_settings.value("eval_weights", "ema") == "raw") return;
+  const auto lags = select_rows<std::optional<double>>(
+      store, kEmaLag, [](const Query& q) { return q.real(0); }, evaluated.run_id, evaluated.step);
+  if (!lags.empty()) row.ema_lag = lags.front();
+}
+
 TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
   TableRow row;
   row.method = evaluated.method;
@@ -229,7 +252,8 @@ TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
   row.checkpoint = evaluated.step;
   row.split = evaluated.split;
   row.peeked = evaluated.peeked;
-  row.n = store.evaluation(evaluated.evaluation_id)->n;
+  const auto evaluation = store.evaluation(evaluated.evaluation_id).value();
+  row.n = evaluation.n;
   std::set<ImageKey> missing;
   const auto without_target = images_without_target(store, evaluated.evaluation_id);
   for (const auto& metric : metrics_of(store, {evaluated})) {
@@ -249,10 +273,7 @@ TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
     row.lambda_late = checkpoint.lambda_late;
     row.clip_fraction = checkpoint.clip_fraction;
   }
-  if (evaluated.method == kBaseMethod) return row;
-  row.damp_share = off_policy_mean(store, {evaluated}, evaluated.method, kDampShare);
-  const auto clipped = off_policy_mean(store, {evaluated}, evaluated.method, kMaxClipFraction);
-  row.never_clipped = clipped && *clipped == 0;
+  if (evaluated.method != kBaseMethod) add_training(store, evaluated, evaluation.settings, row);
   return row;
 }
 
@@ -322,7 +343,8 @@ std::vector<std::string> notes_of_jobs(Store& store, const StoredReproduction& r
       WHERE reproduction_id = ?1 AND evaluations.split = ?2
     )
     SELECT note.value
-    FROM member JOIN events ON events.job_id = member.job_id AND events.type = 'job_completed',
+    FROM member JOIN events ON events.id = (
+        SELECT max(id) FROM events WHERE job_id = member.job_id AND type = 'job_completed'),
       json_each(events.detail, '$.summary.table_notes') AS note
     GROUP BY note.value ORDER BY min(events.id))sql";
   return select_rows<std::string>(

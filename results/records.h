@@ -112,7 +112,8 @@ struct MetricValue {
   std::int64_t prompt_id = 0;
   std::int64_t position = 0;  ///< of the prompt in its whole set
   std::int64_t sample = 0;
-  std::optional<double> value = {};  ///< nothing where the scorer failed
+  std::optional<double> value = {};        ///< nothing where the scorer failed
+  std::optional<std::string> reason = {};  ///< why there is no value
 };
 
 struct ComparisonRecord {

@@ -177,7 +177,7 @@ std::vector<StoredSelection> Store::selections(const std::string& run_id) {
 
 std::vector<MetricValue> Store::metric_values(const std::string& evaluation_id, const std::string& metric) {
   constexpr auto kSql = R"sql(
-    SELECT prompt_id, position, sample, value
+    SELECT prompt_id, position, sample, value, reason
     FROM metrics JOIN prompts ON prompts.id = prompt_id
     WHERE evaluation_id = ?1 AND name = ?2
     ORDER BY position, sample)sql";
@@ -185,7 +185,8 @@ std::vector<MetricValue> Store::metric_values(const std::string& evaluation_id, 
     return MetricValue{.prompt_id = row.integer(0),
                        .position = row.integer(1),
                        .sample = row.integer(2),
-                       .value = row.real(3)};
+                       .value = row.real(3),
+                       .reason = row.optional_text(4)};
   };
   return impl_->guarded([&] { return read_all<MetricValue>(impl_->sql[kSql], read, evaluation_id, metric); });
 }

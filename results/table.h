@@ -53,10 +53,14 @@ struct TableRow {
   std::optional<double> lambda_late, clip_fraction;
   std::optional<double> tau;  ///< the run's late budget; for a method without one that of the table's others
   std::optional<double>
-      damp_share;              ///< share of trained steps with damp weight below 1, for methods that have one
-  bool never_clipped = false;  ///< no ratio left the clip range in any off-policy update of the run
-  bool peeked = false;         ///< tested without having been selected
-  bool selected = true;        ///< false: shown beside the selected checkpoint of its run
+      damp_share;  ///< share of trained steps with damp weight below 1, for methods that have one
+  std::int64_t damped_updates = 0;  ///< of the run, with a damp weight below 1
+  std::int64_t undone_updates =
+      0;  ///< of them, those that the norm clip gave the length that they have without the weights
+  std::optional<double> ema_lag;    ///< updates by which the evaluated average lags the policy
+  bool never_clipped = false;       ///< no ratio left the clip range in any off-policy update of the run
+  bool peeked = false;              ///< tested without having been selected
+  bool selected = true;             ///< false: shown beside the selected checkpoint of its run
   std::int64_t without_target = 0;  ///< samples whose prompt quotes no text: text metrics have no value there
 };
 

@@ -309,6 +309,59 @@ void add_missing_notes(const TableModel& model, Notes& notes) {
   add_target_note(model, notes);
 }
 
+/// The selected rows of a method.
+std::vector<const TableRow*> selected_rows(const TableModel& model, const std::string& method) {
+  std::vector<const TableRow*> rows;
+  for (const auto& row : model.rows) {
+    if (row.method == method && row.selected) rows.push_back(&row);
+  }
+  return rows;
+}
+
+/// Of the damping of lambda_controlled (E44), what the norm clip left.
+void add_norm_clip_note(const TableModel& model, Notes& notes) {
+  std::vector<std::string> parts;
+  for (const auto& method : methods_of(model)) {
+    std::int64_t damped = 0, undone = 0;
+    for (const auto* row : selected_rows(model, method)) {
+      damped += row->damped_updates;
+      undone += row->undone_updates;
+    }
+    if (damped > 0) parts.push_back(fmt::format("of {} damped updates of {}, {}", damped, method, undone));
+  }
+  if (parts.empty()) return;
+  notes.push_back(fmt::format("Norm clip: {} had the same length without the damping.", join(parts, "; ")));
+}
+
+/// A smaller lag than this is none that anybody would see.
+constexpr double kSmallestLag = 0.5;  // updates
+
+/// How old the evaluated weights are: the average of checkpoint 80 may be about the policy of update 42.
+void add_lag_note(const TableModel& model, Notes& notes) {
+  std::vector<std::string> parts;
+  for (const auto& method : methods_of(model)) {
+    std::vector<double> lags;
+    std::optional<std::int64_t> seed;
+    for (const auto* row : selected_rows(model, method)) {
+      if (row->ema_lag.value_or(0) <= kSmallestLag) continue;
+      lags.push_back(*row->ema_lag);
+      seed = row->seed;
+    }
+    if (lags.empty()) continue;
+    const auto [low, high] = std::ranges::minmax(lags);
+    const auto first = fmt::format("{:.1f}", low), last = fmt::format("{:.1f}", high);
+    const auto range = first == last ? first : fmt::format("{} to {}", first, last);
+    const auto which = lags.size() > 1 ? fmt::format(" ({} seeds)", lags.size())
+                       : seed          ? fmt::format(" (seed {})", *seed)
+                                       : std::string();
+    parts.push_back(fmt::format("{} {}{}", method, range, which));
+  }
+  if (parts.empty()) return;
+  notes.push_back(
+      fmt::format("The evaluated average lags the policy, in updates at the selected checkpoints: {}.",
+                  join(parts, ", ")));
+}
+
 void add_training_notes(const TableModel& model, Notes& notes) {
   const auto peeked = names_where(model, [](const TableRow& row) { return row.peeked; });
   if (!peeked.empty()) {
@@ -331,6 +384,8 @@ void add_training_notes(const TableModel& model, Notes& notes) {
   if (!shares.empty()) {
     notes.push_back(fmt::format("Share of trained steps with damp weight below 1: {}.", join(shares, ", ")));
   }
+  add_norm_clip_note(model, notes);
+  add_lag_note(model, notes);
 }
 
 /// How many of the printed figures ours come near to, a method.

@@ -17,6 +17,7 @@
 #include "trainers/run_state.h"
 #include "worker/backbone_source.h"
 #include "worker/commands.h"
+#include "worker/scored_images.h"
 #include "worker/scoring.h"
 #include "worker/threads.h"
 
@@ -40,21 +41,6 @@ std::vector<Prompt> prompts_of(const Job& job) {
     prompts.push_back(set.prompts[i]);
   }
   return prompts;
-}
-
-/// Positions whose images the log already holds, with the scorers' state after each.
-std::map<int, Json> positions_done(const Job& job) {
-  std::map<int, Json> done;
-  std::uint64_t offset = 0;
-  while (true) {
-    const auto batch = read_events(job.folder / "events.log", offset);
-    for (const auto& event : batch.events) {
-      if (event.at("type") == "sample")
-        done[event.at("position").get<int>()] = event.value("scorers", Json::object());
-    }
-    if (batch.next_offset == offset) return done;
-    offset = batch.next_offset;
-  }
 }
 
 void load_checkpoint(const Job& job, Backbone& backbone, bool ema) {
@@ -86,7 +72,7 @@ class Evaluation {
             job.file() + ": identity.settings")),
         seed_(static_cast<std::uint32_t>(job.get<std::int64_t>("seed"))),
         prompts_(prompts_of(job)),
-        done_(positions_done(job)),
+        recorded_(scored_images(job.folder / "events.log")),
         weights_(hold_weights(job)),
         backbone_(Backbone::load(backbone_source(job))),
         schedule_(shifted_schedule(settings_.grid, settings_.steps, settings_.shift)),
@@ -148,27 +134,30 @@ class Evaluation {
 
   void announce_prompts() {
     std::vector<PromptText> texts;
-    for (const auto& prompt : prompts_) {
-      if (!done_.contains(prompt.position)) texts.push_back({prompt.text, prompt.target});
+    const auto size = static_cast<std::size_t>(settings_.shard_size);
+    for (std::size_t i = 0; i < prompts_.size(); ++i) {
+      if (!shard_is_done(i - i % size)) texts.push_back({prompts_[i].text, prompts_[i].target});
     }
     backbone_.prepare(texts);
   }
 
   /// Images are recorded in the prompts' order: the last one before the first shard that is drawn again.
+  /// Scorers begin anew where failures are to be scored again.
   void restore_scorers() {
+    if (recorded_.again) return;
     std::size_t begin = 0;
     while (begin < prompts_.size() && shard_is_done(begin))
       begin += static_cast<std::size_t>(settings_.shard_size);
     if (begin == 0) return;
     const auto last = prompts_[std::min(begin, prompts_.size()) - 1].position;
-    scoring_.restore(done_.at(last), (job_.folder / "events.log").string());
+    scoring_.restore(recorded_.scorers.at(last), (job_.folder / "events.log").string());
   }
 
   bool shard_is_done(std::size_t begin) const {
     const auto end = std::min(begin + static_cast<std::size_t>(settings_.shard_size), prompts_.size());
     return std::all_of(prompts_.begin() + static_cast<std::ptrdiff_t>(begin),
                        prompts_.begin() + static_cast<std::ptrdiff_t>(end),
-                       [this](const Prompt& p) { return done_.contains(p.position); });
+                       [this](const Prompt& p) { return recorded_.scorers.contains(p.position); });
   }
 
   /// Draws one shard. A short last one is filled up with its last prompt, and the filling is thrown away: a
@@ -219,7 +208,7 @@ class Evaluation {
       auto state = scoring_.state();
       if (!state.empty()) event["scorers"] = state;
       reporter_.event(std::move(event));
-      done_[one.prompt->position] = std::move(state);
+      recorded_.scorers[one.prompt->position] = std::move(state);
       if (const auto value = score.metrics.at(shown_metric_)) {
         shown_ += *value;
         ++scored_;
@@ -227,7 +216,7 @@ class Evaluation {
     }
     if (drawn.empty()) return;
     reporter_.wake();
-    const auto done = static_cast<double>(done_.size());
+    const auto done = static_cast<double>(recorded_.scorers.size());
     reporter_.progress(
         done, static_cast<double>(prompts_.size()), "images", done,
         scored_ > 0 ? fmt::format("{} {:.3f}", shown_metric_, shown_ / scored_) : std::string());
@@ -238,7 +227,7 @@ class Evaluation {
   EvaluateSettings settings_;
   std::uint32_t seed_;
   std::vector<Prompt> prompts_;
-  std::map<int, Json> done_;
+  ScoredImages recorded_;
   HeldFiles weights_;
   Backbone backbone_;
   Schedule schedule_;

@@ -23,6 +23,7 @@ Findings check_counts(const CheckedExperiment& experiment, Fields& rule);
 
 Findings check_selection(const CheckedExperiment& experiment, Fields& rule);
 Findings check_test_once(const CheckedExperiment& experiment, Fields& rule);
+Findings check_tested_arms(const CheckedExperiment& experiment, Fields& rule);
 Findings check_spec(const CheckedExperiment& experiment, Fields& rule);
 Findings check_query(const CheckedExperiment& experiment, Fields& rule);
 

@@ -6,7 +6,7 @@
 
 #include "harness/checks/check_list.h"
 #include "harness/checks/rows.h"
-#include "harness/experiment.h"
+#include "harness/selection.h"
 #include "results/query.h"
 
 // The order of things: checkpoints compared on validation, one selected, that one tested, once.
@@ -17,32 +17,47 @@ namespace {
 
 constexpr const char* kFixedRule = "fixed";
 
-/// The checkpoint that the rule "max-mean" picks, ties to the earlier.
-struct Choice {
-  std::int64_t step = 0;
-  std::optional<double> mean;
-  std::string evaluation;
-};
-
-Choice best_checkpoint(Store& store, const std::vector<const CheckedEvaluation*>& candidates,
-                       const std::string& metric) {
-  Choice best;
-  for (const auto* candidate : candidates) {
-    const auto mean = mean_of(store.metric_values(candidate->evaluation.id, metric));
-    if (!mean || (best.mean && *mean <= *best.mean)) continue;
-    best = {candidate->evaluation.step, mean, candidate->evaluation.id};
+std::vector<Candidate> scored_candidates(Store& store,
+                                         const std::vector<const CheckedEvaluation*>& evaluations,
+                                         const std::string& metric) {
+  std::vector<Candidate> candidates;
+  for (const auto* checked : evaluations) {
+    const auto& evaluation = checked->evaluation;
+    candidates.push_back({.step = evaluation.step,
+                          .evaluation = evaluation.id,
+                          .scores = store.metric_values(evaluation.id, metric)});
   }
-  return best;
+  return candidates;
 }
 
+bool is_value(const std::optional<double>& recorded, const Choice& choice) {
+  return recorded && choice.mean && std::abs(*recorded - *choice.mean) <= 1e-12;
+}
+
+/// A former version's selection, by the mean of the scores that were there, is one as long as it chose the
+/// same checkpoint.
 void check_choice(const CheckedExperiment& experiment, const CheckedRun& run,
-                  const StoredSelection& selection, const Choice& best, Findings& findings) {
+                  const StoredSelection& selection, const std::vector<Candidate>& candidates,
+                  Findings& findings) {
   const auto name = experiment.name(run);
-  if (selection.step != best.step || selection.evaluation_id.value_or("") != best.evaluation) {
+  const auto best = choose_checkpoint(candidates), by_scores_there = choose_by_scores_there(candidates);
+  const bool same = selection.step == best.step && selection.evaluation_id.value_or("") == best.evaluation;
+  const bool was_by_scores_there =
+      selection.step == by_scores_there.step && is_value(selection.value, by_scores_there);
+  if (!same && was_by_scores_there) {
+    const auto others =
+        best.mean ? fmt::format("checkpoint {} has the highest mean {}", best.step, selection.metric)
+                  : std::string("there is none");
+    return findings.add(
+        fmt::format("{}: checkpoint {} was selected by the scores that were there, {}, and of the prompts "
+                    "that all checkpoints have a score for {}",
+                    name, selection.step, missing_text(best, selection.metric), others));
+  }
+  if (!same) {
     findings.add(fmt::format("{}: checkpoint {} was selected, and {} has the highest mean {} on {}", name,
                              selection.step, best.step, selection.metric, selection.split));
   }
-  if (!best.mean || std::abs(selection.value.value_or(-1) - *best.mean) > 1e-12) {
+  if (!is_value(selection.value, best) && !was_by_scores_there) {
     findings.add(fmt::format("{}: the selection records a mean of {}, the rows have {}", name,
                              selection.value.value_or(NAN), best.mean.value_or(NAN)));
   }
@@ -69,25 +84,32 @@ void check_selection_of(const CheckedExperiment& experiment, const CheckedRun& r
   const auto steps = experiment.effective().at("checkpoints").size();
   if (candidates.size() != steps)
     findings.add(fmt::format("{}: {} of {} checkpoints were compared", name, candidates.size(), steps));
-  check_choice(experiment, run, found.front(), best_checkpoint(experiment.store, candidates, wanted.metric),
+  check_choice(experiment, run, found.front(), scored_candidates(experiment.store, candidates, wanted.metric),
                findings);
 }
 
-/// When something was first or last said in a log; nothing if it never was.
-std::optional<double> time_of(const JobLog& log, const std::string& type) {
+/// When something was said in a log for the first and the last time; nothing if it never was.
+struct Times {
+  std::optional<double> first, last;
+};
+
+Times times_of(const JobLog& log, const std::string& type) {
+  Times times;
   for (const auto& event : log.events) {
-    if (event.value("type", "") == type) return event.at("time").get<double>();
+    if (event.value("type", "") != type) continue;
+    times.last = event.at("time").get<double>();
+    if (!times.first) times.first = times.last;
   }
-  return std::nullopt;
+  return times;
 }
 
 /// The log is the record of the order, which the times of DB rows are not: a DB can be made again.
 void check_order(const CheckedExperiment& experiment, const CheckedRun& run, const CheckedEvaluation& test,
                  Findings& findings) {
-  const auto begun = time_of(experiment.log(test.folder), "job_started");
+  const auto begun = times_of(experiment.log(test.folder), "job_started").first;
   if (!begun || run.is_base()) return;
   for (const auto* candidate : experiment.evaluations_of(run.run.id, experiment.spec.selection.split)) {
-    const auto ended = time_of(experiment.log(candidate->folder), "job_completed");
+    const auto ended = times_of(experiment.log(candidate->folder), "job_completed").last;
     if (ended && *ended > *begun)
       findings.add(fmt::format("{}: began before {} was finished", experiment.name(test),
                                experiment.name(*candidate)));

@@ -107,6 +107,7 @@ const std::map<std::string, CheckFunction>& known_checks() {
       {"counts", check_counts},
       {"selection", check_selection},
       {"test-once", check_test_once},
+      {"tested-arms", check_tested_arms},
       {"spec", check_spec},
       {"query", check_query},
       {"metrics", check_metrics},

@@ -351,6 +351,47 @@ INSTANTIATE_TEST_SUITE_P(
 
 // --- Rule files ---
 
+constexpr const char* kDualSelection =
+    "(SELECT s.* FROM selections AS s JOIN runs AS r ON r.id = s.run_id WHERE r.method = 'dual')";
+
+/// Validation scores of dual: `chosen` at the checkpoint that was selected, by which value, and `other` at
+/// the others; of the first prompt `chosen_first` and `other_first` ("NULL" for a scorer that failed).
+struct Scores {
+  std::string chosen, other, chosen_first, other_first, value;
+};
+
+void set_scores(const fs::path& w, const Scores& scores) {
+  const std::string selection = kDualSelection;
+  const auto set = [&](const std::string& value, const std::string& where) {
+    sql(w, "UPDATE metrics SET value = " + value + ", reason = " + (value == "NULL" ? "'x'" : "NULL") +
+               " WHERE name = 'ocr_reward' AND evaluation_id IN (SELECT value FROM " + selection +
+               ", json_each(candidates)) AND evaluation_id " + where);
+  };
+  const auto chosen = "= (SELECT evaluation_id FROM " + selection + ")",
+             other = "<> (SELECT evaluation_id FROM " + selection + ")";
+  const std::string first =
+      " AND prompt_id = (SELECT min(prompt_id) FROM samples WHERE samples.evaluation_id = "
+      "metrics.evaluation_id)";
+  set(scores.chosen, chosen);
+  set(scores.other, other);
+  set(scores.chosen_first, chosen + first);
+  set(scores.other_first, other + first);
+  sql(w, "UPDATE selections SET value = " + scores.value + " WHERE id = (SELECT id FROM " + selection + ")");
+}
+
+TEST_F(Checks, ASelectionByTheScoresThatWereThereIsFoundWhereItChoseAnotherCheckpoint) {
+  const auto other = copy();
+  // On the 23 prompts that all have a score for, the others are better.
+  set_scores(other, {"0.5", "0.51", "NULL", "0.0", "0.5"});
+  const auto outcome = check(other);
+  EXPECT_THAT(failed(outcome), Contains("selection")) << outcome.out;
+  EXPECT_THAT(outcome.out, HasSubstr("was selected by the scores that were there, 1 of 24 prompts (4.2 %) "
+                                     "have no ocr_reward at some checkpoint"));
+  const auto same = copy();
+  set_scores(same, {"0.9", "0.5", "0.1", "NULL", "(23 * 0.9 + 0.1) / 24"});
+  EXPECT_THAT(failed(check(same)), Not(Contains("selection")));
+}
+
 TEST_F(Checks, RulesOfAUsersOwnAskTheDb) {
   write_file_atomically(place().folder() / "own.json", R"json({"version": 7, "rules": [
     {"name": "thousand-images", "check": "query", "hint": "use a larger scale",
@@ -466,6 +507,33 @@ TEST_F(Checks, RowsWithSettingsOfTheirOwnAreHeldToThem) {
   const auto outcome = other.run({"check", "mine", "--json"});
   EXPECT_EQ(outcome.status, 0) << outcome.out;
   EXPECT_EQ(parse_json(outcome.out, "stdout").at("rule_file").at("id"), "evaluation");
+}
+
+TEST_F(Checks, VariantsOfOneMethodThatWereTestedAreCountedInAWarning) {
+  Workplace other;
+  const auto sweep = [&](const std::string& id, const std::string& split) {
+    const Json table = {{"extends", "sd35-ocr"},
+                        {"id", id},
+                        {"baseline", "dual"},
+                        {"methods",
+                         {"dual",
+                          "ratio-norm",
+                          {{"name", "beta 5"}, {"method", "dual"}, {"settings", {{"beta_max", 5}}}},
+                          {{"name", "beta 7"}, {"method", "dual"}, {"settings", {{"beta_max", 7}}}}}},
+                        {"shows", {{"split", split}}}};
+    write_file_atomically(other.folder() / (id + ".json"), table.dump());
+    EXPECT_EQ(other.run({"reproduce", "--table", id + ".json", "--scale", "smoke"}).status, 0);
+    return other.run({"check", id});
+  };
+  EXPECT_THAT(sweep("on-validation", "validation").out, HasSubstr("PASS  tested-arms"));
+  const auto warned = sweep("on-test", "test");
+  EXPECT_EQ(warned.status, 0) << warned.out;
+  EXPECT_THAT(warned.out, HasSubstr("WARN  tested-arms"));
+  EXPECT_THAT(warned.out, HasSubstr("3 arms of dual were tested on the 48 test prompts of "));
+  EXPECT_THAT(warned.out, HasSubstr(": beta 5, beta 7, dual. Whoever takes the best"));
+  EXPECT_THAT(warned.out, Not(HasSubstr("arms of ratio-norm")));
+  const auto everywhere = other.run({"check", "on-validation"});
+  EXPECT_THAT(everywhere.out, HasSubstr("WARN  tested-arms")) << "of the workspace, not of one table";
 }
 
 TEST_F(Checks, WithoutAnExperimentIsStatus2) {

@@ -104,6 +104,41 @@ TEST(Reproduce, SelectsTheHighestValidationMeanAndTestsNothingElse) {
   EXPECT_EQ(tested.out, "n\n0\n");
 }
 
+// Where the hardest prompts of one checkpoint have no score, its mean is of easier prompts than the others'.
+TEST(Reproduce, SelectsNothingWhereScoresAreMissingAndGoesOnOnceTheyAreThere) {
+  Workplace place;
+  place.environment["HARNESS_FAKE_BLIND"] = "4:0.5";
+  for (const bool repeated : {false, true}) {
+    const auto refused = place.run(kSmoke);
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_THAT(refused.err, HasSubstr("no checkpoint is selected on the validation split: "));
+    EXPECT_THAT(refused.err, HasSubstr("of 24 prompts ("));
+    EXPECT_THAT(refused.err, HasSubstr("have no ocr_reward at some checkpoint (checkpoint 4: "));
+    EXPECT_THAT(refused.err, HasSubstr("once their cause is gone, repeat the command"));
+    EXPECT_EQ(refused.err.find("are scored again") != std::string::npos, repeated) << refused.err;
+    EXPECT_EQ(place
+                  .run({"query",
+                        "SELECT count(*) AS n FROM evaluations JOIN checkpoints ON checkpoints.id = "
+                        "checkpoint_id WHERE split = 'test' AND step > 0",
+                        "--format", "csv"})
+                  .out,
+              "n\n0\n");
+  }
+  place.environment.erase("HARNESS_FAKE_BLIND");
+  const auto outcome = place.run(kSmoke);
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(place.metric_rows(), undisturbed_rows());
+  for (const auto& log : logs_of(place, "train")) {
+    const auto events = read_events(log, 0).events;
+    EXPECT_EQ(std::ranges::count_if(events, [](const Json& e) { return e.at("type") == "job_started"; }), 1)
+        << "nothing is trained again: " << log;
+  }
+  const auto checked = place.run({"check", "sd35-ocr"});
+  EXPECT_EQ(checked.status, 0) << checked.out;
+  ASSERT_EQ(place.run({"db", "rebuild"}).status, 0);
+  EXPECT_EQ(place.metric_rows(), undisturbed_rows());
+}
+
 TEST(Reproduce, RepeatedItAnswersFromTheDbWithoutAWorker) {
   Workplace place;
   const auto first = place.json(smoke({"--json"}));

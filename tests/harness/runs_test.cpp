@@ -99,6 +99,22 @@ TEST(RunsShow, ATableCountsDampedPairsOfShardAndStep) {
   const auto table = place.run(kSmoke);
   ASSERT_EQ(table.status, 0);
   EXPECT_THAT(table.out, HasSubstr("37.5 %"));
+  EXPECT_THAT(table.out,
+              HasSubstr("Norm clip: of 3 damped updates of lambda-controlled, 1 had the same length "
+                        "without the damping."));
+}
+
+TEST(RunsShow, ATableSaysHowFarTheEvaluatedAverageLagsUnlessRawWeightsWereEvaluated) {
+  Workplace place;
+  const auto table = place.run(kSmoke);
+  EXPECT_THAT(table.out, HasSubstr("The evaluated average lags the policy, in updates at the selected "
+                                   "checkpoints: ratio-norm "));
+  EXPECT_THAT(table.out, HasSubstr(" (seed 42), dual "));
+  auto raw = kSmoke;
+  raw.insert(raw.end(), {"--set", "eval_weights=raw"});
+  const auto other = place.run(raw);
+  EXPECT_EQ(other.status, 0) << other.err;
+  EXPECT_THAT(other.out, Not(HasSubstr("The evaluated average")));
 }
 
 TEST(RunsShow, AnUnknownIdNamesTheNearestAndAnAmbiguousOneAllThatItMayMean) {

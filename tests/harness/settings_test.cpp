@@ -112,6 +112,52 @@ TEST(Settings, ASettingThatCameLaterIsNoPartOfAnIdentityUntilItIsSet) {
   EXPECT_EQ(set.effective_method("lambda-controlled").at("damp"), "after-clip");
 }
 
+// Read in the public code: general_ocr_sd3_1gpu, and general_ocr_sd3_rationorm and
+// pickscore_hps_sd3_ratio_norm of GRPO-Guard. Its loop drops groups of equal rewards, and calls the average
+// after each of 4 micro-batches.
+TEST(Settings, TheScalesPaperAreThePublicConfigurations) {
+  for (const char* id : {"sd35-ocr", "sd35-pickscore"}) {
+    const auto table = for_backbone(load_table_spec(id), "sd35-medium");
+    const auto loop_of = [&](const char* scale) {
+      return resolve_settings(registry(), table, "sd35-medium", scale, table.methods, {})
+          .effective_loop(registry(), "train");
+    };
+    const auto paper = loop_of("paper"), guard = loop_of("paper-guard");
+    for (const auto& loop : {paper, guard}) {
+      EXPECT_EQ(loop.at("zero_std_groups"), "drop") << id;
+      EXPECT_EQ(loop.at("ema_repeats"), 4) << id;
+      EXPECT_EQ(loop.at("ema_interval"), 8) << id;
+      EXPECT_EQ(loop.at("updates_per_epoch"), 2) << id;
+      EXPECT_EQ(loop.at("inner_epochs"), 1) << id;
+      EXPECT_EQ(loop.at("trained_steps"), 9) << id;
+    }
+    EXPECT_EQ(paper.at("advantage_std"), "global") << id;
+    EXPECT_EQ(paper.at("lr"), 3e-4) << id;
+    EXPECT_EQ(paper.at("prompts_per_epoch"), 8) << id;
+    EXPECT_EQ(paper.at("group_size"), 8) << id;
+    EXPECT_FALSE(guard.contains("advantage_std")) << id << ": the group's, which is the default";
+    EXPECT_EQ(guard.at("lr"), 1e-4) << id;
+    EXPECT_EQ(guard.at("prompts_per_epoch"), 48) << id;
+    EXPECT_EQ(guard.at("group_size"), 24) << id;
+    const auto smoke = loop_of("smoke");
+    EXPECT_FALSE(smoke.contains("advantage_std") || smoke.contains("ema_repeats")) << id;
+  }
+}
+
+TEST(Settings, TheScalesPaperSayWhatStillDiffersFromThePublicCode) {
+  for (const char* id : {"sd35-ocr", "sd35-pickscore"}) {
+    const auto table = load_table_spec(id);
+    for (const char* scale : {"paper", "paper-guard"}) {
+      const auto& note = table.scale(scale).note;
+      EXPECT_THAT(note, HasSubstr("no KL term")) << id;
+      EXPECT_THAT(note, HasSubstr("precision")) << id;
+      EXPECT_EQ(note.find("PaddleOCR") != std::string::npos, table.task == "ocr") << id;
+      const bool has_public_prompts = table.scale(scale).train_prompt_set.has_value();
+      EXPECT_EQ(note.find("--train-prompts") == std::string::npos, has_public_prompts) << id;
+    }
+  }
+}
+
 TEST(Settings, WrongOnesAreRefusedWithTheNearestName) {
   expect_refusal("group_sise=4", R"(did you mean "group_size"?)");
   expect_refusal("dual.beta_mx=4", R"(did you mean "beta_max"?)");

@@ -374,6 +374,32 @@ TEST(TableNotes, PeeksUnequalMovementAndUnusedClippingAreSaid) {
   EXPECT_THAT(markdown, HasSubstr("lambda-controlled \u2212 ratio-norm \u00a7"));
 }
 
+TEST(TableNotes, HowOftenTheNormClipTookTheDampingAwayIsCountedOverTheSeedsOfAMethod) {
+  auto model = fixture_table();
+  EXPECT_THAT(notes_of(model), Not(HasSubstr("Norm clip")));
+  model.rows.push_back(model.rows[1]);
+  for (auto* row : {&model.rows[1], &model.rows[2]}) {
+    row->damped_updates = 30;
+    row->undone_updates = row == &model.rows[1] ? 30 : 25;
+  }
+  EXPECT_THAT(notes_of(model), HasSubstr("Norm clip: of 60 damped updates of lambda-controlled, 55 had the "
+                                         "same length without the damping."));
+}
+
+TEST(TableNotes, TheLagOfTheEvaluatedAverageIsARangeOverSeedsAndLeftOutWhereItIsSmall) {
+  auto model = fixture_table();
+  model.rows[0].seed = 42;
+  model.rows[0].ema_lag = 0.5;
+  EXPECT_THAT(notes_of(model), Not(HasSubstr("lags the policy")));
+  model.rows[0].ema_lag = 6.34;
+  model.rows[1].ema_lag = 37.6;
+  model.rows.push_back(model.rows[1]);
+  model.rows[2].ema_lag = 18.8;
+  EXPECT_THAT(notes_of(model),
+              HasSubstr("The evaluated average lags the policy, in updates at the selected checkpoints: "
+                        "ratio-norm 6.3 (seed 42), lambda-controlled 18.8 to 37.6 (2 seeds)."));
+}
+
 TEST(TableNotes, OnlyTheGlyphBackboneIsSaidToBeGlyph) {
   auto model = fixture_table();
   model.backbone = "sd3.5-medium";

@@ -8,6 +8,8 @@
 //   HARNESS_FAKE_HACK   "darken": trained methods draw what is read whole, at a fifth of the brightness;
 //   "honest": they are read whole, and their images are as before; "none": they draw what the starting
 //   weights draw
+//   HARNESS_FAKE_BLIND  "STEP:SHARE": on the validation images of checkpoint STEP the scorers fail where less
+//   than this share of the text would be read
 //   HARNESS_FAKE_SOURCES  the checksum of its sources; unset: it records none, as workers once did
 #include <poll.h>
 #include <unistd.h>
@@ -172,7 +174,10 @@ class Job {
       if (environment("HARNESS_FAKE_LAW") != "none") add_law(per_step);
       Json stats = {{"reward_mean", hash_number("reward" + seed_text(update))},
                     {"clip_fraction", lambda / 2}};
-      if (identity_.at("method") == "lambda-controlled") stats["damped_share"] = on_policy ? 0 : 0.375;
+      if (identity_.at("method") == "lambda-controlled") {
+        stats["damped_share"] = on_policy ? 0 : 0.375;
+        if (!on_policy) stats["damping_undone"] = update % 4 == 0 ? 1 : 0;
+      }
       if (std::ranges::count(checkpoints, update) > 0) {
         stats["ema_lag"] = update / 2.0;
         stats["ema_start_share"] = 0.125;
@@ -289,6 +294,14 @@ class Job {
     return (metric == "exact_match" ? scores.exact_match : scores.substring_match) ? 1 : 0;
   }
 
+  /// HARNESS_FAKE_BLIND
+  bool is_blind_to(double reward) const {
+    const auto blind = environment("HARNESS_FAKE_BLIND");
+    const auto colon = blind.find(':');
+    if (colon == std::string::npos || identity_.at("split") != "validation") return false;
+    return identity_.at("step") == std::stoi(blind) && reward < std::stod(blind.substr(colon + 1));
+  }
+
   void sample(int position) {
     const auto key =
         identity_.at("run").get<std::string>() + identity_.at("step").dump() + std::to_string(position);
@@ -308,10 +321,13 @@ class Job {
       metrics[name] = value_of(name, transcript.get<std::string>(), target, key);
       if (metrics[name].is_null()) reasons[name] = kNoTargetReason;
     }
-    if (position == 5) {  // a scorer that fails costs this image
+    std::string failure;  // of a scorer: it costs this image
+    if (position == 5) failure = "the fake scorer fails at position 5";
+    if (is_blind_to(reward)) failure = "the fake scorer sees nothing";
+    if (!failure.empty()) {
       for (auto& [name, value] : metrics.items()) {
         value = nullptr;
-        reasons[name] = "the fake scorer fails at position 5";
+        reasons[name] = failure;
       }
       transcript = nullptr;
     }

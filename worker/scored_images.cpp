@@ -1,0 +1,47 @@
+#include "worker/scored_images.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/event_log.h"
+#include "evaluators/ocr.h"
+
+namespace harness {
+namespace {
+
+/// Whether a scorer failed on the image of a sample event.
+bool has_failure(const Json& event) {
+  const Json none = Json::object();
+  const Json& reasons = event.contains("reasons") ? event.at("reasons") : none;
+  return std::ranges::any_of(reasons, [](const Json& reason) { return reason != kNoTargetReason; });
+}
+
+}  // namespace
+
+ScoredImages scored_images(const std::filesystem::path& log) {
+  ScoredImages images;
+  std::set<int> failed;
+  for (std::uint64_t offset = 0;;) {
+    const auto batch = read_events(log, offset);
+    for (const auto& event : batch.events) {
+      const auto type = event.at("type").get<std::string>();
+      if (type == "job_completed") images.again = true;
+      if (type != "sample") continue;
+      const int position = event.at("position");
+      images.scorers[position] = event.value("scorers", Json::object());
+      if (has_failure(event)) {
+        failed.insert(position);
+      } else {
+        failed.erase(position);
+      }
+    }
+    if (batch.next_offset == offset) break;
+    offset = batch.next_offset;
+  }
+  if (images.again) {
+    for (const int position : failed) images.scorers.erase(position);
+  }
+  return images;
+}
+
+}  // namespace harness
