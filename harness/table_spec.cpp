@@ -52,7 +52,9 @@ const std::vector<KnownStatistic> kUpdateStatistics = {
     {"penalty", "none"},          {"dual_beta", "none"},
     {"on_policy_slope", "none"},  {"off_policy_slope", "none"},
     {"grad_norm", "none"},        {"clip_coefficient", "none"},
-    {"update_norm", "none"}};
+    {"update_norm", "none"},      {"grad_norm_undamped", "none"},
+    {"damping_undone", "none"},   {"samples_left_out", "none"},
+    {"ema_lag", "none"},          {"ema_start_share", "none"}};
 
 void require(bool holds, const std::string& what, const std::string& where, const std::string& hint = {}) {
   if (!holds) throw Error(what, where, hint);
@@ -440,12 +442,14 @@ void read_claims(TableSpec& spec, const Json& claims, const std::string& where) 
 
 /// Where a metric is missing because it is misspelt in the table's list of metrics, that is said instead.
 void require_no_misspelling_of(const TableSpec& spec, const std::string& metric) {
+  const auto is_metric = [&](const std::string& name) {
+    return spec.metric_catalogue.find(name) != nullptr || std::ranges::count(built_in_metrics(), name) > 0;
+  };
+  if (!is_metric(metric)) return;
   const std::vector<std::string> meant = {metric};
   const auto check = [&](const std::vector<std::string>& listed, const char* list) {
     for (std::size_t i = 0; i < listed.size(); ++i) {
-      const bool is_known = spec.metric_catalogue.find(listed[i]) != nullptr ||
-                            std::ranges::count(built_in_metrics(), listed[i]) > 0;
-      if (is_known || !nearest(listed[i], meant)) continue;
+      if (is_metric(listed[i]) || !nearest(listed[i], meant)) continue;
       throw Error(fmt::format("unknown metric \"{}\"", listed[i]),
                   fmt::format("{}: metrics.{}[{}]", spec.file.string(), list, i),
                   suggestion(listed[i], meant));
@@ -453,6 +457,40 @@ void require_no_misspelling_of(const TableSpec& spec, const std::string& metric)
   };
   check(spec.required_metrics, "required");
   check(spec.optional_metrics, "optional");
+}
+
+/// Letters and digits alone, small: "OCR reward", "ocr-reward" and "ocr_reward" are one name.
+std::string plain_name(const std::string& name) {
+  std::string plain;
+  for (const unsigned char c : name) {
+    if (std::isalnum(c) != 0) plain += static_cast<char>(std::tolower(c));
+  }
+  return plain;
+}
+
+/// What may have been meant by the name of a column that is none: one of `columns`, by its name or its
+/// heading, or a metric that this table does not measure. Nothing is proposed that no evaluator gives.
+std::string column_hint(const TableSpec& spec, const std::string& name,
+                        const std::vector<std::string>& columns) {
+  std::vector<std::string> known;
+  for (const auto& column : columns) {
+    const auto of_checkpoint = std::ranges::find(kCheckpointColumns, column, &MetricInfo::name);
+    const auto* metric =
+        of_checkpoint != kCheckpointColumns.end() ? &*of_checkpoint : spec.metric_catalogue.find(column);
+    if (metric == nullptr) continue;
+    known.push_back(column);
+    if (plain_name(name) == plain_name(column) || plain_name(name) == plain_name(metric->title))
+      return fmt::format("did you mean \"{}\"?", column);
+  }
+  const auto metrics = spec.metric_catalogue.names();
+  const auto metric = nearest(name, metrics);
+  if (!nearest(name, known) && metric) {
+    return fmt::format(
+        "did you mean \"{}\"? The table does not measure it: name it in metrics.required or "
+        "metrics.optional as well",
+        *metric);
+  }
+  return suggestion(name, known);
 }
 
 void check_whole(const TableSpec& spec) {
@@ -484,7 +522,9 @@ void check_whole(const TableSpec& spec) {
               fmt::format("shows the metric {}, which is not among the table's metrics ({})", column.name,
                           join(spec.metrics(), ", ")),
               place, "name it in metrics.required or metrics.optional, or give \"columns\" without it");
-      require_one_of(column.name, column_names, "column", place);
+      require(std::ranges::count(column_names, column.name) > 0,
+              fmt::format("unknown column \"{}\"", column.name), place + ": name",
+              column_hint(spec, column.name, column_names));
     } else {
       require_one_of(column.std_of, spec.metrics(), "metric of this table", place + ": std_of");
       require(std::ranges::count(column_names, column.name) == 0,
@@ -821,17 +861,19 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
           fmt::format("no external scorer gives the metric of the task \"{}\"", spec.task), where + ": task",
           "--scorers DIR names the folder that holds its folder");
   require_one_of(spec.task, tasks, "task", where + ": task");
-  auto known_metrics = kMetricNames;
+  std::vector<std::string> given;
   for (const auto& evaluator : registry.evaluators)
-    for (const auto& metric : evaluator.metrics) known_metrics.push_back(metric.name);
+    for (const auto& metric : evaluator.metrics) given.push_back(metric.name);
   for (std::size_t i = 0; i < spec.required_metrics.size(); ++i) {
     const auto& metric = spec.required_metrics[i];
     const auto place = fmt::format("{}: metrics.required[{}]", where, i);
     if (registry.evaluator_of(metric) != nullptr) continue;
-    if (nearest(metric, known_metrics)) require_one_of(metric, known_metrics, "metric", place);
+    if (nearest(metric, given)) require_one_of(metric, given, "metric", place);
     throw Error(fmt::format("no evaluator of this build gives the required metric \"{}\"", metric), place,
                 "see `harness list evaluators`; --scorers DIR adds external ones");
   }
+  auto known_metrics = kMetricNames;
+  known_metrics.insert(known_metrics.end(), given.begin(), given.end());
   for (std::size_t i = 0; i < spec.optional_metrics.size(); ++i) {
     const auto& metric = spec.optional_metrics[i];
     // Any other name may be that of an external scorer which is not here now.

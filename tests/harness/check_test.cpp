@@ -349,7 +349,7 @@ INSTANTIATE_TEST_SUITE_P(
         Tampering{"ScoresLost", lose_scores, "missing-scores"}),
     [](const auto& param) { return std::string(param.param.name); });
 
-// --- Rule files ---
+// --- Selections of former versions ---
 
 constexpr const char* kDualSelection =
     "(SELECT s.* FROM selections AS s JOIN runs AS r ON r.id = s.run_id WHERE r.method = 'dual')";
@@ -364,8 +364,8 @@ void set_scores(const fs::path& w, const Scores& scores) {
   const std::string selection = kDualSelection;
   const auto set = [&](const std::string& value, const std::string& where) {
     sql(w, "UPDATE metrics SET value = " + value + ", reason = " + (value == "NULL" ? "'x'" : "NULL") +
-               " WHERE name = 'ocr_reward' AND evaluation_id IN (SELECT value FROM " + selection +
-               ", json_each(candidates)) AND evaluation_id " + where);
+               " WHERE name = 'ocr_reward' AND evaluation_id IN (SELECT each.value FROM " + selection +
+               ", json_each(candidates) AS each) AND evaluation_id " + where);
   };
   const auto chosen = "= (SELECT evaluation_id FROM " + selection + ")",
              other = "<> (SELECT evaluation_id FROM " + selection + ")";
@@ -391,6 +391,8 @@ TEST_F(Checks, ASelectionByTheScoresThatWereThereIsFoundWhereItChoseAnotherCheck
   set_scores(same, {"0.9", "0.5", "0.1", "NULL", "(23 * 0.9 + 0.1) / 24"});
   EXPECT_THAT(failed(check(same)), Not(Contains("selection")));
 }
+
+// --- Rule files ---
 
 TEST_F(Checks, RulesOfAUsersOwnAskTheDb) {
   write_file_atomically(place().folder() / "own.json", R"json({"version": 7, "rules": [

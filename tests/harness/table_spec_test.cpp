@@ -71,6 +71,27 @@ TEST(TableSpec, UnknownKeysAndNamesAreRefusedWhereTheyStand) {
   EXPECT_THAT(refusal([](Json& t) { t["scales"]["smoke"]["limits"] = 3; }), HasSubstr("smoke"));
 }
 
+TEST(TableSpec, OfAnUnknownColumnOnlyNamesThatAreThereAreProposed) {
+  const auto with_column = [](const std::string& name) {
+    return refusal([&](Json& t) { t["columns"][0] = {{"name", name}}; });
+  };
+  EXPECT_THAT(with_column("cer_papr"),
+              HasSubstr(R"(columns[0]: name: unknown column "cer_papr"; did you mean "cer_paper"?)"));
+  EXPECT_THAT(with_column("lamda_late"), HasSubstr(R"(did you mean "lambda_late"?)"));
+  EXPECT_THAT(with_column("OCR reward"), HasSubstr(R"(did you mean "ocr_reward"?)")) << "by its heading";
+  EXPECT_THAT(with_column("Exact"), HasSubstr(R"(did you mean "exact_match"?)"));
+  EXPECT_THAT(with_column("Share of tau"), HasSubstr(R"(did you mean "tau_share"?)"));
+  EXPECT_THAT(with_column("edge_densty"),
+              HasSubstr(R"(did you mean "edge_density"? The table does not measure it: name it in)"));
+  EXPECT_THAT(with_column("qqqqqq"), HasSubstr("known: ocr_reward, cer, "));
+  const auto both_misspelt = refusal([](Json& t) {
+    t["metrics"]["optional"] = Json::array({"clip_scor"});
+    t["columns"] = Json::array({{{"name", "clip_scr"}}});
+  });
+  EXPECT_THAT(both_misspelt, HasSubstr(R"(did you mean "clip_score"?)"))
+      << "not the other misspelling: " << both_misspelt;
+}
+
 TEST(TableSpec, ImpossibleValuesAreRefused) {
   EXPECT_THAT(refusal([](Json& t) { t["checkpoints"] = {40, 40}; }), HasSubstr("must increase"));
   EXPECT_THAT(refusal([](Json& t) { t["checkpoints"] = Json::array(); }), HasSubstr("at least one"));
@@ -164,6 +185,8 @@ TEST(TableSpec, AStatisticThatNoTrainingStoresIsRefusedBeforeAnythingRuns) {
   EXPECT_THAT(with({{"name", "loss"}, {"timestep", 3}}), HasSubstr("has no timesteps"));
   EXPECT_THAT(with({{"name", "lambda_var"}, {"timestep", -1}}), HasSubstr("count from 0"));
   EXPECT_EQ(with({{"name", "toy_level"}, {"of_method", true}}), "accepted");
+  for (const char* recorded : {"damping_undone", "grad_norm_undamped", "samples_left_out", "ema_lag"})
+    EXPECT_EQ(with({{"name", recorded}}), "accepted") << recorded;
   auto spec = load_table_spec("tiny-sd3-zclip");
   EXPECT_NO_THROW(check_timesteps(spec, 8));
   EXPECT_THAT([&] { check_timesteps(spec, 7); }, ::testing::Throws<Error>(::testing::Property(
