@@ -42,7 +42,8 @@ TEST(IntraclassCorrelation, NeedsTwoMethodsTwoRunsAndASpread) {
 }
 
 TEST(Discrimination, IsTheTOverRuns) {
-  EXPECT_NEAR(*discrimination(std::vector<double>{.027, .035, .015}), 0.077 / 3 / std::sqrt(2.02666666666667e-4 / 2 / 3), 1e-9);
+  EXPECT_NEAR(*discrimination(std::vector<double>{.027, .035, .015}),
+              0.077 / 3 / std::sqrt(2.02666666666667e-4 / 2 / 3), 1e-9);
   EXPECT_EQ(*discrimination(std::vector<double>{-.027, -.035, -.015}),
             *discrimination(std::vector<double>{.027, .035, .015}));
   EXPECT_FALSE(discrimination(std::vector<double>{.1}).has_value());

@@ -105,12 +105,10 @@ TEST(Holm, CountsOneQuestionAskedTwiceOnce) {
 }
 
 TEST(HolmOverTable, CountsEveryPairOfArmsAndARestatedMetricOnce) {
-  const std::vector<TableQuestion> questions = {{"base", "dual", "ocr_reward", 0.001},
-                                                {"base", "dual", "cer_paper", 0.001},
-                                                {"base", "dual", "cer", 0.02},
-                                                {"base", "guard", "ocr_reward", 0.02},
-                                                {"base", "guard", "cer_paper", 0.02},
-                                                {"base", "guard", "pickscore", std::nullopt}};
+  const std::vector<TableQuestion> questions = {
+      {"base", "dual", "ocr_reward", 0.001}, {"base", "dual", "cer_paper", 0.001},
+      {"base", "dual", "cer", 0.02},         {"base", "guard", "ocr_reward", 0.02},
+      {"base", "guard", "cer_paper", 0.02},  {"base", "guard", "pickscore", std::nullopt}};
   const auto adjusted = holm_over_table(questions);  // a family of three: dual's two and guard's one
   EXPECT_DOUBLE_EQ(*adjusted[0], 0.003);
   EXPECT_EQ(adjusted[0], adjusted[1]);
