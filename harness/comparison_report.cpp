@@ -230,9 +230,11 @@ void print_pairs(const ComparedMethod& method, const ComparisonReport& report) {
   if (report.effect) {
     prompts = fmt::format("{} for {:g}", report.unit, *report.effect);
     runs = fmt::format("runs for {:g}", *report.effect);
-    columns.push_back(prompts);
-    const bool knows_runs = has_runs(method) || uses_yardstick(method);
-    if (knows_runs && report.unit == "prompts") columns.push_back(runs);
+    // What prompts alone would take says nothing of methods.
+    const bool by_prompt = report.unit == "prompts";
+    if (!by_prompt || !std::ranges::any_of(method.metrics, [](const auto& m) { return is_of_methods(m); }))
+      columns.push_back(prompts);
+    if (by_prompt && (has_runs(method) || uses_yardstick(method))) columns.push_back(runs);
   }
   std::vector<Json> rows;
   for (const auto& compared : method.metrics) {
@@ -392,21 +394,13 @@ void add_power_of_yardstick(const ComparisonReport& report, ComparedMetric& metr
 
 void add_power(const ComparisonReport& report, ComparedMetric& metric) {
   const auto& r = metric.record.result;
-  const bool crossed =
-      r.crossed && r.crossed->state == CrossedState::kEstimated && r.crossed->clusters != r.crossed->runs;
-  if (const auto error = r.standard_error; error && !is_of_methods(metric)) {
-    metric.detectable = detectable_effect(*error, r.clusters, report.power);
+  const bool over_prompts =
+      r.crossed && r.crossed->state == CrossedState::kEstimated && !r.crossed->of_runs_alone;
+  if (const auto error = r.standard_error) {
     if (report.effect) metric.needed_prompts = units_needed(*report.effect, *error, r.clusters, report.power);
+    metric.detectable = detectable_effect(*error, r.clusters, report.power);
   }
-  if (!crossed) {
-    // Over training runs alone: their t.
-    if (r.standard_error && is_of_methods(metric)) {
-      metric.detectable = detectable_effect(*r.standard_error, r.clusters, report.power);
-      if (report.effect)
-        metric.needed_prompts = units_needed(*report.effect, *r.standard_error, r.clusters, report.power);
-    }
-    return;
-  }
+  if (!over_prompts) return;
   const auto& c = *r.crossed;
   metric.at_runs = detectable_at_usual_runs(c.components, c.clusters, report.power);
   if (is_of_methods(metric))

@@ -250,7 +250,7 @@ TEST(TableOfABackbone, ThePickScoreTablesAreThePapers) {
   for (const char* id : {"sd35-pickscore", "sd35-pickscore-val"}) {
     const auto spec = load_table_spec(id);
     EXPECT_EQ(spec.methods, (std::vector<std::string>{"ratio-norm", "lambda-controlled"}));
-    EXPECT_EQ(spec.scale("paper").checkpoints, (std::vector<int>{40, 60, 80}));
+    EXPECT_EQ(spec.checkpoints, (std::vector<int>{40, 60, 80}));
     EXPECT_EQ(spec.split_seed, 20260501u);
     EXPECT_EQ(spec.split_take, 256);
     EXPECT_EQ(spec.prompts_first, 1018);

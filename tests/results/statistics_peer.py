@@ -3,8 +3,8 @@
     statistics_peer.py HARNESS DB
 
 For every experiment of the DB, every baseline, split and interval kind: means, differences, standard errors, paired t, Wilcoxon,
-sign test, McNemar, Holm, win rates with Wilson's interval, minimum detectable effects, n needed, and the bootstrap intervals
-on the same random indices (Philox4x32-10, as results/bootstrap_indices.h says). References are scipy and statsmodels where they
+sign test, McNemar, Holm over the table, win rates with Wilson's interval, minimum detectable effects between checkpoints, the
+analysis of variance over runs and prompts, and the bootstrap intervals on the same random indices (Philox4x32-10, as results/bootstrap_indices.h says). References are scipy and statsmodels where they
 have the quantity, numpy otherwise. Prints the largest difference of each quantity, |ours - theirs| / max(1, |theirs|), and ends
 with status 1 if one is above 1e-9.
 """
@@ -282,16 +282,47 @@ def check_tests(report, pairs, row, where):
 
 def check_power(report, row, document, where):
     error, units, confidence = row["standard_error"], row["clusters"], document["confidence"]
-    if not error:
+    of_runs_and_prompts = row["claim"] == "methods" and document["unit"] == "prompts"
+    if not error or of_runs_and_prompts:
         return
     found = power(row["detectable"], error, units, confidence)
     report.add("power at the detectable effect", document["power"], float(found), where)
-    n = row["n_needed"]
-    if n is None or n < 3:
+
+
+def check_runs(report, pairs, row, document, where):
+    """The two-way analysis of variance of runs and prompts, on the prompts that every run has."""
+    ours, seeds = row["runs"], np.unique(pairs.seed)
+    if ours is None or document["unit"] != "prompts":
         return
-    enough, less = (power(abs(row["delta"]), error * math.sqrt(units / k), k, confidence) for k in (n, n - 1))
-    smallest = less < document["power"] + TOLERANCE and enough > document["power"] - TOLERANCE
-    report.add("n needed is the smallest with the power", 0.0 if smallest else math.inf, 0.0, where)
+    parts = [pairs.sums(pairs.seed == s) for s in seeds]
+    complete = np.all([part[1] > 0 for part in parts], axis=0)
+    counts = np.array([part[1][complete] for part in parts])
+    if complete.sum() < 2 or (counts != 1).any():
+        return  # weighted by the number of pairs: not recomputed here
+    d = np.array([part[0][complete] for part in parts])
+    runs, prompts = d.shape
+    report.add("runs: difference", ours["delta"], float(d.mean()), where)
+    for seed, mean in zip(seeds, d.mean(1)):
+        report.add("runs: difference of a run", ours["delta_per_run"][str(seed)], float(mean), where)
+    if ours["standard_error"] is None:
+        return
+    residual = d - d.mean(1, keepdims=True) - d.mean(0, keepdims=True) + d.mean()
+    ms_run = prompts * d.mean(1).var(ddof=1)
+    ms_prompt = runs * d.mean(0).var(ddof=1)
+    ms_residual = (residual**2).sum() / ((runs - 1) * (prompts - 1))
+    variance = (ms_run + max(0, ms_prompt - ms_residual)) / (runs * prompts)
+    report.add("runs: standard error", ours["standard_error"], math.sqrt(variance), where)
+    report.add("runs: variance of runs", ours["run_sd"] ** 2, max(0, ms_run - ms_residual) / prompts, where)
+    report.add("runs: variance of prompts", ours["prompt_sd"] ** 2, max(0, ms_prompt - ms_residual) / runs, where)
+    report.add("runs: variance of the rest", ours["residual_sd"] ** 2, ms_residual, where)
+    # The critical value lies between those of the runs and of the prompts.
+    tail = (1 - document["confidence"]) / 2
+    critical = (ours["ci95"][1] - ours["ci95"][0]) / 2 / math.sqrt(variance)
+    low, high = scipy.stats.t.isf(tail, prompts - 1), scipy.stats.t.isf(tail, runs - 1)
+    inside = low - TOLERANCE <= critical <= high + TOLERANCE
+    report.add("runs: critical value between those of prompts and runs", 0.0 if inside else math.inf, 0.0, where)
+    excludes, below = ours["ci95"][0] > 0 or ours["ci95"][1] < 0, ours["p_value"] < 2 * tail
+    report.add("runs: p below 0.05 where the interval leaves out 0", float(below), float(excludes), where)
 
 
 def check_counts(report, pairs, row, lower_is_better, document, where):
@@ -316,6 +347,7 @@ def check_comparison(report, pairs, row, lower_is_better, document, where):
     check_counts(report, pairs, row, lower_is_better, document, where)
     check_tests(report, pairs, row, where)
     check_power(report, row, document, where)
+    check_runs(report, pairs, row, document, where)
     kind = document["interval"]
     one, two = intervals(pairs, kind, document)
     report.interval(f"interval {kind}", row["ci95"], one, where)
@@ -324,18 +356,23 @@ def check_comparison(report, pairs, row, lower_is_better, document, where):
         check_scipy_bca(report, pairs, row, document, where)
 
 
-def check_holm(report, rows, where):
-    stated = [row for row in rows if row["p_value"] is not None]
-    if stated:
-        # cer_paper = 1 - ocr_reward is the same question, and counts once.
-        question = {row["metric"]: "ocr_reward" if row["metric"] == "cer_paper" else row["metric"] for row in stated}
-        smallest = {}
-        for row in stated:
-            key = question[row["metric"]]
-            smallest[key] = min(row["p_value"], smallest.get(key, 1))
-        theirs = dict(zip(smallest, multipletests(list(smallest.values()), method="holm")[1]))
-        for row in stated:
-            report.add("Holm", row["p_holm"], float(theirs[question[row["metric"]]]), where)
+def check_holm(report, table, rows):
+    """Over all differences of the table, by the p-value of the claim that each can make."""
+
+    def question(row):  # cer_paper = 1 - ocr_reward is the same question, and counts once
+        return row["baseline"], row["method"], "ocr_reward" if row["metric"] == "cer_paper" else row["metric"]
+
+    smallest = {}
+    for row in table["comparisons"]:
+        p = row["runs"]["p_value"] if row["claim"] == "methods" else row["p_value"]
+        if p is not None:
+            smallest[question(row)] = min(p, smallest.get(question(row), 1))
+    if not smallest:
+        return
+    theirs = dict(zip(smallest, multipletests(list(smallest.values()), method="holm")[1]))
+    for row in [*table["comparisons"], *rows]:
+        if question(row) in theirs and row["p_holm"] is not None:
+            report.add("Holm", row["p_holm"], float(theirs[question(row)]), f"{row['method']} - {row['baseline']}, {row['metric']}")
 
 
 # All of a DB ------------------------------------------------------------------------------------------------------------
@@ -376,8 +413,8 @@ def check_experiment(report, harness, path, db, experiment, spec, methods):
                         pairs = evaluation_pairs(db, experiment, split, baseline, row["method"], row["metric"])
                     check_comparison(report, pairs, row, lower_is_better(spec, row["metric"]), document, where)
                     check_table(report, table, row, split, kind, where)
-                for method in others:
-                    check_holm(report, [r for r in document["comparisons"] if r["method"] == method], where)
+                if split == table["rows"][0]["split"]:
+                    check_holm(report, table, document["comparisons"])
 
 
 def check_table(report, table, row, split, kind, where):
