@@ -28,7 +28,8 @@ struct RunShape {
   int steps, epochs, updates, samples;
 };
 
-constexpr RunShape kShapes[] = {{"glyph, 80 updates, samples used once", 1152, 10, 40, 1, 32},
+constexpr RunShape kShapes[] = {{"glyph, 80 updates, 4 an epoch, samples used twice", 1152, 10, 10, 3, 32},
+                                {"glyph, 80 updates, samples used once", 1152, 10, 40, 1, 32},
                                 {"glyph, 80 updates, samples used twice", 1152, 10, 20, 1, 32},
                                 {"glyph, 8 updates", 1152, 10, 4, 1, 32},
                                 {"tiny-sd3, 1000 updates", 16384, 8, 50, 3, 8},

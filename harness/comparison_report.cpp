@@ -10,6 +10,7 @@
 #include "harness/output.h"
 #include "harness/plan.h"
 #include "results/influence.h"
+#include "results/multiplicity.h"
 #include "results/table_format.h"
 #include "results/table_view.h"
 
@@ -284,10 +285,8 @@ void print_interval_legend(const ComparisonReport& report) {
 }
 
 bool is_in_family(const ComparisonReport& report, const ComparisonRecord& record) {
-  return std::ranges::any_of(report.family, [&](const TableQuestion& question) {
-    return question.baseline == record.baseline && question.method == record.method &&
-           question.metric == record.metric;
-  });
+  return std::ranges::any_of(
+      report.family, [&](const TableQuestion& question) { return is_same_question(question, record); });
 }
 
 /// Over which family Holm's adjustment is.
@@ -320,6 +319,17 @@ void print_legend(const ComparisonReport& report) {
       "by a two-sided {} % test, before Holm.\n",
       is_of_methods(report) ? "between the methods" : "between these checkpoints",
       format_percent(report.power.power), level);
+}
+
+/// An effect between methods takes runs, and how many nobody knows from one.
+void print_unknown_spread(const ComparisonReport& report) {
+  const auto knows = [](const ComparedMethod& method) { return has_runs(method) || uses_yardstick(method); };
+  if (!report.effect || report.unit != "prompts" || std::ranges::any_of(report.methods, knows)) return;
+  put("Training runs that it takes to find {:g} between the methods: not known, as one run a method tells no "
+      "spread "
+      "between runs; three seeds do (`--seeds 42,43,44`), or the table aa (`harness reproduce --table "
+      "aa`).\n",
+      *report.effect);
 }
 
 /// Where the spread of runs comes from that one run cannot tell.
@@ -364,9 +374,8 @@ std::vector<std::optional<double>> adjusted_p_values(const std::vector<Compariso
   std::vector<std::size_t> place(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) {
     const auto& c = records[i];
-    const auto same = std::ranges::find_if(questions, [&](const TableQuestion& q) {
-      return q.baseline == c.baseline && q.method == c.method && q.metric == c.metric;
-    });
+    const auto same =
+        std::ranges::find_if(questions, [&](const TableQuestion& q) { return is_same_question(q, c); });
     place[i] = static_cast<std::size_t>(same - questions.begin());
     if (same == questions.end()) questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result)});
   }
@@ -410,8 +419,7 @@ void add_power(const ComparisonReport& report, ComparedMetric& metric) {
 
 std::optional<double> validation_delta(const ComparisonReport& report, const ComparisonRecord& record) {
   for (const auto& other : report.validation) {
-    if (other.baseline == record.baseline && other.method == record.method && other.metric == record.metric)
-      return other.result.delta;
+    if (is_same_question(other, record)) return other.result.delta;
   }
   return std::nullopt;
 }
@@ -466,6 +474,7 @@ void print_report(const ComparisonReport& report) {
   }
   print_legend(report);
   print_yardstick(report);
+  print_unknown_spread(report);
   for (const auto& caution : cautions(report)) put("{}\n", caution);
   for (const auto& warning : report.warnings) put("{}\n", warning);
 }

@@ -202,9 +202,10 @@ double seconds_left(const std::vector<PlannedJob>& jobs, int parallel) {
 
 double training_images(const Json& settings) {
   const double an_epoch = settings.value("prompts_per_epoch", 8.0) * settings.value("group_size", 8.0);
-  const double updates_an_epoch =
-      settings.value("updates_per_epoch", 2.0) * settings.value("inner_epochs", 1.0);
-  return an_epoch * std::ceil(settings.value("updates", 0.0) / updates_an_epoch);
+  const double uses = settings.value("inner_epochs", 1.0);
+  const double epochs =
+      std::ceil(settings.value("updates", 0.0) / (settings.value("updates_per_epoch", 2.0) * uses));
+  return an_epoch * epochs * (1 + uses) / 2;
 }
 
 Rates measured_rates(Store* store, const std::string& backbone, int threads, const Json& resources) {

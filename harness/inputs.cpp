@@ -53,21 +53,21 @@ std::string prompt_task(const TableSpec& spec, const BackboneInfo& backbone, con
   return spec.task == kPickscorePrompts ? kPickscorePrompts : kOcrPrompts;
 }
 
-/// Nothing would be drawn for a prompt without a quoted text, and its scores would mean nothing.
-void expect_drawable(const PromptSet& set, const TableSpec& spec, const BackboneInfo& backbone) {
+/// Nothing would be drawn for a prompt without a quoted text, and its scores would mean nothing: of the first
+/// `used` prompts none may be without.
+void expect_drawable(const PromptSet& set, std::size_t used, const BackboneInfo& backbone,
+                     const std::string& hint) {
   if (!backbone.needs_target) return;
-  const auto used = std::min(set.prompts.size(), static_cast<std::size_t>(spec.prompts_first));
+  used = std::min(set.prompts.size(), used);
   const auto without =
       std::count_if(set.prompts.begin(), set.prompts.begin() + static_cast<std::ptrdiff_t>(used),
                     [](const Prompt& prompt) { return prompt.target.empty(); });
   if (without == 0) return;
-  throw Error(
-      fmt::format("backbone {} draws the text that a prompt quotes and nothing else, and {} of the "
-                  "first {} prompts of {} quote none",
-                  backbone.name, without, used, set.name),
-      set.origin,
-      "leave out --prompts for the generated prompts, or choose a --backbone with --weights that draws "
-      "scenes");
+  const auto all = used == set.prompts.size() ? fmt::format("{}", used) : fmt::format("first {}", used);
+  throw Error(fmt::format("backbone {} draws the text that a prompt quotes and nothing else, and {} of the "
+                          "{} prompts of {} quote none",
+                          backbone.name, without, all, set.name),
+              set.origin, hint);
 }
 
 void gather_evaluation_prompts(Inputs& inputs, const TableSpec& spec, const ScaleSpec& scale,
@@ -81,7 +81,9 @@ void gather_evaluation_prompts(Inputs& inputs, const TableSpec& spec, const Scal
     const auto task = prompt_task(spec, backbone, options.prompts);
     inputs.evaluation_file = find_prompt_file(options.prompts, task);
     inputs.evaluation = load_prompt_set(inputs.evaluation_file, task);
-    expect_drawable(inputs.evaluation, spec, backbone);
+    expect_drawable(inputs.evaluation, static_cast<std::size_t>(spec.prompts_first), backbone,
+                    "leave out --prompts for the generated prompts, or choose a --backbone with --weights "
+                    "that draws scenes");
   }
   check_prompt_set(spec, scale, inputs.evaluation);
   const auto split = make_split(spec.split_seed, spec.prompts_first, spec.split_take);
@@ -91,10 +93,9 @@ void gather_evaluation_prompts(Inputs& inputs, const TableSpec& spec, const Scal
   inputs.test = first_of(split.test, scale.test_limit);
 }
 
-/// The training prompts of a --train-prompts folder quote a target each where the task is about it, or where
-/// nothing else is drawn.
-std::string training_task(const TableSpec& spec, const BackboneInfo& backbone) {
-  return spec.task == kOcrPrompts || backbone.needs_target ? kOcrPrompts : kPickscorePrompts;
+/// Training prompts quote a target each where the task is about it.
+std::string training_task(const TableSpec& spec) {
+  return spec.task == kOcrPrompts ? kOcrPrompts : kPickscorePrompts;
 }
 
 void check_training_set(const TableSpec& spec, const ScaleSpec& scale, const PromptSet& set,
@@ -150,10 +151,13 @@ void gather_training_prompts(Inputs& inputs, const TableSpec& spec, const ScaleS
     check_training_set(spec, scale, inputs.training, options);
     return;
   }
-  const auto task = training_task(spec, backbone);
+  const auto task = training_task(spec);
   inputs.training_file = find_training_file(options.train_prompts, task);
   inputs.training = load_prompt_set(inputs.training_file, task);
-  expect_disjoint(inputs, spec, task == kOcrPrompts);
+  expect_drawable(inputs.training, inputs.training.prompts.size(), backbone,
+                  "leave the others out (their texts stand between double quotes), or choose a --backbone "
+                  "that draws scenes");
+  expect_disjoint(inputs, spec, task == kOcrPrompts || backbone.needs_target);
   check_training_set(spec, scale, inputs.training, options);
 }
 

@@ -76,10 +76,12 @@ std::string sampler_text(const Plan& plan) {
     const Json& value = found->second.effective;
     return value.is_string() ? value.get<std::string>() : value.dump();
   };
-  const auto training =
-      fmt::format("training {} updates, {} x {} images an epoch, lr {}, {} steps, guidance {}, noise {}",
-                  setting("updates"), setting("prompts_per_epoch"), setting("group_size"), setting("lr"),
-                  setting("sampling_steps"), setting("guidance"), setting("noise_level"));
+  const auto uses = setting("inner_epochs");
+  const auto training = fmt::format(
+      "training {} updates, {} x {} images an epoch in {} parts{}, lr {}, {} steps, guidance {}, noise {}",
+      setting("updates"), setting("prompts_per_epoch"), setting("group_size"), setting("updates_per_epoch"),
+      uses == "1" || uses == "-" ? "" : fmt::format(" used {} times each", uses), setting("lr"),
+      setting("sampling_steps"), setting("guidance"), setting("noise_level"));
   if (plan.spec.is_training()) return training;
   return fmt::format("{}; evaluation {} steps, guidance {}, {} weights", training, setting("eval_steps"),
                      setting("eval_guidance"), setting("eval_weights"));

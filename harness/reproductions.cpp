@@ -17,6 +17,7 @@
 #include "harness/plan.h"
 #include "harness/training_table.h"
 #include "harness/yardstick.h"
+#include "results/multiplicity.h"
 #include "results/paper_audit.h"
 #include "results/sql.h"
 #include "results/stored_runs.h"
@@ -398,14 +399,17 @@ void split_off_guardrails(const StoredReproduction& reproduction, TableModel& mo
 /// version without claims about methods recorded nothing of.
 void complete_comparisons(Store& store, const StoredReproduction& reproduction, TableModel& model) {
   const auto checkpoints = evaluated_checkpoints(store, reproduction);
+  // The intervals over prompts are in the DB; only those with seeds drawn too are not.
+  BootstrapSettings settings;
+  if (reproduction.seeds.size() < 2) settings.resamples = 0;
   std::map<std::pair<std::string, std::string>, std::vector<TableComparison*>> arms;
   for (auto& comparison : model.comparisons)
     arms[{comparison.baseline, comparison.method}].push_back(&comparison);
   for (const auto& [arm, comparisons] : arms) {
     std::vector<std::string> metrics;
     for (const auto* comparison : comparisons) metrics.push_back(comparison->metric);
-    const auto records =
-        compare_methods(store, reproduction, checkpoints, arm.first, arm.second, model.split, metrics);
+    const auto records = compare_methods(store, reproduction, checkpoints, arm.first, arm.second, model.split,
+                                         metrics, settings);
     for (std::size_t i = 0; i < metrics.size(); ++i) {
       auto& values = comparisons[i]->values;
       const auto& computed = records[i].result;
@@ -414,6 +418,7 @@ void complete_comparisons(Store& store, const StoredReproduction& reproduction, 
       values.crossed = computed.crossed;
       values.tests = computed.tests;
       values.standard_error = computed.standard_error;
+      values.carried_by = computed.carried_by;
     }
   }
 }
@@ -423,9 +428,7 @@ void add_validation(Store& store, const StoredReproduction& reproduction, TableM
   if (model.split == "validation") return;
   for (const auto& other : stored_comparisons(store, reproduction, "validation")) {
     for (auto& comparison : model.comparisons) {
-      if (comparison.baseline == other.baseline && comparison.method == other.method &&
-          comparison.metric == other.metric)
-        comparison.validation_delta = other.values.delta;
+      if (is_same_question(comparison, other)) comparison.validation_delta = other.values.delta;
     }
   }
 }
@@ -438,7 +441,8 @@ void withdraw_claims(TableModel& model) {
 }
 
 bool reuses_samples(const StoredReproduction& reproduction) {
-  return spec_of(reproduction).settings.value("inner_epochs", 1) > 1;
+  const auto& effective = reproduction.spec.at("effective");
+  return effective.value("settings", Json::object()).value("inner_epochs", 1) > 1;
 }
 
 void fill_training_table(Store& store, const StoredReproduction& reproduction, const std::string& window_unit,
@@ -698,15 +702,21 @@ std::vector<ComparisonRecord> recorded_comparisons(Store& store, const StoredRep
   return records_of(stored_comparisons(store, reproduction, split), split);
 }
 
-std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction& reproduction) {
-  if (is_training_table(reproduction)) return training_records(store, reproduction);
-  const auto checkpoints = evaluated_checkpoints(store, reproduction);
+std::vector<std::pair<std::string, std::string>> compared_arms(const StoredReproduction& reproduction) {
   const auto baseline = reproduction.spec.at("effective").at("baseline").get<std::string>();
   std::vector<std::pair<std::string, std::string>> arms;
   for (const auto& method : reproduction.methods) {
     if (method != baseline) arms.emplace_back(baseline, method);
   }
+  if (is_training_table(reproduction)) return arms;
   for (const auto& method : reproduction.methods) arms.emplace_back(kBaseMethod, method);
+  return arms;
+}
+
+std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction& reproduction) {
+  if (is_training_table(reproduction)) return training_records(store, reproduction);
+  const auto checkpoints = evaluated_checkpoints(store, reproduction);
+  const auto arms = compared_arms(reproduction);
   const auto metrics = metrics_of(store, checkpoints);
   std::vector<ComparisonRecord> records;
   std::vector<std::string> splits = {"validation"};

@@ -80,8 +80,11 @@ std::vector<PairedValue> paired_values(Store& store, const std::vector<Evaluated
                                        const std::string& baseline, const std::string& method,
                                        const std::string& split, const std::string& metric);
 
-/// Comparisons of every method with the baseline, and of every method with the starting weights, for each
-/// metric that was run, on the test and the validation split.
+/// The pairs of rows that an experiment's table compares, as baseline and method: every method with the
+/// baseline, then, where something is evaluated, every method with the starting weights.
+std::vector<std::pair<std::string, std::string>> compared_arms(const StoredReproduction& reproduction);
+
+/// The comparisons of compared_arms for each metric that was run, on the test and the validation split.
 std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction& reproduction);
 
 /// The comparisons of one split as they were recorded.

@@ -247,14 +247,24 @@ TableClaim decide_columns(const ClaimSpec& claim, const TableModel& model,
   return runs < kFewestRuns ? too_few_runs(std::move(decided), runs) : decided;
 }
 
+/// Of methods, so the seeds that were run must agree and the interval over runs must say the same.
 TableClaim decide_every_seed(const ClaimSpec& claim, const std::vector<PairedValue>& pairs, bool lower) {
-  TableClaim decided{.text = claim.text, .holds = true, .detail = {}};
+  TableClaim decided{.text = claim.text, .holds = std::nullopt, .detail = {}};
+  bool all_agree = true;
   for (const auto& pair : pairs) {
-    decided.holds = *decided.holds && (lower ? *pair.method < *pair.baseline : *pair.method > *pair.baseline);
+    all_agree = all_agree && (lower ? *pair.method < *pair.baseline : *pair.method > *pair.baseline);
     decided.detail += fmt::format("{}seed {}: {:.4g} against {:.4g}", decided.detail.empty() ? "" : "; ",
                                   pair.seed, *pair.method, *pair.baseline);
   }
-  return pairs.size() < kFewestRuns ? too_few_runs(std::move(decided), pairs.size()) : decided;
+  if (pairs.size() < kFewestRuns) return too_few_runs(std::move(decided), pairs.size());
+  const auto interval = interval_over_runs(pairs);
+  const bool is_below = interval.high < 0;
+  const bool is_above = interval.low > 0;
+  if (lower ? is_above : is_below) decided.holds = false;
+  if (all_agree && (lower ? is_below : is_above)) decided.holds = true;
+  decided.detail +=
+      fmt::format("; difference [{:.3g}, {:.3g}] over {} runs", interval.low, interval.high, pairs.size());
+  return decided;
 }
 
 /// The ratio of the means, judged by the interval of ours - bound x theirs over the runs.

@@ -106,8 +106,7 @@ double minimal_effect_of(const GuardrailMetric& metric, const PairedComparison& 
 const JudgedDifference* find_judged(std::span<const JudgedDifference> judged,
                                     const ComparisonRecord& record) {
   for (const auto& one : judged) {
-    if (one.baseline == record.baseline && one.method == record.method && one.metric == record.metric)
-      return &one;
+    if (is_same_question(one, record)) return &one;
   }
   return nullptr;
 }

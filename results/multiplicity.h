@@ -24,6 +24,11 @@ struct TableQuestion {
   std::optional<double> p_value;
 };
 
+/// Whether two things with these names are about the same two rows in the same metric.
+bool is_same_question(const auto& a, const auto& b) {
+  return a.baseline == b.baseline && a.method == b.method && a.metric == b.metric;
+}
+
 /// Holm over all comparisons of a table as one family: every metric of every pair of arms counts, a metric
 /// that restates another of the same pair (hypothesis_of) once with it. In the order of `questions`.
 std::vector<std::optional<double>> holm_over_table(std::span<const TableQuestion> questions);

@@ -52,10 +52,11 @@ std::string report_paper_html(const TableModel& model) {
   if (const auto claims = claims_view(model); !claims.rows.empty()) {
     out += "<h3>Verdicts</h3>\n" + scale_warning_html(model) +
            fmt::format(
-               "<p>A printed difference holds where the method here is better or worse, as in the "
-               "comparisons, on the same side of 0; it does not hold where it is so on the other, and is "
-               "undecided where the difference is not resolved or a method has fewer than {} training "
-               "runs.</p>\n",
+               "<p>A statement holds where the {} lies on its side; it does not hold where it lies on the "
+               "other, "
+               "and is undecided otherwise, or with fewer than {} training runs a method.</p>\n",
+               model.over_training ? "interval over the training runs"
+                                   : "difference between the methods is resolved and",
                kFewestRuns) +
            view_table_html(claims);
   }

@@ -205,10 +205,13 @@ std::vector<PairedComparison> compare_paired(std::span<const PairedMetric> metri
     results.push_back(compare_without_intervals(complete, inputs.back(), metric.better, settings.confidence));
     results.back().n_missing = static_cast<std::int64_t>(metric.pairs.size() - complete.size());
   }
-  const auto intervals = bootstrap_intervals(inputs, settings);
   for (std::size_t i = 0; i < results.size(); ++i) {
     results[i].crossed = crossed_with_runs(metrics[i].pairs, settings.confidence);
     results[i].carried_by = influential_clusters(inputs[i].pooled);
+  }
+  if (settings.resamples == 0) return results;
+  const auto intervals = bootstrap_intervals(inputs, settings);
+  for (std::size_t i = 0; i < results.size(); ++i) {
     results[i].ci = intervals[i].clusters;
     results[i].ci_seeds = intervals[i].seeds_and_clusters;
   }

@@ -74,8 +74,8 @@ struct PairedMetric {
 };
 
 /// The whole comparison of every metric: paired bootstrap (resamples shared between metrics, see
-/// bootstrap_intervals), wins, ties and losses, tests. Each result is the one that the metric would get
-/// alone.
+/// bootstrap_intervals; none, and no such intervals, with 0 resamples), wins, ties and losses, tests. Each
+/// result is the one that the metric would get alone.
 std::vector<PairedComparison> compare_paired(std::span<const PairedMetric> metrics,
                                              const BootstrapSettings& settings = {});
 PairedComparison compare_paired(std::span<const PairedValue> pairs, Better better,

@@ -53,7 +53,7 @@ struct TableRow {
   std::optional<double> lambda_late, clip_fraction;
   std::optional<double> tau;  ///< the run's late budget; for a method without one that of the table's others
   std::optional<double>
-      damp_share;  ///< share of trained steps with damp weight below 1, for methods that have one
+      damp_share;  ///< of the off-policy pairs of shard and step, those with a weight below 1
   std::int64_t damped_updates = 0;  ///< of the run, with a damp weight below 1
   std::int64_t undone_updates =
       0;  ///< of them, those that the norm clip gave the length that they have without the weights

@@ -9,8 +9,9 @@ namespace {
 
 std::string text_of(const TableComparison& comparison, const TableColumn& column,
                     const PaperComparison& paper) {
-  return fmt::format("{}: {} over {} by {}", paper_difference_title(column), comparison.method,
-                     comparison.baseline, format_delta(paper.delta, as_printed(column)));
+  const char* direction = *paper.delta > 0 ? "above" : "below";
+  return fmt::format("{}: {} {} {} (printed: {})", paper_difference_title(column), comparison.method,
+                     direction, comparison.baseline, format_delta(paper.delta, as_printed(column)));
 }
 
 std::string ours_text(const TableModel& model, const TableColumn& column, const TableComparison& ours) {

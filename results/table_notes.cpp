@@ -59,10 +59,10 @@ void add_emphasis_notes(const TableModel& model, Notes& notes) {
              });
   }
   if (bold) {
-    notes.push_back(
-        fmt::format("Bold: best of the methods in its column, and its difference to {} is resolved (for {} "
-                    "itself: every other method's is).",
-                    model.baseline, model.baseline));
+    notes.push_back(fmt::format(
+        "Bold: the best mean of its column, where its difference to {} is resolved (for {} itself: "
+        "where every other method's is). It need not differ from the other methods.",
+        model.baseline, model.baseline));
   }
   if (dagger) {
     notes.push_back(fmt::format(
@@ -98,8 +98,8 @@ std::string holm_text(const TableModel& model) {
 
 void add_pairing_note(const TableModel& model, Notes& notes) {
   notes.push_back(fmt::format(
-      "Differences are method \u2212 baseline, paired by {}. W / T / L: {} in which the method is better, "
-      "equal, worse.{}",
+      "Differences are method \u2212 baseline, paired by {}. W / T / L: {} that the method wins, ties, "
+      "loses.{}",
       model.over_training ? "seed (same starting weights, prompts and noise)" : "prompt, sample and seed",
       model.over_training ? "seeds" : "pairs",
       std::ranges::any_of(model.comparisons,
@@ -137,20 +137,25 @@ void add_checkpoints_note(const TableModel& model, Notes& notes) {
   if (!has_claim(model, Claim::kCheckpoints)) return;
   const auto runs = runs_with(model, Claim::kCheckpoints);
   const bool one = runs.most == 1;
+  if (model.over_training) {
+    notes.push_back(fmt::format(
+        "{} training run{} a method (fewer than {}): differences are shown and not judged. A statement about "
+        "methods needs at least {} runs (`--seeds 42,43,44`).",
+        one ? "One" : runs_text(runs), one ? "" : "s", kFewestRuns, kFewestRuns));
+    return;
+  }
   notes.push_back(fmt::format(
       "{} training run{} a method (fewer than {}): {} are between these checkpoints, over {} (percentile "
       "bootstrap, {} resamples). They say nothing about the methods: {} may turn them round. A statement "
       "about methods needs at least {} runs (`--seeds 42,43,44`).",
       one ? "One" : runs_text(runs), one ? "" : "s", kFewestRuns,
       has_claim(model, Claim::kMethods) ? "such differences" : "differences",
-      model.over_training ? "seeds"
-      : one               ? "prompts"
-                          : "prompts, the runs pooled",
-      model.resamples, one ? "another run" : "other runs", kFewestRuns));
+      one ? "prompts" : "prompts, the runs pooled", model.resamples, one ? "another run" : "other runs",
+      kFewestRuns));
   notes.push_back(fmt::format(
       "These checkpoints differ: the interval excludes 0, and {}. p: two-sided paired t{}{}; with few pairs "
       "it and the interval can disagree near {}.",
-      holm_text(model), one || model.over_training ? "" : ", clustered by prompt",
+      holm_text(model), one ? "" : ", clustered by prompt",
       has_rates(model) ? ", for rates McNemar's exact test" : "", significance_text(model)));
 }
 
@@ -382,7 +387,8 @@ void add_training_notes(const TableModel& model, Notes& notes) {
     }
   }
   if (!shares.empty()) {
-    notes.push_back(fmt::format("Share of trained steps with damp weight below 1: {}.", join(shares, ", ")));
+    notes.push_back(fmt::format(
+        "Damped (weight below 1), share of the off-policy pairs of shard and step: {}.", join(shares, ", ")));
   }
   add_norm_clip_note(model, notes);
   add_lag_note(model, notes);

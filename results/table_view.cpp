@@ -169,6 +169,9 @@ ViewTable results_view(const TableModel& model) {
 
 std::string verdict_word(const TableComparison& comparison, const TableColumn& column) {
   if (!comparison.values.delta) return kDash;
+  if (comparison.claim == Claim::kCheckpoints && comparison.values.crossed &&
+      comparison.values.crossed->of_runs_alone)
+    return "not judged";
   if (comparison.claim == Claim::kCheckpoints)
     return comparison.differs ? "these checkpoints differ" : "no difference shown";
   return comparison.resolved() ? direction_of(*comparison.values.delta, column.better) : "not resolved";

@@ -63,6 +63,10 @@ Verdict verdict_of(const PairedComparison& comparison, Better better, const Verd
   Verdict verdict{.claim = claim_of(comparison), .text = "no complete pair"};
   if (!comparison.delta) return verdict;
   const bool of_methods = verdict.claim == Claim::kMethods;
+  if (!of_methods && comparison.crossed && comparison.crossed->of_runs_alone) {
+    verdict.text = fmt::format("not judged: {} of {} training runs", comparison.crossed->runs, kFewestRuns);
+    return verdict;
+  }
   const auto interval = interval_of(comparison, verdict.claim);
   const bool significant = !settings.adjusted_p || *settings.adjusted_p < 1 - settings.confidence;
   verdict.differs = interval && interval->excludes_zero() && significant && differs_over_prompts(comparison);

@@ -30,7 +30,9 @@ struct Verdict {
   /// The interval of the claim excludes 0 and the adjusted p-value is below 1 - confidence; of methods also
   /// the interval over prompts excludes 0: what is claimed of methods must be true of these checkpoints.
   bool differs = false;
-  std::string text;  ///< "better", "not resolved (p 0.08 after Holm)", "these checkpoints differ"
+  /// "better", "not resolved (p 0.08 after Holm)", "these checkpoints differ"; of statistics of the training,
+  /// which has no checkpoints, "not judged: 2 of 3 training runs".
+  std::string text;
 
   /// The one that bold, colours, alarms and statements about methods need.
   bool resolved() const { return claim == Claim::kMethods && differs; }

@@ -252,6 +252,7 @@ class GrpoLoop {
     if (!on_policy) audit(samples, record);
     if (settings_.drop_zero_std_groups) record.stats["samples_left_out"] = left_out.samples;
     const auto damping = damping_of(weights_of(traces));
+    optimiser_.set_lr(settings_.lr_of(update_ + 1));
     const auto step = optimiser_.step(sum.total(), norm_limit(damping));
     ema_.update(weights_);
     ++update_;

@@ -92,6 +92,12 @@ const std::vector<Setting>& train_settings() {
        .maximum = 100,
        .help = "classifier-free guidance of rollouts and training; 1: none"},
       {.name = "lr", .default_value = 5e-5, .minimum = 0, .maximum = 1, .help = "AdamW: learning rate"},
+      {.name = "lr_warmup",
+       .default_value = 0,
+       .minimum = 0,
+       .maximum = 1e9,
+       .help = "updates over which the learning rate rises linearly: update u takes u / lr_warmup of it",
+       .silent_default = true},
       {.name = "beta1",
        .default_value = 0.9,
        .minimum = 0,
@@ -268,6 +274,7 @@ TrainSettings read_train_settings(const Json& given, const std::string& where) {
   t.shift = s.number("shift");
   t.adamw = {s.number("lr"), s.number("beta1"), s.number("beta2"), s.number("adam_eps"),
              s.number("weight_decay")};
+  t.lr_warmup = s.integer("lr_warmup");
   t.max_grad_norm = s.number("max_grad_norm");
   t.advantage_limit = s.number("advantage_limit");
   t.advantage_std = s.choice("advantage_std") == "global" ? AdvantageStd::kGlobal : AdvantageStd::kGroup;

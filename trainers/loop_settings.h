@@ -33,6 +33,7 @@ struct TrainSettings {
   Grid grid = Grid::kUniform;
   double shift = 1;
   AdamWOptions adamw;
+  std::int64_t lr_warmup = 0;  ///< updates
   double max_grad_norm = 1;
   double advantage_limit = 5;
   AdvantageStd advantage_std = AdvantageStd::kGroup;
@@ -47,6 +48,11 @@ struct TrainSettings {
   std::int64_t images_per_epoch() const { return prompts_per_epoch * group_size; }
   std::int64_t updates_of_an_epoch() const { return updates_per_epoch * inner_epochs; }
   bool is_late(int step) const { return step < trained_steps && step >= trained_steps - late_steps; }
+  /// The learning rate of an update, counted from 1: it rises linearly over the first lr_warmup of them.
+  double lr_of(std::int64_t update) const {
+    return update < lr_warmup ? adamw.lr * static_cast<double>(update) / static_cast<double>(lr_warmup)
+                              : adamw.lr;
+  }
 };
 
 /// Settings of an evaluation: deterministic sampling (Euler steps of the flow).

@@ -187,23 +187,17 @@ void require_sensible_effect(const StoredReproduction& reproduction, const std::
   }
 }
 
-/// Every difference of the table, in its order.
+/// Every difference of the table, in its order. What Holm's family needs is their p-values: no bootstrap.
 std::vector<ComparisonRecord> table_comparisons(Store& store, const StoredReproduction& reproduction,
                                                 const std::vector<EvaluatedCheckpoint>& checkpoints,
                                                 const std::string& split,
                                                 const std::vector<std::string>& metrics) {
-  const auto baseline = reproduction.spec.at("effective").at("baseline").get<std::string>();
   std::vector<ComparisonRecord> records;
-  for (const auto& method : reproduction.methods) {
-    if (method == baseline) continue;
-    std::ranges::move(compare_methods(store, reproduction, checkpoints, baseline, method, split, metrics),
-                      std::back_inserter(records));
+  for (const auto& [baseline, method] : compared_arms(reproduction)) {
+    std::ranges::move(
+        compare_methods(store, reproduction, checkpoints, baseline, method, split, metrics, {.resamples = 0}),
+        std::back_inserter(records));
   }
-  // The starting weights are compared with every method, too.
-  if (is_training_table(reproduction)) return records;
-  for (const auto& method : reproduction.methods)
-    std::ranges::move(compare_methods(store, reproduction, checkpoints, kBaseMethod, method, split, metrics),
-                      std::back_inserter(records));
   return records;
 }
 

@@ -1,4 +1,5 @@
 // `harness compare` on finished workspaces, through the program itself.
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -200,12 +201,14 @@ TEST(Compare, TellsHowManyPromptsAndRunsAGivenEffectTakes) {
   EXPECT_NEAR(c.at("n_needed_for_effect").get<double>(), 7.8489 * 47 * error * error / 0.0004 + 1.9, 1.5);
   EXPECT_TRUE(c.at("runs_needed_for_effect").is_null()) << "one run tells no spread of runs";
   EXPECT_THAT(finished("42").run({"compare", "ratio-norm", "dual", "--effect", "0.02"}).out,
-              AllOf(HasSubstr("prompts for 0.02"), Not(HasSubstr("runs for 0.02"))));
+              AllOf(HasSubstr("prompts for 0.02"), Not(HasSubstr("runs for 0.02")),
+                    HasSubstr("find 0.02 between the methods: not known")));
   const auto many = compared(finished("42,43,44"), {"ratio-norm", "dual", "--effect", "0.5"});
   EXPECT_GE(many.at("comparisons").at(0).at("runs_needed_for_effect"), 3);
   EXPECT_TRUE(many.at("comparisons").at(0).at("n_needed_for_effect").is_number());
-  EXPECT_THAT(finished("42,43,44").run({"compare", "ratio-norm", "dual", "--effect", "0.5"}).out,
-              AllOf(HasSubstr("runs for 0.5"), Not(HasSubstr("prompts for 0.5"))))
+  EXPECT_THAT(
+      finished("42,43,44").run({"compare", "ratio-norm", "dual", "--effect", "0.5"}).out,
+      AllOf(HasSubstr("runs for 0.5"), Not(HasSubstr("prompts for 0.5")), Not(HasSubstr("not known"))))
       << "of methods";
 }
 
@@ -223,6 +226,44 @@ TEST(Compare, TheTableOfSeveralSeedsHasTheSameIntervalsAndVerdicts) {
        {"ci95_seeds", "runs", "p_holm", "claim", "differs", "verdict", "validation_delta"})
     EXPECT_EQ(same->at(field), c.at(field)) << field;
   EXPECT_THAT(place.run({"table"}).out, AllOf(HasSubstr("Δ validation"), HasSubstr("training runs")));
+}
+
+/// Test values of ocr_reward by which 5 prompts carry more than half of the difference dual - ratio-norm, and
+/// the interval and the p-value that go with them.
+void let_five_prompts_carry_the_difference(const fs::path& workspace) {
+  SQLite::Database db((workspace / "results.sqlite").string(), SQLite::OPEN_READWRITE);
+  const std::string of_test =
+      "UPDATE metrics SET value = {} WHERE name = 'ocr_reward' AND value IS NOT NULL AND evaluation_id = "
+      "(SELECT e.id FROM evaluations AS e JOIN checkpoints AS c ON c.id = e.checkpoint_id JOIN runs AS r ON "
+      "r.id = c.run_id WHERE e.split = 'test' AND r.method = '{}')";
+  const auto set = [&](const std::string& value, const std::string& method) {
+    auto text = of_test;
+    text.replace(text.find("{}"), 2, value);
+    text.replace(text.find("{}"), 2, method);
+    db.exec(text);
+  };
+  set("0", "ratio-norm");
+  set("0.1", "dual");
+  set("CASE WHEN prompt_id IN (SELECT prompt_id FROM metrics AS m WHERE m.evaluation_id = "
+      "metrics.evaluation_id AND m.name = 'ocr_reward' AND m.value IS NOT NULL ORDER BY prompt_id LIMIT 5) "
+      "THEN 1.0 ELSE value END",
+      "dual");
+  db.exec(
+      "UPDATE comparisons SET ci95_low = 0.1, ci95_high = 0.3, p_value = 1e-6 WHERE split = 'test' AND "
+      "metric = 'ocr_reward' AND baseline = 'ratio-norm' AND method = 'dual'");
+}
+
+TEST(Compare, AndTheTableNameADifferenceThatAFewPromptsCarry) {
+  auto& place = finished("42");
+  EXPECT_THAT(place.run({"table"}).out, Not(HasSubstr("A few prompts carry")));
+  const auto copy = place.folder() / "carried";
+  fs::copy(place.folder() / "runs", copy, fs::copy_options::recursive);
+  let_five_prompts_carry_the_difference(copy);
+  EXPECT_THAT(place.run({"table", "--out", copy.string()}).out,
+              HasSubstr("A few prompts carry more than half of a difference: look at them before quoting it. "
+                        "dual \u2212 ratio-norm, ocr_reward: 5 of 47"));
+  EXPECT_THAT(place.run({"compare", "ratio-norm", "dual", "--out", copy.string()}).out,
+              HasSubstr("ocr_reward of dual: 5 of 47 prompts carry more than half of the difference."));
 }
 
 TEST(Compare, WarnsOfTheSmokeScaleAndOfPromptsThatChoseTheCheckpoints) {

@@ -217,6 +217,18 @@ TEST(TrainPrompts, ThatCannotTrainAreRefused) {
               HasSubstr("--train-prompts takes the folder that holds train.txt or ocr/train.txt"));
 }
 
+TEST(TrainPrompts, OfATaskWithoutTargetsMustStillQuoteOneForABackboneThatDrawsNothingElse) {
+  auto lines = own_prompts();
+  lines[3] = "a sign that reads nothing";
+  OwnTraining place(lines);
+  const std::vector<std::string> command = {
+      "reproduce", "--table", "sd35-pickscore", "--scale", "smoke", "--train-prompts", "mine"};
+  EXPECT_THAT(refused(place, command),
+              AllOf(HasSubstr("backbone glyph draws the text that a prompt quotes and nothing else, and 1 of "
+                              "the 20 prompts of "),
+                    HasSubstr("leave the others out")));
+}
+
 TEST(TrainPrompts, AScaleThatAsksForASetSaysWhereItIs) {
   OwnTraining place(own_prompts());
   write_file_atomically(place.folder() / "mine.json",

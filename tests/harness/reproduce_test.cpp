@@ -1,3 +1,4 @@
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -227,7 +228,7 @@ TEST(Reproduce, AnotherSettingOrOtherWeightsAreANewRun) {
   };
   const auto usual = ids({});
   EXPECT_EQ(ids({}), usual);
-  EXPECT_EQ(ids({"--jobs", "2", "--out", "elsewhere", "--set", "lr=0.00005"}), usual);
+  EXPECT_EQ(ids({"--jobs", "2", "--out", "elsewhere", "--set", "lr=0.00012"}), usual);
   EXPECT_NE(ids({"--set", "lr=1e-4"}), usual);
   EXPECT_NE(ids({"--seeds", "43"}), usual);
   const auto changed = ids({"--set", "lambda-controlled.kappa=0.1"});
@@ -373,6 +374,57 @@ TEST(Reproduce, ATrainingTableIsMadeOfStatisticsAndEvaluatesNothing) {
   const auto comparison = place.json({"compare", "dual", "c 0.5", "--metric", "lambda_center_0", "--json"});
   EXPECT_EQ(comparison.at("comparisons").at(0).at("n"), 2);
   EXPECT_EQ(place.run({"grid", "mine"}).status, 2);
+}
+
+/// Writes lambda_center of the first step into the runs of an experiment, all updates alike: by row, for
+/// seeds 42, 43, 44.
+void write_lambda_center(const fs::path& workspace,
+                         const std::map<std::string, std::vector<double>>& by_row) {
+  SQLite::Database db((workspace / "results.sqlite").string(), SQLite::OPEN_READWRITE);
+  SQLite::Statement update(
+      db,
+      "UPDATE train_stats SET value = ? WHERE name = 'lambda_center' AND timestep = 0 AND run_id = (SELECT "
+      "id FROM runs JOIN table_runs ON run_id = id WHERE coalesce(nullif(arm, ''), method) = ? AND seed = "
+      "?)");
+  for (const auto& [row, values] : by_row) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      update.bind(1, values[i]);
+      update.bind(2, row);
+      update.bind(3, static_cast<std::int64_t>(42 + i));
+      EXPECT_GT(update.exec(), 0) << row;
+      update.reset();
+    }
+  }
+}
+
+TEST(Reproduce, AStatementOfThePaperAboutTheTrainingIsDecidedByItsIntervalOverTheRuns) {
+  Workplace place;
+  auto table = training_table();
+  table["seeds"] = {42, 43, 44};
+  const auto claim = [](const std::string& rule, double bound) {
+    Json made = {{"claim", rule}, {"rule", rule}, {"column", "lambda_center_0"}, {"method", "c 0.5"}};
+    made["against"] = "dual";
+    if (bound > 0) made["bound"] = bound;
+    return made;
+  };
+  table["claims"] = {claim("lower-on-every-seed", 0), claim("higher-on-every-seed", 0),
+                     claim("ratio-at-most", 0.5), claim("within", 0.1)};
+  write_file_atomically(place.folder() / "mine.json", table.dump());
+  ASSERT_EQ(place.run({"reproduce", "--table", "mine.json"}).status, 0);
+  const auto verdicts = [&](const std::vector<double>& ours, const std::vector<double>& theirs) {
+    write_lambda_center(place.folder() / "runs", {{"c 0.5", ours}, {"dual", theirs}});
+    std::string texts;
+    const auto made = place.json({"table", "mine", "--json"});
+    for (const auto& one : made.at("claims"))
+      texts += one.at("holds").is_null() ? "0" : one.at("holds").get<bool>() ? "+" : "-";
+    return texts;
+  };
+  const std::vector<double> theirs = {2.0, 2.1, 1.9};
+  EXPECT_EQ(verdicts({0.2, 0.21, 0.19}, theirs), "+-+-") << "a tenth on each seed";
+  EXPECT_EQ(verdicts({1.5, 1.6, 1.4}, theirs), "+---") << "lower, by a quarter";
+  EXPECT_EQ(verdicts({2.001, 2.101, 1.9}, theirs), "00-+") << "the same";
+  EXPECT_EQ(verdicts({1.9, 2.05, 0.2}, theirs), "0000") << "lower on each, but one run alone makes the mean";
+  EXPECT_EQ(verdicts({4.0, 4.1, 3.9}, theirs), "-+--") << "higher";
 }
 
 TEST(Figure, TheLawAuditIsOfTheMethodAskedFor) {

@@ -36,7 +36,7 @@ void expect_refusal(const std::string& set, const std::string& text) {
 }
 
 TEST(Settings, LaterLayersWinAndSayWhoTheyAre) {
-  EXPECT_EQ(resolve({}).loop.at("updates_per_epoch").origin, "default");
+  EXPECT_EQ(resolve({}).loop.at("trained_steps").origin, "default");
   EXPECT_EQ(resolve({}).loop.at("group_size").origin, "backbone glyph");
   EXPECT_EQ(resolve({}, "smoke").loop.at("prompts_per_epoch").origin, "scale smoke");
   const auto settings = resolve({"prompts_per_epoch=3"}, "smoke");
@@ -47,7 +47,7 @@ TEST(Settings, LaterLayersWinAndSayWhoTheyAre) {
 TEST(Settings, RequestedHoldsOnlyWhatWasAskedFor) {
   const auto settings = resolve({"lambda-controlled.kappa=1"});
   EXPECT_EQ(settings.requested().at("lambda-controlled.kappa"), 1);
-  EXPECT_FALSE(settings.requested().contains("updates_per_epoch"));
+  EXPECT_FALSE(settings.requested().contains("trained_steps"));
 }
 
 TEST(Settings, AWholeNumberForANumberIsTheSameRun) {

@@ -15,7 +15,7 @@ using ::testing::Not;
 using Arguments = std::vector<std::string>;
 
 void write_twins(const Workplace& place) {
-  const Json twin = {{"name", "twin"}, {"method", "ratio-norm"}, {"settings", {{"lr", 5.0000001e-5}}}};
+  const Json twin = {{"name", "twin"}, {"method", "ratio-norm"}, {"settings", {{"lr", 1.20000001e-4}}}};
   const Json table = {{"extends", "sd35-ocr"},           {"id", "twins"},      {"reproduces", ""},
                       {"methods", {"ratio-norm", twin}}, {"equal_rows", true}, {"seeds", {42, 43, 44}}};
   write_file_atomically(place.folder() / "twins.json", table.dump());

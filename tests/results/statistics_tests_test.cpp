@@ -223,6 +223,16 @@ TEST(Verdict, NeedsThreeRunsToSayBetter) {
   EXPECT_EQ(three.text, "better");
 }
 
+TEST(Verdict, OfATrainingsStatisticsIsNotOnCheckpoints) {
+  auto c = comparison(0.02, 0.01, 0.03);
+  c.crossed.emplace();
+  c.crossed->runs = 2;
+  c.crossed->of_runs_alone = true;
+  const auto verdict = verdict_of(c, Better::kUp, {.adjusted_p = 0.001, .unit = "seeds"});
+  EXPECT_FALSE(verdict.differs);
+  EXPECT_EQ(verdict.text, "not judged: 2 of 3 training runs");
+}
+
 TEST(Verdict, SaysWhichWayAResolvedDifferenceGoes) {
   const auto up = over_runs(comparison(0.02, 0.01, 0.03), 3, {0.01, 0.03}, 0.001);
   const auto down = over_runs(comparison(-0.02, -0.03, -0.01), 3, {-0.03, -0.01}, 0.001);

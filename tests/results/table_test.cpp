@@ -154,7 +154,7 @@ TEST(DifferenceMark, IsNeverAtWhatIsNotResolvedHoweverGood) {
 
 TEST(TableNotes, ExplainOnlyTheMarksThatOccur) {
   auto model = fixture_of_runs();
-  EXPECT_THAT(join(table_notes(model), "\n"), HasSubstr("Bold: best"));
+  EXPECT_THAT(join(table_notes(model), "\n"), HasSubstr("Bold: the best"));
   model.comparisons[0].values.crossed->p_value = 0.5;
   adjust_comparisons(model.comparisons, model.confidence);
   const auto notes = join(table_notes(model), "\n");
@@ -220,8 +220,8 @@ Backbone glyph · scale smoke · test split · n = 40 · seed 42
 - These are the embedded glyph backbone's numbers, not SD3.5's; the paper's rows are for orientation, and levels do not compare.
 - ↳ paper: as printed in "A Paper" (tab:tiny, sd3.5-medium-lora).
 - — pickscore was not run: its files are absent (--scorers DIR).
-- Share of trained steps with damp weight below 1: lambda-controlled 12.5 %.
-- Differences are method − baseline, paired by prompt, sample and seed. W / T / L: pairs in which the method is better, equal, worse.
+- Damped (weight below 1), share of the off-policy pairs of shard and step: lambda-controlled 12.5 %.
+- Differences are method − baseline, paired by prompt, sample and seed. W / T / L: pairs that the method wins, ties, loses.
 - One training run a method (fewer than 3): differences are between these checkpoints, over prompts (percentile bootstrap, 10000 resamples). They say nothing about the methods: another run may turn them round. A statement about methods needs at least 3 runs (`--seeds 42,43,44`).
 - These checkpoints differ: the interval excludes 0, and Holm's p, over all 2 differences of the table, is below 0.05. p: two-sided paired t; with few pairs it and the interval can disagree near 0.05.
 
@@ -823,7 +823,7 @@ TEST(PrintedDifferences, AreDecidedByTheIntervalOverTrainingRuns) {
   EXPECT_EQ(decided(-0.02, -0.03, -0.01).holds, false);
   const auto open = decided(0.02, -0.01, 0.05);
   EXPECT_EQ(open.holds, std::nullopt);
-  EXPECT_EQ(open.text, "Exact (points): lambda-controlled over ratio-norm by +1.44");
+  EXPECT_EQ(open.text, "Exact (points): lambda-controlled above ratio-norm (printed: +1.44)");
   EXPECT_EQ(open.detail, "+2.00 [-1.00, +5.00], not resolved");
 }
 

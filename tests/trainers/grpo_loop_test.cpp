@@ -150,6 +150,17 @@ TEST_F(GrpoLoop, AnInterruptedRunGoesOnBitForBit) {
   }
 }
 
+TEST_F(GrpoLoop, AWarmUpShortensTheFirstMovesAndARunThatIsInterruptedInItGoesOnBitForBit) {
+  const auto warm = [](TrainSettings& s) { s.lr_warmup = 4; };
+  const auto plain = run("plain", "ratio-norm", 2, 1), whole = run("whole", "ratio-norm", 2, -1, false, warm);
+  EXPECT_NEAR(whole.updates[0].stats.at("update_norm") / plain.updates[0].stats.at("update_norm"), 0.25,
+              1e-4);
+  EXPECT_FALSE(run("parts", "ratio-norm", 2, 2, false, warm).done);
+  const auto rest = run("parts", "ratio-norm", 2, -1, false, warm);
+  EXPECT_EQ(rest.updates.front().update_index, 3);
+  EXPECT_EQ(rest.checkpoints.back().sha256, whole.checkpoints.back().sha256);
+}
+
 TEST_F(GrpoLoop, AScoreWeightMultipliesEachStepsGradient) {  // E48, an option of any method
   const auto weighted = [](double minimum, double maximum) {
     return
@@ -378,6 +389,14 @@ TEST(LoopSettings, ValuesThatDoNotFitTogetherAreRefused) {
   EXPECT_THROW(read_train_settings({{"advantage_std", "batch"}}, "t"), Error);
   EXPECT_THROW(read_train_settings({{"zero_std_groups", "skip"}}, "t"), Error);
   EXPECT_THROW(read_train_settings({{"ema_repeats", 0}}, "t"), Error);
+}
+
+TEST(LoopSettings, TheLearningRateRisesLinearlyOverTheWarmUp) {
+  const auto warm = read_train_settings({{"lr", 8e-4}, {"lr_warmup", 4}}, "t");
+  for (const auto& [update, rate] :
+       std::map<int, double>{{1, 2e-4}, {2, 4e-4}, {3, 6e-4}, {4, 8e-4}, {5, 8e-4}, {80, 8e-4}})
+    EXPECT_DOUBLE_EQ(warm.lr_of(update), rate) << update;
+  EXPECT_DOUBLE_EQ(read_train_settings({{"lr", 8e-4}}, "t").lr_of(1), 8e-4) << "none by default";
 }
 
 TEST(LoopSettings, EveryValueInEffectIsToldWhetherItWasGivenOrNot) {

@@ -1,0 +1,182 @@
+// aa-splits: what the rules of results/STATISTICS.md say of training runs of one method, cut at random into
+// two arms. Whatever they call better is false. Prints Markdown.
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "results/multiplicity.h"
+#include "results/table.h"
+
+namespace harness {
+namespace {
+
+struct Options {
+  std::string db = "runs/results.sqlite", table, split = "test";
+  std::vector<std::string> rows;
+  std::vector<std::string> metrics = {"ocr_reward", "cer_paper", "exact_match", "substring_match", "cer"};
+  std::vector<std::size_t> sizes = {1, 2, 3, 5, 8};
+  int splits = 20;  ///< of each size
+};
+
+using Values = std::map<std::int64_t, std::optional<double>>;  // by prompt
+
+/// A training run: its selected checkpoint, by metric.
+struct Run {
+  std::string row;
+  std::int64_t seed = 0;
+  std::map<std::string, Values> metrics = {};
+};
+
+/// Every row but the baseline is a method of v_paired, and the baseline stands beside it.
+std::vector<Run> runs_of(const Options& options) {
+  SQLite::Database db(options.db, SQLite::OPEN_READONLY);
+  std::map<std::pair<std::string, std::int64_t>, Run> found;
+  for (const auto& metric : options.metrics) {
+    SQLite::Statement query(
+        db,
+        "SELECT seed, prompt_id, baseline, method, baseline_value, method_value FROM v_paired WHERE table_id "
+        "= ? AND split = ? AND metric = ?");
+    query.bind(1, options.table);
+    query.bind(2, options.split);
+    query.bind(3, metric);
+    while (query.executeStep()) {
+      for (const int side : {0, 1}) {
+        const auto row = query.getColumn(2 + side).getString();
+        if (std::ranges::find(options.rows, row) == options.rows.end()) continue;
+        const auto seed = query.getColumn(0).getInt64();
+        auto& run = found[{row, seed}];
+        run.row = row;
+        run.seed = seed;
+        const auto value = query.getColumn(4 + side);
+        run.metrics[metric][query.getColumn(1).getInt64()] =
+            value.isNull() ? std::nullopt : std::optional(value.getDouble());
+      }
+    }
+  }
+  std::vector<Run> runs;
+  for (auto& [key, run] : found) runs.push_back(std::move(run));
+  return runs;
+}
+
+Better better_of(const std::string& metric) {
+  return metric.starts_with("cer") ? Better::kDown : Better::kUp;
+}
+
+/// The first `size` runs against the next: a table of one pair of rows, the i-th runs being pair i.
+std::vector<TableComparison> table_of(const std::vector<const Run*>& runs, std::size_t size,
+                                      const Options& options) {
+  std::vector<PairedMetric> parts;
+  std::vector<TableComparison> comparisons;
+  for (const auto& metric : options.metrics) {
+    auto& part = parts.emplace_back(PairedMetric{.pairs = {}, .better = better_of(metric)});
+    for (std::size_t i = 0; i < size; ++i) {
+      const auto& first = runs[i]->metrics.at(metric);
+      const auto& second = runs[size + i]->metrics.at(metric);
+      for (const auto& [prompt, value] : first) {
+        const auto other = second.find(prompt);
+        part.pairs.push_back({.baseline = value,
+                              .method = other == second.end() ? std::nullopt : other->second,
+                              .cluster = prompt,
+                              .seed = static_cast<std::int64_t>(i)});
+      }
+    }
+    comparisons.push_back({.baseline = "first half", .method = "second half", .metric = metric});
+  }
+  auto results = compare_paired(parts);
+  for (std::size_t i = 0; i < comparisons.size(); ++i) comparisons[i].values = std::move(results[i]);
+  adjust_comparisons(comparisons, 0.95);
+  return comparisons;
+}
+
+/// Which of them the rule over prompts alone called resolved: the bootstrap's interval excludes 0, and so
+/// does the test over prompts after Holm.
+std::vector<bool> called_over_prompts(const std::vector<TableComparison>& comparisons) {
+  std::vector<TableQuestion> questions;
+  for (const auto& c : comparisons)
+    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.values, Claim::kCheckpoints)});
+  const auto adjusted = holm_over_table(questions);
+  std::vector<bool> called;
+  for (std::size_t i = 0; i < comparisons.size(); ++i) {
+    const auto interval = interval_of(comparisons[i].values, Claim::kCheckpoints);
+    called.push_back(interval && interval->excludes_zero() && adjusted[i] && *adjusted[i] < 0.05);
+  }
+  return called;
+}
+
+struct Count {
+  int comparisons = 0, better = 0, over_prompts = 0;
+  int tables = 0, tables_better = 0, tables_over_prompts = 0;
+};
+
+void add(const std::vector<TableComparison>& comparisons, Count& count) {
+  const auto over_prompts = called_over_prompts(comparisons);
+  const auto resolved = [](const TableComparison& c) { return c.resolved(); };
+  const auto better = static_cast<int>(std::ranges::count_if(comparisons, resolved));
+  const auto old = static_cast<int>(std::ranges::count(over_prompts, true));
+  count.comparisons += static_cast<int>(comparisons.size());
+  count.better += better;
+  count.over_prompts += old;
+  ++count.tables;
+  count.tables_better += better > 0 ? 1 : 0;
+  count.tables_over_prompts += old > 0 ? 1 : 0;
+}
+
+Count count_of(const std::vector<Run>& runs, std::size_t size, const Options& options) {
+  std::vector<const Run*> order;
+  for (const auto& run : runs) order.push_back(&run);
+  std::mt19937_64 bits(20260501 + size);
+  Count count;
+  for (int i = 0; i < options.splits; ++i) {
+    // Fisher-Yates by hand: the order of std::shuffle is the library's choice.
+    for (std::size_t k = order.size() - 1; k > 0; --k) std::swap(order[k], order[bits() % (k + 1)]);
+    add(table_of(order, size, options), count);
+  }
+  return count;
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  CLI::App app("Verdicts on training runs of one method, cut at random into two arms; prints Markdown");
+  app.add_option("table", options.table, "Table whose rows are one method, such as aa-seeds")->required();
+  app.add_option("rows", options.rows, "Its rows, which count as runs of one method")->required();
+  app.add_option("--db", options.db, "Results database (default: runs/results.sqlite)");
+  app.add_option("--metric", options.metrics, "Metrics of a table (default: those of the OCR tables)");
+  app.add_option("--size", options.sizes, "Runs of an arm (default: 1, 2, 3, 5 and 8)");
+  app.add_option("--splits", options.splits, "Tables of each size (default: 20)")->check(CLI::PositiveNumber);
+  CLI11_PARSE(app, argc, argv);
+  const auto runs = runs_of(options);
+  fmt::print(
+      "{} training runs of one method, {} random splits of each size, {} metrics a table.\n\n"
+      "| runs of an arm | comparisons | called better or worse | tables with one | by prompts alone | tables "
+      "with one |\n|---|---|---|---|---|---|\n",
+      runs.size(), options.splits, options.metrics.size());
+  for (const auto size : options.sizes) {
+    if (size == 0 || 2 * size > runs.size()) continue;
+    const auto count = count_of(runs, size, options);
+    fmt::print("| {} | {} | {} | {} of {} | {} | {} of {} |\n", size, count.comparisons, count.better,
+               count.tables_better, count.tables, count.over_prompts, count.tables_over_prompts,
+               count.tables);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace harness
+
+int main(int argc, char** argv) {
+  try {
+    return harness::run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "aa-splits: {}\n", error.what());
+    return 2;
+  }
+}
