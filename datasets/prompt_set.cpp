@@ -11,7 +11,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "datasets/prompt_generator.h"
+#include "datasets/generated_prompts.h"
 
 namespace harness {
 namespace {
@@ -88,12 +88,11 @@ PromptSet identified(std::string_view bytes, const std::string& task, std::strin
   return set;
 }
 
-PromptSet from_lines(const std::vector<std::string>& lines) {
+PromptSet from_text(const std::string& text) {
   std::vector<Prompt> prompts;
-  for (const std::string& line : lines) {
+  for (const std::string& line : split(text, '\n'))
     prompts.push_back({static_cast<int>(prompts.size()), line, ocr_target(line)});
-  }
-  return identified(join(lines, "\n"), kOcrPrompts, "generated", std::move(prompts));
+  return identified(text, kOcrPrompts, "generated", std::move(prompts));
 }
 
 /// Position of the first prompt with each key.
@@ -170,11 +169,11 @@ std::filesystem::path find_training_file(const std::filesystem::path& folder, co
 }
 
 PromptSet generated_prompt_set() {
-  return from_lines(generate_evaluation_prompts());
+  return from_text(kGeneratedPrompts);
 }
 
 PromptSet generated_training_set() {
-  return from_lines(generate_training_prompts());
+  return from_text(kGeneratedTrainingPrompts);
 }
 
 std::string prompt_set_bytes(const PromptSet& set) {

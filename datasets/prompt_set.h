@@ -52,10 +52,11 @@ std::filesystem::path find_training_file(const std::filesystem::path& folder, co
 /// that is not public.
 std::string public_source_of(const std::string& set);
 
-/// The project's own 1018 evaluation prompts (prompt_generator.h), as if read from a file of these lines.
+/// The project's own 1018 evaluation prompts (prompts/ocr-generated.txt).
 PromptSet generated_prompt_set();
 
-/// The project's own 2048 training prompts; none of their texts or targets is in the evaluation set.
+/// The project's own 2048 training prompts (prompts/ocr-train-generated.txt); none of their texts or targets
+/// is in the evaluation set.
 PromptSet generated_training_set();
 
 /// The file of a set: the texts joined by '\n', no newline at the end.

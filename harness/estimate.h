@@ -34,8 +34,8 @@ struct PlannedJob {
 /// Every job of the plan in order: train, evaluate, select, test, report. Only reads.
 std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates& rates);
 
-/// What a training job costs, in images that are drawn and used once; drawing one takes about as long as using
-/// it once (bench/RESULTS.md), so one that is used u times counts (1 + u) / 2.
+/// What a training job costs, in images that are drawn and used once; drawing one takes about as long as
+/// using it once (bench/RESULTS.md), so one that is used u times counts (1 + u) / 2.
 double training_images(const Json& settings);
 
 /// Megabytes that the plan's run folders will take: images, encoded prompts, checkpoints and resume points.

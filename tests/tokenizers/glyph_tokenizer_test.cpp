@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
 #include "models/tokenizers/glyph_layout.h"
 
 namespace harness {
@@ -34,6 +38,18 @@ TEST(GlyphLoss, NamesWhatIsDroppedAndNotWhereAccentsAloneAreTakenOff) {
   EXPECT_TRUE(glyph_loss("OPEN").dropped.empty());
   EXPECT_TRUE(glyph_loss("cafe\u0301").dropped.empty()) << "the accent by itself";
   EXPECT_EQ(glyph_loss(std::string(40, 'x')).cut, 4u);
+}
+
+TEST(GlyphLayout, EveryTargetOfTheShippedPromptsFits) {
+  for (const char* name : {"ocr-generated", "ocr-train-generated"}) {
+    const std::filesystem::path folder = HARNESS_SOURCE_DIR "/datasets/prompts";
+    for (const auto& line : split(read_file(folder / (std::string(name) + ".txt")), '\n')) {
+      const auto quote = line.find('"');
+      ASSERT_NE(quote, std::string::npos) << line;
+      const auto target = line.substr(quote + 1, line.find('"', quote + 1) - quote - 1);
+      EXPECT_TRUE(glyph_layout(target).fits) << line;
+    }
+  }
 }
 
 TEST(GlyphTokenizer, NeedsAQuotedTextAndItsOwnLength) {

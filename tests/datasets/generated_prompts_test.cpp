@@ -1,5 +1,3 @@
-#include "datasets/prompt_generator.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,7 +52,7 @@ std::string wrong_article(const Prompt& prompt) {
   return "";
 }
 
-TEST(PromptGenerator, MakesExactlyThePublicNumberOfDifferentPrompts) {
+TEST(GeneratedPrompts, AreAsManyAsThePublicOnesAndAllDifferent) {
   EXPECT_EQ(evaluation().prompts.size(), 1018u);
   EXPECT_EQ(texts(evaluation()).size(), 1018u);
   EXPECT_GE(targets(evaluation()).size(), 900u);
@@ -62,21 +60,20 @@ TEST(PromptGenerator, MakesExactlyThePublicNumberOfDifferentPrompts) {
   EXPECT_EQ(texts(training()).size(), 2048u);
 }
 
-TEST(PromptGenerator, MakesTheSameBytesEverywhere) {
-  // The names come from checksums in prompt_set.cpp: a changed word list, template or draw fails here.
+TEST(GeneratedPrompts, AreKnownByTheirBytes) {
+  // The names come from checksums in prompt_set.cpp: a changed byte fails here.
   EXPECT_EQ(evaluation().name, "ocr-generated") << evaluation().sha256;
   EXPECT_EQ(training().name, "ocr-train-generated") << training().sha256;
   EXPECT_TRUE(evaluation().known && training().known);
 }
 
-TEST(PromptGenerator, TrainingHoldsNoEvaluationTextOrTarget) {
+TEST(GeneratedPrompts, OfTheTrainingHoldNoEvaluationTextOrTarget) {
   EXPECT_TRUE(overlap(evaluation(), training()).empty());
 }
 
-TEST(PromptGenerator, MakesTargetsThatFitTheTextGrid) {
+TEST(GeneratedPrompts, QuoteOneTargetOfPrintableAscii) {
   for (const PromptSet* set : {&evaluation(), &training()}) {
     for (const Prompt& prompt : set->prompts) {
-      EXPECT_TRUE(fits_grid(prompt.target, 12, 3)) << prompt.target;
       EXPECT_TRUE(std::all_of(prompt.target.begin(), prompt.target.end(),
                               [](char c) { return c >= ' ' && c <= '~'; }));
       EXPECT_EQ(std::count(prompt.text.begin(), prompt.text.end(), '"'), 2) << prompt.text;
@@ -84,7 +81,7 @@ TEST(PromptGenerator, MakesTargetsThatFitTheTextGrid) {
   }
 }
 
-TEST(PromptGenerator, MatchesThePublicSetInLengths) {
+TEST(GeneratedPrompts, MatchThePublicSetInLengths) {
   // The public set: targets of 2 to 29 characters with median 17; prompts of 140 to 296 with median 210.
   std::vector<std::size_t> target_lengths, text_lengths;
   for (const Prompt& prompt : evaluation().prompts) {
@@ -97,7 +94,7 @@ TEST(PromptGenerator, MatchesThePublicSetInLengths) {
   EXPECT_LE(*std::max_element(target_lengths.begin(), target_lengths.end()), 29u);
 }
 
-TEST(PromptGenerator, WritesCleanSentences) {
+TEST(GeneratedPrompts, AreCleanSentences) {
   for (const PromptSet* set : {&evaluation(), &training()}) {
     for (const Prompt& prompt : set->prompts) {
       EXPECT_EQ(wrong_article(prompt), "") << prompt.text;
@@ -107,27 +104,6 @@ TEST(PromptGenerator, WritesCleanSentences) {
       EXPECT_EQ(prompt.text.back(), '.') << prompt.text;
     }
   }
-}
-
-TEST(PromptGenerator, HasManySceneKindsWithDifferentNames) {
-  std::set<std::string> names;
-  for (const Scene& scene : prompt_scenes()) {
-    names.insert(scene.name);
-    EXPECT_GE(scene.prompts.size(), 2u) << scene.name;
-    EXPECT_GE(scene.targets.size(), 2u) << scene.name;
-  }
-  EXPECT_EQ(names.size(), prompt_scenes().size());
-  EXPECT_GE(names.size(), 40u);
-}
-
-TEST(FitsGrid, WrapsGreedilyAtBlanks) {
-  EXPECT_TRUE(fits_grid("abcdefghijkl", 12, 1));
-  EXPECT_FALSE(fits_grid("abcdefghijklm", 12, 3));
-  EXPECT_TRUE(fits_grid("abcdef ghijk", 12, 1));
-  EXPECT_FALSE(fits_grid("abcdef ghijkl", 12, 1));
-  EXPECT_TRUE(fits_grid("abcdef ghijkl", 12, 2));
-  EXPECT_TRUE(fits_grid("aaaaaaaaaaaa bbbbbbbbbbbb cc", 12, 3));
-  EXPECT_FALSE(fits_grid("aaaaaaaaaaaa bbbbbbbbbbbb cccccccccccc d", 12, 3));
 }
 
 }  // namespace

@@ -1,0 +1,10 @@
+# cmake -DHEADER=header.h -DFOLDER=dir -DTEXTS=kName,file,... -DOUTPUT=FILE.cpp -P WriteTexts.cmake: see EmbedTexts.cmake.
+string(REPLACE "," ";" texts "${TEXTS}")
+set(code "#include \"${HEADER}\"\n\nnamespace harness {\n")
+while(texts)
+  list(POP_FRONT texts name file)
+  file(READ ${FOLDER}/${file} text)
+  string(APPEND code "\nconst char* const ${name} = R\"text(${text})text\";\n")
+endwhile()
+string(APPEND code "\n}  // namespace harness\n")
+file(WRITE ${OUTPUT} "${code}")
