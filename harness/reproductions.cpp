@@ -385,23 +385,27 @@ std::vector<ComparisonRecord> records_of(const std::vector<TableComparison>& com
   return records;
 }
 
-/// All comparisons guard; the table itself shows those of the metrics that it names.
-void split_off_guardrails(const StoredReproduction& reproduction, TableModel& model) {
-  model.guardrails = guardrail_panel_of(reproduction, records_of(model.comparisons, model.split));
-  if (!model.guardrails) return;
+void keep_named_metrics(const StoredReproduction& reproduction, TableModel& model) {
   const auto named = spec_of(reproduction).metrics();
   std::erase_if(model.comparisons, [&](const TableComparison& comparison) {
     return std::ranges::find(named, comparison.metric) == named.end();
   });
 }
 
+/// All comparisons guard; the table itself shows those of the metrics that it names.
+void split_off_guardrails(const StoredReproduction& reproduction, TableModel& model) {
+  model.guardrails = guardrail_panel_of(reproduction, records_of(model.comparisons, model.split));
+  if (model.guardrails) keep_named_metrics(reproduction, model);
+}
+
 /// What the DB does not keep of the comparisons shown: tests, the runs' own differences, and all that a
 /// version without claims about methods recorded nothing of.
-void complete_comparisons(Store& store, const StoredReproduction& reproduction, TableModel& model) {
+void complete_comparisons(Store& store, const StoredReproduction& reproduction, TableModel& model,
+                          bool draws_seeds = true) {
   const auto checkpoints = evaluated_checkpoints(store, reproduction);
   // The intervals over prompts are in the DB; only those with seeds drawn too are not.
   BootstrapSettings settings;
-  if (reproduction.seeds.size() < 2) settings.resamples = 0;
+  if (!draws_seeds || reproduction.seeds.size() < 2) settings.resamples = 0;
   std::map<std::pair<std::string, std::string>, std::vector<TableComparison*>> arms;
   for (auto& comparison : model.comparisons)
     arms[{comparison.baseline, comparison.method}].push_back(&comparison);
@@ -702,6 +706,17 @@ std::vector<ComparisonRecord> recorded_comparisons(Store& store, const StoredRep
   return records_of(stored_comparisons(store, reproduction, split), split);
 }
 
+std::vector<TableComparison> judged_comparisons(Store& store, const StoredReproduction& reproduction,
+                                                const std::string& split) {
+  TableModel model;
+  model.split = split;
+  model.comparisons = stored_comparisons(store, reproduction, split);
+  keep_named_metrics(reproduction, model);
+  complete_comparisons(store, reproduction, model, false);
+  adjust_comparisons(model.comparisons, model.confidence);
+  return model.comparisons;
+}
+
 std::vector<std::pair<std::string, std::string>> compared_arms(const StoredReproduction& reproduction) {
   const auto baseline = reproduction.spec.at("effective").at("baseline").get<std::string>();
   std::vector<std::pair<std::string, std::string>> arms;
@@ -774,6 +789,7 @@ TableModel make_table_model(Store& store, const StoredReproduction& reproduction
     split_off_guardrails(reproduction, model);
     add_validation(store, reproduction, model);
     model.yardstick = yardstick_for(store, reproduction, split);
+    model.calibration = latest_calibration(store, reproduction, split);
   }
   model.scale_warning = scale_warning_of(reproduction);
   std::erase(model.notes, model.scale_warning);

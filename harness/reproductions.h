@@ -87,6 +87,10 @@ std::vector<std::pair<std::string, std::string>> compared_arms(const StoredRepro
 /// The comparisons of compared_arms for each metric that was run, on the test and the validation split.
 std::vector<ComparisonRecord> compare_all(Store& store, const StoredReproduction& reproduction);
 
+/// The comparisons of an evaluation table on `split` with the verdicts that the table shows.
+std::vector<TableComparison> judged_comparisons(Store& store, const StoredReproduction& reproduction,
+                                                const std::string& split);
+
 /// The comparisons of one split as they were recorded.
 std::vector<ComparisonRecord> recorded_comparisons(Store& store, const StoredReproduction& reproduction,
                                                    const std::string& split);

@@ -5,6 +5,7 @@
 
 #include "harness/reproductions.h"
 #include "harness/training_table.h"
+#include "results/multiplicity.h"
 
 namespace harness {
 namespace {
@@ -80,9 +81,55 @@ Json conditions_of(const StoredReproduction& reproduction) {
   return conditions;
 }
 
+/// Rows beside equal ones, compared with one of those.
+bool is_calibration(const StoredReproduction& reproduction, const std::vector<std::string>& equal) {
+  const auto is_equal = [&](const std::string& row) { return std::ranges::find(equal, row) != equal.end(); };
+  return equal.size() >= 2 && is_equal(effective_of(reproduction).at("baseline")) &&
+         !std::ranges::all_of(reproduction.methods, is_equal);
+}
+
+/// Nothing where the runs allow no claim about methods.
+std::optional<Calibration> calibration_of(Store& store, const StoredReproduction& reproduction,
+                                          const std::string& split) {
+  const auto equal = equal_rows_of(reproduction, spec_of(reproduction));
+  if (!is_calibration(reproduction, equal)) return std::nullopt;
+  Calibration calibration{.experiment = reproduction.id,
+                          .table = reproduction.table_id,
+                          .baseline = effective_of(reproduction).at("baseline"),
+                          .rows = {}};
+  for (const auto& c : judged_comparisons(store, reproduction, split)) {
+    if (c.baseline != calibration.baseline || c.claim != Claim::kMethods ||
+        hypothesis_of(c.metric) != c.metric)
+      continue;
+    auto row = std::ranges::find(calibration.rows, c.method, &CalibrationRow::row);
+    if (row == calibration.rows.end()) {
+      const bool is_equal = std::ranges::find(equal, c.method) != equal.end();
+      row = calibration.rows.insert(row, {.row = c.method, .is_equal = is_equal});
+    }
+    const auto runs = c.values.crossed->runs;
+    calibration.runs = calibration.runs == 0 ? runs : std::min(calibration.runs, runs);
+    ++row->metrics;
+    if (c.resolved()) row->called.push_back(c.metric);
+  }
+  return calibration.rows.empty() ? std::nullopt : std::optional(std::move(calibration));
+}
+
 bool may_have_yardstick(const StoredReproduction& reproduction) {
   const auto rows = reproduction.spec.find(kKey);
   return rows != reproduction.spec.end() && *rows != false && !is_training_table(reproduction);
+}
+
+/// What `measure` gives for the last other experiment that was made as this one and gives anything.
+template <class Measure>
+auto latest(Store& store, const StoredReproduction& reproduction, const Measure& measure)
+    -> decltype(measure(reproduction)) {
+  const auto conditions = conditions_of(reproduction);
+  for (const auto& other : all_reproductions(store)) {
+    if (other.id == reproduction.id || !may_have_yardstick(other) || conditions_of(other) != conditions)
+      continue;
+    if (auto measured = measure(other)) return measured;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -107,13 +154,12 @@ std::optional<Yardstick> yardstick_of(Store& store, const StoredReproduction& re
 
 std::optional<Yardstick> latest_yardstick(Store& store, const StoredReproduction& reproduction,
                                           const std::string& split) {
-  const auto conditions = conditions_of(reproduction);
-  for (const auto& other : all_reproductions(store)) {
-    if (other.id == reproduction.id || !may_have_yardstick(other) || conditions_of(other) != conditions)
-      continue;
-    if (auto yardstick = yardstick_of(store, other, split)) return yardstick;
-  }
-  return std::nullopt;
+  return latest(store, reproduction, [&](const auto& other) { return yardstick_of(store, other, split); });
+}
+
+std::optional<Calibration> latest_calibration(Store& store, const StoredReproduction& reproduction,
+                                              const std::string& split) {
+  return latest(store, reproduction, [&](const auto& other) { return calibration_of(store, other, split); });
 }
 
 std::optional<Yardstick> yardstick_for(Store& store, const StoredReproduction& reproduction,

@@ -21,6 +21,11 @@ std::optional<Yardstick> yardstick_of(Store& store, const StoredReproduction& re
 std::optional<Yardstick> latest_yardstick(Store& store, const StoredReproduction& reproduction,
                                           const std::string& split);
 
+/// What the last other experiment that was made as this one made of its equal rows and of its others, where
+/// it has both (table calibration), and where its runs allow claims about methods.
+std::optional<Calibration> latest_calibration(Store& store, const StoredReproduction& reproduction,
+                                              const std::string& split);
+
 /// What stands under an experiment's table: its own yardstick, else the latest. Nothing for a table of the
 /// training.
 std::optional<Yardstick> yardstick_for(Store& store, const StoredReproduction& reproduction,

@@ -118,8 +118,9 @@ struct TableModel {
   bool levels_compare = false;    ///< ours and the paper's figures stand for the same thing
   bool every_checkpoint = false;  ///< rows are all checkpoints of a run, the selected one marked
   std::vector<TableClaim> claims;
-  std::optional<Yardstick> yardstick = {};   ///< what runs of one method differ by, where it was measured
-  std::optional<GuardrailPanel> guardrails;  ///< nothing in training tables, and where no rule was stored
+  std::optional<Yardstick> yardstick = {};      ///< what runs of one method differ by, where it was measured
+  std::optional<Calibration> calibration = {};  ///< what was made of known rows, where that was measured
+  std::optional<GuardrailPanel> guardrails;     ///< nothing in training tables, and where no rule was stored
   bool over_training =
       false;  ///< rows are statistics of the training, paired by seed, instead of evaluations
   std::uint32_t resamples = 10000;

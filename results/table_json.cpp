@@ -116,6 +116,7 @@ Json table_json(const TableModel& model) {
   for (const auto& item : model.comparisons) document["comparisons"].push_back(comparison_json(model, item));
   if (const auto apart = discriminability_json(model); !apart.empty()) document["discriminability"] = apart;
   if (model.yardstick) document["yardstick"] = yardstick_json(*model.yardstick);
+  if (model.calibration) document["calibration"] = calibration_json(*model.calibration);
   if (model.guardrails) document["guardrails"] = guardrails_json(*model.guardrails);
   if (!model.claims.empty()) document["claims"] = Json::array();
   for (const auto& claim : model.claims) {

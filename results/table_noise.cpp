@@ -118,6 +118,25 @@ void add_yardstick_note(const TableModel& model, std::vector<std::string>& notes
   if (yardstick.is_own) notes.push_back(verdicts_note(metrics));
 }
 
+/// "negative control (equal): 0 of 4; positive control: 3 of 4 (OCR reward, CER, Exact)"
+std::string calibration_row_text(const TableModel& model, const CalibrationRow& row) {
+  std::vector<std::string> titles;
+  for (const auto& metric : row.called) titles.push_back(column_of(model, metric).title);
+  return fmt::format("{}{} {} of {}{}", row.row, row.is_equal ? " (equal)" : "", row.called.size(),
+                     row.metrics, titles.empty() ? "" : " (" + join(titles, ", ") + ")");
+}
+
+void add_calibration_note(const TableModel& model, std::vector<std::string>& notes) {
+  if (!model.calibration) return;
+  const auto& calibration = *model.calibration;
+  std::vector<std::string> rows;
+  for (const auto& row : calibration.rows) rows.push_back(calibration_row_text(model, row));
+  notes.push_back(fmt::format(
+      "Calibration (experiment {}, table {}, {} runs a row): metrics in which a row was called better "
+      "or worse than {}: {}.",
+      calibration.experiment, calibration.table, calibration.runs, calibration.baseline, join(rows, "; ")));
+}
+
 /// Whether rows differ by method or by run, in the first metric that tells.
 void add_discriminability_note(const TableModel& model, std::vector<std::string>& notes) {
   const auto entries = discriminability_of(model);
@@ -173,6 +192,7 @@ ViewTable yardstick_view(const TableModel& model) {
 std::vector<std::string> noise_notes(const TableModel& model) {
   std::vector<std::string> notes;
   add_yardstick_note(model, notes);
+  add_calibration_note(model, notes);
   add_discriminability_note(model, notes);
   return notes;
 }

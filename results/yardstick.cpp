@@ -133,4 +133,15 @@ Json yardstick_json(const Yardstick& yardstick) {
           {"metrics", std::move(metrics)}};
 }
 
+Json calibration_json(const Calibration& calibration) {
+  Json rows = Json::object();
+  for (const auto& row : calibration.rows)
+    rows[row.row] = {{"equal", row.is_equal}, {"metrics", row.metrics}, {"called", row.called}};
+  return {{"experiment", calibration.experiment},
+          {"table", calibration.table},
+          {"baseline", calibration.baseline},
+          {"runs", calibration.runs},
+          {"rows", std::move(rows)}};
+}
+
 }  // namespace harness

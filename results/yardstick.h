@@ -38,6 +38,22 @@ struct Yardstick {
   const YardstickMetric* find(const std::string& metric) const;
 };
 
+/// A row of a table with equal rows, and in which metrics it was called better or worse than the baseline.
+struct CalibrationRow {
+  std::string row;
+  bool is_equal = false;  ///< to the baseline: whatever is called is false
+  std::int64_t metrics = 0;
+  std::vector<std::string> called = {};
+};
+
+/// What the rule for verdicts made of rows that are known to be equal, and of others that should differ.
+struct Calibration {
+  std::int64_t experiment = 0;
+  std::string table, baseline;
+  std::int64_t runs = 0;  ///< of a row, the fewest
+  std::vector<CalibrationRow> rows = {};
+};
+
 /// Two equal rows in one metric: the pairs of all seeds, first row as the baseline.
 struct EqualPair {
   std::string first, second, metric;
@@ -59,5 +75,8 @@ std::vector<YardstickMetric> yardstick_metrics(std::span<const EqualPair> pairs,
 /// {"experiment", "table", "method", "rows", "seeds", "split", "own", "metrics": {NAME: {"run_sd",
 /// "differences", "methods": {"comparisons", "called", "share"}, "checkpoints": {...}}}}
 Json yardstick_json(const Yardstick& yardstick);
+
+/// {"experiment", "table", "baseline", "runs", "rows": {NAME: {"equal", "metrics", "called": [METRIC, ...]}}}
+Json calibration_json(const Calibration& calibration);
 
 }  // namespace harness

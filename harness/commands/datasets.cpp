@@ -19,7 +19,7 @@ namespace {
 
 struct DatasetsOptions {
   bool json = false;
-  std::string path, task = "ocr", out = "runs";
+  std::string path, task = "ocr", out = "runs", train_prompts;
   std::uint64_t seed = 20260501;
   int of = 1018, take = 256;
 };
@@ -75,10 +75,15 @@ int import(const DatasetsOptions& options) {
   return 0;
 }
 
+PromptSet training_set(const DatasetsOptions& options) {
+  if (options.train_prompts.empty()) return generated_training_set();
+  return load_prompt_set(find_training_file(options.train_prompts, options.task), options.task);
+}
+
 /// Status 1 if an evaluation prompt occurs in the training set.
 int verify(const DatasetsOptions& options) {
   const auto set = options.path.empty() ? generated_prompt_set() : load(options);
-  const auto training = generated_training_set();
+  const auto training = training_set(options);
   const auto shared = overlap(set, training);
   Json row = set_row(set);
   row["training_set"] = training.name;
@@ -144,11 +149,15 @@ Examples:
   import_command->add_option("-o,--out", options->out, "workspace")->capture_default_str();
   auto* verify_command = add("verify", "checksum, and that no prompt occurs in the training set", verify);
   verify_command->footer(
-      "\nExamples:\n  harness datasets verify\n  harness datasets verify ~/flow_grpo/dataset --json");
+      "\nExamples:\n  harness datasets verify\n  harness datasets verify ~/flow_grpo/dataset --json\n"
+      "  harness datasets verify ~/Flow-Factory/dataset --task pickscore --train-prompts "
+      "~/Flow-Factory/dataset/pickscore");
   verify_command->add_option("path", options->path,
                              "a folder with TASK/test.txt, or a file; unset: the generated set");
   verify_command->add_option("--task", options->task, "ocr, whose prompts all quote a text, or pickscore")
       ->capture_default_str();
+  verify_command->add_option("--train-prompts", options->train_prompts,
+                             "folder with train.txt, or TASK/train.txt; unset: the generated training set");
   auto* split_command = add("split", "the split that Python's random.Random(seed).sample gives", split);
   split_command->footer("\nExamples:\n  harness datasets split --seed 20260501 --of 1018 --take 256 --json");
   split_command->add_option("--seed", options->seed, "seed")->capture_default_str();

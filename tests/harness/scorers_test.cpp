@@ -384,6 +384,14 @@ TEST(ScenePrompts, DatasetsKnowTheTask) {
   EXPECT_EQ(verified.at("prompts"), 1024);
   EXPECT_EQ(verified.at("prompts_with_target"), 103);
   EXPECT_EQ(verified.at("known"), false);
+  EXPECT_EQ(verified.at("training_set"), "ocr-train-generated");
+  const auto lines = split(read_file(place.folder() / "sets/pickscore/test.txt"), '\n');
+  fs::create_directories(place.folder() / "train/pickscore");
+  write_file_atomically(place.folder() / "train/pickscore/train.txt", "a cat\n" + lines.at(7) + "\n");
+  const auto shared =
+      place.run({"datasets", "verify", "sets", "--task", "pickscore", "--train-prompts", "train", "--json"});
+  EXPECT_EQ(shared.status, 1) << "the prompt at 7 is the training prompt at 1";
+  EXPECT_EQ(parse_json(shared.out, "stdout").at("shared_texts"), 1);
   ASSERT_EQ(place.run({"datasets", "import", "sets", "--task", "pickscore"}).status, 0);
   EXPECT_THAT(place.run({"datasets", "list"}).out, HasSubstr("pickscore-user-"));
 }

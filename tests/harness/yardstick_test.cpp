@@ -118,6 +118,34 @@ TEST(EqualRows, LendTheirSpreadOfRunsToAComparisonOfOneRun) {
       << "the starting weights have no runs";
 }
 
+TEST(EqualRows, WithOthersBesideThemSayUnderOtherTablesWhatWasMadeOfBoth) {
+  Workplace place;
+  ASSERT_EQ(place.run(smoke("calibration")).status, 0);
+  const auto own = place.json({"table", "--json"});
+  EXPECT_FALSE(own.contains("calibration")) << "it is its own table";
+  ASSERT_EQ(place.run(smoke("sd35-ocr")).status, 0);
+  const auto told = place.json({"table", "sd35-ocr", "--json"}).at("calibration");
+  EXPECT_EQ(told.at("experiment"), 1);
+  EXPECT_EQ(told.at("baseline"), "ratio-norm");
+  EXPECT_EQ(told.at("runs"), 3);
+  for (const auto& [row, entry] : told.at("rows").items()) {
+    EXPECT_EQ(entry.at("equal"), row == "negative control");
+    EXPECT_EQ(entry.at("metrics"), 4) << "cer_paper restates ocr_reward";
+    Json called = Json::array();
+    for (const auto& c : own.at("comparisons")) {
+      if (c.at("method") == row && c.at("baseline") == "ratio-norm" && c.at("resolved").get<bool>() &&
+          c.at("metric") != "cer_paper")
+        called.push_back(c.at("metric"));
+    }
+    EXPECT_EQ(entry.at("called"), called) << row;
+  }
+  EXPECT_EQ(told.at("rows").size(), 2u);
+  EXPECT_THAT(
+      place.run({"table", "sd35-ocr"}).out,
+      HasSubstr("Calibration (experiment 1, table calibration, 3 runs a row): metrics in which a row was "
+                "called better or worse than ratio-norm: negative control (equal) "));
+}
+
 TEST(EqualRows, AreNoYardstickOfExperimentsWithOtherSettings) {
   auto& place = finished();
   const auto outcome =
