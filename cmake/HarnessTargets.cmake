@@ -24,7 +24,7 @@ function(harness_hot)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
 endfunction()
 
-# harness_tests(core harness_core ...): one test program from tests/core/*_test.cpp, every test known to CTest.
+# harness_tests(core harness_core ...): one test program from tests/core/*_test.cpp, every suite a test of CTest.
 function(harness_tests folder)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${folder}/*_test.cpp)
   if(NOT sources)
@@ -43,5 +43,8 @@ function(harness_tests folder)
   add_executable(${folder}_tests)
   target_link_libraries(${folder}_tests PRIVATE ${folder}_test_objects)
   set_target_properties(${folder}_tests PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests LINKER_LANGUAGE CXX)
-  gtest_discover_tests(${folder}_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 300 LABELS ${folder})
+  set(suites ${CMAKE_CURRENT_BINARY_DIR}/${folder}_suites.cmake)
+  file(WRITE ${suites} "set(PROGRAM \"${CMAKE_BINARY_DIR}/tests/${folder}_tests\")\nset(LABEL ${folder})\n"
+                       "set(FOLDER \"${CMAKE_CURRENT_BINARY_DIR}\")\ninclude(\"${CMAKE_SOURCE_DIR}/cmake/DiscoverSuites.cmake\")\n")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${suites})
 endfunction()
