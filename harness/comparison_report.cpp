@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <tuple>
 
 #include "core/streams.h"
 #include "core/text.h"
@@ -277,9 +279,9 @@ void print_interval_legend(const ComparisonReport& report) {
     put("Interval and p: training runs and prompts drawn, crossed (results/STATISTICS.md). They speak of the "
         "methods.\n");
   } else {
-    put("Interval: {} bootstrap over {}, {} resamples. With fewer than {} training runs a method it speaks "
-        "of "
-        "these checkpoints, not of the methods: another run may turn a difference round.\n",
+    put("Interval: {} bootstrap over {}, {} resamples. It speaks of these checkpoints and not of the "
+        "methods, "
+        "which takes {} training runs or more: another run may turn a difference round.\n",
         interval_name(report.bootstrap.interval), report.unit, report.bootstrap.resamples, kFewestRuns);
   }
 }
@@ -289,6 +291,14 @@ bool is_in_family(const ComparisonReport& report, const ComparisonRecord& record
       report.family, [&](const TableQuestion& question) { return is_same_question(question, record); });
 }
 
+/// The questions of the family; those that restate one another count once.
+std::size_t family_size(const ComparisonReport& report) {
+  std::set<std::tuple<std::string, std::string, std::string>> questions;
+  for (const auto& q : report.family)
+    questions.emplace(q.baseline, q.method, std::string(hypothesis_of(q.metric)));
+  return questions.size();
+}
+
 /// Over which family Holm's adjustment is.
 std::string family_text(const ComparisonReport& report) {
   const bool all_in_family = std::ranges::all_of(report.methods, [&](const ComparedMethod& method) {
@@ -296,10 +306,10 @@ std::string family_text(const ComparisonReport& report) {
                                [&](const ComparedMetric& m) { return is_in_family(report, m.record); });
   });
   auto text = fmt::format(
-      "Holm: over all {} differences of table {}, shown here or not, as in the table; one that restates "
-      "another "
-      "(cer_paper = 1 - ocr_reward) is counted with it.",
-      report.family.size(), report.table);
+      "Holm: over all {} differences of table {}, shown here or not, as in the table (cer_paper = 1 - "
+      "ocr_reward "
+      "counts once with it).",
+      family_size(report), report.table);
   if (all_in_family) return text;
   return text + " Differences that the table does not show are judged over those and these together.";
 }
@@ -323,12 +333,14 @@ void print_legend(const ComparisonReport& report) {
 
 /// An effect between methods takes runs, and how many nobody knows from one.
 void print_unknown_spread(const ComparisonReport& report) {
-  const auto knows = [](const ComparedMethod& method) { return has_runs(method) || uses_yardstick(method); };
+  const auto knows = [](const ComparedMethod& method) {
+    return uses_yardstick(method) || std::ranges::any_of(method.metrics, [](const ComparedMetric& metric) {
+             return metric.record.result.seeds > 1;
+           });
+  };
   if (!report.effect || report.unit != "prompts" || std::ranges::any_of(report.methods, knows)) return;
   put("Training runs that it takes to find {:g} between the methods: not known, as one run a method tells no "
-      "spread "
-      "between runs; three seeds do (`--seeds 42,43,44`), or the table aa (`harness reproduce --table "
-      "aa`).\n",
+      "spread between runs; three seeds do (`--seeds 42,43,44`).\n",
       *report.effect);
 }
 
@@ -337,12 +349,12 @@ void print_yardstick(const ComparisonReport& report) {
   if (!report.yardstick || std::ranges::none_of(report.methods, uses_yardstick)) return;
   std::vector<std::string> spreads;
   for (const auto& name : report.metrics) {
-    if (const auto* metric = report.yardstick->find(name))
-      spreads.push_back(fmt::format("{} {:.3g}", name, metric->run_sd));
+    if (const auto* metric = report.yardstick->find(name); metric != nullptr && metric->run_sd)
+      spreads.push_back(fmt::format("{} {:.3g}", name, *metric->run_sd));
   }
   put("Runs: one training run a method tells no spread between runs. It is taken from experiment {} "
-      "(table {}, runs of {}): standard deviation of a difference between two runs {}. What prompts have in "
-      "common in all runs is not in it.\n",
+      "(table {}, runs of {} with different seeds): standard deviation of a difference between two runs "
+      "{}.\n",
       report.yardstick->experiment, report.yardstick->table, report.yardstick->method, join(spreads, ", "));
 }
 
@@ -393,8 +405,8 @@ void add_power_of_yardstick(const ComparisonReport& report, ComparedMetric& metr
       record.method == kBaseMethod)
     return;
   const auto* measured = report.yardstick->find(record.metric);
-  if (measured == nullptr) return;
-  const VarianceComponents components{.run = measured->run_sd * measured->run_sd};
+  if (measured == nullptr || !measured->run_sd) return;
+  const VarianceComponents components{.run = *measured->run_sd * *measured->run_sd};
   metric.at_runs = detectable_at_usual_runs(components, record.result.clusters, report.power);
   metric.by_yardstick = !metric.at_runs.empty();
   if (report.effect)

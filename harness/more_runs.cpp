@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
+#include <vector>
 
 #include "core/text.h"
 #include "harness/estimate.h"
@@ -34,10 +36,33 @@ double seconds_of_a_run(Store& store, const StoredReproduction& reproduction) {
          images / rates.evaluate_images_per_second;
 }
 
+/// Another experiment of the same table and settings that has enough runs of the same rows.
+std::optional<StoredReproduction> larger_experiment(Store& store, const StoredReproduction& reproduction) {
+  const auto is_as_it_was = [&](const StoredReproduction& other) {
+    const auto &ours = reproduction.spec.at("effective"), &theirs = other.spec.at("effective");
+    return std::ranges::all_of(
+        std::vector<const char*>{"prompt_set", "weights_sha256", "settings", "method_settings",
+                                 "evaluation_settings", "checkpoints"},
+        [&](const char* key) { return ours.value(key, Json()) == theirs.value(key, Json()); });
+  };
+  for (const auto& other : all_reproductions(store)) {
+    if (other.id != reproduction.id && other.table_id == reproduction.table_id &&
+        other.backbone == reproduction.backbone && other.scale == reproduction.scale &&
+        static_cast<std::int64_t>(other.seeds.size()) >= kFewestRuns &&
+        other.methods == reproduction.methods && is_as_it_was(other))
+      return other;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string missing_runs(Store& store, const StoredReproduction& reproduction, std::int64_t runs) {
   if (runs >= kFewestRuns) return {};
+  if (const auto larger = larger_experiment(store, reproduction)) {
+    return fmt::format("experiment {} of this table has {}: --experiment {}", larger->id,
+                       counted(static_cast<std::int64_t>(larger->seeds.size()), "training run"), larger->id);
+  }
   const auto seeds = enough_seeds(reproduction.seeds);
   const auto trainings = (kFewestRuns - runs) * static_cast<std::int64_t>(reproduction.methods.size());
   auto command =

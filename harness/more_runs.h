@@ -8,8 +8,8 @@
 namespace harness {
 
 /// What an experiment with `runs` training runs a method lacks for a claim about methods: how many more, the
-/// command that makes them, and how long it takes by what was measured in this workspace. Empty where nothing
-/// is missing.
+/// command that makes them, and how long it takes by what was measured in this workspace; or which experiment
+/// has them. Empty where nothing is missing.
 std::string missing_runs(Store& store, const StoredReproduction& reproduction, std::int64_t runs);
 
 }  // namespace harness

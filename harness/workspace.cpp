@@ -79,7 +79,7 @@ std::string WorkspaceChoice::options() const {
 
 std::string with_place(const std::string& text, const std::string& options) {
   static const std::regex kCommand(
-      "`harness (db|runs|list runs|list experiments|check|verify|table)\\b[^`]*");
+      "`harness (db|runs|list runs|list experiments|check|verify|table|reproduce)\\b[^`]*");
   std::string placed;
   auto copied = text.begin();
   for (std::sregex_iterator at(text.begin(), text.end(), kCommand), end; at != end; ++at) {
@@ -88,7 +88,7 @@ std::string with_place(const std::string& text, const std::string& options) {
     copied = command_end;
     const auto command = at->str();
     const bool names_one =
-        command.find(" --out ") != std::string::npos || command.find(" --db ") != std::string::npos;
+        command.find(" --out") != std::string::npos || command.find(" --db") != std::string::npos;
     if (!names_one) placed += options;
   }
   return placed.append(copied, text.end());

@@ -40,7 +40,8 @@ struct WorkspaceChoice {
 };
 
 /// `text` with `options` (WorkspaceChoice::options) in each command in backquotes that works in a workspace
-/// and names none: `harness db`, `runs`, `list runs`, `list experiments`, `check`, `verify` and `table`. What
+/// and names none: `harness db`, `runs`, `list runs`, `list experiments`, `check`, `verify`, `table` and
+/// `reproduce`. What
 /// only knows a DB names the command alone; whoever knows the workspace completes it, for errors the program
 /// itself (run_cli).
 std::string with_place(const std::string& text, const std::string& options);

@@ -83,15 +83,24 @@ std::string called_text(const std::vector<YardstickMetric>& metrics,
   return sum.comparisons == 0 ? "" : share_text(sum) + " comparisons";
 }
 
-/// How often the rule for verdicts took a difference between equal rows for one.
+/// How often the rule for verdicts took a difference between runs of equal rows for one.
 std::string verdicts_note(const std::vector<YardstickMetric>& metrics) {
   const auto methods = called_text(metrics, &YardstickMetric::methods);
   const auto checkpoints = called_text(metrics, &YardstickMetric::checkpoints);
-  auto text = fmt::format("Verdicts between these equal rows, in {} metrics:", metrics.size());
+  auto text = fmt::format("Verdicts between runs of these equal rows with different seeds, in {} metrics:",
+                          metrics.size());
   if (!methods.empty())
     text += fmt::format(" better or worse, each time falsely, in {} of {} runs a row;", methods, kFewestRuns);
   return fmt::format("{} these checkpoints differ in {} of one run a row, as checkpoints of one method do.",
                      text, checkpoints);
+}
+
+/// The same seed and a change that means nothing: where that makes nearly the same run, it is no noise of
+/// runs.
+std::string same_seed_text(const TableModel& model, const YardstickMetric& metric) {
+  const auto column = column_of(model, metric.metric);
+  return fmt::format(" With the same seed and a change that means nothing: {} in {}.",
+                     spread_text(metric.same_seed_sd, column), difference_title(column));
 }
 
 /// What two runs of one method differ by: a difference between methods has to be larger to mean anything.
@@ -101,21 +110,26 @@ void add_yardstick_note(const TableModel& model, std::vector<std::string>& notes
   const auto metrics = shown_yardstick(model);
   if (metrics.empty()) return;
   std::vector<std::string> spreads;
-  PairedRuns differences{metrics.front().differences, metrics.front().differences};
   for (const auto& metric : metrics) {
     const auto column = column_of(model, metric.metric);
-    spreads.push_back(fmt::format("{} in {}", spread_text(metric.run_sd, column), difference_title(column)));
-    differences.fewest = std::min(differences.fewest, metric.differences);
-    differences.most = std::max(differences.most, metric.differences);
+    if (metric.run_sd)
+      spreads.push_back(
+          fmt::format("{} in {}", spread_text(*metric.run_sd, column), difference_title(column)));
   }
   const auto source = yardstick.is_own
                           ? "rows " + join(yardstick.rows, "; ")
                           : fmt::format("experiment {}, table {}", yardstick.experiment, yardstick.table);
-  notes.push_back(fmt::format(
-      "Yardstick: two runs of one method ({}; {}) differ by {} (standard deviation of a paired difference "
-      "between two runs, {} differences).",
-      yardstick.method, source, join(spreads, ", "), runs_text(differences)));
-  if (yardstick.is_own) notes.push_back(verdicts_note(metrics));
+  const auto method = fmt::format("{}; {}", yardstick.method, source);
+  notes.push_back(
+      (spreads.empty()
+           ? fmt::format("Yardstick: runs of one method ({}) have one seed, which tells no noise of "
+                         "runs.",
+                         method)
+           : fmt::format("Yardstick: two runs of one method ({}) with different seeds differ by {} "
+                         "(standard deviation of a difference, from {} runs a row).",
+                         method, join(spreads, ", "), metrics.front().runs)) +
+      same_seed_text(model, metrics.front()));
+  if (yardstick.is_own && !spreads.empty()) notes.push_back(verdicts_note(metrics));
 }
 
 /// "negative control (equal): 0 of 4; positive control: 3 of 4 (OCR reward, CER, Exact)"
@@ -173,7 +187,8 @@ ViewTable yardstick_view(const TableModel& model) {
   ViewTable table;
   table.columns = {{"Runs of one method", false},
                    {"sd of two runs' difference"},
-                   {"Differences"},
+                   {"with the same seed"},
+                   {"Runs"},
                    {fmt::format("Better, worse ({} runs)", kFewestRuns)},
                    {"Checkpoints differ (1 run)"}};
   if (!model.yardstick || !model.yardstick->is_own) return table;
@@ -181,8 +196,9 @@ ViewTable yardstick_view(const TableModel& model) {
     const auto column = column_of(model, metric.metric);
     table.rows.push_back({RowKind::kOurs,
                           {{difference_title(column)},
-                           {spread_text(metric.run_sd, column)},
-                           {fmt::format("{}", metric.differences)},
+                           {metric.run_sd ? spread_text(*metric.run_sd, column) : kDash},
+                           {spread_text(metric.same_seed_sd, column)},
+                           {fmt::format("{}", metric.runs)},
                            {share_text(metric.methods)},
                            {share_text(metric.checkpoints)}}});
   }

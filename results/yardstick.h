@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,13 +17,19 @@ struct NullVerdicts {
   std::int64_t comparisons = 0, called = 0;
 };
 
-/// What runs of one method differ by, in one metric.
+/// What runs of one method differ by, in one metric and its unit.
 struct YardstickMetric {
   std::string metric;
-  double run_sd = 0;  ///< null_yardstick: of the paired difference of two runs, about 0; in the metric's unit
+  /// Of the difference of two runs with different seeds: sqrt(2) times the standard deviation of a row's
+  /// runs, the variances of the equal rows averaged. Nothing from one seed.
+  std::optional<double> run_sd = {};
+  std::int64_t runs = 0;  ///< of a row, behind it
+  /// Of the paired difference of two equal rows' runs with the same seed, about 0 (null_yardstick). Where the
+  /// rows hardly leave one path, it is far below run_sd and says nothing of the noise of runs.
+  double same_seed_sd = 0;
   std::int64_t differences = 0;   ///< behind it: one a pair of rows and seed
-  NullVerdicts methods = {};      ///< "better", "worse": of three runs a row
-  NullVerdicts checkpoints = {};  ///< "these checkpoints differ": of one run a row
+  NullVerdicts methods = {};      ///< "better", "worse": of three runs a row, of different seeds
+  NullVerdicts checkpoints = {};  ///< "these checkpoints differ": of one run a row, of different seeds
 };
 
 /// What differences without a cause look like: runs of one method under several names.
@@ -63,17 +70,16 @@ struct EqualPair {
 
 /// The metrics in order of first appearance; one without a complete pair is left out.
 ///
-/// A difference of runs is the mean over the complete pairs of a seed; run_sd pools those of all pairs of
-/// rows (null_yardstick). With k rows only k - 1 differences of a seed are free of one another.
-///
-/// Verdicts are those of verdict_of after Holm, as in tables made of equal rows alone: for each seed a table
-/// of one run, and for each three seeds, taken in increasing order and no seed twice, a table of three runs;
-/// one or two seeds that are left over make none. Its family are all pairs of rows in all metrics.
+/// A run's mean is over its complete pairs. Verdicts are those of verdict_of after Holm, as in tables made of
+/// equal rows alone whose runs have nothing in common: of two seeds, the first row's run of the one against
+/// the second row's of the other and the other way round; of six seeds, likewise three runs against three.
+/// Seeds are taken in increasing order, and those that are left over make none. A table's family are all
+/// pairs of rows in all metrics.
 std::vector<YardstickMetric> yardstick_metrics(std::span<const EqualPair> pairs,
                                                const BootstrapSettings& settings = {});
 
-/// {"experiment", "table", "method", "rows", "seeds", "split", "own", "metrics": {NAME: {"run_sd",
-/// "differences", "methods": {"comparisons", "called", "share"}, "checkpoints": {...}}}}
+/// {"experiment", "table", "method", "rows", "seeds", "split", "own", "metrics": {NAME: {"run_sd", "runs",
+/// "same_seed_sd", "differences", "methods": {"comparisons", "called", "share"}, "checkpoints": {...}}}}
 Json yardstick_json(const Yardstick& yardstick);
 
 /// {"experiment", "table", "baseline", "runs", "rows": {NAME: {"equal", "metrics", "called": [METRIC, ...]}}}

@@ -80,7 +80,7 @@ PromptSet training_set(const DatasetsOptions& options) {
   return load_prompt_set(find_training_file(options.train_prompts, options.task), options.task);
 }
 
-/// Status 1 if an evaluation prompt occurs in the training set.
+/// Status 1 if an evaluation prompt, or of the OCR task what it quotes, occurs in the training set.
 int verify(const DatasetsOptions& options) {
   const auto set = options.path.empty() ? generated_prompt_set() : load(options);
   const auto training = training_set(options);
@@ -99,13 +99,14 @@ int verify(const DatasetsOptions& options) {
     put("{} of its prompts quote a text\n", row["prompts_with_target"].get<int>());
     put("shared with the training set {}: {} texts, {} targets\n", training.name, shared.texts.size(),
         shared.targets.size());
-    for (const auto& [a, b] : shared.texts) put("  the prompt at {} is the training prompt at {}\n", a, b);
+    for (const auto& [a, b] : shared.texts) put("  line {} is line {} of the training set\n", a + 1, b + 1);
     for (const auto& [a, b] : shared.targets) {
-      put("  the target of {} is the training target of {}: \"{}\"\n", a, b,
+      put("  the target of line {} is that of line {} of the training set: \"{}\"\n", a + 1, b + 1,
           set.prompts[static_cast<std::size_t>(a)].target);
     }
   }
-  return shared.texts.empty() ? 0 : 1;
+  const bool counts_targets = options.task == kOcrPrompts;
+  return shared.texts.empty() && (!counts_targets || shared.targets.empty()) ? 0 : 1;
 }
 
 int split(const DatasetsOptions& options) {

@@ -101,7 +101,7 @@ TEST(Compare, AdjustsPValuesOverTheWholeTableWhateverIsShown) {
     EXPECT_EQ(alone.at(0), c) << "the same verdict, alone or among the others";
   }
   EXPECT_THAT(place.run({"compare", "ratio-norm", "dual"}).out,
-              HasSubstr("Holm: over all 25 differences of table sd35-ocr, shown here or not"));
+              HasSubstr("Holm: over all 20 differences of table sd35-ocr, shown here or not"));
 }
 
 TEST(Compare, AMetricThatTheTableDoesNotNameChangesNoOthersVerdict) {
@@ -154,8 +154,8 @@ TEST(Compare, OfOneRunAMethodSpeaksOfTheseCheckpointsAndResolvesNothing) {
                                       testing::StartsWith("no difference shown between these checkpoints")));
   }
   EXPECT_THAT(place.run({"compare", "base", "dual", "--metric", "all"}).out,
-              AllOf(HasSubstr("it speaks of these checkpoints, not of the methods"), Not(HasSubstr("better")),
-                    Not(HasSubstr("would be needed"))));
+              AllOf(HasSubstr("It speaks of these checkpoints and not of the methods"),
+                    Not(HasSubstr("better")), Not(HasSubstr("would be needed"))));
 }
 
 TEST(Compare, AClaimAboutMethodsOfTooFewRunsSaysWhatIsMissing) {
@@ -169,6 +169,17 @@ TEST(Compare, AClaimAboutMethodsOfTooFewRunsSaysWhatIsMissing) {
                       "missing: 6 training runs with their evaluations, about ")));
   EXPECT_EQ(finished("42,43,44").run({"compare", "ratio-norm", "dual", "--claim", "methods"}).status, 0);
   EXPECT_EQ(place.run({"compare", "ratio-norm", "dual", "--claim", "method"}).status, 2);
+}
+
+TEST(Compare, AClaimAboutMethodsNamesTheExperimentThatHasTheRuns) {
+  Workplace place;
+  for (const char* seeds : {"42,43,44", "42"}) {
+    ASSERT_EQ(place.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke", "--seeds", seeds}).status,
+              0);
+  }
+  EXPECT_THAT(
+      place.run({"compare", "ratio-norm", "dual", "--claim", "methods"}).err,
+      HasSubstr("experiment 2 has 1; experiment 1 of this table has 3 training runs: --experiment 1"));
 }
 
 TEST(Compare, OfThreeRunsAMethodDrawsRunsAndPromptsAndSpeaksOfTheMethods) {

@@ -67,10 +67,19 @@ TEST(EqualRows, TellWhatTwoRunsOfOneMethodDifferBy) {
       squares += std::pow(
           mean_of_row(table, "twin", seed, metric) - mean_of_row(table, "ratio-norm", seed, metric), 2);
     const auto& measured = yardstick.at("metrics").at(metric);
-    EXPECT_NEAR(measured.at("run_sd").get<double>(), std::sqrt(squares / 3), 1e-12) << metric;
+    EXPECT_NEAR(measured.at("same_seed_sd").get<double>(), std::sqrt(squares / 3), 1e-12) << metric;
+    double variances = 0;
+    for (const std::string row : {"ratio-norm", "twin"}) {
+      double mean = 0, of_row = 0;
+      for (const int seed : {42, 43, 44}) mean += mean_of_row(table, row, seed, metric) / 3;
+      for (const int seed : {42, 43, 44}) of_row += std::pow(mean_of_row(table, row, seed, metric) - mean, 2);
+      variances += of_row / 2;
+    }
+    EXPECT_NEAR(measured.at("run_sd").get<double>(), std::sqrt(2 * variances / 2), 1e-3) << metric;
+    EXPECT_EQ(measured.at("runs"), 3);
     EXPECT_EQ(measured.at("differences"), 3);
-    EXPECT_EQ(measured.at("checkpoints").at("comparisons"), 3) << "a run each";
-    EXPECT_EQ(measured.at("methods").at("comparisons"), 1) << "three runs once";
+    EXPECT_EQ(measured.at("checkpoints").at("comparisons"), 2) << "42 and 43, each way";
+    EXPECT_EQ(measured.at("methods").at("comparisons"), 0) << "it takes six seeds";
   }
 }
 
@@ -78,10 +87,12 @@ TEST(EqualRows, SayUnderTheirTableHowOftenTheyWereCalledDifferent) {
   // Four metrics: cer_paper restates ocr_reward.
   EXPECT_THAT(
       finished().run({"table", "--experiment", "1"}).out,
-      AllOf(HasSubstr("Yardstick: two runs of one method (ratio-norm; rows ratio-norm; twin) differ by "),
-            HasSubstr("Verdicts between these equal rows, in 4 metrics: "),
-            HasSubstr("of 4 comparisons of 3 runs a row"), HasSubstr("of 12 comparisons of one run a row"),
-            HasSubstr("Rows by method: intraclass correlation ")));
+      AllOf(
+          HasSubstr(
+              "Yardstick: two runs of one method (ratio-norm; rows ratio-norm; twin) with different seeds "),
+          HasSubstr("Verdicts between runs of these equal rows with different seeds, in 4 metrics: "),
+          HasSubstr("of 8 comparisons of one run a row"),
+          HasSubstr("Rows by method: intraclass correlation ")));
 }
 
 TEST(EqualRows, AreTheYardstickOfOtherExperimentsMadeAsTheyWere) {
@@ -91,9 +102,10 @@ TEST(EqualRows, AreTheYardstickOfOtherExperimentsMadeAsTheyWere) {
   EXPECT_EQ(other.at("experiment"), 1);
   EXPECT_EQ(other.at("metrics"), own.at("metrics"));
   constexpr auto kNote =
-      "Yardstick: two runs of one method (ratio-norm; experiment 1, table twins) differ by ";
+      "Yardstick: two runs of one method (ratio-norm; experiment 1, table twins) with different seeds differ "
+      "by ";
   EXPECT_THAT(place.run({"table", "--experiment", "2"}).out,
-              AllOf(HasSubstr(kNote), Not(HasSubstr("Verdicts between these equal rows"))));
+              AllOf(HasSubstr(kNote), Not(HasSubstr("Verdicts between runs of these equal rows"))));
   EXPECT_EQ(place.run({"report", "--experiment", "2", "-o", "report.html"}).status, 0);
   EXPECT_THAT(read_file(place.folder() / "report.html"), HasSubstr(kNote));
 }
@@ -110,9 +122,11 @@ TEST(EqualRows, LendTheirSpreadOfRunsToAComparisonOfOneRun) {
   // A standard deviation between runs of 1 makes 3.26 detectable at 3 runs (results/STATISTICS.md).
   const double run_sd = document.at("yardstick").at("metrics").at("ocr_reward").at("run_sd");
   EXPECT_NEAR(c.at("detectable_at_runs").at(0).at("effect").get<double>() / run_sd, 3.26, 0.01);
-  EXPECT_THAT(place.run(asked).out,
-              AllOf(HasSubstr("runs for 0.5"),
-                    HasSubstr("It is taken from experiment 1 (table twins, runs of ratio-norm)")));
+  EXPECT_THAT(
+      place.run(asked).out,
+      AllOf(
+          HasSubstr("runs for 0.5"),
+          HasSubstr("It is taken from experiment 1 (table twins, runs of ratio-norm with different seeds)")));
   const auto base = place.json({"compare", "base", "dual", "--experiment", "2", "--json"});
   EXPECT_TRUE(base.at("comparisons").at(0).at("runs_spread").is_null())
       << "the starting weights have no runs";

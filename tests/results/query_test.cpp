@@ -100,6 +100,9 @@ TEST_F(Queries, MisspeltNamesGetTheNearestOne) {
   EXPECT_EQ(refusal("SELECT metod FROM v_results").problem(), "no such column: metod");
   EXPECT_NE(refusal("SELECT metod FROM v_results").hint().find("did you mean \"method\"?"),
             std::string::npos);
+  EXPECT_THAT(refusal("SELECT method FROM train_stats").hint(),
+              testing::AllOf(testing::HasSubstr("method is a column of "),
+                             testing::HasSubstr(", and of nothing that is read here")));
   EXPECT_NE(refusal("SELECT r.metod FROM runs AS r").hint().find("did you mean \"method\"?"),
             std::string::npos);
   EXPECT_EQ(refusal("SELECT cuont(*) FROM runs").hint(), "did you mean \"count\"?");

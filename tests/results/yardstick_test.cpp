@@ -33,21 +33,50 @@ EqualPair equal_pair(const std::string& first, const std::string& second, const 
   return pair;
 }
 
-TEST(Yardstick, IsTheSpreadOfRunsAboutZero) {
+/// Equal rows of which the first has these means of runs, and the second those and `apart`.
+EqualPair equal_runs(const std::vector<double>& means, double apart = 0) {
+  EqualPair pair{.first = "a", .second = "b", .metric = "ocr_reward"};
+  for (std::size_t run = 0; run < means.size(); ++run) {
+    for (int prompt = 0; prompt < kPrompts; ++prompt) {
+      const double noise = prompt % 2 == 0 ? 0.01 : -0.01;
+      pair.pairs.push_back({.baseline = means[run] + noise,
+                            .method = means[run] + apart + noise,
+                            .cluster = prompt,
+                            .seed = static_cast<std::int64_t>(run) + 42});
+    }
+  }
+  return pair;
+}
+
+TEST(Yardstick, IsWhatRunsWithDifferentSeedsDifferBy) {
+  // Two rows of the means 0, 0.1, 0.2: a variance of 0.01 each.
+  const std::vector<EqualPair> pairs = {equal_runs({0.5, 0.6, 0.7})};
+  const auto metric = yardstick_metrics(pairs, kSettings).at(0);
+  EXPECT_NEAR(*metric.run_sd, std::sqrt(2 * 0.01), 1e-12);
+  EXPECT_EQ(metric.runs, 3);
+  EXPECT_NEAR(metric.same_seed_sd, 0, 1e-15) << "the same seed made the same run";
+  const std::vector<EqualPair> one = {equal_runs({0.5})};
+  EXPECT_FALSE(yardstick_metrics(one, kSettings).at(0).run_sd) << "one seed tells no spread";
+}
+
+TEST(Yardstick, OfTheSameSeedIsTheSpreadAboutZero) {
   const std::vector<EqualPair> pairs = {equal_pair("a", "b", {0.5, 0.51, 0.49, 0.3, -0.3, 0, 0, 0})};
   const auto metrics = yardstick_metrics(pairs, kSettings);
   ASSERT_EQ(metrics.size(), 1u);
   EXPECT_EQ(metrics[0].differences, 8);
-  EXPECT_NEAR(metrics[0].run_sd, std::sqrt(0.9302 / 8), 1e-12);
+  EXPECT_NEAR(metrics[0].same_seed_sd, std::sqrt(0.9302 / 8), 1e-12);
 }
 
-TEST(Yardstick, JudgesEachRunAndEachThreeRunsOnce) {
-  const std::vector<EqualPair> pairs = {equal_pair("a", "b", {0.5, 0.51, 0.49, 0.3, -0.3, 0, 0, 0})};
+TEST(Yardstick, JudgesRunsOfDifferentSeedsAgainstOneAnother) {
+  // Two and two seeds, each way; three against three once each way; two seeds are left over.
+  const std::vector<EqualPair> pairs = {equal_runs({0.5, 0.6, 0.5, 0.5, 0.5, 0.6, 0.5, 0.5})};
   const auto metric = yardstick_metrics(pairs, kSettings).at(0);
   EXPECT_EQ(metric.checkpoints.comparisons, 8);
-  EXPECT_EQ(metric.checkpoints.called, 5) << "a standard error over prompts of 0.016";
-  EXPECT_EQ(metric.methods.comparisons, 2) << "runs 1 to 3 and 4 to 6; two are left over";
-  EXPECT_EQ(metric.methods.called, 1) << "the runs of the first three agree";
+  EXPECT_EQ(metric.checkpoints.called, 4) << "42 and 43, 46 and 47";
+  EXPECT_EQ(metric.methods.comparisons, 2);
+  EXPECT_EQ(metric.methods.called, 0) << "0.5 0.6 0.5 against 0.5 0.5 0.6";
+  const std::vector<EqualPair> apart = {equal_runs({0.5, 0.51, 0.49, 0.8, 0.82, 0.8})};
+  EXPECT_EQ(yardstick_metrics(apart, kSettings).at(0).methods.called, 2) << "seeds that fall so are chance";
 }
 
 TEST(Yardstick, PoolsAllPairsOfRows) {
@@ -55,7 +84,7 @@ TEST(Yardstick, PoolsAllPairsOfRows) {
                                         equal_pair("b", "c", {-0.1, 0.1})};
   const auto metric = yardstick_metrics(pairs, kSettings).at(0);
   EXPECT_EQ(metric.differences, 6);
-  EXPECT_NEAR(metric.run_sd, std::sqrt(0.04 / 6), 1e-12);
+  EXPECT_NEAR(metric.same_seed_sd, std::sqrt(0.04 / 6), 1e-12);
   EXPECT_EQ(metric.checkpoints.comparisons, 6);
   EXPECT_EQ(metric.methods.comparisons, 0) << "two runs make no claim about methods";
 }
@@ -67,7 +96,7 @@ TEST(Yardstick, OfAMetricThatNothingMeasuredIsNone) {
   const auto metrics = yardstick_metrics(pairs, kSettings);
   ASSERT_EQ(metrics.size(), 1u);
   EXPECT_EQ(metrics[0].metric, "cer");
-  EXPECT_NEAR(metrics[0].run_sd, 0, 1e-15);
+  EXPECT_NEAR(*metrics[0].run_sd, 0, 1e-15);
   EXPECT_TRUE(yardstick_metrics({}).empty());
 }
 
@@ -78,12 +107,15 @@ Yardstick fixture_yardstick() {
           .rows = {"ratio-norm", "twin"},
           .seeds = {42, 43, 44},
           .split = "test",
-          .metrics = {{.metric = "ocr_reward", .run_sd = 0.0063, .differences = 9},
-                      {.metric = "exact_match",
-                       .run_sd = 0.012,
-                       .differences = 9,
-                       .methods = {.comparisons = 3, .called = 1},
-                       .checkpoints = {.comparisons = 9, .called = 4}}}};
+          .metrics = {
+              {.metric = "ocr_reward", .run_sd = 0.0063, .runs = 3, .same_seed_sd = 0.0004, .differences = 9},
+              {.metric = "exact_match",
+               .run_sd = 0.012,
+               .runs = 3,
+               .same_seed_sd = 0.002,
+               .differences = 9,
+               .methods = {.comparisons = 3, .called = 1},
+               .checkpoints = {.comparisons = 9, .called = 4}}}};
 }
 
 TEST(Yardstick, StandsUnderATableInTheUnitsOfItsColumns) {
@@ -92,9 +124,10 @@ TEST(Yardstick, StandsUnderATableInTheUnitsOfItsColumns) {
   model.yardstick = fixture_yardstick();
   EXPECT_THAT(
       difference_notes(model),
-      AllOf(Contains("Yardstick: two runs of one method (ratio-norm; experiment 3, table aa) differ by "
-                     "0.0063 in OCR reward, 1.20 in Exact (points) (standard deviation of a paired "
-                     "difference between two runs, 9 differences)."),
+      AllOf(Contains("Yardstick: two runs of one method (ratio-norm; experiment 3, table aa) with different "
+                     "seeds differ by 0.0063 in OCR reward, 1.20 in Exact (points) (standard deviation of a "
+                     "difference, from 3 runs a row). With the same seed and a change that means nothing: "
+                     "0.0004 in OCR reward."),
             Not(Contains(HasSubstr("equal rows")))));
   const auto document = table_json(model).at("yardstick");
   EXPECT_EQ(document.at("experiment"), 3);
@@ -110,7 +143,8 @@ TEST(Yardstick, UnderItsOwnTableSaysHowOftenEqualRowsWereCalledDifferent) {
   EXPECT_THAT(
       difference_notes(model),
       AllOf(Contains(HasSubstr("(ratio-norm; rows ratio-norm; twin)")),
-            Contains("Verdicts between these equal rows, in 2 metrics: better or worse, each time "
+            Contains("Verdicts between runs of these equal rows with different seeds, in 2 metrics: better "
+                     "or worse, each time "
                      "falsely, in 1 of 3 comparisons of 3 runs a row; these checkpoints differ in 4 of 9 "
                      "comparisons of one run a row, as checkpoints of one method do.")));
 }
@@ -124,7 +158,7 @@ TEST(Yardstick, OfItsOwnTableIsABlockInEveryFormat) {
   ASSERT_EQ(rows.size(), 2u);
   std::vector<std::string> cells;
   for (const auto& cell : rows[1].cells) cells.push_back(cell.text);
-  EXPECT_THAT(cells, ::testing::ElementsAre("Exact (points)", "1.20", "9", "1 of 3", "4 of 9"));
+  EXPECT_THAT(cells, ::testing::ElementsAre("Exact (points)", "1.20", "0.20", "3", "1 of 3", "4 of 9"));
   for (const auto& text : {table_markdown(model), table_html(model), table_latex(model)})
     EXPECT_THAT(text, AllOf(HasSubstr("Runs of one method"), HasSubstr("4 of 9")));
 }
