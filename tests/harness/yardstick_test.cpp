@@ -141,7 +141,7 @@ TEST(EqualRows, WithOthersBesideThemSayUnderOtherTablesWhatWasMadeOfBoth) {
   const auto told = place.json({"table", "sd35-ocr", "--json"}).at("calibration");
   EXPECT_EQ(told.at("experiment"), 1);
   EXPECT_EQ(told.at("baseline"), "ratio-norm");
-  EXPECT_EQ(told.at("runs"), 3);
+  EXPECT_EQ(told.at("runs"), 5);
   for (const auto& [row, entry] : told.at("rows").items()) {
     EXPECT_EQ(entry.at("equal"), row == "negative control");
     EXPECT_EQ(entry.at("metrics"), 4) << "cer_paper restates ocr_reward";
@@ -156,7 +156,7 @@ TEST(EqualRows, WithOthersBesideThemSayUnderOtherTablesWhatWasMadeOfBoth) {
   EXPECT_EQ(told.at("rows").size(), 2u);
   EXPECT_THAT(
       place.run({"table", "sd35-ocr"}).out,
-      HasSubstr("Calibration (experiment 1, table calibration, 3 runs a row): metrics in which a row was "
+      HasSubstr("Calibration (experiment 1, table calibration, 5 runs a row): metrics in which a row was "
                 "called better or worse than ratio-norm: negative control (equal) "));
 }
 
