@@ -331,6 +331,23 @@ void print_legend(const ComparisonReport& report) {
       format_percent(report.power.power), level);
 }
 
+/// How far what is said of runs hangs on a spread that few of them gave.
+void print_spread_uncertainty(const ComparisonReport& report) {
+  std::optional<std::int64_t> fewest;
+  for (const auto& method : report.methods) {
+    for (const auto& metric : method.metrics) {
+      if (is_of_methods(metric))
+        fewest = std::min(fewest.value_or(kMostRuns), metric.record.result.crossed->runs);
+    }
+  }
+  if (!fewest) return;
+  const auto factors = spread_uncertainty(*fewest, report.bootstrap.confidence);
+  put("What is found at so many runs, and how many an effect takes, rests on the spread of {} runs: the true "
+      "one may "
+      "be {:.1f} to {:.1f} times as large ({} %).\n",
+      *fewest, factors.low, factors.high, format_percent(report.bootstrap.confidence));
+}
+
 /// An effect between methods takes runs, and how many nobody knows from one.
 void print_unknown_spread(const ComparisonReport& report) {
   const auto knows = [](const ComparedMethod& method) {
@@ -486,6 +503,7 @@ void print_report(const ComparisonReport& report) {
   }
   print_legend(report);
   print_yardstick(report);
+  print_spread_uncertainty(report);
   print_unknown_spread(report);
   for (const auto& caution : cautions(report)) put("{}\n", caution);
   for (const auto& warning : report.warnings) put("{}\n", warning);

@@ -1,5 +1,6 @@
 #include "results/power.h"
 
+#include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/non_central_t.hpp>
 #include <boost/math/distributions/students_t.hpp>
 #include <boost/math/tools/toms748_solve.hpp>
@@ -40,6 +41,14 @@ std::optional<double> detectable_effect(double standard_error, std::int64_t unit
   const auto bracket = boost::math::tools::toms748_solve(
       lack, 0.0, high, boost::math::tools::eps_tolerance<double>(50), steps);
   return (bracket.first + bracket.second) / 2 * standard_error;
+}
+
+Interval spread_uncertainty(std::int64_t values, double confidence) {
+  const auto freedom = static_cast<double>(values - 1);
+  const boost::math::chi_squared distribution(freedom);
+  const double tail = (1 - confidence) / 2;
+  return {std::sqrt(freedom / quantile(complement(distribution, tail))),
+          std::sqrt(freedom / quantile(distribution, tail))};
 }
 
 std::optional<std::int64_t> units_needed(double effect, double standard_error, std::int64_t units,

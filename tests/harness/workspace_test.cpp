@@ -238,7 +238,8 @@ TEST(WithPlace, CompletesCommandsOfAWorkspaceThatNameNone) {
   EXPECT_EQ(with_place("`harness db rebuild --out v` and `harness db check --db g`", " --out w"),
             "`harness db rebuild --out v` and `harness db check --db g`");
   EXPECT_EQ(with_place("`harness db rebuild` rebuilds it", ""), "`harness db rebuild` rebuilds it");
-  EXPECT_EQ(with_place("`harness reproduce --table aa`", " --out w"), "`harness reproduce --table aa --out w`");
+  EXPECT_EQ(with_place("`harness reproduce --table aa`", " --out w"),
+            "`harness reproduce --table aa --out w`");
   EXPECT_EQ((WorkspaceChoice{.out = "my runs", .db = "it's.sqlite"}).options(),
             " --out 'my runs' --db 'it'\\''s.sqlite'");
 }

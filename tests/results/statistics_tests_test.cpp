@@ -182,6 +182,14 @@ TEST(Power, SaysNothingWithoutAnEffectOrASpread) {
 // Verdicts
 // ---------------------------------------------------------------------------------------------------------
 
+// sqrt(f / chi2.ppf(0.975, f)), sqrt(f / chi2.ppf(0.025, f)).
+TEST(SpreadUncertainty, IsThatOfANormalSamplesStandardDeviation) {
+  EXPECT_NEAR(spread_uncertainty(3).low, 0.52066, 1e-5);
+  EXPECT_NEAR(spread_uncertainty(3).high, 6.28473, 1e-5);
+  EXPECT_NEAR(spread_uncertainty(5).low, 0.59913, 1e-5);
+  EXPECT_NEAR(spread_uncertainty(5).high, 2.87355, 1e-5);
+}
+
 PairedComparison comparison(double delta, double low, double high) {
   PairedComparison c;
   c.n = c.clusters = 762;
