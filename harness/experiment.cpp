@@ -38,6 +38,18 @@ void write_job_file(const Job& job, int threads, const std::string& device) {
   write_file_atomically(file, text);
 }
 
+/// What was asked for of this run: nothing that stands under the name of another row.
+Json requested_of(const Plan& plan, const RunPlan& run) {
+  Json own = Json::object();
+  const auto all = plan.settings.requested();
+  for (const auto& [name, value] : all.items()) {
+    const auto is_of = [&](const RunPlan& row) { return name.starts_with(row.name + "."); };
+    const bool is_of_another = !is_of(run) && std::ranges::any_of(plan.runs, is_of);
+    if (!is_of_another) own[name] = value;
+  }
+  return own;
+}
+
 }  // namespace
 
 RunRecord run_row(const Job& job) {
@@ -139,7 +151,7 @@ void Experiment::record_run(const RunPlan& run) {
   row.table_id = plan_.spec.id;
   row.arm = run.name;
   row.scale = plan_.scale.name;
-  if (!run.is_base()) row.requested_settings = plan_.settings.requested();
+  if (!run.is_base()) row.requested_settings = requested_of(plan_, run);
   store_.record_run(row);
 }
 

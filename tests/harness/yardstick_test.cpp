@@ -110,6 +110,19 @@ TEST(EqualRows, AreTheYardstickOfOtherExperimentsMadeAsTheyWere) {
   EXPECT_THAT(read_file(place.folder() / "report.html"), HasSubstr(kNote));
 }
 
+TEST(EqualRows, EachRecordsItsOwnSettingsAlone) {
+  auto& place = finished();
+  const auto runs =
+      place.json({"query",
+                  "SELECT arm, requested_settings AS asked FROM table_runs JOIN runs ON run_id = id "
+                  "WHERE table_runs.table_id = 'twins' AND seed = 42 AND method <> 'base'",
+                  "--format", "json"});
+  ASSERT_EQ(runs.size(), 2u);
+  for (const auto& run : runs)
+    EXPECT_EQ(run.at("asked").get<std::string>().find("twin.lr") != std::string::npos,
+              run.at("arm") == "twin");
+}
+
 TEST(EqualRows, LendTheirSpreadOfRunsToAComparisonOfOneRun) {
   auto& place = finished();
   const Arguments asked = {"compare", "ratio-norm", "dual", "--experiment", "2", "--effect", "0.5"};
