@@ -2,6 +2,7 @@
 // two arms. Whatever they call better is false. Prints Markdown.
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -31,9 +32,7 @@ using Values = std::map<std::int64_t, std::optional<double>>;  // by prompt
 
 /// A training run: its selected checkpoint, by metric.
 struct Run {
-  std::string row;
-  std::int64_t seed = 0;
-  std::map<std::string, Values> metrics = {};
+  std::map<std::string, Values> metrics;
 };
 
 /// Every row but the baseline is a method of v_paired, and the baseline stands beside it.
@@ -54,8 +53,6 @@ std::vector<Run> runs_of(const Options& options) {
         if (std::ranges::find(options.rows, row) == options.rows.end()) continue;
         const auto seed = query.getColumn(0).getInt64();
         auto& run = found[{row, seed}];
-        run.row = row;
-        run.seed = seed;
         const auto value = query.getColumn(4 + side);
         run.metrics[metric][query.getColumn(1).getInt64()] =
             value.isNull() ? std::nullopt : std::optional(value.getDouble());
@@ -63,12 +60,21 @@ std::vector<Run> runs_of(const Options& options) {
     }
   }
   std::vector<Run> runs;
-  for (auto& [key, run] : found) runs.push_back(std::move(run));
+  for (auto& [key, run] : found) {
+    for (const auto& metric : options.metrics) {
+      if (!run.metrics.contains(metric))
+        throw Error(fmt::format("{} of seed {} has no {}", key.first, key.second, metric), options.db);
+    }
+    runs.push_back(std::move(run));
+  }
+  if (runs.size() < 2) {
+    throw Error(
+        fmt::format("table {} has fewer than two runs of {} on the {} split", options.table,
+                    fmt::join(options.rows, ", "), options.split),
+        options.db,
+        "`harness query \"SELECT DISTINCT table_id, baseline, method FROM v_paired\"` shows what there is");
+  }
   return runs;
-}
-
-Better better_of(const std::string& metric) {
-  return metric.starts_with("cer") ? Better::kDown : Better::kUp;
 }
 
 /// The first `size` runs against the next: a table of one pair of rows, the i-th runs being pair i.
@@ -77,7 +83,7 @@ std::vector<TableComparison> table_of(const std::vector<const Run*>& runs, std::
   std::vector<PairedMetric> parts;
   std::vector<TableComparison> comparisons;
   for (const auto& metric : options.metrics) {
-    auto& part = parts.emplace_back(PairedMetric{.pairs = {}, .better = better_of(metric)});
+    auto& part = parts.emplace_back(PairedMetric{});
     for (std::size_t i = 0; i < size; ++i) {
       const auto& first = runs[i]->metrics.at(metric);
       const auto& second = runs[size + i]->metrics.at(metric);
@@ -150,7 +156,8 @@ int run(int argc, char** argv) {
   app.add_option("rows", options.rows, "Its rows, which count as runs of one method")->required();
   app.add_option("--db", options.db, "Results database (default: runs/results.sqlite)");
   app.add_option("--metric", options.metrics, "Metrics of a table (default: those of the OCR tables)");
-  app.add_option("--size", options.sizes, "Runs of an arm (default: 1, 2, 3, 5 and 8)");
+  app.add_option("--size", options.sizes,
+                 "Runs of an arm; those that do not fit are left out (default: 1, 2, 3, 5 and 8)");
   app.add_option("--splits", options.splits, "Tables of each size (default: 20)")->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
   const auto runs = runs_of(options);

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
-#include <tuple>
 
 #include "core/streams.h"
 #include "core/text.h"
@@ -291,14 +289,6 @@ bool is_in_family(const ComparisonReport& report, const ComparisonRecord& record
       report.family, [&](const TableQuestion& question) { return is_same_question(question, record); });
 }
 
-/// The questions of the family; those that restate one another count once.
-std::size_t family_size(const ComparisonReport& report) {
-  std::set<std::tuple<std::string, std::string, std::string>> questions;
-  for (const auto& q : report.family)
-    questions.emplace(q.baseline, q.method, std::string(hypothesis_of(q.metric)));
-  return questions.size();
-}
-
 /// Over which family Holm's adjustment is.
 std::string family_text(const ComparisonReport& report) {
   const bool all_in_family = std::ranges::all_of(report.methods, [&](const ComparedMethod& method) {
@@ -306,10 +296,9 @@ std::string family_text(const ComparisonReport& report) {
                                [&](const ComparedMetric& m) { return is_in_family(report, m.record); });
   });
   auto text = fmt::format(
-      "Holm: over all {} differences of table {}, shown here or not, as in the table (cer_paper = 1 - "
-      "ocr_reward "
-      "counts once with it).",
-      family_size(report), report.table);
+      "Holm: over all {} differences of table {}, shown here or not, as in the table (cer_paper "
+      "= 1 - ocr_reward counts once with it).",
+      family_size(report.family), report.table);
   if (all_in_family) return text;
   return text + " Differences that the table does not show are judged over those and these together.";
 }
@@ -343,8 +332,7 @@ void print_spread_uncertainty(const ComparisonReport& report) {
   if (!fewest) return;
   const auto factors = spread_uncertainty(*fewest, report.bootstrap.confidence);
   put("What is found at so many runs, and how many an effect takes, rests on the spread of {} runs: the true "
-      "one may "
-      "be {:.1f} to {:.1f} times as large ({} %).\n",
+      "one may be {:.1f} to {:.1f} times as large ({} %).\n",
       *fewest, factors.low, factors.high, format_percent(report.bootstrap.confidence));
 }
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <optional>
 #include <thread>
-#include <vector>
 
 #include "core/text.h"
 #include "harness/estimate.h"
 #include "harness/progress.h"
+#include "harness/yardstick.h"
 #include "results/crossed.h"
 
 namespace harness {
@@ -36,20 +36,16 @@ double seconds_of_a_run(Store& store, const StoredReproduction& reproduction) {
          images / rates.evaluate_images_per_second;
 }
 
-/// Another experiment of the same table and settings that has enough runs of the same rows.
+/// Another experiment of the same table, rows and settings that has enough runs.
 std::optional<StoredReproduction> larger_experiment(Store& store, const StoredReproduction& reproduction) {
-  const auto is_as_it_was = [&](const StoredReproduction& other) {
-    const auto &ours = reproduction.spec.at("effective"), &theirs = other.spec.at("effective");
-    return std::ranges::all_of(
-        std::vector<const char*>{"prompt_set", "weights_sha256", "settings", "method_settings",
-                                 "evaluation_settings", "checkpoints"},
-        [&](const char* key) { return ours.value(key, Json()) == theirs.value(key, Json()); });
+  const auto rows_of = [](const StoredReproduction& of) {
+    return of.spec.at("effective").value("method_settings", Json());
   };
+  const auto conditions = conditions_of(reproduction);
   for (const auto& other : all_reproductions(store)) {
     if (other.id != reproduction.id && other.table_id == reproduction.table_id &&
-        other.backbone == reproduction.backbone && other.scale == reproduction.scale &&
-        static_cast<std::int64_t>(other.seeds.size()) >= kFewestRuns &&
-        other.methods == reproduction.methods && is_as_it_was(other))
+        other.methods == reproduction.methods && rows_of(other) == rows_of(reproduction) &&
+        static_cast<std::int64_t>(other.seeds.size()) >= kFewestRuns && conditions_of(other) == conditions)
       return other;
   }
   return std::nullopt;

@@ -66,21 +66,6 @@ std::vector<EqualPair> equal_pairs(Store& store, const TableSpec& spec, const st
   return pairs;
 }
 
-/// All that the noise between runs may depend on, but for what single rows change.
-Json conditions_of(const StoredReproduction& reproduction) {
-  const auto spec = spec_of(reproduction);
-  Json conditions = {{"backbone", reproduction.backbone},
-                     {"scale", reproduction.scale},
-                     {"task", spec.task},
-                     {"split_seed", spec.split_seed},
-                     {"selection", {spec.selection.split, spec.selection.metric, spec.selection.rule}}};
-  const auto& effective = effective_of(reproduction);
-  for (const char* key :
-       {"prompt_set", "split_sizes", "checkpoints", "weights_sha256", "settings", "evaluation_settings"})
-    conditions[key] = effective.value(key, Json());
-  return conditions;
-}
-
 /// Rows beside equal ones, compared with one of those.
 bool is_calibration(const StoredReproduction& reproduction, const std::vector<std::string>& equal) {
   const auto is_equal = [&](const std::string& row) { return std::ranges::find(equal, row) != equal.end(); };
@@ -133,6 +118,20 @@ auto latest(Store& store, const StoredReproduction& reproduction, const Measure&
 }
 
 }  // namespace
+
+Json conditions_of(const StoredReproduction& reproduction) {
+  const auto spec = spec_of(reproduction);
+  Json conditions = {{"backbone", reproduction.backbone},
+                     {"scale", reproduction.scale},
+                     {"task", spec.task},
+                     {"split_seed", spec.split_seed},
+                     {"selection", {spec.selection.split, spec.selection.metric, spec.selection.rule}}};
+  const auto& effective = effective_of(reproduction);
+  for (const char* key :
+       {"prompt_set", "split_sizes", "checkpoints", "weights_sha256", "settings", "evaluation_settings"})
+    conditions[key] = effective.value(key, Json());
+  return conditions;
+}
 
 std::optional<Yardstick> yardstick_of(Store& store, const StoredReproduction& reproduction,
                                       const std::string& split) {

@@ -8,6 +8,10 @@
 
 namespace harness {
 
+/// How an experiment was made, but for what single rows change: backbone and weights, scale, task, prompts
+/// and split, checkpoints and selection, the loop's settings. The noise between runs may depend on all of it.
+Json conditions_of(const StoredReproduction& reproduction);
+
 /// What two runs of one method differ by in an experiment whose table has equal rows (TableSpec::equal_rows),
 /// at the selected checkpoints on `split`, from the DB alone. Rows that --set gave other settings than the
 /// first do not count. Nothing for another experiment, where fewer than two equal rows were made, and where

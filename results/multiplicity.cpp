@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 
 namespace harness {
 
@@ -51,6 +53,14 @@ std::vector<std::optional<double>> holm_over_table(std::span<const TableQuestion
                          std::string(hypothesis_of(question.metric)));
   }
   return holm(p_values, hypotheses);
+}
+
+std::size_t family_size(std::span<const TableQuestion> questions) {
+  std::set<std::tuple<std::string, std::string, std::string_view>> hypotheses;
+  for (const auto& q : questions) {
+    if (q.p_value) hypotheses.emplace(q.baseline, q.method, hypothesis_of(q.metric));
+  }
+  return hypotheses.size();
 }
 
 std::string_view hypothesis_of(std::string_view metric) {

@@ -33,6 +33,9 @@ bool is_same_question(const auto& a, const auto& b) {
 /// that restates another of the same pair (hypothesis_of) once with it. In the order of `questions`.
 std::vector<std::optional<double>> holm_over_table(std::span<const TableQuestion> questions);
 
+/// How many questions Holm adjusts for there: those with a p-value, one that restates another once with it.
+std::size_t family_size(std::span<const TableQuestion> questions);
+
 /// The metric whose differences this one's are, but for their sign: `ocr_reward` for `cer_paper`, which is
 /// 1 - ocr_reward (E61). Any other metric is its own.
 std::string_view hypothesis_of(std::string_view metric);

@@ -82,18 +82,16 @@ bool has_rates(const TableModel& model) {
 
 /// "Holm's p, over the table's 8 differences (one that restates another counts once), is below 0.05".
 std::string holm_text(const TableModel& model) {
-  std::set<std::string> hypotheses, metrics;
+  std::vector<TableQuestion> questions;
   for (const auto& c : model.comparisons) {
-    if (!p_value_of(c.values)) continue;
-    metrics.insert(fmt::format("{}\n{}\n{}", c.baseline, c.method, c.metric));
-    hypotheses.insert(fmt::format("{}\n{}\n{}", c.baseline, c.method, hypothesis_of(c.metric)));
+    if (const auto p_value = p_value_of(c.values))
+      questions.push_back({c.baseline, c.method, c.metric, p_value});
   }
-  const auto count = hypotheses.size();
+  const auto count = family_size(questions);
   return fmt::format(
       "Holm's p, over {}{}, is below {}",
       count == 1 ? "the table's one difference" : fmt::format("all {} differences of the table", count),
-      hypotheses.size() < metrics.size() ? " (one that restates another counts once)" : "",
-      significance_text(model));
+      count < questions.size() ? " (one that restates another counts once)" : "", significance_text(model));
 }
 
 void add_pairing_note(const TableModel& model, Notes& notes) {
