@@ -1,11 +1,8 @@
 #include "trainers/schedule.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "core/require.h"
-#include "core/text.h"
 
 namespace harness {
 namespace {
@@ -38,13 +35,6 @@ std::vector<double> linspace(double first, double last, int count) {
 }
 
 }  // namespace
-
-Grid parse_grid(const std::string& name, const std::string& where) {
-  if (name == "diffusers") return Grid::kDiffusers;
-  if (name == "uniform") return Grid::kUniform;
-  throw Error(fmt::format("unknown grid \"{}\"", name), where,
-              suggestion(name, std::vector<std::string>{"diffusers", "uniform"}));
-}
 
 Schedule shifted_schedule(Grid grid, int steps, double shift, int num_train_timesteps) {
   require(steps > 0 && shift > 0, "a schedule has steps and a positive shift");
