@@ -98,7 +98,7 @@ Json describe_clip_task(const ClipScorerInfo& scorer) {
 }
 
 /// All metrics of one image.
-SampleScore merged(std::vector<std::future<SampleScore>> parts) {
+SampleScore merged_scores(std::vector<std::future<SampleScore>> parts) {
   SampleScore all;
   for (auto& part : parts) {
     auto one = part.get();
@@ -160,21 +160,20 @@ Json describe_tasks() {
   return tasks;
 }
 
-Json describe_scorer_settings() {
-  Json settings = Json::array();
+std::vector<Setting> scorer_settings() {
+  std::vector<Setting> settings;
   for (const auto& scorer : clip_scorers()) {
     if (!is_here(scorer) || scorer.profiles.size() < 2) continue;
-    Json choices = Json::array();
-    std::vector<std::string> formulas;
+    std::vector<std::string> names, formulas;
     for (const auto& profile : scorer.profiles) {
-      choices.push_back(profile.name);
+      names.push_back(profile.name);
       formulas.push_back(fmt::format("{}: {}", profile.name, profile.formula));
     }
-    settings.push_back({{"name", fmt::format("{}_profile", scorer.name)},
-                        {"default", scorer.profiles.front().name},
-                        {"choices", choices},
-                        {"help", fmt::format("what {} means; {}", scorer.metric, join(formulas, "; "))},
-                        {"used_by", "scorer"}});
+    settings.push_back({.name = fmt::format("{}_profile", scorer.name),
+                        .default_value = names.front(),
+                        .choices = names,
+                        .help = fmt::format("what {} means; {}", scorer.metric, join(formulas, "; ")),
+                        .used_by = "scorer"});
   }
   return settings;
 }
@@ -261,7 +260,7 @@ std::future<SampleScore> Scoring::own_score(const PromptText& prompt, const Imag
   if (jpeg_) parts.push_back(at_hand(jpeg_score(image)));
   if (statistics_) parts.push_back(at_hand(image_statistics_score(image)));
   for (auto& clip : clip_) parts.push_back(clip->submit(prompt.text, image));
-  return std::async(std::launch::deferred, merged, std::move(parts));
+  return std::async(std::launch::deferred, merged_scores, std::move(parts));
 }
 
 }  // namespace harness

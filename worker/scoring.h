@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/image.h"
+#include "core/settings.h"
 #include "evaluators/clip/clip_scorer.h"
 #include "evaluators/external_scorer.h"
 #include "evaluators/sample_score.h"
@@ -29,7 +30,7 @@ Json describe_evaluators();
 Json describe_tasks();
 
 /// The settings that choose a scorer's profile, for scorers that have several: NAME_profile.
-Json describe_scorer_settings();
+std::vector<Setting> scorer_settings();
 
 /// The reward of a task from an image's metrics; nothing where its scorer failed. Throws Error for an unknown
 /// task.
