@@ -100,7 +100,7 @@ struct SpawnPlan {
     sigset_t none, defaults;
     ::sigemptyset(&none);
     ::sigfillset(&defaults);
-    ::sigdelset(&defaults, SIGHUP);
+    for (const int signal : {SIGHUP, SIGXFSZ}) ::sigdelset(&defaults, signal);
     ::posix_spawnattr_setsigmask(&attributes, &none);
     ::posix_spawnattr_setsigdefault(&attributes, &defaults);
     ::posix_spawnattr_setpgroup(&attributes, 0);

@@ -37,8 +37,8 @@ struct ProcessOptions {
   std::string hint = {};
 };
 
-/// A program at work. Of our descriptors it inherits its three streams, and of our signals' settings only
-/// that of SIGHUP: under nohup it ignores it, too.
+/// A program at work. Of our descriptors it inherits its three streams, of the signals that we ignore only
+/// SIGHUP (under nohup it ignores it, too) and SIGXFSZ (a file that grows too large is an error of a write).
 class Process {
  public:
   /// words: the program (looked up in PATH if it has no slash, else relative to its folder) and its
