@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 
 namespace harness {
@@ -21,15 +22,12 @@ namespace {
 /// Read with pread and not mapped: a page of a mapping that the file has lost kills the process.
 class FileSource : public ByteSource {
  public:
-  FileSource(int file, std::uint64_t size, std::string where)
-      : ByteSource(size, std::move(where)), file_(file) {}
-  ~FileSource() override { ::close(file_); }
-  FileSource(const FileSource&) = delete;
-  FileSource& operator=(const FileSource&) = delete;
+  FileSource(Descriptor file, std::uint64_t size, std::string where)
+      : ByteSource(size, std::move(where)), file_(std::move(file)) {}
 
   void read(std::uint64_t offset, std::span<std::byte> out) const override {
     while (!out.empty()) {
-      const auto count = ::pread(file_, out.data(), out.size(), static_cast<::off_t>(offset));
+      const auto count = ::pread(file_.get(), out.data(), out.size(), static_cast<::off_t>(offset));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) fail_to_read(where());
       if (count == 0) {
@@ -42,7 +40,7 @@ class FileSource : public ByteSource {
   }
 
  private:
-  int file_;
+  Descriptor file_;
 };
 
 class MemorySource : public ByteSource {
@@ -71,18 +69,11 @@ const char* kind_of(::mode_t mode) {
 std::unique_ptr<ByteSource> open_byte_source(const std::filesystem::path& path) {
   const auto where = path.string();
   // Opening a pipe would wait for a writer.
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (file < 0) fail_to_read(where);
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat info {};
-  const bool known = ::fstat(file, &info) == 0;
-  if (!known || !S_ISREG(info.st_mode)) {
-    const int reason = errno;
-    ::close(file);
-    errno = reason;
-    if (!known) fail_to_read(where);
-    throw Error(fmt::format("is {}, not a file", kind_of(info.st_mode)), where);
-  }
-  return std::make_unique<FileSource>(file, static_cast<std::uint64_t>(info.st_size), where);
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0) fail_to_read(where);
+  if (!S_ISREG(info.st_mode)) throw Error(fmt::format("is {}, not a file", kind_of(info.st_mode)), where);
+  return std::make_unique<FileSource>(std::move(file), static_cast<std::uint64_t>(info.st_size), where);
 }
 
 std::unique_ptr<ByteSource> memory_byte_source(std::string bytes, std::string where) {

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <memory>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/file_error.h"
 #include "core/text.h"
@@ -23,24 +24,12 @@ namespace {
   throw file_error(action, path, errno);
 }
 
-class Descriptor {
- public:
-  Descriptor(const fs::path& path, int flags) : Descriptor(path, flags, path) {}
-  /// `named`: the path that an error is about, where that is not the one opened.
-  Descriptor(const fs::path& path, int flags, const fs::path& named)
-      : file_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-    if (file_ < 0) fail((flags & O_ACCMODE) == O_RDONLY ? "cannot open" : "cannot write", named);
-  }
-  ~Descriptor() {
-    if (file_ >= 0) ::close(file_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return file_; }
-
- private:
-  int file_;
-};
+/// `named`: the path that an error is about, where that is not the one opened.
+Descriptor open_file(const fs::path& path, int flags, const fs::path& named) {
+  Descriptor file(::open(path.c_str(), flags | O_CLOEXEC, 0644));
+  if (file.get() < 0) fail((flags & O_ACCMODE) == O_RDONLY ? "cannot open" : "cannot write", named);
+  return file;
+}
 
 void write_all(int file, std::string_view bytes, const fs::path& path) {
   while (!bytes.empty()) {
@@ -54,7 +43,7 @@ void write_all(int file, std::string_view bytes, const fs::path& path) {
 }
 
 void sync_path(const fs::path& path, int flags) {
-  const Descriptor file(path, flags);
+  const auto file = open_file(path, flags, path);
   if (::fsync(file.get()) != 0 && errno != EINVAL) fail("cannot sync", path);
 }
 
@@ -100,7 +89,7 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
   fs::path aside = path;
   aside += fmt::format(".tmp{}", ::getpid());
   try {
-    const Descriptor file(aside, O_WRONLY | O_CREAT | O_TRUNC, path);
+    const auto file = open_file(aside, O_WRONLY | O_CREAT | O_TRUNC, path);
     write_all(file.get(), bytes, path);
     if (::fsync(file.get()) != 0) fail("cannot sync", path);
   } catch (...) {
@@ -111,7 +100,7 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
 }
 
 void write_file(const fs::path& path, std::string_view bytes) {
-  const Descriptor file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  const auto file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC, path);
   write_all(file.get(), bytes, path);
 }
 

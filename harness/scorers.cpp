@@ -9,10 +9,10 @@
 #include "core/error.h"
 #include "core/file_checksums.h"
 #include "core/files.h"
+#include "core/process.h"
 #include "core/safetensors.h"
 #include "core/text.h"
 #include "harness/table_spec.h"
-#include "harness/worker_process.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -27,8 +27,7 @@ namespace {
 /// What harness-scorer says of a profile: version, settings, checksums of its data files.
 Json describe_scorer(const std::string& profile) {
   const auto program = scorer_path();
-  ExitStatus status;
-  const auto text = run_program(program, {"--describe", "--profile", profile}, status);
+  const auto [status, text, _] = run_program({program.string(), "--describe", "--profile", profile});
   auto hello = Json::parse(text, nullptr, false);
   if (!status.ok() || !hello.is_object()) {
     throw Error("cannot describe itself (" + status.text() + ")", program.string(), "see the message above",

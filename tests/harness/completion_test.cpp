@@ -21,18 +21,13 @@ class Shell {
     fs::create_symlink(HARNESS_BINARY_DIR "/harness", place_.folder() / "harness");
   }
 
-  static bool is_installed(const std::string& name) {
-    return std::system(("command -v " + name + " >/dev/null 2>&1").c_str()) == 0;
-  }
-
   std::set<std::string> offers(const std::string& line) {
     write_file_atomically(place_.folder() / "driver", driver(line));
-    const auto command = "cd '" + place_.folder().string() + "' && PATH=\"$PWD:$PATH\" HARNESS_PATH=share " +
-                         name_ + (name_ == "fish" ? " --no-config" : "") + " ./driver 2>&1";
-    std::FILE* pipe = ::popen(command.c_str(), "r");
-    std::string said;
-    for (int c; (c = std::fgetc(pipe)) != EOF;) said += static_cast<char>(c);
-    EXPECT_EQ(::pclose(pipe), 0) << said;
+    const auto [status, said, _] =
+        harness::shell("PATH=\"$PWD:$PATH\" HARNESS_PATH=share " + name_ +
+                           (name_ == "fish" ? " --no-config" : "") + " ./driver 2>&1",
+                       {.folder = place_.folder()});
+    EXPECT_EQ(status, 0) << said;
     std::set<std::string> words;
     std::istringstream lines(said);
     for (std::string word; std::getline(lines, word);) words.insert(word.substr(0, word.find('\t')));
@@ -72,7 +67,7 @@ class Shell {
 class Completion : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    if (!Shell::is_installed(GetParam())) GTEST_SKIP() << GetParam() << " is not installed";
+    if (!has_program(GetParam())) GTEST_SKIP() << GetParam() << " is not installed";
   }
 };
 

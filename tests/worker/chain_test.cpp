@@ -5,14 +5,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -23,6 +19,7 @@
 #include "core/files.h"
 #include "core/image.h"
 #include "core/json.h"
+#include "tests/programs.h"
 
 namespace harness {
 namespace {
@@ -31,23 +28,6 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
 const std::string kHarness = std::string(HARNESS_BINARY_DIR) + "/harness";
-
-struct Finished {
-  int status = -1;
-  std::string out;
-};
-
-/// Runs the shell line and collects its standard output.
-Finished shell(const std::string& line) {
-  Finished result;
-  FILE* pipe = ::popen(line.c_str(), "r");
-  std::array<char, 4096> buffer;
-  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    result.out.append(buffer.data(), n);
-  const int status = ::pclose(pipe);
-  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return result;
-}
 
 class Chain : public testing::Test {
  protected:
@@ -114,16 +94,10 @@ class Chain : public testing::Test {
 };
 
 /// Starts a shell line in its own process group.
-pid_t start(const std::string& line) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::setpgid(0, 0);
-    const int null = ::open("/dev/null", O_RDWR);
-    for (const int file : {0, 1, 2}) ::dup2(null, file);
-    ::execl("/bin/sh", "sh", "-c", ("exec " + line).c_str(), nullptr);
-    ::_exit(127);
-  }
-  return child;
+Process start(const std::string& line) {
+  const Descriptor null(::open("/dev/null", O_RDWR));
+  return Process({"bash", "-c", "exec " + line},
+                 {.in = null.get(), .out = null.get(), .err = null.get(), .own_group = true});
 }
 
 /// The harness-worker processes with a job that `parent` runs (not the one that checks settings before).
@@ -138,10 +112,10 @@ std::vector<pid_t> workers_of(pid_t parent) {
   return workers;
 }
 
-/// Waits until the process has a worker, or has ended (then false, with its exit status).
-bool wait_for_worker(pid_t harness, int& status) {
-  while (workers_of(harness).empty()) {
-    if (::waitpid(harness, &status, WNOHANG) == harness) return false;
+/// Waits until the process has a worker, or has ended (then false).
+bool wait_for_worker(const Process& harness) {
+  while (workers_of(harness.pid()).empty()) {
+    if (harness.has_ended()) return false;
     std::this_thread::sleep_for(milliseconds(10));
   }
   return true;
@@ -307,20 +281,19 @@ TEST_F(Chain, KilledWorkersAndOrchestratorsLeaveTheSameRowsWhenTheCommandIsRepea
   // is kept, so that the attempts get to the end.
   int kills = 0;
   for (int attempt = 0; attempt < 14; ++attempt) {
-    const pid_t harness = start(reproduce("killed"));
-    int status = 0;
-    if (!wait_for_worker(harness, status)) {
-      ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    Process harness = start(reproduce("killed"));
+    if (!wait_for_worker(harness)) {
+      ASSERT_TRUE(harness.wait().ok());
       break;
     }
     std::this_thread::sleep_for(milliseconds(200 * (attempt % 7)));
     const bool orchestrator_too = attempt % 3 != 0;
-    if (orchestrator_too) ::kill(harness, SIGKILL);
-    for (const pid_t worker : workers_of(harness)) {
+    if (orchestrator_too) ::kill(harness.pid(), SIGKILL);
+    for (const pid_t worker : workers_of(harness.pid())) {
       ::kill(worker, SIGKILL);
       ++kills;
     }
-    ::waitpid(harness, &status, 0);
+    harness.wait();
   }
   EXPECT_GE(kills, 4);
   const auto last = shell(reproduce("killed") + " 2>&1");
@@ -413,13 +386,10 @@ TEST_F(Chain, WeightsThatChangeWhileARunGoesOnEndItAndPutBackItGoesOnAsUndisturb
   auto changed = original;
   for (std::size_t i = changed.size() - 4096; i < changed.size(); ++i) changed[i] = 0;
 
-  const pid_t harness = start(reproduce("swapped", more));
-  int status = 0;
-  ASSERT_TRUE(wait_for_worker(harness, status));  // the evaluation of the starting weights has begun
+  Process harness = start(reproduce("swapped", more));
+  ASSERT_TRUE(wait_for_worker(harness));  // the evaluation of the starting weights has begun
   std::ofstream(file, std::ios::binary) << changed;
-  ::waitpid(harness, &status, 0);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_EQ(harness.wait().text(), "exit status 1");
   const auto again = shell(reproduce("swapped", more) + " --seeds 42 2>&1 >/dev/null");
   EXPECT_EQ(again.status, 0) << "with the other weights it is another run: " << again.out;
 

@@ -5,8 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 
@@ -19,6 +17,7 @@
 #include "evaluators/clip/clip_scorers.h"
 #include "evaluators/external_scorer.h"
 #include "evaluators/jpeg.h"
+#include "tests/programs.h"
 #include "worker/commands.h"
 
 namespace harness {
@@ -128,22 +127,6 @@ TEST(Scoring, TheRegistryTellsDirectionUnitAndTitleOfEveryMetric) {
 }
 
 // --- Through the program ---
-
-struct Finished {
-  int status = -1;
-  std::string out;
-};
-
-Finished shell(const std::string& line) {
-  Finished result;
-  FILE* pipe = ::popen(line.c_str(), "r");
-  std::array<char, 4096> buffer;
-  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    result.out.append(buffer.data(), n);
-  const int status = ::pclose(pipe);
-  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return result;
-}
 
 class WorkerWithScorers : public testing::Test {
  protected:

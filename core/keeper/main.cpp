@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,21 +17,17 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <sstream>
-#include <string>
 #include <thread>
 #include <vector>
 
-#include "evaluators/keeper/keeper.h"
+#include "core/keeper/keeper.h"
 
 namespace harness {
 namespace {
 
-namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kPatience{5};  // with processes that cannot be killed
@@ -45,30 +40,11 @@ struct Program {
   std::optional<int> status = {};
 };
 
-/// The parent of a process; nothing if it is gone.
-std::optional<pid_t> parent_of(const fs::path& process) {
-  std::ifstream file(process / "stat");
-  const std::string stat{std::istreambuf_iterator<char>(file), {}};
-  const auto name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream fields(stat.substr(name_end + 1));
-  char state = 0;
-  pid_t parent = 0;
-  if (!(fields >> state >> parent)) return std::nullopt;
-  return parent;
-}
-
 /// Only children are killed: their numbers belong to them until we wait for them. Killing one makes its own
 /// children ours.
 std::vector<pid_t> children() {
-  std::vector<pid_t> pids;
-  std::error_code error;
-  for (fs::directory_iterator entry("/proc", error), end; !error && entry != end; entry.increment(error)) {
-    const auto name = entry->path().filename().string();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    if (parent_of(entry->path()) == ::getpid()) pids.push_back(static_cast<pid_t>(std::stol(name)));
-  }
-  return pids;
+  std::ifstream list("/proc/thread-self/children");
+  return {std::istream_iterator<pid_t>(list), {}};
 }
 
 /// Waits for children that have ended. True while there are others.
@@ -120,12 +96,6 @@ int start(char** command, Program& program) {
   return error;
 }
 
-/// The program's streams end with the program.
-void give_up_streams() {
-  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, stream);
-}
-
 /// SIGCHLD, and whatever would end us, as something to poll.
 int signals() {
   sigset_t set;
@@ -170,7 +140,8 @@ void wait_for(Program& program, int signals) {
   const int signal_fd = signals();
   Program program;
   const int error = start(command, program);
-  give_up_streams();
+  // The program's streams end with the program.
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::close(stream);
   if (::write(kKeeperSocket, &error, sizeof error) == sizeof error && error == 0)
     wait_for(program, signal_fd);
   end_everything(program);
