@@ -1,11 +1,11 @@
 #include "core/build_info.h"
 #include "core/source_sums.h"
+#include "evaluators/evaluator.h"
 #include "models/backbone.h"
 #include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 #include "worker/commands.h"
-#include "worker/scoring.h"
 
 namespace harness {
 namespace {
@@ -23,7 +23,7 @@ Json methods_with_sources() {
 Json describe_build() {
   auto settings = describe_loop_settings();
   for (auto& setting : describe_backbone_settings()) settings.push_back(std::move(setting));
-  for (auto& setting : describe_scorer_settings()) settings.push_back(std::move(setting));
+  for (auto& setting : describe_profile_settings()) settings.push_back(std::move(setting));
   return {{"numerics_version", kNumericsVersion},
           {"sources_sha256", sources_sha256()},
           {"methods", methods_with_sources()},
