@@ -294,8 +294,8 @@ TEST_F(ToyPlugIns, AnEvaluatorIsOneFileThatScoresRewardsAndGuardsWithoutAnyOther
   table["task"] = "redden";
   table["methods"] = {"ratio-norm"};
   table["selection"]["metric"] = "redness";
-  table["metrics"] = {{"required", {"redness"}}};
-  table["columns"] = {{{"name", "redness"}}};
+  table["metrics"] = parse_json(R"({"required": ["redness"]})", "test");
+  table["columns"] = parse_json(R"([{"name": "redness"}])", "test");
   table["settings"] = {{"clip_rule", "absolute"}, {"clip", 1e-5}};
   write_file_atomically(root_ / "chain.json", table.dump());
   const auto run = shell(fmt::format("HARNESS_WORKER={} HARNESS_PATH={} {} 2>&1", worker_,
