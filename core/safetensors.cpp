@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/require.h"
 #include "core/text.h"
 
 namespace harness {
@@ -72,7 +72,7 @@ const TensorEntry& SafetensorsFile::at(const std::string& name) const {
 
 void SafetensorsFile::read(const std::string& name, std::span<std::byte> out) const {
   const auto& entry = at(name);
-  assert(out.size() == entry.size());
+  require(out.size() == entry.size(), "a tensor is read into a place of its own size");
   source_->read(data_begin_ + entry.begin, out);
   const auto is_bool = [](std::byte value) { return value <= std::byte{1}; };
   if (entry.dtype == Dtype::kBool && !std::all_of(out.begin(), out.end(), is_bool)) {

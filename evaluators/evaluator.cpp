@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 
 #include "core/error.h"
+#include "core/require.h"
 #include "core/source_sums.h"
 #include "core/text.h"
 #include "evaluators/external_scorer.h"
@@ -94,10 +94,9 @@ RewardTask task_named(const std::string& name) {
 
 }  // namespace
 
-bool register_evaluator(Evaluator evaluator, std::source_location where) {
-  if (evaluator.sources.empty()) evaluator.sources = {where.file_name()};
-  if (find_evaluator(evaluator.name) != nullptr)
-    throw std::logic_error("two evaluators are named " + evaluator.name);
+bool register_evaluator(Evaluator evaluator, const char* file) {
+  if (evaluator.sources.empty()) evaluator.sources = {file};
+  require(find_evaluator(evaluator.name) == nullptr, ("two evaluators are named " + evaluator.name).c_str());
   return registry().insert(std::move(evaluator)).second;
 }
 
@@ -147,22 +146,21 @@ Json describe_tasks() {
   return list;
 }
 
-Json describe_profile_settings() {
-  Json settings = Json::array();
+std::vector<Setting> profile_settings() {
+  std::vector<Setting> settings;
   for (const auto* evaluator : evaluators_here()) {
     if (evaluator->profiles.size() < 2) continue;
-    Json choices = Json::array();
-    std::vector<std::string> formulas;
+    std::vector<std::string> names, formulas;
     for (const auto& profile : evaluator->profiles) {
-      choices.push_back(profile.name);
+      names.push_back(profile.name);
       formulas.push_back(fmt::format("{}: {}", profile.name, profile.formula));
     }
     settings.push_back(
-        {{"name", fmt::format("{}_profile", evaluator->name)},
-         {"default", evaluator->profiles.front().name},
-         {"choices", choices},
-         {"help", fmt::format("what {} means; {}", evaluator->metrics.front().name, join(formulas, "; "))},
-         {"used_by", "scorer"}});
+        {.name = fmt::format("{}_profile", evaluator->name),
+         .default_value = names.front(),
+         .choices = names,
+         .help = fmt::format("what {} means; {}", evaluator->metrics.front().name, join(formulas, "; ")),
+         .used_by = "scorer"});
   }
   return settings;
 }

@@ -7,13 +7,13 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <source_location>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "core/image.h"
 #include "core/json.h"
+#include "core/settings.h"
 #include "evaluators/metrics/metric_info.h"
 #include "evaluators/sample_score.h"
 #include "evaluators/scorer_protocol.h"
@@ -104,7 +104,7 @@ struct Evaluator {
 };
 
 /// Called by the initialiser of a constant in the file of each evaluator.
-bool register_evaluator(Evaluator evaluator, std::source_location where = std::source_location::current());
+bool register_evaluator(Evaluator evaluator, const char* file = __builtin_FILE());
 
 struct ByPlace {
   bool operator()(const Evaluator& a, const Evaluator& b) const {
@@ -127,11 +127,12 @@ void require_planned(const ScorerSetup& setup, const Json& found, const std::str
 /// No value of any of the metrics, for this reason.
 SampleScore without_values(const std::vector<MetricInfo>& metrics, const std::string& reason);
 
-/// What this build says of its evaluators and tasks (harness-worker describe), and the settings that choose a
-/// profile, for evaluators that have several: NAME_profile.
+/// What this build says of its evaluators and tasks (harness-worker describe).
 Json describe_evaluators();
 Json describe_tasks();
-Json describe_profile_settings();
+
+/// The settings that choose a profile, for evaluators that have several: NAME_profile.
+std::vector<Setting> profile_settings();
 
 /// The reward of a task from an image's metrics; nothing where its scorer failed. Throws Error for an unknown
 /// task.

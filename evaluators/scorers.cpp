@@ -6,7 +6,7 @@ namespace harness {
 namespace {
 
 /// All metrics of one image.
-SampleScore merged(std::vector<std::future<SampleScore>> parts) {
+SampleScore merged_scores(std::vector<std::future<SampleScore>> parts) {
   SampleScore all;
   for (auto& part : parts) {
     auto one = part.get();
@@ -27,7 +27,7 @@ void Scorers::add(const std::string& name, std::unique_ptr<Scorer> scorer) {
 std::future<SampleScore> Scorers::score(const ScorerText& text, const Image& image) const {
   std::vector<std::future<SampleScore>> parts;
   for (auto& [_, scorer] : scorers_) parts.push_back(scorer->score(text, image));
-  return std::async(std::launch::deferred, merged, std::move(parts));
+  return std::async(std::launch::deferred, merged_scores, std::move(parts));
 }
 
 std::size_t Scorers::replaced() const {

@@ -1,88 +1,67 @@
 #include "trainers/backbone_settings.h"
 
+#include "core/setting_rows.h"
 #include "core/text.h"
-#include "trainers/settings.h"
 
 namespace harness {
 namespace {
 
 constexpr auto kSd35Medium = "sd35-medium";
 
-const std::vector<Setting>& sd35_settings() {
-  static const std::vector<Setting> settings = {
-      {.name = "image_size",
-       .default_value = 0,
-       .minimum = 0,
-       .maximum = 4096,
-       .help = "pixels a side; 0: 512, or the model's own size where that is smaller"},
-      {.name = "text_tokens",
-       .default_value = 128,
-       .minimum = 1,
-       .maximum = 512,
-       .help = "T5 tokens of a prompt; CLIP's are always 77"},
-      {.name = "gradient_checkpointing",
-       .default_value = false,
-       .help =
-           "compute the blocks of the velocity network once more for the gradient instead of keeping what "
-           "happens inside them: less memory, more time"},
-      {.name = "lora_rank",
-       .default_value = 32,
-       .minimum = 1,
-       .maximum = 1024,
-       .help = "rank of the low-rank update that is trained in place of the weights"},
-      {.name = "lora_alpha",
-       .default_value = 64.0,
-       .minimum = 1e-6,
-       .maximum = 1e6,
-       .help = "the update is scaled by lora_alpha / lora_rank"},
-      {.name = "lora_targets",
-       .default_value = join(LoraConfig{}.target_modules, ","),
-       .help = "layers that get an update, by comma: those whose name ends with one of these after a dot"},
+/// Evaluations take the adapter's shape from the checkpoint.
+const SettingRows<ModelChoices>& sd35_rows() {
+  using Row = SettingRow<ModelChoices>;
+  static const ModelChoices usual;
+  static const SettingRows<ModelChoices> rows = {
+      Row("image_size", usual.image_size, {0, 4096}, &ModelChoices::image_size,
+          "pixels a side; 0: 512, or the model's own size where that is smaller", {.used_by = "both"}),
+      Row("text_tokens", usual.text_tokens, {1, 512}, &ModelChoices::text_tokens,
+          "T5 tokens of a prompt; CLIP's are always 77", {.used_by = "both"}),
+      Row("gradient_checkpointing", usual.recompute, {}, &ModelChoices::recompute,
+          "compute the blocks of the velocity network once more for the gradient instead of keeping what "
+          "happens inside them: less memory, more time"),
+      Row("lora_rank", usual.lora.rank, {1, 1024}, in(&ModelChoices::lora, &LoraConfig::rank),
+          "rank of the low-rank update that is trained in place of the weights"),
+      Row("lora_alpha", usual.lora.alpha, {1e-6, 1e6}, in(&ModelChoices::lora, &LoraConfig::alpha),
+          "the update is scaled by lora_alpha / lora_rank"),
+      Row("lora_targets", join(usual.lora.target_modules, ","), {},
+          in(&ModelChoices::lora, &LoraConfig::target_modules),
+          "layers that get an update, by comma: those whose name ends with one of these after a dot"),
   };
-  return settings;
+  return rows;
 }
 
-const std::vector<Setting>& settings_of(const std::string& backbone) {
-  static const std::vector<Setting> none;
-  return backbone == kSd35Medium ? sd35_settings() : none;
+const SettingRows<ModelChoices>& rows_of(const std::string& backbone) {
+  static const SettingRows<ModelChoices> none;
+  return backbone == kSd35Medium ? sd35_rows() : none;
 }
 
 }  // namespace
 
 ModelChoices read_model_choices(const std::string& backbone, const Json& settings, const std::string& where) {
   ModelChoices choices;
-  const auto& known = settings_of(backbone);
-  if (known.empty()) return choices;
+  const auto& rows = rows_of(backbone);
+  if (rows.empty()) return choices;
   Json own = Json::object();
-  for (const auto& setting : known) {
+  for (const auto& [setting, read] : rows) {
     if (settings.contains(setting.name)) own[setting.name] = settings.at(setting.name);
   }
-  Settings s(known, own, where);
-  choices.image_size = s.integer("image_size");
-  choices.text_tokens = s.integer("text_tokens");
-  choices.recompute = s.flag("gradient_checkpointing");
-  choices.lora = {.rank = s.integer("lora_rank"),
-                  .alpha = s.number("lora_alpha"),
-                  .target_modules = split(s.text("lora_targets"), ',')};
+  Settings s(settings_of(rows), own, where);
+  read_rows(rows, s, choices);
   choices.lora.check(where);
   s.finish();
   return choices;
 }
 
 Json without_model_choices(Json settings, const std::string& backbone) {
-  for (const auto& setting : settings_of(backbone)) settings.erase(setting.name);
+  for (const auto& [setting, read] : rows_of(backbone)) settings.erase(setting.name);
   return settings;
 }
 
-Json describe_backbone_settings() {
-  Json list = describe(sd35_settings());
-  for (auto& item : list) {
-    // Evaluations take the adapter's shape from the checkpoint.
-    const bool of_images = item.at("name") == "image_size" || item.at("name") == "text_tokens";
-    item["used_by"] = of_images ? "both" : "train";
-    item["backbones"] = {kSd35Medium};
-  }
-  return list;
+std::vector<Setting> backbone_settings() {
+  auto settings = settings_of(sd35_rows());
+  for (auto& setting : settings) setting.backbones = {kSd35Medium};
+  return settings;
 }
 
 }  // namespace harness

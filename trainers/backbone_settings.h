@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/json.h"
+#include "core/settings.h"
 #include "models/backbone.h"
 
 namespace harness {
@@ -14,7 +16,7 @@ ModelChoices read_model_choices(const std::string& backbone, const Json& setting
 /// `settings` without those that `backbone` knows.
 Json without_model_choices(Json settings, const std::string& backbone);
 
-/// As describe_loop_settings, with "backbones": the names of those that have the setting.
-Json describe_backbone_settings();
+/// Those of all backbones.
+std::vector<Setting> backbone_settings();
 
 }  // namespace harness

@@ -21,13 +21,11 @@ Json methods_with_sources() {
 }  // namespace
 
 Json describe_build() {
-  auto settings = describe_loop_settings();
-  for (auto& setting : describe_backbone_settings()) settings.push_back(std::move(setting));
-  for (auto& setting : describe_profile_settings()) settings.push_back(std::move(setting));
+  const auto settings = merged(merged(loop_settings(), backbone_settings()), profile_settings());
   return {{"numerics_version", kNumericsVersion},
           {"sources_sha256", sources_sha256()},
           {"methods", methods_with_sources()},
-          {"settings", settings},
+          {"settings", describe(settings)},
           {"backbones", describe_backbones()},
           {"evaluators", describe_evaluators()},
           {"tasks", describe_tasks()}};

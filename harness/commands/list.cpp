@@ -129,7 +129,7 @@ Listing list_evaluators(const ListOptions& options) {
   return listing;
 }
 
-Json setting_row(const std::string& method, const SettingSpec& spec, const SettingValue& value) {
+Json setting_row(const std::string& method, const Setting& spec, const SettingValue& value) {
   const auto optional_number = [](const std::optional<double>& number) {
     return number ? Json(*number) : Json();
   };

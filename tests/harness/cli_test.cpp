@@ -36,7 +36,7 @@ TEST(CommandLine, UnknownNamesGetTheNearestKnownOneAndStatus2) {
 
 TEST(CommandLine, AValueOfTheWrongKindIsNamedWithWhatIsWanted) {
   expect_error({"reproduce", "--table", "sd35-ocr", "--set", "lr=nan"}, 2,
-               "setting lr must be a finite number, not nan");
+               R"(setting lr must be a number between 0 and 1, not "nan")");
   expect_error({"reproduce", "--table", "sd35-ocr", "--seeds", "42,x"}, 2, R"(--seeds: "x" is not a seed)");
   expect_error({"reproduce", "--table", "sd35-ocr", "--seeds", "42,42"}, 2, "seed 42 is named twice");
   expect_error({"reproduce", "--table", "sd35-ocr", "--seeds", "4294967296"}, 2, "is not a seed");

@@ -76,7 +76,7 @@ TEST(RunsShow, SaysWhatARunIsWhatItTookAndWhereItIs) {
   const auto text = place.run({"runs", "show", id});
   EXPECT_EQ(text.status, 0);
   for (const char* part :
-       {"dual on glyph, task ocr, seed 42", "wall time", "on disk", "selected", "beta_max=10"})
+       {"dual on glyph, task ocr, seed 42", "wall time", "on disk", "selected", "gamma=0.2"})
     EXPECT_THAT(text.out, HasSubstr(part));
 }
 
