@@ -95,7 +95,10 @@ std::vector<TableComparison> table_of(const std::vector<const Run*>& runs, std::
                               .seed = static_cast<std::int64_t>(i)});
       }
     }
-    comparisons.push_back({.baseline = "first half", .method = "second half", .metric = metric});
+    comparisons.push_back({.baseline = "first half",
+                           .method = "second half",
+                           .metric = metric,
+                           .restates = metric == "cer_paper" ? "ocr_reward" : ""});
   }
   auto results = compare_paired(parts);
   for (std::size_t i = 0; i < comparisons.size(); ++i) comparisons[i].values = std::move(results[i]);
@@ -108,7 +111,8 @@ std::vector<TableComparison> table_of(const std::vector<const Run*>& runs, std::
 std::vector<bool> called_over_prompts(const std::vector<TableComparison>& comparisons) {
   std::vector<TableQuestion> questions;
   for (const auto& c : comparisons)
-    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.values, Claim::kCheckpoints)});
+    questions.push_back(
+        {c.baseline, c.method, c.metric, p_value_of(c.values, Claim::kCheckpoints), c.restates});
   const auto adjusted = holm_over_table(questions);
   std::vector<bool> called;
   for (std::size_t i = 0; i < comparisons.size(); ++i) {

@@ -162,7 +162,8 @@ void add_table(const Noise& noise, int runs, const Rule& rule, Random& random, R
   std::vector<TableQuestion> questions;
   std::vector<bool> differ;
   const auto ask = [&](int method, const std::string& metric, std::optional<double> p, bool checkpoints) {
-    questions.push_back({"baseline", fmt::format("method {}", method), metric, p});
+    const auto& restates = metric == kRestated ? kMetrics.front() : std::string();
+    questions.push_back({"baseline", fmt::format("method {}", method), metric, p, restates});
     differ.push_back(checkpoints);
   };
   for (const auto& metric : kMetrics) {

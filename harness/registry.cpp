@@ -67,9 +67,7 @@ void read_folder(Fields& fields, EvaluatorInfo& evaluator) {
 
 MetricInfo read_metric(const Json& value, const std::string& where) {
   if (value.is_string()) throw Error("is of an older build", where, "build everything: scripts/build");
-  Fields fields(value, where);
-  const auto name = fields.required<std::string>("name");
-  return read_metric_info(name, fields);
+  return read_declared_metric(Fields(value, where));
 }
 
 EvaluatorInfo read_evaluator(const Json& value, const std::string& where) {

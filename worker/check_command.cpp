@@ -2,12 +2,12 @@
 
 #include "core/error.h"
 #include "core/streams.h"
+#include "evaluators/evaluator.h"
 #include "models/memory_estimate.h"
 #include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 #include "worker/commands.h"
-#include "worker/scoring.h"
 
 namespace harness {
 namespace {

@@ -1,11 +1,11 @@
 #include "core/build_info.h"
 #include "core/source_sums.h"
+#include "evaluators/evaluator.h"
 #include "models/backbone.h"
 #include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 #include "worker/commands.h"
-#include "worker/scoring.h"
 
 namespace harness {
 namespace {
@@ -21,7 +21,7 @@ Json methods_with_sources() {
 }  // namespace
 
 Json describe_build() {
-  const auto settings = merged(merged(loop_settings(), backbone_settings()), scorer_settings());
+  const auto settings = merged(merged(loop_settings(), backbone_settings()), profile_settings());
   return {{"numerics_version", kNumericsVersion},
           {"sources_sha256", sources_sha256()},
           {"methods", methods_with_sources()},

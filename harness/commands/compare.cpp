@@ -203,7 +203,8 @@ std::vector<ComparisonRecord> table_comparisons(Store& store, const StoredReprod
 
 std::vector<TableQuestion> questions_of(const std::vector<ComparisonRecord>& records) {
   std::vector<TableQuestion> questions;
-  for (const auto& c : records) questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result)});
+  for (const auto& c : records)
+    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result), restated_by(c.metric)});
   return questions;
 }
 

@@ -310,6 +310,7 @@ TEST(TableNotes, AMetricThatRestatesAnotherIsCountedOnce) {
   auto model = fixture_of_runs();
   model.comparisons.push_back(model.comparisons[0]);
   model.comparisons[2].metric = "cer_paper";
+  model.comparisons[2].restates = model.comparisons[0].metric;
   EXPECT_THAT(notes_of(model),
               HasSubstr("over all 2 differences of the table (one that restates another counts once)"));
 }
@@ -789,7 +790,7 @@ TEST(EveryCheckpoint, OnlyTheSelectedOneCountsForMarksAndMeans) {
 TEST(TableNotes, APromptThatQuotesNothingIsNoFailureOfAScorer) {
   auto model = fixture_table();
   for (auto& row : model.rows) {
-    row.without_target = 38;
+    for (const char* metric : {"ocr_reward", "exact_match"}) row.without_target[metric] = 38;
     row.metrics["ocr_reward"] = fixture_summary(0.5, 38);
     row.metrics["exact_match"] = fixture_summary(0.5, 39);
   }

@@ -165,8 +165,9 @@ Json tiny_table(const std::vector<std::string>& methods) {
             {{"name", "reward_mean"}, {"on_policy_too", true}}}}};
 }
 
-/// The toy method (`harness new method toy`), its worker, and the registry of what it can do.
-class ToyMethod : public Chain {
+/// The toy method (`harness new method toy`) and the toy evaluator (tests/data/toy_evaluator), their worker,
+/// and the registry of what it can do. One suite, as the method's test builds the worker anew.
+class ToyPlugIns : public Chain {
  protected:
   const fs::path source_ = fs::path(HARNESS_BINARY_DIR) / "tests/toy_method/toy.cpp";
   const std::string worker_ = std::string(HARNESS_BINARY_DIR) + "/tests/harness-toy-worker";
@@ -237,7 +238,7 @@ class ToyMethod : public Chain {
 };
 
 // One test, as both halves build the same worker.
-TEST_F(ToyMethod, IsOneFileThatTrainsWithoutAnyOtherChangeAndEditedAndBuiltAgainIsANewRun) {
+TEST_F(ToyPlugIns, AMethodIsOneFileThatTrainsWithoutAnyOtherChangeAndEditedAndBuiltAgainIsANewRun) {
   const auto listed = shell(harness() + "list methods");
   EXPECT_NE(listed.out.find("toy"), std::string::npos);
   const auto rows = reproduced();
@@ -256,6 +257,50 @@ TEST_F(ToyMethod, IsOneFileThatTrainsWithoutAnyOtherChangeAndEditedAndBuiltAgain
   EXPECT_EQ(runs_by_method(), "method,n\nflow-grpo,1\ntoy,2\n");
   EXPECT_NE(after.at("toy"), before.at("toy"));
   EXPECT_EQ(after.at("flow-grpo"), before.at("flow-grpo"));
+}
+
+TEST_F(ToyPlugIns, AnEvaluatorIsOneFileThatScoresRewardsAndGuardsWithoutAnyOtherChange) {
+  const auto listed = parse_json(shell(harness() + "list evaluators --json").out, "stdout");
+  EXPECT_EQ(listed.back().at("name"), "redness");
+  EXPECT_EQ(listed.back().at("sources").size(), 1U) << "its own file";
+  Json table = read_json(root_ / "chain.json");
+  table.erase("reproduces");
+  table["task"] = "redden";
+  table["methods"] = {"ratio-norm"};
+  table["selection"]["metric"] = "redness";
+  table["metrics"] = parse_json(R"({"required": ["redness"]})", "test");
+  table["columns"] = parse_json(R"([{"name": "redness"}])", "test");
+  table["settings"] = {{"clip_rule", "absolute"}, {"clip", 1e-5}};
+  write_file_atomically(root_ / "chain.json", table.dump());
+  const auto run = shell(fmt::format("HARNESS_WORKER={} HARNESS_PATH={} {} 2>&1", worker_,
+                                     (root_ / "share").string(), reproduce("red")));
+  ASSERT_EQ(run.status, 0) << run.out;
+  EXPECT_NE(run.out.find("Redness"), std::string::npos) << "its title: " << run.out;
+  const auto query = [&](const std::string& sql) {
+    return parse_json(shell(fmt::format("{} query \"{}\" --db {} --format json", harness(), sql,
+                                        (root_ / "red/results.sqlite").string()))
+                          .out,
+                      "stdout");
+  };
+  const auto images = query(
+      "SELECT e.folder, s.path, a.value AS red, b.value AS lack FROM samples s JOIN evaluations e ON e.id = "
+      "s.evaluation_id JOIN metrics a ON a.evaluation_id = e.id AND a.prompt_id = s.prompt_id AND a.name = "
+      "'redness' JOIN metrics b ON b.evaluation_id = e.id AND b.prompt_id = s.prompt_id AND b.name = "
+      "'lack_of_red'");
+  ASSERT_EQ(images.size(), 5U + 7 + 2 * 5 + 7) << "the metric that no table names guards";
+  for (const auto& row : images) {
+    const auto image =
+        read_png(fs::path(row.at("folder").get<std::string>()) / row.at("path").get<std::string>());
+    double sum = 0;
+    for (std::size_t i = 0; i < image.rgb.size(); i += 3) sum += image.rgb[i];
+    const auto red = row.at("red").get<double>();
+    EXPECT_NEAR(red, sum / static_cast<double>(image.rgb.size() / 3) / 255, 1e-12);
+    EXPECT_EQ(row.at("lack").get<double>(), 1 - red);
+  }
+  for (const auto& row : query("SELECT value FROM train_stats WHERE name = 'reward_mean'")) {
+    EXPECT_GT(row.at("value").get<double>(), 0);
+    EXPECT_LT(row.at("value").get<double>(), 1);
+  }
 }
 
 TEST_F(Chain, EachSeedOfTheDebugBackboneHasWeightsOfItsOwnAndReusedSamplesAreToldApart) {

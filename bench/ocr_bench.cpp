@@ -9,10 +9,10 @@
 #include <chrono>
 #include <fstream>
 
+#include "bench/renderings.h"
 #include "core/files.h"
 #include "core/json.h"
 #include "datasets/prompt_set.h"
-#include "evaluators/bench/renderings.h"
 #include "evaluators/ocr.h"
 #include "evaluators/scorer_client.h"
 

@@ -1,14 +1,8 @@
-#include "evaluators/bench/renderings.h"
+#include "bench/renderings.h"
 
-#include <cairo.h>
-#include <pango/pangocairo.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <memory>
 #include <stdexcept>
 
+#include "bench/drawing.h"
 #include "core/text.h"
 
 namespace harness {
@@ -21,17 +15,6 @@ constexpr double kBaseline = 0.76;  // of a cell's height
 constexpr std::array<const char*, kFonts> kFontNames{"DejaVu Sans Mono", "DejaVu Sans Mono Bold",
                                                      "Liberation Mono", "Liberation Mono Bold",
                                                      "DejaVu Sans Mono Oblique"};
-
-using Colour = std::array<double, 3>;
-
-Colour from_hsv(double h, double s, double v) {
-  Colour rgb;
-  for (int i = 0; i < 3; ++i) {
-    const double k = std::fmod(5 - 2 * i + h * 6, 6);
-    rgb[static_cast<std::size_t>(i)] = v - v * s * std::clamp(std::min(k, 4 - k), 0.0, 1.0);
-  }
-  return rgb;
-}
 
 /// Greedy wrap at blanks; empty if a word or the whole does not fit.
 std::vector<std::string> wrap(const std::string& text, std::size_t columns) {
@@ -59,37 +42,27 @@ std::vector<std::string> balanced_lines(const std::string& text) {
   return lines;
 }
 
-struct Unref {
-  void operator()(void* object) const { g_object_unref(object); }
-};
-
 /// Coverage of the ink, 0 to 1, kWidth x kHeight.
 std::vector<double> ink_of(const std::vector<std::string>& lines, int font) {
   const int width = kWidth * kOversampling, height = kHeight * kOversampling;
-  cairo_surface_t* surface = cairo_image_surface_create(CAIRO_FORMAT_A8, width, height);
-  cairo_t* cairo = cairo_create(surface);
-  {
-    const std::unique_ptr<PangoLayout, Unref> layout(pango_cairo_create_layout(cairo));
-    PangoFontDescription* description =
-        pango_font_description_from_string(kFontNames[static_cast<std::size_t>(font)]);
-    // All these fonts advance by about 0.6 em.
-    pango_font_description_set_absolute_size(description, kCellWidth * kOversampling / 0.602 * PANGO_SCALE);
-    pango_layout_set_font_description(layout.get(), description);
-    pango_font_description_free(description);
-    int row = lines.size() == 1 ? 1 : 0;
-    for (const std::string& line : lines) {
-      const int column = (kColumns - static_cast<int>(line.size())) / 2;
-      pango_layout_set_text(layout.get(), line.c_str(), -1);
-      const double baseline = static_cast<double>(pango_layout_get_baseline(layout.get())) / PANGO_SCALE;
-      cairo_move_to(cairo, column * kCellWidth * kOversampling,
-                    (row + kBaseline) * kCellHeight * kOversampling - baseline);
-      pango_cairo_show_layout(cairo, layout.get());
-      ++row;
-    }
+  const Owned<cairo_surface_t> surface(cairo_image_surface_create(CAIRO_FORMAT_A8, width, height));
+  const Owned<cairo_t> cairo(cairo_create(surface.get()));
+  // All these fonts advance by about 0.6 em.
+  const auto layout = layout_in_font(cairo.get(), kFontNames[static_cast<std::size_t>(font)],
+                                     kCellWidth * kOversampling / 0.602);
+  int row = lines.size() == 1 ? 1 : 0;
+  for (const std::string& line : lines) {
+    const int column = (kColumns - static_cast<int>(line.size())) / 2;
+    pango_layout_set_text(layout.get(), line.c_str(), -1);
+    const double baseline = static_cast<double>(pango_layout_get_baseline(layout.get())) / PANGO_SCALE;
+    cairo_move_to(cairo.get(), column * kCellWidth * kOversampling,
+                  (row + kBaseline) * kCellHeight * kOversampling - baseline);
+    pango_cairo_show_layout(cairo.get(), layout.get());
+    ++row;
   }
-  cairo_surface_flush(surface);
-  const unsigned char* data = cairo_image_surface_get_data(surface);
-  const int stride = cairo_image_surface_get_stride(surface);
+  cairo_surface_flush(surface.get());
+  const unsigned char* data = cairo_image_surface_get_data(surface.get());
+  const int stride = cairo_image_surface_get_stride(surface.get());
   std::vector<double> ink(kWidth * kHeight);
   for (int y = 0; y < height; ++y) {
     for (int x = 0; x < width; ++x) {
@@ -97,8 +70,6 @@ std::vector<double> ink_of(const std::vector<std::string>& lines, int font) {
           data[y * stride + x] / (255.0 * kOversampling * kOversampling);
     }
   }
-  cairo_destroy(cairo);
-  cairo_surface_destroy(surface);
   return ink;
 }
 

@@ -12,9 +12,9 @@
 #include <chrono>
 #include <map>
 
+#include "bench/scenes.h"
 #include "core/files.h"
 #include "core/json.h"
-#include "evaluators/bench/scenes.h"
 #include "evaluators/ocr.h"
 #include "evaluators/scorer_client.h"
 

@@ -1,16 +1,10 @@
-#include "evaluators/bench/scenes.h"
+#include "bench/scenes.h"
 
-#include <cairo.h>
-#include <pango/pangocairo.h>
-
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <memory>
 #include <numbers>
 #include <random>
 #include <vector>
 
+#include "bench/drawing.h"
 #include "datasets/prompt_set.h"
 
 namespace harness {
@@ -35,8 +29,6 @@ constexpr std::array kFontNames{"DejaVu Sans",
 constexpr double kMostDegrees = 6, kSmallestLetters = 28, kLargestLetters = 80, kTextRoom = 430;
 constexpr double kCapitalHeight = 0.72;  // of an em, about
 
-using Colour = std::array<double, 3>;
-
 /// The standard fixes this engine's numbers, but not those of its distributions.
 class Dice {
  public:
@@ -50,23 +42,6 @@ class Dice {
  private:
   std::mt19937_64 engine_;
 };
-
-struct Destroy {
-  void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
-  void operator()(cairo_t* cairo) const { cairo_destroy(cairo); }
-  void operator()(PangoLayout* layout) const { g_object_unref(layout); }
-};
-template <class T>
-using Owned = std::unique_ptr<T, Destroy>;
-
-Colour from_hsv(double h, double s, double v) {
-  Colour rgb;
-  for (std::size_t i = 0; i < 3; ++i) {
-    const double k = std::fmod(5 - 2 * static_cast<double>(i) + h * 6, 6);
-    rgb[i] = v - v * s * std::clamp(std::min(k, 4 - k), 0.0, 1.0);
-  }
-  return rgb;
-}
 
 /// Relative luminance and contrast ratio of WCAG 2.
 double luminance(const Colour& colour) {
@@ -206,11 +181,7 @@ struct Layout {
 };
 
 Layout laid_out(cairo_t* cairo, const std::string& text, const char* font, double letter_height) {
-  Layout layout{Owned<PangoLayout>(pango_cairo_create_layout(cairo)), 0, 0, letter_height};
-  PangoFontDescription* description = pango_font_description_from_string(font);
-  pango_font_description_set_absolute_size(description, letter_height / kCapitalHeight * PANGO_SCALE);
-  pango_layout_set_font_description(layout.pango.get(), description);
-  pango_font_description_free(description);
+  Layout layout{layout_in_font(cairo, font, letter_height / kCapitalHeight), 0, 0, letter_height};
   pango_layout_set_text(layout.pango.get(), text.c_str(), -1);
   pango_layout_set_width(layout.pango.get(), static_cast<int>(kTextRoom * PANGO_SCALE));
   pango_layout_set_wrap(layout.pango.get(), PANGO_WRAP_WORD);
@@ -342,10 +313,6 @@ Image photographed(cairo_surface_t* surface, Dice& dice) {
   }
   return image;
 }
-
-}  // namespace
-
-namespace {
 
 /// What is decided before anything is drawn.
 TextScene chosen_scene(const std::string& text, Dice& dice) {
