@@ -5,11 +5,12 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <fstream>
 
 #include "bench/renderings.h"
+#include "core/command_line/command_line.h"
+#include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
 #include "datasets/prompt_set.h"
@@ -110,31 +111,33 @@ void measure(const Options& options, const std::vector<Drawing>& drawings) {
   fmt::print("{}\n", result.dump());
 }
 
+int run(const Options& options) {
+  require_range(options.images, 1, 1000000, "--images");
+  require_range(options.workers, 1, 1024, "--workers");
+  if (!(options.fade >= 0 && options.fade <= 1)) throw Error("must be 0 to 1", "--fade");
+  if (!options.by.empty() && options.by != "font" && options.by != "palette")
+    throw Error("must be font or palette", "--by");
+  const auto drawings = draw(options);
+  if (options.sheet.empty()) {
+    measure(options, drawings);
+  } else {
+    write_sheet(drawings, options.sheet);
+  }
+  return 0;
+}
+
 }  // namespace
 }  // namespace harness
 
 int main(int argc, char** argv) {
-  CLI::App app("Speed and accuracy of harness-scorer on drawings of the generated targets.", "bench-ocr");
-  harness::Options options;
-  app.add_option("--images", options.images)->check(CLI::Range(1, 1000000))->capture_default_str();
-  app.add_option("--workers", options.workers)->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--fade", options.fade, "Opacity of the ink")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  app.add_option("--by", options.by, "Mean reward by font or palette")
-      ->check(CLI::IsMember({"font", "palette"}));
-  app.add_option("--sheet", options.sheet, "Write the drawings to this folder instead of reading them");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    const auto drawings = harness::draw(options);
-    if (options.sheet.empty()) {
-      harness::measure(options, drawings);
-    } else {
-      harness::write_sheet(drawings, options.sheet);
-    }
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "bench-ocr: {}\n", error.what());
-    return 1;
-  }
+  harness::Options o;
+  harness::Command program{"bench-ocr",
+                           "Speed and accuracy of harness-scorer on drawings of the generated targets."};
+  program.add("--images", &o.images, "");
+  program.add("--workers", &o.workers, "");
+  program.add("--fade", &o.fade, "Opacity of the ink");
+  program.add("--by", &o.by, "Mean reward by font or palette");
+  program.add("--sheet", &o.sheet, "Write the drawings to this folder instead of reading them");
+  program.run = [&] { return harness::run(o); };
+  return harness::run_program(program, argc, argv);
 }

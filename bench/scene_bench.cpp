@@ -7,14 +7,16 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <map>
 
 #include "bench/scenes.h"
+#include "core/command_line/command_line.h"
+#include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "core/text.h"
 #include "evaluators/ocr.h"
 #include "evaluators/scorer_client.h"
 
@@ -162,37 +164,38 @@ void write_sheet(const std::vector<TextScene>& scenes, const std::filesystem::pa
   write_file_atomically(folder / "scenes.json", list.dump(1) + "\n");
 }
 
-void run(const Options& options) {
+const std::vector<std::string> kTraits = {"backdrop", "panel", "font", "ink"};
+
+int run(const Options& options) {
+  require_range(options.scenes, 1, 1000000, "--scenes");
+  if (!options.by.empty() && std::ranges::find(kTraits, options.by) == kTraits.end())
+    throw Error("must be one of " + join(kTraits, ", "), "--by");
   std::vector<TextScene> scenes;
   for (int i = 0; i < options.scenes; ++i) scenes.push_back(generated_scene(static_cast<std::uint64_t>(i)));
-  if (!options.sheet.empty()) return write_sheet(scenes, options.sheet);
+  if (!options.sheet.empty()) {
+    write_sheet(scenes, options.sheet);
+    return 0;
+  }
   const Json rows = measure(options, scenes);
   if (options.json) {
     fmt::print("{}\n", rows.dump());
   } else {
     print_table(rows);
   }
+  return 0;
 }
 
 }  // namespace
 }  // namespace harness
 
 int main(int argc, char** argv) {
-  CLI::App app("Speed and accuracy of harness-scorer on generated scenes with text.", "bench-ocr-scene");
-  harness::Options options;
-  app.add_option("--scenes", options.scenes, "Seeds 0 to N - 1")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  app.add_option("--by", options.by, "The profile's figures by a trait of the scenes, both halves together")
-      ->check(CLI::IsMember({"backdrop", "panel", "font", "ink"}));
-  app.add_option("--sheet", options.sheet, "Write the scenes to this folder instead of reading them");
-  app.add_flag("--json", options.json, "All figures as JSON");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    harness::run(options);
-    return 0;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "bench-ocr-scene: {}\n", error.what());
-    return 1;
-  }
+  harness::Options o;
+  harness::Command program{"bench-ocr-scene",
+                           "Speed and accuracy of harness-scorer on generated scenes with text."};
+  program.add("--scenes", &o.scenes, "Seeds 0 to N - 1");
+  program.add("--by", &o.by, "The profile's figures by a trait of the scenes, both halves together");
+  program.add("--sheet", &o.sheet, "Write the scenes to this folder instead of reading them");
+  program.add("--json", &o.json, "All figures as JSON");
+  program.run = [&] { return harness::run(o); };
+  return harness::run_program(program, argc, argv);
 }
