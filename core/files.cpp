@@ -6,10 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 
 #include "core/error.h"
 #include "core/file_error.h"
@@ -21,6 +19,11 @@ namespace {
 
 [[noreturn]] void fail(const std::string& action, const fs::path& path) {
   throw file_error(action, path, errno);
+}
+
+[[noreturn]] void fail_to_read(const fs::path& path) {
+  throw Error(fmt::format("cannot be read: {}", std::strerror(errno)), path.string(),
+              "check the path and its permissions");
 }
 
 class Descriptor {
@@ -76,23 +79,24 @@ fs::path source_tree_path(const fs::path& relative) {
 
 }  // namespace
 
-std::string read_file(const fs::path& path) {
-  const auto fail_to_read = [&] {
-    throw Error(fmt::format("cannot be read: {}", std::strerror(errno)), path.string(),
-                "check the path and its permissions");
-  };
+OpenFile open_file(const fs::path& path) {
   std::error_code unknown;  // what cannot be asked cannot be opened either
   const auto type = fs::status(path, unknown).type();
   if (type == fs::file_type::directory) throw Error("is a folder, not a file", path.string());
   if (type == fs::file_type::character || type == fs::file_type::block)
     throw Error("is a device, not a file", path.string());
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
-  if (!file) fail_to_read();
+  OpenFile file(std::fopen(path.c_str(), "rbe"), std::fclose);
+  if (!file) fail_to_read(path);
+  return file;
+}
+
+std::string read_file(const fs::path& path) {
+  const auto file = open_file(path);
   std::string bytes;
   std::vector<char> buffer(1 << 16);
   while (const auto count = std::fread(buffer.data(), 1, buffer.size(), file.get()))
     bytes.append(buffer.data(), count);
-  if (std::ferror(file.get()) != 0) fail_to_read();
+  if (std::ferror(file.get()) != 0) fail_to_read(path);
   return bytes;
 }
 
