@@ -16,32 +16,33 @@ namespace {
 /// for any beginning or end.
 constexpr auto kQuietKeys =
     // where the file comes from, how it is stored and read
-    "_* *_version *dtype architectures name_or_path processor_class tokenizer_class attn_implementation backend device gradient_checkpointing is_local "
-    "local_files_only trust_remote_code torchscript use_bfloat16 use_cache use_fast special_tokens_map_file "
-    "tokenizer_file full_tokenizer_file data_format input_data_format return_tensors disable_grouping "
+    "_* *_version *dtype architectures name_or_path processor_class tokenizer_class attn_implementation "
+    "backend device gradient_checkpointing is_local local_files_only trust_remote_code torchscript "
+    "use_bfloat16 use_cache use_fast special_tokens_map_file tokenizer_file full_tokenizer_file "
+    "data_format input_data_format return_tensors disable_grouping "
     // training, and heads that no encoder has
-    "*dropout dropout_rate initializer_factor initializer_range problem_type finetuning_task id2label "
-    "label2id task_specific_params tie_encoder_decoder tie_word_embeddings tf_legacy_loss "
+    "*dropout dropout_rate initializer_factor initializer_range problem_type finetuning_task num_labels "
+    "id2label label2id task_specific_params tie_encoder_decoder tie_word_embeddings tf_legacy_loss "
     // what is given back, and generation of text
     "return_dict return_dict_in_generate output_attentions output_hidden_states output_scores output_past "
-    "*_token_id *_token_type_id bad_words_ids begin_suppress_tokens suppress_tokens chunk_size_feed_forward "
-    "cross_attention_hidden_size diversity_penalty do_sample early_stopping encoder_no_repeat_ngram_size "
-    "exponential_decay_length_penalty length_penalty max_length min_length no_repeat_ngram_size "
-    "num_beam_groups num_beams num_return_sequences prefix remove_invalid_values repetition_penalty "
-    "temperature top_k top_p typical_p "
+    "*_token_id *_token_type_id bad_words_ids begin_suppress_tokens suppress_tokens "
+    "chunk_size_feed_forward cross_attention_hidden_size diversity_penalty do_sample early_stopping "
+    "encoder_no_repeat_ngram_size exponential_decay_length_penalty length_penalty max_length min_length "
+    "no_repeat_ngram_size num_beam_groups num_beams num_return_sequences prefix remove_invalid_values "
+    "repetition_penalty temperature top_k top_p typical_p "
     // texts and images: what every call gives anew, and decoding
     "clean_up_tokenization_spaces errors model_input_names pad_to_multiple_of pad_token_type_id "
     "default_to_square do_convert_rgb image_seq_length";
 
 /// Beginnings of the words of a name that speak of a computation.
 constexpr auto kComputing =
-    "act alibi alpha atten attn beta bias block causal channel clip conv crop cross depth dim do double down "
-    "dual embed eps expert factor feed ff flip frequenc gate gating gelu group guidance head hidden image "
-    "inner intermediate interpol kernel kv layer lora lower mask mean mlp moe multipl noise norm order pad "
-    "patch pool pos predict prefix project pruned qk quant ratio relative resample rescale residual resize "
-    "resolution rms rope rot router sampl scal schedul shift sigma silu size skip slid snr softcap softmax "
-    "solver spac spatial special split std step strip suffix swi temporal theta threshold tie tile time "
-    "token trunc type up variance vocab width window";
+    "act alibi alpha atten attn auto beta bias block causal channel clip conv crop cross depth dim do "
+    "double down dual embed eps expert factor feed ff flip frequenc gate gating gelu group guidance head "
+    "hidden image inner intermediate interpol kernel kv layer lora lower mask mean mlp moe multipl noise "
+    "norm order pad patch pool pos predict prefix project pruned qk quant ratio regex relative resample "
+    "rescale residual resize resolution rms rope rot router sampl scal schedul shift sigma silu size skip "
+    "slid snr softcap softmax solver spac spatial special split std step strip suffix swi temporal theta "
+    "threshold tie tile time token trunc type up variance vocab width window";
 
 bool matches(std::string_view pattern, std::string_view key) {
   if (pattern.starts_with('*')) return key.ends_with(pattern.substr(1));
