@@ -147,7 +147,8 @@ TEST(ClipModel, HalfPrecisionWeightsAreReadAsFloat32) {
 
 TEST(ClipModel, AFolderOfAnotherModelSaysWhatItIs) {
   const ModelCopy copy("clip_text_pooled");
-  EXPECT_PROBLEM(message_of([&] { load_clip_model(copy.folder()); }), "is a \"clip_text_model\", not a clip");
+  EXPECT_PROBLEM(message_of([&] { load_clip_model(copy.folder()); }),
+                 "\"model_type\" is \"clip_text_model\", which is not implemented");
 }
 
 TEST(ClipModel, MissingWeightsAreNamedBeforeAnyAreRead) {
