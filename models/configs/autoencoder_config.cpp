@@ -26,8 +26,7 @@ void check_block_types(ConfigFields& fields, const std::string& key, const std::
   const auto types = fields.required<std::vector<std::string>>(key);
   for (const auto& type : types) {
     if (type != known)
-      fields.fail(key, fmt::format("holds {}, which is not implemented", in_quotes(type)),
-                    "known: " + known);
+      fields.fail(key, fmt::format("holds {}, which is not implemented", in_quotes(type)), "known: " + known);
   }
   if (types.size() != count) {
     fields.fail(key, fmt::format("has {} entries, and \"block_out_channels\" has {}", types.size(), count));
@@ -38,8 +37,8 @@ void check_groups(const AutoencoderConfig& c, const ConfigFields& fields) {
   for (const auto channels : c.block_out_channels) {
     if (channels % c.norm_num_groups != 0) {
       fields.fail("norm_num_groups",
-                    fmt::format("is {}, which does not divide {} channels of \"block_out_channels\"",
-                                c.norm_num_groups, channels));
+                  fmt::format("is {}, which does not divide {} channels of \"block_out_channels\"",
+                              c.norm_num_groups, channels));
     }
   }
 }

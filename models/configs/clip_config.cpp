@@ -31,18 +31,16 @@ void read_tower(ConfigFields& fields, const char* model_type, ClipTowerConfig& c
   c.hidden_act = act == "gelu" ? ClipActivation::kGelu : ClipActivation::kQuickGelu;
   c.layer_norm_eps = fields.positive_number("layer_norm_eps", c.layer_norm_eps);
   if (c.hidden_size % c.num_attention_heads != 0) {
-    fields.fail("hidden_size",
-                fmt::format("is {}, not a multiple of \"num_attention_heads\" {}", c.hidden_size,
-                            c.num_attention_heads));
+    fields.fail("hidden_size", fmt::format("is {}, not a multiple of \"num_attention_heads\" {}",
+                                           c.hidden_size, c.num_attention_heads));
   }
 }
 
 Json tower_json(const ClipTowerConfig& c, const char* model_type) {
-  return with_integers_of(
-      c, kTower,
-      {{"model_type", model_type},
-       {"hidden_act", c.hidden_act == ClipActivation::kGelu ? "gelu" : "quick_gelu"},
-       {"layer_norm_eps", c.layer_norm_eps}});
+  return with_integers_of(c, kTower,
+                          {{"model_type", model_type},
+                           {"hidden_act", c.hidden_act == ClipActivation::kGelu ? "gelu" : "quick_gelu"},
+                           {"layer_norm_eps", c.layer_norm_eps}});
 }
 
 /// A tower's flags; its defaults where the file has none.
@@ -88,7 +86,8 @@ ClipVisionConfig ClipVisionConfig::from_json(const Json& document, const std::st
   fields.ignore("projection_dim");  // of a class that CLIPModel does not use
   fields.finish();
   if (c.patch_size > c.image_size)
-    fields.fail("patch_size", fmt::format("is {}, larger than \"image_size\" {}", c.patch_size, c.image_size));
+    fields.fail("patch_size",
+                fmt::format("is {}, larger than \"image_size\" {}", c.patch_size, c.image_size));
   return c;
 }
 

@@ -24,8 +24,8 @@ struct ConfigInteger {
   Range range = kModelSize;
 };
 
-/// Reads one JSON file of a model folder: every value is checked as it is read, and every Error names the file
-/// and the field. A key that nobody reads is judged by `finish`:
+/// Reads one JSON file of a model folder: every value is checked as it is read, and every Error names the
+/// file and the field. A key that nobody reads is judged by `finish`:
 ///
 /// - null means "not set". So do the keys that public releases carry and no result depends on (kQuietKeys:
 ///   where the file comes from, training, generation). Nothing is said of these.

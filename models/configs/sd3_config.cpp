@@ -31,7 +31,7 @@ void check_dual_layers(const Sd3Config& c, const ConfigFields& fields) {
   for (const auto layer : c.dual_attention_layers) {
     if (layer >= c.num_layers) {
       fields.fail("dual_attention_layers",
-                    fmt::format("names layer {}, and there are {}", layer, c.num_layers));
+                  fmt::format("names layer {}, and there are {}", layer, c.num_layers));
     }
     if (!seen.insert(layer).second)
       fields.fail("dual_attention_layers", fmt::format("names layer {} twice", layer));
@@ -41,20 +41,20 @@ void check_dual_layers(const Sd3Config& c, const ConfigFields& fields) {
 void check_together(const Sd3Config& c, const ConfigFields& fields) {
   if (c.caption_projection_dim != c.width()) {
     fields.fail("caption_projection_dim",
-                  fmt::format("is {}, and {} heads of {} are {} wide", c.caption_projection_dim,
-                              c.num_attention_heads, c.attention_head_dim, c.width()));
+                fmt::format("is {}, and {} heads of {} are {} wide", c.caption_projection_dim,
+                            c.num_attention_heads, c.attention_head_dim, c.width()));
   }
   if (c.width() % 4 != 0) {
     fields.fail("attention_head_dim",
-                  fmt::format("gives a width of {}, which is not a multiple of 4", c.width()));
+                fmt::format("gives a width of {}, which is not a multiple of 4", c.width()));
   }
   if (c.sample_size % c.patch_size != 0) {
     fields.fail("sample_size",
-                  fmt::format("is {}, which patches of {} do not divide", c.sample_size, c.patch_size));
+                fmt::format("is {}, which patches of {} do not divide", c.sample_size, c.patch_size));
   }
   if (c.sample_size / c.patch_size > c.pos_embed_max_size) {
     fields.fail("pos_embed_max_size", fmt::format("is {}, and a sample has {} patches a side",
-                                                    c.pos_embed_max_size, c.sample_size / c.patch_size));
+                                                  c.pos_embed_max_size, c.sample_size / c.patch_size));
   }
   check_dual_layers(c, fields);
 }
