@@ -6,10 +6,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 
 #include "core/descriptor.h"
 #include "core/error.h"
@@ -25,10 +23,15 @@ namespace {
 }
 
 /// `named`: the path that an error is about, where that is not the one opened.
-Descriptor open_file(const fs::path& path, int flags, const fs::path& named) {
+Descriptor open_descriptor(const fs::path& path, int flags, const fs::path& named) {
   Descriptor file(::open(path.c_str(), flags | O_CLOEXEC, 0644));
   if (file.get() < 0) fail((flags & O_ACCMODE) == O_RDONLY ? "cannot open" : "cannot write", named);
   return file;
+}
+
+[[noreturn]] void fail_to_read(const fs::path& path) {
+  throw Error(fmt::format("cannot be read: {}", std::strerror(errno)), path.string(),
+              "check the path and its permissions");
 }
 
 void write_all(int file, std::string_view bytes, const fs::path& path) {
@@ -43,7 +46,7 @@ void write_all(int file, std::string_view bytes, const fs::path& path) {
 }
 
 void sync_path(const fs::path& path, int flags) {
-  const auto file = open_file(path, flags, path);
+  const auto file = open_descriptor(path, flags, path);
   if (::fsync(file.get()) != 0 && errno != EINVAL) fail("cannot sync", path);
 }
 
@@ -65,23 +68,24 @@ fs::path source_tree_path(const fs::path& relative) {
 
 }  // namespace
 
-std::string read_file(const fs::path& path) {
-  const auto fail_to_read = [&] {
-    throw Error(fmt::format("cannot be read: {}", std::strerror(errno)), path.string(),
-                "check the path and its permissions");
-  };
+OpenFile open_file(const fs::path& path) {
   std::error_code unknown;  // what cannot be asked cannot be opened either
   const auto type = fs::status(path, unknown).type();
   if (type == fs::file_type::directory) throw Error("is a folder, not a file", path.string());
   if (type == fs::file_type::character || type == fs::file_type::block)
     throw Error("is a device, not a file", path.string());
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
-  if (!file) fail_to_read();
+  OpenFile file(std::fopen(path.c_str(), "rbe"), std::fclose);
+  if (!file) fail_to_read(path);
+  return file;
+}
+
+std::string read_file(const fs::path& path) {
+  const auto file = open_file(path);
   std::string bytes;
   std::vector<char> buffer(1 << 16);
   while (const auto count = std::fread(buffer.data(), 1, buffer.size(), file.get()))
     bytes.append(buffer.data(), count);
-  if (std::ferror(file.get()) != 0) fail_to_read();
+  if (std::ferror(file.get()) != 0) fail_to_read(path);
   return bytes;
 }
 
@@ -89,7 +93,7 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
   fs::path aside = path;
   aside += fmt::format(".tmp{}", ::getpid());
   try {
-    const auto file = open_file(aside, O_WRONLY | O_CREAT | O_TRUNC, path);
+    const auto file = open_descriptor(aside, O_WRONLY | O_CREAT | O_TRUNC, path);
     write_all(file.get(), bytes, path);
     if (::fsync(file.get()) != 0) fail("cannot sync", path);
   } catch (...) {
@@ -100,7 +104,7 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
 }
 
 void write_file(const fs::path& path, std::string_view bytes) {
-  const auto file = open_file(path, O_WRONLY | O_CREAT | O_TRUNC, path);
+  const auto file = open_descriptor(path, O_WRONLY | O_CREAT | O_TRUNC, path);
   write_all(file.get(), bytes, path);
 }
 

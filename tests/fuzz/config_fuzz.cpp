@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "models/configs/autoencoder_config.h"
-#include "models/configs/clip_text_config.h"
+#include "models/configs/clip_config.h"
 #include "models/configs/glyph_text_config.h"
 #include "models/configs/model_index.h"
 #include "models/configs/scheduler_config.h"

@@ -563,6 +563,28 @@ TEST(ParityCommand, OwnCasesPassAndAnUnknownKindIsReportedWithStatusOne) {
   fs::remove_all(folder);
 }
 
+TEST(ParityCommand, AModelsUnknownKeyIsAWarningAndOneThatSpeaksOfItsComputationFailsTheCase) {
+  const auto folder = fs::temp_directory_path() / fmt::format("harness-unknown-keys-{}", ::getpid());
+  fs::copy(fs::path(HARNESS_SOURCE_DIR) / "tests/data/parity/clip_text_pooled", folder,
+           fs::copy_options::recursive);
+  const auto file = folder / "model/config.json";
+  const auto outcome_with = [&](const Json& more) {
+    auto document = read_json(file);
+    document.update(more);
+    write_file_atomically(file, document.dump());
+    return shell(fmt::format("{} parity {} 2>&1", kHarness, folder.string()));
+  };
+  const auto warned = outcome_with({{"colour", "red"}});
+  EXPECT_EQ(warned.status, 0) << warned.out;
+  EXPECT_NE(warned.out.find(fmt::format("warning: {}: ignores unknown keys \"colour\"\n", file.string())),
+            std::string::npos)
+      << warned.out;
+  const auto refused = outcome_with({{"quantization_config", {{"bits", 4}}}});
+  EXPECT_EQ(refused.status, 1) << refused.out;
+  EXPECT_NE(refused.out.find("unknown key \"quantization_config\""), std::string::npos) << refused.out;
+  fs::remove_all(folder);
+}
+
 // A model folder as diffusers saves it, small and random: text encoders, autoencoder and transformer of
 // Stable Diffusion 3.5 with its flags.
 TEST_F(Chain, AFolderOfStableDiffusion3TrainsALowRankAdapterFromStartToTable) {
