@@ -6,9 +6,9 @@
 
 #include "core/build_info.h"
 #include "core/error.h"
+#include "core/event_log.h"
 #include "core/files.h"
 #include "core/sha256.h"
-#include "harness/builds.h"
 #include "results/sql.h"
 
 namespace harness {

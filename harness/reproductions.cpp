@@ -20,7 +20,6 @@
 #include "results/multiplicity.h"
 #include "results/paper_audit.h"
 #include "results/sql.h"
-#include "results/stored_runs.h"
 
 namespace harness {
 namespace {
@@ -266,39 +265,15 @@ TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
 
 std::vector<TableComparison> stored_comparisons(Store& store, const StoredReproduction& reproduction,
                                                 const std::string& split) {
-  constexpr auto kSql = R"sql(
-    SELECT baseline, method, metric, n, n_missing, clusters, baseline_mean, method_mean, delta, ci95_low, ci95_high,
-           wins, ties, losses, t, p_value, test, note, runs, runs_se, runs_df, runs_ci95_low, runs_ci95_high,
-           runs_p_value
-    FROM comparisons WHERE reproduction_id = ?1 AND split = ?2 ORDER BY id)sql";
-  const auto read = [](const Query& row) {
-    TableComparison c{.baseline = row.text(0), .method = row.text(1), .metric = row.text(2), .values = {}};
-    auto& v = c.values;
-    v.n = row.integer(3);
-    v.n_missing = row.integer(4);
-    v.clusters = row.integer(5);
-    v.baseline_mean = row.real(6);
-    v.method_mean = row.real(7);
-    v.delta = row.real(8);
-    if (const auto low = row.real(9), high = row.real(10); low && high) v.ci = Interval{*low, *high};
-    v.wins = row.integer(11);
-    v.ties = row.integer(12);
-    v.losses = row.integer(13);
-    v.t = row.real(14);
-    v.p_value = row.real(15);
-    v.test = row.text(16);
-    c.unequal_movement = row.optional_text(17).value_or("") == "unequal movement";
-    v.crossed = crossed_from({.runs = row.optional_integer(18),
-                              .error = row.real(19),
-                              .freedom = row.real(20),
-                              .low = row.real(21),
-                              .high = row.real(22),
-                              .p_value = row.real(23)},
-                             v.delta);
-    v.seeds = row.optional_integer(18).value_or(0);
-    return c;
-  };
-  auto comparisons = select_rows<TableComparison>(store, kSql, read, reproduction.id, split);
+  std::vector<TableComparison> comparisons;
+  for (const auto& row : store.comparisons(reproduction.id)) {
+    if (row.split != split) continue;
+    comparisons.push_back({.baseline = row.baseline,
+                           .method = row.method,
+                           .metric = row.metric,
+                           .values = comparison_of(row).result,
+                           .unequal_movement = row.note == "unequal movement"});
+  }
   std::map<std::string, bool> turned;
   for (auto& c : comparisons) {
     c.restates = restated_by(c.metric);

@@ -26,11 +26,10 @@ JobLog read_log(const fs::path& file) {
     return log;
   }
   try {
-    for (;;) {
-      auto batch = read_events(file, log.size);
-      if (batch.events.empty()) break;
-      log.size = batch.next_offset;
-      std::ranges::move(batch.events, std::back_inserter(log.events));
+    Events events(file);
+    for (auto& event : events) {
+      log.size = events.mark().bytes;
+      log.events.push_back(std::move(event));
     }
   } catch (const Error& error) {
     log.problem = error.problem();
