@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/text.h"
-#include "harness/checks/rows.h"
+#include "results/rows.h"
 
 namespace harness {
 namespace {

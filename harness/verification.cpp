@@ -12,12 +12,12 @@
 #include "core/text.h"
 #include "datasets/python_random.h"
 #include "harness/builds.h"
-#include "harness/checks/rows.h"
 #include "harness/progress.h"
 #include "harness/registry.h"
 #include "harness/scheduler.h"
 #include "harness/scorers.h"
 #include "harness/worker_request.h"
+#include "results/rows.h"
 
 namespace harness {
 namespace fs = std::filesystem;

@@ -8,8 +8,9 @@
 
 #include "evaluators/ocr.h"
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows.h"
+#include "harness/comparisons.h"
 #include "harness/guardrails.h"
+#include "results/rows.h"
 
 // Numbers made again from what they were made from.
 
@@ -76,10 +77,10 @@ ComparisonRow computed_row(const ComparisonRecord& record, const ComparisonRow& 
 std::map<std::string, ComparisonRow> stored_comparisons(const CheckedExperiment& experiment) {
   std::map<std::string, ComparisonRow> stored;
   std::map<std::string, bool> turned_metrics;
-  for (auto& row : experiment.store.comparisons(experiment.reproduction.id)) {
+  for (auto& row : experiment.store.comparisons(experiment.id)) {
     // What a table counted in a wrong direction is judged by the rule "directions".
     const auto [turned, is_new] = turned_metrics.try_emplace(row.metric);
-    if (is_new) turned->second = counts_are_turned(experiment.reproduction, row.metric);
+    if (is_new) turned->second = counts_are_turned(experiment, row.metric);
     if (turned->second) std::swap(row.wins, row.losses);
     auto key = key_of(row.split, row.metric, row.baseline, row.method);
     stored[std::move(key)] = std::move(row);
@@ -116,7 +117,7 @@ int trained_steps(const Json& settings) {
 bool is_of_earlier_claims(const CheckedExperiment& experiment) {
   const auto counts = checked_rows<std::int64_t>(
       experiment.store, "SELECT count(*) FROM comparisons WHERE reproduction_id = ?1 AND claim IS NULL",
-      [](const Query& q) { return q.integer(0); }, experiment.reproduction.id);
+      [](const Query& q) { return q.integer(0); }, experiment.id);
   return counts.at(0) > 0;
 }
 
@@ -161,7 +162,7 @@ Findings check_comparisons(const CheckedExperiment& experiment, Fields&) {
       .summary = {},
       .hint = "stored comparisons do not belong to these rows: repeat the reproduce with --fresh"};
   auto stored = stored_comparisons(experiment);
-  const auto computed = compare_all(experiment.store, experiment.reproduction);
+  const auto computed = compare_all(experiment.store, experiment);
   for (const auto& record : computed) {
     const auto key = key_of(record.split, record.metric, record.baseline, record.method);
     const auto found = stored.find(key);
@@ -187,7 +188,7 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
                        alarm.harmful, alarm.delta);
   };
   std::set<std::string> stored, computed;
-  for (const auto& alarm : experiment.store.alarms(experiment.reproduction.id)) stored.insert(name_of(alarm));
+  for (const auto& alarm : experiment.store.alarms(experiment.id)) stored.insert(name_of(alarm));
   if (is_of_earlier_claims(experiment)) {
     findings.summary = fmt::format(
         "{} guardrail alarms, recorded by a version that raised them for one training run: not judged again",
@@ -195,8 +196,8 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
     return findings;
   }
   for (const std::string split : {"test", "validation"}) {
-    const auto comparisons = recorded_comparisons(experiment.store, experiment.reproduction, split);
-    for (const auto& alarm : alarms_of(experiment.reproduction, comparisons)) computed.insert(name_of(alarm));
+    const auto comparisons = recorded_comparisons(experiment.store, experiment, split);
+    for (const auto& alarm : alarms_of(experiment, comparisons)) computed.insert(name_of(alarm));
   }
   for (const auto& name : computed) {
     if (!stored.contains(name)) findings.add(fmt::format("{}: is not in the DB", name));
@@ -205,7 +206,7 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
     if (!computed.contains(name)) findings.add(fmt::format("{}: rests on no rows", name));
   }
   findings.summary =
-      guardrail_rule_of(experiment.reproduction)
+      experiment.guardrail_rule
           ? fmt::format("{} guardrail alarms follow from the stored comparisons", computed.size())
           : std::string("recorded without a guardrail rule");
   return findings;

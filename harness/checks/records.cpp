@@ -7,9 +7,9 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows.h"
 #include "harness/scratch_database.h"
 #include "results/database_diff.h"
+#include "results/rows.h"
 #include "results/schema.h"
 
 // The event logs are the record: what the DB holds must be what they say, no more and no less.

@@ -13,7 +13,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "harness/experiment.h"
+#include "harness/plan_runner.h"
 #include "harness/run_report.h"
 #include "harness/runs/checkpoint_files.h"
 #include "harness/runs/images.h"
