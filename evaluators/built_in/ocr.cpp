@@ -65,15 +65,15 @@ std::vector<MetricInfo> ocr_metrics() {
 }
 
 /// Of the profile with the evaluator's name.
-Evaluator ocr(Evaluator evaluator) {
+bool register_ocr(Evaluator evaluator) {
   evaluator.metrics = ocr_metrics();
   evaluator.sources = {"evaluators/ocr.cpp", "evaluators/scorer/reader.cpp"};
   evaluator.open = [](const ScorerSetup& setup) { return std::make_unique<OcrScorer>(setup); };
-  return evaluator;
+  return register_evaluator(std::move(evaluator));
 }
 
 const bool kRegistered =
-    register_evaluator(ocr(
+    register_ocr(
         {.name = "ocr-glyph",
          .summary =
              "Tesseract 5 on the embedded backbone's 96 x 48 images, and the OCR text metrics of the paper",
@@ -82,13 +82,13 @@ const bool kRegistered =
                     .summary =
                         "draw the quoted text of a prompt; rewarded by how much of it the OCR engine reads",
                     .metric = "ocr_reward"}},
-         .backbones = {"glyph", "tiny-sd3"}})) &&
-    register_evaluator(ocr(
+         .backbones = {"glyph", "tiny-sd3"}}) &&
+    register_ocr(
         {.name = "ocr-scene",
          .summary = "Tesseract 5 on pictures of 512 x 512 pixels, read three ways, and the OCR text metrics "
                     "of the paper",
          .place = 2,
-         .backbones = {"sd35-medium"}}));
+         .backbones = {"sd35-medium"}});
 
 }  // namespace
 }  // namespace harness
