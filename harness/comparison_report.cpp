@@ -9,8 +9,8 @@
 #include "core/text.h"
 #include "harness/output.h"
 #include "harness/table_spec.h"
-#include "results/influence.h"
 #include "results/multiplicity.h"
+#include "results/statistics.h"
 #include "results/table_format.h"
 #include "results/table_view.h"
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "harness/comparisons.h"
+#include "results/equal_rows.h"
 #include "results/multiplicity.h"
 
 namespace harness {

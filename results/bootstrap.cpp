@@ -238,7 +238,7 @@ std::vector<BootstrapIntervals> bootstrap_intervals(std::span<const BootstrapInp
     UnitColumns units(size);
     std::vector<MetricColumns> columns;
     for (const auto i : members) columns.emplace_back(units, metrics[i], settings.interval);
-    const ResampledSums sums(units, settings);
+    const ResampledSums sums(units, settings.resamples, settings.seed, settings.threads);
     for (std::size_t k = 0; k < members.size(); ++k) {
       intervals[members[k]] = columns[k].intervals(metrics[members[k]], sums, settings);
     }
@@ -249,7 +249,8 @@ std::vector<BootstrapIntervals> bootstrap_intervals(std::span<const BootstrapInp
 std::vector<double> bootstrap_deltas(const ClusterSums& sums, const BootstrapSettings& settings) {
   UnitColumns units(sums.size());
   const Deltas deltas(units, sums);
-  return deltas_of(deltas, ResampledSums(units, settings), settings.resamples);
+  return deltas_of(deltas, ResampledSums(units, settings.resamples, settings.seed, settings.threads),
+                   settings.resamples);
 }
 
 double resampled_delta(const ClusterSums& sums, std::span<const std::uint32_t> indices) {

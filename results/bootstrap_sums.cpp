@@ -45,13 +45,14 @@ void UnitColumns::add_up(std::span<const std::uint32_t> indices, std::span<doubl
   }
 }
 
-ResampledSums::ResampledSums(const UnitColumns& units, const BootstrapSettings& settings)
-    : columns_(units.columns()), sums_(settings.resamples * units.columns()) {
+ResampledSums::ResampledSums(const UnitColumns& units, std::uint32_t resamples, std::uint32_t seed,
+                             unsigned threads)
+    : columns_(units.columns()), sums_(resamples * units.columns()) {
   const auto size = static_cast<std::uint32_t>(units.units());
-  in_parallel(settings.resamples, settings.threads, [&](std::uint32_t first, std::uint32_t last) {
+  in_parallel(resamples, threads, [&](std::uint32_t first, std::uint32_t last) {
     std::vector<std::uint32_t> indices(size);
     for (std::uint32_t resample = first; resample < last; ++resample) {
-      resample_indices(settings.seed, resample, size, indices);
+      resample_indices(seed, resample, size, indices);
       units.add_up(indices, std::span(sums_).subspan(resample * columns_, columns_));
     }
   });

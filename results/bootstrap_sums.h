@@ -4,8 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "results/bootstrap.h"
-
 namespace harness {
 
 /// Numbers of units (rows) that a bootstrap sums over each resample. Columns are kept four by four, so that
@@ -32,8 +30,8 @@ class UnitColumns {
 /// Column sums of every resample; read as sums(resample, column).
 class ResampledSums {
  public:
-  /// Draws `settings.resamples` times `units` rows, on `settings.threads` threads.
-  ResampledSums(const UnitColumns& units, const BootstrapSettings& settings);
+  /// Draws `units` rows `resamples` times, on `threads` threads (0: as many as the machine has cores).
+  ResampledSums(const UnitColumns& units, std::uint32_t resamples, std::uint32_t seed, unsigned threads);
   double operator()(std::uint32_t resample, std::size_t column) const {
     return sums_[resample * columns_ + column];
   }

@@ -1,6 +1,5 @@
 #include "results/comparison_row.h"
 
-#include "results/columns.h"
 #include "results/verdict.h"
 
 namespace harness {
@@ -68,21 +67,6 @@ ComparisonRecord comparison_of(const ComparisonRow& row) {
   runs.ci = row.runs_ci95;
   if (!runs.ci) runs.state = row.delta == 0.0 ? CrossedState::kEqual : CrossedState::kNoSpread;
   return comparison;
-}
-
-std::vector<std::pair<std::string, std::optional<double>>> numbers_of(const ComparisonRow& row) {
-  std::vector<std::pair<std::string, std::optional<double>>> numbers;
-  for_each_field(row, [&]<class T>(const std::string& name, const T& field) {
-    if constexpr (kIsInterval<T>) {
-      numbers.emplace_back(name + "_low", field ? std::optional(field->low) : std::nullopt);
-      numbers.emplace_back(name + "_high", field ? std::optional(field->high) : std::nullopt);
-    } else if constexpr (kIsOptional<T>) {
-      if constexpr (std::is_arithmetic_v<typename T::value_type>) numbers.emplace_back(name, field);
-    } else if constexpr (std::is_arithmetic_v<T>) {
-      numbers.emplace_back(name, static_cast<double>(field));
-    }
-  });
-  return numbers;
 }
 
 }  // namespace harness

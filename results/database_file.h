@@ -19,10 +19,6 @@ namespace harness {
 /// A workspace's DB in its own folder.
 inline constexpr const char* kDatabaseName = "results.sqlite";
 
-/// What mends a DB that is damaged or gone, its logs being there.
-inline constexpr const char* kRebuildHint =
-    "`harness db rebuild` rebuilds it from the journal and the event logs";
-
 enum class OpenMode {
   kReadOnly,  ///< the file must be there and of this build's version
   kReadWrite  ///< creates it (with its folder), or brings it up to date

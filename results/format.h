@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "results/format_cells.h"
 #include "results/query.h"
 
 namespace harness {
@@ -16,12 +17,6 @@ const std::vector<std::string>& query_format_names();
 
 /// Throws Error with the nearest name for any other.
 QueryFormat query_format(std::string_view name);
-
-/// Columns of a terminal that a cell or a heading takes at most in `table` and `md`; longer ones end in "…".
-constexpr int kWidestCell = 100;
-
-/// Takes the next piece of a text; false if no more is wanted.
-using TakePiece = std::function<bool(std::string_view)>;
 
 /// The rows as a text that ends with a newline (nothing for JSONL without rows), handed on in pieces: beside
 /// the rows no more than one piece is in memory. csv, json and jsonl have every value whole and every digit

@@ -4,10 +4,15 @@
 #include <string>
 #include <string_view>
 
-#include "results/format.h"
 #include "results/query.h"
 
 namespace harness {
+
+/// Columns of a terminal that a cell or a heading takes at most in `table` and `md`; longer ones end in "…".
+constexpr int kWidestCell = 100;
+
+/// Takes the next piece of a text; false if no more is wanted.
+using TakePiece = std::function<bool(std::string_view)>;
 
 /// Text on its way out: collected, and handed on whenever there is enough of it.
 class PieceWriter {

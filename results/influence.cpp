@@ -38,18 +38,4 @@ std::optional<std::int64_t> influential_clusters(const ClusterSums& sums) {
   return influential_clusters(differences);
 }
 
-TestDisagreement disagreement(const PairedTests& tests, double level) {
-  if (!tests.t) return {};
-  const bool differs = tests.t->p_value < level;
-  const auto disagrees = [&](double p_value) { return (p_value < level) != differs; };
-  return {.wilcoxon = tests.wilcoxon && disagrees(tests.wilcoxon->p_value),
-          .sign = tests.sign_p && disagrees(*tests.sign_p)};
-}
-
-std::optional<std::int64_t> few_that_carry(const PairedComparison& comparison) {
-  constexpr std::int64_t kFew = 5, kMany = 20;  // of fewer than kMany, five are no small part
-  const bool few = comparison.carried_by && *comparison.carried_by <= kFew && comparison.clusters >= kMany;
-  return few ? comparison.carried_by : std::nullopt;
-}
-
 }  // namespace harness

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "results/statistics.h"
+#include "results/bootstrap.h"
 
 namespace harness {
 
@@ -14,16 +14,5 @@ namespace harness {
 /// 0, up to rounding.
 std::optional<std::int64_t> influential_clusters(std::span<const double> sums);
 std::optional<std::int64_t> influential_clusters(const ClusterSums& sums);
-
-/// The number of prompts that carry more than half of a difference, where they are so few (5 or fewer of 20
-/// or more) that a reader should look at them before quoting it.
-std::optional<std::int64_t> few_that_carry(const PairedComparison& comparison);
-
-/// Which rank tests come to another conclusion at `level` than the paired t does. None where there is no t.
-struct TestDisagreement {
-  bool wilcoxon = false, sign = false;
-  bool any() const { return wilcoxon || sign; }
-};
-TestDisagreement disagreement(const PairedTests& tests, double level = 0.05);
 
 }  // namespace harness

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "results/database_file.h"
 #include "results/schema_sql.h"
 
 namespace harness {

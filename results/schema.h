@@ -9,6 +9,10 @@ class Database;
 
 namespace harness {
 
+/// What mends a DB that is damaged or gone, its logs being there.
+inline constexpr const char* kRebuildHint =
+    "`harness db rebuild` rebuilds it from the journal and the event logs";
+
 /// Bytes 68..71 of every results DB (PRAGMA application_id): "LmbH". Tells it from any other program's SQLite
 /// file.
 inline constexpr std::uint32_t kApplicationId = 0x4c6d6248;

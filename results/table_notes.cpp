@@ -7,8 +7,8 @@
 
 #include "core/score_limit.h"
 #include "core/text.h"
-#include "results/influence.h"
 #include "results/multiplicity.h"
+#include "results/statistics.h"
 #include "results/table_format.h"
 #include "results/table_view.h"
 #include "results/verdict.h"

@@ -64,31 +64,36 @@ std::vector<MetricInfo> ocr_metrics() {
        .decimals = 2}};
 }
 
-/// Of the profile with the evaluator's name.
-bool register_ocr(Evaluator evaluator) {
+/// One of the reader's profiles, which the evaluator's name is.
+Evaluator profile(const char* name, const char* summary, int place, std::vector<std::string> backbones) {
+  Evaluator evaluator;
+  evaluator.name = name;
+  evaluator.summary = summary;
+  evaluator.place = place;
+  evaluator.backbones = {backbones.begin(), backbones.end()};
   evaluator.metrics = ocr_metrics();
   evaluator.sources = {"evaluators/ocr.cpp", "evaluators/scorer/reader.cpp"};
   evaluator.open = [](const ScorerSetup& setup) { return std::make_unique<OcrScorer>(setup); };
-  return register_evaluator(std::move(evaluator));
+  return evaluator;
 }
 
-const bool kRegistered =
-    register_ocr(
-        {.name = "ocr-glyph",
-         .summary =
-             "Tesseract 5 on the embedded backbone's 96 x 48 images, and the OCR text metrics of the paper",
-         .place = 1,
-         .tasks = {{.name = "ocr",
-                    .summary =
-                        "draw the quoted text of a prompt; rewarded by how much of it the OCR engine reads",
-                    .metric = "ocr_reward"}},
-         .backbones = {"glyph", "tiny-sd3"}}) &&
-    register_ocr(
-        {.name = "ocr-scene",
-         .summary = "Tesseract 5 on pictures of 512 x 512 pixels, read three ways, and the OCR text metrics "
-                    "of the paper",
-         .place = 2,
-         .backbones = {"sd35-medium"}});
+bool register_profiles() {
+  auto glyph =
+      profile("ocr-glyph",
+              "Tesseract 5 on the embedded backbone's 96 x 48 images, and the OCR text metrics of the paper",
+              1, {"glyph", "tiny-sd3"});
+  glyph.tasks = {
+      {.name = "ocr",
+       .summary = "draw the quoted text of a prompt; rewarded by how much of it the OCR engine reads",
+       .metric = "ocr_reward"}};
+  auto scene = profile(
+      "ocr-scene",
+      "Tesseract 5 on pictures of 512 x 512 pixels, read three ways, and the OCR text metrics of the paper",
+      2, {"sd35-medium"});
+  return register_evaluator(std::move(glyph)) && register_evaluator(std::move(scene));
+}
+
+const bool kRegistered = register_profiles();
 
 }  // namespace
 }  // namespace harness

@@ -10,6 +10,7 @@
 #include "harness/checks/check_list.h"
 #include "harness/comparisons.h"
 #include "harness/guardrails.h"
+#include "results/comparison_numbers.h"
 #include "results/rows.h"
 
 // Numbers made again from what they were made from.

@@ -56,14 +56,13 @@ int check_table(const CheckOptions& o) {
       list.push_back({{"name", r.name}, {"passed", r.passed}, {"message", r.message}});
       if (r.passed && !r.findings.warning.empty()) list.back()["warning"] = true;
     }
-    print_json({{"table", experiment.experiment.table_id},
-                {"experiment", experiment.experiment.id},
+    print_json({{"table", experiment.table_id},
+                {"experiment", experiment.id},
                 {"rule_file", {{"id", rules.id}, {"version", rules.version}}},
                 {"rules", std::move(list)}});
   } else {
-    print_results(results,
-                  fmt::format("{}, experiment {}, rules {} version {}", experiment.experiment.table_id,
-                              experiment.experiment.id, rules.id, rules.version));
+    print_results(results, fmt::format("{}, experiment {}, rules {} version {}", experiment.table_id,
+                                       experiment.id, rules.id, rules.version));
   }
   return std::ranges::all_of(results, &RuleResult::passed) ? 0 : 1;
 }

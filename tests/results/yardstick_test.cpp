@@ -1,9 +1,8 @@
-#include "results/yardstick.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 
+#include "results/equal_rows.h"
 #include "results/table_view.h"
 #include "tests/results/table_fixture.h"
 
