@@ -15,6 +15,7 @@
 #include "evaluators/ocr.h"
 #include "harness/guardrails.h"
 #include "harness/plan.h"
+#include "harness/registry.h"
 #include "harness/training_table.h"
 #include "harness/yardstick.h"
 #include "results/multiplicity.h"
@@ -483,6 +484,7 @@ void load_paper(const TableSpec& spec, TableModel& model) {
     add_audit_notes(spec.reproduces, model);
   }
   model.levels_compare = spec.levels_compare;
+  model.backbone_note = note_of_backbone(model.backbone);
   model.paper_rows = spec.paper_rows;
   const bool of_several_tasks =
       model.paper && !model.paper->rows.empty() && !model.paper->rows.front().task.empty();

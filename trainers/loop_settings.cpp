@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/law_limits.h"
-#include "trainers/settings.h"
+#include "core/settings.h"
 
 namespace harness {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/json.h"
+#include "core/settings.h"
 #include "models/torch.h"
-#include "trainers/settings.h"
 
 namespace harness {
 

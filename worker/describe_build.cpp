@@ -1,7 +1,6 @@
+#include "backbones/backbone.h"
 #include "core/build_info.h"
 #include "core/source_sums.h"
-#include "models/backbone.h"
-#include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 #include "worker/commands.h"
@@ -18,6 +17,18 @@ Json methods_with_sources() {
   return list;
 }
 
+/// An evaluator made for one kind of image is for the backbones that draw those.
+Json evaluators_with_backbones() {
+  auto list = describe_evaluators();
+  for (auto& evaluator : list) {
+    if (!evaluator.contains("images")) continue;
+    for (const auto& [name, backbone] : backbones()) {
+      if (backbone.images == evaluator.at("images")) evaluator["backbones"].push_back(name);
+    }
+  }
+  return list;
+}
+
 }  // namespace
 
 Json describe_build() {
@@ -29,7 +40,7 @@ Json describe_build() {
           {"methods", methods_with_sources()},
           {"settings", settings},
           {"backbones", describe_backbones()},
-          {"evaluators", describe_evaluators()},
+          {"evaluators", evaluators_with_backbones()},
           {"tasks", describe_tasks()}};
 }
 

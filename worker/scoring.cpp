@@ -120,12 +120,12 @@ Json describe_evaluators() {
   Json evaluators = {
       {{"name", kOcrScorer},
        {"metrics", metrics_json(ocr_metrics())},
-       {"backbones", Json::array({"glyph", "tiny-sd3"})},
+       {"images", kGlyphImages},
        {"summary",
         "Tesseract 5 on the embedded backbone's 96 x 48 images, and the OCR text metrics of the paper"}},
       {{"name", kSceneOcrScorer},
        {"metrics", metrics_json(ocr_metrics())},
-       {"backbones", Json::array({"sd35-medium"})},
+       {"images", kSceneImages},
        {"summary",
         "Tesseract 5 on pictures of 512 x 512 pixels, read three ways, and the OCR text metrics of the "
         "paper"}},
