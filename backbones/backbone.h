@@ -10,7 +10,6 @@
 #include "backbones/model_choices.h"
 #include "core/image.h"
 #include "core/json.h"
-#include "core/settings.h"
 #include "models/lora.h"
 #include "models/text_condition.h"
 #include "models/torch.h"
@@ -138,7 +137,7 @@ struct BackboneType {
   bool needs_target = false;            ///< it draws the quoted text of a prompt and nothing else
   std::string images = kSceneImages;    ///< their kind, for evaluators that are made for one (core/image.h)
   std::string note = {};                ///< what a table says of its numbers, without a full stop
-  std::vector<Setting> settings = {};   ///< choice_settings, where an adapter is trained
+  SettingRows<ModelChoices> choices = {};  ///< choice_rows, where an adapter is trained
   std::unique_ptr<Backbone> (*load)(const BackboneSource&) = nullptr;
   Json (*resources)(const BackboneSource&, const Workload&) = nullptr;  ///< for estimate_resources
 };
@@ -152,7 +151,7 @@ const std::map<std::string, BackboneType>& backbones();
 /// Throws Error for an unknown name, with the nearest known one.
 const BackboneType& backbone_type(const std::string& name);
 
-/// What the build says of its backbones, by name: the members of BackboneType as keys, but for settings;
+/// What the build says of its backbones, by name: the members of BackboneType as keys, but for choices;
 /// those that are empty are left out.
 Json describe_backbones();
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "core/settings.h"
+#include "core/setting_rows.h"
 #include "models/lora.h"
 
 namespace harness {
@@ -19,7 +19,7 @@ struct ModelChoices {
 };
 
 /// The settings by which a run chooses, with these defaults, for a backbone with a low-rank adapter.
-std::vector<Setting> choice_settings(const ModelChoices& defaults);
+SettingRows<ModelChoices> choice_rows(const ModelChoices& defaults);
 
 /// The settings of a run that are the backbone's rather than the loop's: they stand among the loop's, and
 /// only some backbones know them. `settings` may hold others.
@@ -28,7 +28,7 @@ ModelChoices read_model_choices(const std::string& backbone, const Json& setting
 /// `settings` without those that `backbone` knows.
 Json without_model_choices(Json settings, const std::string& backbone);
 
-/// As describe_loop_settings, with "backbones": the names of those that have the setting.
-Json describe_backbone_settings();
+/// Those of all backbones. One that several have alike is there once, with all their names.
+std::vector<Setting> backbone_settings();
 
 }  // namespace harness

@@ -18,7 +18,7 @@ const bool kRegistered = register_backbone(
                "tokenizer_3/spiece.model"},
      .precision = {{"cpu", "fp32"}, {"cuda", "bf16"}},
      .images = kSceneImages,
-     .settings = choice_settings({}),
+     .choices = choice_rows({}),
      .load = load,
      .resources = sd3_folder_resources});
 

@@ -6,7 +6,7 @@
 
 #include "backbones/component_checks.h"
 #include "core/error.h"
-#include "models/configs/clip_text_config.h"
+#include "models/configs/clip_config.h"
 #include "models/configs/scheduler_config.h"
 #include "models/configs/t5_config.h"
 #include "models/loading.h"

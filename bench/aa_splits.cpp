@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/command_line/command_line.h"
 #include "core/error.h"
 #include "results/multiplicity.h"
 #include "results/table.h"
@@ -95,7 +95,10 @@ std::vector<TableComparison> table_of(const std::vector<const Run*>& runs, std::
                               .seed = static_cast<std::int64_t>(i)});
       }
     }
-    comparisons.push_back({.baseline = "first half", .method = "second half", .metric = metric});
+    comparisons.push_back({.baseline = "first half",
+                           .method = "second half",
+                           .metric = metric,
+                           .restates = metric == "cer_paper" ? "ocr_reward" : ""});
   }
   auto results = compare_paired(parts);
   for (std::size_t i = 0; i < comparisons.size(); ++i) comparisons[i].values = std::move(results[i]);
@@ -108,7 +111,8 @@ std::vector<TableComparison> table_of(const std::vector<const Run*>& runs, std::
 std::vector<bool> called_over_prompts(const std::vector<TableComparison>& comparisons) {
   std::vector<TableQuestion> questions;
   for (const auto& c : comparisons)
-    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.values, Claim::kCheckpoints)});
+    questions.push_back(
+        {c.baseline, c.method, c.metric, p_value_of(c.values, Claim::kCheckpoints), c.restates});
   const auto adjusted = holm_over_table(questions);
   std::vector<bool> called;
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
@@ -149,17 +153,8 @@ Count count_of(const std::vector<Run>& runs, std::size_t size, const Options& op
   return count;
 }
 
-int run(int argc, char** argv) {
-  Options options;
-  CLI::App app("Verdicts on training runs of one method, cut at random into two arms; prints Markdown");
-  app.add_option("table", options.table, "Table whose rows are one method, such as aa-seeds")->required();
-  app.add_option("rows", options.rows, "Its rows, which count as runs of one method")->required();
-  app.add_option("--db", options.db, "Results database (default: runs/results.sqlite)");
-  app.add_option("--metric", options.metrics, "Metrics of a table (default: those of the OCR tables)");
-  app.add_option("--size", options.sizes,
-                 "Runs of an arm; those that do not fit are left out (default: 1, 2, 3, 5 and 8)");
-  app.add_option("--splits", options.splits, "Tables of each size (default: 20)")->check(CLI::PositiveNumber);
-  CLI11_PARSE(app, argc, argv);
+int run(const Options& options) {
+  require_range(options.splits, 1, 1000000, "--splits");
   const auto runs = runs_of(options);
   fmt::print(
       "{} training runs of one method, {} random splits of each size, {} metrics a table.\n\n"
@@ -180,10 +175,16 @@ int run(int argc, char** argv) {
 }  // namespace harness
 
 int main(int argc, char** argv) {
-  try {
-    return harness::run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "aa-splits: {}\n", error.what());
-    return 2;
-  }
+  harness::Options o;
+  harness::Command program{
+      "aa-splits", "Verdicts on training runs of one method, cut at random into two arms; prints Markdown"};
+  program.add("table", &o.table, "Table whose rows are one method, such as aa-seeds", {.required = true});
+  program.add("rows", &o.rows, "Its rows, which count as runs of one method", {.required = true});
+  program.add("--db", &o.db, "Results database");
+  program.add("--metric", &o.metrics, "Metrics of a table (default: those of the OCR tables)");
+  program.add("--size", &o.sizes,
+              "Runs of an arm; those that do not fit are left out (default: 1, 2, 3, 5 and 8)");
+  program.add("--splits", &o.splits, "Tables of each size");
+  program.run = [&] { return harness::run(o); };
+  return harness::run_program(program, argc, argv);
 }

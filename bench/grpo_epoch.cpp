@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 #include <torch/version.h>
 
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
 
 #include "bench/training_run.h"
+#include "core/command_line/command_line.h"
 #include "core/files.h"
 #include "core/worker_pool.h"
 #include "models/torch.h"
@@ -73,22 +73,20 @@ void run(const Options& o) {
 }  // namespace
 }  // namespace harness
 
-int main(int count, char** words) {
+int main(int argc, char** argv) {
   ::setenv("OMP_NUM_THREADS", "1", 1);
   torch::set_num_threads(1);
-  CLI::App app{"One GRPO epoch of the embedded model, timed"};
   harness::Options o;
-  app.add_option("--epochs", o.epochs);
-  app.add_option("--threads", o.threads);
-  app.add_option("--prompts", o.prompts);
-  app.add_option("--group", o.group);
-  app.add_option("--steps", o.steps);
-  app.add_option("--method", o.method);
-  CLI11_PARSE(app, count, words);
-  try {
+  harness::Command program{"grpo_epoch", "One GRPO epoch of the embedded model, timed"};
+  program.add("--epochs", &o.epochs, "");
+  program.add("--threads", &o.threads, "");
+  program.add("--prompts", &o.prompts, "");
+  program.add("--group", &o.group, "");
+  program.add("--steps", &o.steps, "");
+  program.add("--method", &o.method, "");
+  program.run = [&] {
     harness::run(o);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return 1;
-  }
+    return 0;
+  };
+  return harness::run_program(program, argc, argv);
 }

@@ -8,11 +8,10 @@
 #include <sys/resource.h>
 #include <torch/cuda.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 
-#include "core/error.h"
+#include "core/command_line/command_line.h"
 #include "core/json.h"
 #include "models/device.h"
 #include "models/loading.h"
@@ -147,22 +146,20 @@ class Sd3Timing {
 }  // namespace
 }  // namespace harness
 
-int main(int count, char** words) {
-  CLI::App app{"A Stable Diffusion 3 folder, timed"};
+int main(int argc, char** argv) {
   harness::Options o;
-  app.add_option("FOLDER", o.folder)->required();
-  app.add_option("--device", o.device);
-  app.add_option("--threads", o.threads);
-  app.add_option("--steps", o.steps);
-  app.add_option("--repeats", o.repeats);
-  app.add_option("--velocity", o.velocity_file);
-  app.add_flag("--checkpointing", o.checkpointing);
-  CLI11_PARSE(app, count, words);
-  torch::set_num_threads(o.threads);
-  try {
+  harness::Command program{"bench-sd3", "A Stable Diffusion 3 folder, timed"};
+  program.add("FOLDER", &o.folder, "", {.required = true});
+  program.add("--device", &o.device, "");
+  program.add("--threads", &o.threads, "");
+  program.add("--steps", &o.steps, "");
+  program.add("--repeats", &o.repeats, "");
+  program.add("--velocity", &o.velocity_file, "");
+  program.add("--checkpointing", &o.checkpointing, "");
+  program.run = [&] {
+    torch::set_num_threads(o.threads);
     fmt::print("{}\n", harness::Sd3Timing(o).run().dump());
-  } catch (const harness::Error& error) {
-    fmt::print(stderr, "bench-sd3: {}\n", error.what());
-    return 2;
-  }
+    return 0;
+  };
+  return harness::run_program(program, argc, argv);
 }

@@ -2,7 +2,6 @@
 // their intervals hold the true difference. Prints Markdown.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <boost/math/distributions/students_t.hpp>
@@ -12,6 +11,7 @@
 #include <random>
 #include <thread>
 
+#include "core/command_line/command_line.h"
 #include "results/crossed.h"
 #include "results/guardrails.h"
 #include "results/multiplicity.h"
@@ -31,7 +31,7 @@ struct Options {
   int old_tables = 125;  ///< of the rule over prompts alone, which takes bootstraps
   int heavy = 4000;      ///< comparisons of a cell with flips
   int panels = 4000;     ///< guardrail panels of a cell
-  unsigned threads = 2;
+  int threads = 2;
 };
 
 /// The noise of a paired difference: `prompt_se` is the standard error over prompts of one run's mean, a part
@@ -162,7 +162,8 @@ void add_table(const Noise& noise, int runs, const Rule& rule, Random& random, R
   std::vector<TableQuestion> questions;
   std::vector<bool> differ;
   const auto ask = [&](int method, const std::string& metric, std::optional<double> p, bool checkpoints) {
-    questions.push_back({"baseline", fmt::format("method {}", method), metric, p});
+    const auto& restates = metric == kRestated ? kMetrics.front() : std::string();
+    questions.push_back({"baseline", fmt::format("method {}", method), metric, p, restates});
     differ.push_back(checkpoints);
   };
   for (const auto& metric : kMetrics) {
@@ -359,10 +360,10 @@ double alarm_share(const Truth& truth, const Noise& noise, int runs, bool crosse
 // ---------------------------------------------------------------------------------------------------------
 
 /// Calls work(0) .. work(count - 1) on several threads.
-void in_parallel(std::size_t count, unsigned threads, const std::function<void(std::size_t)>& work) {
+void in_parallel(std::size_t count, int threads, const std::function<void(std::size_t)>& work) {
   std::atomic<std::size_t> next = 0;
   std::vector<std::jthread> pool;
-  for (unsigned i = 0; i < threads; ++i) {
+  for (int i = 0; i < threads; ++i) {
     pool.emplace_back([&] {
       for (std::size_t k = next++; k < count; k = next++) work(k);
     });
@@ -498,21 +499,13 @@ void report_alarms(const Options& options) {
   for (const auto& line : lines) fmt::print("{}", line);
 }
 
-int run(int argc, char** argv) {
-  Options options;
-  CLI::App app("Error rates of the rules of results/STATISTICS.md, as Markdown");
-  app.add_option("--tables", options.tables, "Simulated tables a cell of the crossed rule (default: 20000)")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--old-tables", options.old_tables,
-                 "The same for intervals over prompts, which are slow (default: 125)")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--flips", options.heavy, "Comparisons a cell with flips (default: 4000)")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--panels", options.panels, "Guardrail panels a cell (default: 4000)")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--threads", options.threads, "Threads; they change no number (default: 2)")
-      ->check(CLI::PositiveNumber);
-  CLI11_PARSE(app, argc, argv);
+int run(const Options& options) {
+  constexpr int kMost = 1000000000;
+  require_range(options.tables, 1, kMost, "--tables");
+  require_range(options.old_tables, 1, kMost, "--old-tables");
+  require_range(options.heavy, 1, kMost, "--flips");
+  require_range(options.panels, 1, kMost, "--panels");
+  require_range(options.threads, 1, 1024, "--threads");
   for (const auto& report : {report_crossed, report_flips, report_alarms, report_old}) {
     report(options);
     std::fflush(stdout);
@@ -524,5 +517,14 @@ int run(int argc, char** argv) {
 }  // namespace harness
 
 int main(int argc, char** argv) {
-  return harness::run(argc, argv);
+  harness::Options o;
+  harness::Command program{"simulate-verdicts",
+                           "Error rates of the rules of results/STATISTICS.md, as Markdown"};
+  program.add("--tables", &o.tables, "Simulated tables a cell of the crossed rule");
+  program.add("--old-tables", &o.old_tables, "The same for intervals over prompts, which are slow");
+  program.add("--flips", &o.heavy, "Comparisons a cell with flips");
+  program.add("--panels", &o.panels, "Guardrail panels a cell");
+  program.add("--threads", &o.threads, "Threads; they change no number");
+  program.run = [&] { return harness::run(o); };
+  return harness::run_program(program, argc, argv);
 }

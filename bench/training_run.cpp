@@ -71,14 +71,13 @@ std::vector<EpochSeconds> time_epochs(const TimedRun& run, Backbone& model) {
 }
 
 TrainSettings tiny_sd3_settings() {
-  TrainSettings settings;
-  settings.prompts_per_epoch = 4;
-  settings.shard_prompts = 1;
-  settings.updates_per_epoch = 4;
-  settings.inner_epochs = 5;
-  settings.sampling_steps = 8;
-  settings.adamw.lr = 3e-4;
-  return settings;
+  return read_train_settings({{"prompts_per_epoch", 4},
+                              {"shard_prompts", 1},
+                              {"updates_per_epoch", 4},
+                              {"inner_epochs", 5},
+                              {"sampling_steps", 8},
+                              {"lr", 3e-4}},
+                             "bench");
 }
 
 double median(std::vector<double> values) {

@@ -14,7 +14,7 @@ function(harness_library folder)
   target_link_libraries(harness_${folder} PUBLIC ${ARG_LIBS} PRIVATE harness_warnings)
 endfunction()
 
-# harness_compiles_fast(target): code that computes nothing worth waiting for: headers (JSON, CLI11, LibTorch's tensors, whose
+# harness_compiles_fast(target): code that computes nothing worth waiting for: headers (JSON, LibTorch's tensors, whose
 # arithmetic is in its library) take a third to a half of the time at -O3. harness_hot(FILES): the files of such a target that do
 # compute; of a target that uses LibTorch only those of harness_without_torch.
 function(harness_compiles_fast target)

@@ -14,7 +14,7 @@ enum class Status {
 
 /// The one exception of the project: something that a user can cause and can mend.
 /// what: what was wrong; where: file, field, line or flag (may be empty); hint: what to do (may be empty).
-/// For states that only a programming mistake can reach, use TORCH_CHECK or assert instead.
+/// For states that only a programming mistake can reach, use require (core/require.h) or TORCH_CHECK instead.
 class Error : public std::exception {
  public:
   explicit Error(std::string what, std::string where = {}, std::string hint = {},

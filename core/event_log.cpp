@@ -81,23 +81,14 @@ std::uint64_t length_of_whole_lines(int file, const std::filesystem::path& path)
 }  // namespace
 
 EventLogWriter::EventLogWriter(const std::filesystem::path& path) : path_(path) {
-  file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (file_ < 0) fail("cannot open", path);
-  try {
-    if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
-      throw Error("another process is writing this event log", path.string(), "wait for it, or stop it",
-                  Status::kFailed);
-    }
-    if (::ftruncate(file_, static_cast<off_t>(length_of_whole_lines(file_, path))) != 0)
-      fail("cannot truncate", path);
-  } catch (...) {
-    ::close(file_);
-    throw;
+  file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (file_.get() < 0) fail("cannot open", path);
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    throw Error("another process is writing this event log", path.string(), "wait for it, or stop it",
+                Status::kFailed);
   }
-}
-
-EventLogWriter::~EventLogWriter() {
-  ::close(file_);
+  if (::ftruncate(file_.get(), static_cast<off_t>(length_of_whole_lines(file_.get(), path))) != 0)
+    fail("cannot truncate", path);
 }
 
 LogMark EventLogWriter::append(Json event) {
@@ -116,13 +107,13 @@ LogMark EventLogWriter::append_all(std::vector<Json> events) {
     checksum = crc32(json);
     lines += fmt::format("{:08x} {}\n", checksum, json);
   }
-  const auto end = ::lseek(file_, 0, SEEK_END);
+  const auto end = ::lseek(file_.get(), 0, SEEK_END);
   if (end < 0) fail("cannot write", path_);
-  const auto written = ::write(file_, lines.data(), lines.size());
+  const auto written = ::write(file_.get(), lines.data(), lines.size());
   if (written < 0) fail("cannot write", path_);
   if (static_cast<std::size_t>(written) != lines.size()) {
     // What came next would make a damaged line of it.
-    if (::ftruncate(file_, end) != 0) fail("cannot take back a part of a line", path_);
+    if (::ftruncate(file_.get(), end) != 0) fail("cannot take back a part of a line", path_);
     errno = ENOSPC;
     fail("cannot write a whole line", path_);
   }
@@ -130,29 +121,22 @@ LogMark EventLogWriter::append_all(std::vector<Json> events) {
 }
 
 void EventLogWriter::sync() {
-  if (::fdatasync(file_) != 0) fail("cannot sync", path_);
+  if (::fdatasync(file_.get()) != 0) fail("cannot sync", path_);
 }
 
 EventBatch read_events(const std::filesystem::path& path, std::uint64_t offset, std::size_t max_bytes) {
   EventBatch batch{.events = {}, .marks = {}, .next_offset = offset};
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) {
     if (errno == ENOENT) return batch;
     fail("cannot open", path);
   }
-  std::string bytes;
-  try {
-    bytes = read_at(file, offset, max_bytes, path);
-    // A single line longer than the window: widen it until the line fits.
-    while (bytes.size() == max_bytes && bytes.find('\n') == std::string::npos) {
-      max_bytes *= 2;
-      bytes = read_at(file, offset, max_bytes, path);
-    }
-  } catch (...) {
-    ::close(file);
-    throw;
+  auto bytes = read_at(file.get(), offset, max_bytes, path);
+  // A single line longer than the window: widen it until the line fits.
+  while (bytes.size() == max_bytes && bytes.find('\n') == std::string::npos) {
+    max_bytes *= 2;
+    bytes = read_at(file.get(), offset, max_bytes, path);
   }
-  ::close(file);
   const std::string_view text = bytes;
   for (std::size_t begin = 0;;) {
     const auto end = text.find('\n', begin);
@@ -191,11 +175,8 @@ SalvagedEvents salvage_events(const std::filesystem::path& path) {
 }
 
 bool event_log_is_held(const std::filesystem::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  const bool held = ::flock(file, LOCK_SH | LOCK_NB) != 0;
-  ::close(file);
-  return held;
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return file.get() >= 0 && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0;
 }
 
 }  // namespace harness

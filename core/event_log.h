@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/descriptor.h"
 #include "core/json.h"
 
 namespace harness {
@@ -24,9 +25,6 @@ class EventLogWriter {
   /// Opens or creates the log, takes an exclusive flock for life, and cuts off a torn last line.
   /// Throws Error if another process holds the lock (its pid is named when known) or the file is not a log.
   explicit EventLogWriter(const std::filesystem::path& path);
-  ~EventLogWriter();
-  EventLogWriter(const EventLogWriter&) = delete;
-  EventLogWriter& operator=(const EventLogWriter&) = delete;
 
   /// Appends one event with a single write(2). Adds "time" (seconds since 1970). Throws Error
   /// (Status::kFailed) on a full disk. Returns the end of the log.
@@ -39,7 +37,7 @@ class EventLogWriter {
   void sync();
 
  private:
-  int file_ = -1;
+  Descriptor file_;
   std::filesystem::path path_;
 };
 

@@ -6,11 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 
+#include "core/descriptor.h"
 #include "core/error.h"
 #include "core/file_error.h"
 #include "core/text.h"
@@ -23,24 +22,17 @@ namespace {
   throw file_error(action, path, errno);
 }
 
-class Descriptor {
- public:
-  Descriptor(const fs::path& path, int flags) : Descriptor(path, flags, path) {}
-  /// `named`: the path that an error is about, where that is not the one opened.
-  Descriptor(const fs::path& path, int flags, const fs::path& named)
-      : file_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {
-    if (file_ < 0) fail((flags & O_ACCMODE) == O_RDONLY ? "cannot open" : "cannot write", named);
-  }
-  ~Descriptor() {
-    if (file_ >= 0) ::close(file_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return file_; }
+/// `named`: the path that an error is about, where that is not the one opened.
+Descriptor open_descriptor(const fs::path& path, int flags, const fs::path& named) {
+  Descriptor file(::open(path.c_str(), flags | O_CLOEXEC, 0644));
+  if (file.get() < 0) fail((flags & O_ACCMODE) == O_RDONLY ? "cannot open" : "cannot write", named);
+  return file;
+}
 
- private:
-  int file_;
-};
+[[noreturn]] void fail_to_read(const fs::path& path) {
+  throw Error(fmt::format("cannot be read: {}", std::strerror(errno)), path.string(),
+              "check the path and its permissions");
+}
 
 void write_all(int file, std::string_view bytes, const fs::path& path) {
   while (!bytes.empty()) {
@@ -54,7 +46,7 @@ void write_all(int file, std::string_view bytes, const fs::path& path) {
 }
 
 void sync_path(const fs::path& path, int flags) {
-  const Descriptor file(path, flags);
+  const auto file = open_descriptor(path, flags, path);
   if (::fsync(file.get()) != 0 && errno != EINVAL) fail("cannot sync", path);
 }
 
@@ -76,23 +68,24 @@ fs::path source_tree_path(const fs::path& relative) {
 
 }  // namespace
 
-std::string read_file(const fs::path& path) {
-  const auto fail_to_read = [&] {
-    throw Error(fmt::format("cannot be read: {}", std::strerror(errno)), path.string(),
-                "check the path and its permissions");
-  };
+OpenFile open_file(const fs::path& path) {
   std::error_code unknown;  // what cannot be asked cannot be opened either
   const auto type = fs::status(path, unknown).type();
   if (type == fs::file_type::directory) throw Error("is a folder, not a file", path.string());
   if (type == fs::file_type::character || type == fs::file_type::block)
     throw Error("is a device, not a file", path.string());
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), std::fclose);
-  if (!file) fail_to_read();
+  OpenFile file(std::fopen(path.c_str(), "rbe"), std::fclose);
+  if (!file) fail_to_read(path);
+  return file;
+}
+
+std::string read_file(const fs::path& path) {
+  const auto file = open_file(path);
   std::string bytes;
   std::vector<char> buffer(1 << 16);
   while (const auto count = std::fread(buffer.data(), 1, buffer.size(), file.get()))
     bytes.append(buffer.data(), count);
-  if (std::ferror(file.get()) != 0) fail_to_read();
+  if (std::ferror(file.get()) != 0) fail_to_read(path);
   return bytes;
 }
 
@@ -100,7 +93,7 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
   fs::path aside = path;
   aside += fmt::format(".tmp{}", ::getpid());
   try {
-    const Descriptor file(aside, O_WRONLY | O_CREAT | O_TRUNC, path);
+    const auto file = open_descriptor(aside, O_WRONLY | O_CREAT | O_TRUNC, path);
     write_all(file.get(), bytes, path);
     if (::fsync(file.get()) != 0) fail("cannot sync", path);
   } catch (...) {
@@ -111,7 +104,7 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
 }
 
 void write_file(const fs::path& path, std::string_view bytes) {
-  const Descriptor file(path, O_WRONLY | O_CREAT | O_TRUNC);
+  const auto file = open_descriptor(path, O_WRONLY | O_CREAT | O_TRUNC, path);
   write_all(file.get(), bytes, path);
 }
 

@@ -1,14 +1,21 @@
 #pragma once
 
+#include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace harness {
 
-/// The whole file. Throws Error with the path and the system's reason.
+/// A file opened for reading. Throws Error with the path and the system's reason, and for a folder or a
+/// device.
+using OpenFile = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+OpenFile open_file(const std::filesystem::path& path);
+
+/// The whole file. Throws like the above.
 std::string read_file(const std::filesystem::path& path);
 
 /// Writes aside, syncs, renames: a reader sees the old bytes or the new ones, never a part.

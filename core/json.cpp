@@ -157,14 +157,14 @@ std::vector<std::string> Fields::keys() const {
   return names;
 }
 
+std::vector<std::string> Fields::unread() const {
+  auto names = keys();
+  std::erase_if(names, [this](const std::string& name) { return read_.contains(name); });
+  return names;
+}
+
 void Fields::finish() const {
-  const std::vector<std::string> known(read_.begin(), read_.end());
-  for (const auto& item : object_->items()) {
-    if (!read_.contains(item.key())) {
-      throw Error(fmt::format("unknown key {}", in_quotes(item.key())), where_,
-                  suggestion(item.key(), known));
-    }
-  }
+  if (const auto names = unread(); !names.empty()) fail_unknown(names.front());
 }
 
 std::string Fields::wrong_type(const Json& value) {
@@ -179,8 +179,12 @@ std::string Fields::at_index(std::size_t index, const std::string& problem) {
   return fmt::format("[{}] {}", index, problem);
 }
 
-void Fields::fail(const std::string& key, const std::string& problem) const {
-  throw Error(fmt::format("{} {}", in_quotes(key), problem), where_);
+void Fields::fail(const std::string& key, const std::string& problem, const std::string& hint) const {
+  throw Error(fmt::format("{} {}", in_quotes(key), problem), where_, hint);
+}
+
+void Fields::fail_unknown(const std::string& key) const {
+  throw Error(fmt::format("unknown key {}", in_quotes(key)), where_, suggestion(key, asked_for()));
 }
 
 }  // namespace harness

@@ -60,11 +60,20 @@ class Fields {
   /// Reader of a nested object.
   Fields object(const std::string& key);
 
-  /// Names of all fields, without marking them as read.
+  /// The object itself, and the names of all its fields, without marking them as read.
+  const Json& raw() const { return *object_; }
   std::vector<std::string> keys() const;
+  /// Names of the fields that nobody asked for, and those that somebody did, present or not.
+  std::vector<std::string> unread() const;
+  std::vector<std::string> asked_for() const { return {read_.begin(), read_.end()}; }
 
   /// Throws Error if a field was never asked for, with the nearest name that was.
   void finish() const;
+
+  /// Throws Error: `"KEY" PROBLEM`, or `unknown key "KEY"`.
+  [[noreturn]] void fail(const std::string& key, const std::string& problem,
+                         const std::string& hint = "") const;
+  [[noreturn]] void fail_unknown(const std::string& key) const;
 
   const std::string& where() const { return where_; }
 
@@ -112,8 +121,6 @@ class Fields {
     }
     return "";
   }
-
-  [[noreturn]] void fail(const std::string& key, const std::string& problem) const;
 
   const Json* object_;
   std::string where_;

@@ -15,9 +15,7 @@ namespace {
 
 constexpr auto kFetchAgain = "index and shards are not of one model; fetch the folder again";
 
-struct ShardIndex {
-  std::map<std::string, std::string> shard_of;  ///< tensor -> file beside the index
-};
+using ShardIndex = std::map<std::string, std::string>;  ///< tensor -> file beside the index
 
 /// Whether anything stands there, a dangling link too; what cannot be asked is left to the one who opens it.
 bool is_present(const fs::path& path) {
@@ -36,17 +34,16 @@ void check_shard_name(const std::string& shard, const std::string& where) {
 ShardIndex read_index(const fs::path& file) {
   const Json document = read_json(file);
   Fields fields(document, file.string());
-  ShardIndex index;
   // `total_size` is what other tools counted, shared or dropped tensors among it: readers do not rely on it.
   if (fields.has("metadata")) fields.object("metadata");
   Fields names = fields.object("weight_map");
   fields.finish();
+  ShardIndex index;
   for (const auto& name : names.keys()) {
-    const auto shard = names.required<std::string>(name);
-    check_shard_name(shard, names.where());
-    index.shard_of[name] = shard;
+    index[name] = names.required<std::string>(name);
+    check_shard_name(index[name], names.where());
   }
-  if (index.shard_of.empty()) throw Error("names no tensor", names.where());
+  if (index.empty()) throw Error("names no tensor", names.where());
   return index;
 }
 
@@ -54,17 +51,13 @@ ShardIndex read_index(const fs::path& file) {
 void check_shard(const std::string& shard, const SafetensorsFile& file, const ShardIndex& index,
                  const std::string& where) {
   for (const auto& [name, _] : file.tensors()) {
-    const auto found = index.shard_of.find(name);
-    if (found == index.shard_of.end())
-      throw Error(
-          fmt::format("{} holds {}, which the index does not name", in_quotes(shard), in_quotes(name)), where,
-          kFetchAgain);
-    if (found->second != shard)
-      throw Error(fmt::format("{} holds {}, which the index puts into {}", in_quotes(shard), in_quotes(name),
-                              in_quotes(found->second)),
-                  where, kFetchAgain);
+    const auto found = index.find(name);
+    if (found != index.end() && found->second == shard) continue;
+    const auto holder = found == index.end() ? "does not name" : "puts into " + in_quotes(found->second);
+    throw Error(fmt::format("{} holds {}, which the index {}", in_quotes(shard), in_quotes(name), holder),
+                where, kFetchAgain);
   }
-  for (const auto& [name, holder] : index.shard_of) {
+  for (const auto& [name, holder] : index) {
     if (holder == shard && !file.tensors().contains(name))
       throw Error(fmt::format("puts {} into {}, which does not hold it", in_quotes(name), in_quotes(shard)),
                   where, kFetchAgain);
@@ -110,7 +103,7 @@ ModelWeights ModelWeights::open(const fs::path& folder, const std::string& stem)
 void ModelWeights::open_shards(const fs::path& file) {
   const auto index = read_index(file);
   std::set<std::string> shards;
-  for (const auto& [_, shard] : index.shard_of) shards.insert(shard);
+  for (const auto& [_, shard] : index) shards.insert(shard);
   for (const auto& shard : shards) {
     const auto path = file.parent_path() / shard;
     if (!is_present(path))

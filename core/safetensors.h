@@ -1,17 +1,29 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "core/byte_source.h"
-#include "core/safetensors_header.h"
+#include "core/files.h"
 
 namespace harness {
+
+/// Element types of the safetensors format that this project reads.
+enum class Dtype { kBool, kU8, kI8, kI16, kI32, kI64, kF16, kBF16, kF32, kF64 };
+std::size_t dtype_size(Dtype dtype);  ///< bytes
+const char* dtype_name(Dtype dtype);
+
+/// What a header says of one tensor.
+struct TensorEntry {
+  Dtype dtype = Dtype::kF32;
+  std::vector<std::int64_t> shape;                    ///< row-major; [] is a scalar, an extent may be 0
+  std::uint64_t begin = 0, end = 0;                   ///< bytes, from the start of the data
+  std::uint64_t size() const { return end - begin; }  ///< bytes
+};
 
 /// A tensor in memory.
 struct TensorView {
@@ -20,17 +32,16 @@ struct TensorView {
   std::span<const std::byte> bytes;  ///< little-endian, row-major
 };
 
-/// A safetensors file whose header was checked: at most 100 MB and inside the file, then every rule of
-/// parse_safetensors_header. Each violation is an Error that names the file, the tensor and the rule. Tensors
-/// are read when asked for; the file stays open.
+/// A safetensors file whose header was checked: at most 100 MB and inside the file; UTF-8 without duplicate
+/// keys; metadata of strings; known dtypes; size = shape x dtype; ranges contiguous from 0, without holes or
+/// overlap, to the end of the data. Each violation is an Error that names the file, the tensor and the rule.
+/// Tensors are read when asked for; the file stays open.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
-  /// The same of bytes in memory; `where` stands for the path in messages.
-  static SafetensorsFile from_bytes(std::string bytes, std::string where);
 
-  const std::map<std::string, TensorEntry>& tensors() const { return header_.tensors; }
-  const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
+  const std::map<std::string, TensorEntry>& tensors() const { return tensors_; }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const TensorEntry& at(const std::string& name) const;  ///< Throws Error if absent.
 
   /// Copies the bytes of tensor `name` into `out`, which has its size. Throws Error if the tensor is absent,
@@ -42,12 +53,15 @@ class SafetensorsFile {
   std::vector<T> values(const std::string& name) const;
 
  private:
-  explicit SafetensorsFile(std::unique_ptr<ByteSource> source);
+  std::string read_header();
+  void read_bytes(std::uint64_t offset, std::span<std::byte> out) const;
   void expect(const std::string& name, Dtype dtype) const;
 
-  std::unique_ptr<ByteSource> source_;
-  std::uint64_t data_begin_ = 0;
-  SafetensorsHeader header_;
+  OpenFile file_;
+  std::string where_;  ///< the path, for messages
+  std::uint64_t size_, data_begin_ = 0;
+  std::map<std::string, TensorEntry> tensors_;
+  std::map<std::string, std::string> metadata_;
 };
 
 /// The bytes of a file holding `tensors` in name order, header padded to 8 bytes as the reference library

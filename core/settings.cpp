@@ -3,46 +3,49 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 
+#include "core/require.h"
 #include "core/text.h"
 
 namespace harness {
 namespace {
 
 std::string range_text(const Setting& s) {
-  if (s.minimum && s.maximum) return fmt::format("between {} and {}", *s.minimum, *s.maximum);
-  return s.minimum ? fmt::format("at least {}", *s.minimum) : fmt::format("at most {}", *s.maximum);
+  if (s.minimum && s.maximum) return fmt::format(" between {} and {}", *s.minimum, *s.maximum);
+  if (s.minimum) return fmt::format(" of at least {}", *s.minimum);
+  return s.maximum ? fmt::format(" of at most {}", *s.maximum) : "";
 }
 
-bool in_range(const Setting& s, double value) {
-  return !(s.minimum && value < *s.minimum) && !(s.maximum && value > *s.maximum);
+/// What a value must be.
+std::string wanted(const Setting& s) {
+  if (!s.choices.empty()) return "one of " + join(s.choices, ", ");
+  if (s.default_value.is_boolean()) return "true or false";
+  if (s.default_value.is_string()) return "a text";
+  return (s.default_value.is_number_integer() ? "a whole number" : "a number") + range_text(s);
 }
 
-/// What is wrong with `value`, or nothing.
-std::optional<std::string> complaint(const Setting& s, const Json& value) {
-  if (!s.choices.empty()) {
-    if (value.is_string() && std::ranges::find(s.choices, value.get<std::string>()) != s.choices.end())
-      return {};
-    return fmt::format("must be one of: {}", join(s.choices, ", "));
-  }
-  if (s.default_value.is_boolean()) {
-    if (value.is_boolean()) return {};
-    return "must be true or false";
-  }
-  if (s.default_value.is_string()) {
-    if (value.is_string()) return {};
-    return "must be a text";
-  }
-  const bool whole = s.default_value.is_number_integer();
-  if (!(whole ? value.is_number_integer() : value.is_number())) {
-    return whole ? "must be a whole number" : "must be a number";
-  }
-  if (!in_range(s, value.get<double>())) return "must be " + range_text(s);
-  return {};
+bool fits(const Setting& s, const Json& value) {
+  if (value.is_null()) return s.default_value.is_null();
+  if (!s.choices.empty())
+    return value.is_string() && std::ranges::count(s.choices, value.get_ref<const std::string&>()) > 0;
+  if (s.default_value.is_boolean()) return value.is_boolean();
+  if (s.default_value.is_string()) return value.is_string();
+  if (!(s.default_value.is_number_integer() ? value.is_number_integer() : value.is_number())) return false;
+  const double number = value.get<double>();
+  return !(s.minimum && number < *s.minimum) && !(s.maximum && number > *s.maximum);
+}
+
+std::string hint_for(const Setting& s, const Json& value) {
+  const auto near = value.is_string() ? nearest(value.get<std::string>(), s.choices) : std::nullopt;
+  if (near) return fmt::format("did you mean \"{}\"?", *near);
+  return s.default_value.is_null() ? s.help : fmt::format("its default is {}", s.default_value.dump());
 }
 
 }  // namespace
+
+bool Setting::belongs_to(const std::string& backbone) const {
+  return backbones.empty() || std::ranges::count(backbones, backbone) > 0;
+}
 
 Json describe(const std::vector<Setting>& settings) {
   Json list = Json::array();
@@ -54,16 +57,49 @@ Json describe(const std::vector<Setting>& settings) {
                     {"choices", s.choices.empty() ? Json() : Json(s.choices)},
                     {"help", s.help},
                     {"equation", s.equation.empty() ? Json() : Json(s.equation)},
-                    {"silent_default", s.silent_default}});
+                    {"silent_default", s.silent_default},
+                    {"used_by", s.used_by},
+                    {"backbones", s.backbones}});
   }
   return list;
 }
 
+Setting read_setting(const Json& described, const std::string& where) {
+  Fields fields(described, where);
+  const auto has = [&](const char* key) { return !fields.get(key).is_null(); };
+  Setting s{.name = fields.required<std::string>("name"),
+            .default_value = fields.get("default"),
+            .help = fields.required<std::string>("help"),
+            .silent_default = fields.required<bool>("silent_default"),
+            .used_by = fields.required<std::string>("used_by"),
+            .backbones = fields.required<std::vector<std::string>>("backbones")};
+  if (has("minimum")) s.minimum = fields.required<double>("minimum");
+  if (has("maximum")) s.maximum = fields.required<double>("maximum");
+  if (has("choices")) s.choices = fields.required<std::vector<std::string>>("choices");
+  if (has("equation")) s.equation = fields.required<std::string>("equation");
+  fields.finish();
+  return s;
+}
+
+const Setting* find_setting(const std::vector<Setting>& settings, const std::string& name) {
+  const auto found = std::ranges::find(settings, name, &Setting::name);
+  return found == settings.end() ? nullptr : &*found;
+}
+
 std::vector<Setting> merged(std::vector<Setting> base, const std::vector<Setting>& more) {
   for (const auto& s : more) {
-    if (std::ranges::find(base, s.name, &Setting::name) == base.end()) base.push_back(s);
+    if (find_setting(base, s.name) == nullptr) base.push_back(s);
   }
   return base;
+}
+
+Json checked(const Setting& s, const Json& value, const std::string& where, const std::string& hint) {
+  if (!fits(s, value)) {
+    const auto shown = value.is_string() ? in_quotes(value.get<std::string>()) : value.dump();
+    throw Error(fmt::format("setting {} must be {}, not {}", s.name, wanted(s), shown), where,
+                hint.empty() ? hint_for(s, value) : hint);
+  }
+  return s.default_value.is_number_float() ? Json(value.get<double>()) : value;
 }
 
 Settings::Settings(std::vector<Setting> known, const Json& given, std::string where)
@@ -75,13 +111,11 @@ Settings::Settings(std::vector<Setting> known, const Json& given, std::string wh
   }
   if (!given.is_object()) throw Error("the settings are not an object of names and values", where_);
   for (const auto& [name, value] : given.items()) {
-    const auto s = std::ranges::find(known_, name, &Setting::name);
-    if (s == known_.end())
+    const auto* s = find_setting(known_, name);
+    if (s == nullptr)
       throw Error(fmt::format("unknown setting \"{}\"", name), where_, suggestion(name, names));
     if (value.is_null()) continue;
-    if (const auto problem = complaint(*s, value))
-      fail(name, fmt::format("{} {}", value.dump(), *problem), s->help);
-    values_[name] = value;
+    values_[name] = checked(*s, value, where_);
     // A plan spells every default out; only a value that differs asks for something.
     if (value != s->default_value) given_.insert(name);
   }
@@ -89,7 +123,7 @@ Settings::Settings(std::vector<Setting> known, const Json& given, std::string wh
 
 const Json& Settings::value(const std::string& name) {
   const auto found = values_.find(name);
-  assert(found != values_.end() && "a setting must be declared before it is read");
+  require(found != values_.end(), "a setting must be declared before it is read");
   read_.insert(name);
   if (!found->second.is_null()) effective_[name] = found->second;
   return found->second;
@@ -106,20 +140,6 @@ std::optional<double> Settings::number_if_given(const std::string& name) {
   return v.is_null() ? std::nullopt : std::optional(v.get<double>());
 }
 
-std::int64_t Settings::integer(const std::string& name) {
-  return value(name).get<std::int64_t>();
-}
-bool Settings::flag(const std::string& name) {
-  return value(name).get<bool>();
-}
-std::string Settings::choice(const std::string& name) {
-  return value(name).get<std::string>();
-}
-
-std::string Settings::text(const std::string& name) {
-  return value(name).get<std::string>();
-}
-
 void Settings::report(const std::string& name, Json value) {
   effective_[name] = std::move(value);
 }
@@ -132,7 +152,7 @@ void Settings::finish() const {
 }
 
 void Settings::fail(const std::string& name, const std::string& problem, const std::string& hint) const {
-  throw Error(fmt::format("setting \"{}\": {}", name, problem), where_, hint);
+  throw Error(fmt::format("setting {} {}", name, problem), where_, hint);
 }
 
 }  // namespace harness

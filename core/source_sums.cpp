@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "core/error.h"
 #include "core/sha256.h"
@@ -58,11 +57,11 @@ std::string together(const std::vector<std::string>& sums) {
 
 }  // namespace
 
-Json source_of(std::initializer_list<std::string_view> files) {
+Json source_of(const std::vector<std::string>& files) {
   std::vector<std::string> sums, identities;
   Json by_file = Json::object();
   bool is_named = false;
-  for (const auto file : files) {
+  for (const auto& file : files) {
     const auto& sum = source_sum(file);
     sums.emplace_back(sum.sha256);
     identities.emplace_back(sum.identity);

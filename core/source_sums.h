@@ -1,9 +1,9 @@
 #pragma once
 
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/json.h"
 
@@ -35,6 +35,6 @@ std::string sources_sha256();
 
 /// {"sha256", "identity", "files": {path in the tree: sha256}} of what these files, paths in the tree or ones
 /// that end with them, make together. Throws Error (a defect of the build) if no table has one.
-Json source_of(std::initializer_list<std::string_view> files);
+Json source_of(const std::vector<std::string>& files);
 
 }  // namespace harness

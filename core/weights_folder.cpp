@@ -16,13 +16,18 @@ namespace {
 
 constexpr auto kIndexFile = "model_index.json";
 
-/// Files that a model is read from. Published folders also hold the same weights in other precisions
-/// (model.fp16.safetensors), which nobody reads.
-bool is_model_file(const fs::path& file) {
-  const auto extension = file.extension();
+/// Files that a model is read from: weights named by a stem, configurations, a tokenizer's texts. Published
+/// folders also hold the same weights in other precisions (model.fp16.safetensors), which nobody reads.
+bool is_model_file(const fs::directory_entry& entry, std::initializer_list<std::string_view> stems) {
+  if (!entry.is_regular_file()) return false;
+  const auto extension = entry.path().extension();
   if (extension == ".safetensors")
-    return is_weights_file(file, "model") || is_weights_file(file, "diffusion_pytorch_model");
+    return std::ranges::any_of(stems, [&](auto stem) { return is_weights_file(entry.path(), stem); });
   return extension == ".json" || extension == ".txt" || extension == ".model";
+}
+
+bool is_pipeline_file(const fs::directory_entry& entry) {
+  return is_model_file(entry, {"model", "diffusion_pytorch_model"});
 }
 
 /// The subfolders that a pipeline's index names; the folder itself where there is no index.
@@ -43,16 +48,14 @@ std::vector<fs::path> model_files(const fs::path& folder) {
   std::vector<fs::path> files;
   for (const auto& part : parts_of(folder)) {
     for (const auto& entry : fs::recursive_directory_iterator(folder / part)) {
-      if (entry.is_regular_file() && is_model_file(entry.path()))
-        files.push_back(fs::relative(entry.path(), folder));
+      if (is_pipeline_file(entry)) files.push_back(fs::relative(entry.path(), folder));
     }
   }
   if (fs::exists(folder / kIndexFile)) {
     for (const auto& entry : fs::directory_iterator(folder)) {
       const bool is_weights =
           entry.path().extension() == ".safetensors";  // of all parts in one: nobody reads it
-      if (entry.is_regular_file() && is_model_file(entry.path()) && !is_weights)
-        files.push_back(entry.path().filename());
+      if (is_pipeline_file(entry) && !is_weights) files.push_back(entry.path().filename());
     }
   }
   std::sort(files.begin(), files.end());
@@ -60,6 +63,15 @@ std::vector<fs::path> model_files(const fs::path& folder) {
                                        [](const fs::path& f) { return f.extension() == ".safetensors"; });
   if (!has_tensors)
     throw Error("holds no .safetensors file", folder.string(), "give a model folder in diffusers' layout");
+  return files;
+}
+
+std::vector<fs::path> single_model_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (is_model_file(entry, {"model"})) files.push_back(entry.path().filename());
+  }
+  std::sort(files.begin(), files.end());
   return files;
 }
 

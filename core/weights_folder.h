@@ -7,9 +7,12 @@
 namespace harness {
 
 /// The files of a model folder that a model is read from (safetensors, JSON, tokenizer texts), relative to it
-/// and sorted. Published folders hold other files too, the same weights in other precisions among them.
-/// Throws Error for a folder without weights.
+/// and sorted: of a pipeline as diffusers saves it, with its parts. Published folders hold other files too,
+/// the same weights in other precisions among them. Throws Error for a folder without weights.
 std::vector<std::filesystem::path> model_files(const std::filesystem::path& folder);
+
+/// Those of one model as transformers saves it, which lie in the folder itself; empty where there are none.
+std::vector<std::filesystem::path> single_model_files(const std::filesystem::path& folder);
 
 /// SHA-256 over the model files of a folder, by relative path and content. The headers of the safetensors
 /// files are checked on the way. Throws Error naming a broken file or an empty folder.

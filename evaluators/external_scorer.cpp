@@ -48,15 +48,6 @@ ScorerPoolSettings pool_settings(const ExternalScorerSpec& spec, const fs::path&
           .image_folder = spec.by_path ? scratch : fs::path()};
 }
 
-SampleScore without_values(const ExternalScorerSpec& spec, const std::string& reason) {
-  SampleScore score;
-  for (const auto& metric : spec.metrics) {
-    score.metrics[metric.name] = std::nullopt;
-    score.reasons[metric.name] = reason;
-  }
-  return score;
-}
-
 /// Why an answer has no value for a metric.
 std::string reason_for(const ScorerAnswer& answer, const std::string& metric) {
   const auto found = answer.unusable.find(metric);
@@ -65,7 +56,7 @@ std::string reason_for(const ScorerAnswer& answer, const std::string& metric) {
 }
 
 SampleScore score_of(const ExternalScorerSpec& spec, const ScorerAnswer& answer) {
-  if (answer.error) return without_values(spec, *answer.error);
+  if (answer.error) return without_values(spec.metrics, *answer.error);
   SampleScore score;
   for (const auto& name : spec.metric_names()) {
     const auto value = answer.values.find(name);
@@ -92,31 +83,27 @@ fs::path scratch_for_a_trial() {
   return fs::temp_directory_path() / fmt::format("harness-scorer-trial-{}", ::getpid());
 }
 
-}  // namespace
-
-class ExternalScorer::Impl {
+class ExternalScorer : public Scorer {
  public:
-  Impl(const ExternalScorerSpec& spec, const fs::path& scratch)
+  ExternalScorer(const ExternalScorerSpec& spec, const fs::path& scratch)
       : spec_(spec), scratch_(scratch), pool_(pool_settings(spec_, scratch_.path())) {}
 
-  std::future<SampleScore> score(ScorerText text, Image image) {
+  std::future<SampleScore> score(const ScorerText& text, const Image& image) override {
     std::future<ScorerAnswer> answer;
-    if (!given_up()) answer = submitted(std::move(text), std::move(image));
+    if (!given_up()) answer = submitted(text, image);
     return std::async(std::launch::deferred,
                       [this, answer = std::move(answer)]() mutable { return settled(std::move(answer)); });
   }
 
-  std::size_t replaced() const { return pool_.replaced() + replaced_before_; }
+  std::size_t replaced() const override { return pool_.replaced() + replaced_before_; }
 
-  const std::string& name() const { return spec_.name; }
-
-  Json state() const {
+  Json state() const override {
     const auto reason = given_up();
     if (restarts_ == 0 && !reason) return nullptr;
     return {{"restarts", restarts_}, {"given_up", reason ? Json(*reason) : Json()}};
   }
 
-  void restore(const Json& state, const std::string& where) {
+  void restore(const Json& state, const std::string& where) override {
     Fields fields(state, where);
     restarts_ = fields.required<int>("restarts");
     replaced_before_ = static_cast<std::size_t>(std::max(0, restarts_));
@@ -124,15 +111,15 @@ class ExternalScorer::Impl {
     fields.finish();
   }
 
-  std::optional<std::string> given_up() const {
+  std::optional<std::string> given_up() const override {
     const std::lock_guard lock(mutex_);
     return given_up_;
   }
 
  private:
-  std::future<ScorerAnswer> submitted(ScorerText text, Image image) {
+  std::future<ScorerAnswer> submitted(const ScorerText& text, const Image& image) {
     try {
-      return pool_.submit(std::move(image), std::move(text));
+      return pool_.submit(image, text);
     } catch (const Error& error) {  // it could not be started again
       std::promise<ScorerAnswer> promise;
       promise.set_exception(std::make_exception_ptr(error));
@@ -141,7 +128,7 @@ class ExternalScorer::Impl {
   }
 
   SampleScore settled(std::future<ScorerAnswer> answer) {
-    if (const auto reason = given_up()) return without_values(spec_, *reason);
+    if (const auto reason = given_up()) return without_values(spec_.metrics, *reason);
     try {
       const auto got = answer.get();
       auto score = score_of(spec_, got);
@@ -149,7 +136,7 @@ class ExternalScorer::Impl {
       return score;
     } catch (const Error& error) {
       give_up(fmt::format("scorer {} was given up: {}", spec_.name, error.problem()));
-      return without_values(spec_, *given_up());
+      return without_values(spec_.metrics, *given_up());
     }
   }
 
@@ -177,34 +164,7 @@ class ExternalScorer::Impl {
   std::optional<std::string> given_up_;
 };
 
-ExternalScorer::ExternalScorer(const ExternalScorerSpec& spec, const fs::path& scratch)
-    : impl_(std::make_unique<Impl>(spec, scratch)) {}
-
-ExternalScorer::~ExternalScorer() = default;
-
-std::future<SampleScore> ExternalScorer::score(ScorerText text, Image image) {
-  return impl_->score(std::move(text), std::move(image));
-}
-
-std::size_t ExternalScorer::replaced() const {
-  return impl_->replaced();
-}
-
-std::optional<std::string> ExternalScorer::given_up() const {
-  return impl_->given_up();
-}
-
-Json ExternalScorer::state() const {
-  return impl_->state();
-}
-
-void ExternalScorer::restore(const Json& state, const std::string& where) {
-  impl_->restore(state, where);
-}
-
-const std::string& ExternalScorer::name() const {
-  return impl_->name();
-}
+}  // namespace
 
 void try_external_scorer(const ExternalScorerSpec& spec) {
   const ScratchFolder scratch(scratch_for_a_trial());
@@ -227,60 +187,19 @@ void try_external_scorer(const ExternalScorerSpec& spec) {
   }
 }
 
-void ExternalScorers::add(const fs::path& folder, const Json& identity, const fs::path& scratch) {
+std::unique_ptr<Scorer> start_external_scorer(const ExternalScorerSpec& spec, const fs::path& scratch) {
+  return std::make_unique<ExternalScorer>(spec, scratch);
+}
+
+std::unique_ptr<Scorer> open_external_scorer(const ScorerSetup& setup) {
+  const auto folder = setup.path("scorer:" + setup.name);
   const auto spec = read_external_scorer(folder);
   const auto found = external_scorer_identity(spec, [](const fs::path& file) { return sha256_file(file); });
-  if (found != identity) {
+  if (found != setup.identity) {
     throw Error("was changed since the run was planned", folder.string(),
                 "repeat the command: it plans with the scorer that is there now");
   }
-  scorers_.push_back(std::make_unique<ExternalScorer>(spec, scratch / ("images-for-" + spec.name)));
-}
-
-std::future<SampleScore> ExternalScorers::add_scores(std::future<SampleScore> own, ScorerText text,
-                                                     const Image& image) {
-  std::vector<std::future<SampleScore>> others;
-  for (auto& scorer : scorers_) others.push_back(scorer->score(text, image));
-  return std::async(std::launch::deferred, [own = std::move(own), others = std::move(others)]() mutable {
-    auto score = own.get();
-    for (auto& other : others) {
-      auto more = other.get();
-      score.metrics.merge(more.metrics);
-      score.reasons.merge(more.reasons);
-    }
-    return score;
-  });
-}
-
-std::size_t ExternalScorers::replaced() const {
-  std::size_t sum = 0;
-  for (const auto& scorer : scorers_) sum += scorer->replaced();
-  return sum;
-}
-
-Json ExternalScorers::state() const {
-  Json states = Json::object();
-  for (const auto& scorer : scorers_) {
-    if (auto state = scorer->state(); !state.is_null()) states[scorer->name()] = std::move(state);
-  }
-  return states;
-}
-
-void ExternalScorers::restore(const Json& state, const std::string& where) {
-  for (const auto& scorer : scorers_) {
-    if (state.contains(scorer->name()))
-      scorer->restore(state.at(scorer->name()), where + ": " + scorer->name());
-  }
-}
-
-std::vector<std::string> ExternalScorers::notes() const {
-  std::vector<std::string> notes;
-  for (const auto& scorer : scorers_) {
-    const auto reason = scorer->given_up();
-    if (reason)
-      notes.push_back(fmt::format("S{}. The images after that have no value of it.", reason->substr(1)));
-  }
-  return notes;
+  return start_external_scorer(spec, setup.scratch / ("images-for-" + spec.name));
 }
 
 }  // namespace harness

@@ -183,7 +183,7 @@ class ScorerPool::Impl {
     ChildState(const ScorerPoolSettings& settings, int stop_fd)
         : process(settings.command, stop_fd, settings.child) {}
 
-    ChildProcess process;
+    ScorerProcess process;
     std::set<std::uint64_t> ids = {};  ///< of the requests that it was sent
     bool has_answered = false;
   };
@@ -275,14 +275,14 @@ class ScorerPool::Impl {
     }
   }
 
-  static Exchange send(const ScorerRequest& request, const Image& image, ChildProcess& child,
+  static Exchange send(const ScorerRequest& request, const Image& image, ScorerProcess& child,
                        Deadline deadline) {
     const auto sent = child.write(request_line(request), deadline);
     if (sent != Exchange::kDone || !request.path.empty()) return sent;
     return child.write({reinterpret_cast<const char*>(image.rgb.data()), image.rgb.size()}, deadline);
   }
 
-  std::string reason_for(Exchange state, ChildProcess& child) const {
+  std::string reason_for(Exchange state, ScorerProcess& child) const {
     switch (state) {
       case Exchange::kLate:
         return fmt::format("no answer within {} ms", deadline_.count());

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/image.h"
-#include "evaluators/child_process.h"
+#include "evaluators/scorer_process.h"
 #include "evaluators/scorer_protocol.h"
 
 namespace harness {
@@ -20,7 +20,7 @@ struct ScorerPoolSettings {
   int workers = 1;
   int deadline_ms = 20000;        ///< for one image, from sending to answer
   int start_deadline_ms = 60000;  ///< for a child's hello
-  ChildOptions child = {};
+  ScorerProcessOptions child = {};
   std::string name = {};                   ///< in messages; empty: the program
   std::optional<ScorerHello> stated = {};  ///< parse_hello
   std::filesystem::path image_folder =

@@ -3,12 +3,10 @@
 #include <SQLiteCpp/Exception.h>
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <new>
-#include <sstream>
+#include <optional>
 #include <string_view>
 
 #include "core/build_info.h"
@@ -16,15 +14,15 @@
 #include "core/file_error.h"
 #include "core/json.h"
 #include "core/streams.h"
-#include "core/text.h"
-#include "harness/commands/commands.h"
-#include "harness/commands/db_options.h"
+#include "harness/commands/command.h"
+#include "harness/completion.h"
+#include "harness/workspace.h"
 #include "results/database_file.h"
 
 namespace harness {
 namespace {
 
-constexpr const char* kFooter = R"(
+constexpr const char* kNotes = R"(
 Examples:
   harness reproduce --table sd35-ocr --scale smoke     a first table within a minute
   harness reproduce --table sd35-ocr                   the main job; repeat it to go on or to see the table again
@@ -36,102 +34,33 @@ What cannot be written to standard output is status 1; a reader that has gone (`
 status, and what cannot be written to standard error stops no work.
 `harness help COMMAND` or `harness COMMAND --help` shows a command's options and examples.)";
 
-/// The sub-command that was being parsed, however deep; the program itself if there was none.
-const CLI::App* deepest(const CLI::App* app) {
-  for (auto parsed = app->get_subcommands(); !parsed.empty(); parsed = app->get_subcommands())
-    app = parsed.back();
-  return app;
+Command harness_program() {
+  const auto& build = build_info();
+  return {
+      .name = "harness",
+      .help = "Paired, reproducible benchmarks of RL post-training for flow-matching text-to-image models.",
+      .notes = kNotes,
+      .version = fmt::format("harness {} ({}, {})", build.version, build.git_revision, build.build_type),
+      .commands = registered_commands()};
 }
 
-/// "harness datasets split"
-std::string full_name(const CLI::App* app) {
-  return app->get_parent() == nullptr ? app->get_name()
-                                      : full_name(app->get_parent()) + " " + app->get_name();
-}
-
-std::vector<std::string> option_names(const CLI::App* app) {
-  std::vector<std::string> names;
-  for (const auto* option : app->get_options()) {
-    for (const auto& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  return names;
-}
-
-std::vector<std::string> command_names(const CLI::App* app) {
-  std::vector<std::string> names;
-  for (const auto* command : app->get_subcommands({})) names.push_back(command->get_name());
-  return names;
-}
-
-/// What a value of an option must be.
-std::string wanted_kind(const CLI::App* command, const std::string& name) {
-  const auto* option = command->get_option_no_throw(name);
-  const auto kind = option == nullptr ? std::string() : option->get_type_name();
-  if (kind.starts_with("INT")) return "must be a whole number";
-  if (kind.starts_with("UINT")) return "must be a whole number, 0 or more";
-  if (kind.starts_with("FLOAT")) return "must be a number";
-  return "is not of the kind that this option takes";
-}
-
-/// What was wrong with the command line, with the nearest name where a word was unknown.
-Error usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  const auto* command = deepest(&app);
-  const auto where = full_name(command);
-  const auto help = fmt::format("see `{} --help`", where);
-  auto extras = app.remaining(true);
-  extras.erase(std::remove(extras.begin(), extras.end(), "--"), extras.end());
-  if (!extras.empty()) {
-    const auto word = extras.front().substr(0, extras.front().find('='));
-    if (word.rfind('-', 0) == 0) {
-      return Error(fmt::format("unknown option \"{}\"", word), where,
-                   suggestion(word, option_names(command)));
-    }
-    const auto commands = command_names(command);
-    if (!commands.empty())
-      return Error(fmt::format("unknown command \"{}\"", word), where, suggestion(word, commands));
-    return Error(fmt::format("unexpected argument \"{}\"", word), where, help);
-  }
-  const auto commands = command_names(command);
-  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && !commands.empty()) {
-    return Error("no command given", where, "commands: " + join(commands, ", "));
-  }
-  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
-    constexpr std::string_view kPrefix = "Could not convert: ";
-    std::string message = error.what();
-    if (message.starts_with(kPrefix)) message.erase(0, kPrefix.size());
-    return Error(wanted_kind(command, message.substr(0, message.find(' '))), where + ": " + message, help);
-  }
-  return Error(error.what(), where, help);
-}
-
-/// The words of a command line, the last first, as CLI11 takes them. `help COMMAND ...` is `COMMAND ...
-/// --help`; an unknown command there is one here.
-std::vector<std::string> parsed_words(const CLI::App& app, int argc, char** argv) {
-  std::vector<std::string> words(argv + 1, argv + argc);
-  if (!words.empty() && words.front() == "help") {
-    words.erase(words.begin());
-    const auto* command = &app;
-    for (const auto& word : words) {
-      const auto names = command_names(command);
-      if (std::ranges::find(names, word) == names.end())
-        throw Error(fmt::format("unknown command \"{}\"", word), full_name(command),
-                    names.empty() ? "it has no commands of its own" : suggestion(word, names));
-      command = command->get_subcommand(word);
-    }
-    words.emplace_back("--help");
-  }
-  std::ranges::reverse(words);
-  return words;
+/// --out and --db as typed, whatever else the command takes.
+WorkspaceChoice place_of(const Parsed& parsed) {
+  const auto typed = [&](const char* name) {
+    const auto found = parsed.given.find(name);
+    return found == parsed.given.end() ? std::nullopt : std::optional(found->second);
+  };
+  return {.out = typed("--out"), .db = typed("--db")};
 }
 
 /// Runs the parsed command. An error's hint names the commands that mend it with the place of this one.
-int carry_out(const CLI::App& command, const Actions& actions) {
+int carry_out(const Parsed& parsed) {
   const auto placed = [&](const Error& error) {
-    return Error(error.problem(), error.where(), with_place(error.hint(), place_of(command).options()),
+    return Error(error.problem(), error.where(), with_place(error.hint(), place_of(parsed).options()),
                  error.status());
   };
   try {
-    return actions.at(&command)();
+    return parsed.command->run();
   } catch (const Error& error) {
     throw placed(error);
   } catch (const SQLite::Exception& failure) {
@@ -140,28 +69,9 @@ int carry_out(const CLI::App& command, const Actions& actions) {
 }
 
 int dispatch(int argc, char** argv) {
-  CLI::App app("Paired, reproducible benchmarks of RL post-training for flow-matching text-to-image models.",
-               "harness");
-  app.footer(kFooter);
-  app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
-  const auto& build = build_info();
-  app.set_version_flag(
-      "--version", fmt::format("harness {} ({}, {})", build.version, build.git_revision, build.build_type));
-  Actions actions;
-  add_commands(app, actions);
-  if (argc == 1) tell_text(app.help() + "\n");
-  try {
-    app.parse(parsed_words(app, argc, argv));
-  } catch (const CLI::Success& success) {
-    std::ostringstream text;
-    const int status = app.exit(success, text, text);
-    put_text(text.str());
-    return status;
-  } catch (const CLI::ParseError& error) {
-    throw usage_error(app, error);
-  }
-  return carry_out(*deepest(&app), actions);
+  const auto program = harness_program();
+  const auto parsed = parse_command_line(program, argc, argv);
+  return parsed ? carry_out(*parsed) : 0;
 }
 
 void print_error(const Error& error, bool json) {
@@ -182,10 +92,6 @@ bool asks_for_json(int argc, char** argv) {
   return std::any_of(argv + 1, argv + argc,
                      [](const char* word) { return std::string_view(word) == "--json"; });
 }
-
-}  // namespace
-
-namespace {
 
 int run(int argc, char** argv) {
   const bool json = asks_for_json(argc, argv);
@@ -208,6 +114,10 @@ int run(int argc, char** argv) {
 
 int run_cli(int argc, char** argv) {
   prepare_streams();
+  if (argc > 1 && std::string_view(argv[1]) == "__complete") {
+    for (const auto& line : completions(harness_program(), {argv + 2, argv + argc})) put_exactly(line + "\n");
+    return finished_status(0);
+  }
   return finished_status(run(argc, argv));
 }
 

@@ -394,7 +394,8 @@ std::vector<std::optional<double>> adjusted_p_values(const std::vector<Compariso
     const auto same =
         std::ranges::find_if(questions, [&](const TableQuestion& q) { return is_same_question(q, c); });
     place[i] = static_cast<std::size_t>(same - questions.begin());
-    if (same == questions.end()) questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result)});
+    if (same == questions.end())
+      questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result), restated_by(c.metric)});
   }
   const auto over_all = holm_over_table(questions);
   std::vector<std::optional<double>> adjusted;

@@ -7,15 +7,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <memory>
 #include <optional>
+#include <sstream>
 
 #include "core/build_info.h"
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/files.h"
+#include "core/process.h"
 #include "core/sha256.h"
 #include "core/text.h"
 #include "core/weights_folder.h"
@@ -24,7 +24,6 @@
 #include "harness/inputs.h"
 #include "harness/registry.h"
 #include "harness/scorers.h"
-#include "harness/worker_process.h"
 #include "harness/worker_request.h"
 #include "results/database_file.h"
 #include "results/store.h"
@@ -39,14 +38,12 @@ std::string gigabytes(double bytes) {
   return fmt::format("{:.1f} GB", bytes / 1e9);
 }
 
-/// The program's first line of output for `arguments`; nothing if it is not there or fails.
-std::optional<std::string> first_line(const std::string& command) {
-  const std::unique_ptr<FILE, int (*)(FILE*)> answer(::popen((command + " 2>/dev/null").c_str(), "r"),
-                                                     ::pclose);
-  if (!answer) return std::nullopt;
-  std::array<char, 512> line{};
-  if (std::fgets(line.data(), line.size(), answer.get()) == nullptr) return std::nullopt;
-  return std::string(trim(line.data()));
+/// The first line with `part` in it that a program prints; nothing if it is not there or prints none.
+std::optional<std::string> first_line(const std::vector<std::string>& words, const std::string& part = "") {
+  std::istringstream text(output_of(words));
+  for (std::string line; std::getline(text, line);)
+    if (line.find(part) != std::string::npos) return std::string(trim(line));
+  return std::nullopt;
 }
 
 std::optional<fs::path> in_path(const std::string& program) {
@@ -63,7 +60,7 @@ Finding program_finding(const std::string& topic, const std::string& name, const
   Finding finding{.topic = topic, .name = name, .hint = hint};
   if (const auto file = in_path(program)) {
     finding.found = true;
-    finding.detail = first_line(file->string() + " " + version_argument).value_or(file->string());
+    finding.detail = first_line({file->string(), version_argument}).value_or(file->string());
   }
   return finding;
 }
@@ -89,10 +86,9 @@ std::vector<Finding> machine() {
 std::optional<std::string> answer_of(const fs::path& program, const std::string& argument,
                                      std::string& problem) {
   try {
-    ExitStatus status;
-    auto text = run_program(program, {argument}, status);
-    if (status.ok()) return text;
-    problem = status.text();
+    auto finished = run_program({program.string(), argument});
+    if (finished.status.ok()) return finished.out;
+    problem = finished.status.text();
   } catch (const Error& error) {
     problem = error.what();
   }
@@ -154,7 +150,7 @@ std::vector<Finding> gpu() {
       .hint = std::string(kForGpu) + "this machine has no NVIDIA device, or its driver is not loaded"};
   if (fs::exists("/dev/nvidia0")) {
     const auto name =
-        first_line("nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader");
+        first_line({"nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"});
     device.found = name.has_value();
     device.detail = name.value_or("");
     device.hint = std::string(kForGpu) + "nvidia-smi does not answer; install the driver";
@@ -166,7 +162,7 @@ std::vector<Finding> gpu() {
   for (const fs::path& nvcc : {in_path("nvcc").value_or(""), fs::path("/usr/local/cuda/bin/nvcc")}) {
     if (toolkit.found || nvcc.empty() || !fs::exists(nvcc)) continue;
     toolkit.found = true;
-    toolkit.detail = first_line(nvcc.string() + " --version | grep release").value_or(nvcc.string());
+    toolkit.detail = first_line({nvcc.string(), "--version"}, "release").value_or(nvcc.string());
   }
   return {std::move(device), std::move(toolkit)};
 }
@@ -357,10 +353,9 @@ std::vector<Finding> checks() {
 
       .hint = "only for scripts/check-lora and the peer benchmarks, which say how to install them"};
   if (python.found) {
-    const auto versions = first_line(
-        "python3 -c 'from importlib.metadata import version as v; print(\"torch \" + v(\"torch\") + \", "
-        "diffusers \" + "
-        "v(\"diffusers\"))'");
+    const auto versions = first_line({"python3", "-c",
+                                      "from importlib.metadata import version as v; print('torch ' + "
+                                      "v('torch') + ', diffusers ' + v('diffusers'))"});
     packages.found = versions.has_value();
     packages.detail = versions.value_or("");
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -19,13 +20,15 @@ namespace {
 struct AuditRow {
   std::int64_t timestep = 0;
   double lambda_center = 0, log_ratio_mean = 0, predicted_var = 0, log_ratio_var = 0, ratio_median = 0;
+  double lambda_ratio_var = 0;
+  std::optional<double> lambda_velocity = std::nullopt;  ///< none in runs recorded before it was
 };
 
 std::vector<AuditRow> audit_rows(Store& store, const StoredReproduction& reproduction,
                                  const std::string& method, bool fresh) {
   constexpr auto kSql = R"sql(
     SELECT audit.timestep, audit.lambda_center, audit.log_ratio_mean, audit.predicted_var, audit.log_ratio_var,
-           audit.ratio_median
+           audit.ratio_median, audit.lambda_ratio_var, audit.lambda_velocity
     FROM reproduction_runs AS member JOIN v_law_audit AS audit ON audit.run_id = member.run_id
     WHERE member.reproduction_id = ?1 AND member.arm = ?2 AND audit.fresh = ?3
     ORDER BY audit.timestep, audit.seed)sql";
@@ -38,7 +41,9 @@ std::vector<AuditRow> audit_rows(Store& store, const StoredReproduction& reprodu
                     .log_ratio_mean = query.real(2).value_or(0),
                     .predicted_var = query.real(3).value_or(0),
                     .log_ratio_var = query.real(4).value_or(0),
-                    .ratio_median = query.real(5).value_or(0)});
+                    .ratio_median = query.real(5).value_or(0),
+                    .lambda_ratio_var = query.real(6).value_or(0),
+                    .lambda_velocity = query.real(7)});
   }
   return rows;
 }
@@ -62,6 +67,12 @@ constexpr const char* kFormulas =
     "Drift: lambda_center predicted, -2 E[y] measured. Variance: E[lambda_var] + Var(lambda_center) / 4 "
     "predicted, Var(y) "
     "measured, y being the mean-reduced log-ratio.";
+constexpr const char* kEstimators =
+    "Estimators of lambda_center on fresh samples: the shift of the means, which the method uses; the shift "
+    "of the "
+    "velocities with the factor of the sampler's time direction; D (Var(y) - Var(lambda_center) / 4), D "
+    "latent "
+    "elements. The law says that they agree.";
 constexpr const char* kStepLabel = "denoising step k (0 is the noisiest)";
 constexpr double kApart = 0.12;  // marks of two series at one step stand side by side
 
@@ -106,6 +117,23 @@ FigurePanel panel_of(const char* title, const char* y_label, std::vector<FigureS
       .title = title, .x_label = kStepLabel, .y_label = y_label, .log_y = true, .series = std::move(series)};
 }
 
+FigurePanel estimator_panel(const std::vector<AuditRow>& fresh) {
+  std::vector<AuditRow> with_velocities = fresh;
+  std::erase_if(with_velocities, [](const AuditRow& row) { return !row.lambda_velocity; });
+  return panel_of("estimators of lambda_center", "log-ratio (nats)",
+                  {{.label = "mean shift", .points = over_seeds(fresh, predicted_drift)},
+                   {.label = "velocities",
+                    .kind = SeriesKind::kMarks,
+                    .style = SeriesStyle::kSecond,
+                    .points = over_seeds(
+                        with_velocities, [](const AuditRow& row) { return *row.lambda_velocity; }, -kApart)},
+                   {.label = "Var(y)",
+                    .kind = SeriesKind::kMarks,
+                    .style = SeriesStyle::kThird,
+                    .points = over_seeds(
+                        fresh, [](const AuditRow& row) { return row.lambda_ratio_var; }, kApart)}});
+}
+
 /// The vertical axes are logarithmic.
 std::string range_note(const Figure& figure) {
   for (const auto& panel : figure.panels) {
@@ -128,7 +156,7 @@ Figure law_audit(Store& store, const StoredReproduction& reproduction, const std
   }
   Figure figure{.name = name,
                 .panels = {},
-                .notes = {scope_note(reproduction, method), kFormulas, inflation_note(reused)}};
+                .notes = {scope_note(reproduction, method), kFormulas, kEstimators, inflation_note(reused)}};
   const auto series = [](const char* label, SeriesKind kind, SeriesStyle style,
                          std::vector<FigurePoint> points) {
     return FigureSeries{.label = label, .kind = kind, .style = style, .points = std::move(points)};
@@ -151,6 +179,7 @@ Figure law_audit(Store& store, const StoredReproduction& reproduction, const std
                                            over_seeds(reused, predicted_variance)),
                                     series("measured, reused", SeriesKind::kMarks, SeriesStyle::kSecond,
                                            over_seeds(reused, measured_variance, kApart))}));
+  figure.panels.push_back(estimator_panel(fresh));
   figure.notes.front() += range_note(figure);
   return figure;
 }

@@ -17,9 +17,6 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// The selection metric whose highest value, 1, means that nothing is wrong.
-constexpr const char* kBoundedMetric = "ocr_reward";
-
 /// One image of an evaluation with what the scorer made of it.
 struct Sample {
   std::string prompt, target;
@@ -138,8 +135,9 @@ Grid make_grid(Store& store, const StoredReproduction& reproduction, const GridC
     for (const auto& name : spec.grid.pick) rule.groups.push_back(grid_group_from_name(name));
   }
   rule.rows = static_cast<std::size_t>(spec.grid.rows);
-  if (metric != kBoundedMetric) {
-    rule.perfect = grid.perfect = std::nullopt;
+  const auto* known = built_in_catalogue().find(metric);
+  rule.perfect = grid.perfect = known == nullptr ? std::nullopt : known->perfect;
+  if (!grid.perfect) {
     grid.score_title = spec.metric_catalogue.title(metric);
     grid.score_decimals = 4;
   }

@@ -32,7 +32,11 @@ std::vector<JudgedDifference> judged_by_table(const TableSpec& spec,
   std::vector<TableComparison> shown;
   for (const auto& c : comparisons) {
     if (std::ranges::find(named, c.metric) != named.end())
-      shown.push_back({.baseline = c.baseline, .method = c.method, .metric = c.metric, .values = c.result});
+      shown.push_back({.baseline = c.baseline,
+                       .method = c.method,
+                       .metric = c.metric,
+                       .restates = restated_by(c.metric),
+                       .values = c.result});
   }
   adjust_comparisons(shown, GuardrailQuestion{}.confidence);
   std::vector<JudgedDifference> judged;
@@ -66,9 +70,12 @@ std::optional<GuardrailPanel> guardrail_panel_of(const StoredReproduction& repro
   if (!rule) return std::nullopt;
   const auto spec = spec_of(reproduction);
   const auto& reward = spec.selection.metric;
-  return guardrail_panel(*rule,
-                         {.reward = reward, .better = better_of(reproduction, reward), .base = kBaseMethod},
-                         comparisons, judged_by_table(spec, comparisons));
+  GuardrailQuestion question{
+      .reward = reward, .better = better_of(reproduction, reward), .base = kBaseMethod};
+  for (const auto& metric : built_in_catalogue().names()) {
+    if (const auto other = restated_by(metric); !other.empty()) question.restates[metric] = other;
+  }
+  return guardrail_panel(*rule, question, comparisons, judged_by_table(spec, comparisons));
 }
 
 std::vector<AlarmRecord> alarms_of(const StoredReproduction& reproduction,

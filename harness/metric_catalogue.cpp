@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "evaluators/metrics/built_in_metrics.h"
+#include "evaluators/evaluator.h"
 
 namespace harness {
 
@@ -57,6 +57,16 @@ std::vector<std::string> MetricCatalogue::names() const {
   return all;
 }
 
+const std::vector<std::string>& reserved_metrics() {
+  static const std::vector<std::string> names = {"geneval_score", "geneval_strict"};
+  return names;
+}
+
+std::string restated_by(const std::string& metric) {
+  const auto* known = built_in_catalogue().find(metric);
+  return known == nullptr ? std::string() : known->restates;
+}
+
 const MetricCatalogue& built_in_catalogue() {
   static const MetricCatalogue catalogue = [] {
     try {
@@ -64,9 +74,9 @@ const MetricCatalogue& built_in_catalogue() {
     } catch (const Error&) {
       // A build without a worker shows what others made.
       MetricCatalogue known;
-      for (const auto& metric : ocr_metrics()) known.add(metric, "evaluator ocr");
-      for (const auto& metric : image_statistic_metrics()) known.add(metric, "evaluator image-statistics");
-      known.add(jpeg_metric(), "evaluator jpeg");
+      for (const auto& evaluator : evaluators()) {
+        for (const auto& metric : evaluator.metrics) known.add(metric, "evaluator " + evaluator.name);
+      }
       return known;
     }
   }();

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <memory>
+#include <cstdlib>
 
 #include "core/error.h"
+#include "core/process.h"
 #include "harness/worker_request.h"
 
 namespace harness {
@@ -37,12 +37,9 @@ double memory_of_device(const Plan& plan) {
   }
   const auto index =
       plan.device.find(':') == std::string::npos ? "0" : plan.device.substr(plan.device.find(':') + 1);
-  const auto command = fmt::format(
-      "nvidia-smi --query-gpu=memory.total --format=csv,noheader,nounits -i {} 2>/dev/null", index);
-  const std::unique_ptr<FILE, int (*)(FILE*)> answer(::popen(command.c_str(), "r"), ::pclose);
-  double mebibytes = 0;
-  if (!answer || std::fscanf(answer.get(), "%lf", &mebibytes) != 1) return 0;
-  return mebibytes * 1024 * 1024;
+  const auto mebibytes =
+      output_of({"nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits", "-i", index});
+  return std::strtod(mebibytes.c_str(), nullptr) * 1024 * 1024;
 }
 
 }  // namespace

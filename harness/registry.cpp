@@ -9,40 +9,6 @@
 namespace harness {
 namespace {
 
-std::optional<double> bound(Fields& fields, const std::string& key) {
-  if (!fields.has(key) || fields.get(key).is_null()) return std::nullopt;
-  return fields.required<double>(key);
-}
-
-/// Settings whose name says so belong to evaluations alone; a "used_by" in the registry overrides that.
-std::string default_user(const std::string& name) {
-  return name.rfind("eval_", 0) == 0 ? "evaluate" : "train";
-}
-
-/// A text field that may be absent or null.
-std::string text_or_nothing(Fields& fields, const std::string& key) {
-  if (!fields.has(key) || fields.get(key).is_null()) return {};
-  return fields.required<std::string>(key);
-}
-
-SettingSpec read_setting(const Json& value, const std::string& where) {
-  Fields fields(value, where);
-  SettingSpec setting;
-  setting.name = fields.required<std::string>("name");
-  setting.default_value = fields.get("default");
-  setting.minimum = bound(fields, "minimum");
-  setting.maximum = bound(fields, "maximum");
-  if (fields.has("choices") && !fields.get("choices").is_null()) {
-    setting.choices = fields.required<std::vector<Json>>("choices");
-  }
-  setting.help = text_or_nothing(fields, "help");
-  setting.equation = text_or_nothing(fields, "equation");
-  setting.used_by = fields.optional<std::string>("used_by", default_user(setting.name));
-  setting.backbones = fields.optional<std::vector<std::string>>("backbones", {});
-  setting.silent_default = fields.optional<bool>("silent_default", false);
-  return setting;
-}
-
 template <class Read>
 auto read_list(Fields& fields, const std::string& key, Read read) {
   std::vector<decltype(read(Json(), std::string()))> items;
@@ -52,16 +18,6 @@ auto read_list(Fields& fields, const std::string& key, Read read) {
     items.push_back(read(list[i], fields.where() + ": " + key + "[" + std::to_string(i) + "]"));
   }
   return items;
-}
-
-/// Equation numbers as one text, whether the registry holds a text or a list.
-std::string equations_text(Fields& fields) {
-  if (!fields.has("equations")) return {};
-  const Json& value = fields.get("equations");
-  if (value.is_string()) return value.get<std::string>();
-  std::vector<std::string> parts;
-  for (const auto& part : value) parts.push_back(part.is_string() ? part.get<std::string>() : part.dump());
-  return join(parts, ", ");
 }
 
 SourceInfo read_source(Fields& fields) {
@@ -75,8 +31,8 @@ SourceInfo read_source(Fields& fields) {
 MethodInfo read_method(const Json& value, const std::string& where) {
   Fields fields(value, where);
   return {.name = fields.required<std::string>("name"),
-          .summary = fields.optional<std::string>("summary", ""),
-          .equations = equations_text(fields),
+          .summary = fields.required<std::string>("summary"),
+          .equations = fields.required<std::string>("equations"),
           .settings = read_list(fields, "settings", read_setting),
           .source = read_source(fields)};
 }
@@ -113,9 +69,7 @@ void read_folder(Fields& fields, EvaluatorInfo& evaluator) {
 
 MetricInfo read_metric(const Json& value, const std::string& where) {
   if (value.is_string()) throw Error("is of an older build", where, "build everything: scripts/build");
-  Fields fields(value, where);
-  const auto name = fields.required<std::string>("name");
-  return read_metric_info(name, fields);
+  return read_declared_metric(Fields(value, where));
 }
 
 EvaluatorInfo read_evaluator(const Json& value, const std::string& where) {
@@ -148,10 +102,6 @@ const T& find_named(const std::vector<T>& items, const std::string& name, const 
 }
 
 }  // namespace
-
-bool SettingSpec::belongs_to(const std::string& backbone) const {
-  return backbones.empty() || std::find(backbones.begin(), backbones.end(), backbone) != backbones.end();
-}
 
 bool EvaluatorInfo::belongs_to(const std::string& backbone) const {
   return backbones.empty() || std::find(backbones.begin(), backbones.end(), backbone) != backbones.end();

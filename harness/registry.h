@@ -7,24 +7,10 @@
 #include <vector>
 
 #include "core/json.h"
+#include "core/settings.h"
 #include "evaluators/metrics/metric_info.h"
 
 namespace harness {
-
-/// One named setting of the training loop or of a method, as `harness-worker describe` lists it.
-struct SettingSpec {
-  std::string name;
-  Json default_value;                      ///< its JSON type is the setting's type
-  std::optional<double> minimum, maximum;  ///< inclusive
-  std::vector<Json> choices;               ///< empty: any value of the type
-  std::string help, equation;
-  /// "train", "evaluate" or "both": whose identity it belongs to; "scorer": it is part of a scorer's.
-  std::string used_by;
-  std::vector<std::string> backbones = {};  ///< that have it; empty: all
-  bool silent_default = false;              ///< identities leave it out at its default (trainers/settings.h)
-
-  bool belongs_to(const std::string& backbone) const;
-};
 
 /// The sources of a plug-in as this build has them (core/source_sums.h).
 struct SourceInfo {
@@ -35,7 +21,7 @@ struct SourceInfo {
 
 struct MethodInfo {
   std::string name, summary, equations;
-  std::vector<SettingSpec> settings;
+  std::vector<Setting> settings;
   SourceInfo source = {};
 };
 
@@ -78,7 +64,7 @@ struct Registry {
   int numerics_version = 0;
   std::string sources_sha256 = {};  ///< of all code that can change a number
   std::vector<MethodInfo> methods;
-  std::vector<SettingSpec> settings;
+  std::vector<Setting> settings;
   std::vector<BackboneInfo> backbones;
   std::vector<EvaluatorInfo> evaluators;
   std::vector<TaskInfo> tasks;

@@ -217,13 +217,16 @@ void set_apart(Chart& chart) {
 struct LawStep {
   double drift = 0, predicted_drift = 0, drift_error = 0;
   double variance = 0, predicted_variance = 0, variance_error = 0;
+  double lambda_of_variance = 0;
+  std::optional<double> lambda_of_velocities;  ///< none in runs recorded before it was
 };
 
 std::map<std::int64_t, LawStep> law_steps(Store& store, const StoredReproduction& reproduction,
                                           const std::string& method) {
   constexpr auto kSql = R"sql(
     SELECT audit.timestep, avg(-2 * log_ratio_mean), avg(lambda_center), sqrt(sum(4 * mean_se * mean_se)) / count(*),
-           avg(log_ratio_var), avg(predicted_var), sqrt(sum(var_se * var_se)) / count(*)
+           avg(log_ratio_var), avg(predicted_var), sqrt(sum(var_se * var_se)) / count(*),
+           avg(lambda_ratio_var), avg(lambda_velocity)
     FROM reproduction_runs AS member JOIN v_law_audit AS audit ON audit.run_id = member.run_id
     WHERE member.reproduction_id = ?1 AND member.arm = ?2 AND audit.fresh = 1
     GROUP BY audit.timestep ORDER BY audit.timestep)sql";
@@ -236,7 +239,9 @@ std::map<std::int64_t, LawStep> law_steps(Store& store, const StoredReproduction
                                .drift_error = query.real(3).value_or(0),
                                .variance = query.real(4).value_or(0),
                                .predicted_variance = query.real(5).value_or(0),
-                               .variance_error = query.real(6).value_or(0)};
+                               .variance_error = query.real(6).value_or(0),
+                               .lambda_of_variance = query.real(7).value_or(0),
+                               .lambda_of_velocities = query.real(8)};
   }
   return steps;
 }
@@ -259,6 +264,26 @@ void add_law_point(Chart& chart, double step, double predicted, double measured,
       {.x = step, .y = measured, .low = measured - 2 * error, .high = measured + 2 * error});
 }
 
+/// lambda_center as the method takes it, and by the paper's other estimators.
+Chart estimator_chart() {
+  return {.title = "Estimators of lambda_center",
+          .x_label = kStepLabel,
+          .y_label = "nats",
+          .log_y = true,
+          .series = {{.label = "mean shift", .color = kPredicted, .look = ChartLook::kLine},
+                     {.label = "velocities", .color = 2, .look = ChartLook::kMarks},
+                     {.label = "\u22122 E[y]", .color = kMeasured, .look = ChartLook::kMarks},
+                     {.label = "D Var(y), corrected", .color = 3, .look = ChartLook::kMarks}}};
+}
+
+void add_estimates(Chart& chart, double x, const LawStep& step) {
+  const std::array<std::optional<double>, 4> estimates = {step.predicted_drift, step.lambda_of_velocities,
+                                                          step.drift, step.lambda_of_variance};
+  for (std::size_t i = 0; i < estimates.size(); ++i) {
+    if (estimates[i]) chart.series[i].points.push_back({.x = x, .y = *estimates[i]});
+  }
+}
+
 void add_deviation(ChartSeries& series, double step, double predicted, double measured, double error) {
   if (error > 0) series.points.push_back({.x = step, .y = (measured - predicted) / error});
 }
@@ -278,21 +303,24 @@ ChartGroup law_group(Store& store, const StoredReproduction& reproduction, const
                   .guides = {-kLawBreakZ, kLawBreakZ},
                   .series = {{.label = "drift", .color = 2, .look = ChartLook::kMarks},
                              {.label = "variance", .color = 3, .look = ChartLook::kMarks}}};
+  auto estimators = estimator_chart();
   for (const auto& [number, step] : law_steps(store, reproduction, method)) {
     const auto x = static_cast<double>(number);
     add_law_point(drift, x, step.predicted_drift, step.drift, step.drift_error);
     add_law_point(variance, x, step.predicted_variance, step.variance, step.variance_error);
     add_deviation(deviation.series[0], x, step.predicted_drift, step.drift, step.drift_error);
     add_deviation(deviation.series[1], x, step.predicted_variance, step.variance, step.variance_error);
+    add_estimates(estimators, x, step);
   }
   set_apart(deviation);
+  set_apart(estimators);
   if (const int below = not_positive(drift.series[1]) + not_positive(variance.series[1]); below > 0) {
     group.notes.push_back(
         fmt::format("{} not positive and {} no place on a logarithmic axis; the deviations show {}.",
                     below == 1 ? "1 measured value is" : fmt::format("{} measured values are", below),
                     below == 1 ? "has" : "have", below == 1 ? "it" : "them"));
   }
-  group.charts = {std::move(drift), std::move(variance), std::move(deviation)};
+  group.charts = {std::move(drift), std::move(variance), std::move(deviation), std::move(estimators)};
   return group;
 }
 

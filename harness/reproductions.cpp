@@ -215,20 +215,6 @@ void share_budget(std::vector<TableRow>& rows) {
 
 using ImageKey = std::pair<std::int64_t, std::int64_t>;  // prompt, sample
 
-/// Images that text metrics have no value for because the prompt quotes nothing.
-std::set<ImageKey> images_without_target(Store& store, const std::string& evaluation_id) {
-  constexpr auto kSql =
-      "SELECT DISTINCT prompt_id, sample FROM metrics WHERE evaluation_id = ?1 AND reason = ?2";
-  const auto rows = select_rows<ImageKey>(
-      store, kSql, [](const Query& row) { return ImageKey(row.integer(0), row.integer(1)); }, evaluation_id,
-      std::string(kNoTargetReason));
-  return {rows.begin(), rows.end()};
-}
-
-bool is_text_metric(const std::string& metric) {
-  return std::ranges::count(ocr_metric_names(), metric) > 0;
-}
-
 /// What the training of a checkpoint says that belongs under a table.
 void add_training(Store& store, const EvaluatedCheckpoint& evaluated, const Json& evaluation_settings,
                   TableRow& row) {
@@ -257,18 +243,18 @@ TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
   const auto evaluation = store.evaluation(evaluated.evaluation_id).value();
   row.n = evaluation.n;
   std::set<ImageKey> missing;
-  const auto without_target = images_without_target(store, evaluated.evaluation_id);
   for (const auto& metric : metrics_of(store, {evaluated})) {
     std::vector<std::optional<double>> values;
     for (const auto& value : store.metric_values(evaluated.evaluation_id, metric)) {
       values.push_back(value.value);
-      const ImageKey image(value.prompt_id, value.sample);
-      const bool usable = value.value && is_usable_score(*value.value);
-      if (!usable && !(is_text_metric(metric) && without_target.contains(image))) missing.insert(image);
+      if (!value.value && value.reason == kNoTargetReason) {
+        ++row.without_target[metric];
+      } else if (!value.value || !is_usable_score(*value.value)) {
+        missing.insert({value.prompt_id, value.sample});
+      }
     }
     row.metrics[metric] = summarize(values);
   }
-  row.without_target = static_cast<std::int64_t>(without_target.size());
   row.n_missing = static_cast<std::int64_t>(missing.size());
   for (const auto& checkpoint : store.checkpoints(evaluated.run_id)) {
     if (checkpoint.step != evaluated.step) continue;
@@ -316,6 +302,7 @@ std::vector<TableComparison> stored_comparisons(Store& store, const StoredReprod
   auto comparisons = select_rows<TableComparison>(store, kSql, read, reproduction.id, split);
   std::map<std::string, bool> turned;
   for (auto& c : comparisons) {
+    c.restates = restated_by(c.metric);
     const auto [found, is_new] = turned.try_emplace(c.metric);
     if (is_new) found->second = counts_are_turned(reproduction, c.metric);
     if (found->second) std::swap(c.values.wins, c.values.losses);

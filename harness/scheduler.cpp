@@ -144,7 +144,7 @@ class Scheduler {
     auto* raw = worker.get();
     const auto on_line = [this, raw](std::string_view line) { handle_line(*raw, line); };
     worker->process = std::make_unique<WorkerProcess>(
-        io_, settings_.worker, std::vector<std::string>{"run", raw->task.folder.string()},
+        io_, std::vector<std::string>{settings_.worker.string(), "run", raw->task.folder.string()},
         raw->task.folder / "worker.log", on_line);
     progress_.start(raw->task.progress_key, raw->task.label);
     workers_.push_back(std::move(worker));
@@ -230,14 +230,14 @@ class Scheduler {
 
   void reap() {
     for (std::size_t i = 0; i < workers_.size();) {
-      ExitStatus status;
-      if (!workers_[i]->process->ended(status)) {
+      const auto status = workers_[i]->process->ended();
+      if (!status) {
         ++i;
         continue;
       }
       const auto worker = std::move(workers_[i]);
       workers_.erase(workers_.begin() + static_cast<std::ptrdiff_t>(i));
-      guarded([&] { conclude(*worker, status); });
+      guarded([&] { conclude(*worker, *status); });
     }
     guarded([this] { start_ready(); });
   }

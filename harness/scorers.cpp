@@ -9,10 +9,11 @@
 #include "core/error.h"
 #include "core/file_checksums.h"
 #include "core/files.h"
+#include "core/process.h"
 #include "core/safetensors.h"
 #include "core/text.h"
-#include "harness/table_spec.h"
-#include "harness/worker_process.h"
+#include "core/weights_folder.h"
+#include "harness/metric_catalogue.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -27,8 +28,7 @@ namespace {
 /// What harness-scorer says of a profile: version, settings, checksums of its data files.
 Json describe_scorer(const std::string& profile) {
   const auto program = scorer_path();
-  ExitStatus status;
-  const auto text = run_program(program, {"--describe", "--profile", profile}, status);
+  const auto [status, text, _] = run_program({program.string(), "--describe", "--profile", profile});
   auto hello = Json::parse(text, nullptr, false);
   if (!status.ok() || !hello.is_object()) {
     throw Error("cannot describe itself (" + status.text() + ")", program.string(), "see the message above",
@@ -102,13 +102,6 @@ std::optional<fs::path> data_folder(const std::string& name) {
   }
 }
 
-/// What a scorer may read. Published folders also hold the same weights in other formats and precisions.
-bool is_scorer_file(const fs::path& file) {
-  const auto extension = file.extension();
-  if (extension == ".safetensors") return is_weights_file(file, "model");
-  return extension == ".json" || extension == ".txt" || extension == ".model";
-}
-
 Json identity_of_folder(const EvaluatorInfo& evaluator, const ScorerFolders& folders) {
   const auto folder = folders.find(evaluator.name);
   if (!folder) {
@@ -169,8 +162,8 @@ std::optional<std::string> reason_not_to_run(const Registry& registry, const Sco
                                              const std::string& metric) {
   const auto* evaluator = registry.evaluator_of(metric);
   if (evaluator == nullptr) {
-    const bool is_built_in = std::ranges::count(built_in_metrics(), metric) > 0;
-    return is_built_in ? "this build has no evaluator for it" : "no scorer under --scorers DIR gives it";
+    const bool is_reserved = std::ranges::count(reserved_metrics(), metric) > 0;
+    return is_reserved ? "this build has no evaluator for it" : "no scorer under --scorers DIR gives it";
   }
   if (evaluator->folder_class.empty() || folders.find(evaluator->name)) return std::nullopt;
   return fmt::format("there is no folder {}", folders.looked_for(evaluator->name));
@@ -196,14 +189,12 @@ Json reward_identities(const Registry& registry, const ScorerFolders& folders, c
 std::map<std::string, std::string> scorer_files(const fs::path& folder) {
   std::map<std::string, std::string> files;
   bool has_weights = false;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const auto& file = entry.path();
-    if (!entry.is_regular_file() || !is_scorer_file(file)) continue;
-    if (file.extension() == ".safetensors") {
-      SafetensorsFile check(file);
+  for (const auto& name : single_model_files(folder)) {
+    if (name.extension() == ".safetensors") {
+      SafetensorsFile check(folder / name);
       has_weights = true;
     }
-    files[file.filename().string()] = remembered_sha256(file);
+    files[name.string()] = remembered_sha256(folder / name);
   }
   if (!has_weights) {
     throw Error("holds no model.safetensors, whole or in shards", folder.string(),

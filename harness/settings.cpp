@@ -13,12 +13,6 @@
 namespace harness {
 namespace {
 
-const SettingSpec* find_setting(const std::vector<SettingSpec>& settings, const std::string& name) {
-  const auto found =
-      std::find_if(settings.begin(), settings.end(), [&](const SettingSpec& s) { return s.name == name; });
-  return found == settings.end() ? nullptr : &*found;
-}
-
 /// What other programs call our settings: for hints alone.
 const std::map<std::string, std::vector<std::string>> kOtherNames = {
     {"learning_rate", {"lr"}},
@@ -48,61 +42,35 @@ std::string setting_hint(const std::string& name, const std::vector<std::string>
   return hint.starts_with("known: ") ? "`harness list settings` names them all" : hint;
 }
 
-const char* type_name(const Json& value) {
-  if (value.is_boolean()) return "true or false";
-  if (value.is_number_integer()) return "a whole number";
-  if (value.is_number()) return "a finite number";
-  if (value.is_string()) return "a text";
-  return "a JSON value";
-}
+/// A value that was asked for, where, and by which layer.
+struct Request {
+  Json value;
+  std::string where, origin;
+};
 
-/// `value` as the setting's own type: a whole number given for a number with fractions becomes one, so that 1
-/// and 1.0 are one run.
-Json typed(const SettingSpec& setting, const Json& value, const std::string& where) {
-  const Json& like = setting.default_value;
-  if (like.is_number_float() && value.is_number()) return value.get<double>();
-  const bool fits = like.is_null() || (like.is_boolean() && value.is_boolean()) ||
-                    (like.is_number_integer() && value.is_number_integer()) ||
-                    (like.is_string() && value.is_string()) || like.is_structured();
-  if (fits) return value;
-  const auto text = value.is_string() ? value.get<std::string>() : value.dump();
+/// `--set lr=1,kl=2`.
+bool is_list_of_settings(const Json& value) {
+  const auto text = value.is_string() ? value.get<std::string>() : "";
   const auto comma = text.find(',');
-  const bool is_list = comma != std::string::npos && text.find('=', comma) != std::string::npos;
-  throw Error(fmt::format("setting {} must be {}, not {}", setting.name, type_name(like), text), where,
-              is_list ? "give one setting a --set, and --set as often as you need it"
-                      : fmt::format("its default is {}", like.dump()));
+  return comma != std::string::npos && text.find('=', comma) != std::string::npos;
 }
 
-void check_range(const SettingSpec& setting, const Json& value, const std::string& where) {
-  if (value.is_number()) {
-    const double number = value.get<double>();
-    if ((setting.minimum && number < *setting.minimum) || (setting.maximum && number > *setting.maximum)) {
-      const auto low = setting.minimum ? fmt::format("{}", *setting.minimum) : "-infinity";
-      const auto high = setting.maximum ? fmt::format("{}", *setting.maximum) : "infinity";
-      throw Error(fmt::format("setting {} = {} is outside [{}, {}]", setting.name, value.dump(), low, high),
-                  where);
-    }
-  }
-  if (setting.choices.empty()) return;
-  if (std::find(setting.choices.begin(), setting.choices.end(), value) != setting.choices.end()) return;
-  std::vector<std::string> known;
-  for (const auto& choice : setting.choices)
-    known.push_back(choice.is_string() ? choice.get<std::string>() : choice.dump());
-  const auto text = value.is_string() ? value.get<std::string>() : value.dump();
-  throw Error(fmt::format("setting {} cannot be \"{}\"", setting.name, text), where, suggestion(text, known));
-}
-
-SettingValue value_of(const SettingSpec& setting, const Json& requested, const Json& effective,
-                      const std::string& origin) {
-  return {.requested = requested,
+SettingValue value_of(const Setting& setting, const Request& request) {
+  constexpr auto kOneEach = "give one setting a --set, and --set as often as you need it";
+  const auto hint = is_list_of_settings(request.value) ? kOneEach : "";
+  const Json effective = checked(setting, request.value, request.where, hint);
+  return {.requested = request.value,
           .effective = effective,
-          .origin = origin,
+          .origin = request.origin,
           .is_silent = setting.silent_default && effective == setting.default_value};
 }
 
-SettingMap defaults_of(const std::vector<SettingSpec>& settings) {
+SettingMap defaults_of(const std::vector<Setting>& settings) {
   SettingMap map;
-  for (const auto& s : settings) map[s.name] = value_of(s, nullptr, s.default_value, "default");
+  for (const auto& s : settings) {
+    map[s.name] = {
+        .requested = {}, .effective = s.default_value, .origin = "default", .is_silent = s.silent_default};
+  }
   return map;
 }
 
@@ -122,24 +90,19 @@ class Resolver {
 
   void apply_all(const Json& settings, const std::string& where, const std::string& origin) {
     for (const auto& [name, value] : settings.items())
-      apply(name, value, where + ": settings." + name, origin);
+      apply(name, {value, where + ": settings." + name, origin});
   }
 
-  void apply(const std::string& name, const Json& value, const std::string& where,
-             const std::string& origin) {
+  void apply(const std::string& name, const Request& request) {
     // A row's name may itself hold a dot ("nu 0.04").
     for (const auto& arm : arms_) {
-      if (name.starts_with(arm.name + ".")) {
-        apply_to_method(arm.name, name.substr(arm.name.size() + 1), value, where, origin);
-        return;
-      }
+      if (name.starts_with(arm.name + "."))
+        return apply_to_method(arm.name, name.substr(arm.name.size() + 1), request);
     }
-    if (const auto dot = name.find('.'); dot != std::string::npos) {
-      apply_to_method(name.substr(0, dot), name.substr(dot + 1), value, where, origin);
-      return;
-    }
+    if (const auto dot = name.find('.'); dot != std::string::npos)
+      return apply_to_method(name.substr(0, dot), name.substr(dot + 1), request);
     if (const auto* setting = find_setting(loop_settings_, name)) {
-      store(resolved_.loop, *setting, value, where, origin);
+      resolved_.loop[name] = value_of(*setting, request);
       return;
     }
     bool known = false;
@@ -147,53 +110,38 @@ class Resolver {
       const auto* setting = find_setting(info.settings, name);
       if (setting == nullptr) continue;
       known = true;
-      const Json checked = typed(*setting, value, where);
-      check_range(*setting, checked, where);
+      const auto value = value_of(*setting, request);
       for (const auto& arm : arms_) {
-        if (arm.method == info.name)
-          resolved_.methods.at(arm.name)[name] = value_of(*setting, value, checked, origin);
+        if (arm.method == info.name) resolved_.methods.at(arm.name)[name] = value;
       }
     }
-    if (!known) fail_unknown(name, where);
+    if (!known) fail_unknown(name, request.where);
   }
 
   ResolvedSettings result() && { return std::move(resolved_); }
 
  private:
-  void store(SettingMap& map, const SettingSpec& setting, const Json& value, const std::string& where,
-             const std::string& origin) {
-    const Json checked = typed(setting, value, where);
-    check_range(setting, checked, where);
-    map[setting.name] = value_of(setting, value, checked, origin);
-  }
-
   /// `owner`: a row of the table, or a method, which stands for all rows that use it.
-  void apply_to_method(const std::string& owner, const std::string& name, const Json& value,
-                       const std::string& where, const std::string& origin) {
+  void apply_to_method(const std::string& owner, const std::string& name, const Request& request) {
     std::vector<const ArmSpec*> meant;
     for (const auto& arm : arms_) {
       if (arm.name == owner || arm.method == owner) meant.push_back(&arm);
     }
     const auto& method = meant.empty() ? owner : meant.front()->method;
-    const auto& info = registry_.method(method, where);
-    const auto* setting = find_setting(info.settings, name);
+    const auto& known = registry_.method(method, request.where).settings;
+    const auto* own = find_setting(known, name);
     const auto* of_loop = find_setting(loop_settings_, name);
-    if (setting == nullptr && of_loop != nullptr && of_loop->used_by == "train" && !meant.empty()) {
-      for (const auto* arm : meant) store(resolved_.row_loop[arm->name], *of_loop, value, where, origin);
-      return;
+    const bool for_training = of_loop != nullptr && of_loop->used_by == "train";
+    if (own == nullptr && (!for_training || meant.empty())) {
+      throw Error(fmt::format("method {} has no setting \"{}\"", method, name), request.where,
+                  known.empty() ? "it has no settings" : suggestion(name, names_of(known)));
     }
-    if (setting == nullptr) {
-      const auto known = names_of(info.settings);
-      throw Error(fmt::format("method {} has no setting \"{}\"", method, name), where,
-                  known.empty() ? "it has no settings" : suggestion(name, known));
+    if (meant.empty() && request.origin == "--set") {
+      throw Error(fmt::format("method {} is not one of this run's", method), request.where,
+                  fmt::format("methods: {}", join(names_of(arms_), ", ")));
     }
-    for (const auto* arm : meant) store(resolved_.methods.at(arm->name), *setting, value, where, origin);
-    if (meant.empty() && origin == "--set") {
-      std::vector<std::string> names;
-      for (const auto& arm : arms_) names.push_back(arm.name);
-      throw Error(fmt::format("method {} is not one of this run's", method), where,
-                  fmt::format("methods: {}", join(names, ", ")));
-    }
+    auto& maps = own != nullptr ? resolved_.methods : resolved_.row_loop;
+    for (const auto* arm : meant) maps[arm->name][name] = value_of(own != nullptr ? *own : *of_loop, request);
   }
 
   [[noreturn]] void fail_unknown(const std::string& name, const std::string& where) const {
@@ -201,19 +149,15 @@ class Resolver {
       throw Error(fmt::format("backbone {} has no setting \"{}\"", backbone_, name), where,
                   fmt::format("it is one of {}", join(foreign->backbones, ", ")));
     }
-    auto known = names_of(loop_settings_);
-    for (const auto& info : registry_.methods) {
-      for (const auto& setting : info.settings) {
-        if (std::find(known.begin(), known.end(), setting.name) == known.end()) known.push_back(setting.name);
-      }
-    }
-    throw Error(fmt::format("unknown setting \"{}\"", name), where, setting_hint(name, known));
+    auto known = loop_settings_;
+    for (const auto& info : registry_.methods) known = merged(std::move(known), info.settings);
+    throw Error(fmt::format("unknown setting \"{}\"", name), where, setting_hint(name, names_of(known)));
   }
 
   const Registry& registry_;
   const std::vector<ArmSpec>& arms_;
   std::string backbone_;
-  std::vector<SettingSpec> loop_settings_;  ///< of the registry's, those that the backbone knows
+  std::vector<Setting> loop_settings_;  ///< of the registry's, those that the backbone knows
   ResolvedSettings resolved_;
 };
 
@@ -308,8 +252,9 @@ ResolvedSettings resolve_settings(const Registry& registry, const TableSpec& spe
   resolver.apply_all(scale.settings, where + ": scales." + scale_name, "scale " + scale_name);
   for (const auto& arm : arms) {
     for (const auto& [name, value] : arm.settings.items())
-      resolver.apply(arm.name + "." + name, value,
-                     fmt::format("{}: methods: {}: settings.{}", where, arm.name, name), "row " + arm.name);
+      resolver.apply(
+          arm.name + "." + name,
+          {value, fmt::format("{}: methods: {}: settings.{}", where, arm.name, name), "row " + arm.name});
   }
   std::map<std::string, std::string> given;
   for (const auto& text : sets) {
@@ -322,7 +267,8 @@ ResolvedSettings resolve_settings(const Registry& registry, const TableSpec& spe
       throw Error(fmt::format("setting {} is given twice", first->first),
                   fmt::format("--set {} --set {}", first->second, text), "give it once");
     }
-    resolver.apply(text.substr(0, equals), value_of_text(text.substr(equals + 1)), "--set " + text, "--set");
+    resolver.apply(text.substr(0, equals),
+                   {value_of_text(text.substr(equals + 1)), "--set " + text, "--set"});
   }
   return std::move(resolver).result();
 }

@@ -18,13 +18,6 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// Metrics that have a documented name: a table may name one that this build cannot compute yet, if it is
-/// optional.
-const std::vector<std::string> kMetricNames = {
-    "ocr_reward", "cer",          "cer_paper",      "exact_match",   "substring_match",
-    "pickscore",  "clip_score",   "glyph_clip",     "geneval_score", "geneval_strict",
-    "jpeg_kb",    "edge_density", "colour_entropy", "dark_share",    "saturated_share"};
-
 /// Columns that belong to a checkpoint rather than to a metric.
 const std::vector<MetricInfo> kCheckpointColumns = {
     {.name = "lambda_late", .title = "Lambda_late", .better = "lower", .decimals = 6},
@@ -440,16 +433,17 @@ void read_claims(TableSpec& spec, const Json& claims, const std::string& where) 
   }
 }
 
+bool is_metric(const TableSpec& spec, const std::string& name) {
+  return spec.metric_catalogue.find(name) != nullptr || std::ranges::count(reserved_metrics(), name) > 0;
+}
+
 /// Where a metric is missing because it is misspelt in the table's list of metrics, that is said instead.
 void require_no_misspelling_of(const TableSpec& spec, const std::string& metric) {
-  const auto is_metric = [&](const std::string& name) {
-    return spec.metric_catalogue.find(name) != nullptr || std::ranges::count(built_in_metrics(), name) > 0;
-  };
-  if (!is_metric(metric)) return;
+  if (!is_metric(spec, metric)) return;
   const std::vector<std::string> meant = {metric};
   const auto check = [&](const std::vector<std::string>& listed, const char* list) {
     for (std::size_t i = 0; i < listed.size(); ++i) {
-      if (is_metric(listed[i]) || !nearest(listed[i], meant)) continue;
+      if (is_metric(spec, listed[i]) || !nearest(listed[i], meant)) continue;
       throw Error(fmt::format("unknown metric \"{}\"", listed[i]),
                   fmt::format("{}: metrics.{}[{}]", spec.file.string(), list, i),
                   suggestion(listed[i], meant));
@@ -517,8 +511,7 @@ void check_whole(const TableSpec& spec) {
     const auto& column = spec.columns[i];
     if (column.std_of.empty()) {
       if (std::ranges::count(column_names, column.name) == 0) require_no_misspelling_of(spec, column.name);
-      require(std::ranges::count(built_in_metrics(), column.name) == 0 ||
-                  std::ranges::count(spec.metrics(), column.name) > 0,
+      require(!is_metric(spec, column.name) || std::ranges::count(spec.metrics(), column.name) > 0,
               fmt::format("shows the metric {}, which is not among the table's metrics ({})", column.name,
                           join(spec.metrics(), ", ")),
               place, "name it in metrics.required or metrics.optional, or give \"columns\" without it");
@@ -835,10 +828,6 @@ TableSpec load_table_spec(const std::string& id_or_file) {
   return read_table_spec(find_data_file("tables/" + id_or_file + ".json"));
 }
 
-const std::vector<std::string>& built_in_metrics() {
-  return kMetricNames;
-}
-
 void check_timesteps(const TableSpec& spec, std::int64_t steps) {
   for (std::size_t i = 0; i < spec.columns.size(); ++i) {
     const auto& timestep = spec.columns[i].statistic.timestep;
@@ -872,7 +861,7 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
     throw Error(fmt::format("no evaluator of this build gives the required metric \"{}\"", metric), place,
                 "see `harness list evaluators`; --scorers DIR adds external ones");
   }
-  auto known_metrics = kMetricNames;
+  auto known_metrics = reserved_metrics();
   known_metrics.insert(known_metrics.end(), given.begin(), given.end());
   for (std::size_t i = 0; i < spec.optional_metrics.size(); ++i) {
     const auto& metric = spec.optional_metrics[i];

@@ -170,9 +170,6 @@ TableSpec parse_table_spec(Json document, const std::filesystem::path& file,
 /// nearest name.
 void check_against_registry(const TableSpec& spec, const Registry& registry);
 
-/// Metrics that a table may name whether or not this build can compute them.
-const std::vector<std::string>& built_in_metrics();
-
 /// Columns of timesteps that a training of `steps` steps does not have. Throws Error naming the column.
 void check_timesteps(const TableSpec& spec, std::int64_t steps);
 

@@ -1,50 +1,24 @@
 #include "harness/worker_request.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/process.h"
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/inputs.h"
 #include "harness/registry.h"
-#include "harness/worker_process.h"
 
 namespace harness {
 namespace fs = std::filesystem;
-namespace {
-
-/// An unnamed file in memory that a child can open by its path and that nobody has to remove.
-class RequestFile {
- public:
-  explicit RequestFile(const Json& request) : file_(::memfd_create("harness-request", 0)) {
-    const auto text = request.dump();
-    if (file_ < 0 || ::write(file_, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-      throw Error(fmt::format("cannot hold the worker's request: {}", std::strerror(errno)), "", "",
-                  Status::kFailed);
-    }
-  }
-  ~RequestFile() {
-    if (file_ >= 0) ::close(file_);
-  }
-  RequestFile(const RequestFile&) = delete;
-  RequestFile& operator=(const RequestFile&) = delete;
-  std::string path() const { return fmt::format("/dev/fd/{}", file_); }
-
- private:
-  int file_;
-};
-
-}  // namespace
 
 fs::path worker_program() {
   if (const char* program = std::getenv("HARNESS_WORKER")) return program;
@@ -57,17 +31,17 @@ int core_count() {
 
 void become_worker(const std::string& command, const Json& request) {
   const auto program = worker_program();
-  const RequestFile file(request);
+  const auto file = memory_file(request.dump());
   finish_output();
-  ::execl(program.c_str(), program.c_str(), command.c_str(), "--request", file.path().c_str(), nullptr);
+  ::execlp(program.c_str(), program.c_str(), command.c_str(), "--request",
+           fmt::format("/dev/fd/{}", file.get()).c_str(), nullptr);
   throw Error(fmt::format("cannot be started: {}", std::strerror(errno)), program.string(), "",
               Status::kFailed);
 }
 
 Json ask_worker(const std::string& command, const Json& request) {
-  const RequestFile file(request);
-  ExitStatus status;
-  const auto text = run_program(worker_program(), {command, "--request", file.path()}, status);
+  const auto [status, text, _] = run_program({worker_program().string(), command, "--request", "/dev/stdin"},
+                                             {.in = memory_file(request.dump()).get()});
   auto answer = Json::parse(text, nullptr, false);
   if (answer.is_object()) return answer;
   throw Error(fmt::format("harness-worker {} gave no answer ({})", command, status.text()), "", "",

@@ -5,6 +5,8 @@
 #include <set>
 #include <string>
 
+#include "core/descriptor.h"
+
 namespace harness {
 
 /// A run's folder on its way out is first renamed to this and its id.
@@ -81,12 +83,9 @@ class WorkspaceLock {
  public:
   /// Throws Error (Status::kFailed) naming the process that holds it.
   explicit WorkspaceLock(const Workspace& workspace);
-  ~WorkspaceLock();
-  WorkspaceLock(const WorkspaceLock&) = delete;
-  WorkspaceLock& operator=(const WorkspaceLock&) = delete;
 
  private:
-  int file_ = -1;
+  Descriptor file_;
 };
 
 }  // namespace harness

@@ -58,6 +58,7 @@ std::vector<EqualPair> equal_pairs(Store& store, const TableSpec& spec, const st
         pairs.push_back({.first = rows[i],
                          .second = rows[j],
                          .metric = metric,
+                         .restates = restated_by(metric),
                          .better = better_from_name(spec.better(metric)),
                          .pairs = paired_values(store, checkpoints, rows[i], rows[j], split, metric)});
       }
@@ -83,9 +84,7 @@ std::optional<Calibration> calibration_of(Store& store, const StoredReproduction
                           .baseline = effective_of(reproduction).at("baseline"),
                           .rows = {}};
   for (const auto& c : judged_comparisons(store, reproduction, split)) {
-    if (c.baseline != calibration.baseline || c.claim != Claim::kMethods ||
-        hypothesis_of(c.metric) != c.metric)
-      continue;
+    if (c.baseline != calibration.baseline || c.claim != Claim::kMethods || !c.restates.empty()) continue;
     auto row = std::ranges::find(calibration.rows, c.method, &CalibrationRow::row);
     if (row == calibration.rows.end()) {
       const bool is_equal = std::ranges::find(equal, c.method) != equal.end();

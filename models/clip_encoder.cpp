@@ -18,17 +18,17 @@ Tensor activate(const Tensor& x, ClipActivation activation) {
 
 class ClipEncoderLayer : public torch::nn::Module {
  public:
-  explicit ClipEncoderLayer(const ClipEncoderConfig& config)
-      : heads_(config.heads), activation_(config.activation) {
-    const auto c = config.width;
+  explicit ClipEncoderLayer(const ClipTowerConfig& config)
+      : heads_(config.num_attention_heads), activation_(config.hidden_act) {
+    const auto c = config.hidden_size;
     q_ = linear("self_attn.q_proj", c, c);
     k_ = linear("self_attn.k_proj", c, c);
     v_ = linear("self_attn.v_proj", c, c);
     out_ = linear("self_attn.out_proj", c, c);
-    norm_1_ = register_module("layer_norm1", LayerNorm(c, config.norm_eps));
-    norm_2_ = register_module("layer_norm2", LayerNorm(c, config.norm_eps));
-    in_ = linear("mlp.fc1", c, config.intermediate);
-    mlp_out_ = linear("mlp.fc2", config.intermediate, c);
+    norm_1_ = register_module("layer_norm1", LayerNorm(c, config.layer_norm_eps));
+    norm_2_ = register_module("layer_norm2", LayerNorm(c, config.layer_norm_eps));
+    in_ = linear("mlp.fc1", c, config.intermediate_size);
+    mlp_out_ = linear("mlp.fc2", config.intermediate_size, c);
   }
 
   Tensor forward(const Tensor& x, bool causal) {
@@ -54,8 +54,8 @@ class ClipEncoderLayer : public torch::nn::Module {
   LayerNorm norm_1_{nullptr}, norm_2_{nullptr};
 };
 
-ClipEncoderImpl::ClipEncoderImpl(const ClipEncoderConfig& config) {
-  for (std::int64_t i = 0; i < config.layers; ++i) {
+ClipEncoderImpl::ClipEncoderImpl(const ClipTowerConfig& config) {
+  for (std::int64_t i = 0; i < config.num_hidden_layers; ++i) {
     layers_.push_back(
         register_path(*this, fmt::format("layers.{}", i), std::make_shared<ClipEncoderLayer>(config)));
   }

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "models/configs/clip_text_config.h"
+#include "models/configs/clip_config.h"
 #include "models/torch.h"
 
 namespace harness {
@@ -20,7 +20,7 @@ class ClipEncoderImpl : public torch::nn::Module {
     torch::Tensor penultimate;  ///< [B,S,C], what the last layer reads
   };
 
-  explicit ClipEncoderImpl(const ClipEncoderConfig& config);
+  explicit ClipEncoderImpl(const ClipTowerConfig& config);
 
   /// x [B,S,C]. Causal: a position sees itself and those before it; otherwise all see all.
   States forward(const torch::Tensor& x, bool causal);

@@ -15,9 +15,10 @@ constexpr double kEmbeddingStd = 0.02;
 /// Standard deviation of a new weight; 0 for biases and norms, which stay as they are.
 double initial_std(const std::string& name, const ClipConfig& config) {
   const auto in = [&name](const char* part) { return name.find(part) != std::string::npos; };
-  const auto& encoder = in("vision_model") ? config.vision.encoder() : config.text.encoder();
-  const double width = static_cast<double>(encoder.width);
-  const double depth = std::sqrt(2.0 * static_cast<double>(encoder.layers));
+  const ClipTowerConfig& text = config.text;
+  const ClipTowerConfig& tower = in("vision_model") ? config.vision : text;
+  const double width = static_cast<double>(tower.hidden_size);
+  const double depth = std::sqrt(2.0 * static_cast<double>(tower.num_hidden_layers));
   if (name == "text_projection.weight") return 1 / std::sqrt(static_cast<double>(config.text.hidden_size));
   if (name == "visual_projection.weight")
     return 1 / std::sqrt(static_cast<double>(config.vision.hidden_size));

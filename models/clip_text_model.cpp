@@ -20,7 +20,7 @@ ClipTextTowerImpl::ClipTextTowerImpl(const ClipTextConfig& config) : eos_token_i
   tokens_ = register_path(*this, "embeddings.token_embedding", Embedding(config.vocab_size, c));
   positions_ =
       register_path(*this, "embeddings.position_embedding", Embedding(config.max_position_embeddings, c));
-  encoder_ = register_module("encoder", ClipEncoder(config.encoder()));
+  encoder_ = register_module("encoder", ClipEncoder(config));
   final_norm_ = register_module("final_layer_norm", LayerNorm(c, config.layer_norm_eps));
 }
 

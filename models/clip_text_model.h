@@ -4,7 +4,7 @@
 #include <string>
 
 #include "models/clip_encoder.h"
-#include "models/configs/clip_text_config.h"
+#include "models/configs/clip_config.h"
 #include "models/parameters.h"
 #include "models/torch.h"
 

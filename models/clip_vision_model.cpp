@@ -59,7 +59,7 @@ ClipVisionTowerImpl::ClipVisionTowerImpl(const ClipVisionConfig& config) {
   const auto c = config.hidden_size;
   embeddings_ = register_module("embeddings", std::make_shared<ClipVisionEmbeddings>(config));
   pre_norm_ = register_module("pre_layrnorm", LayerNorm(c, config.layer_norm_eps));  // the public spelling
-  encoder_ = register_module("encoder", ClipEncoder(config.encoder()));
+  encoder_ = register_module("encoder", ClipEncoder(config));
   post_norm_ = register_module("post_layernorm", LayerNorm(c, config.layer_norm_eps));
 }
 

@@ -1,6 +1,5 @@
 #include "results/crossed_power.h"
 
-#include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
 
 namespace harness {
@@ -38,12 +37,7 @@ std::optional<double> crossed_detectable_effect(const VarianceComponents& compon
   const auto lack = [&](double errors) {
     return crossed_power(errors * error, components, runs, clusters, settings) - settings.power;
   };
-  double high = 4;
-  while (lack(high) < 0) high *= 2;
-  std::uintmax_t steps = 100;
-  const auto bracket = boost::math::tools::toms748_solve(
-      lack, 0.0, high, boost::math::tools::eps_tolerance<double>(40), steps);
-  return (bracket.first + bracket.second) / 2 * error;
+  return zero_of(lack, 40) * error;
 }
 
 std::optional<std::int64_t> runs_needed(double effect, const VarianceComponents& components,
@@ -61,11 +55,7 @@ std::optional<std::int64_t> runs_needed(double effect, const VarianceComponents&
     high = std::min(2 * high, kMostRuns);
   }
   if (!enough(high)) return std::nullopt;
-  while (high - low > 1) {
-    const auto middle = low + (high - low) / 2;
-    (enough(middle) ? high : low) = middle;
-  }
-  return high;
+  return least_enough(low, high, enough);
 }
 
 std::vector<DetectableAtRuns> detectable_at_usual_runs(const VarianceComponents& components,

@@ -1,16 +1,15 @@
 #include "results/figure.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/process.h"
 #include "core/text.h"
 
 namespace harness {
@@ -136,6 +135,22 @@ void add_plots(const FigureSeries& series, const std::string& name, PlotCommands
                   look.dash, look.colour, gnuplot_text(series.label)));
 }
 
+/// Lets gnuplot draw into the file `aside`, which `file` shall become.
+void draw(const std::string& script, const fs::path& aside, const fs::path& file) {
+  const auto input = memory_file(script);
+  ExitStatus status;
+  try {
+    status = Process({"gnuplot"}, {.in = input.get()}).wait();
+  } catch (const Error&) {
+    throw Error("gnuplot is not installed", file.string(), "install the package gnuplot-nox",
+                Status::kFailed);
+  }
+  if (status.ok() && fs::exists(aside)) return;
+  std::error_code ignored;
+  fs::remove(aside, ignored);
+  throw Error("gnuplot failed; its message is above", file.string(), {}, Status::kFailed);
+}
+
 }  // namespace
 
 std::string figure_script(const Figure& figure, const std::string& format, const fs::path& file) {
@@ -187,20 +202,7 @@ std::map<std::string, std::string> write_figure(const Figure& figure, const fs::
     const auto file = folder / fmt::format("{}.{}", figure.name, format);
     auto aside = file;
     aside += fmt::format(".tmp{}", ::getpid());
-    const auto script = figure_script(figure, format, aside);
-    // Nothing of the user's is in the command: the script goes through the pipe.
-    std::FILE* gnuplot = ::popen("gnuplot", "w");
-    if (gnuplot == nullptr)
-      throw Error("gnuplot cannot be started", "figure " + figure.name, {}, Status::kFailed);
-    std::fwrite(script.data(), 1, script.size(), gnuplot);
-    const int status = ::pclose(gnuplot);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 || !fs::exists(aside)) {
-      std::error_code ignored;
-      fs::remove(aside, ignored);
-      const bool absent = WIFEXITED(status) && WEXITSTATUS(status) == 127;
-      throw Error(absent ? "gnuplot is not installed" : "gnuplot failed; its message is above", file.string(),
-                  absent ? "install the package gnuplot-nox" : "", Status::kFailed);
-    }
+    draw(figure_script(figure, format, aside), aside, file);
     fs::rename(aside, file);
     paths[file.filename().string()] = file.string();
   }

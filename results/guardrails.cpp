@@ -68,25 +68,29 @@ std::vector<std::string> metrics_in(std::span<const ComparisonRecord> comparison
   return names;
 }
 
-bool can_guard(const std::string& metric, const GuardrailRule& rule, const std::string& reward,
+bool can_guard(const std::string& metric, const GuardrailRule& rule, const GuardrailQuestion& question,
                const std::vector<std::string>& measured) {
-  if (hypothesis_of(metric) == hypothesis_of(reward)) return false;
-  const auto restated = std::string(hypothesis_of(metric));
+  const auto hypothesis_of = [&](const std::string& name) {
+    const auto found = question.restates.find(name);
+    return found == question.restates.end() ? name : found->second;
+  };
+  const auto restated = hypothesis_of(metric);
+  if (restated == hypothesis_of(question.reward)) return false;
   if (restated != metric && std::ranges::find(measured, restated) != measured.end()) return false;
-  const auto found = rule.relatives.find(reward);
+  const auto found = rule.relatives.find(question.reward);
   return found == rule.relatives.end() || std::ranges::find(found->second, metric) == found->second.end();
 }
 
 /// What is shown: in the rule's order, then what it does not name.
-std::vector<GuardrailMetric> shown_metrics(const GuardrailRule& rule, const std::string& reward,
+std::vector<GuardrailMetric> shown_metrics(const GuardrailRule& rule, const GuardrailQuestion& question,
                                            const std::vector<std::string>& measured) {
   std::vector<GuardrailMetric> shown;
   for (const auto& metric : rule.metrics) {
     const bool is_measured = std::ranges::find(measured, metric.name) != measured.end();
-    if (is_measured && can_guard(metric.name, rule, reward, measured)) shown.push_back(metric);
+    if (is_measured && can_guard(metric.name, rule, question, measured)) shown.push_back(metric);
   }
   for (const auto& name : measured) {
-    if (!is_named(rule.metrics, name) && can_guard(name, rule, reward, measured))
+    if (!is_named(rule.metrics, name) && can_guard(name, rule, question, measured))
       shown.push_back({.name = name, .title = name});
   }
   return shown;
@@ -282,7 +286,7 @@ GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestio
                        .split = comparisons.empty() ? "" : comparisons.front().split,
                        .reward = question.reward,
                        .base = question.base,
-                       .metrics = shown_metrics(rule, question.reward, metrics_in(comparisons)),
+                       .metrics = shown_metrics(rule, question, metrics_in(comparisons)),
                        .rewards = {},
                        .effects = {},
                        .alarms = {},

@@ -73,6 +73,7 @@ struct GuardrailQuestion {
   Better better = Better::kUp;  ///< of the reward
   std::string base;
   double confidence = 0.95;
+  std::map<std::string, std::string> restates = {};  ///< metric -> the one whose differences its own are
 };
 
 /// What moved beside the reward, from the paired comparisons of one split. An alarm: against `base` the

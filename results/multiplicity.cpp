@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <tuple>
 
 namespace harness {
@@ -49,8 +50,7 @@ std::vector<std::optional<double>> holm_over_table(std::span<const TableQuestion
   for (const auto& question : questions) {
     p_values.push_back(question.p_value);
     const std::string separator(1, '\0');  // occurs in no name
-    hypotheses.push_back(question.baseline + separator + question.method + separator +
-                         std::string(hypothesis_of(question.metric)));
+    hypotheses.push_back(question.baseline + separator + question.method + separator + question.hypothesis());
   }
   return holm(p_values, hypotheses);
 }
@@ -58,13 +58,9 @@ std::vector<std::optional<double>> holm_over_table(std::span<const TableQuestion
 std::size_t family_size(std::span<const TableQuestion> questions) {
   std::set<std::tuple<std::string, std::string, std::string_view>> hypotheses;
   for (const auto& q : questions) {
-    if (q.p_value) hypotheses.emplace(q.baseline, q.method, hypothesis_of(q.metric));
+    if (q.p_value) hypotheses.emplace(q.baseline, q.method, q.hypothesis());
   }
   return hypotheses.size();
-}
-
-std::string_view hypothesis_of(std::string_view metric) {
-  return metric == "cer_paper" ? "ocr_reward" : metric;
 }
 
 }  // namespace harness

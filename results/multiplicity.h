@@ -3,7 +3,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace harness {
@@ -22,6 +21,10 @@ std::vector<std::optional<double>> holm(std::span<const std::optional<double>> p
 struct TableQuestion {
   std::string baseline, method, metric;
   std::optional<double> p_value;
+  std::string restates = {};  ///< the metric whose differences these are but for their sign; empty: none
+
+  /// The metric that the question is about.
+  const std::string& hypothesis() const { return restates.empty() ? metric : restates; }
 };
 
 /// Whether two things with these names are about the same two rows in the same metric.
@@ -30,14 +33,10 @@ bool is_same_question(const auto& a, const auto& b) {
 }
 
 /// Holm over all comparisons of a table as one family: every metric of every pair of arms counts, a metric
-/// that restates another of the same pair (hypothesis_of) once with it. In the order of `questions`.
+/// that restates another of the same pair once with it. In the order of `questions`.
 std::vector<std::optional<double>> holm_over_table(std::span<const TableQuestion> questions);
 
 /// How many questions Holm adjusts for there: those with a p-value, one that restates another once with it.
 std::size_t family_size(std::span<const TableQuestion> questions);
-
-/// The metric whose differences this one's are, but for their sign: `ocr_reward` for `cer_paper`, which is
-/// 1 - ocr_reward (E61). Any other metric is its own.
-std::string_view hypothesis_of(std::string_view metric);
 
 }  // namespace harness

@@ -30,9 +30,6 @@ struct PaperFigures {
   std::map<std::string, PaperValue> stated;
 
   const PaperTable& table(const std::string& id) const;
-  /// The cell of a row. Throws Error if it is not printed.
-  const PaperValue& cell(const std::string& table, const std::string& method, const std::string& column,
-                         const std::string& task = {}, std::optional<int> checkpoint = {}) const;
   const PaperValue& text(const std::string& name) const;
 };
 
@@ -42,8 +39,8 @@ PaperFigures load_paper_figures();
 /// Half of a unit of the last printed digit: 0.00005 for "0.5632", 0.005e-3 for "6.80e-3".
 double printed_rounding(std::string_view printed);
 
-/// Every figure of the paper that other printed figures determine, in the order of its tables. Computes from
-/// the figures given alone.
+/// Every figure of the paper that other printed figures determine, in the order of the relations
+/// (paper/stated/relations.json). Computes from the figures given alone.
 std::vector<PaperFinding> audit_paper(const PaperFigures& figures);
 std::vector<PaperFinding> audit_paper();
 

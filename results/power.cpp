@@ -35,12 +35,7 @@ std::optional<double> detectable_effect(double standard_error, std::int64_t unit
   const auto lack = [&](double noncentrality) {
     return power_at(noncentrality, freedom, settings) - settings.power;
   };
-  double high = 4;
-  while (lack(high) < 0) high *= 2;
-  std::uintmax_t steps = 200;
-  const auto bracket = boost::math::tools::toms748_solve(
-      lack, 0.0, high, boost::math::tools::eps_tolerance<double>(50), steps);
-  return (bracket.first + bracket.second) / 2 * standard_error;
+  return zero_of(lack, 50) * standard_error;
 }
 
 Interval spread_uncertainty(std::int64_t values, double confidence) {
@@ -61,7 +56,20 @@ std::optional<std::int64_t> units_needed(double effect, double standard_error, s
   std::int64_t high = 2;
   while (high < kMostUnits && !enough(high)) high *= 2;
   if (high >= kMostUnits) return std::nullopt;
-  std::int64_t low = high / 2;  // not enough, or 1
+  return least_enough(high / 2, high, enough);  // half of it is not enough, or 1
+}
+
+double zero_of(const std::function<double(double)>& lack, int bits) {
+  double high = 4;
+  while (lack(high) < 0) high *= 2;
+  std::uintmax_t steps = 200;
+  const auto [from, to] = boost::math::tools::toms748_solve(
+      lack, 0.0, high, boost::math::tools::eps_tolerance<double>(bits), steps);
+  return (from + to) / 2;
+}
+
+std::int64_t least_enough(std::int64_t low, std::int64_t high,
+                          const std::function<bool(std::int64_t)>& enough) {
   while (high - low > 1) {
     const auto middle = low + (high - low) / 2;
     (enough(middle) ? high : low) = middle;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "results/bootstrap.h"
@@ -33,5 +34,13 @@ Interval spread_uncertainty(std::int64_t values, double confidence = 0.95);
 /// effect of 0, without spread, or where kMostUnits are not enough.
 std::optional<std::int64_t> units_needed(double effect, double standard_error, std::int64_t units,
                                          const PowerSettings& settings = {});
+
+/// Where `lack`, negative at 0, reaches 0, to `bits` bits. Where it is the power at so many standard errors
+/// less the wanted one: the smallest effect that is found.
+double zero_of(const std::function<double(double)>& lack, int bits);
+
+/// The least count that is enough: above `low`, which is not, and at most `high`, which is.
+std::int64_t least_enough(std::int64_t low, std::int64_t high,
+                          const std::function<bool(std::int64_t)>& enough);
 
 }  // namespace harness

@@ -214,8 +214,8 @@ const SavedQuery kLawAudit{.name = "law",
                                        ParamKind::kText,
                                        {"0", "1"}}},
                            .sql = R"sql(
-SELECT runs.table_id, runs.scale, law.method, law.seed, timestep, fresh, samples, lambda_center, lambda_var,
-       log_ratio_mean, predicted_mean, mean_z, log_ratio_var, predicted_var, var_z, ratio_median, predicted_median,
+SELECT runs.table_id, runs.scale, law.method, law.seed, timestep, fresh, samples, lambda_center, lambda_velocity,
+       lambda_ratio_mean, lambda_ratio_var, lambda_var, log_ratio_mean, predicted_mean, mean_z, log_ratio_var, predicted_var, var_z, ratio_median, predicted_median,
        clip_fraction, run_id
 FROM v_law_audit AS law
 JOIN runs ON runs.id = run_id

@@ -11,15 +11,9 @@ extern const char kSchemaVersion2[];
 /// What version 3 adds (schema_v3.cpp).
 extern const char kSchemaVersion3[];
 
-/// Empty: version 4 changes views alone (schema_v4.cpp).
-extern const char kSchemaVersion4[];
-
 /// What version 5 changes, and what a reader of an older DB sees in its place (schema_v5.cpp).
 extern const char kSchemaVersion5[];
 extern const char kReadBeforeVersion5[];
-
-/// Empty: version 6 changes views alone (schema_v6.cpp).
-extern const char kSchemaVersion6[];
 
 /// What a comparison says of methods, and what a reader of an older DB sees in its place (schema_v7.cpp).
 extern const char kSchemaVersion7[];

@@ -23,7 +23,7 @@ Better better_from_name(std::string_view name) {
 void adjust_comparisons(std::vector<TableComparison>& comparisons, double confidence) {
   std::vector<TableQuestion> questions;
   for (const auto& c : comparisons)
-    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.values)});
+    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.values), c.restates});
   const auto adjusted = holm_over_table(questions);
   for (std::size_t i = 0; i < comparisons.size(); ++i) {
     auto& c = comparisons[i];

@@ -57,16 +57,18 @@ struct TableRow {
   std::int64_t damped_updates = 0;  ///< of the run, with a damp weight below 1
   std::int64_t undone_updates =
       0;  ///< of them, those that the norm clip gave the length that they have without the weights
-  std::optional<double> ema_lag;    ///< updates by which the evaluated average lags the policy
-  bool never_clipped = false;       ///< no ratio left the clip range in any off-policy update of the run
-  bool peeked = false;              ///< tested without having been selected
-  bool selected = true;             ///< false: shown beside the selected checkpoint of its run
-  std::int64_t without_target = 0;  ///< samples whose prompt quotes no text: text metrics have no value there
+  std::optional<double> ema_lag;  ///< updates by which the evaluated average lags the policy
+  bool never_clipped = false;     ///< no ratio left the clip range in any off-policy update of the run
+  bool peeked = false;            ///< tested without having been selected
+  bool selected = true;           ///< false: shown beside the selected checkpoint of its run
+  /// By metric: samples without a value because their prompt quotes no text, which is no failure.
+  std::map<std::string, std::int64_t> without_target = {};
 };
 
 /// A paired comparison, the seeds pooled and clustered by prompt.
 struct TableComparison {
   std::string baseline, method, metric;
+  std::string restates = {};  ///< the metric whose differences these are but for their sign; empty: none
   PairedComparison values = {};
   bool unequal_movement = false;  ///< mean lambda_center of the two differs by more than a factor of 3
   std::optional<double> validation_delta = {};  ///< of the same checkpoints on the prompts that chose them

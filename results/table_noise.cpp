@@ -45,12 +45,12 @@ Discriminability& entry_of(std::vector<Discriminability>& entries, const std::st
 std::vector<std::string> compared_metrics(const TableModel& model) {
   std::vector<std::string> metrics;
   for (const auto& comparison : model.comparisons) {
-    if (std::ranges::find(metrics, comparison.metric) == metrics.end()) metrics.push_back(comparison.metric);
+    const bool is_new = std::ranges::find(metrics, comparison.metric) == metrics.end();
+    const bool is_restated =
+        !comparison.restates.empty() &&
+        std::ranges::count(model.comparisons, comparison.restates, &TableComparison::metric) > 0;
+    if (is_new && !is_restated) metrics.push_back(comparison.metric);
   }
-  const auto all = metrics;
-  std::erase_if(metrics, [&](const std::string& metric) {
-    return hypothesis_of(metric) != metric && std::ranges::find(all, hypothesis_of(metric)) != all.end();
-  });
   return metrics;
 }
 

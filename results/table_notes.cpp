@@ -4,7 +4,6 @@
 #include <cmath>
 #include <iterator>
 #include <map>
-#include <set>
 
 #include "core/score_limit.h"
 #include "core/text.h"
@@ -85,7 +84,7 @@ std::string holm_text(const TableModel& model) {
   std::vector<TableQuestion> questions;
   for (const auto& c : model.comparisons) {
     if (const auto p_value = p_value_of(c.values))
-      questions.push_back({c.baseline, c.method, c.metric, p_value});
+      questions.push_back({c.baseline, c.method, c.metric, p_value, c.restates});
   }
   const auto count = family_size(questions);
   return fmt::format(
@@ -238,17 +237,17 @@ void add_not_run_notes(const TableModel& model, Notes& notes) {
   }
 }
 
-bool is_text_metric(const std::string& metric) {
-  static const std::set<std::string> names = {"ocr_reward", "cer", "cer_paper", "exact_match",
-                                              "substring_match"};
-  return names.contains(metric);
+/// Samples of a row that a metric has no value for because their prompt quotes no text.
+std::int64_t without_target(const TableRow& row, const std::string& metric) {
+  const auto found = row.without_target.find(metric);
+  return found == row.without_target.end() ? 0 : found->second;
 }
 
 /// Pairs of a comparison whose prompt quotes no text: there was nothing to measure.
 std::int64_t without_target(const TableModel& model, const TableComparison& comparison) {
   std::int64_t sum = 0;
   for (const auto& row : model.rows) {
-    if (row.method == comparison.method && row.selected) sum += row.without_target;
+    if (row.method == comparison.method && row.selected) sum += without_target(row, comparison.metric);
   }
   return sum;
 }
@@ -259,7 +258,7 @@ void add_incomplete_pairs_note(const TableModel& model, Notes& notes) {
   std::map<std::string, std::vector<std::string>> losses;
   for (const auto& comparison : model.comparisons) {
     auto values = comparison.values;
-    if (is_text_metric(comparison.metric)) values.n_missing -= without_target(model, comparison);
+    values.n_missing -= without_target(model, comparison);
     if (values.n_missing <= 0) continue;
     auto arm = fmt::format("{} \u2212 {}", comparison.method, comparison.baseline);
     if (!losses.contains(arm)) arms.push_back(arm);
@@ -275,11 +274,13 @@ void add_incomplete_pairs_note(const TableModel& model, Notes& notes) {
 void add_target_note(const TableModel& model, Notes& notes) {
   for (const auto* rows : {&model.reference, &model.rows}) {
     for (const auto& row : *rows) {
-      if (row.without_target == 0) continue;
+      std::int64_t most = 0;
+      for (const auto& [_, samples] : row.without_target) most = std::max(most, samples);
+      if (most == 0) continue;
       notes.push_back(
           fmt::format("Text metrics are of the {} prompts that quote a text; the other {} have none "
                       "to read and are left out.",
-                      row.n - row.without_target, row.without_target));
+                      row.n - most, most));
       return;
     }
   }
@@ -298,7 +299,7 @@ void add_missing_notes(const TableModel& model, Notes& notes) {
     std::int64_t beyond = 0;
     for (const auto& [metric, summary] : row.metrics) {
       beyond += summary.n_beyond;
-      const auto failed = summary.n_missing - (is_text_metric(metric) ? row.without_target : 0);
+      const auto failed = summary.n_missing - without_target(row, metric);
       if (failed <= 0) continue;
       parts.push_back(fmt::format("{} {} of {}", metric, failed, summary.n + failed));
     }

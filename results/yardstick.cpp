@@ -88,7 +88,8 @@ std::vector<TableComparison> judged(std::span<const EqualPair> pairs, const Cut&
   std::vector<TableComparison> comparisons;
   for (const auto& pair : pairs) {
     parts.push_back({.pairs = cut_pairs(pair, cut), .better = pair.better});
-    comparisons.push_back({.baseline = pair.first, .method = pair.second, .metric = pair.metric});
+    comparisons.push_back(
+        {.baseline = pair.first, .method = pair.second, .metric = pair.metric, .restates = pair.restates});
   }
   auto results = compare_paired(parts, settings);
   for (std::size_t i = 0; i < comparisons.size(); ++i) comparisons[i].values = std::move(results[i]);

@@ -64,6 +64,7 @@ struct Calibration {
 /// Two equal rows in one metric: the pairs of all seeds, first row as the baseline.
 struct EqualPair {
   std::string first, second, metric;
+  std::string restates = {};  ///< TableComparison::restates
   Better better = Better::kUp;
   std::vector<PairedValue> pairs = {};
 };

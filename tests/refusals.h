@@ -15,6 +15,15 @@
 
 namespace harness {
 
+/// One line of valid UTF-8 of moderate length.
+inline void expect_clean(const std::string& message, const std::string& name) {
+  EXPECT_LT(message.size(), 1000U) << name;
+  EXPECT_FALSE(invalid_utf8_at(message)) << name;
+  EXPECT_TRUE(
+      std::ranges::none_of(message, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
+      << name << ": " << message;
+}
+
 /// An empty folder that is removed at the end.
 class TemporaryFolder {
  public:
@@ -70,11 +79,7 @@ inline void expect_refusals(const std::vector<Refusal>& table, const Read& read)
   }
   for (const auto& entry : table) {
     const auto message = refusal_message(entry, read);
-    EXPECT_LT(message.size(), 1000U) << entry.name;
-    EXPECT_FALSE(invalid_utf8_at(message)) << entry.name;
-    EXPECT_TRUE(std::none_of(message.begin(), message.end(),
-                             [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
-        << entry.name << ": " << message;
+    expect_clean(message, entry.name);
     for (const auto& rule : rules) {
       EXPECT_EQ(message.find(rule) != std::string::npos, rule == entry.expected)
           << entry.name << " should say \"" << entry.expected << "\" and only that: " << message;

@@ -1,8 +1,9 @@
 #include "trainers/advantage.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
+
+#include "core/require.h"
 
 namespace harness {
 namespace {
@@ -39,7 +40,7 @@ bool all_equal(const std::vector<double>& values) {
 Advantages group_advantages(std::span<const std::optional<double>> rewards, int group_size, double limit,
                             AdvantageStd std) {
   const auto size = static_cast<std::size_t>(group_size);
-  assert(group_size > 0 && rewards.size() % size == 0);
+  require(group_size > 0 && rewards.size() % size == 0, "rewards come in whole groups");
   Advantages result{.values = std::vector<double>(rewards.size(), 0.0), .group_differs = {}};
   result.missing = static_cast<int>(std::ranges::count_if(rewards, [](const auto& r) { return !r; }));
   const double of_all = std == AdvantageStd::kGlobal ? deviation_of(known_of(rewards)) : 0;

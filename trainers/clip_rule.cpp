@@ -28,7 +28,7 @@ TaskValues task_values(const std::string& task) {
 double known(const std::optional<double>& value, const Settings& settings, const char* setting,
              const std::string& task, const char* hint) {
   if (!value)
-    settings.fail(setting, fmt::format("task \"{}\" has no published value to start from", task), hint);
+    settings.fail(setting, fmt::format("has no published value to start from for task \"{}\"", task), hint);
   return *value;
 }
 

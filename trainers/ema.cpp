@@ -1,12 +1,7 @@
 #include "trainers/ema.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-
-#include "core/error.h"
-#include "core/text.h"
 
 namespace harness {
 namespace {
@@ -32,14 +27,6 @@ std::optional<double> decay_after(const EmaOptions& options, std::int64_t update
 }
 
 }  // namespace
-
-EmaRule parse_ema_rule(const std::string& name, const std::string& where) {
-  if (name == "plain") return EmaRule::kPlain;
-  if (name == "diffusers") return EmaRule::kDiffusers;
-  if (name == "flow_grpo") return EmaRule::kFlowGrpo;
-  throw Error(fmt::format("unknown moving average \"{}\"", name), where,
-              suggestion(name, std::vector<std::string>{"plain", "diffusers", "flow_grpo"}));
-}
 
 Ema::Ema(const std::vector<NamedTensor>& weights, EmaOptions options) : options_(options) {
   TORCH_CHECK(options.interval > 0 && options.repeats > 0, "EMA interval and repeats must be positive");

@@ -16,9 +16,6 @@ enum class EmaRule {
   kFlowGrpo    ///< the public Flow-GRPO code: decay min(decay, (1 + t) / (10 + t)), t the update from 0
 };
 
-/// "plain", "diffusers" or "flow_grpo". Throws Error (with `where`) otherwise.
-EmaRule parse_ema_rule(const std::string& name, const std::string& where);
-
 struct EmaOptions {
   EmaRule rule = EmaRule::kPlain;
   double decay = 0.9;

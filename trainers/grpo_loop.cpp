@@ -14,6 +14,7 @@
 #include "trainers/gradient_sum.h"
 #include "trainers/path_variance.h"
 #include "trainers/prompt_order.h"
+#include "trainers/reduced_law.h"
 #include "trainers/rollout.h"
 #include "trainers/run_state.h"
 #include "trainers/step_ops.h"
@@ -52,6 +53,7 @@ struct Epoch {
 struct StepTrace {
   std::vector<double> y, lambda_center, ratio;
   double loss = 0, clip = 0, weight = kNan, slope = kNan;  ///< NaN: the method has none
+  double lambda_velocity = kNan;                           ///< NaN where the law is not audited
 };
 
 /// What a (shard, step) of an update counts for in its loss.
@@ -249,7 +251,7 @@ class GrpoLoop {
     record.epoch = epoch_number;
     record.fresh = fresh;
     record.on_policy = on_policy;
-    if (!on_policy) audit(samples, record);
+    if (!on_policy) audit(samples, traces, record);
     if (settings_.drop_zero_std_groups) record.stats["samples_left_out"] = left_out.samples;
     const auto damping = damping_of(weights_of(traces));
     optimiser_.set_lr(settings_.lr_of(update_ + 1));
@@ -343,10 +345,14 @@ class GrpoLoop {
     const auto& shard = epoch.shards[index];
     const auto i = static_cast<std::size_t>(k);
     const auto& step = sampler_.steps[i];
-    const auto mean = transition_mean(backbone_, sampler_, k, shard.x[i], shard.condition);
+    const auto [velocity, mean] = transition_drift(backbone_, sampler_, k, shard.x[i], shard.condition);
     const auto stats =
         step_stats(step.s, step.dt, k, settings_.is_late(k), shard.mean_old[i], mean, shard.x[i + 1]);
     if (on_policy) check_on_policy(stats.y, k);
+    if (settings_.law_audit != AuditMode::kOff) {
+      trace.lambda_velocity =
+          velocity_lambda(step, shard.velocity_old[i], velocity.detach()).mean().item<double>();
+    }
     const auto surrogate = method_.step(stats);
     // A sample that is left out has advantage 0, so that the mean over the others is a matter of its divisor.
     auto loss = surrogate_loss(surrogate, epoch.advantages[index]) * step_weights_[i];
@@ -477,7 +483,8 @@ class GrpoLoop {
 
   /// What the law predicts of an off-policy update goes to its record; where its samples are fresh, they
   /// enter the audit.
-  void audit(const std::vector<StepRecord>& samples, UpdateRecord& record) {
+  void audit(const std::vector<StepRecord>& samples, const std::vector<std::vector<StepTrace>>& traces,
+             UpdateRecord& record) {
     if (settings_.law_audit == AuditMode::kOff) return;
     const auto latent_size = static_cast<double>(backbone_.latent().size());
     const auto put = [&](const char* name, std::size_t k, double value) {
@@ -490,6 +497,10 @@ class GrpoLoop {
       const auto& centers = samples[k].lambda_center;
       const auto errors =
           record.fresh ? audit_.add(static_cast<int>(k), y, centers) : law_errors(y, centers, latent_size);
+      double lambda_velocity = 0;
+      for (const auto& shard : traces)
+        lambda_velocity += shard[k].lambda_velocity / static_cast<double>(traces.size());
+      put("lambda_velocity", k, lambda_velocity);
       put("predicted_var", k, errors.predicted_variance);
       if (!record.fresh) continue;
       put("drift_error", k, errors.drift);

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
 
 #include "core/error.h"
 #include "core/law_limits.h"
+#include "core/require.h"
 
 namespace harness {
 namespace {
@@ -80,7 +80,7 @@ std::optional<double> excess_slope(const std::vector<StepAudit>& steps) {
 
 LawErrors law_errors(std::span<const double> log_ratios, std::span<const double> centers,
                      double latent_size) {
-  assert(!centers.empty() && log_ratios.size() == centers.size());
+  require(!centers.empty() && log_ratios.size() == centers.size(), "one log-ratio a centre");
   const auto n = static_cast<double>(centers.size());
   const double unbiased = n > 1 ? n / (n - 1) : 0;
   const double mean_log_ratio = mean_of(log_ratios), mean_center = mean_of(centers);

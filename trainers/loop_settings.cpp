@@ -2,303 +2,167 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/error.h"
 #include "core/law_limits.h"
-#include "core/settings.h"
+#include "core/setting_rows.h"
 
 namespace harness {
 namespace {
 
 constexpr double kMany = 1e6;
 
-const std::vector<Setting>& sampler_settings() {
-  static const std::vector<Setting> settings = {
-      {.name = "grid",
-       .default_value = "uniform",
-       .choices = {"uniform", "diffusers"},
-       .help = "spacing of the noise levels before the shift: K equal steps, or as diffusers' "
-               "FlowMatchEulerDiscreteScheduler"},
-      {.name = "shift",
-       .default_value = 1.0,
-       .minimum = 0.01,
-       .maximum = 100,
-       .help = "sigma -> shift sigma / (1 + (shift - 1) sigma)"},
+using Train = TrainSettings;
+using Evaluate = EvaluateSettings;
+
+const SettingRows<Train>& train_rows() {
+  using Row = SettingRow<Train>;
+  static const SettingRows<Train> rows = {
+      Row("prompts_per_epoch", 8, {1, kMany}, &Train::prompts_per_epoch, "prompts (groups) of an epoch"),
+      Row("group_size", 8, {2, kMany}, &Train::group_size, "images of a prompt, whose rewards are compared",
+          {"E11"}),
+      Row("updates_per_epoch", 2, {1, kMany}, &Train::updates_per_epoch,
+          "optimiser steps of an epoch, on disjoint parts of its samples"),
+      Row("inner_epochs", 1, {1, 1000}, &Train::inner_epochs, "times that an epoch's samples are used"),
+      Row("updates", 80, {1, 1e9}, &Train::updates, "optimiser steps of the whole run"),
+      Row("shard_prompts", 2, {1, kMany}, &Train::shard_prompts,
+          "prompts of a shard, the unit of work of fixed composition; batch means inside an objective are "
+          "taken over it"),
+      Row("sampling_steps", 10, {1, 1000}, &Train::sampling_steps, "SDE steps of a rollout", {"E8"}),
+      Row("trained_steps", 0, {0, 1000}, &Train::trained_steps,
+          "the first so many steps are trained; 0: all"),
+      Row("late_steps", 5, {1, 1000}, &Train::late_steps, "size of the late set: the last trained steps",
+          {"E46, E47"}),
+      Row("noise_level", 0.7, {1e-3, 10}, &Train::noise_level, "a of sigma_t = a sqrt(t / (1 - t))", {"E6"}),
+      Row("guidance", 1, {0, 100}, &Train::guidance,
+          "classifier-free guidance of rollouts and training; 1: none"),
+      Row("lr", 5e-5, {0, 1}, in(&Train::adamw, &AdamWOptions::lr), "AdamW: learning rate"),
+      Row("lr_warmup", 0, {0, 1e9}, &Train::lr_warmup,
+          "updates over which the learning rate rises linearly: update u takes u / lr_warmup of it",
+          {.silent_default = true}),
+      Row("beta1", 0.9, {0, 0.999999}, in(&Train::adamw, &AdamWOptions::beta1),
+          "AdamW: decay of the first moment"),
+      Row("beta2", 0.999, {0, 0.999999}, in(&Train::adamw, &AdamWOptions::beta2),
+          "AdamW: decay of the second moment"),
+      Row("adam_eps", 1e-8, {0, 1}, in(&Train::adamw, &AdamWOptions::eps), "AdamW: epsilon"),
+      Row("weight_decay", 1e-4, {0, 1}, in(&Train::adamw, &AdamWOptions::weight_decay),
+          "AdamW: decoupled weight decay"),
+      Row("max_grad_norm", 1, {1e-9, 1e9}, &Train::max_grad_norm,
+          "gradients are clipped to this global norm"),
+      Row("advantage_limit", 5, {1e-3, 1e6}, &Train::advantage_limit,
+          "advantages are clamped to plus or minus this", {"E11"}),
+      Row("advantage_std", "group",
+          Choices<AdvantageStd>{{"group", AdvantageStd::kGroup}, {"global", AdvantageStd::kGlobal}},
+          &Train::advantage_std,
+          "standard deviation that rewards are divided by: their group's, or that of all rewards of the "
+          "epoch as the public configurations; the mean is the group's in both",
+          {.equation = "E11", .silent_default = true}),
+      Row("zero_std_groups", "keep", Choices<bool>{{"keep", false}, {"drop", true}},
+          &Train::drop_zero_std_groups,
+          "samples of groups whose rewards are all equal: keep counts them in the mean of the loss with "
+          "advantage 0; drop takes the mean over the update's other samples, as the public code",
+          {.equation = "E11", .silent_default = true}),
+      Row("kl", 0, {0, 1e6}, &Train::kl, "weight of the KL term to the starting weights"),
+      Row("ema_rule", "flow_grpo",
+          Choices<EmaRule>{{"plain", EmaRule::kPlain},
+                           {"diffusers", EmaRule::kDiffusers},
+                           {"flow_grpo", EmaRule::kFlowGrpo}},
+          in(&Train::ema, &EmaOptions::rule), "which published moving average of the weights"),
+      Row("ema_decay", 0.9, {0, 0.999999}, in(&Train::ema, &EmaOptions::decay),
+          "decay of the moving average"),
+      Row("ema_interval", 1, {1, 1e6}, in(&Train::ema, &EmaOptions::interval),
+          "updates between two steps of the average"),
+      Row("ema_repeats", 1, {1, 1e6}, in(&Train::ema, &EmaOptions::repeats),
+          "times that the average moves towards the same weights when it acts; above 1 with rule flow_grpo "
+          "as in the public loop, which calls it after each micro-batch (4 on one GPU), so that it acts one "
+          "update earlier, after updates interval - 1, 2 interval - 1, ...",
+          {.silent_default = true}),
+      Row("step_weight", "none",
+          Choices<std::optional<ScoreWeight>>{{"none", std::nullopt}, {"score", ScoreWeight{}}},
+          &Train::score_weight,
+          "weight of each step's loss, for any method; score: clip(s_k / s_ref, weight_min, weight_max)",
+          {"E48"}),
+      // These three are read with step_weight score alone.
+      Row("s_ref", nullptr, {1e-9, 1e9}, nullptr,
+          "reference of step_weight score; default: the mean of s_k over the trained steps", {"E48"}),
+      Row("weight_min", 0.1, {0, 1e6}, nullptr, "smallest weight of step_weight score", {"E48"}),
+      Row("weight_max", 10.0, {0, 1e6}, nullptr, "largest weight of step_weight score", {"E48"}),
+      Row("law_audit", "mark",
+          Choices<AuditMode>{
+              {"mark", AuditMode::kMark}, {"stop", AuditMode::kStop}, {"off", AuditMode::kOff}},
+          &Train::law_audit,
+          fmt::format("what happens to a run whose fresh log-ratios break the path-variance law by more than "
+                      "{} standard errors and {:.0f} %: it is marked in every table, or stopped",
+                      kLawBreakZ, kLawBreakShare * 100),
+          {"E24, E25"}),
+      Row("on_policy_tolerance", 0, {0, 1}, &Train::on_policy_tolerance,
+          "largest |log-ratio| allowed where new and old policy are the same; above 0 the pairing promise is "
+          "weakened"),
   };
-  return settings;
+  return rows;
 }
 
-const std::vector<Setting>& train_settings() {
-  static const std::vector<Setting> settings = {
-      {.name = "prompts_per_epoch",
-       .default_value = 8,
-       .minimum = 1,
-       .maximum = kMany,
-       .help = "prompts (groups) of an epoch"},
-      {.name = "group_size",
-       .default_value = 8,
-       .minimum = 2,
-       .maximum = kMany,
-       .help = "images of a prompt, whose rewards are compared",
-       .equation = "E11"},
-      {.name = "updates_per_epoch",
-       .default_value = 2,
-       .minimum = 1,
-       .maximum = kMany,
-       .help = "optimiser steps of an epoch, on disjoint parts of its samples"},
-      {.name = "inner_epochs",
-       .default_value = 1,
-       .minimum = 1,
-       .maximum = 1000,
-       .help = "times that an epoch's samples are used"},
-      {.name = "updates",
-       .default_value = 80,
-       .minimum = 1,
-       .maximum = 1e9,
-       .help = "optimiser steps of the whole run"},
-      {.name = "shard_prompts",
-       .default_value = 2,
-       .minimum = 1,
-       .maximum = kMany,
-       .help = "prompts of a shard, the unit of work of fixed composition; batch means inside an objective "
-               "are taken over it"},
-      {.name = "sampling_steps",
-       .default_value = 10,
-       .minimum = 1,
-       .maximum = 1000,
-       .help = "SDE steps of a rollout",
-       .equation = "E8"},
-      {.name = "trained_steps",
-       .default_value = 0,
-       .minimum = 0,
-       .maximum = 1000,
-       .help = "the first so many steps are trained; 0: all"},
-      {.name = "late_steps",
-       .default_value = 5,
-       .minimum = 1,
-       .maximum = 1000,
-       .help = "size of the late set: the last trained steps",
-       .equation = "E46, E47"},
-      {.name = "noise_level",
-       .default_value = 0.7,
-       .minimum = 1e-3,
-       .maximum = 10,
-       .help = "a of sigma_t = a sqrt(t / (1 - t))",
-       .equation = "E6"},
-      {.name = "guidance",
-       .default_value = 1.0,
-       .minimum = 0,
-       .maximum = 100,
-       .help = "classifier-free guidance of rollouts and training; 1: none"},
-      {.name = "lr", .default_value = 5e-5, .minimum = 0, .maximum = 1, .help = "AdamW: learning rate"},
-      {.name = "lr_warmup",
-       .default_value = 0,
-       .minimum = 0,
-       .maximum = 1e9,
-       .help = "updates over which the learning rate rises linearly: update u takes u / lr_warmup of it",
-       .silent_default = true},
-      {.name = "beta1",
-       .default_value = 0.9,
-       .minimum = 0,
-       .maximum = 0.999999,
-       .help = "AdamW: decay of the first moment"},
-      {.name = "beta2",
-       .default_value = 0.999,
-       .minimum = 0,
-       .maximum = 0.999999,
-       .help = "AdamW: decay of the second moment"},
-      {.name = "adam_eps", .default_value = 1e-8, .minimum = 0, .maximum = 1, .help = "AdamW: epsilon"},
-      {.name = "weight_decay",
-       .default_value = 1e-4,
-       .minimum = 0,
-       .maximum = 1,
-       .help = "AdamW: decoupled weight decay"},
-      {.name = "max_grad_norm",
-       .default_value = 1.0,
-       .minimum = 1e-9,
-       .maximum = 1e9,
-       .help = "gradients are clipped to this global norm"},
-      {.name = "advantage_limit",
-       .default_value = 5.0,
-       .minimum = 1e-3,
-       .maximum = 1e6,
-       .help = "advantages are clamped to plus or minus this",
-       .equation = "E11"},
-      {.name = "advantage_std",
-       .default_value = "group",
-       .choices = {"group", "global"},
-       .help = "standard deviation that rewards are divided by: their group's, or that of all rewards of the "
-               "epoch as the public configurations; the mean is the group's in both",
-       .equation = "E11",
-       .silent_default = true},
-      {.name = "zero_std_groups",
-       .default_value = "keep",
-       .choices = {"keep", "drop"},
-       .help = "samples of groups whose rewards are all equal: keep counts them in the mean of the loss with "
-               "advantage 0; drop takes the mean over the update's other samples, as the public code",
-       .equation = "E11",
-       .silent_default = true},
-      {.name = "kl",
-       .default_value = 0.0,
-       .minimum = 0,
-       .maximum = 1e6,
-       .help = "weight of the KL term to the starting weights"},
-      {.name = "ema_rule",
-       .default_value = "flow_grpo",
-       .choices = {"plain", "diffusers", "flow_grpo"},
-       .help = "which published moving average of the weights"},
-      {.name = "ema_decay",
-       .default_value = 0.9,
-       .minimum = 0,
-       .maximum = 0.999999,
-       .help = "decay of the moving average"},
-      {.name = "ema_interval",
-       .default_value = 1,
-       .minimum = 1,
-       .maximum = 1e6,
-       .help = "updates between two steps of the average"},
-      {.name = "ema_repeats",
-       .default_value = 1,
-       .minimum = 1,
-       .maximum = 1e6,
-       .help = "times that the average moves towards the same weights when it acts; above 1 with rule "
-               "flow_grpo as in the public loop, which calls it after each micro-batch (4 on one GPU), so "
-               "that it acts one update earlier, after updates interval - 1, 2 interval - 1, ...",
-       .silent_default = true},
-      {.name = "step_weight",
-       .default_value = "none",
-       .choices = {"none", "score"},
-       .help = "weight of each step's loss, for any method; score: clip(s_k / s_ref, weight_min, weight_max)",
-       .equation = "E48"},
-      {.name = "s_ref",
-       .minimum = 1e-9,
-       .maximum = 1e9,
-       .help = "reference of step_weight score; default: the mean of s_k over the trained steps",
-       .equation = "E48"},
-      {.name = "weight_min",
-       .default_value = 0.1,
-       .minimum = 0,
-       .maximum = 1e6,
-       .help = "smallest weight of step_weight score",
-       .equation = "E48"},
-      {.name = "weight_max",
-       .default_value = 10.0,
-       .minimum = 0,
-       .maximum = 1e6,
-       .help = "largest weight of step_weight score",
-       .equation = "E48"},
-      {.name = "law_audit",
-       .default_value = "mark",
-       .choices = {"mark", "stop", "off"},
-       .help = fmt::format("what happens to a run whose fresh log-ratios break the path-variance law by more "
-                           "than {} standard errors and {:.0f} %: it is marked in every table, or stopped",
-                           kLawBreakZ, kLawBreakShare * 100),
-       .equation = "E24, E25"},
-      {.name = "on_policy_tolerance",
-       .default_value = 0.0,
-       .minimum = 0,
-       .maximum = 1,
-       .help = "largest |log-ratio| allowed where new and old policy are the same; above 0 the pairing "
-               "promise is weakened"},
+const SettingRows<Evaluate>& evaluate_rows() {
+  using Row = SettingRow<Evaluate>;
+  static const SettingRows<Evaluate> rows = {
+      Row("eval_steps", 10, {1, 1000}, &Evaluate::steps, "Euler steps of an evaluation image",
+          {.equation = "E2", .used_by = "evaluate"}),
+      Row("eval_guidance", 1, {0, 100}, &Evaluate::guidance,
+          "classifier-free guidance of evaluation images; 1: none", {.used_by = "evaluate"}),
+      Row("eval_weights", "ema", Choices<bool>{{"ema", true}, {"raw", false}}, &Evaluate::use_ema,
+          "which weights of a checkpoint are evaluated", {.used_by = "evaluate"}),
+      Row("eval_shard", 16, {1, 4096}, &Evaluate::shard_size,
+          "images of an evaluation shard, a unit of fixed size", {.used_by = "evaluate"}),
   };
-  return settings;
+  return rows;
 }
 
-const std::vector<Setting>& evaluate_settings() {
-  static const std::vector<Setting> settings = {
-      {.name = "eval_steps",
-       .default_value = 10,
-       .minimum = 1,
-       .maximum = 1000,
-       .help = "Euler steps of an evaluation image",
-       .equation = "E2"},
-      {.name = "eval_guidance",
-       .default_value = 1.0,
-       .minimum = 0,
-       .maximum = 100,
-       .help = "classifier-free guidance of evaluation images; 1: none"},
-      {.name = "eval_weights",
-       .default_value = "ema",
-       .choices = {"ema", "raw"},
-       .help = "which weights of a checkpoint are evaluated"},
-      {.name = "eval_shard",
-       .default_value = 16,
-       .minimum = 1,
-       .maximum = 4096,
-       .help = "images of an evaluation shard, a unit of fixed size"},
-  };
-  return settings;
+/// `rows` with those of rollouts and evaluations alike.
+template <class S>
+SettingRows<S> with_sampler(SettingRows<S> rows) {
+  rows.emplace_back("grid", "uniform",
+                    Choices<Grid>{{"uniform", Grid::kUniform}, {"diffusers", Grid::kDiffusers}}, &S::grid,
+                    "spacing of the noise levels before the shift: K equal steps, or as diffusers' "
+                    "FlowMatchEulerDiscreteScheduler",
+                    SettingNotes{.used_by = "both"});
+  rows.emplace_back("shift", 1, SettingRange{0.01, 100}, &S::shift,
+                    "sigma -> shift sigma / (1 + (shift - 1) sigma)", SettingNotes{.used_by = "both"});
+  return rows;
 }
 
-AuditMode audit_mode(const std::string& name) {
-  if (name == "off") return AuditMode::kOff;
-  return name == "stop" ? AuditMode::kStop : AuditMode::kMark;
-}
-
-ScoreWeight score_weight(Settings& s) {
-  const ScoreWeight weight{.reference = s.number_if_given("s_ref"),
-                           .minimum = s.number("weight_min"),
-                           .maximum = s.number("weight_max")};
-  if (weight.minimum > weight.maximum) s.fail("weight_min", "is above weight_max");
-  return weight;
-}
-
-Json described(const std::vector<Setting>& settings, const char* used_by) {
-  Json list = describe(settings);
-  for (auto& item : list) item["used_by"] = used_by;
-  return list;
+void check_together(const TrainSettings& t, const Settings& s) {
+  if (t.score_weight && t.score_weight->minimum > t.score_weight->maximum)
+    s.fail("weight_min", "is above weight_max");
+  if (t.prompts_per_epoch % (t.updates_per_epoch * t.shard_prompts) != 0) {
+    s.fail("prompts_per_epoch",
+           fmt::format("is {}, which cannot be split into {} updates of whole shards of {} prompts",
+                       t.prompts_per_epoch, t.updates_per_epoch, t.shard_prompts),
+           "choose a multiple of updates_per_epoch x shard_prompts");
+  }
+  if (t.trained_steps > t.sampling_steps)
+    s.fail("trained_steps", fmt::format("is {}, above sampling_steps {}", t.trained_steps, t.sampling_steps));
+  if (t.late_steps > t.trained_steps)
+    s.fail("late_steps", fmt::format("is {}, above the {} trained steps", t.late_steps, t.trained_steps));
 }
 
 }  // namespace
 
 TrainSettings read_train_settings(const Json& given, const std::string& where) {
+  static const auto rows = with_sampler(train_rows());
   Json values = given;
   TrainSettings t;
   t.checkpoints = values.value("checkpoints", std::vector<std::int64_t>{});
   values.erase("checkpoints");
-  Settings s(merged(train_settings(), sampler_settings()), values, where);
-  t.prompts_per_epoch = s.integer("prompts_per_epoch");
-  t.group_size = s.integer("group_size");
-  t.updates_per_epoch = s.integer("updates_per_epoch");
-  t.inner_epochs = s.integer("inner_epochs");
-  t.updates = s.integer("updates");
-  t.shard_prompts = s.integer("shard_prompts");
-  t.sampling_steps = static_cast<int>(s.integer("sampling_steps"));
-  t.trained_steps = static_cast<int>(s.integer("trained_steps"));
+  Settings s(settings_of(rows), values, where);
+  read_rows(rows, s, t);
   if (t.trained_steps == 0) t.trained_steps = t.sampling_steps;
-  t.late_steps = static_cast<int>(s.integer("late_steps"));
-  t.noise_level = s.number("noise_level");
-  t.guidance = s.number("guidance");
-  t.grid = parse_grid(s.choice("grid"), where);
-  t.shift = s.number("shift");
-  t.adamw = {s.number("lr"), s.number("beta1"), s.number("beta2"), s.number("adam_eps"),
-             s.number("weight_decay")};
-  t.lr_warmup = s.integer("lr_warmup");
-  t.max_grad_norm = s.number("max_grad_norm");
-  t.advantage_limit = s.number("advantage_limit");
-  t.advantage_std = s.choice("advantage_std") == "global" ? AdvantageStd::kGlobal : AdvantageStd::kGroup;
-  t.drop_zero_std_groups = s.choice("zero_std_groups") == "drop";
-  t.kl = s.number("kl");
-  t.ema.rule = parse_ema_rule(s.choice("ema_rule"), where);
-  t.ema.decay = s.number("ema_decay");
-  t.ema.interval = static_cast<int>(s.integer("ema_interval"));
-  t.ema.repeats = static_cast<int>(s.integer("ema_repeats"));
-  t.on_policy_tolerance = s.number("on_policy_tolerance");
-  t.law_audit = audit_mode(s.choice("law_audit"));
-  if (s.choice("step_weight") == "score") t.score_weight = score_weight(s);
+  if (t.score_weight) {
+    t.score_weight = {.reference = s.number_if_given("s_ref"),
+                      .minimum = s.number("weight_min"),
+                      .maximum = s.number("weight_max")};
+  }
   s.finish();
   t.effective = s.effective();
-  if (t.prompts_per_epoch % (t.updates_per_epoch * t.shard_prompts) != 0) {
-    s.fail("prompts_per_epoch",
-           fmt::format("{} cannot be split into {} updates of whole shards of {} prompts",
-                       t.prompts_per_epoch, t.updates_per_epoch, t.shard_prompts),
-           "choose a multiple of updates_per_epoch x shard_prompts");
-  }
-  if (t.trained_steps > t.sampling_steps)
-    s.fail("trained_steps", fmt::format("{} exceeds sampling_steps {}", t.trained_steps, t.sampling_steps));
-  if (t.late_steps > t.trained_steps)
-    s.fail("late_steps", fmt::format("{} exceeds the {} trained steps", t.late_steps, t.trained_steps));
+  check_together(t, s);
   for (const auto step : t.checkpoints) {
     if (step < 1 || step > t.updates)
       throw Error(fmt::format("checkpoint {} lies outside updates 1 to {}", step, t.updates), where);
@@ -307,25 +171,16 @@ TrainSettings read_train_settings(const Json& given, const std::string& where) {
 }
 
 EvaluateSettings read_evaluate_settings(const Json& given, const std::string& where) {
+  static const auto rows = with_sampler(evaluate_rows());
   EvaluateSettings e;
-  Settings s(merged(evaluate_settings(), sampler_settings()), given, where);
-  e.steps = static_cast<int>(s.integer("eval_steps"));
-  e.guidance = s.number("eval_guidance");
-  e.grid = parse_grid(s.choice("grid"), where);
-  e.shift = s.number("shift");
-  e.shard_size = s.integer("eval_shard");
-  e.use_ema = s.choice("eval_weights") == "ema";
+  Settings s(settings_of(rows), given, where);
+  read_rows(rows, s, e);
   s.finish();
   return e;
 }
 
-Json describe_loop_settings() {
-  Json list = described(train_settings(), "train");
-  for (const auto& part :
-       {described(sampler_settings(), "both"), described(evaluate_settings(), "evaluate")}) {
-    list.insert(list.end(), part.begin(), part.end());
-  }
-  return list;
+std::vector<Setting> loop_settings() {
+  return merged(settings_of(with_sampler(train_rows())), settings_of(evaluate_rows()));
 }
 
 }  // namespace harness

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "core/settings.h"
 #include "trainers/advantage.h"
 #include "trainers/ema.h"
 #include "trainers/optimiser.h"
@@ -22,27 +23,27 @@ struct ScoreWeight {
 };
 
 /// Settings of the training loop, the same for every method of a table. One update is one optimiser step; an
-/// epoch is one round of sampling.
+/// epoch is one round of sampling. Made by read_train_settings, whose table holds names, defaults and ranges.
 struct TrainSettings {
-  std::int64_t prompts_per_epoch = 8, group_size = 8;
-  std::int64_t updates_per_epoch = 2, inner_epochs = 1, updates = 80;
+  std::int64_t prompts_per_epoch = 0, group_size = 0;
+  std::int64_t updates_per_epoch = 0, inner_epochs = 0, updates = 0;
   std::vector<std::int64_t> checkpoints;
-  std::int64_t shard_prompts = 2;
-  int sampling_steps = 10, trained_steps = 10, late_steps = 5;
-  double noise_level = 0.7, guidance = 1;
-  Grid grid = Grid::kUniform;
-  double shift = 1;
+  std::int64_t shard_prompts = 0;
+  int sampling_steps = 0, trained_steps = 0, late_steps = 0;
+  double noise_level = 0, guidance = 0;
+  Grid grid = {};
+  double shift = 0;
   AdamWOptions adamw;
   std::int64_t lr_warmup = 0;  ///< updates
-  double max_grad_norm = 1;
-  double advantage_limit = 5;
-  AdvantageStd advantage_std = AdvantageStd::kGroup;
+  double max_grad_norm = 0;
+  double advantage_limit = 0;
+  AdvantageStd advantage_std = {};
   bool drop_zero_std_groups = false;  ///< their samples leave the mean of the loss
   double kl = 0;
   EmaOptions ema;
   double on_policy_tolerance = 0;
   std::optional<ScoreWeight> score_weight = {};
-  AuditMode law_audit = AuditMode::kMark;
+  AuditMode law_audit = {};
   Json effective = Json::object();  ///< every setting that was read, by name
 
   std::int64_t images_per_epoch() const { return prompts_per_epoch * group_size; }
@@ -57,20 +58,19 @@ struct TrainSettings {
 
 /// Settings of an evaluation: deterministic sampling (Euler steps of the flow).
 struct EvaluateSettings {
-  int steps = 10;
-  double guidance = 1;
-  Grid grid = Grid::kUniform;
-  double shift = 1;
-  std::int64_t shard_size = 16;
-  bool use_ema = true;
+  int steps = 0;
+  double guidance = 0;
+  Grid grid = {};
+  double shift = 0;
+  std::int64_t shard_size = 0;
+  bool use_ema = false;
 };
 
 /// Throw Error (`where`: the job file) for values that do not fit together.
 TrainSettings read_train_settings(const Json& given, const std::string& where);
 EvaluateSettings read_evaluate_settings(const Json& given, const std::string& where);
 
-/// [{"name", "default", "minimum", "maximum", "choices", "help", "equation", "used_by": "train" | "evaluate"
-/// | "both"}]
-Json describe_loop_settings();
+/// In the order in which they are listed.
+std::vector<Setting> loop_settings();
 
 }  // namespace harness

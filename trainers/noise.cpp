@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 #include <cmath>
+
+#include "core/require.h"
 
 // One clone a vector width, chosen when the program starts. All give the same bits: CMakeLists.txt turns the
 // contraction to fused multiply-add off for this file. The sanitizers cannot instrument the choice.
@@ -147,7 +148,7 @@ std::array<std::uint32_t, 4> noise_words(const NoiseAddress& address, std::uint3
 
 void fill_normal(const NoiseAddress& address, std::span<float> out) {
   constexpr std::size_t kChunk = 4 * kLanes;
-  assert(out.size() <= std::size_t{4} << 32);
+  require(out.size() <= std::size_t{4} << 32, "an address has 2^34 elements");
   WordBlock words;
   std::size_t done = 0;
   for (; done + kChunk <= out.size(); done += kChunk) {

@@ -102,7 +102,7 @@ TensorMap run_sde_step(const ParityCase& c) {
       rows.add(row("mean"), t.mean);
       rows.add(row("mean_new"), mean_new);
       rows.add(row("next"), t.next);
-      rows.add(row("log_prob"), t.log_prob);
+      rows.add(row("log_prob"), sde_log_prob(step, t.mean, t.next));
       rows.add(row("log_prob_new"), sde_log_prob(step, mean_new, t.next));
       rows.add(row("std"), step.std, dtype);
       rows.add(row("sqrt_dt"), step.sqrt_dt(), dtype);

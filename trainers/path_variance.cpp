@@ -1,9 +1,10 @@
 #include "trainers/path_variance.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <limits>
+
+#include "core/require.h"
 
 namespace harness {
 namespace {
@@ -53,9 +54,10 @@ std::vector<StepLaw> step_laws(std::span<const StepRecord> records, std::int64_t
   std::vector<StepLaw> laws;
   std::vector<double> path;  // log of the product of exp(y) so far
   for (const auto& r : records) {
-    assert(!r.y.empty() && r.y.size() == r.lambda_center.size() && r.y.size() == r.ratio.size());
+    require(!r.y.empty() && r.y.size() == r.lambda_center.size() && r.y.size() == r.ratio.size(),
+            "a step has one value of each kind a sample");
     path.resize(r.y.size(), 0.0);
-    assert(path.size() == records.front().y.size());
+    require(path.size() == records.front().y.size(), "every step has the same samples");
     for (std::size_t i = 0; i < path.size(); ++i) path[i] += r.y[i];
     const double center = mean(r.lambda_center);
     laws.push_back({.lambda_center = center,
@@ -71,7 +73,7 @@ std::vector<StepLaw> step_laws(std::span<const StepRecord> records, std::int64_t
 }
 
 double lambda_late(std::span<const StepLaw> laws, std::span<const int> late) {
-  assert(!late.empty());
+  require(!late.empty(), "the late set has a step");
   double sum = 0;
   for (const int k : late) sum += laws[static_cast<std::size_t>(k)].lambda_center;
   return sum / static_cast<double>(late.size());

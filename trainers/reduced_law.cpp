@@ -12,6 +12,17 @@ torch::Tensor lambda_center(double s, const torch::Tensor& mean_old, const torch
   return (mean_new - mean_old).square().flatten(1).mean(1) * (1 / (s * s));
 }
 
+torch::Tensor velocity_lambda(const SdeStep& step, const torch::Tensor& velocity_old,
+                              const torch::Tensor& velocity_new) {
+  const double variance = step.std * step.std;
+  const double gain = 1 + variance * (1 - step.sigma) / (2 * step.sigma);
+  const auto wide = [](const torch::Tensor& v) {
+    return v.to(at::promote_types(v.scalar_type(), torch::kFloat32));
+  };
+  const auto shift = wide(velocity_new) - wide(velocity_old);
+  return shift.square().flatten(1).mean(1) * (gain * gain * step.dt / variance);
+}
+
 torch::Tensor standardised_log_ratio(const StepStats& stats, double eps_lambda) {
   return (stats.y + stats.lambda_center.detach() / 2) / (stats.lambda_var.detach() + eps_lambda).sqrt();
 }

@@ -2,6 +2,7 @@
 
 #include "models/torch.h"
 #include "trainers/method.h"
+#include "trainers/sde.h"
 
 namespace harness {
 
@@ -16,6 +17,13 @@ torch::Tensor reduced_log_ratio(double s, const torch::Tensor& mean_old, const t
 
 /// lambda_center = mean(((mean_new - mean_old) / s)^2) (E27).
 torch::Tensor lambda_center(double s, const torch::Tensor& mean_old, const torch::Tensor& mean_new);
+
+/// The same from the velocities alone (E29 over D): gain^2 mean((v_new - v_old)^2) dt / std^2 with the gain
+/// of a drift that runs from noise to data, as the sampler does (E28): 1 + std^2 (1 - t) / (2 t), t = sigma.
+/// The paper prints the other direction's, with a minus. Velocities may have less precision and are widened
+/// first.
+torch::Tensor velocity_lambda(const SdeStep& step, const torch::Tensor& velocity_old,
+                              const torch::Tensor& velocity_new);
 
 /// z = (y + lambda_center / 2) / sqrt(lambda_var + eps_lambda), the lambdas without gradient (E35).
 torch::Tensor standardised_log_ratio(const StepStats& stats, double eps_lambda);

@@ -41,10 +41,15 @@ SdeSampler SdeSampler::make(Grid grid, int count, double shift, double noise_lev
   return sampler;
 }
 
+Drift transition_drift(Backbone& backbone, const SdeSampler& sampler, int k, const Tensor& x,
+                       const TextCondition& condition) {
+  const auto velocity = velocity_at(backbone, sampler, k, x, condition);
+  return {.velocity = velocity, .mean = step_mean(sampler.steps[static_cast<std::size_t>(k)], x, velocity)};
+}
+
 Tensor transition_mean(Backbone& backbone, const SdeSampler& sampler, int k, const Tensor& x,
                        const TextCondition& condition) {
-  return step_mean(sampler.steps[static_cast<std::size_t>(k)], x,
-                   velocity_at(backbone, sampler, k, x, condition));
+  return transition_drift(backbone, sampler, k, x, condition).mean;
 }
 
 Trajectory sample_trajectory(Backbone& backbone, const SdeSampler& sampler, std::uint32_t seed,
@@ -57,13 +62,13 @@ Trajectory sample_trajectory(Backbone& backbone, const SdeSampler& sampler, std:
                .condition = std::move(condition),
                .x = {noise(NoiseStream::kInitialLatent, 0)},
                .mean_old = {},
-               .log_prob = {}};
+               .velocity_old = {}};
   for (int k = 0; k < static_cast<int>(sampler.steps.size()); ++k) {
     const auto velocity = velocity_at(backbone, sampler, k, t.x.back(), t.condition);
     const auto transition = step_transition(sampler.steps[static_cast<std::size_t>(k)], t.x.back(), velocity,
                                             noise(NoiseStream::kSdeStep, k));
     t.mean_old.push_back(transition.mean);
-    t.log_prob.push_back(transition.log_prob);
+    t.velocity_old.push_back(velocity);
     t.x.push_back(transition.next);
   }
   return t;

@@ -29,9 +29,9 @@ torch::Tensor shard_noise(std::uint32_t seed, std::uint32_t epoch, NoiseStream s
 struct Trajectory {
   std::vector<SampleAddress> rows;
   TextCondition condition;
-  std::vector<torch::Tensor> x;         ///< K + 1 latents [B,C,h,w]: x[k] before step k
-  std::vector<torch::Tensor> mean_old;  ///< K means of the old policy's transitions
-  std::vector<torch::Tensor> log_prob;  ///< K log-probabilities [B] of x[k + 1] under the old policy (E9)
+  std::vector<torch::Tensor> x;             ///< K + 1 latents [B,C,h,w]: x[k] before step k
+  std::vector<torch::Tensor> mean_old;      ///< K means of the old policy's transitions
+  std::vector<torch::Tensor> velocity_old;  ///< K velocities of the old policy, as the backbone gave them
 };
 
 /// The transitions of a run's sampler, from noise to data.
@@ -43,7 +43,13 @@ struct SdeSampler {
   static SdeSampler make(Grid grid, int count, double shift, double noise_level, double guidance);
 };
 
-/// Mean of transition k (E8) at x under the backbone's present weights, the bits that a rollout keeps.
+/// Transition k at x under the backbone's present weights, the bits that a rollout keeps.
+struct Drift {
+  torch::Tensor velocity;  ///< as the backbone gave it
+  torch::Tensor mean;      ///< E8
+};
+Drift transition_drift(Backbone& backbone, const SdeSampler& sampler, int k, const torch::Tensor& x,
+                       const TextCondition& condition);
 torch::Tensor transition_mean(Backbone& backbone, const SdeSampler& sampler, int k, const torch::Tensor& x,
                               const TextCondition& condition);
 

@@ -1,11 +1,8 @@
 #include "trainers/schedule.h"
 
-#include <fmt/format.h>
-
-#include <cassert>
 #include <cmath>
 
-#include "core/text.h"
+#include "core/require.h"
 
 namespace harness {
 namespace {
@@ -39,15 +36,8 @@ std::vector<double> linspace(double first, double last, int count) {
 
 }  // namespace
 
-Grid parse_grid(const std::string& name, const std::string& where) {
-  if (name == "diffusers") return Grid::kDiffusers;
-  if (name == "uniform") return Grid::kUniform;
-  throw Error(fmt::format("unknown grid \"{}\"", name), where,
-              suggestion(name, std::vector<std::string>{"diffusers", "uniform"}));
-}
-
 Schedule shifted_schedule(Grid grid, int steps, double shift, int num_train_timesteps) {
-  assert(steps > 0 && shift > 0);
+  require(steps > 0 && shift > 0, "a schedule has steps and a positive shift");
   std::vector<double> levels;
   if (grid == Grid::kUniform) {
     levels = linspace(1, 0, steps + 1);
@@ -73,7 +63,7 @@ double flux_mu(const SchedulerConfig& config, int image_tokens) {
 }
 
 Schedule flux_schedule(int steps, double mu, int num_train_timesteps) {
-  assert(steps > 0);
+  require(steps > 0, "a schedule has steps");
   const auto scale = static_cast<float>(std::exp(mu));
   std::vector<float> sigmas;
   for (const double level : linspace(1, 1.0 / steps, steps)) {

@@ -23,9 +23,6 @@ enum class Grid {
   kUniform     ///< linspace(1, 0, K + 1): all steps equal before the shift
 };
 
-/// "diffusers" or "uniform". Throws Error (with `where`) otherwise.
-Grid parse_grid(const std::string& name, const std::string& where);
-
 /// sigma -> shift sigma / (1 + (shift - 1) sigma).
 Schedule shifted_schedule(Grid grid, int steps, double shift, int num_train_timesteps = 1000);
 

@@ -76,18 +76,13 @@ __global__ void mean_kernel(const float* __restrict__ x, const Velocity* __restr
 template <typename Velocity>
 __global__ void transition_kernel(const float* __restrict__ x, const Velocity* __restrict__ velocity,
                                   const float* __restrict__ noise, float x_weight, float velocity_weight,
-                                  float s, Index size, float* __restrict__ mean, float* __restrict__ next,
-                                  double* __restrict__ partials) {
+                                  float s, Index size, float* __restrict__ mean, float* __restrict__ next) {
   const Range range = range_of_thread(size);
-  float squares[1] = {0};
   for (Index i = range.begin; i < range.end; i += kThreads) {
     const float center = mean_of(x[i], widened(velocity[i]), x_weight, velocity_weight);
-    const float drawn = __fadd_rn(center, __fmul_rn(noise[i], s));
     mean[i] = center;
-    next[i] = drawn;
-    squares[0] += (drawn - center) * (drawn - center);
+    next[i] = __fadd_rn(center, __fmul_rn(noise[i], s));
   }
-  store_block_sums(squares, partials);
 }
 
 __global__ void law_kernel(const float* __restrict__ mean_old, const float* __restrict__ mean_new,
@@ -112,9 +107,9 @@ __global__ void law_backward_kernel(const float* __restrict__ mean_old, const fl
     dmean_new[i] = of_y * (next[i] - mean_new[i]) + of_center * (mean_new[i] - mean_old[i]);
 }
 
-/// out[sample] = weight * (the sample's partial sums) + offset.
+/// out[sample] = weight * (the sample's partial sums).
 struct Reduction {
-  double weight, offset;
+  double weight;
   float* out;
 };
 
@@ -122,7 +117,7 @@ __device__ void finish_sample(const Reduction& reduction, const double* partials
                               Index sample) {
   double sum = 0;
   for (Index chunk = 0; chunk < chunks; ++chunk) sum += partials[sample * chunks + chunk];
-  reduction.out[sample] = static_cast<float>(reduction.weight * sum + reduction.offset);
+  reduction.out[sample] = static_cast<float>(reduction.weight * sum);
 }
 
 __global__ void finish_kernel(const double* __restrict__ partials, Index batch, Index chunks, Reduction first,
@@ -130,7 +125,7 @@ __global__ void finish_kernel(const double* __restrict__ partials, Index batch, 
   const Index sample = static_cast<Index>(blockIdx.x) * kThreads + threadIdx.x;
   if (sample >= batch) return;
   finish_sample(first, partials, chunks, sample);
-  if (second.out != nullptr) finish_sample(second, partials + batch * chunks, chunks, sample);
+  finish_sample(second, partials + batch * chunks, chunks, sample);
 }
 
 cudaStream_t stream_of(const Launch& launch) {
@@ -157,7 +152,7 @@ const char* outcome() {
 }
 
 const char* finish(const Launch& launch, const double* partials, const Reduction& first,
-                   const Reduction& second = {}) {
+                   const Reduction& second) {
   const auto blocks = static_cast<unsigned>((launch.batch + kThreads - 1) / kThreads);
   finish_kernel<<<blocks, kThreads, 0, stream_of(launch)>>>(partials, launch.batch, chunks_of(launch.size),
                                                             first, second);
@@ -180,21 +175,20 @@ const char* sde_mean(const Launch& launch, const MeanInput& input, float* mean) 
 }
 
 const char* sde_transition(const Launch& launch, const MeanInput& input, const float* noise, float s,
-                           double square_weight, double log_norm, float* mean, float* next, float* log_prob,
-                           double* scratch) {
+                           float* mean, float* next) {
   const auto run = [&](const auto* velocity) {
     transition_kernel<<<blocks_of(launch), kThreads, 0, stream_of(launch)>>>(
-        input.x, velocity, noise, input.x_weight, input.velocity_weight, s, launch.size, mean, next, scratch);
+        input.x, velocity, noise, input.x_weight, input.velocity_weight, s, launch.size, mean, next);
   };
   with_velocity(input, run);
-  return finish(launch, scratch, {square_weight, -log_norm, log_prob});
+  return outcome();
 }
 
 const char* reduced_law(const Launch& launch, const float* mean_old, const float* mean_new, const float* next,
                         double weight, float* y, float* center, double* scratch) {
   law_kernel<<<blocks_of(launch), kThreads, 0, stream_of(launch)>>>(mean_old, mean_new, next, launch.size,
                                                                     scratch);
-  return finish(launch, scratch, {weight / 2, 0, y}, {weight, 0, center});
+  return finish(launch, scratch, {weight / 2, y}, {weight, center});
 }
 
 const char* reduced_law_backward(const Launch& launch, const float* mean_old, const float* mean_new,

@@ -30,11 +30,9 @@ std::int64_t partial_sums(std::int64_t batch, std::int64_t size);
 /// mean [B,D].
 const char* sde_mean(const Launch& launch, const MeanInput& input, float* mean);
 
-/// The same mean; next = mean + s noise [B,D]; log_prob = square_weight * sum((next - mean)^2) - log_norm
-/// [B]. scratch: partial_sums(B, D).
+/// The same mean; next = mean + s noise [B,D].
 const char* sde_transition(const Launch& launch, const MeanInput& input, const float* noise, float s,
-                           double square_weight, double log_norm, float* mean, float* next, float* log_prob,
-                           double* scratch);
+                           float* mean, float* next);
 
 /// y = weight / 2 * sum((mean_new - mean_old) (2 next - mean_old - mean_new)),
 /// center = weight * sum((mean_new - mean_old)^2) [B]; weight is 1 / (s^2 D). scratch: 2 partial_sums(B, D).

@@ -44,12 +44,6 @@ Tensor beside(const Tensor& x, const Tensor& other) {
   return other.to(torch::kFloat32).contiguous();
 }
 
-Tensor scratch(const Tensor& x, std::int64_t sums) {
-  const auto launch = launch_for(x);
-  return torch::empty({sums * kernels::partial_sums(launch.batch, launch.size)},
-                      x.options().dtype(torch::kFloat64));
-}
-
 const float* in(const Tensor& x) {
   return x.const_data_ptr<float>();
 }
@@ -107,15 +101,10 @@ Transition transition_by_kernel(const SdeStep& step, const Tensor& x, const Tens
                                 const Tensor& noise) {
   const c10::DeviceGuard guard(x.device());
   const MeanArguments arguments(step, x, velocity);
-  const auto drawn = beside(x, noise), partials = scratch(x, 1);
-  const auto launch = launch_for(x);
-  Transition t{.mean = torch::empty_like(arguments.x),
-               .next = torch::empty_like(arguments.x),
-               .log_prob = torch::empty({launch.batch}, x.options())};
-  const double square_weight = -1 / (2 * step.s * step.s * static_cast<double>(launch.size));
-  check(kernels::sde_transition(launch, arguments.input(), in(drawn), static_cast<float>(step.s),
-                                square_weight, step.log_norm(), out(t.mean), out(t.next), out(t.log_prob),
-                                partials.mutable_data_ptr<double>()));
+  const auto drawn = beside(x, noise);
+  Transition t{.mean = torch::empty_like(arguments.x), .next = torch::empty_like(arguments.x)};
+  check(kernels::sde_transition(launch_for(x), arguments.input(), in(drawn), static_cast<float>(step.s),
+                                out(t.mean), out(t.next)));
   return t;
 }
 
@@ -127,7 +116,8 @@ struct LawFunction : torch::autograd::Function<LawFunction> {
     const auto launch = launch_for(now);
     const double weight = 1 / (s * s * static_cast<double>(launch.size));
     const auto y = torch::empty({launch.batch}, now.options()), center = torch::empty_like(y);
-    const auto partials = scratch(now, 2);
+    const auto partials = torch::empty({2 * kernels::partial_sums(launch.batch, launch.size)},
+                                       now.options().dtype(torch::kFloat64));
     check(kernels::reduced_law(launch, in(old), in(now), in(after), weight, out(y), out(center),
                                partials.mutable_data_ptr<double>()));
     context->saved_data["weight"] = weight;
@@ -159,10 +149,8 @@ Transition step_transition(const SdeStep& step, const Tensor& x, const Tensor& v
   if constexpr (kKernelsAreBuilt) {
     if (takes_kernels(x)) return transition_by_kernel(step, x, velocity, noise);
   }
-  Transition t{.mean = sde_mean(step, x, velocity), .next = {}, .log_prob = {}};
-  t.next = sde_next(step, t.mean, noise);
-  t.log_prob = sde_log_prob(step, t.mean, t.next);
-  return t;
+  const auto mean = sde_mean(step, x, velocity);
+  return {.mean = mean, .next = sde_next(step, mean, noise)};
 }
 
 Tensor step_mean(const SdeStep& step, const Tensor& x, const Tensor& velocity) {

@@ -16,9 +16,8 @@ bool has_step_kernels();
 
 /// One transition of a rollout.
 struct Transition {
-  torch::Tensor mean;      ///< [B, ...] E8
-  torch::Tensor next;      ///< [B, ...] mean + s noise
-  torch::Tensor log_prob;  ///< [B] E9, of `next`
+  torch::Tensor mean;  ///< [B, ...] E8
+  torch::Tensor next;  ///< [B, ...] mean + s noise
 };
 
 /// The transition from x, without gradient. The velocity may have less precision than x and is widened first.

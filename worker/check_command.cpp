@@ -3,10 +3,10 @@
 #include "backbones/backbone.h"
 #include "core/error.h"
 #include "core/streams.h"
+#include "evaluators/evaluator.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 #include "worker/commands.h"
-#include "worker/scoring.h"
 
 namespace harness {
 namespace {

@@ -1,10 +1,10 @@
 #include "backbones/backbone.h"
 #include "core/build_info.h"
 #include "core/source_sums.h"
+#include "evaluators/evaluator.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 #include "worker/commands.h"
-#include "worker/scoring.h"
 
 namespace harness {
 namespace {
@@ -29,16 +29,20 @@ Json evaluators_with_backbones() {
   return list;
 }
 
+/// Backbones may have one of the same name with defaults of their own.
+std::vector<Setting> all_settings() {
+  auto all = loop_settings();
+  for (auto& setting : backbone_settings()) all.push_back(std::move(setting));
+  return merged(std::move(all), profile_settings());
+}
+
 }  // namespace
 
 Json describe_build() {
-  auto settings = describe_loop_settings();
-  for (auto& setting : describe_backbone_settings()) settings.push_back(std::move(setting));
-  for (auto& setting : describe_scorer_settings()) settings.push_back(std::move(setting));
   return {{"numerics_version", kNumericsVersion},
           {"sources_sha256", sources_sha256()},
           {"methods", methods_with_sources()},
-          {"settings", settings},
+          {"settings", describe(all_settings())},
           {"backbones", describe_backbones()},
           {"evaluators", evaluators_with_backbones()},
           {"tasks", describe_tasks()}};

@@ -75,7 +75,7 @@ class Evaluation {
         weights_(hold_weights(job)),
         backbone_(Backbone::load(backbone_source(job))),
         schedule_(shifted_schedule(settings_.grid, settings_.steps, settings_.shift)),
-        scoring_(job),
+        scoring_(open_scorers(job)),
         pool_(job.threads, use_one_thread),
         shown_metric_(job.get<std::vector<std::string>>("metrics").at(0)) {
     load_checkpoint(job, *backbone_, settings_.use_ema);
@@ -182,7 +182,8 @@ class Evaluation {
       const auto path = fmt::format("images/{:04}.png", chosen[i]->position);
       const auto bytes = png_bytes(images[i]);
       write_file(job_.folder / path, bytes);
-      pending.push_back({chosen[i], path, sha256_hex(bytes), scoring_.score(texts[i], std::move(images[i]))});
+      pending.push_back(
+          {chosen[i], path, sha256_hex(bytes), scoring_.score({texts[i].text, texts[i].target}, images[i])});
     }
     return pending;
   }
@@ -231,7 +232,7 @@ class Evaluation {
   HeldFiles weights_;
   std::unique_ptr<Backbone> backbone_;
   Schedule schedule_;
-  Scoring scoring_;
+  Scorers scoring_;
   WorkerPool pool_;
   std::string shown_metric_;  ///< in the progress line: the first of the job's metrics
   double shown_ = 0, scored_ = 0;

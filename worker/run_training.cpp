@@ -95,17 +95,18 @@ bool run_training(const Job& job, Reporter& reporter) {
                   {"settings", training.settings.effective},
                   {"method_settings", configured.effective}});
 
-  Scoring scoring(job);
+  auto scoring = open_scorers(job);
   const auto total = static_cast<double>(training.settings.updates);
   const auto images_per_update = static_cast<double>(training.settings.images_per_epoch()) /
                                  static_cast<double>(training.settings.updates_of_an_epoch());
   ResumeSchedule resume_points;
   TrainHooks hooks;
-  hooks.reward = [&](const TrainingPrompt& prompt, Image image) {
-    return std::async(std::launch::deferred,
-                      [task, score = scoring.score(prompt.prompt, std::move(image))]() mutable {
-                        return task_reward(task, score.get());
-                      });
+  hooks.reward = [&](const TrainingPrompt& prompt, const Image& image) {
+    return std::async(
+        std::launch::deferred,
+        [task, score = scoring.score({prompt.prompt.text, prompt.prompt.target}, image)]() mutable {
+          return task_reward(task, score.get());
+        });
   };
   hooks.on_resume = [&](std::int64_t update) {
     reporter.event({{"type", "resumed"}, {"resumed_from", update}});

@@ -36,7 +36,7 @@ struct SampleRequest {
 
 /// A checkpoint's adapter. Backbones that train one leave its shape as a choice.
 void choose_adapter(SampleRequest& r, const LoraConfig& lora) {
-  if (backbone_type(r.source.name).settings.empty())
+  if (backbone_type(r.source.name).choices.empty())
     throw Error("is a checkpoint of another backbone", "--lora " + r.lora,
                 "give the model folder that it was trained from with --weights");
   r.source.choices.lora = lora;

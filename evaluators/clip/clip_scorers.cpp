@@ -4,7 +4,6 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/sha256.h"
 #include "core/text.h"
 
 namespace harness {
@@ -96,16 +95,6 @@ const ClipProfile& ClipScorerInfo::profile(const std::string& wanted, const std:
 
 Json clip_identity(const ClipScorerInfo& scorer, const ClipProfile& profile) {
   return {{"name", scorer.name}, {"version", kVersion}, {"profile", profile.name}};
-}
-
-Json clip_file_checksums(const fs::path& folder) {
-  Json files = Json::object();
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const auto extension = entry.path().extension();
-    if (extension != ".json" && extension != ".txt" && extension != ".safetensors") continue;
-    files[entry.path().filename().string()] = sha256_file(entry.path());
-  }
-  return files;
 }
 
 }  // namespace harness

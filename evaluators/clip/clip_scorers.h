@@ -48,7 +48,4 @@ const ClipScorerInfo* find_clip_scorer(const std::string& name);
 /// {"name", "version", "profile"}: what can change a value beside the files.
 Json clip_identity(const ClipScorerInfo& scorer, const ClipProfile& profile);
 
-/// {relative path: SHA-256} of the files of a scorer's folder that it may read: .json, .txt, .safetensors.
-Json clip_file_checksums(const std::filesystem::path& folder);
-
 }  // namespace harness

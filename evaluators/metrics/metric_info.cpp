@@ -47,6 +47,23 @@ MetricInfo read_metric_info(const std::string& name, Fields fields) {
   return metric;
 }
 
+Json declared_metric_json(const MetricInfo& metric) {
+  auto json = metric_json(metric);
+  if (!metric.restates.empty()) json["restates"] = metric.restates;
+  if (metric.perfect) json["perfect"] = *metric.perfect;
+  return json;
+}
+
+MetricInfo read_declared_metric(Fields fields) {
+  const auto name = fields.required<std::string>("name");
+  const auto restates = fields.optional<std::string>("restates", "");
+  fields.mark("perfect");
+  auto metric = read_metric_info(name, fields);
+  metric.restates = restates;
+  if (fields.has("perfect")) metric.perfect = fields.required<double>("perfect");
+  return metric;
+}
+
 void require_metric_unit(const std::string& unit, const std::string& where) {
   require_one_of(unit, {"number", "fraction", "percent"}, "unit", where + ": unit");
 }

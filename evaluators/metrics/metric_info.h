@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ struct MetricInfo {
   std::string better = "none";  ///< the good direction: "higher", "lower" or "none"
   std::string help = {};
   int decimals = 4;
+  std::string restates = {};  ///< the metric whose differences this one's are but for their sign; empty: none
+  std::optional<double> perfect =
+      {};  ///< the value of an image with which nothing is wrong, and no better one
 };
 
 /// "higher is better", "lower is better", "no direction is better".
@@ -27,6 +31,10 @@ Json metrics_json(const std::vector<MetricInfo>& metrics);
 /// The fields of metric_json but for the name; only `better` must be there. Throws Error for an unknown key
 /// and an impossible value.
 MetricInfo read_metric_info(const std::string& name, Fields fields);
+
+/// What registry.json says of a metric: metric_json, with "restates" and "perfect" where they are set.
+Json declared_metric_json(const MetricInfo& metric);
+MetricInfo read_declared_metric(Fields fields);
 
 /// Throws Error (where: "WHERE: unit") unless it is one of the names above; likewise the others.
 void require_metric_unit(const std::string& unit, const std::string& where);

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <iostream>
-#include <sstream>
 
+#include "core/command_line/command_line.h"
 #include "core/error.h"
 #include "core/streams.h"
 #include "evaluators/scorer/reader.h"
@@ -56,26 +55,16 @@ int run(const Options& options) {
 }  // namespace harness
 
 int main(int argc, char** argv) {
-  CLI::App app("Reads the text in images: raw pixels on standard input, JSON lines on standard output.",
-               "harness-scorer");
-  harness::prepare_streams();
-  harness::Options options;
-  app.add_option("--profile", options.profile,
-                 "How images are prepared and read: ocr-glyph (96 x 48 pixels) or ocr-scene (512 x 512)")
-      ->capture_default_str();
-  app.add_option(
-      "--only", options.only,
-      "One of ocr-scene's readings alone, for measurements: dark-letters, light-letters, half-size");
-  app.add_flag("--describe", options.describe, "Print the hello line and exit");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::ostringstream out, err;
-    const int status = app.exit(error, out, err);
-    harness::put_text(out.str());
-    harness::tell_text(err.str());
-    return harness::finished_status(status == 0 ? 0 : static_cast<int>(harness::Status::kUsage));
-  }
   std::ios::sync_with_stdio(false);
-  return harness::finished_status(harness::run(options));
+  harness::Options o;
+  harness::Command program{
+      "harness-scorer",
+      "Reads the text in images: raw pixels on standard input, JSON lines on standard output."};
+  program.add("--profile", &o.profile,
+              "How images are prepared and read: ocr-glyph (96 x 48 pixels) or ocr-scene (512 x 512)");
+  program.add("--only", &o.only,
+              "One of ocr-scene's readings alone, for measurements: dark-letters, light-letters, half-size");
+  program.add("--describe", &o.describe, "Print the hello line and exit");
+  program.run = [&] { return harness::run(o); };
+  return harness::run_program(program, argc, argv);
 }

@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "evaluators/text_metrics.h"
+#include "evaluators/ocr.h"
 #include "harness/checks/check_list.h"
 #include "harness/checks/rows.h"
 #include "harness/guardrails.h"
@@ -28,16 +28,6 @@ std::string shown(const std::optional<double>& value) {
   return value ? fmt::format("{:.6g}", *value) : "NULL";
 }
 
-/// A metric of a transcript, or nothing for a metric that is not made from it.
-std::optional<double> text_metric(const std::string& name, const TextMetrics& metrics) {
-  if (name == "ocr_reward") return metrics.reward;
-  if (name == "cer") return metrics.cer;
-  if (name == "cer_paper") return metrics.cer_paper;
-  if (name == "exact_match") return metrics.exact_match ? 1.0 : 0.0;
-  if (name == "substring_match") return metrics.substring_match ? 1.0 : 0.0;
-  return std::nullopt;
-}
-
 struct ScoredText {
   std::int64_t position;
   std::string name, target;
@@ -52,8 +42,10 @@ void check_score(const ScoredText& row, const std::string& name, Findings& findi
                                shown(row.value)));
     return;
   }
-  const auto computed =
-      row.target.empty() ? std::nullopt : text_metric(row.name, text_metrics(*row.transcript, row.target));
+  ScorerAnswer read;
+  read.transcript_raw = row.transcript;
+  const auto scores = ocr_score(row.target, read);
+  const auto& computed = scores.metrics.at(row.name);
   if (!is_close(computed, row.value)) {
     findings.add(fmt::format("{}: prompt {}: {} is stored as {}, and the transcript gives {}", name,
                              row.position, row.name, shown(row.value), shown(computed)));
@@ -186,7 +178,7 @@ Findings check_metrics(const CheckedExperiment& experiment, Fields&) {
                return ScoredText{q.integer(0), q.text(1), q.text(2), q.real(3), q.optional_text(4)};
              },
              e.evaluation.id)) {
-      if (!text_metric(row.name, {})) {
+      if (std::ranges::count(ocr_metric_names(), row.name) == 0) {
         ++others;
         continue;
       }

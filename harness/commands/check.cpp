@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "core/streams.h"
-#include "harness/commands/commands.h"
+#include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
 #include "harness/output.h"
 #include "results/paper_audit.h"
@@ -83,12 +83,9 @@ int check_paper(const CheckOptions& o) {
   return holds ? 0 : 1;
 }
 
-}  // namespace
-
-void add_check_command(CLI::App& app, Actions& actions) {
-  auto* command =
-      app.add_subcommand("check", "Whether a finished experiment keeps its rules, or the paper adds up");
-  command->footer(R"(
+Command make_check() {
+  auto o = std::make_shared<CheckOptions>();
+  Command command{"check", "Whether a finished experiment keeps its rules, or the paper adds up", R"(
 ID: applies the table's rules (rules/ID.json, or those of every table) to the DB and the files of the workspace.
 They trust nothing that can be computed again: ids, split, selection, scores, comparisons, checksums, event logs.
 --paper: computes the paper's printed figures from one another, and says which do not add up.
@@ -96,15 +93,18 @@ Exit status 1 if a rule does not hold, or a printed figure does not add up.
 Examples:
   harness check sd35-ocr
   harness check sd35-ocr --experiment 2 --json
-  harness check --paper)");
-  auto o = std::make_shared<CheckOptions>();
-  command->add_option("id", o->db.filter.table, "table; unset: that of the last completed reproduce");
-  add_workspace_options(*command, o->db.place);
-  add_filter_options(*command, o->db, true);
-  command->add_option("--rules", o->rules, "rule file to use instead of the table's");
-  command->add_flag("--paper", o->paper, "the paper's printed figures instead of a table of ours");
-  command->add_flag("--json", o->json, "one JSON document on standard output");
-  actions[command] = [o] { return o->paper ? check_paper(*o) : check_table(*o); };
+  harness check --paper)"};
+  add_table_argument(command, o->db);
+  add_workspace_options(command, o->db.place);
+  add_filter_options(command, o->db, true);
+  command.add("--rules", &o->rules, "rule file to use instead of the table's", {.is_path = true});
+  command.add("--paper", &o->paper, "the paper's printed figures instead of a table of ours");
+  add_json_option(command, o->json);
+  command.run = [o] { return o->paper ? check_paper(*o) : check_table(*o); };
+  return command;
 }
 
+const bool kRegistered = register_command(140, make_check);
+
+}  // namespace
 }  // namespace harness

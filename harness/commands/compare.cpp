@@ -6,8 +6,9 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "harness/commands/commands.h"
+#include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
+#include "harness/commands/offers.h"
 #include "harness/comparison_report.h"
 #include "harness/more_runs.h"
 #include "harness/output.h"
@@ -18,6 +19,8 @@
 
 namespace harness {
 namespace {
+
+const std::vector<std::string> kClaims = {"checkpoints", "methods"};
 
 struct CompareOptions {
   DbOptions db;
@@ -203,7 +206,8 @@ std::vector<ComparisonRecord> table_comparisons(Store& store, const StoredReprod
 
 std::vector<TableQuestion> questions_of(const std::vector<ComparisonRecord>& records) {
   std::vector<TableQuestion> questions;
-  for (const auto& c : records) questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result)});
+  for (const auto& c : records)
+    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result), restated_by(c.metric)});
   return questions;
 }
 
@@ -217,7 +221,7 @@ std::int64_t fewest_runs(const std::vector<ComparisonRecord>& records) {
 void require_claim(Store& store, const StoredReproduction& reproduction, const CompareOptions& options,
                    const std::vector<ComparisonRecord>& asked) {
   if (options.claim.empty()) return;
-  require_choice(options.claim, {"checkpoints", "methods"}, "claim", "--claim");
+  require_choice(options.claim, kClaims, "claim", "--claim");
   const auto runs = fewest_runs(asked);
   if (options.claim != claim_name(Claim::kMethods) || runs >= kFewestRuns) return;
   throw Error(
@@ -277,44 +281,44 @@ int compare(const CompareOptions& options) {
   return 0;
 }
 
-}  // namespace
-
-void add_compare_command(CLI::App& app, Actions& actions) {
-  auto* command =
-      app.add_subcommand("compare", "Paired differences of methods against a baseline, from the results DB");
-  command->footer(R"(
+Command make_compare() {
+  auto o = std::make_shared<CompareOptions>();
+  Command command{"compare", "Paired differences of methods against a baseline, from the results DB", R"(
 At the selected checkpoints, paired by prompt, sample and seed. Exit status 0 whatever it finds.
 With three training runs a method or more the verdict is about the methods (better, worse); with fewer it is about
 these checkpoints. It is the table's, whatever is shown: Holm's adjustment is over all differences of the table.
 Examples:
   harness compare ratio-norm lambda-controlled --metric ocr_reward --split test
   harness compare ratio-norm dual lambda-controlled --metric ocr_reward --metric exact_match --interval bca
-  harness compare base ratio-norm --metric all --effect 0.02 --json)");
-  auto o = std::make_shared<CompareOptions>();
-  command->add_option("baseline", o->baseline, "the baseline: a method, or base for the starting weights")
-      ->required();
-  command->add_option("methods", o->methods, "methods to compare with it")->required();
-  command
-      ->add_option("--metric", o->metrics,
-                   "metric, or column of a training table; again for more, or all that the table names; "
-                   "unset: its first")
-      ->allow_extra_args(false);
-  command->add_option("--split", o->split, "validation, test or train; unset: the one that the table shows");
-  command->add_option("--interval", o->interval, "bootstrap interval: percentile, bca or studentised")
-      ->capture_default_str();
-  command->add_option(
-      "--claim", o->claim,
-      "methods: fail unless there are enough training runs; checkpoints: judge these checkpoints "
-      "alone. Default: what the runs allow");
-  command->add_option(
-      "--effect", o->effect,
-      "also give the number of prompts, and of training runs, that find a difference of this size, "
-      "in the metric's own unit");
-  command->add_option("--window", o->window)->group("");
-  add_workspace_options(*command, o->db.place);
-  add_filter_options(*command, o->db, true);
-  command->add_flag("--json", o->json, "one JSON document on standard output");
-  actions[command] = [o] { return compare(*o); };
+  harness compare base ratio-norm --metric all --effect 0.02 --json)"};
+  command.add("baseline", &o->baseline, "the baseline: a method, or base for the starting weights",
+              {.required = true, .offers = method_names});
+  command.add("methods", &o->methods, "methods to compare with it",
+              {.required = true, .offers = method_names});
+  command.add("--metric", &o->metrics,
+              "metric, or column of a training table; again for more, or all that the table names; "
+              "unset: its first",
+              {.one_each = true, .offers = metric_names});
+  command.add("--split", &o->split, "validation, test or train; unset: the one that the table shows",
+              {.offers = choices({"validation", "test", "train"})});
+  command.add("--interval", &o->interval, "bootstrap interval: percentile, bca or studentised",
+              {.offers = choices({std::begin(kIntervalNames), std::end(kIntervalNames)})});
+  command.add("--claim", &o->claim,
+              "methods: fail unless there are enough training runs; checkpoints: judge these checkpoints "
+              "alone. Default: what the runs allow",
+              {.offers = choices(kClaims)});
+  command.add("--effect", &o->effect,
+              "also give the number of prompts, and of training runs, that find a difference of this size, "
+              "in the metric's own unit");
+  command.add("--window", &o->window, "", {.hidden = true});
+  add_workspace_options(command, o->db.place);
+  add_filter_options(command, o->db, true);
+  add_json_option(command, o->json);
+  command.run = [o] { return compare(*o); };
+  return command;
 }
 
+const bool kRegistered = register_command(50, make_compare);
+
+}  // namespace
 }  // namespace harness

@@ -9,7 +9,8 @@
 #include "core/streams.h"
 #include "datasets/prompt_set.h"
 #include "datasets/split.h"
-#include "harness/commands/commands.h"
+#include "harness/commands/command.h"
+#include "harness/commands/db_options.h"
 #include "harness/output.h"
 #include "harness/workspace.h"
 
@@ -120,50 +121,69 @@ int split(const DatasetsOptions& options) {
   return 0;
 }
 
-}  // namespace
+Command make_below(const char* name, const char* help, const char* notes,
+                   const std::shared_ptr<DatasetsOptions>& o, int (*action)(const DatasetsOptions&)) {
+  Command command{name, help, notes};
+  add_json_option(command, o->json);
+  command.run = [o, action] { return action(*o); };
+  return command;
+}
 
-void add_datasets_command(CLI::App& app, Actions& actions) {
-  auto* command = app.add_subcommand("datasets", "Prompt sets and splits");
-  command->require_subcommand(1);
-  command->footer(R"(
+void add_out_option(Command& command, DatasetsOptions& o) {
+  command.add("-o,--out", &o.out, "workspace", {.is_path = true});
+}
+
+void add_task_option(Command& command, DatasetsOptions& o) {
+  command.add("--task", &o.task, "ocr, whose prompts all quote a text, or pickscore",
+              {.offers = prompt_tasks});
+}
+
+std::vector<Command> commands_below(const std::shared_ptr<DatasetsOptions>& o) {
+  auto list_sets = make_below("list", "list the prompt sets of this build and of a workspace", "", o, list);
+  add_out_option(list_sets, *o);
+  auto import_set = make_below("import", "check a prompt set and keep a copy in the workspace", R"(
+Examples:
+  harness datasets import ~/flow_grpo/dataset
+  harness datasets import my-prompts.txt --out runs)",
+                               o, import);
+  import_set.add("path", &o->path, "a folder with TASK/test.txt, or a file",
+                 {.required = true, .is_path = true});
+  add_task_option(import_set, *o);
+  add_out_option(import_set, *o);
+  auto verify_set = make_below("verify", "checksum, and that no prompt occurs in the training set", R"(
+Examples:
+  harness datasets verify
+  harness datasets verify ~/flow_grpo/dataset --json
+  harness datasets verify ~/Flow-Factory/dataset --task pickscore --train-prompts ~/Flow-Factory/dataset/pickscore)",
+                               o, verify);
+  verify_set.add("path", &o->path, "a folder with TASK/test.txt, or a file; unset: the generated set",
+                 {.is_path = true});
+  add_task_option(verify_set, *o);
+  verify_set.add("--train-prompts", &o->train_prompts,
+                 "folder with train.txt, or TASK/train.txt; unset: the generated training set",
+                 {.is_path = true});
+  auto split_set = make_below("split", "the split that Python's random.Random(seed).sample gives", R"(
+Examples:
+  harness datasets split --seed 20260501 --of 1018 --take 256 --json)",
+                              o, split);
+  split_set.add("--seed", &o->seed, "seed");
+  split_set.add("--of", &o->of, "prompts to divide");
+  split_set.add("--take", &o->take, "size of the validation split");
+  return {list_sets, import_set, verify_set, split_set};
+}
+
+Command make_datasets() {
+  Command command{"datasets", "Prompt sets and splits", R"(
 Examples:
   harness datasets split --seed 20260501 --of 1018 --take 256 --json
   harness datasets import ~/flow_grpo/dataset
   harness datasets verify ~/flow_grpo/dataset
-  harness datasets verify ~/Flow-Factory/dataset --task pickscore)");
-  auto options = std::make_shared<DatasetsOptions>();
-  const auto add = [&](const char* name, const char* help, int (*action)(const DatasetsOptions&)) {
-    auto* sub = command->add_subcommand(name, help);
-    sub->add_flag("--json", options->json, "one JSON document on standard output");
-    actions[sub] = [options, action] { return action(*options); };
-    return sub;
-  };
-  auto* list_command = add("list", "list the prompt sets of this build and of a workspace", list);
-  list_command->add_option("-o,--out", options->out, "workspace")->capture_default_str();
-  auto* import_command = add("import", "check a prompt set and keep a copy in the workspace", import);
-  import_command->footer(
-      "\nExamples:\n  harness datasets import ~/flow_grpo/dataset\n  harness datasets import my-prompts.txt "
-      "--out runs");
-  import_command->add_option("path", options->path, "a folder with TASK/test.txt, or a file")->required();
-  import_command->add_option("--task", options->task, "ocr, whose prompts all quote a text, or pickscore")
-      ->capture_default_str();
-  import_command->add_option("-o,--out", options->out, "workspace")->capture_default_str();
-  auto* verify_command = add("verify", "checksum, and that no prompt occurs in the training set", verify);
-  verify_command->footer(
-      "\nExamples:\n  harness datasets verify\n  harness datasets verify ~/flow_grpo/dataset --json\n"
-      "  harness datasets verify ~/Flow-Factory/dataset --task pickscore --train-prompts "
-      "~/Flow-Factory/dataset/pickscore");
-  verify_command->add_option("path", options->path,
-                             "a folder with TASK/test.txt, or a file; unset: the generated set");
-  verify_command->add_option("--task", options->task, "ocr, whose prompts all quote a text, or pickscore")
-      ->capture_default_str();
-  verify_command->add_option("--train-prompts", options->train_prompts,
-                             "folder with train.txt, or TASK/train.txt; unset: the generated training set");
-  auto* split_command = add("split", "the split that Python's random.Random(seed).sample gives", split);
-  split_command->footer("\nExamples:\n  harness datasets split --seed 20260501 --of 1018 --take 256 --json");
-  split_command->add_option("--seed", options->seed, "seed")->capture_default_str();
-  split_command->add_option("--of", options->of, "prompts to divide")->capture_default_str();
-  split_command->add_option("--take", options->take, "size of the validation split")->capture_default_str();
+  harness datasets verify ~/Flow-Factory/dataset --task pickscore)"};
+  command.commands = commands_below(std::make_shared<DatasetsOptions>());
+  return command;
 }
 
+const bool kRegistered = register_command(110, make_datasets);
+
+}  // namespace
 }  // namespace harness

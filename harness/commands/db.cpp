@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "core/streams.h"
 #include "core/text.h"
-#include "harness/commands/commands.h"
+#include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
 #include "harness/output.h"
 #include "harness/rebuild.h"
@@ -17,11 +17,6 @@ struct Options {
   WorkspaceChoice place;
   bool journal = false, force = false, json = false;
 };
-
-void add_place(CLI::App& command, Options& options) {
-  add_workspace_options(command, options.place);
-  command.add_flag("--json", options.json, "one JSON document on standard output");
-}
 
 int write_journal(const Options& options) {
   if (options.force)
@@ -73,21 +68,9 @@ int check(const Options& options) {
   return 1;
 }
 
-}  // namespace
-
-void add_db_command(CLI::App& app, Actions& actions) {
-  auto* command = app.add_subcommand("db", "Check the results DB, or rebuild it from the logs");
-  command->footer(R"(
-The DB is made of the journal of a workspace and the event logs in its run folders; deleting it loses nothing:
-the next reproduce rebuilds it.
-Examples:
-  harness db check
-  harness db rebuild --out runs)");
-  command->require_subcommand(1);
-
-  auto* rebuild_command =
-      command->add_subcommand("rebuild", "Rebuild the DB from the journal and the event logs");
-  rebuild_command->footer(R"(
+Command make_rebuild() {
+  auto o = std::make_shared<Options>();
+  Command command{"rebuild", "Rebuild the DB from the journal and the event logs", R"(
 The new DB is made beside the old one and takes its place in one step; the old file is kept as
 results.sqlite.bak-N. Nothing is swapped if a log is gone or damaged, unless --force says to do without it.
 Runs of other workspaces that share the DB are kept. Where the journal is damaged, truncated or gone and the DB is
@@ -95,26 +78,43 @@ sound, --journal writes the journal from the DB; the old file is kept as journal
 Examples:
   harness db rebuild
   harness db rebuild --journal
-  harness db rebuild --out /data/runs --db /scratch/results.sqlite)");
-  auto r = std::make_shared<Options>();
-  add_place(*rebuild_command, *r);
-  rebuild_command->add_flag("--journal", r->journal, "write the journal from the DB instead");
-  rebuild_command->add_flag("--force", r->force, "leave out what logs do not hold any more");
-  actions[rebuild_command] = [r] { return rebuild(*r); };
+  harness db rebuild --out /data/runs --db /scratch/results.sqlite)"};
+  add_workspace_options(command, o->place);
+  add_json_option(command, o->json);
+  command.add("--journal", &o->journal, "write the journal from the DB instead");
+  command.add("--force", &o->force, "leave out what logs do not hold any more");
+  command.run = [o] { return rebuild(*o); };
+  return command;
+}
 
-  auto* check_command =
-      command->add_subcommand("check", "Look for damage, and compare every row with the logs");
-  check_command->footer(R"(
+Command make_check() {
+  auto o = std::make_shared<Options>();
+  Command command{"check", "Look for damage, and compare every row with the logs", R"(
 Checks the file (SQLite's integrity check), foreign keys, the schema's version, that finished evaluations are
 whole, every row of this workspace against journal and event logs, the folders beside it, and the images of its
 runs against their checksums (about half a second for 1000 images of 512 pixels). Findings go to standard output,
 their number and what mends them to standard error. Only reads. Exit status 1 on a finding.
 Examples:
   harness db check
-  harness db check --out runs --json)");
-  auto c = std::make_shared<Options>();
-  add_place(*check_command, *c);
-  actions[check_command] = [c] { return check(*c); };
+  harness db check --out runs --json)"};
+  add_workspace_options(command, o->place);
+  add_json_option(command, o->json);
+  command.run = [o] { return check(*o); };
+  return command;
 }
 
+Command make_db() {
+  Command command{"db", "Check the results DB, or rebuild it from the logs", R"(
+The DB is made of the journal of a workspace and the event logs in its run folders; deleting it loses nothing:
+the next reproduce rebuilds it.
+Examples:
+  harness db check
+  harness db rebuild --out runs)"};
+  command.commands = {make_rebuild(), make_check()};
+  return command;
+}
+
+const bool kRegistered = register_command(160, make_db);
+
+}  // namespace
 }  // namespace harness

@@ -3,56 +3,50 @@
 #include <fmt/format.h>
 
 #include "core/streams.h"
+#include "harness/commands/offers.h"
 #include "harness/output.h"
 #include "harness/seeds.h"
 
 namespace harness {
-
 namespace {
 
-/// An option that may be given as an empty text, which CLI11 takes for none in a std::optional.
-CLI::Option* add_text(CLI::App& command, const std::string& name, std::optional<std::string>& value,
-                      const std::string& help) {
-  return command.add_option_function<std::string>(
-      name, [&value](const std::string& text) { value = text; }, help);
-}
+constexpr const char* kLast = "; unset: that of the last completed reproduce";
 
 }  // namespace
 
-void add_workspace_options(CLI::App& command, WorkspaceChoice& choice, const std::string& help) {
-  add_text(command, "-o,--out", choice.out, help + " (default: the folder of --db, or runs)");
-  add_text(command, "--db", choice.db, "results DB (default: OUT/results.sqlite)");
+void add_workspace_options(Command& command, WorkspaceChoice& choice, const std::string& help) {
+  command.add("-o,--out", &choice.out, help + " (default: the folder of --db, or runs)", {.is_path = true});
+  command.add("--db", &choice.db, "results DB (default: OUT/results.sqlite)", {.is_path = true});
 }
 
-WorkspaceChoice place_of(const CLI::App& command) {
-  const auto typed = [&](const char* name) -> std::optional<std::string> {
-    const auto* option = command.get_option_no_throw(name);
-    if (option == nullptr || option->empty()) return std::nullopt;
-    return option->results().back();
-  };
-  return {.out = typed("--out"), .db = typed("--db")};
+void add_json_option(Command& command, bool& json) {
+  command.add("--json", &json, "one JSON document on standard output");
 }
 
-void add_db_option(CLI::App& command, DbOptions& options) {
-  add_text(command, "--db", options.place.db, "results DB, in the folder of its workspace")
-      ->default_str("runs/results.sqlite");
+void add_db_option(Command& command, DbOptions& options) {
+  command.add("--db", &options.place.db, "results DB, in the folder of its workspace",
+              {.default_text = "runs/results.sqlite", .is_path = true});
 }
 
 std::filesystem::path database_of(const DbOptions& options) {
   return find_workspace(options.place).db;
 }
 
-void add_filter_options(CLI::App& command, DbOptions& options, bool with_table) {
-  const char* last = "; unset: that of the last completed reproduce";
-  if (with_table) command.add_option("--table", options.filter.table, std::string("table") + last);
-  command.add_option("--backbone", options.filter.backbone, std::string("backbone") + last);
-  command.add_option("--scale", options.filter.scale, std::string("scale") + last);
-  command.add_option("--prompts", options.filter.prompts, std::string("name of the prompt set") + last);
-  command.add_option("--experiment", options.filter.experiment,
-                     std::string("number in `harness list experiments`") + last);
-  command
-      .add_option("--seeds", options.seeds, std::string("seeds, comma-separated, or a range (42..44)") + last)
-      ->delimiter(',');
+void add_table_argument(Command& command, DbOptions& options) {
+  command.add("id", &options.filter.table, std::string("table") + kLast, {.offers = known_tables});
+}
+
+void add_filter_options(Command& command, DbOptions& options, bool with_table) {
+  auto& filter = options.filter;
+  if (with_table)
+    command.add("--table", &filter.table, std::string("table") + kLast, {.offers = known_tables});
+  command.add("--backbone", &filter.backbone, std::string("backbone") + kLast, {.offers = backbone_names});
+  command.add("--scale", &filter.scale, std::string("scale") + kLast, {.offers = scale_names});
+  command.add("--prompts", &filter.prompts, std::string("name of the prompt set") + kLast);
+  command.add("--experiment", &filter.experiment, std::string("number in `harness list experiments`") + kLast,
+              {.offers = [&options] { return experiment_numbers(options.place); }});
+  command.add("--seeds", &options.seeds, std::string("seeds, comma-separated, or a range (42..44)") + kLast,
+              {.by_comma = true});
 }
 
 StoredReproduction chosen_reproduction(Store& store, const DbOptions& options) {

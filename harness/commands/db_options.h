@@ -1,22 +1,22 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "core/command_line/command_line.h"
 #include "harness/reproductions.h"
 #include "harness/workspace.h"
 
 namespace harness {
 
 /// Adds --out and --db of the commands that work in a workspace; find_workspace says what they mean.
-void add_workspace_options(CLI::App& command, WorkspaceChoice& choice, const std::string& help = "workspace");
+void add_workspace_options(Command& command, WorkspaceChoice& choice, const std::string& help = "workspace");
 
-/// --out and --db of a parsed command, whatever else it takes.
-WorkspaceChoice place_of(const CLI::App& command);
+/// Adds --json.
+void add_json_option(Command& command, bool& json);
 
 /// --out, --db and the choice of a reproduction, shared by the commands that work from the DB alone.
 struct DbOptions {
@@ -29,11 +29,14 @@ struct DbOptions {
 std::filesystem::path database_of(const DbOptions& options);
 
 /// Adds --db alone, for commands whose -o is a file or folder to write.
-void add_db_option(CLI::App& command, DbOptions& options);
+void add_db_option(Command& command, DbOptions& options);
+
+/// Adds the table as the command's argument.
+void add_table_argument(Command& command, DbOptions& options);
 
 /// Adds --backbone, --scale, --prompts, --experiment and --seeds, and --table unless it is the command's own
 /// argument.
-void add_filter_options(CLI::App& command, DbOptions& options, bool with_table);
+void add_filter_options(Command& command, DbOptions& options, bool with_table);
 
 /// Opens the DB for reading and takes the last reproduction that fits; names it on standard error.
 StoredReproduction chosen_reproduction(Store& store, const DbOptions& options);

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "core/streams.h"
-#include "harness/commands/commands.h"
+#include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
 #include "harness/output.h"
 
@@ -42,44 +42,49 @@ Json findings_json(const std::vector<Finding>& findings, bool healthy) {
   return {{"healthy", healthy}, {"findings", std::move(list)}};
 }
 
-}  // namespace
+struct Options {
+  WorkspaceChoice place;
+  std::string weights, prompts, scorers;
+  bool json = false;
+};
 
-void add_doctor_command(CLI::App& app, Actions& actions) {
-  struct Options {
-    WorkspaceChoice place;
-    std::string weights, prompts, scorers;
-    bool json = false;
-  };
-  auto* command = app.add_subcommand("doctor", "What is there, and what is missing for which feature");
-  command->footer(R"(
+int doctor(const Options& o) {
+  const auto findings = examine({.workspace = find_workspace(o.place),
+                                 .weights = o.weights,
+                                 .prompts = o.prompts,
+                                 .scorers = o.scorers});
+  const bool healthy = std::ranges::all_of(findings, [](const Finding& f) { return f.found || !f.needed; });
+  if (o.json) {
+    print_json(findings_json(findings, healthy));
+  } else {
+    print_findings(findings);
+  }
+  return healthy ? 0 : 1;
+}
+
+Command make_doctor() {
+  auto o = std::make_shared<Options>();
+  Command command{"doctor", "What is there, and what is missing for which feature", R"(
 "ok" is there; "missing" leaves one feature out, and says which; "MISSING" is needed by the embedded default
 (`harness reproduce --table sd35-ocr`), and gives exit status 1.
 Examples:
   harness doctor
   harness doctor --weights models/stable-diffusion-3.5-medium --prompts flow_grpo/dataset
   harness doctor --scorers models/scorers
-  harness doctor --json)");
-  auto o = std::make_shared<Options>();
-  add_workspace_options(*command, o->place);
-  command->add_option("--weights", o->weights, "a model folder to look at too");
-  command->add_option("--prompts", o->prompts,
-                      "a folder with ocr/test.txt or pickscore/test.txt to look at too");
-  command->add_option("--scorers", o->scorers,
-                      "a folder with one folder a scorer to look at too; external ones score a test image");
-  command->add_flag("--json", o->json, "one JSON document on standard output");
-  actions[command] = [o] {
-    const auto findings = examine({.workspace = find_workspace(o->place),
-                                   .weights = o->weights,
-                                   .prompts = o->prompts,
-                                   .scorers = o->scorers});
-    const bool healthy = std::ranges::all_of(findings, [](const Finding& f) { return f.found || !f.needed; });
-    if (o->json) {
-      print_json(findings_json(findings, healthy));
-    } else {
-      print_findings(findings);
-    }
-    return healthy ? 0 : 1;
-  };
+  harness doctor --json)"};
+  add_workspace_options(command, o->place);
+  command.add("--weights", &o->weights, "a model folder to look at too", {.is_path = true});
+  command.add("--prompts", &o->prompts, "a folder with ocr/test.txt or pickscore/test.txt to look at too",
+              {.is_path = true});
+  command.add("--scorers", &o->scorers,
+              "a folder with one folder a scorer to look at too; external ones score a test image",
+              {.is_path = true});
+  add_json_option(command, o->json);
+  command.run = [o] { return doctor(*o); };
+  return command;
 }
 
+const bool kRegistered = register_command(180, make_doctor);
+
+}  // namespace
 }  // namespace harness

@@ -6,8 +6,9 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "harness/commands/commands.h"
+#include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
+#include "harness/commands/offers.h"
 #include "harness/figures.h"
 #include "harness/output.h"
 
@@ -34,8 +35,7 @@ int list_figures(bool json) {
 
 int figure(const FigureOptions& options) {
   if (options.list) return list_figures(options.json);
-  std::vector<std::string> known;
-  for (const auto& info : known_figures()) known.push_back(info.name);
+  const auto known = figure_names();
   if (options.name.empty())
     throw Error("needs a figure's name", "harness figure", "known: " + join(known, ", "));
   require_choice(options.name, known, "figure", "harness figure");
@@ -52,25 +52,28 @@ int figure(const FigureOptions& options) {
   return 0;
 }
 
-}  // namespace
-
-void add_figure_command(CLI::App& app, Actions& actions) {
-  auto* command = app.add_subcommand("figure", "A figure as SVG, PDF and PNG, from the results DB");
-  command->footer(R"(
+Command make_figure_command() {
+  auto o = std::make_shared<FigureOptions>();
+  Command command{"figure", "A figure as SVG, PDF and PNG, from the results DB", R"(
 Examples:
   harness figure --list
   harness figure law-audit-baseline
   harness figure law-audit --table sd35-ocr -o figures
-  harness figure law-audit --table sd35-ocr --method ratio-norm)");
-  auto o = std::make_shared<FigureOptions>();
-  command->add_option("name", o->name, "figure (`harness figure --list`)");
-  command->add_flag("--list", o->list, "the figures");
-  command->add_option("--method", o->method, "law-audit of this method; unset: the table's last");
-  command->add_option("-o,--output", o->out, "folder to write to; unset: the table's folder beside the DB");
-  add_db_option(*command, o->db);
-  add_filter_options(*command, o->db, true);
-  command->add_flag("--json", o->json, "one JSON document on standard output");
-  actions[command] = [o] { return figure(*o); };
+  harness figure law-audit --table sd35-ocr --method ratio-norm)"};
+  command.add("name", &o->name, "figure (`harness figure --list`)", {.offers = figure_names});
+  command.add("--list", &o->list, "the figures");
+  command.add("--method", &o->method, "law-audit of this method; unset: the table's last",
+              {.offers = method_names});
+  command.add("-o,--output", &o->out, "folder to write to; unset: the table's folder beside the DB",
+              {.is_path = true});
+  add_db_option(command, o->db);
+  add_filter_options(command, o->db, true);
+  add_json_option(command, o->json);
+  command.run = [o] { return figure(*o); };
+  return command;
 }
 
+const bool kRegistered = register_command(70, make_figure_command);
+
+}  // namespace
 }  // namespace harness

@@ -6,8 +6,9 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "harness/commands/commands.h"
+#include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
+#include "harness/commands/offers.h"
 #include "harness/external_scorers.h"
 #include "harness/figures.h"
 #include "harness/output.h"
@@ -129,7 +130,7 @@ Listing list_evaluators(const ListOptions& options) {
   return listing;
 }
 
-Json setting_row(const std::string& method, const SettingSpec& spec, const SettingValue& value) {
+Json setting_row(const std::string& method, const Setting& spec, const SettingValue& value) {
   const auto optional_number = [](const std::optional<double>& number) {
     return number ? Json(*number) : Json();
   };
@@ -299,41 +300,44 @@ Listing make_listing(const ListOptions& options) {
   return list_settings(options);
 }
 
-}  // namespace
+int list(const ListOptions& options) {
+  require_choice(options.what, kLists, "list", "harness list");
+  const auto listing = make_listing(options);
+  if (options.json) {
+    print_json(listing.rows);
+  } else {
+    print_rows(listing.rows, listing.columns, listing.texts);
+  }
+  return 0;
+}
 
-void add_list_command(CLI::App& app, Actions& actions) {
-  auto* command = app.add_subcommand("list", "What this build knows and what a workspace holds");
-  command->footer(R"(
+Command make_list() {
+  auto o = std::make_shared<ListOptions>();
+  Command command{"list", "What this build knows and what a workspace holds", R"(
 Examples:
   harness list tables
   harness list evaluators                       scorers, their metrics, and which need a folder (--scorers)
   harness list metrics --scorers my-scorers     with those of your own programs
   harness list settings --table sd35-ocr        every value with where it comes from
-  harness list runs --json)");
-  auto o = std::make_shared<ListOptions>();
-  command
-      ->add_option("what", o->what,
-                   "tables, methods, tasks, backbones, evaluators, metrics, figures, settings, runs or "
-                   "experiments")
-      ->required();
-  command->add_option("--table", o->table, "settings, runs and experiments of this table");
-  command->add_option("--backbone", o->backbone, "settings: with those of a backbone; unset: the table's");
-  command->add_option("--scale", o->scale,
-                      "settings or experiments at this scale; settings need --table with it");
-  command->add_option("--scorers", o->scorers,
-                      "evaluators, metrics and tasks: with the external scorers of this folder");
-  add_workspace_options(*command, o->place, "workspace whose runs and experiments are listed");
-  command->add_flag("--json", o->json, "one JSON document on standard output");
-  actions[command] = [o] {
-    require_choice(o->what, kLists, "list", "harness list");
-    const auto listing = make_listing(*o);
-    if (o->json) {
-      print_json(listing.rows);
-    } else {
-      print_rows(listing.rows, listing.columns, listing.texts);
-    }
-    return 0;
-  };
+  harness list runs --json)"};
+  command.add("what", &o->what,
+              "tables, methods, tasks, backbones, evaluators, metrics, figures, settings, runs or "
+              "experiments",
+              {.required = true, .offers = choices(kLists)});
+  command.add("--table", &o->table, "settings, runs and experiments of this table", {.offers = known_tables});
+  command.add("--backbone", &o->backbone, "settings: with those of a backbone; unset: the table's",
+              {.offers = backbone_names});
+  command.add("--scale", &o->scale, "settings or experiments at this scale; settings need --table with it",
+              {.offers = scale_names});
+  command.add("--scorers", &o->scorers,
+              "evaluators, metrics and tasks: with the external scorers of this folder", {.is_path = true});
+  add_workspace_options(command, o->place, "workspace whose runs and experiments are listed");
+  add_json_option(command, o->json);
+  command.run = [o] { return list(*o); };
+  return command;
 }
 
+const bool kRegistered = register_command(20, make_list);
+
+}  // namespace
 }  // namespace harness

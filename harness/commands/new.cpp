@@ -8,7 +8,8 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/streams.h"
-#include "harness/commands/commands.h"
+#include "harness/commands/command.h"
+#include "harness/commands/db_options.h"
 #include "harness/output.h"
 #include "harness/registry.h"
 
@@ -108,27 +109,27 @@ int new_method(const NewMethodOptions& o) {
   return 0;
 }
 
-}  // namespace
-
-void add_new_command(CLI::App& app, Actions& actions) {
-  auto* command = app.add_subcommand("new", "Write the first version of a plug-in");
-  command->require_subcommand(1);
-  command->footer("\nExamples:\n  harness new method my-method");
-  auto* method =
-      command->add_subcommand("method", "Write trainers/methods/NAME.cpp from a template that compiles");
-  method->footer(R"(
+Command make_new() {
+  auto o = std::make_shared<NewMethodOptions>();
+  Command method{"method", "Write trainers/methods/NAME.cpp from a template that compiles", R"(
 The file registers the method; nothing else has to be edited. It holds the plain clipped ratio with one setting,
 to be replaced by yours. Prints what to do next. Never overwrites a file.
 Examples:
   harness new method my-method
-  harness new method my-method --source ~/harness)");
-  auto o = std::make_shared<NewMethodOptions>();
-  method->add_option("name", o->name, "name of the method, for instance my-method")->required();
-  method->add_option(
-      "--source", o->source,
-      "checkout to write to (default: the current folder if it is one, else that of this build)");
-  method->add_flag("--json", o->json, "one JSON document on standard output");
-  actions[method] = [o] { return new_method(*o); };
+  harness new method my-method --source ~/harness)"};
+  method.add("name", &o->name, "name of the method, for instance my-method", {.required = true});
+  method.add("--source", &o->source,
+             "checkout to write to (default: the current folder if it is one, else that of this build)",
+             {.is_path = true});
+  add_json_option(method, o->json);
+  method.run = [o] { return new_method(*o); };
+  Command command{"new", "Write the first version of a plug-in",
+                  "\nExamples:\n  harness new method my-method"};
+  command.commands = {std::move(method)};
+  return command;
 }
 
+const bool kRegistered = register_command(170, make_new);
+
+}  // namespace
 }  // namespace harness

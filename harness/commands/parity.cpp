@@ -6,11 +6,11 @@
 #include <memory>
 
 #include "core/streams.h"
-#include "harness/commands/commands.h"
+#include "harness/commands/command.h"
+#include "harness/commands/db_options.h"
 #include "harness/output.h"
 
 namespace harness {
-
 namespace {
 
 /// A case as a row for reading.
@@ -45,36 +45,39 @@ void print_cases(const Json& cases) {
   }
 }
 
-}  // namespace
+struct Options {
+  std::vector<std::string> folders;
+  bool json = false;
+};
 
-void add_parity_command(CLI::App& app, Actions& actions) {
-  struct Options {
-    std::vector<std::string> folders;
-    bool json = false;
-  };
-  auto* command = app.add_subcommand("parity", "Check this build against recorded reference computations");
-  command->footer(R"(
+int parity(const Options& o) {
+  const auto answer = check_parity({o.folders.begin(), o.folders.end()});
+  const auto& cases = answer.at("cases");
+  if (o.json) {
+    print_json(answer);
+  } else {
+    print_cases(cases);
+  }
+  const bool all = std::ranges::all_of(cases, [](const Json& c) { return c.at("passed").get<bool>(); });
+  return all ? 0 : 1;
+}
+
+Command make_parity() {
+  auto o = std::make_shared<Options>();
+  Command command{"parity", "Check this build against recorded reference computations", R"(
 For each case: its largest error, the same over its tensor's largest value, the tolerance of the tensor that
 comes nearest to its own, and how much of it that one used. Exit status 1 if a case does not pass, or is of a
 kind that this build does not know.
 Examples:
   harness parity cases/python_random_sample cases/statistics
-  harness parity cases/* --json)");
-  auto o = std::make_shared<Options>();
-  command->add_option("folders", o->folders, "case folders")->required();
-  command->add_flag("--json", o->json, "one JSON document on standard output");
-  actions[command] = [o] {
-    const auto answer = check_parity({o->folders.begin(), o->folders.end()});
-    const auto& cases = answer.at("cases");
-    if (o->json) {
-      print_json(answer);
-    } else {
-      print_cases(cases);
-    }
-    const bool all =
-        std::all_of(cases.begin(), cases.end(), [](const Json& c) { return c.at("passed").get<bool>(); });
-    return all ? 0 : 1;
-  };
+  harness parity cases/* --json)"};
+  command.add("folders", &o->folders, "case folders", {.required = true, .is_path = true});
+  add_json_option(command, o->json);
+  command.run = [o] { return parity(*o); };
+  return command;
 }
 
+const bool kRegistered = register_command(120, make_parity);
+
+}  // namespace
 }  // namespace harness

@@ -6,8 +6,9 @@
 
 #include "core/error.h"
 #include "core/streams.h"
-#include "harness/commands/commands.h"
+#include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
+#include "harness/commands/offers.h"
 #include "harness/output.h"
 #include "results/format.h"
 #include "results/saved_queries.h"
@@ -58,36 +59,39 @@ void print_answer(const ResultSet& rows, QueryFormat format) {
   if (rows.rows.empty()) tell("{}\n", rows.nothing);
 }
 
-}  // namespace
+int query(const QueryOptions& o) {
+  if (o.list) return list_queries(o.json || o.format == "json");
+  if (o.sql.empty())
+    throw Error("needs a SELECT or the name of a saved query", "harness query", "see `harness query --list`");
+  const auto format = query_format(o.json ? "json" : o.format);
+  const auto rows = run_query(database_of(o.db), {.sql = o.sql, .params = o.params});
+  if (!rows.experiment.empty()) tell("{}\n", rows.experiment);
+  print_answer(rows, format);
+  return 0;
+}
 
-void add_query_command(CLI::App& app, Actions& actions) {
-  auto* command = app.add_subcommand("query", "SQL over the results DB, read-only whatever the SQL");
-  command->footer(fmt::format(R"(
+Command make_query() {
+  auto o = std::make_shared<QueryOptions>();
+  Command command{"query", "SQL over the results DB, read-only whatever the SQL",
+                  fmt::format(R"(
 --format: table and md cut a cell to {} columns, which ends in "…"; csv, json, jsonl and latex have it whole. csv is
 exact: cells that begin with = + - or @ are written as they are, so import them into a spreadsheet as text.
 Examples:
   harness query "SELECT table_id, scale, method, seed, checkpoint, split, metric, mean, n FROM v_results"
   harness query --list
   harness query "SELECT * FROM v_results WHERE metric = :m" -p m cer --format csv)",
-                              kWidestCell));
-  auto o = std::make_shared<QueryOptions>();
-  command->add_option("sql", o->sql, "a SELECT, or the name of a saved query");
-  command->add_option("-p,--param", o->params, "NAME VALUE of a parameter :NAME")->allow_extra_args(false);
-  command->add_flag("--list", o->list, "the saved queries");
-  command->add_option("--format", o->format, "table, csv, json, jsonl, md or latex")->capture_default_str();
-  command->add_flag("--json", o->json, "the same as --format json");
-  add_workspace_options(*command, o->db.place);
-  actions[command] = [o] {
-    if (o->list) return list_queries(o->json || o->format == "json");
-    if (o->sql.empty())
-      throw Error("needs a SELECT or the name of a saved query", "harness query",
-                  "see `harness query --list`");
-    const auto format = query_format(o->json ? "json" : o->format);
-    const auto rows = run_query(database_of(o->db), {.sql = o->sql, .params = o->params});
-    if (!rows.experiment.empty()) tell("{}\n", rows.experiment);
-    print_answer(rows, format);
-    return 0;
-  };
+                              kWidestCell)};
+  command.add("sql", &o->sql, "a SELECT, or the name of a saved query", {.offers = query_names});
+  command.add("-p,--param", &o->params, "NAME VALUE of a parameter :NAME", {.one_each = true});
+  command.add("--list", &o->list, "the saved queries");
+  command.add("--format", &o->format, "table, csv, json, jsonl, md or latex", {.offers = query_format_names});
+  command.add("--json", &o->json, "the same as --format json");
+  add_workspace_options(command, o->db.place);
+  command.run = [o] { return query(*o); };
+  return command;
 }
 
+const bool kRegistered = register_command(30, make_query);
+
+}  // namespace
 }  // namespace harness

@@ -5,11 +5,10 @@
 #include <filesystem>
 #include <memory>
 
-#include "core/error.h"
 #include "core/files.h"
 #include "core/streams.h"
 #include "core/text.h"
-#include "harness/commands/commands.h"
+#include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
 #include "harness/report_model.h"
 
@@ -33,7 +32,7 @@ fs::path output_file(const Store& store, const StoredReproduction& reproduction,
 }
 
 int report(const ReportOptions& options) {
-  if (options.image_size < 16 || options.image_size > 4096) throw Error("must be 16 to 4096", "--image-size");
+  require_range(options.image_size, 16, 4096, "--image-size");
   Store store(database_of(options.db), OpenMode::kReadOnly);
   const auto reproduction = chosen_reproduction(store, options.db);
   const auto file = output_file(store, reproduction, options.out);
@@ -52,31 +51,29 @@ int report(const ReportOptions& options) {
   return 1;
 }
 
-}  // namespace
-
-void add_report_command(CLI::App& app, Actions& actions) {
-  auto* command =
-      app.add_subcommand("report", "One HTML file: tables, curves, the law audit and every prompt's images");
-  command->footer(R"(
+Command make_report_command() {
+  auto o = std::make_shared<ReportOptions>();
+  Command command{"report", "One HTML file: tables, curves, the law audit and every prompt's images", R"(
 The file opens without a network: images, style and script are inside. Prompts can be searched, filtered by wins, ties, losses and
 failures of any method and metric, and sorted by any column; every prompt has a link of its own (report.html#prompt-POSITION).
 An image that is gone, or no longer the one that was scored, is left out with the reason; the page is written, and exit
 status 1 says that it is not whole.
 Examples:
   harness report sd35-ocr
-  harness report sd35-ocr --seeds 42,43 -o report.html)");
-  auto o = std::make_shared<ReportOptions>();
-  command->add_option("id", o->db.filter.table, "table; unset: that of the last completed reproduce");
-  command->add_option("-o,--output", o->out,
-                      "file to write; unset: report.html in the table's folder beside the DB");
-  command
-      ->add_option("--image-size", o->image_size,
-                   "pixels of an image's longer side; larger ones are shrunk to it and stored as JPEG")
-      ->capture_default_str();
-  add_db_option(*command, o->db);
-  add_filter_options(*command, o->db, true);
-  command->add_flag("--json", o->json, "one JSON document on standard output");
-  actions[command] = [o] { return report(*o); };
+  harness report sd35-ocr --seeds 42,43 -o report.html)"};
+  add_table_argument(command, o->db);
+  command.add("-o,--output", &o->out, "file to write; unset: report.html in the table's folder beside the DB",
+              {.is_path = true});
+  command.add("--image-size", &o->image_size,
+              "pixels of an image's longer side; larger ones are shrunk to it and stored as JPEG");
+  add_db_option(command, o->db);
+  add_filter_options(command, o->db, true);
+  add_json_option(command, o->json);
+  command.run = [o] { return report(*o); };
+  return command;
 }
 
+const bool kRegistered = register_command(80, make_report_command);
+
+}  // namespace
 }  // namespace harness

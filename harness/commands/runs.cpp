@@ -11,8 +11,9 @@
 #include "core/error.h"
 #include "core/streams.h"
 #include "core/text.h"
-#include "harness/commands/commands.h"
+#include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
+#include "harness/commands/offers.h"
 #include "harness/output.h"
 #include "harness/rebuild.h"
 #include "harness/run_report.h"
@@ -23,15 +24,21 @@
 namespace harness {
 namespace {
 
+struct ShowOptions {
+  WorkspaceChoice place;
+  std::string id;
+  bool json = false;
+};
+
 struct Options {
   WorkspaceChoice place;
   std::vector<std::string> ids;
   bool yes = false, force = false, dry_run = false, json = false;
 };
 
-int show(const Options& options) {
+int show(const ShowOptions& options) {
   Store store(find_workspace(options.place).db, OpenMode::kReadOnly);
-  const auto report = run_report(store, find_run(store, options.ids.front()));
+  const auto report = run_report(store, find_run(store, options.id));
   if (options.json) {
     print_json(report);
   } else {
@@ -266,26 +273,23 @@ int prune(const Options& options) {
   return 0;
 }
 
-void add_place(CLI::App& command, Options& options) {
-  add_workspace_options(command, options.place);
-  command.add_flag("--json", options.json, "one JSON document on standard output");
-}
-
-CLI::App* add_show(CLI::App& command, Options& options) {
-  auto* show_command =
-      command.add_subcommand("show", "What a run is, took and left: times, machine, disk, metrics");
-  show_command->footer(R"(
+Command make_show() {
+  auto o = std::make_shared<ShowOptions>();
+  Command command{"show", "What a run is, took and left: times, machine, disk, metrics", R"(
 Examples:
   harness runs show 0562654bf1b14d57
-  harness runs show 0562 --out runs --json)");
-  show_command->add_option("id", options.ids, "id of the run, or its beginning")->required()->expected(1);
-  add_place(*show_command, options);
-  return show_command;
+  harness runs show 0562 --out runs --json)"};
+  command.add("id", &o->id, "id of the run, or its beginning",
+              {.required = true, .offers = [&place = o->place] { return run_ids(place); }});
+  add_workspace_options(command, o->place);
+  add_json_option(command, o->json);
+  command.run = [o] { return show(*o); };
+  return command;
 }
 
-CLI::App* add_rm(CLI::App& command, Options& options) {
-  auto* rm_command = command.add_subcommand("rm", "Remove runs: their rows go, their folders into the trash");
-  rm_command->footer(R"(
+Command make_rm() {
+  auto o = std::make_shared<Options>();
+  Command command{"rm", "Remove runs: their rows go, their folders into the trash", R"(
 Asks first, unless --yes. --force is needed for a run that a finished experiment rests on, and removes the experiment
 too; and for one whose event logs are gone, which cannot be restored. A run that a process is working on, or that
 another workspace records, is never removed. Folders go to
@@ -293,34 +297,43 @@ OUT/.trash with a record of what they were: `harness runs restore` brings runs a
 `harness runs prune` deletes them for good. Interrupted, repeat the command.
 Examples:
   harness runs rm 0562654b
-  harness runs rm 0562654b 72ddc025 --force --yes)");
-  rm_command->add_option("id", options.ids, "ids of runs, or their beginnings")->required();
-  add_place(*rm_command, options);
-  rm_command->add_flag("--yes", options.yes, "do not ask");
-  rm_command->add_flag("--force", options.force,
-                       "also runs that finished experiments use, or whose event logs are gone");
-  return rm_command;
+  harness runs rm 0562654b 72ddc025 --force --yes)"};
+  command.add("id", &o->ids, "ids of runs, or their beginnings",
+              {.required = true, .offers = [&place = o->place] { return run_ids(place); }});
+  add_workspace_options(command, o->place);
+  add_json_option(command, o->json);
+  command.add("--yes", &o->yes, "do not ask");
+  command.add("--force", &o->force, "also runs that finished experiments use, or whose event logs are gone");
+  command.run = [o] { return remove(*o); };
+  return command;
 }
 
-CLI::App* add_restore(CLI::App& command, Options& options) {
-  auto* restore_command =
-      command.add_subcommand("restore", "Bring removed runs back from the trash, with their rows");
-  restore_command->footer(R"(
+std::vector<std::string> removed_names(const WorkspaceChoice& place) {
+  std::vector<std::string> names;
+  for (const auto& entry : trash_of(find_workspace(place))) names.push_back(entry.name);
+  return names;
+}
+
+Command make_restore() {
+  auto o = std::make_shared<Options>();
+  Command command{"restore", "Bring removed runs back from the trash, with their rows", R"(
 The folder goes back to its place, and the rows are rebuilt from what was written down at the removal and from
 the run's event logs. An experiment that went with a run comes back once all of its runs are there.
 `harness runs prune --dry-run` lists what is in the trash.
 Examples:
   harness runs restore 0562654b
-  harness runs restore 0562654bf1b14d57.2         the second one of a run that was removed twice)");
-  restore_command->add_option("id", options.ids, "ids of removed runs, or their beginnings")->required();
-  add_place(*restore_command, options);
-  return restore_command;
+  harness runs restore 0562654bf1b14d57.2         the second one of a run that was removed twice)"};
+  command.add("id", &o->ids, "ids of removed runs, or their beginnings",
+              {.required = true, .offers = [&place = o->place] { return removed_names(place); }});
+  add_workspace_options(command, o->place);
+  add_json_option(command, o->json);
+  command.run = [o] { return restore(*o); };
+  return command;
 }
 
-CLI::App* add_adopt(CLI::App& command, Options& options) {
-  auto* adopt_command =
-      command.add_subcommand("adopt", "Take in run folders that were copied from another workspace");
-  adopt_command->footer(R"(
+Command make_adopt() {
+  auto o = std::make_shared<Options>();
+  Command command{"adopt", "Take in run folders that were copied from another workspace", R"(
 Put the run's whole folder into the workspace under its own name, then adopt it. Its id must be the hash of what its
 job.json asks for, its training and evaluations finished, its logs, checkpoints and images whole; else
 nothing changes, and exit status 1 says why.
@@ -329,47 +342,43 @@ test split). Not in a folder, and so not taken in: which table asked for it, whi
 was selected and thus the evaluation on the test split. Repeat the reproduce command for these: it finds all
 that is in the folder and runs nothing again.
 Examples:
-  cp -r /mnt/other/runs/0562654bf1b14d57 runs/ && harness runs adopt 0562654bf1b14d57)");
-  adopt_command->add_option("id", options.ids, "names of run folders in the workspace, or their beginnings")
-      ->required();
-  add_place(*adopt_command, options);
-  return adopt_command;
+  cp -r /mnt/other/runs/0562654bf1b14d57 runs/ && harness runs adopt 0562654bf1b14d57)"};
+  command.add("id", &o->ids, "names of run folders in the workspace, or their beginnings",
+              {.required = true});
+  add_workspace_options(command, o->place);
+  add_json_option(command, o->json);
+  command.run = [o] { return adopt(*o); };
+  return command;
 }
 
-CLI::App* add_prune(CLI::App& command, Options& options) {
-  auto* prune_command = command.add_subcommand("prune", "Empty the trash: delete removed runs for good");
-  prune_command->footer(R"(
+Command make_prune() {
+  auto o = std::make_shared<Options>();
+  Command command{"prune", "Empty the trash: delete removed runs for good", R"(
 Lists what `runs rm` and `reproduce --fresh` put into OUT/.trash, with when, from where and how large, asks unless
 --yes, and deletes it.
 Examples:
   harness runs prune --dry-run
-  harness runs prune --yes)");
-  add_place(*prune_command, options);
-  prune_command->add_flag("--yes", options.yes, "do not ask");
-  prune_command->add_flag("--dry-run", options.dry_run, "list it, delete nothing");
-  return prune_command;
+  harness runs prune --yes)"};
+  add_workspace_options(command, o->place);
+  add_json_option(command, o->json);
+  command.add("--yes", &o->yes, "do not ask");
+  command.add("--dry-run", &o->dry_run, "list it, delete nothing");
+  command.run = [o] { return prune(*o); };
+  return command;
 }
 
-}  // namespace
-
-void add_runs_command(CLI::App& app, Actions& actions) {
-  auto* command = app.add_subcommand("runs", "Show a run, remove it, bring it back or take one in");
-  command->footer(R"(
+Command make_runs() {
+  Command command{"runs", "Show a run, remove it, bring it back or take one in", R"(
 A run is one training of a method with a seed, or the starting weights; `harness list runs` shows their ids.
 Examples:
   harness runs show 0562654b
   harness runs rm 0562654b
-  harness runs restore 0562654b)");
-  command->require_subcommand(1);
-  const auto add = [&](CLI::App* (*make)(CLI::App&, Options&), int (*action)(const Options&)) {
-    auto options = std::make_shared<Options>();
-    actions[make(*command, *options)] = [options, action] { return action(*options); };
-  };
-  add(add_show, show);
-  add(add_rm, remove);
-  add(add_restore, restore);
-  add(add_adopt, adopt);
-  add(add_prune, prune);
+  harness runs restore 0562654b)"};
+  command.commands = {make_show(), make_rm(), make_restore(), make_adopt(), make_prune()};
+  return command;
 }
 
+const bool kRegistered = register_command(150, make_runs);
+
+}  // namespace
 }  // namespace harness

@@ -8,8 +8,9 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/streams.h"
-#include "harness/commands/commands.h"
+#include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
+#include "harness/commands/offers.h"
 #include "harness/output.h"
 #include "harness/verification.h"
 
@@ -88,12 +89,9 @@ int verify(const VerifyOptions& o) {
   return std::ranges::all_of(results, &Verification::same) ? 0 : 1;
 }
 
-}  // namespace
-
-void add_verify_command(CLI::App& app, Actions& actions) {
-  auto* command =
-      app.add_subcommand("verify", "Run a part of what is recorded again and compare bit for bit");
-  command->footer(R"(
+Command make_verify() {
+  auto o = std::make_shared<VerifyOptions>();
+  Command command{"verify", "Run a part of what is recorded again and compare bit for bit", R"(
 Without RUN: some images of every tested checkpoint of the last completed reproduce (--table and the like choose
 another). With RUN, an id of `harness list runs` or its first digits: some images of each of its evaluations.
 Images, transcripts and scores are drawn and read again and compared with the DB; --training also trains again
@@ -102,21 +100,25 @@ build or processor differ from those that recorded the run, the difference is na
 Examples:
   harness verify
   harness verify --table sd35-ocr --images 100
-  harness verify 0562654b --all --training)");
-  auto o = std::make_shared<VerifyOptions>();
-  command->add_option("run", o->run, "run; unset: the tested checkpoints of an experiment");
-  add_workspace_options(*command, o->db.place);
-  add_filter_options(*command, o->db, true);
-  command->add_option("--images", o->settings.images, "images of each evaluation")->capture_default_str();
-  command->add_flag("--all", o->all, "all images");
-  command->add_option("--sample-seed", o->settings.seed, "which images")->capture_default_str();
-  command->add_flag("--training", o->training, "train again too");
-  command->add_flag("--keep", o->keep, "keep the folder of the repeated jobs, beside the DB");
-  command->add_flag("--json", o->json, "one JSON document on standard output");
-  actions[command] = [o] {
+  harness verify 0562654b --all --training)"};
+  command.add("run", &o->run, "run; unset: the tested checkpoints of an experiment",
+              {.offers = [&db = o->db] { return run_ids(db.place); }});
+  add_workspace_options(command, o->db.place);
+  add_filter_options(command, o->db, true);
+  command.add("--images", &o->settings.images, "images of each evaluation");
+  command.add("--all", &o->all, "all images");
+  command.add("--sample-seed", &o->settings.seed, "which images");
+  command.add("--training", &o->training, "train again too");
+  command.add("--keep", &o->keep, "keep the folder of the repeated jobs, beside the DB");
+  add_json_option(command, o->json);
+  command.run = [o] {
     if (o->settings.images == 0) throw Error("must be 1 or more", "--images", "--all takes all of them");
     return verify(*o);
   };
+  return command;
 }
 
+const bool kRegistered = register_command(130, make_verify);
+
+}  // namespace
 }  // namespace harness

@@ -2,95 +2,110 @@
 
 #include <fmt/format.h>
 
-#include "core/error.h"
-#include "core/json_text.h"
-#include "core/text.h"
-#include "models/configs/clip_tower_fields.h"
+#include "models/configs/config_fields.h"
 
 namespace harness {
 namespace {
 
-/// A tower's flags; its defaults where the file has none.
-template <class Config>
-Config tower_config(Fields& fields, const std::string& key) {
-  const Json none = Json::object();
-  const auto present = [&fields](const std::string& name) {
-    fields.mark(name);
-    return fields.has(name) && !fields.get(name).is_null();
-  };
-  const auto newer = present(key), older = present(key + "_dict");
-  const auto name = older ? key + "_dict" : key;
-  return Config::from_json(newer || older ? fields.get(name) : none, fields.where() + ": " + name);
+constexpr ConfigInteger<ClipTowerConfig> kTower[] = {
+    {"hidden_size", &ClipTowerConfig::hidden_size},
+    {"intermediate_size", &ClipTowerConfig::intermediate_size},
+    {"num_hidden_layers", &ClipTowerConfig::num_hidden_layers},
+    {"num_attention_heads", &ClipTowerConfig::num_attention_heads}};
+constexpr ConfigInteger<ClipTextConfig> kText[] = {
+    {"vocab_size", &ClipTextConfig::vocab_size},
+    {"max_position_embeddings", &ClipTextConfig::max_position_embeddings},
+    {"projection_dim", &ClipTextConfig::projection_dim}};
+constexpr ConfigInteger<ClipVisionConfig> kVision[] = {{"image_size", &ClipVisionConfig::image_size},
+                                                       {"patch_size", &ClipVisionConfig::patch_size}};
+constexpr auto kTextType = "clip_text_model", kVisionType = "clip_vision_model";
+
+/// What both towers have in common, and no flag that would make the tower another model.
+void read_tower(ConfigFields& fields, const char* model_type, ClipTowerConfig& c) {
+  fields.only("model_type", {model_type});
+  for (const char* flag : {"add_cross_attention", "is_decoder", "is_encoder_decoder"})
+    fields.only(flag, {false});
+  fields.only("pruned_heads", {Json::object(), Json::array(), nullptr});
+  fields.integers_of(c, kTower);
+  const auto act = fields.only("hidden_act", {"quick_gelu", "gelu"});
+  c.hidden_act = act == "gelu" ? ClipActivation::kGelu : ClipActivation::kQuickGelu;
+  c.layer_norm_eps = fields.positive_number("layer_norm_eps", c.layer_norm_eps);
+  if (c.hidden_size % c.num_attention_heads != 0) {
+    fields.fail("hidden_size", fmt::format("is {}, not a multiple of \"num_attention_heads\" {}",
+                                           c.hidden_size, c.num_attention_heads));
+  }
 }
 
-void expect_clip_model(Fields& fields) {
-  const auto type = fields.optional<std::string>("model_type", "clip");
-  if (type != "clip") throw Error(fmt::format("is a {}, not a clip model", in_quotes(type)), fields.where());
-  if (!fields.has("architectures")) return;
-  const auto& names = fields.get("architectures");
-  if (names.is_null() || names == Json::array({"CLIPModel"})) return;
-  throw Error(fmt::format("architectures {} is not known", json_text(names)), fields.where(),
-              "known: [\"CLIPModel\"]");
+Json tower_json(const ClipTowerConfig& c, const char* model_type) {
+  return with_integers_of(c, kTower,
+                          {{"model_type", model_type},
+                           {"hidden_act", c.hidden_act == ClipActivation::kGelu ? "gelu" : "quick_gelu"},
+                           {"layer_norm_eps", c.layer_norm_eps}});
+}
+
+/// A tower's flags; its defaults where the file has none.
+template <class Config>
+Config tower_config(ConfigFields& fields, const std::string& key) {
+  const auto older = key + "_dict";
+  fields.ignore(key + " " + older);
+  for (const auto& name : {older, key}) {
+    if (fields.has(name) && !fields.get(name).is_null())
+      return Config::from_json(fields.get(name), fields.where() + ": " + name);
+  }
+  return {};
 }
 
 }  // namespace
 
-ClipVisionConfig ClipVisionConfig::from_json(const Json& document, const std::string& where) {
-  Fields fields(document, where);
-  expect_clip_tower(fields, "clip_vision_model");
-  ClipVisionConfig c;
-  c.hidden_size = clip_size(fields, "hidden_size", c.hidden_size);
-  c.intermediate_size = clip_size(fields, "intermediate_size", c.intermediate_size);
-  c.num_hidden_layers = clip_size(fields, "num_hidden_layers", c.num_hidden_layers);
-  c.num_attention_heads = clip_size(fields, "num_attention_heads", c.num_attention_heads);
-  c.image_size = clip_size(fields, "image_size", c.image_size);
-  c.patch_size = clip_size(fields, "patch_size", c.patch_size);
-  c.hidden_act = clip_activation(fields);
-  c.layer_norm_eps = clip_norm_eps(fields, c.layer_norm_eps);
-  fields.mark("projection_dim");
-  fields.mark("architectures");
-  if (const auto channels = clip_size(fields, "num_channels", 3); channels != 3)
-    throw Error(fmt::format("num_channels {} is not implemented", channels), where, "known: 3");
-  ignore_irrelevant_flags(fields);
+ClipTextConfig ClipTextConfig::from_json(const Json& document, const std::string& where) {
+  ConfigFields fields(document, where);
+  ClipTextConfig c;
+  read_tower(fields, kTextType, c);
+  fields.integers_of(c, kText);
+  c.eos_token_id = fields.optional("eos_token_id", c.eos_token_id);
+  const auto with_projection = Json::array({"CLIPTextModelWithProjection"});
+  // A text_config inside a CLIPModel names no class.
+  c.with_projection = fields.only("architectures", {Json::array({"CLIPTextModel"}), with_projection,
+                                                    Json::array(), nullptr}) == with_projection;
   fields.finish();
-  expect_whole_heads(c.hidden_size, c.num_attention_heads, where);
-  if (c.patch_size > c.image_size) {
-    throw Error(fmt::format("patch_size {} is larger than image_size {}", c.patch_size, c.image_size), where);
-  }
+  return c;
+}
+
+Json ClipTextConfig::to_json() const {
+  auto document = with_integers_of(*this, kText, tower_json(*this, kTextType));
+  document["eos_token_id"] = eos_token_id;
+  return document;
+}
+
+ClipVisionConfig ClipVisionConfig::from_json(const Json& document, const std::string& where) {
+  ConfigFields fields(document, where);
+  ClipVisionConfig c;
+  read_tower(fields, kVisionType, c);
+  fields.integers_of(c, kVision);
+  fields.only("num_channels", {3});
+  fields.ignore("projection_dim");  // of a class that CLIPModel does not use
+  fields.finish();
+  if (c.patch_size > c.image_size)
+    fields.fail("patch_size",
+                fmt::format("is {}, larger than \"image_size\" {}", c.patch_size, c.image_size));
   return c;
 }
 
 Json ClipVisionConfig::to_json() const {
-  return {{"model_type", "clip_vision_model"},
-          {"hidden_size", hidden_size},
-          {"intermediate_size", intermediate_size},
-          {"num_hidden_layers", num_hidden_layers},
-          {"num_attention_heads", num_attention_heads},
-          {"num_channels", 3},
-          {"image_size", image_size},
-          {"patch_size", patch_size},
-          {"hidden_act", clip_activation_name(hidden_act)},
-          {"layer_norm_eps", layer_norm_eps}};
-}
-
-ClipEncoderConfig ClipVisionConfig::encoder() const {
-  return {.width = hidden_size,
-          .intermediate = intermediate_size,
-          .heads = num_attention_heads,
-          .layers = num_hidden_layers,
-          .activation = hidden_act,
-          .norm_eps = layer_norm_eps};
+  auto document = with_integers_of(*this, kVision, tower_json(*this, kVisionType));
+  document["num_channels"] = 3;
+  return document;
 }
 
 ClipConfig ClipConfig::from_json(const Json& document, const std::string& where) {
-  Fields fields(document, where);
-  expect_clip_model(fields);
+  ConfigFields fields(document, where);
+  fields.only("model_type", {"clip"});
+  fields.only("architectures", {Json::array({"CLIPModel"}), nullptr});
   ClipConfig c;
   c.text = tower_config<ClipTextConfig>(fields, "text_config");
   c.vision = tower_config<ClipVisionConfig>(fields, "vision_config");
-  c.projection_dim = clip_size(fields, "projection_dim", c.projection_dim);
-  c.logit_scale_init = fields.optional<double>("logit_scale_init_value", c.logit_scale_init);
-  ignore_irrelevant_flags(fields);
+  c.projection_dim = fields.integer("projection_dim", kModelSize, c.projection_dim);
+  c.logit_scale_init = fields.optional("logit_scale_init_value", c.logit_scale_init);
   fields.finish();
   return c;
 }

@@ -24,14 +24,11 @@ std::string component_class(const Json& value, const std::string& name, const st
 ModelIndex ModelIndex::from_json(const Json& document, const std::string& where) {
   Fields fields(document, where);
   ModelIndex index{.pipeline = fields.required<std::string>("_class_name"), .components = {}, .where = where};
-  fields.optional<std::string>("_diffusers_version", "");
-  fields.optional<std::string>("_name_or_path", "");
   for (const auto& name : fields.keys()) {
-    if (name.starts_with("_")) continue;
+    if (name.starts_with("_")) continue;  // who wrote the file
     const auto class_name = component_class(fields.get(name), name, where);
     if (!class_name.empty()) index.components[name] = class_name;
   }
-  fields.finish();
   return index;
 }
 

@@ -5,9 +5,8 @@
 #include <charconv>
 
 #include "core/error.h"
-#include "core/json.h"
-#include "core/json_text.h"
 #include "core/text.h"
+#include "models/configs/config_fields.h"
 
 namespace harness {
 namespace {
@@ -20,70 +19,42 @@ constexpr const char* kSpecialTokens[] = {"bos_token", "eos_token", "unk_token",
 constexpr auto kEndOfText = "<|endoftext|>";
 constexpr auto kDecoder = "added_tokens_decoder";
 
-/// Keys about decoding, about where the files came from, and about settings that every call gives anew.
-constexpr const char* kIrrelevantKeys[] = {"backend",
-                                           "clean_up_tokenization_spaces",
-                                           "errors",
-                                           "is_local",
-                                           "local_files_only",
-                                           "max_length",
-                                           "model_input_names",
-                                           "name_or_path",
-                                           "pad_to_multiple_of",
-                                           "pad_token_type_id",
-                                           "processor_class",
-                                           "special_tokens_map_file",
-                                           "stride",
-                                           "trust_remote_code",
-                                           "use_fast"};
-
 struct SpecialToken {
   std::string content;
   bool normalized;
 };
 using SpecialTokens = std::map<std::string, SpecialToken>;  // by name
 
-template <class T>
-void expect(Fields& fields, const std::string& key, const T& wanted) {
-  if (fields.optional<T>(key, wanted) != wanted) {
-    throw Error(fmt::format("{} {} is not implemented", key, json_text(fields.get(key))), fields.where(),
-                fmt::format("implemented: {}", json_text(Json(wanted))));
-  }
-}
-
-SpecialToken read_token_object(Fields& token) {
-  for (const char* flag : {"lstrip", "rstrip", "single_word"}) expect(token, flag, false);
-  for (const char* irrelevant : {"__type", "id", "special"}) {
-    if (token.has(irrelevant)) token.get(irrelevant);
-  }
+/// Every key of a token counts.
+SpecialToken read_token_object(ConfigFields token) {
+  for (const char* flag : {"lstrip", "rstrip", "single_word"}) token.only(flag, {false});
+  token.ignore("__type id special");
   SpecialToken read{token.required<std::string>("content"), token.required<bool>("normalized")};
   if (read.content.empty()) throw Error("an empty token", token.where());
-  token.finish();
+  token.Fields::finish();
   return read;
 }
 
 /// Replaces the special tokens that the fields name.
-void read_special_tokens(Fields& fields, SpecialTokens& tokens) {
+void read_special_tokens(ConfigFields& fields, SpecialTokens& tokens) {
   for (const char* name : kSpecialTokens) {
+    fields.mark(name);
     if (!fields.has(name)) continue;
     const auto& value = fields.get(name);
     if (value.is_null()) {
       tokens.erase(name);
     } else if (value.is_object()) {
-      auto token = fields.object(name);
-      tokens.insert_or_assign(name, read_token_object(token));
+      tokens.insert_or_assign(name, read_token_object(ConfigFields(fields.object(name))));
     } else {
       tokens.insert_or_assign(name, SpecialToken{fields.required<std::string>(name), false});
     }
   }
-  for (const char* name : {"additional_special_tokens", "extra_special_tokens"}) {
-    if (fields.has(name) && !fields.get(name).empty())
-      throw Error(fmt::format("{} is not implemented", name), fields.where());
-  }
+  for (const char* name : {"additional_special_tokens", "extra_special_tokens"})
+    fields.only(name, {nullptr, Json::array(), Json::object()});
 }
 
-void add(ClipTokenizerConfig& config, Fields token, std::optional<std::int64_t> id) {
-  const auto [content, normalized] = read_token_object(token);
+void add(ClipTokenizerConfig& config, const Fields& token, std::optional<std::int64_t> id) {
+  const auto [content, normalized] = read_token_object(ConfigFields(token));
   if (!config.added.emplace(content, AddedToken{normalized, id}).second)
     throw Error(fmt::format("{} is given a second time", in_quotes(content)), token.where());
 }
@@ -107,42 +78,33 @@ void read_fast_tokenizer(const fs::path& file, ClipTokenizerConfig& config) {
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     Fields token(tokens.at(i), fmt::format("{}: added_tokens[{}]", file.string(), i));
     const auto id = token.required<std::int64_t>("id");
-    add(config, std::move(token), id);
+    add(config, token, id);
   }
 }
 
 void read_special_tokens_map(const fs::path& file, SpecialTokens& tokens) {
   if (!fs::exists(file)) return;
   const Json document = read_json(file);
-  Fields fields(document, file.string());
+  ConfigFields fields(document, file.string());
   read_special_tokens(fields, tokens);
   fields.finish();
 }
 
 /// Files without a limit hold 1e30.
-std::optional<std::int64_t> read_max_length(Fields& fields) {
+std::optional<std::int64_t> read_max_length(ConfigFields& fields) {
   constexpr auto kKey = "model_max_length";
   constexpr double kLimit = 1e9;
-  if (!fields.has(kKey)) return std::nullopt;
-  const auto value = fields.required<double>(kKey);
-  if (value >= kLimit) return std::nullopt;
-  const auto length = fields.required<std::int64_t>(kKey);
-  if (length < 2) throw Error(fmt::format("\"{}\" = {} is out of range", kKey, length), fields.where());
-  return length;
+  if (fields.optional(kKey, kLimit) >= kLimit) return std::nullopt;
+  return fields.integer(kKey, {2, static_cast<std::int64_t>(kLimit)});
 }
 
-void expect_implemented(Fields& fields) {
-  const auto type = fields.optional<std::string>("tokenizer_class", "CLIPTokenizer");
-  if (type != "CLIPTokenizer" && type != "CLIPTokenizerFast")
-    throw Error(fmt::format("is a {}, not a CLIPTokenizer", in_quotes(type)), fields.where());
-  expect(fields, "add_prefix_space", false);
-  expect(fields, "do_lower_case", true);
-  expect(fields, "split_special_tokens", false);
-  for (const char* side : {"padding_side", "truncation_side"}) expect(fields, side, std::string("right"));
-  expect(fields, "truncation_strategy", std::string("longest_first"));
-  for (const char* key : kIrrelevantKeys) {
-    if (fields.has(key)) fields.get(key);
-  }
+void expect_implemented(ConfigFields& fields) {
+  fields.only("tokenizer_class", {"CLIPTokenizer", "CLIPTokenizerFast"});
+  for (const char* flag : {"add_prefix_space", "split_special_tokens"}) fields.only(flag, {false});
+  fields.only("do_lower_case", {true});
+  for (const char* side : {"padding_side", "truncation_side"}) fields.only(side, {"right"});
+  fields.only("truncation_strategy", {"longest_first"});
+  fields.ignore("stride");  // of texts cut into several
 }
 
 }  // namespace
@@ -150,7 +112,7 @@ void expect_implemented(Fields& fields) {
 ClipTokenizerConfig ClipTokenizerConfig::load(const fs::path& folder) {
   const auto file = folder / "tokenizer_config.json";
   const Json document = read_json(file);
-  Fields fields(document, file.string());
+  ConfigFields fields(document, file.string());
   expect_implemented(fields);
   ClipTokenizerConfig config;
   config.model_max_length = read_max_length(fields);
@@ -159,6 +121,7 @@ ClipTokenizerConfig ClipTokenizerConfig::load(const fs::path& folder) {
                         {"unk_token", {kEndOfText, false}},
                         {"pad_token", {kEndOfText, false}}};
   read_special_tokens(fields, special);
+  fields.mark(kDecoder);
   if (fields.has(kDecoder)) {
     read_decoder(fields.object(kDecoder), config);
   } else {

@@ -18,9 +18,7 @@ namespace {
 // Field numbers of sentencepiece_model.proto.
 constexpr std::uint64_t kModelPieces = 1, kModelTrainer = 2, kModelNormalizer = 3;
 constexpr std::uint64_t kPieceText = 1, kPieceScore = 2, kPieceType = 3;
-constexpr std::uint64_t kTrainerModelType = 3, kTrainerSuffix = 24, kTrainerByteFallback = 35;
-constexpr std::uint64_t kNormalizerMap = 2, kNormalizerPrefix = 3, kNormalizerRemoveSpaces = 4,
-                        kNormalizerEscape = 5;
+constexpr std::uint64_t kNormalizerMap = 2;
 constexpr std::uint64_t kUnigram = 1;
 enum PieceType : std::uint64_t { kNormal = 1, kUnknown = 2, kControl = 3 };
 
@@ -91,81 +89,54 @@ class WireReader {
   const std::string& where_;
 };
 
-class ModelReader {
- public:
-  explicit ModelReader(std::string where) : where_(std::move(where)) {}
+template <class Function>
+void for_each_field(std::string_view message, const std::string& where, const Function& function) {
+  WireReader reader(message, where);
+  while (const auto field = reader.next()) function(*field);
+}
 
-  SentencePieceModel read(std::string_view bytes) {
-    if (bytes.empty()) throw Error("is empty", where_);
-    for_each_field(bytes, [this](const WireField& field) {
-      if (field.number == kModelPieces) read_piece(field.bytes);
-      if (field.number == kModelTrainer) check_trainer(field.bytes);
-      if (field.number == kModelNormalizer) read_normalizer(field.bytes);
-    });
-    if (model_.pieces.empty()) throw Error("holds no pieces: it is not a SentencePiece model", where_);
-    if (unknown_pieces_ != 1)
-      throw Error(fmt::format("has {} pieces for unknown characters instead of one", unknown_pieces_),
-                  where_);
-    return std::move(model_);
-  }
-
- private:
-  template <class Function>
-  void for_each_field(std::string_view message, const Function& function) const {
-    WireReader reader(message, where_);
-    while (const auto field = reader.next()) function(*field);
-  }
-
-  void read_piece(std::string_view message) {
-    ScoredPiece piece;
-    std::uint64_t type = kNormal;
-    for_each_field(message, [&](const WireField& field) {
-      if (field.number == kPieceText) piece.text = field.bytes;
-      if (field.number == kPieceScore)
-        piece.score = std::bit_cast<float>(static_cast<std::uint32_t>(field.value));
-      if (field.number == kPieceType) type = field.value;
-    });
-    const auto id = model_.pieces.size();
-    if (piece.text.empty() || invalid_utf8_at(piece.text) || !std::isfinite(piece.score))
-      throw Error(fmt::format("piece {} has no text, text that is not UTF-8, or no finite score", id),
-                  where_);
-    if (type != kNormal && type != kUnknown && type != kControl)
-      throw Error(fmt::format("piece {} {} is of type {}", id, in_quotes(piece.text), type), where_,
-                  "known: 1 (normal), 2 (unknown), 3 (control)");
-    if (type == kUnknown) {
-      model_.unknown = id;
-      ++unknown_pieces_;
-    }
-    model_.pieces.push_back(std::move(piece));
-  }
-
-  void check_trainer(std::string_view message) const {
-    for_each_field(message, [this](const WireField& field) {
-      if (field.number == kTrainerModelType) only("model_type", field.value, kUnigram);
-      if (field.number == kTrainerSuffix) only("treat_whitespace_as_suffix", field.value, 0);
-      if (field.number == kTrainerByteFallback) only("byte_fallback", field.value, 0);
-    });
-  }
-
-  void read_normalizer(std::string_view message) {
-    for_each_field(message, [this](const WireField& field) {
-      if (field.number == kNormalizerMap) model_.character_map = field.bytes;
-      if (field.number == kNormalizerPrefix) only("add_dummy_prefix", field.value, 1);
-      if (field.number == kNormalizerRemoveSpaces) only("remove_extra_whitespaces", field.value, 1);
-      if (field.number == kNormalizerEscape) only("escape_whitespaces", field.value, 1);
-    });
-  }
-
-  void only(const char* flag, std::uint64_t value, std::uint64_t allowed) const {
-    if (value != allowed)
-      throw Error(fmt::format("\"{}\" = {} is not known", flag, value), where_,
-                  fmt::format("known: {}", allowed));
-  }
-
-  std::string where_;
-  SentencePieceModel model_;
-  int unknown_pieces_ = 0;
+/// A setting of the trainer or the normaliser, and the one value of it that is implemented.
+struct Setting {
+  std::uint64_t message, number;
+  const char* name;
+  std::uint64_t implemented;
 };
+constexpr Setting kSettings[] = {{kModelTrainer, 3, "model_type", kUnigram},
+                                 {kModelTrainer, 24, "treat_whitespace_as_suffix", 0},
+                                 {kModelTrainer, 35, "byte_fallback", 0},
+                                 {kModelNormalizer, 3, "add_dummy_prefix", 1},
+                                 {kModelNormalizer, 4, "remove_extra_whitespaces", 1},
+                                 {kModelNormalizer, 5, "escape_whitespaces", 1}};
+
+void check_setting(std::uint64_t message, const WireField& field, const std::string& where) {
+  for (const auto& setting : kSettings) {
+    if (setting.message == message && setting.number == field.number && setting.implemented != field.value)
+      throw Error(fmt::format("\"{}\" = {} is not known", setting.name, field.value), where,
+                  fmt::format("known: {}", setting.implemented));
+  }
+}
+
+struct TypedPiece {
+  ScoredPiece piece;
+  std::uint64_t type = kNormal;
+};
+
+TypedPiece read_piece(std::string_view message, std::size_t id, const std::string& where) {
+  TypedPiece read;
+  for_each_field(message, where, [&read](const WireField& field) {
+    if (field.number == kPieceText) read.piece.text = field.bytes;
+    if (field.number == kPieceScore)
+      read.piece.score = std::bit_cast<float>(static_cast<std::uint32_t>(field.value));
+    if (field.number == kPieceType) read.type = field.value;
+  });
+  const auto& [piece, type] = read;
+  if (piece.text.empty() || invalid_utf8_at(piece.text) || !std::isfinite(piece.score))
+    throw Error(fmt::format("piece {} has no text, text that is not UTF-8, or no finite score", id), where);
+  if (type != kNormal && type != kUnknown && type != kControl)
+    throw Error(fmt::format("piece {} {} is of type {}", id, in_quotes(piece.text), type), where,
+                "known: 1 (normal), 2 (unknown), 3 (control)");
+  return read;
+}
 
 }  // namespace
 
@@ -174,7 +145,29 @@ SentencePieceModel SentencePieceModel::read(const std::filesystem::path& path) {
 }
 
 SentencePieceModel SentencePieceModel::parse(std::string_view bytes, const std::string& where) {
-  return ModelReader(where).read(bytes);
+  if (bytes.empty()) throw Error("is empty", where);
+  SentencePieceModel model;
+  int unknown_pieces = 0;
+  for_each_field(bytes, where, [&](const WireField& part) {
+    if (part.number == kModelPieces) {
+      auto [piece, type] = read_piece(part.bytes, model.pieces.size(), where);
+      if (type == kUnknown) {
+        model.unknown = model.pieces.size();
+        ++unknown_pieces;
+      }
+      model.pieces.push_back(std::move(piece));
+    }
+    if (part.number != kModelTrainer && part.number != kModelNormalizer) return;
+    for_each_field(part.bytes, where, [&](const WireField& field) {
+      check_setting(part.number, field, where);
+      if (part.number == kModelNormalizer && field.number == kNormalizerMap)
+        model.character_map = field.bytes;
+    });
+  });
+  if (model.pieces.empty()) throw Error("holds no pieces: it is not a SentencePiece model", where);
+  if (unknown_pieces != 1)
+    throw Error(fmt::format("has {} pieces for unknown characters instead of one", unknown_pieces), where);
+  return model;
 }
 
 }  // namespace harness

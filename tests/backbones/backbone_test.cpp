@@ -70,11 +70,11 @@ TEST(Backbone, AnUnknownNameIsToldTheNearest) {
 }
 
 TEST(Backbone, ASettingOfSeveralIsListedOnceWithTheirNames) {
-  const auto settings = describe_backbone_settings();
+  const auto settings = backbone_settings();
   ASSERT_EQ(settings.size(), 6U);
-  EXPECT_EQ(settings[0].at("name"), "image_size");
-  EXPECT_EQ(settings[0].at("used_by"), "both");
-  EXPECT_EQ(settings[0].at("backbones"), Json::array({"sd35-medium"}));
+  EXPECT_EQ(settings[0].name, "image_size");
+  EXPECT_EQ(settings[0].used_by, "both");
+  EXPECT_EQ(settings[0].backbones, std::vector<std::string>{"sd35-medium"});
 }
 
 TEST(Backbone, TheGlyphBackboneSaysWhatItDrawsInstead) {

@@ -18,9 +18,10 @@ using Make = std::function<void(const fs::path& folder)>;
 
 constexpr auto kWeights = "diffusion_pytorch_model.safetensors";
 
-void change_json(const fs::path& file, const std::function<void(Json&)>& change) {
+/// `patch`: a JSON merge patch.
+void change_json(const fs::path& file, const std::string& patch) {
   Json document = read_json(file);
-  change(document);
+  document.merge_patch(Json::parse(patch));
   write_file_atomically(file, document.dump());
 }
 
@@ -33,18 +34,19 @@ Make glyph(const std::function<void(const fs::path& folder)>& change) {
   };
 }
 
-Make glyph_json(const std::string& file, const std::function<void(Json&)>& change) {
-  return glyph([=](const fs::path& folder) { change_json(folder / file, change); });
+Make glyph_json(const std::string& file, const std::string& patch) {
+  return glyph([=](const fs::path& folder) { change_json(folder / file, patch); });
+}
+
+Make glyph_without(const std::string& file) {
+  return glyph([=](const fs::path& folder) { fs::remove(folder / file); });
 }
 
 /// Another text table, whose files fit each other.
 Make glyph_text_table(std::int64_t width, std::int64_t pooled_width) {
   return glyph([=](const fs::path& folder) {
     const auto table = folder / "text_encoder";
-    change_json(table / "config.json", [=](Json& c) {
-      c["width"] = width;
-      c["pooled_width"] = pooled_width;
-    });
+    change_json(table / "config.json", Json{{"width", width}, {"pooled_width", pooled_width}}.dump());
     save_tensors(table / "model.safetensors", state_of(*GlyphTextEncoder(width, pooled_width)));
   });
 }
@@ -59,25 +61,19 @@ Make glyph_transformer(const std::function<void(Sd3Config&)>& change) {
 }
 
 TEST(BackboneRefusals, FoldersWhoseComponentsDoNotGoTogetherAreRefused) {
+  const auto index = [](const char* patch) { return glyph_json("model_index.json", patch); };
   const std::vector<Refusal> table = {
-      {"OfAnotherPipeline",
-       glyph_json("model_index.json", [](Json& d) { d["_class_name"] = "FluxPipeline"; }),
+      {"OfAnotherPipeline", index(R"({"_class_name": "FluxPipeline"})"),
        "holds a \"FluxPipeline\", which backbone glyph cannot run"},
-      {"IndexWithoutClass", glyph_json("model_index.json", [](Json& d) { d.erase("_class_name"); }),
-       "\"_class_name\" is missing"},
-      {"IndexOfAnotherKind", glyph_json("model_index.json", [](Json& d) { d["_class_name"] = 1; }),
-       "\"_class_name\" has the wrong type"},
-      {"IndexWithoutVae", glyph_json("model_index.json", [](Json& d) { d.erase("vae"); }),
-       "names no component \"vae\""},
-      {"IndexWithAnotherTransformer",
-       glyph_json("model_index.json", [](Json& d) { d["transformer"][1] = "FluxTransformer2DModel"; }),
+      {"IndexWithoutClass", index(R"({"_class_name": null})"), "\"_class_name\" is missing"},
+      {"IndexOfAnotherKind", index(R"({"_class_name": 1})"), "\"_class_name\" has the wrong type"},
+      {"IndexWithoutVae", index(R"({"vae": null})"), "names no component \"vae\""},
+      {"IndexWithAnotherTransformer", index(R"({"transformer": ["diffusers", "FluxTransformer2DModel"]})"),
        "component \"transformer\" is a \"FluxTransformer2DModel\""},
-      {"NoIndex", glyph([](const fs::path& folder) { fs::remove(folder / "model_index.json"); }),
-       "cannot be read"},
-      {"NoTransformer", glyph([](const fs::path& folder) { fs::remove(folder / "transformer" / kWeights); }),
-       "holds neither"},
+      {"NoIndex", glyph_without("model_index.json"), "cannot be read"},
+      {"NoTransformer", glyph_without(fs::path("transformer") / kWeights), "holds neither"},
       {"FluxTransformer",
-       glyph_json("transformer/config.json", [](Json& d) { d["_class_name"] = "FluxTransformer2DModel"; }),
+       glyph_json("transformer/config.json", R"({"_class_name": "FluxTransformer2DModel"})"),
        "is a \"FluxTransformer2DModel\", which this build cannot run in this place"},
       {"WiderText", glyph_text_table(64, 32), "is 128, and width of the text encoder is 64"},
       {"WiderPooledText", glyph_text_table(128, 16), "is 32, and pooled_width of the text encoder is 16"},

@@ -113,7 +113,7 @@ Image grey_image(int level) {
 }
 
 /// "12", "13", "no value: REASON" for images of these grey levels, waited for in this order.
-std::vector<std::string> scores_of(ExternalScorer& scorer, int images) {
+std::vector<std::string> scores_of(Scorer& scorer, int images) {
   std::vector<std::future<SampleScore>> futures;
   for (int i = 0; i < images; ++i) futures.push_back(scorer.score({"a sign", "OPEN"}, grey_image(i)));
   std::vector<std::string> texts;
@@ -137,12 +137,12 @@ TEST_F(ExternalScorerFolder, WhichImagesHaveValuesDependsOnNeitherTimingNorTheNu
                                      : std::to_string(i));
   }
   for (const int processes : {1, 4}) {
-    ExternalScorer scorer(read({{"command", {"python3", "score.py", "crashes:every=10"}},
-                                {"processes", processes},
-                                {"restarts", 2}}),
-                          root_ / "images");
-    EXPECT_EQ(scores_of(scorer, 40), expected) << processes;
-    EXPECT_TRUE(scorer.given_up().has_value());
+    const auto scorer = start_external_scorer(read({{"command", {"python3", "score.py", "crashes:every=10"}},
+                                                    {"processes", processes},
+                                                    {"restarts", 2}}),
+                                              root_ / "images");
+    EXPECT_EQ(scores_of(*scorer, 40), expected) << processes;
+    EXPECT_TRUE(scorer->given_up().has_value());
   }
   EXPECT_FALSE(fs::exists(root_ / "images"));
 }
@@ -151,12 +151,12 @@ TEST_F(ExternalScorerFolder, OnlyImagesThatItFailsOnCountAgainstItsRestarts) {
   fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "tests/data/scorers/misbehaving_scorer.py",
                 folder_ / "score.py", fs::copy_options::overwrite_existing);
   for (const char* way : {"twice", "ahead"}) {
-    ExternalScorer scorer(read({{"command", {"python3", "score.py", way}}, {"restarts", 0}}),
-                          root_ / "images");
-    const auto scores = scores_of(scorer, 8);
+    const auto scorer = start_external_scorer(
+        read({{"command", {"python3", "score.py", way}}, {"restarts", 0}}), root_ / "images");
+    const auto scores = scores_of(*scorer, 8);
     for (int i = 0; i < 8; ++i) EXPECT_EQ(scores[static_cast<std::size_t>(i)], std::to_string(i)) << way;
-    EXPECT_EQ(scorer.given_up(), std::nullopt);
-    EXPECT_TRUE(scorer.state().is_null());
+    EXPECT_EQ(scorer->given_up(), std::nullopt);
+    EXPECT_TRUE(scorer->state().is_null());
   }
 }
 
@@ -164,8 +164,11 @@ TEST_F(ExternalScorerFolder, AnotherFileThanThePlanSawIsNotStarted) {
   const auto identity =
       external_scorer_identity(read(), [](const fs::path& file) { return sha256_file(file); });
   write_file(folder_ / "score.py", "changed");
-  ExternalScorers scorers;
-  EXPECT_THROW(scorers.add(folder_, identity, root_), Error);
+  EXPECT_THROW(open_external_scorer({.name = "gauge",
+                                     .identity = identity,
+                                     .path = [this](const std::string&) { return folder_; },
+                                     .scratch = root_}),
+               Error);
 }
 
 }  // namespace

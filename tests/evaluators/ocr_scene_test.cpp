@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "bench/scenes.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "evaluators/bench/scenes.h"
 #include "evaluators/ocr.h"
 #include "evaluators/scorer_client.h"
 

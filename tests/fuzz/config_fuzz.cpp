@@ -5,7 +5,7 @@
 
 #include "embedded/glyph_text_config.h"
 #include "models/configs/autoencoder_config.h"
-#include "models/configs/clip_text_config.h"
+#include "models/configs/clip_config.h"
 #include "models/configs/model_index.h"
 #include "models/configs/scheduler_config.h"
 #include "models/configs/sd3_config.h"

@@ -33,35 +33,15 @@ def safetensors_seeds():
 
 
 def config_seeds():
-    transformer = {
-        "_class_name": "SD3Transformer2DModel", "_diffusers_version": "0.31.0", "attention_head_dim": 12,
-        "caption_projection_dim": 24, "dual_attention_layers": [0, 1], "in_channels": 16, "joint_attention_dim": 40,
-        "num_attention_heads": 2, "num_layers": 3, "out_channels": None, "patch_size": 2, "pooled_projection_dim": 26,
-        "pos_embed_max_size": 20, "qk_norm": "rms_norm", "sample_size": 16}
-    vae = {
-        "_class_name": "AutoencoderKL", "act_fn": "silu", "block_out_channels": [8, 16],
-        "down_block_types": ["DownEncoderBlock2D"] * 2, "up_block_types": ["UpDecoderBlock2D"] * 2, "force_upcast": True,
-        "in_channels": 3, "latent_channels": 16, "latents_mean": None, "latents_std": None, "layers_per_block": 1,
-        "mid_block_add_attention": True, "norm_num_groups": 4, "out_channels": 3, "sample_size": 32, "scaling_factor": 1.5305,
-        "shift_factor": 0.0609, "use_post_quant_conv": False, "use_quant_conv": False}
-    scheduler = {
-        "_class_name": "FlowMatchEulerDiscreteScheduler", "base_image_seq_len": 256, "base_shift": 0.5, "invert_sigmas": False,
-        "max_image_seq_len": 4096, "max_shift": 1.15, "num_train_timesteps": 1000, "shift": 3.0, "shift_terminal": None,
-        "stochastic_sampling": False, "time_shift_type": "exponential", "use_beta_sigmas": False,
-        "use_dynamic_shifting": True, "use_exponential_sigmas": False, "use_karras_sigmas": False}
-    text = {"_class_name": "GlyphTextEncoder", "pooled_width": 32, "width": 128}
-    clip = {
-        "architectures": ["CLIPTextModelWithProjection"], "bos_token_id": 0, "eos_token_id": 2, "hidden_act": "quick_gelu",
-        "hidden_size": 16, "intermediate_size": 32, "layer_norm_eps": 1e-05, "max_position_embeddings": 77,
-        "model_type": "clip_text_model", "num_attention_heads": 2, "num_hidden_layers": 2, "projection_dim": 8,
-        "vocab_size": 1000}
-    t5 = {
-        "d_ff": 64, "d_kv": 8, "d_model": 32, "dense_act_fn": "gelu_new", "feed_forward_proj": "gated-gelu",
-        "is_gated_act": True, "layer_norm_epsilon": 1e-06, "model_type": "t5", "num_heads": 4, "num_layers": 2,
-        "relative_attention_max_distance": 128, "relative_attention_num_buckets": 32, "vocab_size": 300}
-    index = {"_class_name": "GlyphPipeline", "feature_extractor": [None, None], "vae": ["diffusers", "AutoencoderKL"]}
-    for kind, document in enumerate((transformer, vae, scheduler, text, clip, t5, index)):
-        yield bytes([kind]) + json.dumps(document).encode()
+    """In the order of config_fuzz's kinds."""
+    root = pathlib.Path(__file__).parents[2]
+    cases = "tests/data/parity/"
+    for kind, file in enumerate((
+            cases + "sd3_transformer_sd35m/model/config.json", cases + "autoencoder_kl_sd3/model/config.json",
+            cases + "scheduler_flux/model/scheduler_config.json", "models/backbones/glyph/text_encoder/config.json",
+            cases + "clip_text_projection_gelu/model/config.json", cases + "t5_encoder/model/config.json",
+            "models/backbones/glyph/model_index.json")):
+        yield bytes([kind]) + (root / file).read_bytes()
 
 
 def varint(value):

@@ -36,13 +36,14 @@ TEST(CommandLine, UnknownNamesGetTheNearestKnownOneAndStatus2) {
 
 TEST(CommandLine, AValueOfTheWrongKindIsNamedWithWhatIsWanted) {
   expect_error({"reproduce", "--table", "sd35-ocr", "--set", "lr=nan"}, 2,
-               "setting lr must be a finite number, not nan");
+               R"(setting lr must be a number between 0 and 1, not "nan")");
   expect_error({"reproduce", "--table", "sd35-ocr", "--seeds", "42,x"}, 2, R"(--seeds: "x" is not a seed)");
   expect_error({"reproduce", "--table", "sd35-ocr", "--seeds", "42,42"}, 2, "seed 42 is named twice");
   expect_error({"reproduce", "--table", "sd35-ocr", "--seeds", "4294967296"}, 2, "is not a seed");
   expect_error({"reproduce", "--table", "sd35-ocr", "--seeds", "-1"}, 2, "");
   expect_error({"sample", "a \"b\"", "--guidance", "nan"}, 2, "--guidance: nan is not a guidance scale");
   expect_error({"verify", "--images", "0"}, 2, "error: --images: must be 1 or more");
+  expect_error({"grid", "-n", ""}, 2, "error: -n: must be 1 to 200");
   expect_error({"pretrain", "glyph", "--threads", "0"}, 2, "error: --threads: must be 1 or more");
   expect_error({"sample", "a \"b\"", "-o", "x.jpg"}, 2, "images are written as PNG");
   expect_error({"list", "settings", "--scale", "smoke"}, 2, "needs a table");

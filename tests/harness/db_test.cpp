@@ -829,10 +829,9 @@ TEST(ClockSetBack, ChangesNothingAboutWhichExperimentIsTheLast) {
 
 /// The id of a process that has ended.
 pid_t ended_process() {
-  const pid_t pid = ::fork();
-  if (pid == 0) ::_exit(0);
-  ::waitpid(pid, nullptr, 0);
-  return pid;
+  Process process({"true"});
+  process.wait();
+  return process.pid();
 }
 
 TEST(Leftovers, OfKilledRebuildsAndChecksGoWithTheNextOne) {

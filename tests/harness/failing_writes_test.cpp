@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(OfADisk, FailingWrites,
 
 // A file system of its own in a mount namespace of its own, made larger step by step.
 TEST(FullFileSystem, EveryRunEndsInAClearErrorUntilThereIsRoom) {
-  if (std::system("unshare -m mount -t tmpfs none /mnt > /dev/null 2>&1") != 0)
+  if (shell("unshare -m mount -t tmpfs none /mnt 2>&1").status != 0)
     GTEST_SKIP() << "needs the right to mount (unshare -m)";
   Workplace place;
   fs::create_directories(place.folder() / "runs");
@@ -118,11 +118,10 @@ TEST(FullFileSystem, EveryRunEndsInAClearErrorUntilThereIsRoom) {
     echo "rest $?" >> statuses
     cp -r runs "$kept"
   )sh");
-  ASSERT_EQ(::setenv("HARNESS_PATH", place.share().c_str(), 1), 0);
-  for (const auto& [name, value] : place.environment) ::setenv(name.c_str(), value.c_str(), 1);
-  const auto command = "cd " + place.folder().string() + " && unshare -m bash in_little_room " +
-                       HARNESS_BINARY_DIR "/harness kept";
-  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(shell("unshare -m bash in_little_room " HARNESS_BINARY_DIR "/harness kept",
+                  {.folder = place.folder(), .environment = place.environment})
+                .status,
+            0);
   const auto statuses = read_file(place.folder() / "statuses"), errors = read_file(place.folder() / "errors");
   EXPECT_THAT(statuses, HasSubstr("64 1\n200 1\n400 1\n")) << errors;
   EXPECT_THAT(statuses, HasSubstr("rest 0\n")) << read_file(place.folder() / "err");

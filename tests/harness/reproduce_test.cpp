@@ -465,7 +465,7 @@ TEST(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
     betas[row.at("name")] = row;
   EXPECT_EQ(betas.at("c 0.5.beta_max").at("value"), 5);
   EXPECT_EQ(betas.at("c 0.5.beta_max").at("origin"), "row c 0.5");
-  EXPECT_EQ(betas.at("dual.beta_max").at("value"), 10);
+  EXPECT_EQ(betas.at("dual.beta_max").at("value"), "by task");
   const auto ids = [&](const std::vector<std::string>& more) {
     std::vector<std::string> arguments = {"reproduce", "--table", "mine.json", "--dry-run",
                                           "--json",    "--seeds", "42"};

@@ -76,7 +76,7 @@ TEST(RunsShow, SaysWhatARunIsWhatItTookAndWhereItIs) {
   const auto text = place.run({"runs", "show", id});
   EXPECT_EQ(text.status, 0);
   for (const char* part :
-       {"dual on glyph, task ocr, seed 42", "wall time", "on disk", "selected", "beta_max=10"})
+       {"dual on glyph, task ocr, seed 42", "wall time", "on disk", "selected", "gamma=0.2"})
     EXPECT_THAT(text.out, HasSubstr(part));
 }
 
@@ -195,30 +195,23 @@ TEST(RunsRm, RefusesARunThatATableUsesUnlessForced) {
   EXPECT_EQ(place.run(kSmoke).status, 0);
 }
 
+/// What a shell shows of `harness WORDS`, whose streams are `streams`, and its exit status.
+std::pair<std::string, int> shown(const Workplace& place, const std::string& words,
+                                  const std::string& streams) {
+  const auto outcome =
+      shell(HARNESS_BINARY_DIR "/harness " + words + " " + streams, {.folder = place.folder()});
+  return {outcome.out, outcome.status};
+}
+
 TEST(RunsRm, AsksAndWithoutATerminalWantsYes) {
   Workplace place;
   ASSERT_EQ(place.run(kSmoke).status, 0);
   const auto id = run_of(place, "dual");
   // Tests may run on a terminal.
-  const auto command = "cd '" + place.folder().string() + "' && '" HARNESS_BINARY_DIR "/harness' runs rm " +
-                       id + " --force </dev/null 2>&1";
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  std::string said(4096, '\0');
-  said.resize(std::fread(said.data(), 1, said.size(), pipe));
-  EXPECT_EQ(WEXITSTATUS(::pclose(pipe)), 2);
+  const auto [said, status] = shown(place, "runs rm " + id + " --force", "</dev/null 2>&1");
+  EXPECT_EQ(status, 2);
   EXPECT_THAT(said, HasSubstr("add --yes"));
   EXPECT_TRUE(fs::exists(place.folder() / "runs" / id));
-}
-
-/// What a shell shows of `harness WORDS`, whose streams are `streams`, and its exit status.
-std::pair<std::string, int> shown(const Workplace& place, const std::string& words,
-                                  const std::string& streams) {
-  const auto command =
-      "cd '" + place.folder().string() + "' && '" HARNESS_BINARY_DIR "/harness' " + words + " " + streams;
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  std::string said(8192, '\0');
-  said.resize(std::fread(said.data(), 1, said.size(), pipe));
-  return {said, WEXITSTATUS(::pclose(pipe))};
 }
 
 TEST(RunsRm, NamesTheRunsThenTheirExperimentsThenWhereTheFoldersAre) {

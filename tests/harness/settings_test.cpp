@@ -73,17 +73,13 @@ TEST(Settings, TrainingAndEvaluationSeeOnlyTheirOwn) {
 /// The registry with a loop and a method setting that came after runs had been recorded.
 Registry later_registry() {
   auto later = registry();
-  SettingSpec repeats;
-  repeats.name = "repeats";
-  repeats.default_value = 1;
-  repeats.used_by = "train";
-  repeats.silent_default = true;
-  later.settings.push_back(repeats);
-  SettingSpec damp;
-  damp.name = "damp";
-  damp.default_value = "per-step";
-  damp.choices = {"per-step", "after-clip"};
-  damp.silent_default = true;
+  later.settings.push_back(
+      {.name = "repeats", .default_value = 1, .help = "of a later build", .silent_default = true});
+  const Setting damp{.name = "damp",
+                     .default_value = "per-step",
+                     .choices = {"per-step", "after-clip"},
+                     .help = "of a later build",
+                     .silent_default = true};
   for (auto& method : later.methods) {
     if (method.name == "lambda-controlled") method.settings.push_back(damp);
   }
@@ -163,8 +159,11 @@ TEST(Settings, WrongOnesAreRefusedWithTheNearestName) {
   expect_refusal("dual.beta_mx=4", R"(did you mean "beta_max"?)");
   expect_refusal("daul.beta_max=4", R"(did you mean "dual"?)");
   expect_refusal("flow-grpo.clip_rule=public", "is not one of this run's");
-  expect_refusal("group_size=1", "outside [2, infinity]");
-  expect_refusal("group_size=four", "must be a whole number");
+  expect_refusal("group_size=1", "setting group_size must be a whole number between 2 and 1000000, not 1");
+  expect_refusal("group_size=four",
+                 "setting group_size must be a whole number between 2 and 1000000, not \"four\"");
+  expect_refusal("dual.beta_max=much", "setting beta_max must be a number of at least 0, not \"much\"");
+  expect_refusal("lr=1e-4,kl=0.1", "give one setting a --set");
   expect_refusal("clip_rule=publc", R"(did you mean "public"?)");
   expect_refusal("group_size", "is not NAME=VALUE");
 }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <pty.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "tests/harness/workplace.h"
 
@@ -19,15 +20,13 @@ const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--
 /// A Workplace whose commands a shell runs: $H is the program, $R the smoke run.
 class ShellPlace : public Workplace {
  public:
-  /// Gives the shell's exit status, 128 and the number for a signal.
   int shell(const std::string& script) const {
-    std::string text;
-    for (const auto& [name, value] : environment) text += "export " + name + "='" + value + "'\n";
-    text += "set -o pipefail\nH='" HARNESS_BINARY_DIR
-            "/harness'\nR=\"$H reproduce --table sd35-ocr --scale smoke\"\n";
-    write_file_atomically(folder() / "script", text + script + "\n");
-    const int raw = std::system(("cd '" + folder().string() + "' && exec bash ./script").c_str());
-    return WIFEXITED(raw) ? WEXITSTATUS(raw) : 128 + WTERMSIG(raw);
+    auto variables = environment;
+    variables["H"] = HARNESS_BINARY_DIR "/harness";
+    variables["R"] = variables["H"] + " reproduce --table sd35-ocr --scale smoke";
+    Process bash({"bash", "-c", "set -o pipefail\n" + script},
+                 {.folder = folder(), .environment = variables});
+    return number_of(bash.wait());
   }
   std::string file(const std::string& name) const { return read_file(folder() / name); }
 };

@@ -1,8 +1,7 @@
 #include <gmock/gmock.h>
 
-#include <cstdio>
-
 #include "core/image.h"
+#include "core/process.h"
 #include "tests/harness/workplace.h"
 
 // A backbone is one file: tests/data/toy_backbone/toy.cpp, which tests/CMakeLists.txt links to a worker with
@@ -16,20 +15,11 @@ using ::testing::HasSubstr;
 
 const std::string kWorker = std::string(HARNESS_BINARY_DIR) + "/tests/harness-toy-backbone-worker";
 
-std::string described() {
-  std::string text;
-  FILE* pipe = ::popen((kWorker + " describe").c_str(), "r");
-  char buffer[4096];
-  for (std::size_t n; (n = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, n);
-  EXPECT_EQ(::pclose(pipe), 0);
-  return text;
-}
-
 class ToyBackbone : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!fs::exists(kWorker)) GTEST_SKIP() << "built without LibTorch";
-    write_file_atomically(place.share() / "registry.json", described());
+    write_file_atomically(place.share() / "registry.json", output_of({kWorker, "describe"}));
     place.environment["HARNESS_WORKER"] = kWorker;
   }
 

@@ -1,32 +1,25 @@
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <map>
+#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/files.h"
 #include "core/json.h"
 #include "core/safetensors.h"
+#include "tests/programs.h"
 
 namespace harness::test {
 
 namespace fs = std::filesystem;
-
-struct Outcome {
-  int status = 0;  ///< exit status, or 1000 + signal
-  std::string out, err;
-};
 
 /// A new folder with a registry, tiny weights and the real program `harness`, whose worker is
 /// tests/data/fake_worker. Goes away with this object.
@@ -44,7 +37,10 @@ class Workplace {
     environment = {
         {"HARNESS_PATH", share().string()}, {"HARNESS_WORKER", worker}, {"HARNESS_SCORER", worker}};
   }
-  ~Workplace() { fs::remove_all(folder_); }
+  ~Workplace() {
+    started_.clear();
+    fs::remove_all(folder_);
+  }
   Workplace(const Workplace&) = delete;
   Workplace& operator=(const Workplace&) = delete;
 
@@ -61,26 +57,20 @@ class Workplace {
   /// Starts the program in this folder; its streams go to files.
   pid_t start(const std::vector<std::string>& arguments) {
     ++runs_;
-    const auto out = stream("out"), err = stream("err");
-    const pid_t pid = ::fork();
-    if (pid != 0) return pid;
-    if (::chdir(folder_.c_str()) != 0 || ::freopen(out.c_str(), "w", stdout) == nullptr ||
-        ::freopen(err.c_str(), "w", stderr) == nullptr) {
-      ::_exit(99);
-    }
-    for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
-    const auto program = (fs::path(HARNESS_BINARY_DIR) / "harness").string();
-    std::vector<char*> argv = {const_cast<char*>(program.c_str())};
-    for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-    argv.push_back(nullptr);
-    ::execv(program.c_str(), argv.data());
-    ::_exit(99);
+    std::vector<std::string> words = {HARNESS_BINARY_DIR "/harness"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    const Descriptor out(::creat(stream("out").c_str(), 0600)), err(::creat(stream("err").c_str(), 0600));
+    auto process = std::make_unique<Process>(
+        words,
+        ProcessOptions{.folder = folder_, .environment = environment, .out = out.get(), .err = err.get()});
+    const pid_t pid = process->pid();
+    started_[pid] = std::move(process);
+    return pid;
   }
 
   Outcome wait(pid_t pid) {
-    int raw = 0;
-    ::waitpid(pid, &raw, 0);
-    const int status = WIFSIGNALED(raw) ? 1000 + WTERMSIG(raw) : WEXITSTATUS(raw);
+    const int status = number_of(started_.at(pid)->wait());
+    started_.erase(pid);
     return {status, read_file(stream("out")), read_file(stream("err"))};
   }
 
@@ -110,15 +100,7 @@ class Workplace {
 
   fs::path folder_;
   int runs_ = 0;
+  std::map<pid_t, std::unique_ptr<Process>> started_;
 };
-
-/// Waits until `holds`, at most 60 s.
-inline bool wait_until(const std::function<bool()>& holds) {
-  for (int i = 0; i < 6000; ++i) {
-    if (holds()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
-}
 
 }  // namespace harness::test

@@ -1,395 +1,284 @@
-// Broken config.json files of transformer, autoencoder and text table, scheduler_config.json and
-// model_index.json, each made from a valid one by one change; and the published ones, which are accepted.
+// Broken files of model folders, each made from a recorded one by one change.
 
 #include "tests/refusals.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
-#include "core/json.h"
-#include "embedded/glyph_text_config.h"
-#include "models/configs/autoencoder_config.h"
-#include "models/configs/model_index.h"
-#include "models/configs/scheduler_config.h"
-#include "models/configs/sd3_config.h"
+#include "tests/model_configs/kinds.h"
 
 namespace harness {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr auto kFile = "config.json";
-
-// The published files, as facts: sizes and flags of the public models.
-
-Json sd30_medium() {
-  return {{"_class_name", "SD3Transformer2DModel"},
-          {"_diffusers_version", "0.29.0.dev0"},
-          {"attention_head_dim", 64},
-          {"caption_projection_dim", 1536},
-          {"in_channels", 16},
-          {"joint_attention_dim", 4096},
-          {"num_attention_heads", 24},
-          {"num_layers", 24},
-          {"out_channels", 16},
-          {"patch_size", 2},
-          {"pooled_projection_dim", 2048},
-          {"pos_embed_max_size", 192},
-          {"sample_size", 128}};
-}
-
-Json sd35_medium() {
-  Json document = sd30_medium();
-  document["dual_attention_layers"] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
-  document["pos_embed_max_size"] = 384;
-  document["qk_norm"] = "rms_norm";
-  return document;
-}
-
-Json sd35_large() {
-  Json document = sd30_medium();
-  document.update({{"caption_projection_dim", 2432},
-                   {"num_attention_heads", 38},
-                   {"num_layers", 38},
-                   {"dual_attention_layers", Json::array()},
-                   {"qk_norm", "rms_norm"}});
-  return document;
-}
-
-Json flux_dev() {
-  return {{"_class_name", "FluxTransformer2DModel"},
-          {"_diffusers_version", "0.30.0.dev0"},
-          {"_name_or_path", "../checkpoints/flux-dev/transformer"},
-          {"attention_head_dim", 128},
-          {"guidance_embeds", true},
-          {"in_channels", 64},
-          {"joint_attention_dim", 4096},
-          {"num_attention_heads", 24},
-          {"num_layers", 19},
-          {"num_single_layers", 38},
-          {"patch_size", 1},
-          {"pooled_projection_dim", 768}};
-}
-
-Json sd3_vae() {
-  return {{"_class_name", "AutoencoderKL"},
-          {"_diffusers_version", "0.29.0.dev0"},
-          {"act_fn", "silu"},
-          {"block_out_channels", {128, 256, 512, 512}},
-          {"down_block_types", std::vector<std::string>(4, "DownEncoderBlock2D")},
-          {"force_upcast", true},
-          {"in_channels", 3},
-          {"latent_channels", 16},
-          {"latents_mean", nullptr},
-          {"latents_std", nullptr},
-          {"layers_per_block", 2},
-          {"norm_num_groups", 32},
-          {"out_channels", 3},
-          {"sample_size", 1024},
-          {"scaling_factor", 1.5305},
-          {"shift_factor", 0.0609},
-          {"up_block_types", std::vector<std::string>(4, "UpDecoderBlock2D")},
-          {"use_post_quant_conv", false},
-          {"use_quant_conv", false}};
-}
-
-Json flux_vae() {
-  Json document = sd3_vae();
-  document.update({{"_name_or_path", "../checkpoints/flux-dev"},
-                   {"mid_block_add_attention", true},
-                   {"scaling_factor", 0.3611},
-                   {"shift_factor", 0.1159}});
-  return document;
-}
-
-Json scheduler() {
-  return {{"_class_name", "FlowMatchEulerDiscreteScheduler"},
-          {"_diffusers_version", "0.31.0.dev0"},
-          {"base_image_seq_len", 256},
-          {"base_shift", 0.5},
-          {"invert_sigmas", false},
-          {"max_image_seq_len", 4096},
-          {"max_shift", 1.15},
-          {"num_train_timesteps", 1000},
-          {"shift", 3.0},
-          {"shift_terminal", nullptr},
-          {"stochastic_sampling", false},
-          {"time_shift_type", "exponential"},
-          {"use_beta_sigmas", false},
-          {"use_dynamic_shifting", false},
-          {"use_exponential_sigmas", false},
-          {"use_karras_sigmas", false}};
-}
-
-Json model_index() {
-  return {{"_class_name", "StableDiffusion3Pipeline"},
-          {"_diffusers_version", "0.31.0.dev0"},
-          {"feature_extractor", {nullptr, nullptr}},
-          {"scheduler", {"diffusers", "FlowMatchEulerDiscreteScheduler"}},
-          {"text_encoder", {"transformers", "CLIPTextModelWithProjection"}},
-          {"tokenizer", {"transformers", "CLIPTokenizer"}},
-          {"transformer", {"diffusers", "SD3Transformer2DModel"}},
-          {"vae", {"diffusers", "AutoencoderKL"}}};
-}
-
-using Make = std::function<void(const fs::path& folder)>;
-
-Make document_of(const Json& valid, const std::function<void(Json&)>& change) {
-  return [=](const fs::path& folder) {
-    Json document = valid;
-    change(document);
-    std::ofstream(folder / kFile) << document;
-  };
-}
-
-Make text_of(const std::string& text) {
-  return [=](const fs::path& folder) { std::ofstream(folder / kFile, std::ios::binary) << text; };
-}
-
-/// Entries of one kind of file: one field set to a value, or taken away.
-class Table {
- public:
-  explicit Table(Json valid) : valid_(std::move(valid)) {
-    add("NotJson", text_of("config"), "not valid JSON near");
-    add("EmptyFile", text_of(""), "not valid JSON near");
-    add("BadUtf8", text_of("{\"_class_name\": \"\xff\"}"), "not UTF-8");
-    add("AList", text_of("[]"), "must be an object");
-    add(
-        "AFolder", [](const fs::path& folder) { fs::create_directory(folder / kFile); }, "is a folder");
-    add(
-        "Absent", [](const fs::path&) {}, "cannot be read");
-    add("ClassTwice", text_of("{\"_class_name\": \"A\", \"_class_name\": \"A\"}"), "occurs twice");
-    without("_class_name", "\"_class_name\" is missing");
-    set("_class_name", 3, "\"_class_name\" has the wrong type");
-    set("_diffusers_version", 0.29, "\"_diffusers_version\" has the wrong type");
-  }
-
-  void add(const std::string& name, const Make& make, const std::string& expected) {
-    entries.push_back({name, make, expected});
-  }
-  void set(const std::string& key, const Json& value, const std::string& expected) {
-    add(key + " = " + value.dump(), document_of(valid_, [=](Json& d) { d[key] = value; }), expected);
-  }
-  void without(const std::string& key, const std::string& expected) {
-    add("no " + key, document_of(valid_, [=](Json& d) { d.erase(key); }), expected);
-  }
-  void change(const std::string& name, const std::function<void(Json&)>& what, const std::string& expected) {
-    add(name, document_of(valid_, what), expected);
-  }
-  /// An integer field that takes low..high.
-  void integer(const std::string& key, std::int64_t low, std::int64_t high) {
-    const auto outside = ", outside " + std::to_string(low) + ".." + std::to_string(high);
-    const auto is = "\"" + key + "\" is ";
-    set(key, low - 1, is + std::to_string(low - 1) + outside);
-    set(key, high + 1, is + std::to_string(high + 1) + outside);
-    set(key, INT64_MAX, is + std::to_string(INT64_MAX) + outside);
-    set(key, INT64_MIN, is + std::to_string(INT64_MIN) + outside);
-    set(key, UINT64_MAX, is + "out of range (");
-    wrong_type(key, {"1", 1.5, true, Json::object(), Json::array()});
-  }
-  void flag(const std::string& key) { wrong_type(key, {"true", 1, Json::array()}); }
-  void wrong_type(const std::string& key, const std::vector<Json>& values) {
-    for (const auto& value : values) set(key, value, "\"" + key + "\" has the wrong type");
-  }
-
-  std::vector<Refusal> entries;
-
- private:
-  Json valid_;
+/// The value (JSON; nothing: the key is taken away) at a JSON pointer (the whole document: a merge patch).
+struct Edit {
+  std::string pointer, value, expected;
 };
+using Edits = std::vector<Edit>;
 
-template <class Config>
-void read(const fs::path& folder) {
-  Config::from_json(read_json(folder / kFile), (folder / kFile).string());
-}
-
-TEST(Sd3ConfigRefusals, EveryBrokenFileIsRefusedWithTheFieldsName) {
-  Table table(sd35_medium());
-  table.integer("num_layers", 1, 1024);
-  table.integer("attention_head_dim", 1, 1024);
-  table.integer("num_attention_heads", 1, 512);
-  table.integer("patch_size", 1, 256);
-  table.integer("sample_size", 1, 65536);
-  table.integer("in_channels", 1, 4096);
-  table.integer("out_channels", 1, 4096);
-  table.integer("joint_attention_dim", 1, 1 << 19);
-  table.integer("caption_projection_dim", 1, 1 << 19);
-  table.integer("pooled_projection_dim", 1, 1 << 19);
-  table.integer("pos_embed_max_size", 1, 1 << 14);
-  table.wrong_type("num_layers", {nullptr});
-  table.wrong_type("dual_attention_layers", {nullptr, "0", 3});
-  table.set("dual_attention_layers", {0, 1.5}, "\"dual_attention_layers\" [1] has the wrong type");
-  table.set("dual_attention_layers", {true, 1}, "\"dual_attention_layers\" [0] has the wrong type");
-  table.set("dual_attention_layers", {0, -1}, "\"dual_attention_layers\" holds -1, outside");
-  table.set("dual_attention_layers", {0, 24}, "\"dual_attention_layers\" names layer 24, and there are 24");
-  table.set("dual_attention_layers", {3, 0, 3}, "\"dual_attention_layers\" names layer 3 twice");
-  table.set("dual_attention_layers", std::vector<int>(1025, 0), "\"dual_attention_layers\" has 1025 entries");
-  table.set("qk_norm", "layer_norm", "\"qk_norm\" is \"layer_norm\", which is not implemented");
-  table.wrong_type("qk_norm", {true, 1});
-  table.set("caption_projection_dim", 1152, "\"caption_projection_dim\" is 1152, and 24 heads");
-  table.set("num_attention_heads", 23, "\"caption_projection_dim\" is 1536, and 23 heads");
-  table.change(
-      "a width that is not a multiple of 4",
-      [](Json& d) {
-        d["num_attention_heads"] = 1;
-        d["attention_head_dim"] = d["caption_projection_dim"] = 6;
-      },
-      "\"attention_head_dim\" gives a width of 6");
-  table.set("patch_size", 3, "\"sample_size\" is 128, which patches of 3 do not divide");
-  table.set("sample_size", 127, "\"sample_size\" is 127, which patches of 2 do not divide");
-  table.set("pos_embed_max_size", 63, "\"pos_embed_max_size\" is 63, and a sample has 64 patches a side");
-  table.set("dual_atention_layers", {0}, "unknown key \"dual_atention_layers\"; did you mean");
-  table.set("quantization_config", Json::object(), "unknown key \"quantization_config\"");
-  table.set("_class_name", "AutoencoderKL", "is a \"AutoencoderKL\", which this build cannot run");
-  table.set("_class_name", "x\n\x1b[31m", "is a \"x\\u000a\\u001b[31m\", which this build cannot run");
-  table.add("FLUX", document_of(flux_dev(), [](Json&) {}),
-            "is a \"FluxTransformer2DModel\", which this build cannot run");
-  expect_refusals(table.entries, read<Sd3Config>);
-}
-
-TEST(AutoencoderConfigRefusals, EveryBrokenFileIsRefusedWithTheFieldsName) {
-  Table table(sd3_vae());
-  table.integer("in_channels", 1, 1 << 16);
-  table.integer("out_channels", 1, 1 << 16);
-  table.integer("latent_channels", 1, 1 << 16);
-  table.integer("layers_per_block", 1, 64);
-  table.integer("norm_num_groups", 1, 1 << 16);
-  table.integer("sample_size", 1, 1 << 16);
-  for (const char* key :
-       {"use_quant_conv", "use_post_quant_conv", "mid_block_add_attention", "force_upcast"}) {
-    table.flag(key);
-    table.wrong_type(key, {nullptr});
+Json edited(Json document, const Edit& edit) {
+  if (edit.value.empty())
+    return document.patch(Json::array({Json{{"op", "remove"}, {"path", edit.pointer}}}));
+  const auto value = Json::parse(edit.value);
+  if (edit.pointer.empty()) {
+    document.merge_patch(value);
+  } else {
+    document[Json::json_pointer(edit.pointer)] = value;
   }
+  return document;
+}
+
+void expect_refused(const std::string& kind, const Edits& edits) {
+  const auto& read = kind_of(kind).read;
+  const auto valid = kind_of(kind).recorded();
+  EXPECT_EQ(message_of([&] { read(valid, "c.json"); }), "");
+  for (const auto& edit : edits) {
+    const auto name = fmt::format("{}: {} = {}", kind, edit.pointer, edit.value);
+    const auto message = message_of([&] { read(edited(valid, edit), "c.json"); });
+    EXPECT_TRUE(message.starts_with("c.json: ")) << name << ": " << message;
+    EXPECT_NE(message.find(edit.expected), std::string::npos) << name << ": " << message;
+    expect_clean(message, name);
+  }
+}
+
+/// Integers that take low..high.
+void expect_integers(const std::string& kind, std::int64_t low, std::int64_t high,
+                     const std::vector<std::string>& keys) {
+  const auto outside = fmt::format(", outside {}..{}", low, high);
+  for (const auto& key : keys) {
+    const auto wrong = fmt::format("\"{}\" has the wrong type", key);
+    Edits edits = {{"/" + key, std::to_string(UINT64_MAX), fmt::format("\"{}\" is out of range", key)}};
+    for (const auto value : {low - 1, high + 1, INT64_MAX, INT64_MIN})
+      edits.push_back({"/" + key, std::to_string(value), fmt::format("\"{}\" is {}{}", key, value, outside)});
+    for (const char* value : {"\"1\"", "1.5", "true", "{}", "[]", "null"}) {
+      if (key != "out_channels" || kind != "transformer" || std::string(value) != "null")
+        edits.push_back({"/" + key, value, wrong});
+    }
+    expect_refused(kind, edits);
+  }
+}
+
+void expect_wrong_type(const std::string& kind,
+                       const std::vector<std::pair<std::string, std::string>>& pairs) {
+  Edits edits;
+  for (const auto& [key, value] : pairs)
+    edits.push_back({"/" + key, value, fmt::format("\"{}\" has the wrong type", key)});
+  expect_refused(kind, edits);
+}
+
+TEST(ConfigRefusals, AFileOfAnotherClassIsRefused) {
+  for (const char* kind : {"transformer", "vae", "scheduler", "glyph text"}) {
+    expect_refused(kind, {{"/_class_name", "", "\"_class_name\" is missing"},
+                          {"/_class_name", "3", "\"_class_name\" has the wrong type"},
+                          {"/_class_name", "\"FluxTransformer2DModel\"",
+                           "is a \"FluxTransformer2DModel\", which this build cannot run in this place"},
+                          {"/_class_name", "\"x\\n\\u001b[31m\"", "is a \"x\\u000a\\u001b[31m\", which"}});
+  }
+  expect_refused("t5", {{"/model_type", "\"umt5\"", "\"model_type\" is \"umt5\", which is not implemented"}});
+  expect_refused("clip text",
+                 {{"/model_type", "\"clip\"", "\"model_type\" is \"clip\", which"},
+                  {"/architectures", "[\"CLIPModel\"]", "\"architectures\" is [\"CLIPModel\"]"}});
+  expect_refused("clip",
+                 {{"/model_type", "\"siglip\"", "\"model_type\" is \"siglip\", which"},
+                  {"/architectures", "[\"CLIPTextModel\"]", "\"architectures\" is [\"CLIPTextModel\"]"},
+                  {"/vision_config/model_type", "\"siglip_vision_model\"", "known: \"clip_vision_model\""}});
+  expect_refused("images",
+                 {{"/image_processor_type", "\"SiglipImageProcessor\"", "\"SiglipImageProcessor\""}});
+  for (const char* kind : {"transformer", "t5", "clip", "images", "index"})
+    EXPECT_EQ(message_of([&] { kind_of(kind).read(Json::array(), "c.json"); }),
+              "c.json: must be an object, not array");
+}
+
+TEST(ConfigRefusals, OfTheTransformer) {
+  expect_integers("transformer", 1, 1 << 10, {"num_layers", "attention_head_dim"});
+  expect_integers("transformer", 1, 1 << 9, {"num_attention_heads"});
+  expect_integers("transformer", 1, 1 << 8, {"patch_size"});
+  expect_integers("transformer", 1, 1 << 16, {"sample_size"});
+  expect_integers("transformer", 1, 1 << 12, {"in_channels", "out_channels"});
+  expect_integers("transformer", 1, 1 << 19,
+                  {"joint_attention_dim", "caption_projection_dim", "pooled_projection_dim"});
+  expect_integers("transformer", 1, 1 << 14, {"pos_embed_max_size"});
+  const auto zeros = Json(std::vector<int>(1025, 0)).dump();
+  expect_refused(
+      "transformer",
+      {{"/dual_attention_layers", "null", "\"dual_attention_layers\" has the wrong type"},
+       {"/dual_attention_layers", "\"0\"", "\"dual_attention_layers\" has the wrong type"},
+       {"/dual_attention_layers", "3", "\"dual_attention_layers\" has the wrong type"},
+       {"/dual_attention_layers", "[0, 1.5]", "\"dual_attention_layers\" [1] has the wrong type"},
+       {"/dual_attention_layers", "[true, 1]", "\"dual_attention_layers\" [0] has the wrong type"},
+       {"/dual_attention_layers", "[0, -1]", "\"dual_attention_layers\" holds -1, outside"},
+       {"/dual_attention_layers", "[0, 2]", "\"dual_attention_layers\" names layer 2, and there are 2"},
+       {"/dual_attention_layers", "[1, 0, 1]", "\"dual_attention_layers\" names layer 1 twice"},
+       {"/dual_attention_layers", zeros, "\"dual_attention_layers\" has 1025 entries"},
+       {"/qk_norm", "\"layer_norm\"", "\"qk_norm\" is \"layer_norm\", which is not implemented"},
+       {"/qk_norm", "true", "\"qk_norm\" is true, which is not implemented"},
+       {"/caption_projection_dim", "26", "\"caption_projection_dim\" is 26, and 3 heads"},
+       {"/num_attention_heads", "2", "\"caption_projection_dim\" is 24, and 2 heads"},
+       {"", R"({"attention_head_dim": 2, "caption_projection_dim": 6})", "gives a width of 6"},
+       {"/patch_size", "3", "\"sample_size\" is 20, which patches of 3 do not divide"},
+       {"/sample_size", "19", "\"sample_size\" is 19, which patches of 2 do not divide"},
+       {"/pos_embed_max_size", "9", "\"pos_embed_max_size\" is 9, and a sample has 10 patches a side"}});
+}
+
+TEST(ConfigRefusals, OfTheAutoencoder) {
+  expect_integers("vae", 1, 1 << 16,
+                  {"in_channels", "out_channels", "latent_channels", "norm_num_groups", "sample_size"});
+  expect_integers("vae", 1, 64, {"layers_per_block"});
+  for (const char* key : {"use_quant_conv", "use_post_quant_conv", "mid_block_add_attention", "force_upcast"})
+    expect_wrong_type("vae", {{key, "\"true\""}, {key, "1"}, {key, "[]"}, {key, "null"}});
   for (const char* key : {"block_out_channels", "layers_per_block", "latent_channels", "scaling_factor",
                           "down_block_types", "up_block_types"}) {
-    table.without(key, fmt::format("\"{}\" is missing", key));
+    expect_refused("vae", {{fmt::format("/{}", key), "", fmt::format("\"{}\" is missing", key)}});
   }
-  table.set("block_out_channels", Json::array(), "\"block_out_channels\" has 0 entries");
-  table.set("block_out_channels", std::vector<int>(64, 32), "\"block_out_channels\" has 64 entries");
-  table.set("block_out_channels", {128, 256, 512, 0}, "\"block_out_channels\" holds 0, outside");
-  table.set("block_out_channels", {128, -256, 512, 512}, "\"block_out_channels\" holds -256, outside");
-  table.set("block_out_channels", {128, 256, 512, 1LL << 40}, "\"block_out_channels\" holds 1099511627776");
-  table.set("block_out_channels", {128, "256"}, "\"block_out_channels\" [1] has the wrong type");
-  table.set("block_out_channels", {128.5}, "\"block_out_channels\" [0] has the wrong type");
-  table.wrong_type("block_out_channels", {128});
-  table.set("norm_num_groups", 48, "\"norm_num_groups\" is 48, which does not divide 128 channels");
-  table.set("scaling_factor", 0, "\"scaling_factor\" is 0, not above 0");
-  table.set("scaling_factor", -1.5, "\"scaling_factor\" is -1.5, not above 0");
-  table.wrong_type("scaling_factor", {nullptr, "1.5", true});
-  table.wrong_type("shift_factor", {"0", false, Json::array()});
-  table.set("act_fn", "gelu", "\"act_fn\" is \"gelu\", which is not implemented");
-  table.wrong_type("act_fn", {1});
-  table.set("latents_mean", {0.0}, "\"latents_mean\" is set, which is not implemented");
-  table.set("latents_std", {1.0}, "\"latents_std\" is set, which is not implemented");
-  table.change(
-      "an attention block", [](Json& d) { d["down_block_types"][1] = "AttnDownEncoderBlock2D"; },
-      "\"down_block_types\" holds \"AttnDownEncoderBlock2D\", which is not implemented");
-  table.change(
-      "down for up", [](Json& d) { d["up_block_types"] = d["down_block_types"]; },
-      "\"up_block_types\" holds \"DownEncoderBlock2D\", which is not implemented");
-  table.change(
-      "three down blocks", [](Json& d) { d["down_block_types"].erase(0); },
-      "\"down_block_types\" has 3 entries, and \"block_out_channels\" has 4");
-  table.change(
-      "three up blocks", [](Json& d) { d["up_block_types"].erase(0); },
-      "\"up_block_types\" has 3 entries, and \"block_out_channels\" has 4");
-  table.change(
-      "a block type that is a number", [](Json& d) { d["up_block_types"][2] = 1; },
-      "\"up_block_types\" [2] has the wrong type");
-  table.set("double_z", true, "unknown key \"double_z\"");
-  table.set("_class_name", "AutoencoderTiny", "is a \"AutoencoderTiny\", which this build cannot run");
-  expect_refusals(table.entries, read<AutoencoderConfig>);
+  expect_wrong_type("vae", {{"scaling_factor", "null"},
+                            {"scaling_factor", "\"1.5\""},
+                            {"scaling_factor", "true"},
+                            {"shift_factor", "\"0\""},
+                            {"shift_factor", "false"},
+                            {"shift_factor", "[]"},
+                            {"block_out_channels", "128"}});
+  const auto many = Json(std::vector<int>(64, 32)).dump();
+  expect_refused(
+      "vae",
+      {{"/block_out_channels", "[]", "\"block_out_channels\" has 0 entries"},
+       {"/block_out_channels", many, "\"block_out_channels\" has 64 entries"},
+       {"/block_out_channels", "[12, 8, 8, 0]", "\"block_out_channels\" holds 0, outside"},
+       {"/block_out_channels", "[12, -8, 8, 8]", "\"block_out_channels\" holds -8, outside"},
+       {"/block_out_channels", "[12, 8, 8, 1099511627776]", "\"block_out_channels\" holds 1099511627776"},
+       {"/block_out_channels", "[12, \"8\"]", "\"block_out_channels\" [1] has the wrong type"},
+       {"/block_out_channels", "[12.5]", "\"block_out_channels\" [0] has the wrong type"},
+       {"/norm_num_groups", "5", "\"norm_num_groups\" is 5, which does not divide 12 channels"},
+       {"/scaling_factor", "0", "\"scaling_factor\" is 0, not above 0"},
+       {"/scaling_factor", "-1.5", "\"scaling_factor\" is -1.5, not above 0"},
+       {"/act_fn", "\"gelu\"", "\"act_fn\" is \"gelu\", which is not implemented"},
+       {"/act_fn", "1", "\"act_fn\" is 1, which is not implemented"},
+       {"/latents_mean", "[0.0]", "\"latents_mean\" is [0.0], which is not implemented"},
+       {"/latents_std", "[1.0]", "\"latents_std\" is [1.0], which is not implemented"},
+       {"/down_block_types/1", "\"AttnDownEncoderBlock2D\"",
+        "\"down_block_types\" holds \"AttnDownEncoderBlock2D\""},
+       {"/up_block_types/0", "\"DownEncoderBlock2D\"", "\"up_block_types\" holds \"DownEncoderBlock2D\""},
+       {"/down_block_types/0", "", "\"down_block_types\" has 3 entries, and \"block_out_channels\" has 4"},
+       {"/up_block_types/0", "", "\"up_block_types\" has 3 entries, and \"block_out_channels\" has 4"},
+       {"/up_block_types/2", "1", "\"up_block_types\" [2] has the wrong type"}});
 }
 
-TEST(SchedulerConfigRefusals, EveryBrokenFileIsRefusedWithTheFieldsName) {
-  Table table(scheduler());
-  table.integer("num_train_timesteps", 1, 1'000'000);
-  table.integer("base_image_seq_len", 1, 1 << 24);
-  table.integer("max_image_seq_len", 1, 1 << 24);
-  table.set("max_image_seq_len", 256, "\"max_image_seq_len\" is 256, not above \"base_image_seq_len\"");
-  table.set("shift", 0, "\"shift\" is 0, not above 0");
-  table.set("shift", -3.0, "\"shift\" is -3, not above 0");
-  table.wrong_type("shift", {"3", nullptr, true});
-  table.wrong_type("base_shift", {"0.5", false});
-  table.wrong_type("max_shift", {"0.5", false});
-  table.flag("use_dynamic_shifting");
+TEST(ConfigRefusals, OfTheScheduler) {
+  expect_integers("scheduler", 1, 1'000'000, {"num_train_timesteps"});
+  expect_integers("scheduler", 1, 1 << 24, {"base_image_seq_len", "max_image_seq_len"});
+  expect_wrong_type("scheduler", {{"shift", "\"3\""},
+                                  {"shift", "null"},
+                                  {"shift", "true"},
+                                  {"base_shift", "\"0.5\""},
+                                  {"base_shift", "false"},
+                                  {"max_shift", "\"0.5\""},
+                                  {"max_shift", "false"},
+                                  {"use_dynamic_shifting", "\"true\""},
+                                  {"use_dynamic_shifting", "1"}});
   for (const char* key : {"use_karras_sigmas", "use_exponential_sigmas", "use_beta_sigmas", "invert_sigmas",
                           "stochastic_sampling"}) {
-    table.flag(key);
-    table.set(key, true, fmt::format("\"{}\" is set, which is not implemented", key));
+    for (const char* value : {"true", "1", "\"true\"", "[]"}) {
+      expect_refused("scheduler", {{fmt::format("/{}", key), value,
+                                    fmt::format("\"{}\" is {}, which is not implemented", key, value)}});
+    }
   }
-  table.set("shift_terminal", 0.02, "\"shift_terminal\" is set, which is not implemented");
-  table.set("time_shift_type", "linear", "\"time_shift_type\" is \"linear\", which is not implemented");
-  table.set("sigma_schedule", "x", "unknown key \"sigma_schedule\"");
-  table.set("_class_name", "DDIMScheduler", "is a \"DDIMScheduler\", which this build cannot run");
-  expect_refusals(table.entries, [](const fs::path& folder) { read_scheduler_config(folder / kFile); });
+  expect_refused(
+      "scheduler",
+      {{"/max_image_seq_len", "256", "\"max_image_seq_len\" is 256, not above \"base_image_seq_len\""},
+       {"/shift", "0", "\"shift\" is 0, not above 0"},
+       {"/shift", "-3", "\"shift\" is -3, not above 0"},
+       {"/shift_terminal", "0.02", "\"shift_terminal\" is 0.02, which is not implemented"},
+       {"/time_shift_type", "\"linear\"", "\"time_shift_type\" is \"linear\", which"}});
 }
 
-TEST(GlyphTextConfigRefusals, EveryBrokenFileIsRefusedWithTheFieldsName) {
-  Table table({{"_class_name", "GlyphTextEncoder"}, {"width", 128}, {"pooled_width", 32}});
-  table.integer("width", 1, 1 << 19);
-  table.integer("pooled_width", 1, 1 << 19);
-  table.without("width", "\"width\" is missing");
-  table.set("layers", 1, "unknown key \"layers\"");
-  expect_refusals(table.entries, read<GlyphTextConfig>);
+TEST(ConfigRefusals, OfTheEmbeddedModelsText) {
+  expect_integers("glyph text", 1, 1 << 19, {"width", "pooled_width"});
+  expect_refused("glyph text", {{"/width", "", "\"width\" is missing"}});
 }
 
-TEST(ModelIndexRefusals, EveryBrokenFileIsRefusedWithTheComponentsName) {
-  Table table(model_index());
-  for (const Json& value :
-       {Json("AutoencoderKL"), Json(true), Json(nullptr), Json::array(), Json{"diffusers"},
-        Json{"diffusers", nullptr}, Json{nullptr, "AutoencoderKL"}, Json{"", "AutoencoderKL"},
-        Json{"diffusers", "AutoencoderKL", "x"}, Json{1, 2}, Json{{"class", "AutoencoderKL"}}}) {
-    table.set("vae", value, "component \"vae\" is neither [LIBRARY, CLASS] nor [null, null]");
+TEST(ConfigRefusals, OfClip) {
+  expect_integers("clip text", 1, 1 << 20,
+                  {"vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers",
+                   "num_attention_heads", "max_position_embeddings", "projection_dim"});
+  expect_refused("clip text",
+                 {{"/hidden_act", "\"relu\"", "\"hidden_act\" is \"relu\", which is not implemented"},
+                  {"/is_decoder", "true", "\"is_decoder\" is true, which is not implemented"},
+                  {"/add_cross_attention", "true", "\"add_cross_attention\" is true"},
+                  {"/is_encoder_decoder", "true", "\"is_encoder_decoder\" is true"},
+                  {"/pruned_heads", "{\"0\": [1]}", "\"pruned_heads\" is {\"0\":[1]}, which"},
+                  {"/eos_token_id", "[2, 3]", "\"eos_token_id\" has the wrong type"},
+                  {"/num_attention_heads", "7", "\"hidden_size\" is 24, not a multiple"},
+                  {"/layer_norm_eps", "0", "\"layer_norm_eps\" is 0, not above 0"}});
+  expect_refused("clip",
+                 {{"/projection_dim", "0", "\"projection_dim\" is 0, outside"},
+                  {"/text_config/hidden_act", "\"relu\"", "c.json: text_config: \"hidden_act\" is \"relu\""},
+                  {"/vision_config/num_channels", "4", "\"num_channels\" is 4, which is not implemented"},
+                  {"/vision_config/num_channels", "3.0", "\"num_channels\" is 3.0, which is not implemented"},
+                  {"/vision_config/patch_size", "1000", "\"patch_size\" is 1000, larger than \"image_size\""},
+                  {"/vision_config/hidden_act", "\"gelu_new\"", "\"hidden_act\" is \"gelu_new\""},
+                  {"/vision_config/num_attention_heads", "7", "\"hidden_size\" is 16, not a multiple"},
+                  {"/vision_config/image_size", "\"224\"", "\"image_size\" has the wrong type"}});
+}
+
+TEST(ConfigRefusals, OfT5) {
+  expect_integers("t5", 1, 1 << 20,
+                  {"vocab_size", "d_model", "d_kv", "d_ff", "num_layers", "num_heads",
+                   "relative_attention_num_buckets", "relative_attention_max_distance"});
+  expect_refused("t5", {{"/feed_forward_proj", "\"gated-silu\"", "\"feed_forward_proj\" is \"gated-silu\""},
+                        {"/feed_forward_proj", "\"gelu\\u007f\"", "\"feed_forward_proj\" is \"gelu\\u007f\""},
+                        {"/dense_act_fn", "\"relu\"", "\"dense_act_fn\" is \"relu\", which"},
+                        {"/is_gated_act", "false", "\"is_gated_act\" is false, which"},
+                        {"/is_decoder", "true", "\"is_decoder\" is true, which"},
+                        {"/layer_norm_epsilon", "0.0", "\"layer_norm_epsilon\" is 0, not above 0"},
+                        {"/relative_attention_num_buckets", "2", "2 position buckets do not fit"}});
+}
+
+TEST(ConfigRefusals, OfImages) {
+  expect_refused(
+      "images", {{"/resample", "1", "\"resample\" is 1, which is not implemented; known: 2, 3"},
+                 {"/size", "0", "\"size\" is 0, outside 1..16384"},
+                 {"/size", "{\"longest_edge\": 224}", "\"height\" is missing"},
+                 {"/size", "{\"shortest_edge\": 224, \"longest_edge\": 300}", "unknown key \"longest_edge\""},
+                 {"/crop_size", "{\"height\": 224}", "\"width\" is missing"},
+                 {"/image_std", "[1, 0, 1]", "\"image_std\" holds 0, not above 0"},
+                 {"/image_mean", "[1, 1]", "\"image_mean\" has 2 values"},
+                 {"/do_pad", "true", "\"do_pad\" is true, which is not implemented"},
+                 {"/use_square_size", "true", "\"use_square_size\" is true"},
+                 {"/do_resize", "1", "\"do_resize\" has the wrong type"}});
+}
+
+TEST(ConfigRefusals, OfTheIndex) {
+  for (const char* value :
+       {"\"AutoencoderKL\"", "true", "null", "[]", "[\"diffusers\"]", "[\"diffusers\", null]",
+        "[null, \"AutoencoderKL\"]", "[\"\", \"AutoencoderKL\"]", "[\"diffusers\", \"AutoencoderKL\", \"x\"]",
+        "[1, 2]", "{\"class\": \"AutoencoderKL\"}"}) {
+    expect_refused("index",
+                   {{"/vae", value, "component \"vae\" is neither [LIBRARY, CLASS] nor [null, null]"}});
   }
-  table.without("vae", "names no component \"vae\"");
-  table.set("vae", {nullptr, nullptr}, "names no component \"vae\"");
-  table.set("vae", {"diffusers", "AutoencoderTiny"}, "component \"vae\" is a \"AutoencoderTiny\", which");
-  table.set("_commit", "x", "unknown key \"_commit\"");
-  expect_refusals(table.entries, [](const fs::path& folder) {
-    ModelIndex::read(folder / kFile).require("vae", "AutoencoderKL");
-  });
+  expect_refused("index", {{"/_class_name", "", "\"_class_name\" is missing"},
+                           {"/_class_name", "3", "\"_class_name\" has the wrong type"},
+                           {"/vae", "", "names no component \"vae\""},
+                           {"/vae", "[null, null]", "names no component \"vae\""},
+                           {"/vae", "[\"diffusers\", \"AutoencoderTiny\"]",
+                            "component \"vae\" is a \"AutoencoderTiny\", which"}});
 }
 
-TEST(PublishedConfigs, AreAccepted) {
-  for (const auto& document : {sd30_medium(), sd35_medium(), sd35_large()}) {
-    const auto config = Sd3Config::from_json(document, kFile);
-    EXPECT_EQ(config.width(), config.caption_projection_dim);
-    EXPECT_EQ(Sd3Config::from_json(config.to_json(), kFile).to_json(), config.to_json());
+TEST(ConfigRefusals, OfFilesThatCannotBeRead) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "scheduler_config.json";
+  const auto message = [&] { return message_of([&] { read_scheduler_config(file); }); };
+  EXPECT_PROBLEM(message(), file.string() + ": cannot be read");
+  for (const auto& [text, expected] : std::vector<std::pair<std::string, std::string>>{
+           {"config", "not valid JSON near"},
+           {"", "not valid JSON near"},
+           {"{\"_class_name\": \"\xff\"}", "not UTF-8"},
+           {"{\"_class_name\": \"A\", \"_class_name\": \"A\"}", "occurs twice"}}) {
+    write_file(file, text);
+    EXPECT_PROBLEM(message(), expected);
+    EXPECT_PROBLEM(message(), file.string());
   }
-  for (const auto& document : {sd3_vae(), flux_vae()}) {
-    const auto config = AutoencoderConfig::from_json(document, kFile);
-    EXPECT_EQ(config.reduction(), 8);
-    EXPECT_EQ(AutoencoderConfig::from_json(config.to_json(), kFile).to_json(), config.to_json());
-  }
-  EXPECT_EQ(SchedulerConfig::from_json(scheduler(), kFile).shift, 3);
-  const Json short_one = {
-      {"_class_name", "FlowMatchEulerDiscreteScheduler"}, {"num_train_timesteps", 1000}, {"shift", 3.0}};
-  EXPECT_EQ(SchedulerConfig::from_json(short_one, kFile).shift, 3);
-  const auto index = ModelIndex::from_json(model_index(), kFile);
-  EXPECT_EQ(index.pipeline, "StableDiffusion3Pipeline");
-  EXPECT_FALSE(index.components.contains("feature_extractor"));
-}
-
-TEST(PublishedConfigs, OutChannelsOfNullMeanThoseOfTheInputAndAbsentOnesMeanSixteen) {
-  auto document = sd30_medium();
-  document["in_channels"] = 4;
-  document["out_channels"] = nullptr;
-  EXPECT_EQ(Sd3Config::from_json(document, kFile).out_channels, 4);
-  document.erase("out_channels");
-  EXPECT_EQ(Sd3Config::from_json(document, kFile).out_channels, 16);
-}
-
-TEST(PublishedConfigs, AbsentKeysOfTheAutoencoderHaveDiffusersDefaults) {
-  auto document = sd3_vae();
-  for (const char* key : {"use_quant_conv", "use_post_quant_conv", "shift_factor", "norm_num_groups"})
-    document.erase(key);
-  const auto config = AutoencoderConfig::from_json(document, kFile);
-  EXPECT_TRUE(config.use_quant_conv && config.use_post_quant_conv);
-  EXPECT_EQ(config.shift_factor, 0);
-  EXPECT_EQ(config.norm_num_groups, 32);
+  std::filesystem::remove(file);
+  std::filesystem::create_directory(file);
+  EXPECT_PROBLEM(message(), "is a folder");
 }
 
 }  // namespace

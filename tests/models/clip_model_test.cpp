@@ -147,7 +147,8 @@ TEST(ClipModel, HalfPrecisionWeightsAreReadAsFloat32) {
 
 TEST(ClipModel, AFolderOfAnotherModelSaysWhatItIs) {
   const ModelCopy copy("clip_text_pooled");
-  EXPECT_PROBLEM(message_of([&] { load_clip_model(copy.folder()); }), "is a \"clip_text_model\", not a clip");
+  EXPECT_PROBLEM(message_of([&] { load_clip_model(copy.folder()); }),
+                 "\"model_type\" is \"clip_text_model\", which is not implemented");
 }
 
 TEST(ClipModel, MissingWeightsAreNamedBeforeAnyAreRead) {
@@ -173,11 +174,12 @@ TEST(ClipModel, NorDoesItWithTheWidthsOfPublicImageTowers) {
   torch::set_num_threads(1);
   for (const auto& [width, patch] : {std::pair(768, 32), std::pair(1024, 14), std::pair(1280, 14)}) {
     auto config = small_config();
-    config.vision = {.hidden_size = width,
-                     .intermediate_size = 4 * width,
-                     .num_hidden_layers = 1,
-                     .num_attention_heads = 16,
-                     .patch_size = patch};
+    config.vision = {};
+    config.vision.hidden_size = width;
+    config.vision.intermediate_size = 4 * width;
+    config.vision.num_hidden_layers = 1;
+    config.vision.num_attention_heads = 16;
+    config.vision.patch_size = patch;
     ClipModel model(config);
     initialise_clip(model, 1);
     const auto images = torch::linspace(-2, 2, 8 * 3 * 224 * 224).sin().view({8, 3, 224, 224});

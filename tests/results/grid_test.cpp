@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
+#include "tests/programs.h"
 
 namespace harness {
 namespace {
@@ -271,12 +272,10 @@ TEST_F(GridFigure, TheCaptionStatesTheRule) {
 }
 
 TEST_F(GridFigure, TheLatexFigureCompiles) {
-  if (std::system("command -v pdflatex >/dev/null 2>&1") != 0) GTEST_SKIP() << "pdflatex is not installed";
+  if (!has_program("pdflatex")) GTEST_SKIP() << "pdflatex is not installed";
   write_file_atomically(folder_ / "grid.png", png_bytes(render_grid(grid())));
   write_file_atomically(folder_ / "figure.tex", grid_latex(grid(), "grid.png", ""));
-  const auto command = "cd '" + folder_.string() +
-                       "' && pdflatex -interaction=nonstopmode -halt-on-error figure.tex >out 2>&1";
-  EXPECT_EQ(std::system(command.c_str()), 0);
+  EXPECT_EQ(latex_error(folder_ / "figure.tex"), "");
 }
 
 }  // namespace

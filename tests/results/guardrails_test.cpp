@@ -122,8 +122,9 @@ TEST(GuardrailPanel, HoldsNeitherTheRewardNorWhatRestatesAMetricNorARelative) {
     for (const char* metric : {"ocr_reward", "cer_paper", "jpeg_kb", "edge_density", "mystery"})
       all.push_back(record("base", "dual", metric, 1, 0.1, {0.05, 0.15}));
     std::vector<std::string> names;
-    for (const auto& metric : guardrail_panel(rule(), {.reward = reward, .base = "base"}, all).metrics)
-      names.push_back(metric.name);
+    const GuardrailQuestion question{
+        .reward = reward, .base = "base", .restates = {{"cer_paper", "ocr_reward"}}};
+    for (const auto& metric : guardrail_panel(rule(), question, all).metrics) names.push_back(metric.name);
     return names;
   };
   EXPECT_THAT(metrics_of("ocr_reward"), ElementsAre("edge_density", "jpeg_kb", "mystery"));

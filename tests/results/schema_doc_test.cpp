@@ -3,6 +3,7 @@
 #include <set>
 
 #include "core/text.h"
+#include "tests/programs.h"
 #include "tests/results/store_fixture.h"
 
 namespace harness {
@@ -71,18 +72,18 @@ TEST_F(SchemaPage, ItsLineReadsAViewIntoPython) {
   store().record_checkpoint({.run_id = "r1", .step = 40});
   evaluated(an_evaluation("e1", "r1", 40), {0.25, 0.5, 0.75, 1});
   close();
-  if (std::system("python3 -c '' 2>/dev/null") != 0) GTEST_SKIP() << "there is no python3";
+  if (!has_program("python3")) GTEST_SKIP() << "there is no python3";
   make_folder(folder() / "runs");
   fs::rename(db(), folder() / "runs/results.sqlite");
   std::string check = "assert len(results) == 1 and results['mean'][0] == 0.625, results";
-  if (std::system("python3 -c 'import pandas' 2>/dev/null") != 0) {  // the same SQL without it
+  if (shell("python3 -c 'import pandas' 2>&1").status != 0) {  // the same SQL without it
     line = std::regex_replace(line, std::regex("import pandas, "), "import ");
     line = std::regex_replace(line, std::regex(R"(pandas\.read_sql\(("[^"]*"), (.*)\)$)"),
                               "$2.execute($1).fetchall()");
     check = "assert len(results) == 1 and 0.625 in results[0], results";
   }
   write_file_atomically(folder() / "read.py", line + "\n" + check + "\n");
-  EXPECT_EQ(std::system(("cd '" + folder().string() + "' && python3 read.py").c_str()), 0) << line;
+  EXPECT_EQ(shell("python3 read.py", {.folder = folder()}).status, 0) << line;
 }
 
 }  // namespace

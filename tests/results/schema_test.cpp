@@ -44,7 +44,7 @@ class Schemas : public testing::Test {
 TEST_F(Schemas, MigrationsAreNumberedFromOneWithoutGap) {
   int expected = 0;
   for (const auto& step : current_schema().migrations) EXPECT_EQ(step.version, ++expected);
-  EXPECT_EQ(current_schema().version(), 7);
+  EXPECT_EQ(current_schema().version(), 8);
 }
 
 TEST_F(Schemas, NewDatabaseIsMarkedAsOursAndOfTheCurrentVersion) {

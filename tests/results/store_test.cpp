@@ -654,6 +654,31 @@ TEST_F(Views, LawAuditAveragesOffPolicyUpdatesAlone) {
   EXPECT_FALSE(row.executeStep());
 }
 
+// E27, E29, E31: D = 20 and no spread of lambda_center within an update, so predicted_var = lambda_var.
+TEST_F(Views, LawAuditGivesLambdaByEachEstimator) {
+  store().record_run(a_run("r1", "ratio-norm"));
+  const auto job = train_job("r1");
+  const auto update = [](int index, double center, double velocity, double mean, double variance) {
+    return update_event(index, false, {{"loss", 1}},
+                        {{"lambda_center", {center}},
+                         {"lambda_var", {center / 20}},
+                         {"predicted_var", {center / 20}},
+                         {"lambda_velocity", {velocity}},
+                         {"log_ratio_mean", {mean}},
+                         {"log_ratio_var", {variance}}});
+  };
+  log(job, {started("r1"), update(2, 0.2, 0.21, -0.11, 0.012), update(4, 0.4, 0.39, -0.17, 0.018)});
+  store().ingest(job);
+  SQLite::Statement row(
+      store().database(),
+      "SELECT lambda_center, lambda_velocity, lambda_ratio_mean, lambda_ratio_var FROM v_law_audit");
+  ASSERT_TRUE(row.executeStep());
+  EXPECT_DOUBLE_EQ(row.getColumn(0).getDouble(), 0.3);
+  EXPECT_DOUBLE_EQ(row.getColumn(1).getDouble(), 0.3);
+  EXPECT_DOUBLE_EQ(row.getColumn(2).getDouble(), 0.28);
+  EXPECT_DOUBLE_EQ(row.getColumn(3).getDouble(), 0.3);
+}
+
 /// What an update stores of its samples at one timestep (trainers/METRICS.md): y, and lc of latents of
 /// `size`.
 Json law_stats(const std::vector<double>& y, const std::vector<double>& lc, double size) {

@@ -1,6 +1,6 @@
 // Which settings are in the identity of a run. The lists are those of runs that were recorded: a setting that
 // is added to them gives every run a new id, and all of them would be trained again. One that is added to the
-// program says `silent_default` (trainers/settings.h).
+// program says `silent_default` (core/settings.h).
 #include <gtest/gtest.h>
 
 #include "trainers/loop_settings.h"
@@ -50,7 +50,7 @@ const Json kMethods = Json::parse(R"json({
 })json");
 
 TEST(Identities, OfRecordedRunsHoldTheSameLoopSettingsWithTheSameDefaults) {
-  EXPECT_EQ(canonical_json(in_every_identity(describe_loop_settings())), canonical_json(kLoop));
+  EXPECT_EQ(canonical_json(in_every_identity(describe(loop_settings()))), canonical_json(kLoop));
 }
 
 TEST(Identities, OfRecordedRunsHoldTheSameMethodSettingsWithTheSameDefaults) {
@@ -64,7 +64,7 @@ TEST(Identities, OfRecordedRunsHoldTheSameMethodSettingsWithTheSameDefaults) {
 }
 
 TEST(Identities, ASilentDefaultIsAValueAndNotADerivedOne) {
-  auto all = describe_loop_settings();
+  auto all = describe(loop_settings());
   for (const auto& method : describe_methods()) {
     for (const auto& setting : method.at("settings")) all.push_back(setting);
   }

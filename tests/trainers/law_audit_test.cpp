@@ -5,7 +5,6 @@
 #include "core/error.h"
 #include "core/law_limits.h"
 #include "models/torch.h"
-#include "trainers/law.h"
 #include "trainers/reduced_law.h"
 #include "trainers/schedule.h"
 
@@ -54,8 +53,8 @@ LawAudit audited(const Pipeline& pipeline) {
         y = kept(mean_new) - kept(mean_old);
       }
       if (pipeline.other_time_direction) {
-        center = velocity_lambda(step, TimeDirection::kDataToNoise, old_velocity, new_velocity) /
-                 static_cast<double>(kSize);
+        constexpr double kHalf = kNoiseLevel * kNoiseLevel / 2;  // what E28 adds, or as printed subtracts
+        center = center * std::pow((1 - kHalf) / (1 + kHalf), 2);
       }
       audit.add(k, doubles(y), doubles(center));
     }

@@ -233,9 +233,5 @@ TEST(EmaLag, OfThePublicConfigurationIsAThirdOfThatWithoutRepeats) {
   }
 }
 
-TEST(Ema, UnknownRuleIsAnError) {
-  EXPECT_THROW(parse_ema_rule("plane", "--set ema"), Error);
-}
-
 }  // namespace
 }  // namespace harness

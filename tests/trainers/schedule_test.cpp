@@ -53,15 +53,6 @@ TEST(Schedule, FirstSigmaIsExactlyOne) {
   }
 }
 
-TEST(Schedule, UnknownGridNamesTheNearest) {
-  try {
-    parse_grid("diffuser", "--set grid");
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_THAT(e.what(), HasSubstr("did you mean \"diffusers\"?"));
-  }
-}
-
 TEST(Schedule, AnUnsupportedOptionOfTheSchedulerIsRefused) {
   const auto file = std::filesystem::path(::testing::TempDir()) / "scheduler_config.json";
   std::ofstream(file)

@@ -62,6 +62,24 @@ TEST(ReducedLaw, LogRatioHasTheMeanAndVarianceOfTheLaw) {
   EXPECT_NEAR(y.var().item<double>() / (0.09 / kLatent), 1, 5 * std::sqrt(2.0 / kBatch));
 }
 
+// E29. The sampler runs from noise to data; the paper prints the factor of the other direction (a minus in
+// E28), with which lambda would come out 2.72 times too small at this noise level.
+TEST(ReducedLaw, LambdaFromVelocitiesIsTheMeanShiftsInTheSamplersOwnTimeDirection) {
+  constexpr double kHalf = 0.7 * 0.7 / 2;
+  for (int k = 0; k < 10; ++k) {
+    const auto step = sde_step(kSigmas, k, 0.7);
+    const auto x = normal(12, {4, 16, 6}).to(torch::kFloat64), v = normal(13, {4, 16, 6}).to(torch::kFloat64);
+    const auto v_new = v + 0.01 * normal(14, {4, 16, 6});
+    const auto exact = lambda_center(step.s, sde_mean(step, x, v), sde_mean(step, x, v_new));
+    const auto from_velocities = velocity_lambda(step, v, v_new);
+    EXPECT_TRUE(torch::allclose(from_velocities, exact, 1e-10)) << k;
+    if (k == 0) continue;  // at t = 1 the sampler's std is not E6's
+    const auto shift = (v_new - v).square().flatten(1).mean(1);
+    const auto printed = shift * (std::pow(1 - kHalf, 2) * (1 - step.sigma) / (0.49 * step.sigma) * step.dt);
+    EXPECT_NEAR((exact / printed).mean().item<double>(), 2.719223, 1e-4) << k;
+  }
+}
+
 TEST(SdeStep, ReferenceKlIsTheSquaredShiftInUnitsOfStd) {
   const auto step = sde_step(kSigmas, 2, 0.7);
   const auto mean = normal(11, {3, 20}).to(torch::kFloat64);

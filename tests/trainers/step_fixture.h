@@ -91,8 +91,7 @@ struct StepResults {
   }
 
   std::vector<torch::Tensor> all() const {
-    return {transition.mean,   transition.next, transition.log_prob, mean_new, law.y,
-            law.lambda_center, gradient};
+    return {transition.mean, transition.next, mean_new, law.y, law.lambda_center, gradient};
   }
 };
 

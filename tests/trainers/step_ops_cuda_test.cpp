@@ -44,7 +44,6 @@ TEST_F(StepOpsCuda, MeansAndNextLatentsHaveTheBitsOfTheCpu) {
         const auto t = step_transition(step, there.x, there.velocity, there.noise);
         EXPECT_TRUE(equal(t.mean.cpu(), mean));
         EXPECT_TRUE(equal(t.next.cpu(), sde_next(step, mean, in.noise)));
-        EXPECT_LT(relative_error(t.log_prob, sde_log_prob(step, mean, t.next.cpu())), 3e-6);
         EXPECT_TRUE(equal(step_mean(step, there.x, there.velocity).cpu(), mean));
       }
     }

@@ -27,10 +27,8 @@ TEST(StepOps, TransitionOnTheCpuHasTheBitsOfItsDefinition) {
       const auto mean =
           in.x * (1 - pull * step.dt) + in.velocity * (-(1 + pull * (1 - step.sigma)) * step.dt);
       const auto next = mean + in.noise * step.s;
-      const auto log_prob = (next - mean).square().flatten(1).mean(1) * (-1 / (2 * step.s * step.s)) -
-                            (std::log(step.s) + 0.5 * std::log(2 * std::numbers::pi));
       const auto t = step_transition(step, in.x, in.velocity, in.noise);
-      EXPECT_TRUE(equal(t.mean, mean) && equal(t.next, next) && equal(t.log_prob, log_prob)) << k;
+      EXPECT_TRUE(equal(t.mean, mean) && equal(t.next, next)) << k;
     }
   }
 }
@@ -73,7 +71,6 @@ TEST(StepOps, Float32FollowsFloat64) {
   const auto exact = step_transition(step, wide.x, wide.velocity, wide.noise);
   EXPECT_LT(relative_error(t.mean, exact.mean), 1e-6);
   EXPECT_LT(relative_error(t.next, exact.next), 1e-6);
-  EXPECT_LT(relative_error(t.log_prob, exact.log_prob), 3e-6);
   const auto mean_new = step_mean(step, in.x, in.velocity_new);
   const auto law = reduced_law(step.s, t.mean, mean_new, t.next);
   const auto exact_law = law_in_float64(step, t.mean, mean_new, t.next);

@@ -5,14 +5,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -23,6 +19,7 @@
 #include "core/files.h"
 #include "core/image.h"
 #include "core/json.h"
+#include "tests/programs.h"
 
 namespace harness {
 namespace {
@@ -31,23 +28,6 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
 const std::string kHarness = std::string(HARNESS_BINARY_DIR) + "/harness";
-
-struct Finished {
-  int status = -1;
-  std::string out;
-};
-
-/// Runs the shell line and collects its standard output.
-Finished shell(const std::string& line) {
-  Finished result;
-  FILE* pipe = ::popen(line.c_str(), "r");
-  std::array<char, 4096> buffer;
-  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    result.out.append(buffer.data(), n);
-  const int status = ::pclose(pipe);
-  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return result;
-}
 
 class Chain : public testing::Test {
  protected:
@@ -114,16 +94,10 @@ class Chain : public testing::Test {
 };
 
 /// Starts a shell line in its own process group.
-pid_t start(const std::string& line) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::setpgid(0, 0);
-    const int null = ::open("/dev/null", O_RDWR);
-    for (const int file : {0, 1, 2}) ::dup2(null, file);
-    ::execl("/bin/sh", "sh", "-c", ("exec " + line).c_str(), nullptr);
-    ::_exit(127);
-  }
-  return child;
+Process start(const std::string& line) {
+  const Descriptor null(::open("/dev/null", O_RDWR));
+  return Process({"bash", "-c", "exec " + line},
+                 {.in = null.get(), .out = null.get(), .err = null.get(), .own_group = true});
 }
 
 /// The harness-worker processes with a job that `parent` runs (not the one that checks settings before).
@@ -138,10 +112,10 @@ std::vector<pid_t> workers_of(pid_t parent) {
   return workers;
 }
 
-/// Waits until the process has a worker, or has ended (then false, with its exit status).
-bool wait_for_worker(pid_t harness, int& status) {
-  while (workers_of(harness).empty()) {
-    if (::waitpid(harness, &status, WNOHANG) == harness) return false;
+/// Waits until the process has a worker, or has ended (then false).
+bool wait_for_worker(const Process& harness) {
+  while (workers_of(harness.pid()).empty()) {
+    if (harness.has_ended()) return false;
     std::this_thread::sleep_for(milliseconds(10));
   }
   return true;
@@ -191,8 +165,9 @@ Json tiny_table(const std::vector<std::string>& methods) {
             {{"name", "reward_mean"}, {"on_policy_too", true}}}}};
 }
 
-/// The toy method (`harness new method toy`), its worker, and the registry of what it can do.
-class ToyMethod : public Chain {
+/// The toy method (`harness new method toy`) and the toy evaluator (tests/data/toy_evaluator), their worker,
+/// and the registry of what it can do. One suite, as the method's test builds the worker anew.
+class ToyPlugIns : public Chain {
  protected:
   const fs::path source_ = fs::path(HARNESS_BINARY_DIR) / "tests/toy_method/toy.cpp";
   const std::string worker_ = std::string(HARNESS_BINARY_DIR) + "/tests/harness-toy-worker";
@@ -263,7 +238,7 @@ class ToyMethod : public Chain {
 };
 
 // One test, as both halves build the same worker.
-TEST_F(ToyMethod, IsOneFileThatTrainsWithoutAnyOtherChangeAndEditedAndBuiltAgainIsANewRun) {
+TEST_F(ToyPlugIns, AMethodIsOneFileThatTrainsWithoutAnyOtherChangeAndEditedAndBuiltAgainIsANewRun) {
   const auto listed = shell(harness() + "list methods");
   EXPECT_NE(listed.out.find("toy"), std::string::npos);
   const auto rows = reproduced();
@@ -282,6 +257,50 @@ TEST_F(ToyMethod, IsOneFileThatTrainsWithoutAnyOtherChangeAndEditedAndBuiltAgain
   EXPECT_EQ(runs_by_method(), "method,n\nflow-grpo,1\ntoy,2\n");
   EXPECT_NE(after.at("toy"), before.at("toy"));
   EXPECT_EQ(after.at("flow-grpo"), before.at("flow-grpo"));
+}
+
+TEST_F(ToyPlugIns, AnEvaluatorIsOneFileThatScoresRewardsAndGuardsWithoutAnyOtherChange) {
+  const auto listed = parse_json(shell(harness() + "list evaluators --json").out, "stdout");
+  EXPECT_EQ(listed.back().at("name"), "redness");
+  EXPECT_EQ(listed.back().at("sources").size(), 1U) << "its own file";
+  Json table = read_json(root_ / "chain.json");
+  table.erase("reproduces");
+  table["task"] = "redden";
+  table["methods"] = {"ratio-norm"};
+  table["selection"]["metric"] = "redness";
+  table["metrics"] = parse_json(R"({"required": ["redness"]})", "test");
+  table["columns"] = parse_json(R"([{"name": "redness"}])", "test");
+  table["settings"] = {{"clip_rule", "absolute"}, {"clip", 1e-5}};
+  write_file_atomically(root_ / "chain.json", table.dump());
+  const auto run = shell(fmt::format("HARNESS_WORKER={} HARNESS_PATH={} {} 2>&1", worker_,
+                                     (root_ / "share").string(), reproduce("red")));
+  ASSERT_EQ(run.status, 0) << run.out;
+  EXPECT_NE(run.out.find("Redness"), std::string::npos) << "its title: " << run.out;
+  const auto query = [&](const std::string& sql) {
+    return parse_json(shell(fmt::format("{} query \"{}\" --db {} --format json", harness(), sql,
+                                        (root_ / "red/results.sqlite").string()))
+                          .out,
+                      "stdout");
+  };
+  const auto images = query(
+      "SELECT e.folder, s.path, a.value AS red, b.value AS lack FROM samples s JOIN evaluations e ON e.id = "
+      "s.evaluation_id JOIN metrics a ON a.evaluation_id = e.id AND a.prompt_id = s.prompt_id AND a.name = "
+      "'redness' JOIN metrics b ON b.evaluation_id = e.id AND b.prompt_id = s.prompt_id AND b.name = "
+      "'lack_of_red'");
+  ASSERT_EQ(images.size(), 5U + 7 + 2 * 5 + 7) << "the metric that no table names guards";
+  for (const auto& row : images) {
+    const auto image =
+        read_png(fs::path(row.at("folder").get<std::string>()) / row.at("path").get<std::string>());
+    double sum = 0;
+    for (std::size_t i = 0; i < image.rgb.size(); i += 3) sum += image.rgb[i];
+    const auto red = row.at("red").get<double>();
+    EXPECT_NEAR(red, sum / static_cast<double>(image.rgb.size() / 3) / 255, 1e-12);
+    EXPECT_EQ(row.at("lack").get<double>(), 1 - red);
+  }
+  for (const auto& row : query("SELECT value FROM train_stats WHERE name = 'reward_mean'")) {
+    EXPECT_GT(row.at("value").get<double>(), 0);
+    EXPECT_LT(row.at("value").get<double>(), 1);
+  }
 }
 
 TEST_F(Chain, EachSeedOfTheDebugBackboneHasWeightsOfItsOwnAndReusedSamplesAreToldApart) {
@@ -307,20 +326,19 @@ TEST_F(Chain, KilledWorkersAndOrchestratorsLeaveTheSameRowsWhenTheCommandIsRepea
   // is kept, so that the attempts get to the end.
   int kills = 0;
   for (int attempt = 0; attempt < 14; ++attempt) {
-    const pid_t harness = start(reproduce("killed"));
-    int status = 0;
-    if (!wait_for_worker(harness, status)) {
-      ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    Process harness = start(reproduce("killed"));
+    if (!wait_for_worker(harness)) {
+      ASSERT_TRUE(harness.wait().ok());
       break;
     }
     std::this_thread::sleep_for(milliseconds(200 * (attempt % 7)));
     const bool orchestrator_too = attempt % 3 != 0;
-    if (orchestrator_too) ::kill(harness, SIGKILL);
-    for (const pid_t worker : workers_of(harness)) {
+    if (orchestrator_too) ::kill(harness.pid(), SIGKILL);
+    for (const pid_t worker : workers_of(harness.pid())) {
       ::kill(worker, SIGKILL);
       ++kills;
     }
-    ::waitpid(harness, &status, 0);
+    harness.wait();
   }
   EXPECT_GE(kills, 4);
   const auto last = shell(reproduce("killed") + " 2>&1");
@@ -413,13 +431,10 @@ TEST_F(Chain, WeightsThatChangeWhileARunGoesOnEndItAndPutBackItGoesOnAsUndisturb
   auto changed = original;
   for (std::size_t i = changed.size() - 4096; i < changed.size(); ++i) changed[i] = 0;
 
-  const pid_t harness = start(reproduce("swapped", more));
-  int status = 0;
-  ASSERT_TRUE(wait_for_worker(harness, status));  // the evaluation of the starting weights has begun
+  Process harness = start(reproduce("swapped", more));
+  ASSERT_TRUE(wait_for_worker(harness));  // the evaluation of the starting weights has begun
   std::ofstream(file, std::ios::binary) << changed;
-  ::waitpid(harness, &status, 0);
-  ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_EQ(harness.wait().text(), "exit status 1");
   const auto again = shell(reproduce("swapped", more) + " --seeds 42 2>&1 >/dev/null");
   EXPECT_EQ(again.status, 0) << "with the other weights it is another run: " << again.out;
 
@@ -545,6 +560,28 @@ TEST(ParityCommand, OwnCasesPassAndAnUnknownKindIsReportedWithStatusOne) {
   EXPECT_NE(table.out.find("unknown\n"), std::string::npos) << table.out;
   EXPECT_NE(table.out.find("no backbone \"hologram\""), std::string::npos) << table.out;
   EXPECT_NE(table.out.find("pass\n"), std::string::npos) << table.out;
+  fs::remove_all(folder);
+}
+
+TEST(ParityCommand, AModelsUnknownKeyIsAWarningAndOneThatSpeaksOfItsComputationFailsTheCase) {
+  const auto folder = fs::temp_directory_path() / fmt::format("harness-unknown-keys-{}", ::getpid());
+  fs::copy(fs::path(HARNESS_SOURCE_DIR) / "tests/data/parity/clip_text_pooled", folder,
+           fs::copy_options::recursive);
+  const auto file = folder / "model/config.json";
+  const auto outcome_with = [&](const Json& more) {
+    auto document = read_json(file);
+    document.update(more);
+    write_file_atomically(file, document.dump());
+    return shell(fmt::format("{} parity {} 2>&1", kHarness, folder.string()));
+  };
+  const auto warned = outcome_with({{"colour", "red"}});
+  EXPECT_EQ(warned.status, 0) << warned.out;
+  EXPECT_NE(warned.out.find(fmt::format("warning: {}: ignores unknown keys \"colour\"\n", file.string())),
+            std::string::npos)
+      << warned.out;
+  const auto refused = outcome_with({{"quantization_config", {{"bits", 4}}}});
+  EXPECT_EQ(refused.status, 1) << refused.out;
+  EXPECT_NE(refused.out.find("unknown key \"quantization_config\""), std::string::npos) << refused.out;
   fs::remove_all(folder);
 }
 

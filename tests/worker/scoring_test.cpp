@@ -5,8 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <map>
 
@@ -19,6 +17,7 @@
 #include "evaluators/clip/clip_scorers.h"
 #include "evaluators/external_scorer.h"
 #include "evaluators/jpeg.h"
+#include "tests/programs.h"
 #include "worker/commands.h"
 
 namespace harness {
@@ -33,7 +32,8 @@ fs::path scorer_folder(const std::string& name) {
 Json identity_of(const std::string& name, const std::string& profile) {
   const auto& scorer = *find_clip_scorer(name);
   auto identity = clip_identity(scorer, scorer.profile(profile, "test"));
-  identity["files"] = clip_file_checksums(scorer_folder(name));
+  for (const auto& file : single_model_files(scorer_folder(name)))
+    identity["files"][file.string()] = sha256_file(scorer_folder(name) / file);
   return identity;
 }
 
@@ -60,9 +60,9 @@ Image recorded_image() {
 }
 
 TEST(Scoring, AllScorersOfAJobGiveTheirMetricsOfThePrompt) {
-  Scoring scoring(job_with({{"pickscore", identity_of("pickscore", "pickscore")},
-                            {"clip_score", identity_of("clip_score", "flow-grpo")},
-                            {"jpeg", jpeg_identity()}}));
+  const auto scoring = open_scorers(job_with({{"pickscore", identity_of("pickscore", "pickscore")},
+                                              {"clip_score", identity_of("clip_score", "flow-grpo")},
+                                              {"jpeg", jpeg_identity()}}));
   const auto row = read_json(scorer_folder("expected.json")).at(1);
   const auto score = scoring.score({row.at("prompt").get<std::string>(), "OPEN"}, recorded_image()).get();
   EXPECT_NEAR(*score.metrics.at("pickscore"), row.at("pickscore").get<double>(), 3e-5);
@@ -76,7 +76,7 @@ TEST(Scoring, AFileThatIsNotThePlannedOneStopsTheJob) {
   auto identity = identity_of("pickscore", "pickscore");
   identity["files"]["config.json"] = sha256_hex("another");
   EXPECT_NE(message_of([&] {
-              Scoring scoring(job_with({{"pickscore", identity}}));
+              open_scorers(job_with({{"pickscore", identity}}));
             }).find("scorer pickscore differs from the one that the run was planned with"),
             std::string::npos);
 }
@@ -85,13 +85,13 @@ TEST(Scoring, AVersionOrProfileThatThisBuildDoesNotHaveStopsTheJob) {
   auto identity = identity_of("clip_score", "clip");
   identity["version"] = "0";
   EXPECT_NE(message_of([&] {
-              Scoring scoring(job_with({{"clip_score", identity}}));
+              open_scorers(job_with({{"clip_score", identity}}));
             }).find("differs"),
             std::string::npos);
   identity = identity_of("clip_score", "clip");
   identity["profile"] = "flow-gpro";
   EXPECT_NE(message_of([&] {
-              Scoring scoring(job_with({{"clip_score", identity}}));
+              open_scorers(job_with({{"clip_score", identity}}));
             }).find("did you mean \"flow-grpo\""),
             std::string::npos);
 }
@@ -128,22 +128,6 @@ TEST(Scoring, TheRegistryTellsDirectionUnitAndTitleOfEveryMetric) {
 }
 
 // --- Through the program ---
-
-struct Finished {
-  int status = -1;
-  std::string out;
-};
-
-Finished shell(const std::string& line) {
-  Finished result;
-  FILE* pipe = ::popen(line.c_str(), "r");
-  std::array<char, 4096> buffer;
-  for (std::size_t n; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    result.out.append(buffer.data(), n);
-  const int status = ::pclose(pipe);
-  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return result;
-}
 
 class WorkerWithScorers : public testing::Test {
  protected:
@@ -276,7 +260,7 @@ TEST_F(WorkerWithScorers, AnEvaluationsScoresDoNotDependOnThreads) {
 
 TEST_F(WorkerWithScorers, AnEvaluationStoresTheScoresOfItsImages) {
   const auto stored = evaluate("images", 2, 3);
-  Scoring scoring(job_with({{"pickscore", identity_of("pickscore", "pickscore")}}));
+  const auto scoring = open_scorers(job_with({{"pickscore", identity_of("pickscore", "pickscore")}}));
   for (const int i : {0, 7, 10}) {
     const auto image = read_png(root_ / "images/images" / fmt::format("{:04}.png", i));
     const auto score = scoring.score({fmt::format("A sign that reads \"WORD {}\"", i), ""}, image).get();

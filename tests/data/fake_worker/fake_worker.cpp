@@ -34,7 +34,7 @@
 #include "evaluators/image_statistics.h"
 #include "evaluators/jpeg.h"
 #include "evaluators/ocr.h"
-#include "evaluators/text_metrics.h"
+#include "evaluators/scorers.h"
 
 namespace harness {
 namespace {
@@ -247,9 +247,13 @@ class Job {
 
   /// The external scorers of the job, which are the real ones.
   void start_external_scorers() {
+    const auto path = [this](const std::string& name) -> fs::path {
+      return job_.at("paths").at(name).get<std::string>();
+    };
     for (const auto& [name, identity] : identity_.at("scorers").items()) {
-      if (identity.value("profile", "") == kExternalProfile)
-        external_.add(job_.at("paths").at("scorer:" + name).get<std::string>(), identity, folder_);
+      if (identity.value("profile", "") != kExternalProfile) continue;
+      external_.add(
+          name, open_external_scorer({.name = name, .identity = identity, .path = path, .scratch = folder_}));
     }
   }
 
@@ -275,9 +279,7 @@ class Job {
 
   void add_external_scores(int position, const Image& image, Json& metrics, Json& reasons) {
     const auto& prompt = prompts_.prompts.at(static_cast<std::size_t>(position));
-    std::promise<SampleScore> none;
-    none.set_value({});
-    const auto score = external_.add_scores(none.get_future(), {prompt.text, prompt.target}, image).get();
+    const auto score = external_.score({prompt.text, prompt.target}, image).get();
     for (const auto& [name, value] : score.metrics) metrics[name] = value ? Json(*value) : Json();
     reasons.update(score.reasons);
   }
@@ -285,13 +287,12 @@ class Job {
   /// Text metrics of the transcript, nothing without a target; any other metric a number near 0.8.
   static Json value_of(const std::string& metric, const std::string& transcript, const std::string& target,
                        const std::string& key) {
-    if (std::ranges::count(ocr_metric_names(), metric) == 0) return 0.8 + 0.1 * hash_number(metric + key);
-    if (target.empty()) return nullptr;
-    const auto scores = text_metrics(transcript, target);
-    if (metric == "ocr_reward") return scores.reward;
-    if (metric == "cer") return scores.cer;
-    if (metric == "cer_paper") return scores.cer_paper;
-    return (metric == "exact_match" ? scores.exact_match : scores.substring_match) ? 1 : 0;
+    ScorerAnswer read;
+    read.transcript_raw = transcript;
+    const auto scores = ocr_score(target, read).metrics;
+    const auto found = scores.find(metric);
+    if (found == scores.end()) return 0.8 + 0.1 * hash_number(metric + key);
+    return found->second ? Json(*found->second) : Json();
   }
 
   /// HARNESS_FAKE_BLIND
@@ -352,7 +353,7 @@ class Job {
   const Json& identity_;
   EventLogWriter log_;
   PromptSet prompts_ = {};
-  ExternalScorers external_ = {};
+  Scorers external_ = {};
 };
 
 /// Passes every model case; a kind that starts with "unknown" is unknown.

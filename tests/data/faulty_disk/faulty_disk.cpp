@@ -143,11 +143,11 @@ int rename(const char* from, const char* to) noexcept {
   return next<int(const char*, const char*)>("rename")(from, to);
 }
 
-int posix_spawn(pid_t* pid, const char* program, const posix_spawn_file_actions_t* actions,
-                const posix_spawnattr_t* attributes, char* const argv[], char* const variables[]) {
+int posix_spawnp(pid_t* pid, const char* program, const posix_spawn_file_actions_t* actions,
+                 const posix_spawnattr_t* attributes, char* const argv[], char* const variables[]) {
   if (is_meant() && argv[1] != nullptr && std::strcmp(argv[1], "run") == 0) trace("start", argv[2], {});
   return next<int(pid_t*, const char*, const posix_spawn_file_actions_t*, const posix_spawnattr_t*,
-                  char* const[], char* const[])>("posix_spawn")(pid, program, actions, attributes, argv,
-                                                                variables);
+                  char* const[], char* const[])>("posix_spawnp")(pid, program, actions, attributes, argv,
+                                                                 variables);
 }
 }

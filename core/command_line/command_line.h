@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace harness {
+
+/// Where the value of an option goes. A bool makes it a flag. What a number or text holds before is the
+/// default that the help shows; an optional has none and tells whether the option was given.
+using OptionTarget =
+    std::variant<bool*, std::string*, int*, std::int64_t*, std::uint64_t*, double*,
+                 std::optional<std::string>*, std::optional<int>*, std::optional<std::int64_t>*,
+                 std::optional<std::uint64_t>*, std::optional<double>*, std::vector<std::string>*,
+                 std::vector<std::uint64_t>*, std::vector<std::pair<std::string, std::string>>*>;
+
+/// Names that a shell may offer as a value. Called when they are asked for; it may throw.
+using Offers = std::function<std::vector<std::string>()>;
+
+/// These names, whatever was typed.
+Offers choices(std::vector<std::string> names);
+
+/// What few options are.
+struct OptionDetails {
+  bool required = false;
+  bool hidden = false;            ///< taken, but not in the help
+  bool by_comma = false;          ///< of a list: a word may hold several values
+  bool one_each = false;          ///< of a list: one value after each name, so that an argument may follow it
+  std::string default_text = {};  ///< the default in the help of what has none in its target
+  bool is_path = false;           ///< a shell offers files, where no name of `offers` fits
+  Offers offers = {};
+};
+
+struct Option {
+  std::string names;  ///< "-o,--out"; without hyphens it is an argument, named by its place: "id"
+  OptionTarget target;
+  std::string help;
+  OptionDetails details = {};
+
+  bool is_argument() const { return !names.starts_with('-'); }
+};
+
+/// A program, or one of its commands.
+struct Command {
+  std::string name, help;
+  std::string notes = {};  ///< below its options in the help; empty: those of the command that it belongs to
+  std::string version = {};  ///< of a program: what --version prints
+  std::vector<Option> options = {};
+  std::vector<Command> commands = {};  ///< one of them must be given
+  std::function<int()> run = {};       ///< after its targets are set; gives the exit status
+
+  /// `target` must live as long as `run`, which therefore owns it.
+  void add(std::string names, OptionTarget target, std::string help, OptionDetails details = {});
+  /// The one of its own commands, or nullptr.
+  const Command* find(std::string_view name) const;
+};
+
+/// A command line that was understood.
+struct Parsed {
+  const Command* command;  ///< of the program's commands the one to run
+  std::map<std::string, std::string>
+      given;  ///< the last value, as typed, of each option that was given: by "--db"
+};
+
+/// Sets the targets of the command that the words name. Nothing if they ask for help or the version, which is
+/// printed then. Throws Error (status 2, where: the command) for words that it does not take, with the
+/// nearest name. A program with commands knows `help COMMAND ...` too.
+std::optional<Parsed> parse_command_line(const Command& program, int argc, char** argv);
+
+/// A whole program without commands: parses, runs, tells an error. Gives the exit status.
+int run_program(const Command& program, int argc, char** argv);
+
+/// Throws Error (where: `option`) unless least <= value <= most.
+void require_range(std::int64_t value, std::int64_t least, std::int64_t most, const std::string& option);
+
+}  // namespace harness

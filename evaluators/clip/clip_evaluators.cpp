@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+
+#include "core/file_checksums.h"
+#include "core/sha256.h"
+#include "core/weights_folder.h"
+#include "evaluators/clip/clip_scorer.h"
+#include "evaluators/evaluator.h"
+#include "models/device.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+class ClipOfJob : public Scorer {
+ public:
+  ClipOfJob(const fs::path& folder, const ClipScorerInfo& scorer, const ClipProfile& profile,
+            const std::string& device)
+      : clip_(folder, scorer, profile, open_device(device)) {}
+
+  std::future<SampleScore> score(const ScorerText& text, const Image& image) override {
+    return clip_.submit(text.prompt, image);
+  }
+
+ private:
+  ClipScorer clip_;
+};
+
+std::unique_ptr<Scorer> open(const ClipScorerInfo& scorer, const ScorerSetup& setup) {
+  const auto shipped = scorer.embedded_folder();
+  const auto folder = shipped ? *shipped : setup.path("scorer:" + setup.name);
+  const auto where = setup.where + ": identity.scorers." + setup.name;
+  Fields fields(setup.identity, where);
+  const auto& profile = scorer.profile(fields.required<std::string>("profile"), where);
+  const auto& planned = fields.get("files");
+  std::vector<fs::path> files;
+  for (const auto& [file, _] : planned.items()) files.push_back(folder / file);
+  const HeldFiles held(files);
+  Json found = clip_identity(scorer, profile);
+  for (const auto& [file, _] : planned.items()) found["files"][file] = remembered_sha256(folder / file);
+  require_planned(setup, found, folder.string());
+  auto opened = std::make_unique<ClipOfJob>(folder, scorer, profile, setup.device);
+  held.expect_unchanged();
+  return opened;
+}
+
+/// Of an embedded scorer with the files that are shipped; null where they are not.
+Json known_identity(const ClipScorerInfo& scorer) {
+  auto identity = clip_identity(scorer, scorer.profiles.front());
+  if (!scorer.embedded) return identity;
+  const auto folder = scorer.embedded_folder();
+  if (!folder) return nullptr;
+  for (const auto& file : single_model_files(*folder))
+    identity["files"][file.string()] = sha256_file(*folder / file);
+  return identity;
+}
+
+bool register_clip(const ClipScorerInfo& scorer, int place) {
+  Evaluator evaluator{
+      .name = scorer.name,
+      .summary = scorer.summary,
+      .place = place,
+      .metrics = {scorer.metric_info()},
+      .tasks = {{.name = scorer.name,
+                 .summary = fmt::format("draw what the scorer {} rates high; rewarded by {}: {}", scorer.name,
+                                        scorer.metric, scorer.profiles.front().formula),
+                 .metric = scorer.metric}},
+      .sources = {"evaluators/clip/clip_scorer.cpp"},
+      .identity = [&scorer] { return known_identity(scorer); },
+      .open = [&scorer](const ScorerSetup& setup) { return open(scorer, setup); },
+      .check =
+          [&scorer](const fs::path& folder, const std::string& profile, const std::string& where) {
+            return ClipFolder::load(folder, scorer, scorer.profile(profile, where), {.read = false}).bytes();
+          }};
+  if (!scorer.embedded) evaluator.folder = {.model_class = "CLIPModel", .model = scorer.model};
+  for (const auto& profile : scorer.profiles) evaluator.profiles.push_back({profile.name, profile.formula});
+  return register_evaluator(std::move(evaluator));
+}
+
+const bool kRegistered = [] {
+  int place = 5;
+  for (const auto& scorer : clip_scorers()) register_clip(scorer, place++);
+  return true;
+}();
+
+}  // namespace
+}  // namespace harness

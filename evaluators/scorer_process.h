@@ -1,0 +1,80 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/process.h"
+
+namespace harness {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+/// How an exchange with a scorer's process ended.
+enum class Exchange {
+  kDone,
+  kEnded,    ///< the process closed its end, which it does when it dies
+  kLate,     ///< the deadline passed
+  kTooLong,  ///< a line grew beyond what any answer needs
+  kStopped   ///< the stop descriptor became readable
+};
+
+struct ScorerProcessOptions {
+  std::filesystem::path folder = {};  ///< it works in; empty: ours
+  /// Laid over our environment. One OpenMP thread a process, because many of them share the machine.
+  std::map<std::string, std::string> environment = {{"OMP_THREAD_LIMIT", "1"}};
+  /// As in ProcessOptions; then of what it writes to standard error the first `forwarded` bytes go to ours
+  /// and the last line is remembered.
+  bool confined = false;
+  std::size_t forwarded = 1u << 16;
+};
+
+/// A program in a process group of its own that is spoken with line by line, within deadlines. Not
+/// thread-safe. The calling thread must have SIGPIPE blocked when it writes.
+class ScorerProcess {
+ public:
+  /// stop_fd: a descriptor that becomes readable when waiting shall end at once. Throws Error naming the
+  /// program if it cannot be started.
+  ScorerProcess(const std::vector<std::string>& command, int stop_fd,
+                const ScorerProcessOptions& options = {});
+
+  /// Closes its input, gives it a moment to end by itself, then kills what is left of it.
+  ~ScorerProcess();
+
+  Exchange write(std::string_view bytes, Deadline deadline);
+
+  /// The next line, without its newline.
+  Exchange read_line(std::string& line, Deadline deadline);
+
+  /// True if it has said something unasked, or has ended, since the last line was read.
+  bool has_spoken_or_ended();
+
+  /// Ends it at once.
+  void kill();
+
+  /// Ends it (killing it if it does not end within a moment) and says how it went: "ended with status 2",
+  /// "ended by signal 11 (Segmentation fault)".
+  std::string how_it_ended();
+
+  /// Of a confined one that has ended: `; its last message was "..."`, or nothing if it wrote none.
+  std::string last_message();
+
+ private:
+  Exchange wait_for(int fd, short events, Deadline deadline);
+  bool take_messages();
+  void keep_last_line(std::string_view bytes);
+  void end(std::chrono::milliseconds grace);
+
+  Process process_;
+  int stop_fd_;
+  bool confined_, killed_ = false;
+  std::size_t forwardable_;
+  std::string last_line_, next_line_;  ///< of its messages
+  std::string buffer_;
+};
+
+}  // namespace harness

@@ -1,0 +1,62 @@
+#include "evaluators/scorers.h"
+
+#include <fmt/format.h>
+
+namespace harness {
+namespace {
+
+/// All metrics of one image.
+SampleScore merged_scores(std::vector<std::future<SampleScore>> parts) {
+  SampleScore all;
+  for (auto& part : parts) {
+    auto one = part.get();
+    if (one.transcript) all.transcript = std::move(one.transcript);
+    if (one.transcript_raw) all.transcript_raw = std::move(one.transcript_raw);
+    all.metrics.merge(one.metrics);
+    all.reasons.merge(one.reasons);
+  }
+  return all;
+}
+
+}  // namespace
+
+void Scorers::add(const std::string& name, std::unique_ptr<Scorer> scorer) {
+  scorers_.emplace_back(name, std::move(scorer));
+}
+
+std::future<SampleScore> Scorers::score(const ScorerText& text, const Image& image) const {
+  std::vector<std::future<SampleScore>> parts;
+  for (auto& [_, scorer] : scorers_) parts.push_back(scorer->score(text, image));
+  return std::async(std::launch::deferred, merged_scores, std::move(parts));
+}
+
+std::size_t Scorers::replaced() const {
+  std::size_t sum = 0;
+  for (const auto& [_, scorer] : scorers_) sum += scorer->replaced();
+  return sum;
+}
+
+std::vector<std::string> Scorers::notes() const {
+  std::vector<std::string> notes;
+  for (const auto& [_, scorer] : scorers_) {
+    if (const auto reason = scorer->given_up())
+      notes.push_back(fmt::format("S{}. The images after that have no value of it.", reason->substr(1)));
+  }
+  return notes;
+}
+
+Json Scorers::state() const {
+  Json states = Json::object();
+  for (const auto& [name, scorer] : scorers_) {
+    if (auto state = scorer->state(); !state.is_null()) states[name] = std::move(state);
+  }
+  return states;
+}
+
+void Scorers::restore(const Json& state, const std::string& where) {
+  for (const auto& [name, scorer] : scorers_) {
+    if (state.contains(name)) scorer->restore(state.at(name), where + ": " + name);
+  }
+}
+
+}  // namespace harness

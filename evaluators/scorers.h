@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "evaluators/evaluator.h"
+
+namespace harness {
+
+/// Scorers side by side, each for metrics of its own.
+class Scorers {
+ public:
+  void add(const std::string& name, std::unique_ptr<Scorer> scorer);
+
+  /// All metrics of an image of a prompt. The future may be waited for from any thread, and not longer than
+  /// this object lives.
+  std::future<SampleScore> score(const ScorerText& text, const Image& image) const;
+
+  /// Processes that had to be replaced.
+  std::size_t replaced() const;
+
+  /// What a table shall say of scorers that were given up, a sentence or two for each.
+  std::vector<std::string> notes() const;
+
+  /// What a job that goes on later has to know of those that failed: {name: Scorer::state}.
+  Json state() const;
+  void restore(const Json& state, const std::string& where);
+
+ private:
+  std::vector<std::pair<std::string, std::unique_ptr<Scorer>>> scorers_;
+};
+
+}  // namespace harness

@@ -1,0 +1,73 @@
+#include "harness/commands/offers.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "harness/figures.h"
+#include "harness/registry.h"
+#include "harness/reproductions.h"
+#include "harness/table_spec.h"
+#include "results/saved_queries.h"
+
+namespace harness {
+
+std::vector<std::string> backbone_names() {
+  return names_of(load_registry().backbones);
+}
+
+std::vector<std::string> figure_names() {
+  return names_of(known_figures());
+}
+
+std::vector<std::string> method_names() {
+  return names_of(load_registry().methods);
+}
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const auto& evaluator : load_registry().evaluators) {
+    for (const auto& metric : evaluator.metrics) names.push_back(metric.name);
+  }
+  return names;
+}
+
+std::vector<std::string> scale_names() {
+  std::set<std::string> names;
+  for (const auto& table : known_tables()) {
+    for (const auto& [name, scale] : load_table_spec(table).scales) names.insert(name);
+  }
+  return {names.begin(), names.end()};
+}
+
+std::vector<std::string> query_names() {
+  std::vector<std::string> names;
+  for (const auto& query : saved_queries()) names.emplace_back(query.name);
+  return names;
+}
+
+std::vector<std::string> setting_names() {
+  const auto registry = load_registry();
+  std::vector<std::string> names;
+  for (const auto& setting : registry.settings) names.push_back(setting.name + "=");
+  for (const auto& method : registry.methods) {
+    for (const auto& setting : method.settings)
+      names.push_back(fmt::format("{}.{}=", method.name, setting.name));
+  }
+  return names;
+}
+
+std::vector<std::string> run_ids(const WorkspaceChoice& choice) {
+  std::vector<std::string> ids;
+  for (const auto& run : Store(find_workspace(choice).db, OpenMode::kReadOnly).runs()) ids.push_back(run.id);
+  return ids;
+}
+
+std::vector<std::string> experiment_numbers(const WorkspaceChoice& choice) {
+  Store store(find_workspace(choice).db, OpenMode::kReadOnly);
+  std::vector<std::string> numbers;
+  for (const auto& experiment : all_reproductions(store)) numbers.push_back(fmt::format("{}", experiment.id));
+  return numbers;
+}
+
+}  // namespace harness
