@@ -158,6 +158,23 @@ EventBatch read_events(const std::filesystem::path& path, std::uint64_t offset, 
   }
 }
 
+Events::Events(std::filesystem::path log, std::uint64_t offset)
+    : log_(std::move(log)), batch_(read_events(log_, offset)) {}
+
+void Events::advance() {
+  if (++at_ < batch_.events.size()) return;
+  batch_ = read_events(log_, batch_.next_offset);
+  at_ = 0;
+}
+
+std::optional<Json> last_start(const std::filesystem::path& log) {
+  std::optional<Json> found;
+  for (auto& event : Events(log)) {
+    if (event.value("type", "") == "job_started") found = std::move(event);
+  }
+  return found;
+}
+
 SalvagedEvents salvage_events(const std::filesystem::path& path) {
   SalvagedEvents salvaged;
   const auto bytes = read_file(path);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,39 @@ struct EventBatch {
 /// batch. Throws Error with file and offset where a line in the middle has a wrong checksum.
 EventBatch read_events(const std::filesystem::path& path, std::uint64_t offset,
                        std::size_t max_bytes = 8u << 20);
+
+/// The events of a log one after the other, from byte `offset` to its end; reads and throws as read_events
+/// does. For a single pass: `for (const auto& event : Events(log))`.
+class Events {
+ public:
+  explicit Events(std::filesystem::path log, std::uint64_t offset = 0);
+
+  struct End {};
+  struct Iterator {
+    Events* events;
+    Json& operator*() const { return events->batch_.events[events->at_]; }
+    Iterator& operator++() {
+      events->advance();
+      return *this;
+    }
+    bool operator==(End) const { return events->batch_.events.empty(); }
+  };
+  Iterator begin() { return {this}; }
+  End end() const { return {}; }
+
+  /// The end of the current event's line.
+  const LogMark& mark() const { return batch_.marks[at_]; }
+
+ private:
+  void advance();
+
+  std::filesystem::path log_;
+  EventBatch batch_;
+  std::size_t at_ = 0;
+};
+
+/// The event of a job's last start, as its log holds it; nothing if nobody started it.
+std::optional<Json> last_start(const std::filesystem::path& log);
 
 /// Every line that can be read of a log that may be damaged anywhere, and how many cannot.
 struct SalvagedEvents {

@@ -13,7 +13,6 @@
 #include "harness/figures.h"
 #include "harness/grid_model.h"
 #include "harness/output.h"
-#include "harness/training_table.h"
 #include "results/sql.h"
 
 namespace harness {
@@ -35,7 +34,7 @@ std::map<std::string, std::string> recorded_checksums(Store& store, std::int64_t
   return checksums;
 }
 
-/// True if `required` were all recorded for this reproduction, and everything that was recorded (a figure may
+/// True if `required` were all recorded for this experiment, and everything that was recorded (a figure may
 /// not be) is in the folder with its bytes.
 bool all_intact(const std::map<std::string, std::string>& recorded, const fs::path& folder,
                 const std::vector<std::string>& required) {
@@ -45,10 +44,9 @@ bool all_intact(const std::map<std::string, std::string>& recorded, const fs::pa
          });
 }
 
-void record(Store& store, const StoredReproduction& reproduction, const std::string& name,
-            const fs::path& path) {
-  store.record_artifact({.reproduction_id = reproduction.id,
-                         .table_id = reproduction.table_id,
+void record(Store& store, const Experiment& experiment, const std::string& name, const fs::path& path) {
+  store.record_artifact({.reproduction_id = experiment.id,
+                         .table_id = experiment.table_id,
                          .name = name,
                          .path = path.string(),
                          .sha256 = sha256_file(path)});
@@ -57,10 +55,9 @@ void record(Store& store, const StoredReproduction& reproduction, const std::str
 using Paths = std::map<std::string, std::string>;  // name -> path
 
 /// A result stands without its figure: a run whose policy never moved has none.
-Paths draw(Store& store, const StoredReproduction& reproduction, const std::string& figure,
-           const fs::path& folder) {
+Paths draw(Store& store, const Experiment& experiment, const std::string& figure, const fs::path& folder) {
   try {
-    return write_figure(make_figure(store, reproduction, figure), folder);
+    return write_figure(make_figure(store, experiment, figure), folder);
   } catch (const Error& error) {
     tell("note: figure {} was not drawn: {}\n", figure, error.what());
     return {};
@@ -89,26 +86,25 @@ std::optional<std::int64_t> experiment_in(Store& store, const fs::path& folder) 
   return query.optional_integer(0);
 }
 
-void write_artifacts(Store& store, const StoredReproduction& reproduction, const fs::path& folder,
-                     TableModel& model) {
-  const bool has_images = !is_training_table(reproduction);
+void write_artifacts(Store& store, const Experiment& experiment, const fs::path& folder, TableModel& model) {
+  const bool has_images = !experiment.is_training();
   std::vector<std::string> required;
   if (has_images) required = {"grid.png", "grid.tex", "grid.html"};
   for (const auto& [name, format] : kTableFiles) required.push_back(name);
-  const auto recorded = recorded_checksums(store, reproduction.id);
+  const auto recorded = recorded_checksums(store, experiment.id);
   model.artifacts.clear();
   if (all_intact(recorded, folder, required)) {
     for (const auto& [name, sha256] : recorded) model.artifacts[name] = (folder / name).string();
     return;
   }
   make_folder(folder);
-  if (has_images) model.artifacts = write_grid(make_grid(store, reproduction, {}), folder);
-  for (const auto& figure : figures_of(reproduction))
-    model.artifacts.merge(draw(store, reproduction, figure, folder));
+  if (has_images) model.artifacts = write_grid(make_grid(store, experiment, {}), folder);
+  for (const auto& figure : figures_of(experiment))
+    model.artifacts.merge(draw(store, experiment, figure, folder));
   for (const auto& [name, format] : kTableFiles) model.artifacts[name] = (folder / name).string();
   for (const auto& [name, format] : kTableFiles)
     write_file_atomically(folder / name, render_table(model, format));
-  for (const auto& [name, path] : model.artifacts) record(store, reproduction, name, path);
+  for (const auto& [name, path] : model.artifacts) record(store, experiment, name, path);
 }
 
 }  // namespace harness

@@ -4,9 +4,8 @@
 
 #include <algorithm>
 
-#include "core/event_log.h"
 #include "core/text.h"
-#include "harness/checks/rows.h"
+#include "results/rows.h"
 
 namespace harness {
 namespace {
@@ -67,18 +66,6 @@ std::optional<std::string> other_code(const std::vector<CodeGroup>& groups, cons
       own.empty() ? fmt::format("the other {} by {}", groups.front().jobs.size(), groups.front().text())
                   : fmt::format("this build has sources {}", own.substr(0, kShownDigits));
   return fmt::format("jobs recorded by other code: {}; {}", join(parts, ", "), reference);
-}
-
-std::optional<Json> last_start(const std::filesystem::path& log) {
-  std::optional<Json> found;
-  for (std::uint64_t offset = 0;;) {
-    auto batch = read_events(log, offset);
-    if (batch.events.empty()) return found;
-    for (auto& event : batch.events) {
-      if (event.value("type", "") == "job_started") found = std::move(event);
-    }
-    offset = batch.next_offset;
-  }
 }
 
 }  // namespace harness

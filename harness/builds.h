@@ -1,11 +1,9 @@
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/json.h"
 #include "results/store.h"
 
 namespace harness {
@@ -28,8 +26,5 @@ std::vector<CodeGroup> code_of_jobs(Store& store, const std::vector<std::string>
 /// "5 of 17 jobs were recorded by sources fdd13e917f26, and not by those of this build (6b078b99d105)";
 /// nothing if all were recorded by `own`. An empty `own` stands for the largest group.
 std::optional<std::string> other_code(const std::vector<CodeGroup>& groups, const std::string& own);
-
-/// The event of a job's last start, as its log holds it; nothing if nobody started it.
-std::optional<Json> last_start(const std::filesystem::path& log);
 
 }  // namespace harness

@@ -8,7 +8,7 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/output.h"
-#include "harness/plan.h"
+#include "harness/table_spec.h"
 #include "results/influence.h"
 #include "results/multiplicity.h"
 #include "results/table_format.h"

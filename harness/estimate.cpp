@@ -8,8 +8,8 @@
 
 #include "core/streams.h"
 #include "core/text.h"
-#include "harness/experiment.h"
 #include "harness/output.h"
+#include "harness/plan_runner.h"
 #include "harness/progress.h"
 #include "results/sql.h"
 

@@ -10,7 +10,6 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/output.h"
-#include "harness/training_table.h"
 #include "results/sql.h"
 
 namespace harness {
@@ -24,8 +23,8 @@ struct AuditRow {
   std::optional<double> lambda_velocity = std::nullopt;  ///< none in runs recorded before it was
 };
 
-std::vector<AuditRow> audit_rows(Store& store, const StoredReproduction& reproduction,
-                                 const std::string& method, bool fresh) {
+std::vector<AuditRow> audit_rows(Store& store, const Experiment& experiment, const std::string& method,
+                                 bool fresh) {
   constexpr auto kSql = R"sql(
     SELECT audit.timestep, audit.lambda_center, audit.log_ratio_mean, audit.predicted_var, audit.log_ratio_var,
            audit.ratio_median, audit.lambda_ratio_var, audit.lambda_velocity
@@ -33,7 +32,7 @@ std::vector<AuditRow> audit_rows(Store& store, const StoredReproduction& reprodu
     WHERE member.reproduction_id = ?1 AND member.arm = ?2 AND audit.fresh = ?3
     ORDER BY audit.timestep, audit.seed)sql";
   SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, reproduction.id, method, fresh);
+  Query query(statement, experiment.id, method, fresh);
   std::vector<AuditRow> rows;
   while (query.step()) {
     rows.push_back({.timestep = query.integer(0),
@@ -104,12 +103,11 @@ std::string inflation_note(const std::vector<AuditRow>& reused) {
       low, high);
 }
 
-std::string scope_note(const StoredReproduction& reproduction, const std::string& what) {
+std::string scope_note(const Experiment& experiment, const std::string& what) {
   return fmt::format(
       "{}, table {} ({}, scale {}), seeds {}: means and ranges over seeds of off-policy updates. Fresh: no "
       "update had used the samples.",
-      what, reproduction.table_id, reproduction.backbone, reproduction.scale,
-      fmt::join(reproduction.seeds, ", "));
+      what, experiment.table_id, experiment.backbone, experiment.scale, fmt::join(experiment.seeds, ", "));
 }
 
 FigurePanel panel_of(const char* title, const char* y_label, std::vector<FigureSeries> series) {
@@ -146,17 +144,17 @@ std::string range_note(const Figure& figure) {
 }
 
 /// Predicted against measured mean and variance of the log-ratio, of one method.
-Figure law_audit(Store& store, const StoredReproduction& reproduction, const std::string& name,
+Figure law_audit(Store& store, const Experiment& experiment, const std::string& name,
                  const std::string& method) {
-  const auto fresh = audit_rows(store, reproduction, method, true),
-             reused = audit_rows(store, reproduction, method, false);
+  const auto fresh = audit_rows(store, experiment, method, true),
+             reused = audit_rows(store, experiment, method, false);
   if (fresh.empty()) {
     throw Error(fmt::format("{} has no off-policy update with fresh samples", method), "figure " + name,
                 "choose another experiment: `harness list experiments`");
   }
   Figure figure{.name = name,
                 .panels = {},
-                .notes = {scope_note(reproduction, method), kFormulas, kEstimators, inflation_note(reused)}};
+                .notes = {scope_note(experiment, method), kFormulas, kEstimators, inflation_note(reused)}};
   const auto series = [](const char* label, SeriesKind kind, SeriesStyle style,
                          std::vector<FigurePoint> points) {
     return FigureSeries{.label = label, .kind = kind, .style = style, .points = std::move(points)};
@@ -186,7 +184,7 @@ Figure law_audit(Store& store, const StoredReproduction& reproduction, const std
 
 /// Two methods beside each other: what controlling lambda does to the measured log-ratio. All off-policy
 /// updates.
-Figure law_comparison(Store& store, const StoredReproduction& reproduction, const std::string& name,
+Figure law_comparison(Store& store, const Experiment& experiment, const std::string& name,
                       const std::vector<std::string>& methods) {
   Figure figure{.name = name,
                 .panels = {panel_of("lambda_center", "log-ratio (nats)", {}),
@@ -196,12 +194,12 @@ Figure law_comparison(Store& store, const StoredReproduction& reproduction, cons
                 .notes = {fmt::format(
                     "{} (table {}, {}, scale {}), seeds {}: means and ranges over seeds of updates on reused "
                     "samples, or of all off-policy ones where none were reused.",
-                    join(methods, " and "), reproduction.table_id, reproduction.backbone, reproduction.scale,
-                    fmt::join(reproduction.seeds, ", "))}};
+                    join(methods, " and "), experiment.table_id, experiment.backbone, experiment.scale,
+                    fmt::join(experiment.seeds, ", "))}};
   const std::vector<SeriesStyle> styles = {SeriesStyle::kFirst, SeriesStyle::kSecond, SeriesStyle::kThird};
   for (std::size_t i = 0; i < methods.size() && i < styles.size(); ++i) {
-    auto rows = audit_rows(store, reproduction, methods[i], false);
-    if (rows.empty()) rows = audit_rows(store, reproduction, methods[i], true);
+    auto rows = audit_rows(store, experiment, methods[i], false);
+    if (rows.empty()) rows = audit_rows(store, experiment, methods[i], true);
     const auto add = [&](std::size_t panel, auto value) {
       figure.panels[panel].series.push_back({.label = methods[i],
                                              .kind = SeriesKind::kLine,
@@ -218,8 +216,8 @@ Figure law_comparison(Store& store, const StoredReproduction& reproduction, cons
   return figure;
 }
 
-std::string baseline_of(const StoredReproduction& reproduction) {
-  return reproduction.spec.at("effective").at("baseline").get<std::string>();
+std::string baseline_of(const Experiment& experiment) {
+  return experiment.effective.baseline;
 }
 
 }  // namespace
@@ -236,34 +234,34 @@ const std::vector<FigureInfo>& known_figures() {
   return figures;
 }
 
-Figure make_figure(Store& store, const StoredReproduction& reproduction, const std::string& name,
+Figure make_figure(Store& store, const Experiment& experiment, const std::string& name,
                    const std::string& method) {
   if (!method.empty()) {
     if (name != "law-audit")
       throw Error(fmt::format("figure {} shows the methods that its name says", name), "--method " + method,
                   "leave it out, or draw law-audit");
-    require_choice(method, reproduction.methods, "method", "--method");
-    return law_audit(store, reproduction, fmt::format("law-audit-{}", method), method);
+    require_choice(method, experiment.methods, "method", "--method");
+    return law_audit(store, experiment, fmt::format("law-audit-{}", method), method);
   }
-  if (name == "law-audit") return law_audit(store, reproduction, name, reproduction.methods.back());
-  if (name == "law-audit-baseline") return law_audit(store, reproduction, name, baseline_of(reproduction));
+  if (name == "law-audit") return law_audit(store, experiment, name, experiment.methods.back());
+  if (name == "law-audit-baseline") return law_audit(store, experiment, name, baseline_of(experiment));
   if (name == "law-audit-zclip") {
-    std::vector<std::string> methods = {baseline_of(reproduction)};
-    for (const auto& other : reproduction.methods) {
+    std::vector<std::string> methods = {baseline_of(experiment)};
+    for (const auto& other : experiment.methods) {
       if (other != methods.front()) methods.push_back(other);
     }
-    return law_comparison(store, reproduction, name, methods);
+    return law_comparison(store, experiment, name, methods);
   }
   std::vector<std::string> known;
   for (const auto& figure : known_figures()) known.push_back(figure.name);
   throw Error(fmt::format("unknown figure \"{}\"", name), "harness figure", suggestion(name, known));
 }
 
-std::vector<std::string> figures_of(const StoredReproduction& reproduction) {
-  if (!is_training_table(reproduction)) return {};
+std::vector<std::string> figures_of(const Experiment& experiment) {
+  if (!experiment.is_training()) return {};
   std::vector<std::string> names;
   for (const auto& figure : known_figures()) {
-    if (figure.table == reproduction.table_id) names.push_back(figure.name);
+    if (figure.table == experiment.table_id) names.push_back(figure.name);
   }
   if (names.empty()) names.push_back("law-audit");
   return names;

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/experiments.h"
 #include "results/figure.h"
-#include "results/store.h"
 
 namespace harness {
 
@@ -18,11 +18,11 @@ const std::vector<FigureInfo>& known_figures();
 
 /// Draws `name` from the DB alone; `method`: the one that law-audit is about (empty: the table's last), which
 /// the figure is then called after. Throws Error (status 2) for an unknown figure or method, with the nearest
-/// name, or a reproduction whose runs hold no off-policy update.
-Figure make_figure(Store& store, const StoredReproduction& reproduction, const std::string& name,
+/// name, or an experiment whose runs hold no off-policy update.
+Figure make_figure(Store& store, const Experiment& experiment, const std::string& name,
                    const std::string& method = {});
 
 /// The figures that go with a table.
-std::vector<std::string> figures_of(const StoredReproduction& reproduction);
+std::vector<std::string> figures_of(const Experiment& experiment);
 
 }  // namespace harness

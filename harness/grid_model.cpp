@@ -7,9 +7,9 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
-#include "harness/plan.h"
-#include "harness/reproductions.h"
+#include "harness/evaluated_checkpoints.h"
 #include "harness/workspace.h"
+#include "results/experiments.h"
 #include "results/paper_gallery.h"
 #include "results/sql.h"
 
@@ -71,10 +71,8 @@ std::vector<PromptScores> scores_by_prompt(const std::vector<Samples>& columns) 
 }
 
 /// The prompts of the paper's gallery among those of `samples`, the test split.
-void find_paper_prompts(const StoredReproduction& reproduction, const Samples& samples, GridRule& rule,
-                        Grid& grid) {
-  const auto task =
-      reproduction.spec.at("task").get<std::string>();  // the table's, whatever stands in for it
+void find_paper_prompts(const Experiment& experiment, const Samples& samples, GridRule& rule, Grid& grid) {
+  const auto task = experiment.spec.at("task").get<std::string>();  // the table's, whatever stands in for it
   const auto gallery = load_paper_gallery(task);
   if (!gallery) {
     throw Error(fmt::format("the paper has no gallery of task {}", task), "--pick paper",
@@ -82,7 +80,7 @@ void find_paper_prompts(const StoredReproduction& reproduction, const Samples& s
   }
   std::vector<int> test;
   for (const auto& [position, sample] : samples) test.push_back(position);
-  bool same_texts = gallery->prompt_set.empty() || gallery->prompt_set == prompt_set_of(reproduction);
+  bool same_texts = gallery->prompt_set.empty() || gallery->prompt_set == prompts_of(experiment);
   for (const auto& prompt : gallery->prompts) {
     const auto position = gallery_position(*gallery, prompt, test);
     if (!position) continue;
@@ -98,7 +96,7 @@ void find_paper_prompts(const StoredReproduction& reproduction, const Samples& s
                                : fmt::format(
                                      "the prompts at its printed indices; prompt set {} is not the "
                                      "paper's, and neither are the texts",
-                                     prompt_set_of(reproduction));
+                                     prompts_of(experiment));
   if (rule.paper.size() < gallery->prompts.size()) {
     grid.paper_rule += fmt::format("; {} of its {} lie in this cut of the split", rule.paper.size(),
                                    gallery->prompts.size());
@@ -112,23 +110,23 @@ fs::path evaluation_folder(Store& store, const StoredEvaluation& evaluation) {
   return run_folder_now(store.path(), evaluation.run_id, recorded.parent_path()) / recorded.filename();
 }
 
-std::string hero_of(const StoredReproduction& reproduction) {
-  const auto baseline = reproduction.spec.at("effective").at("baseline").get<std::string>();
-  for (auto method = reproduction.methods.rbegin(); method != reproduction.methods.rend(); ++method) {
+std::string hero_of(const Experiment& experiment) {
+  const auto baseline = experiment.effective.baseline;
+  for (auto method = experiment.methods.rbegin(); method != experiment.methods.rend(); ++method) {
     if (*method != baseline) return *method;
   }
   return baseline;
 }
 
-Grid make_grid(Store& store, const StoredReproduction& reproduction, const GridChoice& choice) {
-  const auto spec = spec_of(reproduction);
-  const auto split = shown_split(spec), metric = spec.selection.metric;
+Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& choice) {
+  const auto& spec = experiment.table;
+  const auto split = experiment.shown_split(), metric = spec.selection.metric;
   Grid grid;
   grid.title = spec.title;
-  grid.signature = reproduction.signature;
+  grid.signature = experiment.signature;
   grid.split = split;
-  grid.baseline = reproduction.spec.at("effective").at("baseline");
-  grid.hero = hero_of(reproduction);
+  grid.baseline = experiment.effective.baseline;
+  grid.hero = hero_of(experiment);
   GridRule rule;
   rule.groups = choice.groups;
   if (rule.groups.empty()) {
@@ -142,8 +140,8 @@ Grid make_grid(Store& store, const StoredReproduction& reproduction, const GridC
     grid.score_decimals = 4;
   }
   std::vector<Samples> columns;
-  for (const auto& checkpoint : evaluated_checkpoints(store, reproduction)) {
-    if (checkpoint.split != split || checkpoint.seed != reproduction.seeds.front() || !checkpoint.selected)
+  for (const auto& checkpoint : evaluated_checkpoints(store, experiment)) {
+    if (checkpoint.split != split || checkpoint.seed != experiment.seeds.front() || !checkpoint.selected)
       continue;
     const auto column = columns.size();
     if (checkpoint.method == grid.hero) rule.hero = column;
@@ -155,10 +153,10 @@ Grid make_grid(Store& store, const StoredReproduction& reproduction, const GridC
          .subtitle = is_base ? "starting weights" : fmt::format("checkpoint {}", checkpoint.step)});
     columns.push_back(read_samples(store, checkpoint.evaluation_id, metric));
   }
-  if (reproduction.seeds.size() > 1) grid.title += fmt::format(" (seed {})", reproduction.seeds.front());
-  if (columns.empty()) throw Error("the reproduction has no evaluation to show", "grid", "", Status::kFailed);
+  if (experiment.seeds.size() > 1) grid.title += fmt::format(" (seed {})", experiment.seeds.front());
+  if (columns.empty()) throw Error("the experiment has no evaluation to show", "grid", "", Status::kFailed);
   if (std::ranges::find(rule.groups, GridGroup::kPaper) != rule.groups.end()) {
-    find_paper_prompts(reproduction, columns.front(), rule, grid);
+    find_paper_prompts(experiment, columns.front(), rule, grid);
   }
   const bool paper_alone = rule.groups == std::vector{GridGroup::kPaper};
   rule.rows = choice.rows.value_or(paper_alone ? rule.paper.size() : rule.rows);

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/experiments.h"
 #include "results/grid.h"
-#include "results/store.h"
 
 namespace harness {
 
@@ -17,7 +17,7 @@ std::filesystem::path evaluation_folder(Store& store, const StoredEvaluation& ev
 
 /// The method that grids and reports are about: the table's last one, which is not the baseline unless there
 /// is no other.
-std::string hero_of(const StoredReproduction& reproduction);
+std::string hero_of(const Experiment& experiment);
 
 /// What a grid shows: groups in order, and how many rows in all.
 struct GridChoice {
@@ -28,7 +28,7 @@ struct GridChoice {
 /// Prompts of the table's split chosen by rule, one column for the starting weights and for each method (the
 /// first seed), from the DB and the images of the run folders. Throws Error if an evaluation lacks a sample,
 /// or if the paper's gallery is asked for and the split holds none of it.
-Grid make_grid(Store& store, const StoredReproduction& reproduction, const GridChoice& choice);
+Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& choice);
 
 /// "grid"; with a choice of one's own "grid-paper" or "grid-wins-failures-12", so that the table's grid
 /// stays.

@@ -23,29 +23,30 @@ std::vector<std::int64_t> enough_seeds(std::vector<std::int64_t> seeds) {
 }
 
 /// Seconds of one training run with its evaluations, on one worker after another.
-double seconds_of_a_run(Store& store, const StoredReproduction& reproduction) {
+double seconds_of_a_run(Store& store, const Experiment& experiment) {
   const auto threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const auto rates = measured_rates(&store, reproduction.backbone, threads, Json::object());
-  const Json& effective = reproduction.spec.at("effective");
+  const auto rates = measured_rates(&store, experiment.backbone, threads, Json::object());
+  const auto& effective = experiment.effective;
   double images = 0;
-  if (!spec_of(reproduction).is_training()) {
-    const auto sizes = effective.at("split_sizes").get<std::vector<double>>();
-    images = sizes.at(0) * static_cast<double>(effective.at("checkpoints").size()) + sizes.at(1);
+  if (!experiment.is_training()) {
+    const auto validation = static_cast<double>(effective.split_sizes.at(0));
+    images = validation * static_cast<double>(effective.checkpoints.size()) +
+             static_cast<double>(effective.split_sizes.at(1));
   }
-  return training_images(effective.at("settings")) / rates.train_images_per_second +
+  return training_images(effective.settings) / rates.train_images_per_second +
          images / rates.evaluate_images_per_second;
 }
 
 /// Another experiment of the same table, rows and settings that has enough runs.
-std::optional<StoredReproduction> larger_experiment(Store& store, const StoredReproduction& reproduction) {
-  const auto rows_of = [](const StoredReproduction& of) {
-    return of.spec.at("effective").value("method_settings", Json());
-  };
-  const auto conditions = conditions_of(reproduction);
-  for (const auto& other : all_reproductions(store)) {
-    if (other.id != reproduction.id && other.table_id == reproduction.table_id &&
-        other.methods == reproduction.methods && rows_of(other) == rows_of(reproduction) &&
-        static_cast<std::int64_t>(other.seeds.size()) >= kFewestRuns && conditions_of(other) == conditions)
+std::optional<Experiment> larger_experiment(Store& store, const Experiment& experiment) {
+  const auto conditions = conditions_of(experiment);
+  for (auto& record : store.reproductions()) {
+    if (record.id == experiment.id || record.table_id != experiment.table_id ||
+        record.methods != experiment.methods || static_cast<std::int64_t>(record.seeds.size()) < kFewestRuns)
+      continue;
+    Experiment other(std::move(record));
+    if (other.effective.method_settings == experiment.effective.method_settings &&
+        conditions_of(other) == conditions)
       return other;
   }
   return std::nullopt;
@@ -53,23 +54,22 @@ std::optional<StoredReproduction> larger_experiment(Store& store, const StoredRe
 
 }  // namespace
 
-std::string missing_runs(Store& store, const StoredReproduction& reproduction, std::int64_t runs) {
+std::string missing_runs(Store& store, const Experiment& experiment, std::int64_t runs) {
   if (runs >= kFewestRuns) return {};
-  if (const auto larger = larger_experiment(store, reproduction)) {
+  if (const auto larger = larger_experiment(store, experiment)) {
     return fmt::format("experiment {} of this table has {}: --experiment {}", larger->id,
                        counted(static_cast<std::int64_t>(larger->seeds.size()), "training run"), larger->id);
   }
-  const auto seeds = enough_seeds(reproduction.seeds);
-  const auto trainings = (kFewestRuns - runs) * static_cast<std::int64_t>(reproduction.methods.size());
+  const auto seeds = enough_seeds(experiment.seeds);
+  const auto trainings = (kFewestRuns - runs) * static_cast<std::int64_t>(experiment.methods.size());
   auto command =
-      fmt::format("harness reproduce --table {} --seeds {}", reproduction.table_id, fmt::join(seeds, ","));
-  if (reproduction.scale != "default") command += " --scale " + reproduction.scale;
-  if (reproduction.backbone != spec_of(reproduction).backbone)
-    command += " --backbone " + reproduction.backbone;
+      fmt::format("harness reproduce --table {} --seeds {}", experiment.table_id, fmt::join(seeds, ","));
+  if (experiment.scale != "default") command += " --scale " + experiment.scale;
+  if (experiment.backbone != experiment.table.backbone) command += " --backbone " + experiment.backbone;
   return fmt::format(
       "`{}` makes what is missing: {} with their evaluations, about {} at the pace of this machine's runs",
       command, counted(trainings, "training run"),
-      duration_text(static_cast<double>(trainings) * seconds_of_a_run(store, reproduction)));
+      duration_text(static_cast<double>(trainings) * seconds_of_a_run(store, experiment)));
 }
 
 }  // namespace harness

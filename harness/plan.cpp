@@ -9,7 +9,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "harness/guardrails.h"
+#include "harness/guardrail_rule.h"
 #include "harness/scorers.h"
 #include "harness/worker_request.h"
 

@@ -17,9 +17,6 @@
 
 namespace harness {
 
-/// Name of the run that stands for the starting weights.
-inline constexpr const char* kBaseMethod = "base";
-
 /// What `reproduce` was asked for, as typed; empty: the table's own choice.
 struct PlanRequest {
   std::string table, backbone, scale = "default", device = "auto";

@@ -3,12 +3,9 @@
 #include <SQLiteCpp/Backup.h>
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
 #include <optional>
 #include <set>
 
@@ -18,6 +15,7 @@
 #include "harness/runs/adoption.h"
 #include "harness/runs/images.h"
 #include "harness/runs/trash.h"
+#include "harness/scratch_database.h"
 #include "results/database_diff.h"
 #include "results/journal_history.h"
 #include "results/store.h"
@@ -28,53 +26,6 @@ namespace {
 
 constexpr const char* kWithoutJournal =
     "repeat the reproduce command: finished jobs are read from their event logs";
-
-/// What SQLite puts beside a DB: the WAL, its index, and a rollback journal.
-const std::vector<std::string> kBeside = {"-wal", "-shm", "-journal"};
-
-bool is_alive(pid_t process) {
-  return ::kill(process, 0) == 0 || errno == EPERM;
-}
-
-/// A DB file FOLDER/BEFORE<pid>AFTER that goes away with this object unless it is renamed, with the files
-/// that SQLite puts beside it. What killed processes left under such names goes first.
-class ScratchDatabase {
- public:
-  ScratchDatabase(const fs::path& folder, const std::string& before, const std::string& after)
-      : path_(folder / fmt::format("{}{}{}", before, ::getpid(), after)) {
-    clear_leftovers(before, after);
-    remove(path_);
-  }
-  ~ScratchDatabase() { remove(path_); }
-  ScratchDatabase(const ScratchDatabase&) = delete;
-  ScratchDatabase& operator=(const ScratchDatabase&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  static void remove(const fs::path& path) {
-    std::error_code ignored;
-    fs::remove(path, ignored);
-    for (const auto& suffix : kBeside) fs::remove(path.string() + suffix, ignored);
-  }
-
-  void clear_leftovers(const std::string& before, const std::string& after) const {
-    std::error_code ignored;
-    std::set<fs::path> left;
-    for (const auto& entry : fs::directory_iterator(path_.parent_path(), ignored)) {
-      const auto name = entry.path().filename().string();
-      if (!name.starts_with(before)) continue;
-      pid_t process = 0;
-      const char* digits = name.data() + before.size();
-      const auto end = std::from_chars(digits, name.data() + name.size(), process).ptr;
-      if (end == digits || !std::string_view(end).starts_with(after) || is_alive(process)) continue;
-      left.insert(path_.parent_path() /
-                  (name.substr(0, static_cast<std::size_t>(end - name.data())) + after));
-    }
-    for (const auto& path : left) remove(path);
-  }
-
-  fs::path path_;
-};
 
 /// Beside a DB.
 fs::path folder_beside(const fs::path& db) {
@@ -102,7 +53,7 @@ void settle_file(const fs::path& db) {
 /// A second name for a file that is about to be replaced; nothing if there is none.
 std::optional<fs::path> keep_file(const fs::path& file) {
   if (!fs::exists(file)) return std::nullopt;
-  const auto kept = backup_name(file, kBeside);
+  const auto kept = backup_name(file, kBesideDatabase);
   std::error_code cannot;
   fs::create_hard_link(file, kept, cannot);
   if (cannot) fs::copy_file(file, kept);
@@ -133,7 +84,7 @@ std::optional<fs::path> take_place(const fs::path& made, const fs::path& db) {
   if (fs::exists(db)) settle_file(db);
   const auto kept = keep_file(db);
   // Logs whose file is gone belong to nothing, and are kept: they may be all that is left of it.
-  move_logs(db, kept.value_or(backup_name(db, kBeside)));
+  move_logs(db, kept.value_or(backup_name(db, kBesideDatabase)));
   fs::rename(made, db);
   return kept;
 }
@@ -348,7 +299,7 @@ void check_rows(const Workspace& workspace, Store& store, Checked& checked) {
   for (const auto& text : report.left_out) checked.add(text, kRebuildHint);
   const auto compared = others.empty() ? std::nullopt : std::optional(own);
   try {
-    for (const auto& text : differences(store, scratch.path(), "the logs", compared))
+    for (const auto& text : RowDiff(store, scratch.path()).summary("the logs", compared))
       checked.add(text, kRebuildHint);
   } catch (const Error& error) {
     checked.add(error);

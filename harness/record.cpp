@@ -9,8 +9,8 @@
 #include "core/error.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "harness/comparisons.h"
 #include "harness/guardrails.h"
-#include "harness/reproductions.h"
 #include "results/sql.h"
 
 namespace harness {
@@ -187,20 +187,23 @@ Json effective_spec(const Plan& plan, const std::optional<std::string>& other_co
   for (const auto& method : plan.methods) methods[method] = plan.settings.effective_method(method);
   const auto& prompts = plan.inputs.has_evaluation() ? plan.inputs.evaluation : plan.inputs.training;
   Json spec = plan.spec.document;
-  spec["effective"] = {{"baseline", plan.baseline},
-                       {"checkpoints", plan.checkpoints},
-                       {"metrics", plan.metrics},
-                       {"prompt_set", {{"name", prompts.name}, {"sha256", prompts.sha256}}},
-                       {"split_sizes", {plan.inputs.validation.size(), plan.inputs.test.size()}},
-                       {"settings", plan.settings.effective_loop(plan.registry, "train")},
-                       {"evaluation_settings", plan.settings.effective_loop(plan.registry, "evaluate")},
-                       {"method_settings", std::move(methods)},
-                       {"requested", plan.settings.requested()},
-                       {"set", plan.settings.requested("--set")},
-                       {"weights_sha256", plan.inputs.weights_sha256},
-                       {"notes", notes_of(plan, other_code)}};
-  spec["effective"][kMetricsRecord] = metrics_in_effect(plan);
-  if (!plan.guardrails.is_null()) spec["effective"]["guardrails"] = plan.guardrails;
+  spec["effective"] =
+      Effective{.baseline = plan.baseline,
+                .checkpoints = plan.checkpoints,
+                .metrics = plan.metrics,
+                .prompt_set = prompts.name,
+                .prompt_set_sha256 = prompts.sha256,
+                .split_sizes = {std::ssize(plan.inputs.validation), std::ssize(plan.inputs.test)},
+                .settings = plan.settings.effective_loop(plan.registry, "train"),
+                .evaluation_settings = plan.settings.effective_loop(plan.registry, "evaluate"),
+                .method_settings = std::move(methods),
+                .requested = plan.settings.requested(),
+                .set = plan.settings.requested("--set"),
+                .weights_sha256 = plan.inputs.weights_sha256,
+                .notes = notes_of(plan, other_code),
+                .metrics_known = metrics_in_effect(plan),
+                .guardrails = plan.guardrails}
+          .to_json();
   return spec;
 }
 
@@ -220,8 +223,8 @@ std::vector<CodeGroup> code_of_plan(const Plan& plan, Store& store,
   return code_of_jobs(store, jobs);
 }
 
-StoredReproduction record_plan(const Plan& plan, Store& store, std::vector<std::string> evaluations,
-                               const std::vector<CodeGroup>& code, double wall_seconds) {
+Experiment record_plan(const Plan& plan, Store& store, std::vector<std::string> evaluations,
+                       const std::vector<CodeGroup>& code, double wall_seconds) {
   ReproductionRecord record{.table_id = plan.spec.id,
                             .backbone = plan.backbone.name,
                             .scale = plan.scale.name,
@@ -234,7 +237,7 @@ StoredReproduction record_plan(const Plan& plan, Store& store, std::vector<std::
                             .runs = {}};
   for (const auto& run : plan.runs) record.runs.emplace_back(run.job.id, run.name);
   const auto id = store.record_reproduction(record);
-  auto stored = *store.reproduction(id);
+  Experiment stored(*store.reproduction(id));
   if (!has_comparisons(store, id)) {
     const auto comparisons = compare_all(store, stored);
     // Alarms first: comparisons that are there say that both are.

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "harness/builds.h"
+#include "harness/experiments.h"
 #include "harness/plan.h"
-#include "results/store.h"
 
 namespace harness {
 
@@ -13,10 +13,10 @@ namespace harness {
 std::vector<CodeGroup> code_of_plan(const Plan& plan, Store& store,
                                     const std::vector<std::string>& evaluations);
 
-/// Records a finished plan as a reproduction (table spec in effect, signature, evaluations) with its
+/// Records a finished plan as an experiment (table spec in effect, signature, evaluations) with its
 /// comparisons, which are computed unless they are there already. `code`: code_of_plan. It is then the last
 /// one, which `table`, `compare` and `grid` take.
-StoredReproduction record_plan(const Plan& plan, Store& store, std::vector<std::string> evaluations,
-                               const std::vector<CodeGroup>& code, double wall_seconds);
+Experiment record_plan(const Plan& plan, Store& store, std::vector<std::string> evaluations,
+                       const std::vector<CodeGroup>& code, double wall_seconds);
 
 }  // namespace harness

@@ -8,8 +8,7 @@
 
 #include "core/law_limits.h"
 #include "core/text.h"
-#include "harness/plan.h"
-#include "harness/reproductions.h"
+#include "harness/evaluated_checkpoints.h"
 #include "harness/training_table.h"
 #include "results/sql.h"
 
@@ -19,9 +18,9 @@ namespace {
 constexpr std::size_t kMaxPoints = 120;  // of a curve; longer runs are averaged over windows of updates
 
 /// Colours count the methods in the table's order; the starting weights have the neutral one.
-std::size_t color_of(const StoredReproduction& reproduction, const std::string& method) {
+std::size_t color_of(const Experiment& experiment, const std::string& method) {
   if (method == kBaseMethod) return kNeutralColor;
-  const auto& methods = reproduction.methods;
+  const auto& methods = experiment.methods;
   const auto found = std::find(methods.begin(), methods.end(), method);
   return static_cast<std::size_t>(found - methods.begin()) % kColors;
 }
@@ -60,14 +59,13 @@ Curve curve_of(Store& store, const std::string& run_id, const Statistic& statist
   return curve;
 }
 
-/// Runs of a reproduction by method and seed, the starting weights left out.
-std::map<std::string, std::vector<std::string>> runs_by_method(Store& store,
-                                                               const StoredReproduction& reproduction) {
+/// Runs of an experiment by method and seed, the starting weights left out.
+std::map<std::string, std::vector<std::string>> runs_by_method(Store& store, const Experiment& experiment) {
   constexpr auto kSql = R"sql(
     SELECT member.arm, member.run_id FROM reproduction_runs AS member JOIN runs ON runs.id = member.run_id
     WHERE member.reproduction_id = ?1 AND runs.method <> 'base' ORDER BY runs.seed)sql";
   SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, reproduction.id);
+  Query query(statement, experiment.id);
   std::map<std::string, std::vector<std::string>> runs;
   while (query.step()) runs[query.text(0)].push_back(query.text(1));
   return runs;
@@ -124,36 +122,35 @@ struct Curves {
   std::int64_t window = 1;
 };
 
-Curves statistic_curves(Store& store, const StoredReproduction& reproduction, const Statistic& statistic) {
+Curves statistic_curves(Store& store, const Experiment& experiment, const Statistic& statistic) {
   Curves out{
       .chart = {
           .title = statistic.title, .x_label = "update", .y_label = statistic.label, .log_y = statistic.log}};
   std::map<std::string, std::vector<Curve>> by_method;
   std::vector<Curve> all;
-  for (const auto& [method, runs] : runs_by_method(store, reproduction)) {
+  for (const auto& [method, runs] : runs_by_method(store, experiment)) {
     for (const auto& run : runs) {
       by_method[method].push_back(curve_of(store, run, statistic));
       all.push_back(by_method[method].back());
     }
   }
   out.window = window_of(all);
-  for (const auto& method : reproduction.methods) {
+  for (const auto& method : experiment.methods) {
     for (auto& curve : by_method[method]) curve = averaged(curve, out.window);
     out.chart.series.push_back({.label = method,
-                                .color = color_of(reproduction, method),
+                                .color = color_of(experiment, method),
                                 .look = ChartLook::kLine,
                                 .points = over_seeds(by_method[method])});
   }
   return out;
 }
 
-std::string bands_note(const StoredReproduction& reproduction) {
-  if (reproduction.seeds.size() == 1) {
+std::string bands_note(const Experiment& experiment) {
+  if (experiment.seeds.size() == 1) {
     return fmt::format("One training run a method (seed {}): there is no band over seeds.",
-                       reproduction.seeds.front());
+                       experiment.seeds.front());
   }
-  return fmt::format("Lines are means over seeds {}, bands their range.",
-                     fmt::join(reproduction.seeds, ", "));
+  return fmt::format("Lines are means over seeds {}, bands their range.", fmt::join(experiment.seeds, ", "));
 }
 
 // ---- metrics by checkpoint
@@ -186,7 +183,7 @@ std::optional<ChartPoint> checkpoint_point(Store& store, const Checkpoints& chec
   return point;
 }
 
-ChartSeries checkpoint_series(Store& store, const StoredReproduction& reproduction,
+ChartSeries checkpoint_series(Store& store, const Experiment& experiment,
                               const std::vector<EvaluatedCheckpoint>& evaluated, const std::string& method,
                               const std::string& split, const std::string& metric) {
   std::map<int, Checkpoints> by_step;
@@ -195,7 +192,7 @@ ChartSeries checkpoint_series(Store& store, const StoredReproduction& reproducti
       by_step[checkpoint.step].push_back(&checkpoint);
   }
   ChartSeries series{
-      .label = method, .color = color_of(reproduction, method), .look = ChartLook::kLineAndMarks};
+      .label = method, .color = color_of(experiment, method), .look = ChartLook::kLineAndMarks};
   for (const auto& [step, checkpoints] : by_step) {
     if (auto point = checkpoint_point(store, checkpoints, metric)) series.points.push_back(std::move(*point));
   }
@@ -221,7 +218,7 @@ struct LawStep {
   std::optional<double> lambda_of_velocities;  ///< none in runs recorded before it was
 };
 
-std::map<std::int64_t, LawStep> law_steps(Store& store, const StoredReproduction& reproduction,
+std::map<std::int64_t, LawStep> law_steps(Store& store, const Experiment& experiment,
                                           const std::string& method) {
   constexpr auto kSql = R"sql(
     SELECT audit.timestep, avg(-2 * log_ratio_mean), avg(lambda_center), sqrt(sum(4 * mean_se * mean_se)) / count(*),
@@ -231,7 +228,7 @@ std::map<std::int64_t, LawStep> law_steps(Store& store, const StoredReproduction
     WHERE member.reproduction_id = ?1 AND member.arm = ?2 AND audit.fresh = 1
     GROUP BY audit.timestep ORDER BY audit.timestep)sql";
   SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, reproduction.id, method);
+  Query query(statement, experiment.id, method);
   std::map<std::int64_t, LawStep> steps;
   while (query.step()) {
     steps[query.integer(0)] = {.drift = query.real(1).value_or(0),
@@ -293,7 +290,7 @@ int not_positive(const ChartSeries& series) {
       std::ranges::count_if(series.points, [](const auto& point) { return !(point.y > 0); }));
 }
 
-ChartGroup law_group(Store& store, const StoredReproduction& reproduction, const std::string& method) {
+ChartGroup law_group(Store& store, const Experiment& experiment, const std::string& method) {
   ChartGroup group{.title = method};
   auto drift = law_chart("Drift: lambda_center and \u22122 E[y]", "nats"),
        variance = law_chart("Variance: predicted and Var(y)", "nats\u00b2");
@@ -304,7 +301,7 @@ ChartGroup law_group(Store& store, const StoredReproduction& reproduction, const
                   .series = {{.label = "drift", .color = 2, .look = ChartLook::kMarks},
                              {.label = "variance", .color = 3, .look = ChartLook::kMarks}}};
   auto estimators = estimator_chart();
-  for (const auto& [number, step] : law_steps(store, reproduction, method)) {
+  for (const auto& [number, step] : law_steps(store, experiment, method)) {
     const auto x = static_cast<double>(number);
     add_law_point(drift, x, step.predicted_drift, step.drift, step.drift_error);
     add_law_point(variance, x, step.predicted_variance, step.variance, step.variance_error);
@@ -326,14 +323,14 @@ ChartGroup law_group(Store& store, const StoredReproduction& reproduction, const
 
 }  // namespace
 
-ChartGroup training_curves(Store& store, const StoredReproduction& reproduction) {
+ChartGroup training_curves(Store& store, const Experiment& experiment) {
   ChartGroup group{.title = "Curves by update",
-                   .notes = {bands_note(reproduction) +
+                   .notes = {bands_note(experiment) +
                              " The reward is that of each epoch's samples. Everything else is of off-policy "
                              "updates: on-policy ones have log-ratios of 0 by construction."}};
   std::int64_t window = 1;
   for (const auto& statistic : kStatistics) {
-    auto curves = statistic_curves(store, reproduction, statistic);
+    auto curves = statistic_curves(store, experiment, statistic);
     window = std::max(window, curves.window);
     group.charts.push_back(std::move(curves.chart));
   }
@@ -343,23 +340,23 @@ ChartGroup training_curves(Store& store, const StoredReproduction& reproduction)
   return group;
 }
 
-ChartGroup validation_curves(Store& store, const StoredReproduction& reproduction,
+ChartGroup validation_curves(Store& store, const Experiment& experiment,
                              const std::vector<TableColumn>& metrics) {
-  if (is_training_table(reproduction)) return {};
-  const auto selection = spec_of(reproduction).selection;
-  const auto evaluated = evaluated_checkpoints(store, reproduction);
+  if (experiment.is_training()) return {};
+  const auto selection = experiment.table.selection;
+  const auto evaluated = evaluated_checkpoints(store, experiment);
   ChartGroup group{
       .title = fmt::format("The {} split by checkpoint", selection.split),
       .notes = {fmt::format("Rings: the checkpoints that selection chose by {} ({}). Bars: 95 % bootstrap "
                             "intervals of the mean, over prompts.",
                             selection.metric, selection.rule)}};
   std::vector<std::string> methods{kBaseMethod};
-  methods.insert(methods.end(), reproduction.methods.begin(), reproduction.methods.end());
+  methods.insert(methods.end(), experiment.methods.begin(), experiment.methods.end());
   for (const auto& metric : metrics) {
     Chart chart{.title = metric.title, .x_label = "checkpoint", .y_label = metric.key};
     for (const auto& method : methods) {
       chart.series.push_back(
-          checkpoint_series(store, reproduction, evaluated, method, selection.split, metric.key));
+          checkpoint_series(store, experiment, evaluated, method, selection.split, metric.key));
     }
     set_apart(chart);
     group.charts.push_back(std::move(chart));
@@ -367,10 +364,10 @@ ChartGroup validation_curves(Store& store, const StoredReproduction& reproductio
   return group;
 }
 
-std::vector<ChartGroup> law_charts(Store& store, const StoredReproduction& reproduction) {
+std::vector<ChartGroup> law_charts(Store& store, const Experiment& experiment) {
   std::vector<ChartGroup> groups;
-  for (const auto& method : reproduction.methods) {
-    auto group = law_group(store, reproduction, method);
+  for (const auto& method : experiment.methods) {
+    auto group = law_group(store, experiment, method);
     if (!is_empty(group.charts[1])) groups.push_back(std::move(group));
   }
   if (groups.empty()) return groups;

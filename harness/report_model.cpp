@@ -9,11 +9,11 @@
 #include "core/build_info.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "harness/evaluated_checkpoints.h"
 #include "harness/grid_model.h"
-#include "harness/plan.h"
 #include "harness/report_curves.h"
 #include "harness/report_images.h"
-#include "harness/reproductions.h"
+#include "harness/table_model.h"
 #include "harness/training_table.h"
 #include "results/sql.h"
 #include "results/table_view.h"
@@ -77,7 +77,7 @@ void read_values(Store& store, const std::string& evaluation_id, std::size_t col
   }
 }
 
-void fill_prompts(Store& store, const StoredReproduction& reproduction,
+void fill_prompts(Store& store, const Experiment& experiment,
                   const std::vector<EvaluatedCheckpoint>& evaluated, const ReportChoice& choice,
                   Report& report) {
   Prompts prompts;
@@ -104,7 +104,7 @@ void fill_prompts(Store& store, const StoredReproduction& reproduction,
     return std::ranges::find(columns, metric.key, &TableColumn::key) - columns.begin();
   };
   std::ranges::stable_sort(report.metrics, {}, rank);
-  report.hero = hero_of(reproduction);
+  report.hero = hero_of(experiment);
   report.image_note = fmt::format(
       "Images up to {} pixels on their longer side are the files themselves; larger ones are shrunk to that "
       "and stored as JPEG of quality 85 (--image-size).",
@@ -134,12 +134,12 @@ std::string selection_text(const StoredSelection& selection) {
   return selection.value ? fmt::format("{}: {:.4f}", text, *selection.value) : text;
 }
 
-std::vector<ReportRun> runs_of(Store& store, const StoredReproduction& reproduction) {
+std::vector<ReportRun> runs_of(Store& store, const Experiment& experiment) {
   constexpr auto kSql = R"sql(
     SELECT member.run_id, member.arm FROM reproduction_runs AS member JOIN runs ON runs.id = member.run_id
     WHERE member.reproduction_id = ?1 ORDER BY runs.seed, runs.rowid)sql";
   SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, reproduction.id);
+  Query query(statement, experiment.id);
   std::vector<ReportRun> runs;
   while (query.step()) {
     const auto stored = *store.run(query.text(0));
@@ -156,32 +156,32 @@ std::vector<ReportRun> runs_of(Store& store, const StoredReproduction& reproduct
   return runs;
 }
 
-std::vector<std::pair<std::string, std::string>> facts_of(const StoredReproduction& reproduction) {
-  return {{"Experiment", fmt::format("{} (table {}, backbone {}, scale {})", reproduction.id,
-                                     reproduction.table_id, reproduction.backbone, reproduction.scale)},
-          {"Seeds", fmt::format("{}", fmt::join(reproduction.seeds, ", "))},
-          {"Finished", reproduction.finished + " (UTC)"},
+std::vector<std::pair<std::string, std::string>> facts_of(const Experiment& experiment) {
+  return {{"Experiment", fmt::format("{} (table {}, backbone {}, scale {})", experiment.id,
+                                     experiment.table_id, experiment.backbone, experiment.scale)},
+          {"Seeds", fmt::format("{}", fmt::join(experiment.seeds, ", "))},
+          {"Finished", experiment.finished + " (UTC)"},
           {"Page written by", fmt::format("harness {} revision {}, numerics {}", build_info().version,
                                           build_info().git_revision, kNumericsVersion)}};
 }
 
 }  // namespace
 
-Report make_report(Store& store, const StoredReproduction& reproduction, const ReportChoice& choice) {
+Report make_report(Store& store, const Experiment& experiment, const ReportChoice& choice) {
   Report report;
-  report.table = make_table_model(store, reproduction);
-  report.training.push_back(training_curves(store, reproduction));
-  report.law = law_charts(store, reproduction);
-  report.runs = runs_of(store, reproduction);
-  report.facts = facts_of(reproduction);
-  if (is_training_table(reproduction)) {
-    report.hero = hero_of(reproduction);
+  report.table = make_table_model(store, experiment);
+  report.training.push_back(training_curves(store, experiment));
+  report.law = law_charts(store, experiment);
+  report.runs = runs_of(store, experiment);
+  report.facts = facts_of(experiment);
+  if (experiment.is_training()) {
+    report.hero = hero_of(experiment);
     report.metric = report.table.comparisons.empty() ? "" : report.table.comparisons.front().metric;
     return report;
   }
-  report.metric = spec_of(reproduction).selection.metric;
-  fill_prompts(store, reproduction, evaluated_checkpoints(store, reproduction), choice, report);
-  report.training.push_back(validation_curves(store, reproduction, report.metrics));
+  report.metric = experiment.table.selection.metric;
+  fill_prompts(store, experiment, evaluated_checkpoints(store, experiment), choice, report);
+  report.training.push_back(validation_curves(store, experiment, report.metrics));
   note_missing_images(report);
   return report;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "harness/experiments.h"
 #include "results/report.h"
-#include "results/store.h"
 
 namespace harness {
 
@@ -9,8 +9,8 @@ struct ReportChoice {
   int longest = 256;  ///< pixels of an embedded image's longer side
 };
 
-/// Everything that `harness report` shows of a reproduction, from the DB and the images of the run folders.
+/// Everything that `harness report` shows of an experiment, from the DB and the images of the run folders.
 /// An image that cannot be read is named on the page in place of being shown.
-Report make_report(Store& store, const StoredReproduction& reproduction, const ReportChoice& choice);
+Report make_report(Store& store, const Experiment& experiment, const ReportChoice& choice);
 
 }  // namespace harness

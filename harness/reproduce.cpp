@@ -15,15 +15,15 @@
 #include "core/text.h"
 #include "harness/artifacts.h"
 #include "harness/estimate.h"
-#include "harness/experiment.h"
 #include "harness/output.h"
 #include "harness/plan_check.h"
+#include "harness/plan_runner.h"
 #include "harness/progress.h"
 #include "harness/rebuild.h"
 #include "harness/record.h"
-#include "harness/reproductions.h"
 #include "harness/runs/removal.h"
 #include "harness/scheduler.h"
+#include "harness/table_model.h"
 #include "harness/worker_request.h"
 #include "results/sql.h"
 
@@ -73,9 +73,8 @@ void wait_for_left_workers(const Plan& plan, Progress& progress) {
 void warn_of_experiments_lost(const Plan& plan, Store& store, Progress& progress) {
   std::set<std::string> ours;
   for (const auto& run : plan.runs) ours.insert(run.job.id);
-  for (const auto& experiment : all_reproductions(store)) {
-    const auto runs = runs_of_reproduction(store, experiment.id);
-    if (std::none_of(runs.begin(), runs.end(), [&](const std::string& run) { return ours.contains(run); }))
+  for (const auto& experiment : store.reproductions()) {
+    if (std::ranges::none_of(experiment.runs, [&](const auto& run) { return ours.contains(run.first); }))
       continue;
     progress.say(fmt::format(
         "note: --fresh drops experiment {} ({} at scale {}, {}), which rests on runs that begin anew",
@@ -111,25 +110,25 @@ int threads_of(const Plan& plan, int jobs) {
 /// Runs all that is left to do. Throws Error (Status::kInterrupted) with the command that goes on.
 void carry_out(const Plan& plan, Store& store, int jobs, Progress& progress) {
   const int threads = threads_of(plan, jobs);
-  Experiment experiment(plan, store, threads);
+  PlanRunner runner(plan, store, threads);
   auto settings = SchedulerSettings::from_environment();
   settings.worker = worker_program();
   settings.jobs = jobs;
-  experiment.require_same_build(settings.worker);
+  runner.require_same_build(settings.worker);
   expect_jobs(plan, store, threads, progress);
   const auto say_notes = [&] {
-    for (const auto& note : experiment.take_notes()) {
+    for (const auto& note : runner.take_notes()) {
       if (note.level != "info") progress.say(fmt::format("{}: {}", note.level, note.message));
     }
   };
   const SchedulerHooks hooks{
-      .next = [&] { return experiment.next(); },
+      .next = [&] { return runner.next(); },
       .ingest =
           [&](const Task& task) {
-            experiment.ingest(task);
+            runner.ingest(task);
             say_notes();
           },
-      .complete = [&](const Task& task) { return experiment.complete(task); },
+      .complete = [&](const Task& task) { return runner.complete(task); },
       .failed = [&](const Task& task,
                     const std::string& what) { store.mark_job(task.id, JobState::kFailed, what); }};
   try {
@@ -157,7 +156,7 @@ void adopt_finished(const Plan& plan, Store& store, const std::vector<std::strin
   constexpr auto kEvaluations =
       "SELECT 1 FROM table_evaluations WHERE evaluation_id = ?1 AND table_id = ?2 AND scale = ?3";
   if (are_members(plan, store, kRuns, runs) && are_members(plan, store, kEvaluations, evaluations)) return;
-  Experiment(plan, store, 1);  // records them
+  PlanRunner(plan, store, 1);  // records them
 }
 
 void print_result(const ReproduceOptions& options, const TableModel& model) {
@@ -247,16 +246,16 @@ int reproduce(const ReproduceOptions& options) {
   const auto code = code_of_plan(plan, store, *evaluations);
   if (const auto other = other_code(code, plan.registry.sources_sha256))
     progress.say(fmt::format("note: {}; --fresh runs them again with this build", *other));
-  const auto reproduction = record_plan(plan, store, *evaluations, code, wall_seconds);
-  auto model = make_table_model(store, reproduction);
+  const auto experiment = record_plan(plan, store, *evaluations, code, wall_seconds);
+  auto model = make_table_model(store, experiment);
   const auto folder = plan.workspace.table_folder(plan.spec.id);
-  if (const auto other = experiment_in(store, folder); other && *other != reproduction.id) {
+  if (const auto other = experiment_in(store, folder); other && *other != experiment.id) {
     progress.say(
         fmt::format("note: {} held experiment {}, and now holds experiment {}; --experiment {} of "
                     "`harness table` and `harness grid` shows the other",
-                    folder.string(), *other, reproduction.id, *other));
+                    folder.string(), *other, experiment.id, *other));
   }
-  write_artifacts(store, reproduction, folder, model);
+  write_artifacts(store, experiment, folder, model);
   print_result(options, model);
   return 0;
 }

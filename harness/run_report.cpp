@@ -20,16 +20,6 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-std::vector<Json> all_events(const fs::path& log, std::uint64_t offset = 0) {
-  std::vector<Json> events;
-  for (;;) {
-    auto batch = read_events(log, offset);
-    if (batch.events.empty()) return events;
-    std::move(batch.events.begin(), batch.events.end(), std::back_inserter(events));
-    offset = batch.next_offset;
-  }
-}
-
 /// The run whose id begins most like `id`.
 std::string nearest_run(const std::string& id, const std::vector<StoredRun>& runs) {
   std::vector<std::string> beginnings;
@@ -222,7 +212,7 @@ std::string live_state(Store& store, const StoredRun& run) {
     return run.state == JobState::kRunning ? "interrupted" : std::string(job_state_name(run.state));
   const auto status = store.job_state(run.id);
   std::string state(job_state_name(run.state));
-  for (const auto& event : all_events(log, status ? status->log_offset : 0)) {
+  for (const auto& event : Events(log, status ? status->log_offset : 0)) {
     const auto type = event.value("type", std::string());
     if (type == "job_started") state = "running";
     if (type == "job_completed") state = "done";
@@ -234,7 +224,7 @@ std::string live_state(Store& store, const StoredRun& run) {
 std::vector<Session> sessions_of(const fs::path& folder) {
   const auto log = folder / "events.log";
   std::vector<Session> sessions;
-  for (const auto& event : all_events(log)) {
+  for (const auto& event : Events(log)) {
     const auto type = event.value("type", std::string());
     const double time = event.value("time", 0.0);
     if (type == "job_started")

@@ -49,20 +49,15 @@ std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended)
   if (ended.signal != 0) return std::nullopt;
   const auto status = ended.code == static_cast<int>(Status::kUsage) ? Status::kUsage : Status::kFailed;
   std::optional<Error> found;
-  std::uint64_t offset = 0;
-  for (;;) {
-    const auto batch = read_events(task.folder / "events.log", offset);
-    if (batch.events.empty()) return found;
-    for (const auto& event : batch.events) {
-      const auto type = event.value("type", "");
-      if (type == "job_started") found.reset();
-      if (type != "job_failed") continue;
-      const auto where = event.value("where", "");
-      found.emplace(event.value("what", "failed"), where.empty() ? task.label : task.label + ": " + where,
-                    event.value("hint", ""), status);
-    }
-    offset = batch.next_offset;
+  for (const auto& event : Events(task.folder / "events.log")) {
+    const auto type = event.value("type", "");
+    if (type == "job_started") found.reset();
+    if (type != "job_failed") continue;
+    const auto where = event.value("where", "");
+    found.emplace(event.value("what", "failed"), where.empty() ? task.label : task.label + ": " + where,
+                  event.value("hint", ""), status);
   }
+  return found;
 }
 
 /// A worker on a full disk cannot leave a word, neither in its event log nor in worker.log.

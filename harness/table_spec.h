@@ -13,6 +13,9 @@
 
 namespace harness {
 
+/// Where tables and the DB name a method, the row of the starting weights.
+inline constexpr const char* kBaseMethod = "base";
+
 /// How checkpoints are chosen: `rule` over the values of `metric` on `split`.
 struct SelectionSpec {
   std::string split = "validation", metric, rule = "max-mean";

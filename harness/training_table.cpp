@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "core/error.h"
-#include "harness/reproductions.h"
 #include "results/sql.h"
 
 namespace harness {
@@ -17,10 +16,10 @@ struct Window : WindowSpec {
   std::int64_t updates = 0;  ///< in optimiser steps
 };
 
-Window window_of(const StoredReproduction& reproduction, const std::string& unit) {
-  Window window{spec_of(reproduction).window};
+Window window_of(const Experiment& experiment, const std::string& unit) {
+  Window window{experiment.table.window};
   if (!unit.empty()) window.unit = unit;
-  const Json& settings = reproduction.spec.at("effective").at("settings");
+  const Json& settings = experiment.effective.settings;
   const auto an_epoch =
       settings.at("updates_per_epoch").get<std::int64_t>() * settings.at("inner_epochs").get<std::int64_t>();
   window.updates = window.last * (window.unit == "epochs" ? an_epoch : 1);
@@ -32,14 +31,14 @@ struct Run {
   std::int64_t seed = 0, updates = 0;
 };
 
-std::vector<Run> runs_of(Store& store, const StoredReproduction& reproduction) {
+std::vector<Run> runs_of(Store& store, const Experiment& experiment) {
   constexpr auto kSql = R"sql(
     SELECT member.run_id, member.arm, runs.seed,
            (SELECT max(update_index) FROM train_stats WHERE run_id = runs.id)
     FROM reproduction_runs AS member JOIN runs ON runs.id = member.run_id
     WHERE member.reproduction_id = ?1)sql";
   SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, reproduction.id);
+  Query query(statement, experiment.id);
   std::vector<Run> runs;
   while (query.step()) {
     runs.push_back({.id = query.text(0),
@@ -48,7 +47,7 @@ std::vector<Run> runs_of(Store& store, const StoredReproduction& reproduction) {
                     .updates = query.optional_integer(3).value_or(0)});
   }
   const auto rank = [&](const Run& run) {
-    const auto& methods = reproduction.methods;
+    const auto& methods = experiment.methods;
     return std::pair(std::find(methods.begin(), methods.end(), run.name) - methods.begin(), run.seed);
   };
   std::sort(runs.begin(), runs.end(), [&](const Run& a, const Run& b) { return rank(a) < rank(b); });
@@ -71,16 +70,12 @@ std::vector<std::optional<double>> values_of(Store& store, const Run& run, const
 
 }  // namespace
 
-bool is_training_table(const StoredReproduction& reproduction) {
-  return reproduction.spec.value("kind", std::string()) == "training";
-}
-
-std::vector<TableRow> training_rows(Store& store, const StoredReproduction& reproduction,
+std::vector<TableRow> training_rows(Store& store, const Experiment& experiment,
                                     const std::string& window_unit) {
-  const auto spec = spec_of(reproduction);
-  const auto window = window_of(reproduction, window_unit);
+  const auto& spec = experiment.table;
+  const auto window = window_of(experiment, window_unit);
   std::vector<TableRow> rows;
-  for (const auto& run : runs_of(store, reproduction)) {
+  for (const auto& run : runs_of(store, experiment)) {
     TableRow row;
     row.method = run.name;
     row.seed = run.seed;
@@ -94,8 +89,8 @@ std::vector<TableRow> training_rows(Store& store, const StoredReproduction& repr
   return rows;
 }
 
-std::string window_note(const StoredReproduction& reproduction, const std::string& window_unit) {
-  const auto window = window_of(reproduction, window_unit);
+std::string window_note(const Experiment& experiment, const std::string& window_unit) {
+  const auto window = window_of(experiment, window_unit);
   if (window.unit == "epochs") {
     return fmt::format(
         "Means over the last {} epochs ({} optimiser steps) of each run; with --window updates: over the "
@@ -128,12 +123,12 @@ std::vector<PairedValue> seed_pairs(const std::vector<TableRow>& rows, const std
   return pairs;
 }
 
-std::vector<TableComparison> training_comparisons(const StoredReproduction& reproduction,
+std::vector<TableComparison> training_comparisons(const Experiment& experiment,
                                                   const std::vector<TableColumn>& columns,
                                                   const std::vector<TableRow>& rows) {
-  const auto baseline = reproduction.spec.at("effective").at("baseline").get<std::string>();
+  const auto baseline = experiment.effective.baseline;
   std::vector<TableComparison> comparisons;
-  for (const auto& method : reproduction.methods) {
+  for (const auto& method : experiment.methods) {
     if (method == baseline) continue;
     for (const auto& column : columns) {
       if (column.better == Better::kNone) continue;
@@ -286,10 +281,10 @@ TableClaim decide_ratio(const ClaimSpec& claim, const std::map<std::int64_t, dou
   return decided;
 }
 
-TableClaim decide(const ClaimSpec& claim, const StoredReproduction& reproduction, const TableModel& model) {
+TableClaim decide(const ClaimSpec& claim, const Experiment& experiment, const TableModel& model) {
   if (claim.rule == "columns-agree") {
-    return decide_columns(
-        claim, model, claim.method.empty() ? reproduction.methods : std::vector<std::string>{claim.method});
+    return decide_columns(claim, model,
+                          claim.method.empty() ? experiment.methods : std::vector<std::string>{claim.method});
   }
   const auto ours = by_seed(model, claim.method, claim.column),
              theirs = by_seed(model, claim.against, claim.column);
@@ -312,9 +307,9 @@ TableClaim decide(const ClaimSpec& claim, const StoredReproduction& reproduction
 
 }  // namespace
 
-std::vector<TableClaim> decide_claims(const StoredReproduction& reproduction, const TableModel& model) {
+std::vector<TableClaim> decide_claims(const Experiment& experiment, const TableModel& model) {
   std::vector<TableClaim> claims;
-  for (const auto& claim : spec_of(reproduction).claims) claims.push_back(decide(claim, reproduction, model));
+  for (const auto& claim : experiment.table.claims) claims.push_back(decide(claim, experiment, model));
   return claims;
 }
 

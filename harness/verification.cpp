@@ -12,29 +12,18 @@
 #include "core/text.h"
 #include "datasets/python_random.h"
 #include "harness/builds.h"
-#include "harness/checks/rows.h"
 #include "harness/progress.h"
 #include "harness/registry.h"
 #include "harness/scheduler.h"
 #include "harness/scorers.h"
 #include "harness/worker_request.h"
+#include "results/rows.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr auto kJobFile = "job.json", kPositionsFile = "positions.json", kLog = "events.log";
-
-/// Every event of a log.
-std::vector<Json> events_of(const fs::path& log) {
-  std::vector<Json> events;
-  for (std::uint64_t offset = 0;;) {
-    auto batch = read_events(log, offset);
-    if (batch.events.empty()) return events;
-    std::move(batch.events.begin(), batch.events.end(), std::back_inserter(events));
-    offset = batch.next_offset;
-  }
-}
 
 /// The folder of a job: beside the DB, as a workspace may be moved and copied, or where the DB says.
 fs::path folder_now(const Store& store, const std::string& recorded) {
@@ -191,7 +180,7 @@ void compare_image(Store& store, const RecordedJob& job, const Json& event, Diff
   }
 }
 
-void compare_evaluation(Store& store, const std::vector<Json>& events, Verification& result) {
+void compare_evaluation(Store& store, Events events, Verification& result) {
   Differences out(result);
   for (const auto& event : events) {
     if (event.value("type", "") != "sample") continue;
@@ -202,7 +191,7 @@ void compare_evaluation(Store& store, const std::vector<Json>& events, Verificat
 
 using Place = std::tuple<std::int64_t, std::int64_t, std::string>;  ///< update, timestep (-1: none), name
 
-void compare_training(Store& store, const std::vector<Json>& events, Verification& result) {
+void compare_training(Store& store, Events events, Verification& result) {
   Differences out(result);
   std::map<Place, Json> recorded;
   const auto rows = checked_rows<std::pair<Place, Json>>(
@@ -306,11 +295,10 @@ void require_same_sources(const RecordedJob& job, const Registry& registry) {
 
 Verification compare_job(Store& store, const RecordedJob& job, const fs::path& folder) {
   Verification result{.job = job};
-  const auto events = events_of(folder / kLog);
   if (job.kind == "evaluate") {
-    compare_evaluation(store, events, result);
+    compare_evaluation(store, Events(folder / kLog), result);
   } else {
-    compare_training(store, events, result);
+    compare_training(store, Events(folder / kLog), result);
   }
   result.machine = other_machine(last_start(job.folder / kLog).value_or(Json::object()),
                                  last_start(folder / kLog).value_or(Json::object()));
@@ -318,8 +306,9 @@ Verification compare_job(Store& store, const RecordedJob& job, const fs::path& f
 }
 
 bool is_complete(const fs::path& folder) {
-  const auto events = events_of(folder / kLog);
-  return std::ranges::any_of(events, [](const Json& e) { return e.value("type", "") == "job_completed"; });
+  bool found = false;
+  for (const auto& event : Events(folder / kLog)) found |= event.value("type", "") == "job_completed";
+  return found;
 }
 
 }  // namespace

@@ -3,36 +3,28 @@
 #include <algorithm>
 #include <vector>
 
-#include "harness/reproductions.h"
-#include "harness/training_table.h"
+#include "harness/comparisons.h"
 #include "results/multiplicity.h"
 
 namespace harness {
 namespace {
 
-constexpr const char* kKey = "equal_rows";  // of a table's file
-
-const Json& effective_of(const StoredReproduction& reproduction) {
-  return reproduction.spec.at("effective");
-}
-
 /// What --set changed for this row alone.
-Json own_settings(const StoredReproduction& reproduction, const std::string& row) {
+Json own_settings(const Experiment& experiment, const std::string& row) {
   const auto prefix = row + ".";
   Json own = Json::object();
-  const auto set = effective_of(reproduction).value("set", Json::object());
-  for (const auto& [name, value] : set.items()) {
+  for (const auto& [name, value] : experiment.effective.set.items()) {
     if (name.starts_with(prefix)) own[name.substr(prefix.size())] = value;
   }
   return own;
 }
 
 /// The equal rows that the experiment made, in the table's order.
-std::vector<std::string> equal_rows_of(const StoredReproduction& reproduction, const TableSpec& spec) {
+std::vector<std::string> equal_rows_of(const Experiment& experiment, const TableSpec& spec) {
   std::vector<std::string> rows;
-  for (const auto& row : reproduction.methods) {
+  for (const auto& row : experiment.methods) {
     if (std::ranges::find(spec.equal_rows, row) == spec.equal_rows.end()) continue;
-    if (rows.empty() || own_settings(reproduction, row) == own_settings(reproduction, rows.front()))
+    if (rows.empty() || own_settings(experiment, row) == own_settings(experiment, rows.front()))
       rows.push_back(row);
   }
   return rows;
@@ -68,22 +60,22 @@ std::vector<EqualPair> equal_pairs(Store& store, const TableSpec& spec, const st
 }
 
 /// Rows beside equal ones, compared with one of those.
-bool is_calibration(const StoredReproduction& reproduction, const std::vector<std::string>& equal) {
+bool is_calibration(const Experiment& experiment, const std::vector<std::string>& equal) {
   const auto is_equal = [&](const std::string& row) { return std::ranges::find(equal, row) != equal.end(); };
-  return equal.size() >= 2 && is_equal(effective_of(reproduction).at("baseline")) &&
-         !std::ranges::all_of(reproduction.methods, is_equal);
+  return equal.size() >= 2 && is_equal(experiment.effective.baseline) &&
+         !std::ranges::all_of(experiment.methods, is_equal);
 }
 
 /// Nothing where the runs allow no claim about methods.
-std::optional<Calibration> calibration_of(Store& store, const StoredReproduction& reproduction,
+std::optional<Calibration> calibration_of(Store& store, const Experiment& experiment,
                                           const std::string& split) {
-  const auto equal = equal_rows_of(reproduction, spec_of(reproduction));
-  if (!is_calibration(reproduction, equal)) return std::nullopt;
-  Calibration calibration{.experiment = reproduction.id,
-                          .table = reproduction.table_id,
-                          .baseline = effective_of(reproduction).at("baseline"),
+  const auto equal = equal_rows_of(experiment, experiment.table);
+  if (!is_calibration(experiment, equal)) return std::nullopt;
+  Calibration calibration{.experiment = experiment.id,
+                          .table = experiment.table_id,
+                          .baseline = experiment.effective.baseline,
                           .rows = {}};
-  for (const auto& c : judged_comparisons(store, reproduction, split)) {
+  for (const auto& c : judged_comparisons(store, experiment, split)) {
     if (c.baseline != calibration.baseline || c.claim != Claim::kMethods || !c.restates.empty()) continue;
     auto row = std::ranges::find(calibration.rows, c.method, &CalibrationRow::row);
     if (row == calibration.rows.end()) {
@@ -98,19 +90,21 @@ std::optional<Calibration> calibration_of(Store& store, const StoredReproduction
   return calibration.rows.empty() ? std::nullopt : std::optional(std::move(calibration));
 }
 
-bool may_have_yardstick(const StoredReproduction& reproduction) {
-  const auto rows = reproduction.spec.find(kKey);
-  return rows != reproduction.spec.end() && *rows != false && !is_training_table(reproduction);
+/// Told from the record alone: most have none, and are not worth reading.
+bool may_have_yardstick(const StoredReproduction& record) {
+  const auto rows = record.spec.find("equal_rows");
+  return rows != record.spec.end() && *rows != false && record.spec.value("kind", "") != "training";
 }
 
 /// What `measure` gives for the last other experiment that was made as this one and gives anything.
 template <class Measure>
-auto latest(Store& store, const StoredReproduction& reproduction, const Measure& measure)
-    -> decltype(measure(reproduction)) {
-  const auto conditions = conditions_of(reproduction);
-  for (const auto& other : all_reproductions(store)) {
-    if (other.id == reproduction.id || !may_have_yardstick(other) || conditions_of(other) != conditions)
-      continue;
+auto latest(Store& store, const Experiment& experiment, const Measure& measure)
+    -> decltype(measure(experiment)) {
+  const auto conditions = conditions_of(experiment);
+  for (auto& record : store.reproductions()) {
+    if (record.id == experiment.id || !may_have_yardstick(record)) continue;
+    const Experiment other(std::move(record));
+    if (conditions_of(other) != conditions) continue;
     if (auto measured = measure(other)) return measured;
   }
   return std::nullopt;
@@ -118,53 +112,51 @@ auto latest(Store& store, const StoredReproduction& reproduction, const Measure&
 
 }  // namespace
 
-Json conditions_of(const StoredReproduction& reproduction) {
-  const auto spec = spec_of(reproduction);
-  Json conditions = {{"backbone", reproduction.backbone},
-                     {"scale", reproduction.scale},
+Json conditions_of(const Experiment& experiment) {
+  const auto& spec = experiment.table;
+  Json conditions = {{"backbone", experiment.backbone},
+                     {"scale", experiment.scale},
                      {"task", spec.task},
                      {"split_seed", spec.split_seed},
                      {"selection", {spec.selection.split, spec.selection.metric, spec.selection.rule}}};
-  const auto& effective = effective_of(reproduction);
+  const Json effective = experiment.effective.to_json();
   for (const char* key :
        {"prompt_set", "split_sizes", "checkpoints", "weights_sha256", "settings", "evaluation_settings"})
-    conditions[key] = effective.value(key, Json());
+    conditions[key] = effective.at(key);
   return conditions;
 }
 
-std::optional<Yardstick> yardstick_of(Store& store, const StoredReproduction& reproduction,
-                                      const std::string& split) {
-  if (!may_have_yardstick(reproduction)) return std::nullopt;
-  const auto spec = spec_of(reproduction);
-  const auto rows = equal_rows_of(reproduction, spec);
+std::optional<Yardstick> yardstick_of(Store& store, const Experiment& experiment, const std::string& split) {
+  if (!may_have_yardstick(experiment)) return std::nullopt;
+  const auto& spec = experiment.table;
+  const auto rows = equal_rows_of(experiment, spec);
   if (rows.size() < 2) return std::nullopt;
-  const auto checkpoints = evaluated_checkpoints(store, reproduction);
+  const auto checkpoints = evaluated_checkpoints(store, experiment);
   auto metrics = yardstick_metrics(equal_pairs(store, spec, rows, checkpoints, split));
   if (metrics.empty()) return std::nullopt;
-  return Yardstick{.experiment = reproduction.id,
-                   .table = reproduction.table_id,
+  return Yardstick{.experiment = experiment.id,
+                   .table = experiment.table_id,
                    .method = spec.arm(rows.front()).method,
                    .rows = rows,
-                   .seeds = reproduction.seeds,
+                   .seeds = experiment.seeds,
                    .split = split,
                    .metrics = std::move(metrics)};
 }
 
-std::optional<Yardstick> latest_yardstick(Store& store, const StoredReproduction& reproduction,
+std::optional<Yardstick> latest_yardstick(Store& store, const Experiment& experiment,
                                           const std::string& split) {
-  return latest(store, reproduction, [&](const auto& other) { return yardstick_of(store, other, split); });
+  return latest(store, experiment, [&](const auto& other) { return yardstick_of(store, other, split); });
 }
 
-std::optional<Calibration> latest_calibration(Store& store, const StoredReproduction& reproduction,
+std::optional<Calibration> latest_calibration(Store& store, const Experiment& experiment,
                                               const std::string& split) {
-  return latest(store, reproduction, [&](const auto& other) { return calibration_of(store, other, split); });
+  return latest(store, experiment, [&](const auto& other) { return calibration_of(store, other, split); });
 }
 
-std::optional<Yardstick> yardstick_for(Store& store, const StoredReproduction& reproduction,
-                                       const std::string& split) {
-  if (is_training_table(reproduction)) return std::nullopt;
-  auto yardstick = yardstick_of(store, reproduction, split);
-  if (!yardstick) return latest_yardstick(store, reproduction, split);
+std::optional<Yardstick> yardstick_for(Store& store, const Experiment& experiment, const std::string& split) {
+  if (experiment.is_training()) return std::nullopt;
+  auto yardstick = yardstick_of(store, experiment, split);
+  if (!yardstick) return latest_yardstick(store, experiment, split);
   yardstick->is_own = true;
   return yardstick;
 }

@@ -2,18 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 
 #include "core/json.h"
 #include "core/text.h"
-#include "results/sql.h"
+#include "results/columns.h"
 
 namespace harness {
 namespace {
 
 struct Rows {
   const char* table;
-  const char* sql;  ///< {0}: name of the DB
+  std::string sql;  ///< {0}: name of the DB
   const char* own;  ///< which of these rows belong to the runs ?1 (a JSON list)
 };
 
@@ -26,67 +26,77 @@ constexpr auto kOwnExperiment = R"sql(reproduction_id IN (
     SELECT 1 FROM {0}.reproduction_runs AS m
     WHERE m.reproduction_id = r.id AND m.run_id NOT IN (SELECT value FROM json_each(?1)))))sql";
 
-// What the rows of each table say, without the ids of this DB.
-constexpr std::array<Rows, 18> kRows = {{
-    {"prompt_sets", "SELECT name, sha256, known, origin FROM {0}.prompt_sets",
-     "sha256 IN (SELECT sha256 FROM other.prompt_sets)"},
-    {"prompts", R"sql(SELECT s.sha256 AS prompt_set, position, text, target
-      FROM {0}.prompts AS p JOIN {0}.prompt_sets AS s ON s.id = p.prompt_set_id)sql",
-     "prompt_set IN (SELECT sha256 FROM other.prompt_sets)"},
-    {"runs",
-     R"sql(SELECT id, table_id, method, backbone, task, scale, seed, state, folder, weights_sha256, build,
-      numerics_version, config, requested_settings, effective_settings FROM {0}.runs)sql",
-     "id IN (SELECT value FROM json_each(?1))"},
-    {"table_runs", "SELECT table_id, run_id, scale, arm FROM {0}.table_runs", kOwnRun},
-    {"checkpoints", R"sql(SELECT run_id, step, path, sha256, lambda_late, lambda_late_last, clip_fraction
-      FROM {0}.checkpoints)sql",
-     kOwnRun},
-    {"train_stats", R"sql(SELECT run_id, update_index, timestep, name, value, fresh, on_policy
-      FROM {0}.train_stats)sql",
-     kOwnRun},
-    {"evaluations", R"sql(SELECT e.id, c.run_id, c.step, e.split, e.n, e.state, e.folder, e.peek,
-        (SELECT json_group_object(key, value) FROM (
-          SELECT key, value FROM json_each(e.not_run) ORDER BY key)) AS not_run,
-        p.sha256 AS prompt_set, e.split_sha256, e.seed, e.settings, e.config,
-        s.rule AS selection_rule, s.metric AS selection_metric, s.candidates AS selection_candidates
-      FROM {0}.evaluations AS e JOIN {0}.checkpoints AS c ON c.id = e.checkpoint_id
-      JOIN {0}.prompt_sets AS p ON p.id = e.prompt_set_id
-      LEFT JOIN {0}.selections AS s ON s.id = e.selection_id)sql",
-     kOwnRun},
-    {"table_evaluations", "SELECT table_id, evaluation_id, scale FROM {0}.table_evaluations", kOwnEvaluation},
-    {"samples", R"sql(SELECT evaluation_id, position, sample, seed, path, sha256, transcript, transcript_raw
-      FROM {0}.samples AS s JOIN {0}.prompts AS p ON p.id = s.prompt_id)sql",
-     kOwnEvaluation},
-    {"metrics", R"sql(SELECT evaluation_id, name, position, sample, value, reason
-      FROM {0}.metrics AS m JOIN {0}.prompts AS p ON p.id = m.prompt_id)sql",
-     kOwnEvaluation},
-    {"selections", R"sql(SELECT s.run_id, step, split, metric, rule, value, evaluation_id, candidates
-      FROM {0}.selections AS s JOIN {0}.checkpoints AS c ON c.id = s.checkpoint_id)sql",
-     kOwnRun},
-    {"jobs", "SELECT id, kind, run_id, evaluation_id, state, log_offset, failure, folder FROM {0}.jobs",
-     kOwnRun},
-    {"events", "SELECT job_id, time, type, level, message, detail FROM {0}.events",
-     "job_id IN (SELECT j.id FROM {0}.jobs AS j WHERE j.run_id IN (SELECT value FROM json_each(?1)))"},
-    {"reproductions",
-     R"sql(SELECT id, table_id, backbone, scale, seeds, methods, finished, wall_seconds, digest,
-      signature, spec FROM {0}.reproductions)sql",
-     R"sql(id IN (
+/// What the rows of each table say, without the ids of this DB.
+const std::vector<Rows>& all_rows() {
+  const auto select = [](const std::string& columns, const std::string& from) {
+    return "SELECT " + columns + " FROM " + from;
+  };
+  const std::string experiment = "reproduction_id, ";
+  const auto nth = fmt::format(", row_number() OVER (PARTITION BY {}) AS nth", select_list<EventRow>());
+  static const std::vector<Rows> kRows = {
+      {"prompt_sets", select(select_list<PromptSet>(), "{0}.prompt_sets"),
+       "sha256 IN (SELECT sha256 FROM other.prompt_sets)"},
+      {"prompts",
+       select("s.sha256 AS prompt_set, " + select_list<Prompt>(),
+              "{0}.prompts AS p JOIN {0}.prompt_sets AS s ON s.id = p.prompt_set_id"),
+       "prompt_set IN (SELECT sha256 FROM other.prompt_sets)"},
+      {"runs", select(select_list<StoredRun>({{"arm", ""}, {"created", ""}, {"finished", ""}}), "{0}.runs"),
+       "id IN (SELECT value FROM json_each(?1))"},
+      {"table_runs", select("table_id, run_id, scale, arm", "{0}.table_runs"), kOwnRun},
+      {"checkpoints", select(select_list<CheckpointRecord>(), "{0}.checkpoints"), kOwnRun},
+      {"train_stats", select(select_list<TrainStat>(), "{0}.train_stats"), kOwnRun},
+      {"evaluations",
+       select(select_list<StoredEvaluation>({{"id", "e.id"},
+                                             {"table_id", ""},
+                                             {"scale", ""},
+                                             {"run_id", "c.run_id"},
+                                             {"step", "c.step"},
+                                             {"split", "e.split"},
+                                             {"prompt_set_sha256", "p.sha256 AS prompt_set"},
+                                             {"selection_id", ""},
+                                             {"not_run", R"sql((SELECT json_group_object(key, value) FROM (
+                                               SELECT key, value FROM json_each(e.not_run) ORDER BY key)) AS not_run)sql"},
+                                             {"finished", ""}}) +
+                  ", s.rule AS selection_rule, s.metric AS selection_metric, "
+                  "s.candidates AS selection_candidates",
+              R"sql({0}.evaluations AS e JOIN {0}.checkpoints AS c ON c.id = e.checkpoint_id
+                    JOIN {0}.prompt_sets AS p ON p.id = e.prompt_set_id
+                    LEFT JOIN {0}.selections AS s ON s.id = e.selection_id)sql"),
+       kOwnRun},
+      {"table_evaluations", select("table_id, evaluation_id, scale", "{0}.table_evaluations"),
+       kOwnEvaluation},
+      {"samples",
+       select(select_list<SampleRow>({{"prompt_id", "position"}}),
+              "{0}.samples AS s JOIN {0}.prompts AS p ON p.id = s.prompt_id"),
+       kOwnEvaluation},
+      {"metrics",
+       select(select_list<MetricRow>({{"prompt_id", "position"}}),
+              "{0}.metrics AS m JOIN {0}.prompts AS p ON p.id = m.prompt_id"),
+       kOwnEvaluation},
+      {"selections",
+       select(select_list<SelectionRecord>({{"run_id", "s.run_id"}}),
+              "{0}.selections AS s JOIN {0}.checkpoints AS c ON c.id = s.checkpoint_id"),
+       kOwnRun},
+      {"jobs",
+       select(select_list<JobRecord>({{"folder", ""}}) + ", " + select_list<JobStatus>() + ", folder",
+              "{0}.jobs"),
+       kOwnRun},
+      {"events", select(select_list<EventRow>() + nth, "{0}.events"),
+       "job_id IN (SELECT j.id FROM {0}.jobs AS j WHERE j.run_id IN (SELECT value FROM json_each(?1)))"},
+      {"reproductions",
+       select("id, " + select_list<ReproductionRecord>({{"evaluations", ""}, {"runs", ""}}) +
+                  ", finished, digest",
+              "{0}.reproductions"),
+       R"sql(id IN (
   SELECT r.id FROM {0}.reproductions AS r WHERE NOT EXISTS (
     SELECT 1 FROM {0}.reproduction_runs AS m
     WHERE m.reproduction_id = r.id AND m.run_id NOT IN (SELECT value FROM json_each(?1)))))sql"},
-    {"reproduction_runs", "SELECT reproduction_id, run_id, arm FROM {0}.reproduction_runs", kOwnExperiment},
-    {"comparisons", R"sql(SELECT reproduction_id, split, metric, baseline, method, n, n_missing, clusters,
-        baseline_mean, method_mean, delta, ci95_low, ci95_high, wins, ties, losses, t, p_value, test, note,
-        claim, runs, runs_se, runs_df, runs_ci95_low, runs_ci95_high, runs_p_value
-      FROM {0}.comparisons)sql",
-     kOwnExperiment},
-    {"alarms", R"sql(SELECT reproduction_id, split, baseline, method, guardrail, reward, reward_delta,
-        reward_ci95_low, reward_ci95_high, harmful, minimal_effect, delta, ci95_low, ci95_high, p_holm, rule_version
-      FROM {0}.alarms)sql",
-     kOwnExperiment},
-    {"artifacts", "SELECT reproduction_id, table_id, name, path, sha256, created FROM {0}.artifacts",
-     kOwnExperiment},
-}};
+      {"reproduction_runs", select("reproduction_id, run_id, arm", "{0}.reproduction_runs"), kOwnExperiment},
+      {"comparisons", select(experiment + select_list<ComparisonRow>(), "{0}.comparisons"), kOwnExperiment},
+      {"alarms", select(experiment + select_list<AlarmRecord>(), "{0}.alarms"), kOwnExperiment},
+      {"artifacts", select(select_list<StoredArtifact>(), "{0}.artifacts"), kOwnExperiment}};
+  return kRows;
+}
 
 /// The first columns of a row, for people: "run_id 09db21c3, step 40, ...".
 std::string row_text(SQLite::Statement& row) {
@@ -98,6 +108,12 @@ std::string row_text(SQLite::Statement& row) {
                                 value.isNull() ? "NULL" : value.getString().substr(0, 40)));
   }
   return join(parts, ", ");
+}
+
+/// So that different numbers have different texts.
+std::string value_text(const SQLite::Column& value) {
+  if (value.isNull()) return "NULL";
+  return value.isFloat() ? fmt::format("{}", value.getDouble()) : value.getString();
 }
 
 /// The rows of one DB: all, or with `runs` those that belong to them.
@@ -134,25 +150,77 @@ std::map<std::string, std::uint64_t> log_ends(Store& store) {
   return ends;
 }
 
-std::vector<std::string> differences(Store& store, const std::filesystem::path& other,
-                                     const std::string& name_of_other,
-                                     const std::optional<std::set<std::string>>& runs) {
-  auto& db = store.database();
+template <class Body>
+auto RowDiff::guarded(Body&& body) {
   try {
-    SQLite::Statement attach(db, "ATTACH ?1 AS other");
+    return body();
+  } catch (const SQLite::Exception& failure) {
+    throw database_error(failure, store_.path());
+  }
+}
+
+RowDiff::RowDiff(Store& store, const std::filesystem::path& other) : store_(store) {
+  guarded([&] {
+    SQLite::Statement attach(store_.database(), "ATTACH ?1 AS other");
     attach.bind(1, other.string());
     attach.exec();
-    const auto list = runs ? std::optional(canonical_json(Json(*runs))) : std::nullopt;
+  });
+}
+
+RowDiff::~RowDiff() {
+  store_.database().tryExec("DETACH other");
+}
+
+std::vector<std::string> RowDiff::summary(const std::string& name_of_other,
+                                          const std::optional<std::set<std::string>>& runs) {
+  const auto list = runs ? std::optional(canonical_json(Json(*runs))) : std::nullopt;
+  return guarded([&] {
     std::vector<std::string> found;
-    for (const auto& rows : kRows) {
-      compare_side(db, rows, "main", "other", list, "the DB", found);
-      compare_side(db, rows, "other", "main", list, name_of_other, found);
+    for (const auto& rows : all_rows()) {
+      compare_side(store_.database(), rows, "main", "other", list, "the DB", found);
+      compare_side(store_.database(), rows, "other", "main", list, name_of_other, found);
     }
-    db.exec("DETACH other");
     return found;
-  } catch (const SQLite::Exception& failure) {
-    throw database_error(failure, store.path());
-  }
+  });
+}
+
+std::vector<DifferentRow> RowDiff::rows(const RowsOfJob& of, const std::string& id) {
+  std::map<std::string, DifferentRow> different;
+  const auto& sql = std::ranges::find(all_rows(), std::string_view(of.table), &Rows::table)->sql;
+  const auto collect = [&](const char* left, const char* right, RowValues DifferentRow::*side) {
+    const auto side_sql = [&](const char* db) {
+      return fmt::format("SELECT {}, * FROM ({}) WHERE {} = ?1", of.name, fmt::format(fmt::runtime(sql), db),
+                         of.column);
+    };
+    SQLite::Statement row(store_.database(), side_sql(left) + " EXCEPT " + side_sql(right));
+    row.bind(1, id);
+    while (row.executeStep()) {
+      const auto name = row.getColumn(0).getString();
+      auto& found = different[name];
+      found.name = name;
+      for (int i = 1; i < row.getColumnCount(); ++i)
+        (found.*side).emplace_back(row.getColumnName(i), value_text(row.getColumn(i)));
+    }
+  };
+  guarded([&] {
+    collect("main", "other", &DifferentRow::here);
+    collect("other", "main", &DifferentRow::other);
+  });
+  std::vector<DifferentRow> list;
+  for (auto& [name, row] : different) list.push_back(std::move(row));
+  return list;
+}
+
+std::int64_t RowDiff::count(const RowsOfJob& of, const std::string& id) {
+  const auto& sql = std::ranges::find(all_rows(), std::string_view(of.table), &Rows::table)->sql;
+  return guarded([&] {
+    SQLite::Statement count(store_.database(),
+                            fmt::format("SELECT count(*) FROM ({}) WHERE {} = ?1",
+                                        fmt::format(fmt::runtime(sql), "main"), of.column));
+    count.bind(1, id);
+    count.executeStep();
+    return count.getColumn(0).getInt64();
+  });
 }
 
 }  // namespace harness

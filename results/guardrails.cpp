@@ -171,12 +171,12 @@ AlarmRecord alarm_of(const GuardrailPanel& panel, const ComparisonRecord& reward
           .method = reward.method,
           .reward = reward.metric,
           .reward_delta = *reward.result.delta,
-          .reward_ci = *interval_of(reward.result),
+          .reward_ci95 = *interval_of(reward.result),
           .guardrail = effect.record.metric,
           .harmful = metric_of(panel, effect.record.metric).better == Better::kUp ? "lower" : "higher",
           .minimal_effect = effect.minimal_effect,
           .delta = *result.delta,
-          .ci = *interval_of(result, effect.claim),
+          .ci95 = *interval_of(result, effect.claim),
           .p_holm = effect.adjusted_p,
           .rule_version = panel.rule_version};
 }
@@ -246,12 +246,12 @@ Json alarm_json(const AlarmRecord& alarm) {
           {"method", alarm.method},
           {"reward", alarm.reward},
           {"reward_delta", alarm.reward_delta},
-          {"reward_ci95", interval_json(alarm.reward_ci)},
+          {"reward_ci95", interval_json(alarm.reward_ci95)},
           {"guardrail", alarm.guardrail},
           {"harmful_direction", alarm.harmful},
           {"minimal_effect", alarm.minimal_effect},
           {"delta", alarm.delta},
-          {"ci95", interval_json(alarm.ci)},
+          {"ci95", interval_json(alarm.ci95)},
           {"p_holm", number(alarm.p_holm)}};
 }
 

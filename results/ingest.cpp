@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "core/event_log.h"
+#include "results/columns.h"
 #include "results/store_impl.h"
 
 namespace harness {
@@ -27,11 +28,6 @@ const Json& object_field(Fields& event, const std::string& key) {
   return value;
 }
 
-/// Whether an update's samples were used before, and whether the policy has moved since they were drawn.
-struct Freshness {
-  bool fresh, on_policy;
-};
-
 /// Brings the events of one job into the tables, inside a transaction of the caller.
 class Ingestion {
  public:
@@ -52,9 +48,8 @@ class Ingestion {
   void job_completed(Fields& event);
   void job_failed(Fields& event);
 
-  void put_stat(std::int64_t update_index, const std::optional<std::int64_t>& timestep,
-                const std::string& name, const std::optional<double>& value, const Freshness& of);
-  void put_metrics(Fields& event, std::int64_t prompt_id, std::int64_t sample);
+  void put_stat(const TrainStat& stat);
+  void put_metrics(Fields& event, const SampleRow& of);
   void put_state(Fields& event, JobState state, const std::optional<std::string>& failure) {
     store_.put_job_state(job_.id, state, failure, utc_text(event.required<double>("time")));
   }
@@ -130,28 +125,31 @@ void Ingestion::resumed(Fields& event) {
 }
 
 void Ingestion::update(Fields& event) {
-  const auto index = event.required<std::int64_t>("update_index");
-  const Freshness of{event.required<bool>("fresh"), event.required<bool>("on_policy")};
-  for (const auto& [name, value] : object_field(event, "stats").items()) {
-    put_stat(index, std::nullopt, name, number_or_null(value, event, name), of);
-  }
+  TrainStat stat{.run_id = job_.run_id,
+                 .update_index = event.required<std::int64_t>("update_index"),
+                 .fresh = event.required<bool>("fresh"),
+                 .on_policy = event.required<bool>("on_policy")};
+  const auto put = [&](const std::string& name, const Json& value) {
+    stat.name = name;
+    stat.value = number_or_null(value, event, name);
+    put_stat(stat);
+  };
+  for (const auto& [name, value] : object_field(event, "stats").items()) put(name, value);
   for (const auto& [name, values] : object_field(event, "per_step").items()) {
     if (!values.is_array()) refuse(fmt::format("per_step.{} must be a list", name), event);
     for (std::size_t k = 0; k < values.size(); ++k) {
-      put_stat(index, static_cast<std::int64_t>(k), name, number_or_null(values[k], event, name), of);
+      stat.timestep = static_cast<std::int64_t>(k);
+      put(name, values[k]);
     }
   }
   ++report_.updates;
 }
 
-void Ingestion::put_stat(std::int64_t update_index, const std::optional<std::int64_t>& timestep,
-                         const std::string& name, const std::optional<double>& value, const Freshness& of) {
-  sql_.run(R"sql(
-    INSERT INTO train_stats (run_id, update_index, timestep, name, value, fresh, on_policy)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+void Ingestion::put_stat(const TrainStat& stat) {
+  static const auto kStat = insert_sql<TrainStat>("train_stats") + R"sql(
     ON CONFLICT (run_id, update_index, name, ifnull(timestep, -1)) DO UPDATE SET
-      value = excluded.value, fresh = excluded.fresh, on_policy = excluded.on_policy)sql",
-           job_.run_id, update_index, timestep, name, value, of.fresh, of.on_policy);
+      value = excluded.value, fresh = excluded.fresh, on_policy = excluded.on_policy)sql";
+  put_record(sql_, kStat, stat);
 }
 
 void Ingestion::checkpoint(Fields& event) {
@@ -189,39 +187,42 @@ std::int64_t Ingestion::prompt_id(std::int64_t position, const Fields& event) {
 }
 
 void Ingestion::sample(Fields& event) {
-  const auto prompt = prompt_id(event.required<std::int64_t>("position"), event);
-  const auto sample = event.required<std::int64_t>("sample");
-  sql_.run(R"sql(
-    INSERT INTO samples (evaluation_id, prompt_id, sample, seed, path, sha256, transcript, transcript_raw)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+  static const auto kSample = insert_sql<SampleRow>("samples") + R"sql(
     ON CONFLICT (evaluation_id, prompt_id, sample) DO UPDATE SET
       seed = excluded.seed, path = excluded.path, sha256 = excluded.sha256, transcript = excluded.transcript,
-      transcript_raw = excluded.transcript_raw)sql",
-           evaluation_id(event), prompt, sample, event.required<std::int64_t>("seed"),
-           event.required<std::string>("path"), event.required<std::string>("sha256"),
-           text_or_null(event, "transcript"), text_or_null(event, "transcript_raw"));
-  put_metrics(event, prompt, sample);
+      transcript_raw = excluded.transcript_raw)sql";
+  const SampleRow sample{.evaluation_id = evaluation_id(event),
+                         .prompt_id = prompt_id(event.required<std::int64_t>("position"), event),
+                         .sample = event.required<std::int64_t>("sample"),
+                         .seed = event.required<std::int64_t>("seed"),
+                         .path = event.required<std::string>("path"),
+                         .sha256 = event.required<std::string>("sha256"),
+                         .transcript = text_or_null(event, "transcript"),
+                         .transcript_raw = text_or_null(event, "transcript_raw")};
+  put_record(sql_, kSample, sample);
+  put_metrics(event, sample);
   ++report_.samples;
 }
 
-void Ingestion::put_metrics(Fields& event, std::int64_t prompt_id, std::int64_t sample) {
+void Ingestion::put_metrics(Fields& event, const SampleRow& of) {
+  static const auto kMetric = insert_sql<MetricRow>("metrics") + R"sql(
+    ON CONFLICT (evaluation_id, name, prompt_id, sample) DO UPDATE SET
+      value = excluded.value, reason = excluded.reason)sql";
   const Json& reasons = object_field(event, "reasons");
   for (const auto& [name, json] : object_field(event, "metrics").items()) {
-    const auto value = number_or_null(json, event, name);
-    std::optional<std::string> reason;
-    if (!value) {
+    MetricRow metric{.evaluation_id = of.evaluation_id,
+                     .name = name,
+                     .prompt_id = of.prompt_id,
+                     .sample = of.sample,
+                     .value = number_or_null(json, event, name)};
+    if (!metric.value) {
       const auto found = reasons.find(name);
       if (found == reasons.end() || !found->is_string()) {
         refuse(fmt::format("metric {} is null without a reason", name), event);
       }
-      reason = found->get<std::string>();
+      metric.reason = found->get<std::string>();
     }
-    sql_.run(R"sql(
-      INSERT INTO metrics (evaluation_id, name, prompt_id, sample, value, reason)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-      ON CONFLICT (evaluation_id, name, prompt_id, sample) DO UPDATE SET
-        value = excluded.value, reason = excluded.reason)sql",
-             evaluation_id(event), name, prompt_id, sample, value, reason);
+    put_record(sql_, kMetric, metric);
     ++report_.metrics;
   }
 }
@@ -254,9 +255,14 @@ void Ingestion::job_failed(Fields& event) {
 }
 
 void Ingestion::put_event(Fields& event, const std::string& level, const std::string& message, Json detail) {
-  sql_.run("INSERT INTO events (job_id, time, type, level, message, detail) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-           job_.id, event.required<double>("time"), event.required<std::string>("type"), level, message,
-           canonical_json(detail));
+  static const auto kEvent = insert_sql<EventRow>("events");
+  put_record(sql_, kEvent,
+             EventRow{.job_id = job_.id,
+                      .time = event.required<double>("time"),
+                      .type = event.required<std::string>("type"),
+                      .level = level,
+                      .message = message,
+                      .detail = std::move(detail)});
 }
 
 /// N is exact: a finished evaluation has every image, and each of its metrics a row for every image.
@@ -301,30 +307,6 @@ void require_same_beginning(const std::filesystem::path& log, std::uint64_t offs
 
 }  // namespace
 
-void Store::Impl::put_job(const JobRecord& job) {
-  const int changed = sql.run(R"sql(
-    INSERT INTO jobs (id, kind, run_id, evaluation_id, folder, state) VALUES (?1, ?2, ?3, ?4, ?5, 'planned')
-    ON CONFLICT (id) DO UPDATE SET folder = excluded.folder WHERE folder <> excluded.folder)sql",
-                              job.id, job.kind, job.run_id, job.evaluation_id, job.folder.string());
-  if (changed > 0) note(journal_record(job));
-}
-
-void Store::Impl::put_job_state(const std::string& id, JobState state,
-                                const std::optional<std::string>& failure, const std::string& at) {
-  const std::string name(job_state_name(state));
-  if (sql.run("UPDATE jobs SET state = ?2, failure = ?3 WHERE id = ?1", id, name, failure) == 0) {
-    throw Error(fmt::format("there is no job {}", id), path.string(), {}, Status::kFailed);
-  }
-  sql.run(R"sql(
-    UPDATE evaluations SET state = ?2, finished = CASE WHEN ?2 = 'done' THEN ?3 END
-    WHERE id = (SELECT evaluation_id FROM jobs WHERE id = ?1))sql",
-          id, name, at);
-  sql.run(R"sql(
-    UPDATE runs SET state = ?2, finished = CASE WHEN ?2 = 'done' THEN ?3 END
-    WHERE id = (SELECT run_id FROM jobs WHERE id = ?1 AND evaluation_id IS NULL))sql",
-          id, name, at);
-}
-
 std::string Store::Impl::run_of_job(const std::string& id) {
   Query job(sql["SELECT run_id FROM jobs WHERE id = ?1"], id);
   return job.step() ? job.text(0) : std::string();
@@ -338,25 +320,13 @@ std::string Store::Impl::run_of_evaluation(const std::string& id) {
   return evaluation.step() ? evaluation.text(0) : std::string();
 }
 
-void Store::record_job(const JobRecord& job) {
-  impl_->write([&] { impl_->put_job(job); });
-}
-
-void Store::mark_job(const std::string& id, JobState state, const std::optional<std::string>& failure) {
-  impl_->write([&] {
-    const auto at = impl_->time_of(Json());
-    impl_->put_job_state(id, state, failure, at);
-    impl_->note(journal_job_state(impl_->run_of_job(id), id, state, failure), at);
-  });
-}
-
 IngestReport Store::ingest(const JobRecord& job, const LogRange& range) {
   const auto log = (range.folder.empty() ? job.folder : range.folder) / "events.log";
   constexpr std::uint64_t kBatch = 8u << 20;
   IngestReport report;
   for (bool more = true; more;) {
     more = impl_->write([&] {
-      impl_->put_job(job);
+      impl_->record_job(job);
       // Read under the write lock, so that two processes cannot bring in the same lines.
       report.job = *impl_->job_status(job.id);
       const auto offset = report.job.log_offset;

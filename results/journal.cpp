@@ -3,7 +3,6 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <set>
@@ -88,15 +87,13 @@ Journal::~Journal() {
 
 JournalText read_journal(const std::filesystem::path& file) {
   JournalText text;
-  std::uint64_t offset = 0;
   try {
-    for (;;) {
-      auto batch = read_events(file, offset);
-      if (batch.events.empty()) return text;
-      std::ranges::move(batch.events, std::back_inserter(text.records));
-      std::ranges::move(batch.marks, std::back_inserter(text.marks));
-      offset = batch.next_offset;
+    Events events(file);
+    for (auto& event : events) {
+      text.marks.push_back(events.mark());
+      text.records.push_back(std::move(event));
     }
+    return text;
   } catch (const Error& error) {
     if (error.status() == Status::kFailed) throw;
     throw Error(error.problem(), error.where(), kJournalHint, error.status());

@@ -99,15 +99,15 @@ Json journal_number(std::int64_t reproduction_id, const std::string& digest);
 /// Numbers of experiments up to this one were given.
 Json journal_last_number(std::int64_t reproduction_id);
 
-PromptSet prompt_set_from(const Json& record);
-RunRecord run_from(const Json& record);
-CheckpointRecord checkpoint_from(const Json& record);
-EvaluationRecord evaluation_from(const Json& record);
-SelectionRecord selection_from(const Json& record);
-JobRecord job_from(const Json& record);
-ReproductionRecord reproduction_from(const Json& record);
-std::vector<ComparisonRecord> comparisons_from(const Json& record);
-std::vector<AlarmRecord> alarms_from(const Json& record);
-ArtifactRecord artifact_from(const Json& record);
+/// What a record tells: of a PromptSet, RunRecord, CheckpointRecord, EvaluationRecord, SelectionRecord,
+/// JobRecord, ReproductionRecord or ArtifactRecord, the comparisons or the alarms of an experiment.
+template <class Record>
+Record from_journal(const Json& record);
+template <>
+PromptSet from_journal(const Json& record);
+template <>
+std::vector<ComparisonRecord> from_journal(const Json& record);
+template <>
+std::vector<AlarmRecord> from_journal(const Json& record);
 
 }  // namespace harness

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <ranges>
 
-#include "results/stored_runs.h"
+#include "results/columns.h"
 
 namespace harness {
 namespace {
@@ -36,7 +37,6 @@ class Export {
  private:
   bool is_own(std::int64_t experiment);
   void base_checkpoints(const std::string& run);
-  void comparisons(std::int64_t experiment);
 
   Store& store_;
   StatementCache& sql_;
@@ -49,20 +49,7 @@ bool Export::is_own(std::int64_t experiment) {
 }
 
 void Export::prompt_sets() {
-  constexpr auto kPrompts =
-      "SELECT position, text, target FROM prompts WHERE prompt_set_id = ?1 ORDER BY position";
-  Query sets(sql_["SELECT id, name, sha256, known, origin FROM prompt_sets ORDER BY id"]);
-  while (sets.step()) {
-    PromptSet set{.name = sets.text(1),
-                  .sha256 = sets.text(2),
-                  .known = sets.integer(3) != 0,
-                  .origin = sets.text(4),
-                  .prompts = {}};
-    Query prompts(sql_[kPrompts], sets.integer(0));
-    while (prompts.step())
-      set.prompts.push_back({static_cast<int>(prompts.integer(0)), prompts.text(1), prompts.text(2)});
-    put_(journal_record(set), utc_now());
-  }
+  for (const auto& set : store_.prompt_sets()) put_(journal_record(set), utc_now());
 }
 
 void Export::runs() {
@@ -157,91 +144,28 @@ void Export::evaluations_of(const std::string& run, bool with_selection) {
 }
 
 void Export::selections_of(const std::string& run) {
-  for (const auto& selection : store_.selections(run)) {
-    Query created(sql_["SELECT created FROM selections WHERE id = ?1"], selection.id);
-    created.step();
-    put_(journal_record(selection, selection.id), created.text(0));
-  }
+  for (const auto& selection : store_.selections(run))
+    put_(journal_record(selection, selection.id), selection.created);
 }
 
 void Export::experiments(const std::optional<std::int64_t>& only) {
-  constexpr auto kSql = R"sql(
-    SELECT id, table_id, backbone, scale, seeds, methods, spec, signature, finished, wall_seconds
-    FROM reproductions WHERE ?1 IS NULL OR id = ?1 ORDER BY recency)sql";
-  constexpr auto kEvaluations =
-      "SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = ?1 ORDER BY 1";
-  constexpr auto kRuns = "SELECT run_id, arm FROM reproduction_runs WHERE reproduction_id = ?1 ORDER BY 1";
-  Query row(sql_[kSql], only);
-  while (row.step()) {
-    const auto id = row.integer(0);
-    if (!is_own(id)) continue;
-    ReproductionRecord record{
-        .table_id = row.text(1),
-        .backbone = row.text(2),
-        .scale = row.text(3),
-        .seeds = parse_json(row.text(4), "reproductions.seeds").get<std::vector<std::int64_t>>(),
-        .methods = parse_json(row.text(5), "reproductions.methods").get<std::vector<std::string>>(),
-        .spec = parse_json(row.text(6), "reproductions.spec"),
-        .signature = row.text(7),
-        .wall_seconds = row.real(9).value_or(0),
-        .evaluations = {},
-        .runs = {}};
-    Query evaluations(sql_[kEvaluations], id);
-    while (evaluations.step()) record.evaluations.push_back(evaluations.text(0));
-    Query runs(sql_[kRuns], id);
-    while (runs.step()) record.runs.emplace_back(runs.text(0), runs.text(1));
-    put_(journal_record(record, id), row.text(8));
+  const auto newest_first = store_.reproductions();
+  for (const auto& experiment : newest_first | std::views::reverse) {
+    const auto id = experiment.id;
+    if ((only && id != *only) || !is_own(id)) continue;
+    put_(journal_record(experiment, id), experiment.finished);
     if (const auto alarms = store_.alarms(id); !alarms.empty()) put_(journal_record(id, alarms), utc_now());
-    comparisons(id);
+    std::vector<ComparisonRecord> comparisons;
+    for (const auto& row : store_.comparisons(id)) comparisons.push_back(comparison_of(row));
+    if (!comparisons.empty()) put_(journal_record(id, comparisons), utc_now());
   }
-}
-
-void Export::comparisons(std::int64_t experiment) {
-  constexpr auto kSql = R"sql(
-    SELECT split, metric, baseline, method, n, n_missing, clusters, baseline_mean, method_mean, delta,
-           ci95_low, ci95_high, wins, ties, losses, t, p_value, test, note, claim, runs, runs_se, runs_df,
-           runs_ci95_low, runs_ci95_high, runs_p_value
-    FROM comparisons WHERE reproduction_id = ?1 ORDER BY id)sql";
-  std::vector<ComparisonRecord> all;
-  Query row(sql_[kSql], experiment);
-  while (row.step()) {
-    ComparisonRecord c;
-    c.split = row.text(0);
-    c.metric = row.text(1);
-    c.baseline = row.text(2);
-    c.method = row.text(3);
-    c.note = row.optional_text(18);
-    c.result.n = row.integer(4);
-    c.result.n_missing = row.integer(5);
-    c.result.clusters = row.integer(6);
-    c.result.baseline_mean = row.real(7);
-    c.result.method_mean = row.real(8);
-    c.result.delta = row.real(9);
-    if (row.real(10) && row.real(11)) c.result.ci = Interval{.low = *row.real(10), .high = *row.real(11)};
-    c.result.wins = row.integer(12);
-    c.result.ties = row.integer(13);
-    c.result.losses = row.integer(14);
-    c.result.t = row.real(15);
-    c.result.p_value = row.real(16);
-    c.result.test = row.text(17);
-    c.has_claim = row.optional_text(19).has_value();
-    c.result.crossed = crossed_from({.runs = row.optional_integer(20),
-                                     .error = row.real(21),
-                                     .freedom = row.real(22),
-                                     .low = row.real(23),
-                                     .high = row.real(24),
-                                     .p_value = row.real(25)},
-                                    c.result.delta);
-    all.push_back(std::move(c));
-  }
-  if (!all.empty()) put_(journal_record(experiment, all), utc_now());
 }
 
 /// Said again where the journal may hold another order.
 void Export::order_of_experiments() {
-  Query row(sql_["SELECT id, finished FROM reproductions ORDER BY recency"]);
-  while (row.step()) {
-    if (is_own(row.integer(0))) put_(journal_shown_again(row.integer(0)), row.text(1));
+  const auto newest_first = store_.reproductions();
+  for (const auto& experiment : newest_first | std::views::reverse) {
+    if (is_own(experiment.id)) put_(journal_shown_again(experiment.id), experiment.finished);
   }
 }
 
@@ -254,18 +178,10 @@ void Export::last_number() {
 }
 
 void Export::artifacts(const std::optional<std::int64_t>& only) {
-  constexpr auto kSql = R"sql(
-    SELECT reproduction_id, table_id, name, path, sha256, created
-    FROM artifacts WHERE ?1 IS NULL OR reproduction_id = ?1 ORDER BY id)sql";
-  Query row(sql_[kSql], only);
-  while (row.step()) {
-    if (const auto experiment = row.optional_integer(0); experiment && !is_own(*experiment)) continue;
-    put_(journal_record(ArtifactRecord{.reproduction_id = row.optional_integer(0),
-                                       .table_id = row.text(1),
-                                       .name = row.text(2),
-                                       .path = row.text(3),
-                                       .sha256 = row.text(4)}),
-         row.text(5));
+  constexpr auto kSql = "SELECT * FROM artifacts WHERE ?1 IS NULL OR reproduction_id = ?1 ORDER BY id";
+  for (const auto& artifact : read_records<StoredArtifact>(sql_, "artifacts", kSql, only)) {
+    if (artifact.reproduction_id && !is_own(*artifact.reproduction_id)) continue;
+    put_(journal_record(artifact), artifact.created);
   }
 }
 

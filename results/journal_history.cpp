@@ -65,7 +65,7 @@ void Reading::find_experiments() {
       experiments_.at(last[*number]).named = true;
     }
     if (type_of(records_[i]) != "experiment") continue;
-    const auto reproduction = reproduction_from(records_[i]);
+    const auto reproduction = from_journal<ReproductionRecord>(records_[i]);
     Experiment experiment{.place = i,
                           .number = records_[i].at("data").at("id").get<std::int64_t>(),
                           .digest = reproduction_digest(reproduction),

@@ -18,6 +18,7 @@ namespace harness {
 
 enum class JobState { kPlanned, kRunning, kDone, kFailed };
 std::string_view job_state_name(JobState state);
+JobState job_state_from_name(std::string_view name);
 
 /// A training run, or the starting weights (method "base", checkpoint 0).
 struct RunRecord {
@@ -49,6 +50,17 @@ struct CheckpointRecord {
   std::int64_t step = 0;  ///< after update `step`; 0: the starting weights
   std::optional<std::string> path = {}, sha256 = {};
   std::optional<double> lambda_late = {}, lambda_late_last = {}, clip_fraction = {};
+};
+
+/// A statistic of one update.
+struct TrainStat {
+  std::string run_id = {};
+  std::int64_t update_index = 0;
+  std::optional<std::int64_t> timestep = {};
+  std::string name = {};
+  std::optional<double> value = {};
+  bool fresh = false;      ///< no update has used its samples
+  bool on_policy = false;  ///< the policy has not moved since they were drawn
 };
 
 /// One checkpoint sampled and scored on one split.
@@ -91,6 +103,7 @@ struct SelectionRecord {
 
 struct StoredSelection : SelectionRecord {
   std::int64_t id = 0;
+  std::string created = {};
 };
 
 struct JobRecord {
@@ -107,7 +120,31 @@ struct JobStatus {
   std::optional<std::string> failure = {};  ///< what the worker or the orchestrator said of a failed job
 };
 
-/// One image's value of a metric.
+/// An image of an evaluation.
+struct SampleRow {
+  std::string evaluation_id = {};
+  std::int64_t prompt_id = 0, sample = 0, seed = 0;
+  std::string path = {}, sha256 = {};
+  std::optional<std::string> transcript = {}, transcript_raw = {};
+};
+
+/// One of its values.
+struct MetricRow {
+  std::string evaluation_id = {}, name = {};
+  std::int64_t prompt_id = 0, sample = 0;
+  std::optional<double> value = {};
+  std::optional<std::string> reason = {};
+};
+
+/// What a worker said beside numbers.
+struct EventRow {
+  std::string job_id = {};
+  double time = 0;  ///< seconds since 1970
+  std::string type = {}, level = {}, message = {};
+  Json detail = Json::object();
+};
+
+/// One image's value of a metric, with its place.
 struct MetricValue {
   std::int64_t prompt_id = 0;
   std::int64_t position = 0;  ///< of the prompt in its whole set
@@ -130,12 +167,12 @@ struct AlarmRecord {
   std::string split = {}, baseline = {}, method = {};
   std::string reward = {};  ///< metric
   double reward_delta = 0;
-  Interval reward_ci = {};
+  Interval reward_ci95 = {};
   std::string guardrail = {};  ///< metric
   std::string harmful = {};    ///< "lower" or "higher": the side on which it moved
   double minimal_effect = 0;   ///< in the guardrail's unit
   double delta = 0;
-  Interval ci = {};
+  Interval ci95 = {};
   std::optional<double> p_holm = {};  ///< over the panel
   int rule_version = 1;
 };
@@ -161,6 +198,10 @@ struct StoredReproduction : ReproductionRecord {
 struct ArtifactRecord {
   std::optional<std::int64_t> reproduction_id = {};
   std::string table_id = {}, name = {}, path = {}, sha256 = {};
+};
+
+struct StoredArtifact : ArtifactRecord {
+  std::string created = {};
 };
 
 struct Note {

@@ -39,6 +39,9 @@ class Replay {
   void experiment(const HistoryEntry& entry);
   void of_experiment(const HistoryEntry& entry);
   std::int64_t free_number(std::int64_t wanted, std::int64_t highest);
+  void carry_out(const Json& record);
+  /// Without a word to the journal: it says nothing new.
+  void apply(const Json& record);
   void leave_out(const std::string& what, const std::string& run, const std::string& why);
   bool is_introduced(const Json& record);
   bool has_prompts(const std::string& sha256);
@@ -71,32 +74,24 @@ void Replay::take(const HistoryEntry& entry) {
   const auto type = type_of(record);
   impl_.replayed_time = record.value("at", utc_now());
   if (!is_introduced(record)) return;
-  if (type == "prompt_set") {
-    store_.record_prompt_set(prompt_set_from(record));
-  } else if (type == "run") {
-    store_.record_run(run_from(record));
-  } else if (type == "checkpoint") {
-    store_.record_checkpoint(checkpoint_from(record));
-  } else if (type == "evaluation") {
-    evaluation(record);
-  } else if (type == "not_run") {
-    not_run(record);
-  } else if (type == "selection") {
-    selection(record);
-  } else if (type == "job") {
-    job(record);
-  } else if (type == "job_state") {
-    job_state(record, false);
-  } else if (type == "experiment") {
-    experiment(entry);
-  } else if (type == "experiment_again" || type == "comparisons" || type == "alarms" || type == "artifact") {
-    of_experiment(entry);
-  } else if (type == "forget") {
-    store_.forget(record.at("run").get<std::string>());
-  } else {
-    throw Error(fmt::format("unknown record \"{}\"", type), "journal",
-                "it was written by another version of this program", Status::kFailed);
-  }
+  if (type == "evaluation") return evaluation(record);
+  if (type == "not_run") return not_run(record);
+  if (type == "selection") return selection(record);
+  if (type == "job") return job(record);
+  if (type == "job_state") return job_state(record, false);
+  if (type == "experiment") return experiment(entry);
+  static const std::set<std::string> kOfExperiment = {"experiment_again", "comparisons", "alarms",
+                                                      "artifact"};
+  if (kOfExperiment.contains(type)) return of_experiment(entry);
+  carry_out(record);
+}
+
+void Replay::carry_out(const Json& record) {
+  impl_.write([&] { impl_.carry_out(record); });
+}
+
+void Replay::apply(const Json& record) {
+  impl_.write([&] { impl_.apply(record, *impl_.replayed_time); });
 }
 
 void Replay::leave_out(const std::string& what, const std::string& run, const std::string& why) {
@@ -126,7 +121,7 @@ std::optional<std::int64_t> Replay::selection_of(const EvaluationRecord& evaluat
 }
 
 void Replay::evaluation(const Json& record) {
-  auto evaluation = evaluation_from(record);
+  auto evaluation = from_journal<EvaluationRecord>(record);
   if (!has_prompts(evaluation.prompt_set_sha256)) {
     if (!gone_.contains(evaluation.id))
       leave_out("evaluation " + evaluation.id, evaluation.run_id, "the journal does not hold its prompts");
@@ -146,13 +141,11 @@ void Replay::evaluation(const Json& record) {
 }
 
 void Replay::not_run(const Json& record) {
-  const Json& data = record.at("data");
-  const auto evaluation = data.at("evaluation").get<std::string>();
-  if (store_.evaluation(evaluation)) store_.record_not_run(evaluation, data.at("metric"), data.at("reason"));
+  if (store_.evaluation(record.at("data").at("evaluation"))) carry_out(record);
 }
 
 void Replay::selection(const Json& record) {
-  const auto selection = selection_from(record);
+  const auto selection = from_journal<SelectionRecord>(record);
   const auto is_gone = [&](const std::string& id) { return !store_.evaluation(id); };
   if (std::ranges::any_of(selection.candidates, is_gone)) return;
   const auto checkpoints = store_.checkpoints(selection.run_id);
@@ -168,7 +161,7 @@ fs::path Replay::place_of(const JobRecord& job) const {
 }
 
 void Replay::job(const Json& record) {
-  const auto job = job_from(record);
+  const auto job = from_journal<JobRecord>(record);
   if (gone_.contains(job.id) || (job.evaluation_id && !store_.evaluation(*job.evaluation_id))) return;
   store_.record_job(job);
   const auto end = ends_.find(job.id);
@@ -194,8 +187,7 @@ double Replay::last_event(const std::string& job) {
 }
 
 void Replay::job_state(const Json& record, bool settled) {
-  const Json& data = record.at("data");
-  const auto id = data.at("id").get<std::string>();
+  const auto id = record.at("data").at("id").get<std::string>();
   if (!store_.job_state(id)) return;
   const double spoken = last_event(id);
   // Its log was read to the end already, which may hold later starts.
@@ -204,9 +196,7 @@ void Replay::job_state(const Json& record, bool settled) {
     return;
   }
   if (settled && record.at("time").get<double>() < spoken) return;
-  store_.mark_job(
-      id, job_state_from_name(data.at("state").get<std::string>()),
-      data.at("failure").is_null() ? std::nullopt : std::optional(data.at("failure").get<std::string>()));
+  carry_out(record);
 }
 
 void Replay::settle() {
@@ -225,15 +215,8 @@ std::int64_t Replay::free_number(std::int64_t wanted, std::int64_t highest) {
 }
 
 void Replay::experiment(const HistoryEntry& entry) {
-  const auto reproduction = reproduction_from(entry.record);
-  if (const auto known = impl_.reproduction_id(*entry.experiment)) {
-    impl_.write([&] {
-      impl_.show_again(*known, *impl_.replayed_time);
-      impl_.sql.run("UPDATE reproductions SET wall_seconds = ?2 WHERE id = ?1", *known,
-                    reproduction.wall_seconds);
-    });
-    return;
-  }
+  const auto reproduction = from_journal<ReproductionRecord>(entry.record);
+  if (impl_.reproduction_id(*entry.experiment)) return apply(entry.record);
   std::vector<std::string> parts = reproduction.evaluations;
   for (const auto& [run, arm] : reproduction.runs) parts.push_back(run);
   const auto missing = std::ranges::find_if(parts, [&](const auto& part) { return !is_done(part); });
@@ -244,11 +227,8 @@ void Replay::experiment(const HistoryEntry& entry) {
     return;
   }
   gone_.erase(*entry.experiment);
-  impl_.write([&] {
-    const auto id = free_number(entry.number, entry.highest);
-    impl_.put_reproduction(id, reproduction, *impl_.replayed_time);
-    impl_.note(journal_record(reproduction, id));
-  });
+  impl_.write(
+      [&] { impl_.carry_out(journal_record(reproduction, free_number(entry.number, entry.highest))); });
 }
 
 void Replay::of_experiment(const HistoryEntry& entry) {
@@ -259,15 +239,15 @@ void Replay::of_experiment(const HistoryEntry& entry) {
   }
   const auto type = type_of(entry.record);
   if (type == "artifact") {
-    auto artifact = artifact_from(entry.record);
+    auto artifact = from_journal<ArtifactRecord>(entry.record);
     artifact.reproduction_id = id;
     store_.record_artifact(artifact);
   } else if (type == "comparisons") {
-    store_.record_comparisons(*id, comparisons_from(entry.record));
+    store_.record_comparisons(*id, from_journal<std::vector<ComparisonRecord>>(entry.record));
   } else if (type == "alarms") {
-    store_.record_alarms(*id, alarms_from(entry.record));
+    store_.record_alarms(*id, from_journal<std::vector<AlarmRecord>>(entry.record));
   } else {
-    impl_.write([&] { impl_.show_again(*id, *impl_.replayed_time); });
+    apply(journal_shown_again(*id));
   }
 }
 
@@ -345,7 +325,7 @@ void Store::take_back(const std::vector<Json>& records, const fs::path& workspac
 
 std::optional<std::int64_t> Store::number_of_experiment(const Json& record) {
   return impl_->guarded(
-      [&] { return impl_->reproduction_id(reproduction_digest(reproduction_from(record))); });
+      [&] { return impl_->reproduction_id(reproduction_digest(from_journal<ReproductionRecord>(record))); });
 }
 
 }  // namespace harness

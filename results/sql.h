@@ -55,6 +55,7 @@ class Query {
   /// True while there is a row.
   bool step() { return statement_.executeStep(); }
 
+  bool is_null(int column) const { return statement_.getColumn(column).isNull(); }
   std::int64_t integer(int column) const { return statement_.getColumn(column).getInt64(); }
   std::string text(int column) const { return statement_.getColumn(column).getString(); }
   std::optional<double> real(int column) const {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "datasets/prompt_set.h"
+#include "results/comparison_row.h"
 #include "results/database_file.h"
 #include "results/journal.h"
 #include "results/records.h"
@@ -141,7 +142,8 @@ class Store {
   // --- Reading ---
 
   std::optional<JobStatus> job_state(const std::string& id);
-  std::vector<StoredRun> runs();  ///< in order of creation
+  std::vector<PromptSet> prompt_sets();  ///< in order of recording
+  std::vector<StoredRun> runs();         ///< in order of creation
   std::optional<StoredRun> run(const std::string& id);
   std::vector<CheckpointRecord> checkpoints(const std::string& run_id);  ///< by step
   std::optional<StoredEvaluation> evaluation(const std::string& id);
@@ -153,12 +155,14 @@ class Store {
   std::vector<MetricValue> metric_values(const std::string& evaluation_id, const std::string& metric);
 
   /// In order of recording.
+  std::vector<ComparisonRow> comparisons(std::int64_t reproduction_id);
   std::vector<AlarmRecord> alarms(std::int64_t reproduction_id);
 
   /// The last completed reproduction of a table, or of any table: the one recorded or asked for last,
   /// whatever the clock was.
   std::optional<StoredReproduction> last_reproduction(const std::optional<std::string>& table_id = {});
   std::optional<StoredReproduction> reproduction(std::int64_t id);
+  std::vector<StoredReproduction> reproductions();  ///< the last one first
 
   /// Throws Error (Status::kFailed) unless the DB holds every image and every value of these finished
   /// evaluations.

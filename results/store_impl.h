@@ -60,7 +60,14 @@ struct Store::Impl {
     return journal ? journal->time_of(record) : utc_now();
   }
 
-  /// Into the journal, before the transaction of the caller commits: the DB never knows more than it.
+  /// Applies a record and writes it into the journal, before the transaction of the caller commits: the DB
+  /// never knows more than it.
+  void carry_out(const Json& record, const std::string& at) {
+    apply(record, at);
+    note(record, at);
+  }
+  void carry_out(const Json& record) { carry_out(record, time_of(record)); }
+
   void note(const Json& record, const std::string& at) {
     if (!journal) return;
     if (in_whole) {
@@ -69,9 +76,13 @@ struct Store::Impl {
       know_journal(journal->id(), *end);
     }
   }
-  void note(const Json& record) { note(record, time_of(record)); }
 
-  std::int64_t last_id() const { return opened.db->getLastInsertRowid(); }
+  /// What a SELECT gives that always has a row.
+  std::int64_t number(std::string_view select) {
+    Query row(sql[select]);
+    row.step();
+    return row.integer(0);
+  }
 
   /// Throws Error if the run has no such checkpoint.
   std::int64_t checkpoint_id(const std::string& run_id, std::int64_t step);
@@ -85,19 +96,22 @@ struct Store::Impl {
 
   // Inside a transaction of the caller:
 
+  /// What a record of the journal makes of the DB; the only writer of what the journal holds
+  /// (journal_apply.cpp).
+  void apply(const Json& record, const std::string& at);
+
+  /// The same for what is new: a job that is recorded with this folder leaves no trace.
+  void record_job(const JobRecord& job);
+
   /// The DB holds what this journal says up to there.
   void know_journal(const std::string& id, const LogMark& end);
-  void put_job(const JobRecord& job);
-  void put_job_state(const std::string& id, JobState state, const std::optional<std::string>& failure,
-                     const std::string& at);
-  void put_reproduction(std::int64_t id, const ReproductionRecord& reproduction, const std::string& at);
-  /// Makes an experiment the last one.
-  void show_again(std::int64_t id, const std::string& at);
+
+  // What event logs say as well.
   void put_checkpoint(const CheckpointRecord& checkpoint);
   void put_not_run(const std::string& evaluation_id, const std::string& metric, const std::string& reason);
+  void put_job_state(const std::string& id, JobState state, const std::optional<std::string>& failure,
+                     const std::string& at);
 };
-
-JobState job_state_from_name(std::string_view name);
 
 /// Sum over everything that tells a reproduction from another.
 std::string reproduction_digest(const ReproductionRecord& reproduction);

@@ -4,7 +4,6 @@
 
 #include "core/text.h"
 #include "results/markup.h"
-#include "results/stored_runs.h"
 #include "results/table.h"
 #include "results/table_view.h"
 
@@ -123,11 +122,14 @@ std::string comparison_line(const TableModel& model, const TableComparison& comp
   line.verdict = verdict_text(model, comparison);
   line.claim = claim_name(comparison.claim);
   line.validation_delta = number(comparison.validation_delta);
-  const auto runs = stored_runs(values.crossed);
-  line.runs = number(runs.runs);
-  line.runs_low = number(runs.low);
-  line.runs_high = number(runs.high);
-  line.runs_p_value = number(runs.p_value);
+  if (const auto& crossed = values.crossed) {
+    line.runs = fmt::format("{}", crossed->runs);
+    if (crossed->ci) {
+      line.runs_low = fmt::format("{}", crossed->ci->low);
+      line.runs_high = fmt::format("{}", crossed->ci->high);
+    }
+    line.runs_p_value = number(crossed->p_value);
+  }
   return text(line);
 }
 

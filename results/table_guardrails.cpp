@@ -109,7 +109,7 @@ ViewTable table_against(const TableModel& model, const GuardrailPanel& panel, co
 std::string harm_sentence(const TableModel& model, const AlarmRecord& alarm) {
   const auto guardrail = column_of(model, alarm.guardrail);
   return fmt::format("{} {} by {} {} (minimal effect {})", guardrail.title, alarm.delta > 0 ? "rose" : "fell",
-                     size_text(alarm.delta, guardrail), format_interval(alarm.ci, guardrail),
+                     size_text(alarm.delta, guardrail), format_interval(alarm.ci95, guardrail),
                      size_text(alarm.minimal_effect, guardrail));
 }
 
@@ -129,9 +129,9 @@ AlarmWords alarm_words(const TableModel& model, const std::vector<AlarmRecord>& 
     harms.push_back(harm_sentence(model, alarm));
   }
   const auto reward = column_of(model, first->reward);
-  return {.reward =
-              fmt::format("{} {} by {} {}", reward.title, first->reward_delta > 0 ? "rose" : "fell",
-                          size_text(first->reward_delta, reward), format_interval(first->reward_ci, reward)),
+  return {.reward = fmt::format("{} {} by {} {}", reward.title, first->reward_delta > 0 ? "rose" : "fell",
+                                size_text(first->reward_delta, reward),
+                                format_interval(first->reward_ci95, reward)),
           .baseline = first->baseline,
           .harms = std::move(harms)};
 }

@@ -21,22 +21,17 @@ bool has_failure(const Json& event) {
 ScoredImages scored_images(const std::filesystem::path& log) {
   ScoredImages images;
   std::set<int> failed;
-  for (std::uint64_t offset = 0;;) {
-    const auto batch = read_events(log, offset);
-    for (const auto& event : batch.events) {
-      const auto type = event.at("type").get<std::string>();
-      if (type == "job_completed") images.again = true;
-      if (type != "sample") continue;
-      const int position = event.at("position");
-      images.scorers[position] = event.value("scorers", Json::object());
-      if (has_failure(event)) {
-        failed.insert(position);
-      } else {
-        failed.erase(position);
-      }
+  for (const auto& event : Events(log)) {
+    const auto type = event.at("type").get<std::string>();
+    if (type == "job_completed") images.again = true;
+    if (type != "sample") continue;
+    const int position = event.at("position");
+    images.scorers[position] = event.value("scorers", Json::object());
+    if (has_failure(event)) {
+      failed.insert(position);
+    } else {
+      failed.erase(position);
     }
-    if (batch.next_offset == offset) break;
-    offset = batch.next_offset;
   }
   if (images.again) {
     for (const int position : failed) images.scorers.erase(position);

@@ -65,30 +65,30 @@ std::vector<MetricInfo> ocr_metrics() {
 }
 
 /// Of the profile with the evaluator's name.
-Evaluator ocr(Evaluator evaluator) {
+bool register_ocr(Evaluator evaluator) {
   evaluator.metrics = ocr_metrics();
   evaluator.sources = {"evaluators/ocr.cpp", "evaluators/scorer/reader.cpp"};
   evaluator.open = [](const ScorerSetup& setup) { return std::make_unique<OcrScorer>(setup); };
-  return evaluator;
+  return register_evaluator(std::move(evaluator));
 }
 
-const bool kRegistered =
-    register_evaluator(ocr(
-        {.name = "ocr-glyph",
-         .summary =
-             "Tesseract 5 on the embedded backbone's 96 x 48 images, and the OCR text metrics of the paper",
-         .place = 1,
-         .tasks = {{.name = "ocr",
-                    .summary =
-                        "draw the quoted text of a prompt; rewarded by how much of it the OCR engine reads",
-                    .metric = "ocr_reward"}},
-         .images = kGlyphImages})) &&
-    register_evaluator(ocr(
-        {.name = "ocr-scene",
-         .summary = "Tesseract 5 on pictures of 512 x 512 pixels, read three ways, and the OCR text metrics "
-                    "of the paper",
-         .place = 2,
-         .images = kSceneImages}));
+const bool kGlyphsRegistered = register_ocr(
+    {.name = "ocr-glyph",
+     .summary =
+         "Tesseract 5 on the embedded backbone's 96 x 48 images, and the OCR text metrics of the paper",
+     .place = 1,
+     .tasks = {{.name = "ocr",
+                .summary =
+                    "draw the quoted text of a prompt; rewarded by how much of it the OCR engine reads",
+                .metric = "ocr_reward"}},
+     .images = kGlyphImages});
+
+const bool kScenesRegistered = register_ocr(
+    {.name = "ocr-scene",
+     .summary = "Tesseract 5 on pictures of 512 x 512 pixels, read three ways, and the OCR text metrics "
+                "of the paper",
+     .place = 2,
+     .images = kSceneImages});
 
 }  // namespace
 }  // namespace harness

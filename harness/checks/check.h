@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "harness/reproductions.h"
+#include "harness/experiments.h"
 
 namespace harness {
 
@@ -33,18 +33,16 @@ struct JobLog {
 };
 
 /// One finished experiment with everything that rules look at. Reads the DB and the files; writes nothing.
-class CheckedExperiment {
+class CheckedExperiment : public Experiment {
  public:
-  CheckedExperiment(Store& store, StoredReproduction reproduction);
+  CheckedExperiment(Store& store, Experiment experiment);
 
   Store& store;
-  const StoredReproduction reproduction;
-  const TableSpec spec;
+  // In place of the record's ids of them:
   std::vector<CheckedRun> runs;                ///< base first, then the table's order; by seed
   std::vector<CheckedEvaluation> evaluations;  ///< of these runs, by run, split and checkpoint
   std::vector<std::string> missing;            ///< rows that the experiment names and the DB has not
 
-  const Json& effective() const { return reproduction.spec.at("effective"); }
   const CheckedRun* run(const std::string& id) const;
   /// Evaluations of a run on a split, by checkpoint.
   std::vector<const CheckedEvaluation*> evaluations_of(const std::string& run,

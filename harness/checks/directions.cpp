@@ -5,7 +5,9 @@
 
 #include "core/sha256.h"
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows.h"
+#include "harness/evaluated_checkpoints.h"
+#include "harness/table_model.h"
+#include "results/rows.h"
 #include "results/table_view.h"
 
 // Which side of a metric is the good one, in everything that a table says of it.
@@ -15,19 +17,19 @@ namespace {
 
 /// A metric's good direction: its evaluator's, where this build has it, else as it was recorded.
 std::string direction_of_metric(const CheckedExperiment& experiment, const std::string& metric) {
-  const auto* known = experiment.spec.is_training() ? nullptr : built_in_catalogue().find(metric);
-  return known != nullptr ? known->better : experiment.spec.better(metric);
+  const auto* known = experiment.table.is_training() ? nullptr : built_in_catalogue().find(metric);
+  return known != nullptr ? known->better : experiment.table.better(metric);
 }
 
 /// Before experiments recorded what their metrics are, a column that stated no direction meant "higher".
 void check_columns(const CheckedExperiment& experiment, Findings& findings) {
-  const bool has_record = !recorded_metrics(experiment.reproduction).empty();
-  for (const auto& column : experiment.reproduction.spec.value("columns", Json::array())) {
+  const bool has_record = !experiment.recorded_metrics.empty();
+  for (const auto& column : experiment.spec.value("columns", Json::array())) {
     if (column.contains("std_of") || (has_record && !column.contains("better"))) continue;
     const auto name = column.value("name", "");
     const auto stated = column.value("better", "higher"), own = direction_of_metric(experiment, name);
-    const bool takes_no_side = experiment.spec.is_training() && (stated == "none" || own == "none");
-    const bool is_shown = experiment.spec.is_training() || built_in_catalogue().find(name) != nullptr;
+    const bool takes_no_side = experiment.table.is_training() && (stated == "none" || own == "none");
+    const bool is_shown = experiment.table.is_training() || built_in_catalogue().find(name) != nullptr;
     if (stated == own || takes_no_side || !is_shown) continue;
     findings.add(
         fmt::format("column {}: recorded with better \"{}\", and {}", name, stated, direction_text(own)));
@@ -35,7 +37,7 @@ void check_columns(const CheckedExperiment& experiment, Findings& findings) {
 }
 
 void check_record(const CheckedExperiment& experiment, Findings& findings) {
-  const auto recorded = recorded_metrics(experiment.reproduction);
+  const auto& recorded = experiment.recorded_metrics;
   for (const auto& name : recorded.names()) {
     const auto own = direction_of_metric(experiment, name);
     if (recorded.find(name)->better != own)
@@ -64,9 +66,9 @@ std::string name_of(const Judged& judged) {
 
 /// Wins and losses as the pairs give them, where they and the mean difference point to different sides.
 bool is_counted_right(const CheckedExperiment& experiment, const Judged& judged, double sign) {
-  const auto split = shown_split(experiment.spec);
-  if (experiment.spec.is_training()) return true;  // the rule "comparisons" counts its few seeds
-  const auto checkpoints = evaluated_checkpoints(experiment.store, experiment.reproduction);
+  const auto split = experiment.shown_split();
+  if (experiment.table.is_training()) return true;  // the rule "comparisons" counts its few seeds
+  const auto checkpoints = evaluated_checkpoints(experiment.store, experiment);
   std::int64_t wins = 0, losses = 0;
   for (const auto& pair :
        paired_values(experiment.store, checkpoints, judged.baseline, judged.method, split, judged.metric)) {
@@ -102,7 +104,7 @@ void check_verdict(const CheckedExperiment& experiment, const Judged& judged, co
 }
 
 std::size_t check_table(const CheckedExperiment& experiment, Findings& findings) {
-  const auto model = make_table_model(experiment.store, experiment.reproduction);
+  const auto model = make_table_model(experiment.store, experiment);
   for (const auto& c : model.comparisons) {
     check_verdict(experiment,
                   {c.baseline, c.method, c.metric, verdict_text(model, c), c.values.delta.value_or(0),
@@ -114,11 +116,11 @@ std::size_t check_table(const CheckedExperiment& experiment, Findings& findings)
 
 /// The table as it was written, if its file is still there as it was.
 void check_written_table(const CheckedExperiment& experiment, Findings& findings) {
-  const auto file = experiment.store.path().parent_path() / experiment.reproduction.table_id / "table.json";
+  const auto file = experiment.store.path().parent_path() / experiment.table_id / "table.json";
   if (!std::filesystem::exists(file)) return;
   const auto sums = checked_rows<std::string>(
       experiment.store, "SELECT sha256 FROM artifacts WHERE reproduction_id = ?1 AND name = 'table.json'",
-      [](const Query& q) { return q.text(0); }, experiment.reproduction.id);
+      [](const Query& q) { return q.text(0); }, experiment.id);
   if (std::ranges::find(sums, sha256_file(file)) == sums.end()) return;
   for (const auto& c : read_json(file).value("comparisons", Json::array())) {
     if (c.at("delta").is_null()) continue;

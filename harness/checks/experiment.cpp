@@ -5,8 +5,7 @@
 
 #include "core/event_log.h"
 #include "harness/checks/check.h"
-#include "harness/checks/rows.h"
-#include "harness/plan.h"
+#include "results/rows.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -26,11 +25,10 @@ JobLog read_log(const fs::path& file) {
     return log;
   }
   try {
-    for (;;) {
-      auto batch = read_events(file, log.size);
-      if (batch.events.empty()) break;
-      log.size = batch.next_offset;
-      std::ranges::move(batch.events, std::back_inserter(log.events));
+    Events events(file);
+    for (auto& event : events) {
+      log.size = events.mark().bytes;
+      log.events.push_back(std::move(event));
     }
   } catch (const Error& error) {
     log.problem = error.problem();
@@ -44,20 +42,16 @@ bool CheckedRun::is_base() const {
   return run.method == kBaseMethod;
 }
 
-CheckedExperiment::CheckedExperiment(Store& opened, StoredReproduction chosen)
-    : store(opened), reproduction(std::move(chosen)), spec(spec_of(reproduction)) {
-  using Member = std::pair<std::string, std::string>;
-  for (const auto& [id, arm] : checked_rows<Member>(
-           store, "SELECT run_id, arm FROM reproduction_runs WHERE reproduction_id = ?1",
-           [](const Query& row) { return Member(row.text(0), row.text(1)); }, reproduction.id)) {
-    const auto stored = store.run(id);
+CheckedExperiment::CheckedExperiment(Store& opened, Experiment chosen)
+    : Experiment(std::move(chosen)), store(opened) {
+  for (const auto& [run_id, arm] : Experiment::runs) {
+    const auto stored = store.run(run_id);
     if (!stored) {
-      missing.push_back(fmt::format("run {} ({})", id, arm));
+      missing.push_back(fmt::format("run {} ({})", run_id, arm));
       continue;
     }
     runs.push_back({.run = *stored, .arm = arm, .folder = stored->folder});
   }
-  const auto& methods = reproduction.methods;
   const auto rank = [&](const CheckedRun& run) {
     return std::tuple(!run.is_base(), std::ranges::find(methods, run.arm) - methods.begin(), run.run.seed);
   };
@@ -66,9 +60,7 @@ CheckedExperiment::CheckedExperiment(Store& opened, StoredReproduction chosen)
   for (auto& run : runs) {
     if (beside) run.folder = store.path().parent_path() / run.run.id;
   }
-  std::vector<std::string> ids = checked_rows<std::string>(
-      store, "SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = ?1",
-      [](const Query& row) { return row.text(0); }, reproduction.id);
+  auto ids = Experiment::evaluations;
   for (const auto& checked : runs) {
     for (auto& evaluation : store.evaluations(checked.run.id)) {
       if (std::erase(ids, evaluation.id) == 0) continue;
@@ -76,11 +68,11 @@ CheckedExperiment::CheckedExperiment(Store& opened, StoredReproduction chosen)
       evaluations.push_back({.evaluation = std::move(evaluation), .folder = folder});
     }
   }
-  for (const auto& id : ids) missing.push_back("evaluation " + id);
+  for (const auto& left : ids) missing.push_back("evaluation " + left);
 }
 
-const CheckedRun* CheckedExperiment::run(const std::string& id) const {
-  const auto found = std::ranges::find(runs, id, [](const CheckedRun& r) { return r.run.id; });
+const CheckedRun* CheckedExperiment::run(const std::string& run_id) const {
+  const auto found = std::ranges::find(runs, run_id, [](const CheckedRun& r) { return r.run.id; });
   return found == runs.end() ? nullptr : &*found;
 }
 

@@ -9,9 +9,9 @@
 #include "core/sha256.h"
 #include "core/weights_folder.h"
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows.h"
 #include "harness/inputs.h"
 #include "harness/runs/checkpoint_files.h"
+#include "results/rows.h"
 
 // Files against the checksums that were taken when they were written.
 
@@ -134,12 +134,12 @@ Findings check_artifacts(const CheckedExperiment& experiment, Fields&) {
   Findings findings{
       .problems = {}, .summary = {}, .hint = "repeat the reproduce: it writes them again from the DB"};
   const auto& store = experiment.store;
-  const auto folder = store.path().parent_path() / experiment.reproduction.table_id;
+  const auto folder = store.path().parent_path() / experiment.table_id;
   using Pair = std::pair<std::string, std::string>;
   std::map<std::string, std::set<std::string>> sums;
   for (const auto& [name, sum] : checked_rows<Pair>(
            experiment.store, "SELECT name, sha256 FROM artifacts WHERE table_id = ?1",
-           [](const Query& q) { return Pair(q.text(0), q.text(1)); }, experiment.reproduction.table_id)) {
+           [](const Query& q) { return Pair(q.text(0), q.text(1)); }, experiment.table_id)) {
     sums[name].insert(sum);
   }
   std::size_t intact = 0;

@@ -6,8 +6,8 @@
 #include "core/sha256.h"
 #include "harness/builds.h"
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows.h"
 #include "harness/plan.h"
+#include "results/rows.h"
 
 // What was asked for: ids, settings, seeds, and that the arms differ in nothing but their method.
 
@@ -41,7 +41,7 @@ void expect_id(const std::string& id, const Json& config, const std::string& nam
 
 /// The sum over what an experiment was: its spec, signature, seeds, runs and evaluations.
 void expect_digest(const CheckedExperiment& experiment, Findings& findings) {
-  const auto& r = experiment.reproduction;
+  const auto& r = experiment;
   using Member = std::pair<std::string, std::string>;
   const auto evaluations = checked_rows<std::string>(
       experiment.store,
@@ -78,10 +78,9 @@ void compare_settings(const Json& expected, const Json& found, const std::string
 /// out is at a silent default.
 Json loop_settings_of_row(const CheckedExperiment& experiment, const std::string& arm,
                           const Json& configured) {
-  Json settings = experiment.effective().at("settings");
+  Json settings = experiment.effective.settings;
   const auto prefix = arm + ".";
-  const auto requested = experiment.effective().value("requested", Json::object());
-  for (const auto& [name, value] : requested.items()) {
+  for (const auto& [name, value] : experiment.effective.requested.items()) {
     if (!name.starts_with(prefix)) continue;
     const auto own = name.substr(prefix.size());
     if (configured.contains(own)) {
@@ -90,7 +89,7 @@ Json loop_settings_of_row(const CheckedExperiment& experiment, const std::string
       settings.erase(own);
     }
   }
-  settings["checkpoints"] = experiment.effective().at("checkpoints");
+  settings["checkpoints"] = experiment.effective.checkpoints;
   return settings;
 }
 
@@ -121,7 +120,7 @@ void check_run_settings(const CheckedExperiment& experiment, const CheckedRun& r
   compare_settings(reported.method, method, name, "its event log", findings);
   compare_settings(loop_settings_of_row(experiment, run.arm, config.at("settings")), config.at("settings"),
                    name, "the experiment", findings);
-  compare_settings(experiment.effective().at("method_settings").value(run.arm, Json::object()),
+  compare_settings(experiment.effective.method_settings.value(run.arm, Json::object()),
                    config.at("method_settings"), name, "the experiment", findings);
 }
 
@@ -183,7 +182,7 @@ Findings check_settings(const CheckedExperiment& experiment, Fields&) {
     const auto& e = checked.evaluation;
     const auto name = experiment.name(checked);
     compare_settings(e.config.at("settings"), e.settings, name, "its configuration", findings);
-    compare_settings(experiment.effective().at("evaluation_settings"), e.config.at("settings"), name,
+    compare_settings(experiment.effective.evaluation_settings, e.config.at("settings"), name,
                      "the experiment", findings);
   }
   findings.summary = "what was in effect is what was configured, reported and shown";
@@ -192,10 +191,10 @@ Findings check_settings(const CheckedExperiment& experiment, Fields&) {
 
 Findings check_seeds(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.problems = {}, .summary = {}, .hint = kRepeat};
-  std::vector<std::string> arms = experiment.reproduction.methods;
-  if (!experiment.spec.is_training()) arms.insert(arms.begin(), kBaseMethod);
+  std::vector<std::string> arms = experiment.methods;
+  if (!experiment.table.is_training()) arms.insert(arms.begin(), kBaseMethod);
   for (const auto& arm : arms) {
-    for (const auto seed : experiment.reproduction.seeds) {
+    for (const auto seed : experiment.seeds) {
       const auto runs = std::ranges::count_if(experiment.runs, [&](const CheckedRun& run) {
         return run.arm == arm && run.run.config.value("seed", Json()) == seed;
       });
@@ -217,8 +216,8 @@ Findings check_seeds(const CheckedExperiment& experiment, Fields&) {
           fmt::format("{}: images of seed {} among those of seed {}", name, seed, e.evaluation.seed));
     }
   }
-  findings.summary = fmt::format("one run a row and seed ({}), images of the same seed",
-                                 fmt::join(experiment.reproduction.seeds, ", "));
+  findings.summary =
+      fmt::format("one run a row and seed ({}), images of the same seed", fmt::join(experiment.seeds, ", "));
   return findings;
 }
 

@@ -8,9 +8,9 @@
 
 #include "evaluators/ocr.h"
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows.h"
+#include "harness/comparisons.h"
 #include "harness/guardrails.h"
-#include "results/stored_runs.h"
+#include "results/rows.h"
 
 // Numbers made again from what they were made from.
 
@@ -52,19 +52,6 @@ void check_score(const ScoredText& row, const std::string& name, Findings& findi
   }
 }
 
-struct StoredComparison {
-  std::string key;
-  std::vector<std::optional<double>> numbers;
-  std::string test, text, metric;
-  bool has_claim = true;  ///< false: recorded by a version that knew no claims about methods
-};
-
-constexpr std::size_t kWins = 8, kLosses = 10;  // in the list below
-constexpr const char* kNumberNames[] = {
-    "n",         "n_missing", "clusters",      "baseline_mean",  "method_mean", "delta",   "ci95_low",
-    "ci95_high", "wins",      "ties",          "losses",         "t",           "p_value", "runs",
-    "runs_se",   "runs_df",   "runs_ci95_low", "runs_ci95_high", "runs_p_value"};
-
 std::string key_of(const std::string& split, const std::string& metric, const std::string& baseline,
                    const std::string& method) {
   return fmt::format("{} over {}, {} on {}", method, baseline, metric, split);
@@ -79,67 +66,44 @@ PairedComparison as_tested_by(const std::string& test, PairedComparison comparis
   return comparison;
 }
 
-/// `with_runs`: false for a comparison that an earlier version recorded.
-StoredComparison computed_comparison(const ComparisonRecord& record, const std::string& stored_test,
-                                     bool with_runs) {
-  const auto r = as_tested_by(stored_test, record.result);
-  const auto whole = [](std::int64_t n) { return std::optional(static_cast<double>(n)); };
-  const auto low = r.ci ? std::optional(r.ci->low) : std::nullopt;
-  const auto high = r.ci ? std::optional(r.ci->high) : std::nullopt;
-  const auto runs = with_runs ? stored_runs(r.crossed) : StoredRuns{};
-  return {.key = key_of(record.split, record.metric, record.baseline, record.method),
-          .numbers = {whole(r.n), whole(r.n_missing), whole(r.clusters), r.baseline_mean, r.method_mean,
-                      r.delta, low, high, whole(r.wins), whole(r.ties), whole(r.losses), r.t, r.p_value,
-                      runs.runs ? whole(*runs.runs) : std::nullopt, runs.error, runs.freedom, runs.low,
-                      runs.high, runs.p_value},
-          .test = r.test,
-          .text = fmt::format("{}{}", r.test, record.note ? ", " + *record.note : ""),
-          .metric = record.metric};
+/// The numbers of a comparison computed now, as far as the stored one has them and by its test.
+ComparisonRow computed_row(const ComparisonRecord& record, const ComparisonRow& stored) {
+  ComparisonRecord computed = record;
+  computed.result = as_tested_by(stored.test, record.result);
+  if (!stored.claim) computed.result.crossed.reset();  // by a version that knew no claims about methods
+  return row_of(computed);
 }
 
-std::map<std::string, StoredComparison> stored_comparisons(const CheckedExperiment& experiment) {
-  std::map<std::string, StoredComparison> stored;
+std::map<std::string, ComparisonRow> stored_comparisons(const CheckedExperiment& experiment) {
+  std::map<std::string, ComparisonRow> stored;
   std::map<std::string, bool> turned_metrics;
-  for (auto& row : checked_rows<StoredComparison>(
-           experiment.store, R"sql(
-             SELECT split, metric, baseline, method, n, n_missing, clusters, baseline_mean, method_mean, delta,
-                    ci95_low, ci95_high, wins, ties, losses, t, p_value, runs, runs_se, runs_df, runs_ci95_low,
-                    runs_ci95_high, runs_p_value, test, note, claim
-             FROM comparisons WHERE reproduction_id = ?1)sql",
-           [](const Query& q) {
-             StoredComparison c{.key = key_of(q.text(0), q.text(1), q.text(2), q.text(3)),
-                                .numbers = {},
-                                .test = q.text(23),
-                                .text = {},
-                                .metric = q.text(1)};
-             for (int i = 0; i < static_cast<int>(std::size(kNumberNames)); ++i)
-               c.numbers.push_back(q.real(4 + i));
-             const auto note = q.optional_text(24);
-             c.has_claim = q.optional_text(25).has_value();
-             c.text = fmt::format("{}{}", q.text(23), note ? ", " + *note : "");
-             return c;
-           },
-           experiment.reproduction.id)) {
+  for (auto& row : experiment.store.comparisons(experiment.id)) {
     // What a table counted in a wrong direction is judged by the rule "directions".
     const auto [turned, is_new] = turned_metrics.try_emplace(row.metric);
-    if (is_new) turned->second = counts_are_turned(experiment.reproduction, row.metric);
-    if (turned->second) std::swap(row.numbers[kWins], row.numbers[kLosses]);
-    auto key = row.key;
+    if (is_new) turned->second = counts_are_turned(experiment, row.metric);
+    if (turned->second) std::swap(row.wins, row.losses);
+    auto key = key_of(row.split, row.metric, row.baseline, row.method);
     stored[std::move(key)] = std::move(row);
   }
   return stored;
 }
 
-void compare(const StoredComparison& computed, const StoredComparison& stored, Findings& findings) {
-  for (std::size_t i = 0; i < computed.numbers.size(); ++i) {
-    if (!is_close(computed.numbers[i], stored.numbers[i])) {
-      findings.add(fmt::format("{}: {} is stored as {}, and the rows give {}", computed.key, kNumberNames[i],
-                               shown(stored.numbers[i]), shown(computed.numbers[i])));
+std::string text_of(const ComparisonRow& row) {
+  return row.note ? row.test + ", " + *row.note : row.test;
+}
+
+void compare(const std::string& key, const ComparisonRow& computed, const ComparisonRow& stored,
+             Findings& findings) {
+  const auto now = numbers_of(computed), then = numbers_of(stored);
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    if (!is_close(now[i].second, then[i].second)) {
+      findings.add(fmt::format("{}: {} is stored as {}, and the rows give {}", key, now[i].first,
+                               shown(then[i].second), shown(now[i].second)));
     }
   }
-  if (computed.text != stored.text)
+  if (text_of(computed) != text_of(stored))
     findings.add(
-        fmt::format("{}: noted as \"{}\" instead of \"{}\"", computed.key, stored.text, computed.text));
+        fmt::format("{}: noted as \"{}\" instead of \"{}\"", key, text_of(stored), text_of(computed)));
 }
 
 /// The steps whose log-ratios a run trains on.
@@ -153,7 +117,7 @@ int trained_steps(const Json& settings) {
 bool is_of_earlier_claims(const CheckedExperiment& experiment) {
   const auto counts = checked_rows<std::int64_t>(
       experiment.store, "SELECT count(*) FROM comparisons WHERE reproduction_id = ?1 AND claim IS NULL",
-      [](const Query& q) { return q.integer(0); }, experiment.reproduction.id);
+      [](const Query& q) { return q.integer(0); }, experiment.id);
   return counts.at(0) > 0;
 }
 
@@ -198,15 +162,14 @@ Findings check_comparisons(const CheckedExperiment& experiment, Fields&) {
       .summary = {},
       .hint = "stored comparisons do not belong to these rows: repeat the reproduce with --fresh"};
   auto stored = stored_comparisons(experiment);
-  const auto computed = compare_all(experiment.store, experiment.reproduction);
+  const auto computed = compare_all(experiment.store, experiment);
   for (const auto& record : computed) {
     const auto key = key_of(record.split, record.metric, record.baseline, record.method);
     const auto found = stored.find(key);
     if (found == stored.end()) {
       findings.add(fmt::format("{}: is not in the DB", key));
     } else {
-      compare(computed_comparison(record, found->second.test, found->second.has_claim), found->second,
-              findings);
+      compare(key, computed_row(record, found->second), found->second, findings);
       stored.erase(found);
     }
   }
@@ -225,7 +188,7 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
                        alarm.harmful, alarm.delta);
   };
   std::set<std::string> stored, computed;
-  for (const auto& alarm : experiment.store.alarms(experiment.reproduction.id)) stored.insert(name_of(alarm));
+  for (const auto& alarm : experiment.store.alarms(experiment.id)) stored.insert(name_of(alarm));
   if (is_of_earlier_claims(experiment)) {
     findings.summary = fmt::format(
         "{} guardrail alarms, recorded by a version that raised them for one training run: not judged again",
@@ -233,8 +196,8 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
     return findings;
   }
   for (const std::string split : {"test", "validation"}) {
-    const auto comparisons = recorded_comparisons(experiment.store, experiment.reproduction, split);
-    for (const auto& alarm : alarms_of(experiment.reproduction, comparisons)) computed.insert(name_of(alarm));
+    const auto comparisons = recorded_comparisons(experiment.store, experiment, split);
+    for (const auto& alarm : alarms_of(experiment, comparisons)) computed.insert(name_of(alarm));
   }
   for (const auto& name : computed) {
     if (!stored.contains(name)) findings.add(fmt::format("{}: is not in the DB", name));
@@ -243,7 +206,7 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
     if (!computed.contains(name)) findings.add(fmt::format("{}: rests on no rows", name));
   }
   findings.summary =
-      guardrail_rule_of(experiment.reproduction)
+      experiment.guardrail_rule
           ? fmt::format("{} guardrail alarms follow from the stored comparisons", computed.size())
           : std::string("recorded without a guardrail rule");
   return findings;

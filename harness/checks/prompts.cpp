@@ -9,8 +9,8 @@
 #include "datasets/prompt_set.h"
 #include "datasets/split.h"
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows.h"
 #include "harness/inputs.h"
+#include "results/rows.h"
 
 // Which prompts: their texts against the checksum, the split from its seed, and every image of it exactly
 // once.
@@ -73,7 +73,7 @@ struct SplitParameters {
 std::vector<int> positions_of(const CheckedExperiment& experiment, const SplitParameters& parameters,
                               const std::string& split) {
   const auto whole = make_split(parameters.seed, parameters.of, parameters.take);
-  const auto& scale = experiment.spec.scale(experiment.reproduction.scale);
+  const auto& scale = experiment.table.scale(experiment.scale);
   const bool is_test = split == "test";
   auto positions = is_test ? whole.test : whole.validation;
   const auto limit = is_test ? scale.test_limit : scale.validation_limit;
@@ -159,7 +159,7 @@ Findings check_prompts(const CheckedExperiment& experiment, Fields&) {
 }
 
 Findings check_split(const CheckedExperiment& experiment, Fields& rule) {
-  const auto& spec = experiment.spec;
+  const auto& spec = experiment.table;
   const SplitParameters parameters{.seed = rule.optional<std::uint64_t>("seed", spec.split_seed),
                                    .of = rule.optional<int>("of", spec.prompts_first),
                                    .take = rule.optional<int>("take", spec.split_take)};

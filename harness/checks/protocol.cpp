@@ -5,9 +5,9 @@
 #include <set>
 
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows.h"
 #include "harness/selection.h"
 #include "results/query.h"
+#include "results/rows.h"
 
 // The order of things: checkpoints compared on validation, one selected, that one tested, once.
 
@@ -64,7 +64,7 @@ void check_choice(const CheckedExperiment& experiment, const CheckedRun& run,
 }
 
 void check_selection_of(const CheckedExperiment& experiment, const CheckedRun& run, Findings& findings) {
-  const auto& wanted = experiment.spec.selection;
+  const auto& wanted = experiment.table.selection;
   const auto candidates = experiment.evaluations_of(run.run.id, wanted.split);
   std::vector<std::string> ids;
   for (const auto* candidate : candidates) ids.push_back(candidate->evaluation.id);
@@ -81,7 +81,7 @@ void check_selection_of(const CheckedExperiment& experiment, const CheckedRun& r
                                     found.size(), candidates.size()));
   }
   if (run.is_base()) return;
-  const auto steps = experiment.effective().at("checkpoints").size();
+  const auto steps = experiment.effective.checkpoints.size();
   if (candidates.size() != steps)
     findings.add(fmt::format("{}: {} of {} checkpoints were compared", name, candidates.size(), steps));
   check_choice(experiment, run, found.front(), scored_candidates(experiment.store, candidates, wanted.metric),
@@ -108,7 +108,7 @@ void check_order(const CheckedExperiment& experiment, const CheckedRun& run, con
                  Findings& findings) {
   const auto begun = times_of(experiment.log(test.folder), "job_started").first;
   if (!begun || run.is_base()) return;
-  for (const auto* candidate : experiment.evaluations_of(run.run.id, experiment.spec.selection.split)) {
+  for (const auto* candidate : experiment.evaluations_of(run.run.id, experiment.table.selection.split)) {
     const auto ended = times_of(experiment.log(candidate->folder), "job_completed").last;
     if (ended && *ended > *begun)
       findings.add(fmt::format("{}: began before {} was finished", experiment.name(test),
@@ -168,8 +168,8 @@ Findings check_selection(const CheckedExperiment& experiment, Fields&) {
       .hint = "the tested checkpoint is not the one that the rule chooses: repeat with --fresh"};
   for (const auto& run : experiment.runs) check_selection_of(experiment, run, findings);
   findings.summary = fmt::format("{} of {} on {}, computed again, chooses the same checkpoints",
-                                 experiment.spec.selection.rule, experiment.spec.selection.metric,
-                                 experiment.spec.selection.split);
+                                 experiment.table.selection.rule, experiment.table.selection.metric,
+                                 experiment.table.selection.split);
   return findings;
 }
 
@@ -182,7 +182,7 @@ Findings check_test_once(const CheckedExperiment& experiment, Fields&) {
   std::size_t tested = 0;
   for (const auto& run : experiment.runs) {
     const auto tests = experiment.evaluations_of(run.run.id, "test");
-    if (tests.size() != (experiment.spec.tests() ? 1 : 0)) {
+    if (tests.size() != (experiment.table.tests() ? 1 : 0)) {
       findings.add(
           fmt::format("{}: {} test evaluations in the experiment", experiment.name(run), tests.size()));
     }
@@ -194,7 +194,7 @@ Findings check_test_once(const CheckedExperiment& experiment, Fields&) {
     check_folders(experiment, run, findings);
     tested += tests.size();
   }
-  findings.summary = experiment.spec.tests()
+  findings.summary = experiment.table.tests()
                          ? fmt::format("{} test evaluations, one a run, each after its selection", tested)
                          : std::string("a table of the validation split: nothing was tested for it");
   return findings;
@@ -208,14 +208,13 @@ Findings check_spec(const CheckedExperiment& experiment, Fields& rule) {
   const auto scales = rule.optional<std::vector<std::string>>("scales", {});
   const Json& values = rule.get("values");
   if (!values.is_object()) throw Error("must be an object {JSON pointer: value}", rule.where() + ": values");
-  if (!scales.empty() && std::ranges::find(scales, experiment.reproduction.scale) == scales.end()) {
-    findings.summary = fmt::format("not asked for at scale {}", experiment.reproduction.scale);
+  if (!scales.empty() && std::ranges::find(scales, experiment.scale) == scales.end()) {
+    findings.summary = fmt::format("not asked for at scale {}", experiment.scale);
     return findings;
   }
   for (const auto& [pointer, expected] : values.items()) {
     const auto place = Json::json_pointer(pointer);
-    const Json found =
-        experiment.reproduction.spec.contains(place) ? experiment.reproduction.spec.at(place) : Json();
+    const Json found = experiment.spec.contains(place) ? experiment.spec.at(place) : Json();
     if (found != expected)
       findings.add(fmt::format("{} is {}, and the rule asks for {}", pointer, found.dump(), expected.dump()));
   }
@@ -230,7 +229,7 @@ Findings check_query(const CheckedExperiment& experiment, Fields& rule) {
                     .hint = rule.optional<std::string>("hint", "")};
   QueryRequest request{.sql = sql};
   if (sql.find(":experiment") != std::string::npos)
-    request.params = {{"experiment", std::to_string(experiment.reproduction.id)}};
+    request.params = {{"experiment", std::to_string(experiment.id)}};
   const auto rows = run_query(experiment.store.path(), request);
   for (const auto& row : rows.rows) {
     std::string text;

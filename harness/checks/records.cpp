@@ -2,11 +2,14 @@
 
 #include <map>
 #include <set>
-#include <tuple>
+#include <span>
 
 #include "core/files.h"
+#include "core/text.h"
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows.h"
+#include "harness/scratch_database.h"
+#include "results/database_diff.h"
+#include "results/rows.h"
 #include "results/schema.h"
 
 // The event logs are the record: what the DB holds must be what they say, no more and no less.
@@ -116,194 +119,95 @@ void check_job(const CheckedExperiment& experiment, const std::string& id, const
   if (job->kind != "base") check_log(experiment, folder, *job, name, findings);
 }
 
-/// A row as text, so that two of them compare as a whole and a difference can be shown.
-using Rows = std::map<std::string, std::string>;
+// What event logs make of the DB, and what a row is called.
+constexpr const char* kEventName = "'event ' || type || ' of ' || time || iif(nth > 1, ', again', '')";
+constexpr RowsOfJob kOfTraining[] = {
+    {"checkpoints", "run_id", "'checkpoint ' || step"},
+    {"train_stats", "run_id",
+     "'update ' || update_index || ', ' || name || ifnull(' at step ' || timestep, '')"},
+    {"events", "job_id", kEventName}};
+constexpr RowsOfJob kOfEvaluation[] = {
+    {"samples", "evaluation_id", "'prompt ' || position || ', sample ' || sample"},
+    {"metrics", "evaluation_id", "'prompt ' || position || ', sample ' || sample || ', ' || name"},
+    {"events", "job_id", kEventName}};
 
-std::string text_of(const std::optional<double>& value) {
-  if (!value) return "NULL";
-  return fmt::format("{}", *value == 0 ? 0.0 : *value);  // SQLite keeps no sign of a zero
-}
-std::string text_of(const Json& value) {
-  return value.is_null()     ? "NULL"
-         : value.is_number() ? text_of(std::optional(value.get<double>()))
-                             : value.dump();
-}
+/// What the logs of an experiment say, as a DB of its own.
+class LoggedDatabase {
+ public:
+  LoggedDatabase(const CheckedExperiment& experiment, Findings& findings);
+  const fs::path& path() const { return scratch_.path(); }
+  /// False: the job's log could not be read, which is a finding.
+  bool has(const std::string& job) const { return read_.contains(job); }
+  std::optional<std::string> build_of(const std::string& run) { return made_.run(run)->build; }
 
-/// A second row of the same key is not lost: it has no counterpart.
-void put(Rows& rows, std::pair<std::string, std::string> row) {
-  while (rows.contains(row.first)) row.first += ", again";
-  rows.insert(std::move(row));
-}
+ private:
+  void read(const JobRecord& job, const std::string& name, Findings& findings);
 
-void compare_rows(const Rows& logged, const Rows& stored, const std::string& name, Findings& findings) {
-  for (const auto& [key, row] : logged) {
-    const auto found = stored.find(key);
-    if (found == stored.end()) {
-      findings.add(fmt::format("{}: {}: the log has it, the DB has not", name, key));
-    } else if (found->second != row) {
-      findings.add(fmt::format("{}: {}: the log says {}, the DB {}", name, key, row, found->second));
+  ScratchDatabase scratch_;
+  Store made_;
+  std::set<std::string> read_;
+};
+
+LoggedDatabase::LoggedDatabase(const CheckedExperiment& experiment, Findings& findings)
+    : scratch_(fs::temp_directory_path(), ".harness-check-", ".sqlite"),
+      made_(scratch_.path(), OpenMode::kReadWrite) {
+  made_.atomically([&] {
+    for (const auto& set : experiment.store.prompt_sets()) made_.record_prompt_set(set);
+    for (const auto& run : experiment.runs) {
+      const auto& id = run.run.id;
+      made_.record_run(run.run);
+      if (run.is_base()) {
+        for (const auto& checkpoint : experiment.store.checkpoints(id)) made_.record_checkpoint(checkpoint);
+      } else {
+        read({.id = id, .kind = "train", .run_id = id, .evaluation_id = {}, .folder = run.folder},
+             experiment.name(run), findings);
+      }
     }
-  }
-  for (const auto& [key, row] : stored) {
-    if (!logged.contains(key)) findings.add(fmt::format("{}: {}: the DB has it, the log has not", name, key));
-  }
-}
-
-std::string stat_key(std::int64_t update, const std::string& name,
-                     const std::optional<std::int64_t>& timestep) {
-  return timestep ? fmt::format("update {}, {} at step {}", update, name, *timestep)
-                  : fmt::format("update {}, {}", update, name);
-}
-
-std::string stat_row(const std::optional<double>& value, bool fresh, bool on_policy) {
-  return fmt::format("{}{}{}", text_of(value), fresh ? "" : " reused", on_policy ? " on-policy" : "");
-}
-
-std::optional<double> number(const Json& value) {
-  return value.is_null() ? std::nullopt : std::optional(value.get<double>());
-}
-
-void add_update(const Json& event, Rows& rows) {
-  const auto update = event.at("update_index").get<std::int64_t>();
-  const bool fresh = event.at("fresh"), on_policy = event.at("on_policy");
-  for (const auto& [name, value] : event.at("stats").items())
-    rows[stat_key(update, name, {})] = stat_row(number(value), fresh, on_policy);
-  for (const auto& [name, values] : event.at("per_step").items()) {
-    for (std::size_t k = 0; k < values.size(); ++k)
-      rows[stat_key(update, name, static_cast<std::int64_t>(k))] =
-          stat_row(number(values[k]), fresh, on_policy);
-  }
-}
-
-std::string checkpoint_row(const std::string& path, const std::string& sha256, const std::string& numbers) {
-  return fmt::format("{} {} {}", path, sha256, numbers);
-}
-
-Rows logged_training(const JobLog& log) {
-  Rows rows;
-  for (const auto& event : log.events) {
-    const auto type = event.value("type", "");
-    if (type == "update") add_update(event, rows);
-    if (type == "checkpoint") {
-      rows[fmt::format("checkpoint {}", event.at("step").get<int>())] = checkpoint_row(
-          event.at("path"), event.at("sha256"),
-          fmt::format("{} {} {}", text_of(event.at("lambda_late")), text_of(event.at("lambda_late_last")),
-                      text_of(event.at("clip_fraction"))));
+    for (const auto& e : experiment.evaluations) {
+      EvaluationRecord evaluation = e.evaluation;
+      evaluation.selection_id.reset();
+      const auto name = experiment.name(e);
+      try {
+        made_.record_evaluation(evaluation);
+      } catch (const Error& error) {
+        findings.add(fmt::format("{}: {}", name, error.problem()));
+        continue;
+      }
+      const auto& id = evaluation.id;
+      read({.id = id,
+            .kind = "evaluate",
+            .run_id = evaluation.run_id,
+            .evaluation_id = id,
+            .folder = e.folder},
+           name, findings);
     }
-    if (type == "job_started") rows["build"] = event.at("build").get<std::string>();
-  }
-  return rows;
+  });
 }
 
-Rows stored_training(Store& store, const StoredRun& run) {
-  using Row = std::pair<std::string, std::string>;
-  Rows rows;
-  for (auto& row : checked_rows<Row>(
-           store,
-           "SELECT update_index, name, timestep, value, fresh, on_policy FROM train_stats WHERE run_id = ?1",
-           [](const Query& q) {
-             return Row(stat_key(q.integer(0), q.text(1), q.optional_integer(2)),
-                        stat_row(q.real(3), q.integer(4) != 0, q.integer(5) != 0));
-           },
-           run.id)) {
-    put(rows, std::move(row));
+void LoggedDatabase::read(const JobRecord& job, const std::string& name, Findings& findings) {
+  try {
+    made_.ingest(job);
+    read_.insert(job.id);
+  } catch (const Error& error) {
+    if (error.where() == path().string()) throw;  // a full disk is no fault of the log
+    findings.add(fmt::format("{}: {}", name, error.what()));
   }
-  for (const auto& c : store.checkpoints(run.id)) {
-    rows[fmt::format("checkpoint {}", c.step)] =
-        checkpoint_row(c.path.value_or("NULL"), c.sha256.value_or("NULL"),
-                       fmt::format("{} {} {}", text_of(c.lambda_late), text_of(c.lambda_late_last),
-                                   text_of(c.clip_fraction)));
-  }
-  if (run.build) rows["build"] = *run.build;
-  return rows;
 }
 
-std::string image_key(std::int64_t position, std::int64_t sample) {
-  return fmt::format("prompt {}, sample {}", position, sample);
+/// The values in which the row differs, "value 0.5, reason NULL", on one side.
+std::string differing_values(const RowValues& of, const RowValues& other) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    if (of[i] != other.at(i)) parts.push_back(of[i].first + " " + of[i].second);
+  }
+  return join(parts, ", ");
 }
 
-Rows logged_evaluation(const JobLog& log) {
-  Rows rows;
-  for (const auto& event : log.events) {
-    if (event.value("type", "") != "sample") continue;
-    const auto image = image_key(event.at("position"), event.at("sample"));
-    rows[image] = fmt::format("seed {} {} {} transcript {} / {}", event.at("seed").dump(),
-                              event.at("path").get<std::string>(), event.at("sha256").get<std::string>(),
-                              text_of(event.at("transcript")), text_of(event.at("transcript_raw")));
-    for (const auto& [name, value] : event.at("metrics").items()) {
-      rows[fmt::format("{}, {}", image, name)] =
-          value.is_null() ? "NULL: " + event.at("reasons").at(name).get<std::string>() : text_of(value);
-    }
-  }
-  return rows;
-}
-
-Rows stored_evaluation(Store& store, const std::string& id) {
-  using Row = std::pair<std::string, std::string>;
-  const auto quoted = [](const std::optional<std::string>& text) {
-    return text ? Json(*text).dump(-1, ' ', false, Json::error_handler_t::replace) : "NULL";
-  };
-  Rows rows;
-  for (auto& row : checked_rows<Row>(
-           store, R"sql(
-             SELECT position, sample, seed, path, sha256, transcript, transcript_raw
-             FROM samples LEFT JOIN prompts ON prompts.id = prompt_id WHERE evaluation_id = ?1)sql",
-           [&](const Query& q) {
-             return Row(image_key(q.integer(0), q.integer(1)),
-                        fmt::format("seed {} {} {} transcript {} / {}", q.integer(2), q.text(3), q.text(4),
-                                    quoted(q.optional_text(5)), quoted(q.optional_text(6))));
-           },
-           id)) {
-    put(rows, std::move(row));
-  }
-  for (auto& row : checked_rows<Row>(
-           store, R"sql(
-             SELECT position, sample, name, value, reason
-             FROM metrics LEFT JOIN prompts ON prompts.id = prompt_id WHERE evaluation_id = ?1)sql",
-           [&](const Query& q) {
-             const auto reason = q.optional_text(4);
-             return Row(fmt::format("{}, {}", image_key(q.integer(0), q.integer(1)), q.text(2)),
-                        reason ? "NULL: " + *reason : text_of(q.real(3)));
-           },
-           id)) {
-    put(rows, std::move(row));
-  }
-  return rows;
-}
-
-/// What was said beside numbers: type and time of each event, and what completed jobs said at their end.
-Rows logged_events(const JobLog& log) {
-  Rows rows;
-  for (const auto& event : log.events) {
-    const auto type = event.value("type", "");
-    const bool told = type == "job_started" || type == "note" || type == "job_completed" ||
-                      type == "job_failed" || (type == "resumed" && event.value("resumed_from", 0) != 0);
-    if (!told) continue;
-    put(rows, {fmt::format("event {} of {}", type, event.at("time").get<double>()),
-               type == "job_completed" ? canonical_json(event.at("summary"))
-               : type == "note"        ? event.at("message").get<std::string>()
-                                       : ""});
-  }
-  return rows;
-}
-
-Rows stored_events(Store& store, const std::string& job) {
-  using Row = std::pair<std::string, std::string>;
-  Rows rows;
-  for (auto& row : checked_rows<Row>(
-           store, "SELECT type, time, message, detail FROM events WHERE job_id = ?1 ORDER BY id",
-           [](const Query& q) {
-             const auto type = q.text(0);
-             std::string told;
-             if (type == "note") told = q.text(2);
-             if (type == "job_completed")
-               told = canonical_json(parse_json(q.text(3), "events.detail").at("summary"));
-             return Row(fmt::format("event {} of {}", type, q.real(1).value_or(0)), told);
-           },
-           job)) {
-    put(rows, std::move(row));
-  }
-  return rows;
+std::string text_of(const DifferentRow& row) {
+  if (row.here.empty()) return fmt::format("{}: the log has it, the DB has not", row.name);
+  if (row.other.empty()) return fmt::format("{}: the DB has it, the log has not", row.name);
+  return fmt::format("{}: the log says {}, the DB {}", row.name, differing_values(row.other, row.here),
+                     differing_values(row.here, row.other));
 }
 
 }  // namespace
@@ -332,22 +236,27 @@ Findings check_jobs(const CheckedExperiment& experiment, Fields&) {
 
 Findings check_event_logs(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.problems = {}, .summary = {}, .hint = kRestore};
-  std::size_t rows = 0;
-  const auto compare = [&](const Rows& logged, const Rows& stored, const std::string& name) {
-    compare_rows(logged, stored, name, findings);
-    rows += stored.size();
+  LoggedDatabase logged(experiment, findings);
+  RowDiff diff(experiment.store, logged.path());
+  std::int64_t rows = 0;
+  const auto compare = [&](std::span<const RowsOfJob> of_job, const std::string& job,
+                           const std::string& name) {
+    if (!logged.has(job)) return;
+    for (const auto& of : of_job) {
+      for (const auto& row : diff.rows(of, job)) findings.add(fmt::format("{}: {}", name, text_of(row)));
+      rows += diff.count(of, job);
+    }
   };
   for (const auto& run : experiment.runs) {
     if (run.is_base()) continue;
-    const auto& log = experiment.log(run.folder);
-    compare(logged_training(log), stored_training(experiment.store, run.run), experiment.name(run));
-    compare(logged_events(log), stored_events(experiment.store, run.run.id), experiment.name(run));
+    const auto name = experiment.name(run);
+    compare(kOfTraining, run.run.id, name);
+    const auto stored = run.run.build.value_or("NULL"), build = logged.build_of(run.run.id).value_or("NULL");
+    if (stored != build)
+      findings.add(fmt::format("{}: build: the log says {}, the DB {}", name, build, stored));
+    ++rows;
   }
-  for (const auto& e : experiment.evaluations) {
-    const auto& log = experiment.log(e.folder);
-    compare(logged_evaluation(log), stored_evaluation(experiment.store, e.evaluation.id), experiment.name(e));
-    compare(logged_events(log), stored_events(experiment.store, e.evaluation.id), experiment.name(e));
-  }
+  for (const auto& e : experiment.evaluations) compare(kOfEvaluation, e.evaluation.id, experiment.name(e));
   findings.summary = fmt::format("{} rows are what the event logs say", rows);
   return findings;
 }

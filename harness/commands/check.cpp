@@ -47,8 +47,8 @@ void print_results(const std::vector<RuleResult>& results, const std::string& ti
 
 int check_table(const CheckOptions& o) {
   Store store(database_of(o.db), OpenMode::kReadOnly);
-  const CheckedExperiment experiment(store, chosen_reproduction(store, o.db));
-  const auto rules = o.rules.empty() ? rules_of(experiment.spec) : read_rule_file(o.rules);
+  const CheckedExperiment experiment(store, chosen_experiment(store, o.db));
+  const auto rules = o.rules.empty() ? rules_of(experiment.table) : read_rule_file(o.rules);
   const auto results = apply_rules(rules, experiment, o.db.place.options());
   if (o.json) {
     Json list = Json::array();
@@ -56,14 +56,14 @@ int check_table(const CheckOptions& o) {
       list.push_back({{"name", r.name}, {"passed", r.passed}, {"message", r.message}});
       if (r.passed && !r.findings.warning.empty()) list.back()["warning"] = true;
     }
-    print_json({{"table", experiment.reproduction.table_id},
-                {"experiment", experiment.reproduction.id},
+    print_json({{"table", experiment.experiment.table_id},
+                {"experiment", experiment.experiment.id},
                 {"rule_file", {{"id", rules.id}, {"version", rules.version}}},
                 {"rules", std::move(list)}});
   } else {
     print_results(results,
-                  fmt::format("{}, experiment {}, rules {} version {}", experiment.reproduction.table_id,
-                              experiment.reproduction.id, rules.id, rules.version));
+                  fmt::format("{}, experiment {}, rules {} version {}", experiment.experiment.table_id,
+                              experiment.experiment.id, rules.id, rules.version));
   }
   return std::ranges::all_of(results, &RuleResult::passed) ? 0 : 1;
 }

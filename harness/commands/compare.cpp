@@ -10,9 +10,11 @@
 #include "harness/commands/db_options.h"
 #include "harness/commands/offers.h"
 #include "harness/comparison_report.h"
+#include "harness/comparisons.h"
 #include "harness/more_runs.h"
 #include "harness/output.h"
 #include "harness/plan.h"
+#include "harness/table_model.h"
 #include "harness/training_table.h"
 #include "harness/yardstick.h"
 #include "results/table_view.h"
@@ -32,24 +34,22 @@ struct CompareOptions {
   bool json = false;
 };
 
-std::vector<std::string> column_names(const StoredReproduction& reproduction) {
+std::vector<std::string> column_names(const Experiment& experiment) {
   std::vector<std::string> names;
-  for (const auto& column : spec_of(reproduction).columns) names.push_back(column.name);
+  for (const auto& column : experiment.table.columns) names.push_back(column.name);
   return names;
 }
 
 /// The columns of a training table that it compares: those with a good direction.
-std::vector<std::string> directed_columns(const StoredReproduction& reproduction) {
-  auto names = column_names(reproduction);
-  std::erase_if(names,
-                [&](const std::string& name) { return better_of(reproduction, name) == Better::kNone; });
+std::vector<std::string> directed_columns(const Experiment& experiment) {
+  auto names = column_names(experiment);
+  std::erase_if(names, [&](const std::string& name) { return experiment.better(name) == Better::kNone; });
   return names;
 }
 
 /// Those of `metrics` that the table asks for; the others guard them.
-std::vector<std::string> named_by_table(const StoredReproduction& reproduction,
-                                        std::vector<std::string> metrics) {
-  const auto named = spec_of(reproduction).metrics();
+std::vector<std::string> named_by_table(const Experiment& experiment, std::vector<std::string> metrics) {
+  const auto named = experiment.table.metrics();
   std::erase_if(metrics,
                 [&](const std::string& metric) { return std::ranges::find(named, metric) == named.end(); });
   return metrics;
@@ -73,40 +73,41 @@ std::vector<std::string> without_repeats(const std::vector<std::string>& names) 
 }
 
 /// What an experiment can compare: its rows, and the starting weights.
-std::vector<std::string> compared_methods(const StoredReproduction& reproduction) {
-  auto known = reproduction.methods;
-  if (!is_training_table(reproduction)) known.insert(known.begin(), "base");
+std::vector<std::string> compared_methods(const Experiment& experiment) {
+  auto known = experiment.methods;
+  if (!experiment.is_training()) known.insert(known.begin(), "base");
   return known;
 }
 
-bool has_all(const StoredReproduction& reproduction, const std::vector<std::string>& methods) {
-  const auto known = compared_methods(reproduction);
+bool has_all(const Experiment& experiment, const std::vector<std::string>& methods) {
+  const auto known = compared_methods(experiment);
   return std::ranges::all_of(
       methods, [&](const std::string& method) { return std::ranges::find(known, method) != known.end(); });
 }
 
 /// The last other experiment that has every method asked for, or how else to go on.
-std::string where_else(Store& store, const StoredReproduction& reproduction, const std::string& method,
+std::string where_else(Store& store, const Experiment& experiment, const std::string& method,
                        const std::vector<std::string>& wanted) {
-  for (const auto& other : all_reproductions(store)) {
-    if (other.id != reproduction.id && has_all(other, wanted))
+  for (auto& record : store.reproductions()) {
+    const Experiment other(std::move(record));
+    if (other.id != experiment.id && has_all(other, wanted))
       return fmt::format("experiment {} has {}: --experiment {}", other.id,
                          wanted.size() == 2 ? "both" : "all", other.id);
   }
-  const auto known = compared_methods(reproduction);
+  const auto known = compared_methods(experiment);
   return suggestion(method, known) + (nearest(method, known) ? " " : "; ") +
          "`harness list experiments` shows the other experiments";
 }
 
 /// Every method asked for is one of the experiment's, and another one than the baseline.
-void require_methods(Store& store, const CompareOptions& options, const StoredReproduction& reproduction) {
+void require_methods(Store& store, const CompareOptions& options, const Experiment& experiment) {
   std::vector<std::string> wanted = {options.baseline};
   wanted.insert(wanted.end(), options.methods.begin(), options.methods.end());
-  const auto known = compared_methods(reproduction);
+  const auto known = compared_methods(experiment);
   for (const auto& method : wanted) {
     if (std::ranges::find(known, method) != known.end()) continue;
-    throw Error(fmt::format("experiment {} has no method {}", reproduction.id, in_quotes(method)),
-                "harness compare", where_else(store, reproduction, method, wanted));
+    throw Error(fmt::format("experiment {} has no method {}", experiment.id, in_quotes(method)),
+                "harness compare", where_else(store, experiment, method, wanted));
   }
   if (std::ranges::find(options.methods, options.baseline) == options.methods.end()) return;
   throw Error(fmt::format("{} is the baseline and the method: the same twice", options.baseline),
@@ -114,20 +115,20 @@ void require_methods(Store& store, const CompareOptions& options, const StoredRe
 }
 
 /// A metric that another one stands in for.
-void require_measured(const StoredReproduction& reproduction, const std::string& metric) {
-  for (const auto& column : spec_of(reproduction).columns) {
+void require_measured(const Experiment& experiment, const std::string& metric) {
+  for (const auto& column : experiment.table.columns) {
     if (column.stands_for != metric) continue;
     throw Error(fmt::format("{} stands in for {} in experiment {} (backbone {})", column.name, metric,
-                            reproduction.id, reproduction.backbone),
+                            experiment.id, experiment.backbone),
                 "--metric", fmt::format("give --metric {}", column.name));
   }
 }
 
 /// A metric that the table asks for and that was not run has a reason, and says it.
-void require_metric(Store& store, const StoredReproduction& reproduction,
+void require_metric(Store& store, const Experiment& experiment,
                     const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& metric,
                     const std::vector<std::string>& known) {
-  if (std::ranges::find(known, metric) == known.end()) require_measured(reproduction, metric);
+  if (std::ranges::find(known, metric) == known.end()) require_measured(experiment, metric);
   for (const auto& checkpoint : checkpoints) {
     const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
     if (not_run.contains(metric)) {
@@ -151,38 +152,38 @@ void require_effect(const std::optional<double>& effect) {
               "give one above 0 in the metric's own unit, for instance 0.02");
 }
 
-std::vector<std::string> chosen_metrics(Store& store, const StoredReproduction& reproduction,
+std::vector<std::string> chosen_metrics(Store& store, const Experiment& experiment,
                                         const CompareOptions& options,
                                         const std::vector<EvaluatedCheckpoint>& checkpoints,
                                         const std::vector<std::string>& named,
                                         const std::vector<std::string>& known) {
   if (options.metrics.empty()) return {known.at(0)};
   if (options.metrics == std::vector<std::string>{"all"}) return named;
-  for (const auto& metric : options.metrics) require_metric(store, reproduction, checkpoints, metric, known);
+  for (const auto& metric : options.metrics) require_metric(store, experiment, checkpoints, metric, known);
   return without_repeats(options.metrics);
 }
 
 /// --split, or unset the one that the table shows.
-std::string chosen_split(const CompareOptions& options, const StoredReproduction& reproduction,
+std::string chosen_split(const CompareOptions& options, const Experiment& experiment,
                          const std::vector<EvaluatedCheckpoint>& checkpoints, bool over_training) {
-  const auto split = !options.split.empty() ? options.split : shown_split(spec_of(reproduction));
+  const auto split = !options.split.empty() ? options.split : experiment.shown_split();
   require_choice(split, over_training ? std::vector<std::string>{kTrainingSplit} : splits_of(checkpoints),
                  "split", "--split");
   return split;
 }
 
-std::vector<std::string> warnings_of(const StoredReproduction& reproduction, const std::string& split) {
+std::vector<std::string> warnings_of(const Experiment& experiment, const std::string& split) {
   std::vector<std::string> warnings;
-  if (chooses_on(reproduction, split)) warnings.emplace_back(kChosenHere);
-  if (auto scale = scale_warning_of(reproduction); !scale.empty()) warnings.push_back(std::move(scale));
+  if (chooses_on(experiment, split)) warnings.emplace_back(kChosenHere);
+  if (auto scale = scale_warning_of(experiment); !scale.empty()) warnings.push_back(std::move(scale));
   return warnings;
 }
 
 /// No larger than the metric itself can be.
-void require_sensible_effect(const StoredReproduction& reproduction, const std::optional<double>& effect,
+void require_sensible_effect(const Experiment& experiment, const std::optional<double>& effect,
                              const std::vector<std::string>& metrics) {
   if (!effect || *effect <= 1) return;
-  for (const auto& column : spec_of(reproduction).columns) {
+  for (const auto& column : experiment.table.columns) {
     if (std::ranges::find(metrics, column.name) == metrics.end()) continue;
     if (column.unit != "fraction" && column.unit != "percent") continue;
     throw Error(fmt::format("{} lies between 0 and 1 and cannot differ by {:g}", column.name, *effect),
@@ -191,14 +192,14 @@ void require_sensible_effect(const StoredReproduction& reproduction, const std::
 }
 
 /// Every difference of the table, in its order. What Holm's family needs is their p-values: no bootstrap.
-std::vector<ComparisonRecord> table_comparisons(Store& store, const StoredReproduction& reproduction,
+std::vector<ComparisonRecord> table_comparisons(Store& store, const Experiment& experiment,
                                                 const std::vector<EvaluatedCheckpoint>& checkpoints,
                                                 const std::string& split,
                                                 const std::vector<std::string>& metrics) {
   std::vector<ComparisonRecord> records;
-  for (const auto& [baseline, method] : compared_arms(reproduction)) {
+  for (const auto& [baseline, method] : compared_arms(experiment)) {
     std::ranges::move(
-        compare_methods(store, reproduction, checkpoints, baseline, method, split, metrics, {.resamples = 0}),
+        compare_methods(store, experiment, checkpoints, baseline, method, split, metrics, {.resamples = 0}),
         std::back_inserter(records));
   }
   return records;
@@ -218,7 +219,7 @@ std::int64_t fewest_runs(const std::vector<ComparisonRecord>& records) {
 }
 
 /// --claim methods of too few training runs says what is missing.
-void require_claim(Store& store, const StoredReproduction& reproduction, const CompareOptions& options,
+void require_claim(Store& store, const Experiment& experiment, const CompareOptions& options,
                    const std::vector<ComparisonRecord>& asked) {
   if (options.claim.empty()) return;
   require_choice(options.claim, kClaims, "claim", "--claim");
@@ -226,8 +227,8 @@ void require_claim(Store& store, const StoredReproduction& reproduction, const C
   if (options.claim != claim_name(Claim::kMethods) || runs >= kFewestRuns) return;
   throw Error(
       fmt::format("a statement about methods needs {} training runs of each, and experiment {} has {}",
-                  kFewestRuns, reproduction.id, runs),
-      "--claim", missing_runs(store, reproduction, runs));
+                  kFewestRuns, experiment.id, runs),
+      "--claim", missing_runs(store, experiment, runs));
 }
 
 /// What two or more runs allow is taken back to these checkpoints.
@@ -241,37 +242,37 @@ int compare(const CompareOptions& options) {
   ComparisonReport report{.baseline = options.baseline, .split = {}, .effect = options.effect};
   report.bootstrap.interval = interval_from_name(options.interval, "--interval");
   Store store(database_of(options.db), OpenMode::kReadOnly);
-  const auto reproduction = chosen_reproduction(store, options.db);
-  const auto checkpoints = evaluated_checkpoints(store, reproduction);
-  const bool over_training = is_training_table(reproduction);
-  require_methods(store, options, reproduction);
-  const auto known = over_training ? column_names(reproduction) : metrics_of(store, checkpoints);
-  const auto named = over_training ? known : named_by_table(reproduction, known);
-  report.metrics = chosen_metrics(store, reproduction, options, checkpoints, named, known);
-  require_sensible_effect(reproduction, options.effect, report.metrics);
-  report.split = chosen_split(options, reproduction, checkpoints, over_training);
-  report.warnings = warnings_of(reproduction, report.split);
+  const auto experiment = chosen_experiment(store, options.db);
+  const auto checkpoints = evaluated_checkpoints(store, experiment);
+  const bool over_training = experiment.is_training();
+  require_methods(store, options, experiment);
+  const auto known = over_training ? column_names(experiment) : metrics_of(store, checkpoints);
+  const auto named = over_training ? known : named_by_table(experiment, known);
+  report.metrics = chosen_metrics(store, experiment, options, checkpoints, named, known);
+  require_sensible_effect(experiment, options.effect, report.metrics);
+  report.split = chosen_split(options, experiment, checkpoints, over_training);
+  report.warnings = warnings_of(experiment, report.split);
   if (over_training) report.unit = "seeds";
-  report.table = reproduction.table_id;
-  auto family = table_comparisons(store, reproduction, checkpoints, report.split,
-                                  over_training ? directed_columns(reproduction) : named);
+  report.table = experiment.table_id;
+  auto family = table_comparisons(store, experiment, checkpoints, report.split,
+                                  over_training ? directed_columns(experiment) : named);
   std::vector<ComparisonRecord> asked;
   std::vector<Better> better;
   for (const auto& method : without_repeats(options.methods)) {
-    std::ranges::move(compare_methods(store, reproduction, checkpoints, options.baseline, method,
-                                      report.split, report.metrics, report.bootstrap),
+    std::ranges::move(compare_methods(store, experiment, checkpoints, options.baseline, method, report.split,
+                                      report.metrics, report.bootstrap),
                       std::back_inserter(asked));
   }
-  require_claim(store, reproduction, options, asked);
+  require_claim(store, experiment, options, asked);
   if (options.claim == claim_name(Claim::kCheckpoints)) {
     claim_checkpoints_only(family);
     claim_checkpoints_only(asked);
   }
-  for (const auto& record : asked) better.push_back(better_of(reproduction, record.metric));
+  for (const auto& record : asked) better.push_back(experiment.better(record.metric));
   report.family = questions_of(family);
   if (!over_training && report.split != "validation")
-    report.validation = recorded_comparisons(store, reproduction, "validation");
-  if (fewest_runs(asked) == 1) report.yardstick = yardstick_for(store, reproduction, report.split);
+    report.validation = recorded_comparisons(store, experiment, "validation");
+  if (fewest_runs(asked) == 1) report.yardstick = yardstick_for(store, experiment, report.split);
   add_comparisons(asked, better, report);
   if (options.json) {
     print_json(report_json(report));

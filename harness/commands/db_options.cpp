@@ -6,6 +6,7 @@
 #include "harness/commands/offers.h"
 #include "harness/output.h"
 #include "harness/seeds.h"
+#include "results/experiments.h"
 
 namespace harness {
 namespace {
@@ -49,25 +50,23 @@ void add_filter_options(Command& command, DbOptions& options, bool with_table) {
               {.by_comma = true});
 }
 
-StoredReproduction chosen_reproduction(Store& store, const DbOptions& options) {
+Experiment chosen_experiment(Store& store, const DbOptions& options) {
   auto filter = options.filter;
   filter.seeds = parse_seeds(options.seeds);
-  auto reproduction = find_reproduction(store, filter);
-  tell("experiment {}: table {}, backbone {}, scale {}, prompts {}, seeds {}, finished {}\n", reproduction.id,
-       reproduction.table_id, reproduction.backbone, reproduction.scale, prompt_set_of(reproduction),
-       fmt::join(reproduction.seeds, ","), reproduction.finished);
-  return reproduction;
+  auto experiment = find_experiment(store, filter);
+  tell("{}\n", in_words(experiment));
+  return experiment;
 }
 
-std::filesystem::path output_folder(const Store& store, const StoredReproduction& reproduction,
+std::filesystem::path output_folder(const Store& store, const Experiment& experiment,
                                     const std::string& out) {
-  return out.empty() ? store.path().parent_path() / reproduction.table_id : std::filesystem::path(out);
+  return out.empty() ? store.path().parent_path() / experiment.table_id : std::filesystem::path(out);
 }
 
-void print_artifacts(const StoredReproduction& reproduction, const std::map<std::string, std::string>& paths,
+void print_artifacts(const Experiment& experiment, const std::map<std::string, std::string>& paths,
                      bool json) {
   if (json) {
-    print_json({{"table", reproduction.table_id}, {"artifacts", paths}});
+    print_json({{"table", experiment.table_id}, {"artifacts", paths}});
   } else {
     for (const auto& [name, path] : paths) put("{}\n", path);
   }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/command_line/command_line.h"
-#include "harness/reproductions.h"
+#include "harness/experiments.h"
 #include "harness/workspace.h"
 
 namespace harness {
@@ -18,10 +18,10 @@ void add_workspace_options(Command& command, WorkspaceChoice& choice, const std:
 /// Adds --json.
 void add_json_option(Command& command, bool& json);
 
-/// --out, --db and the choice of a reproduction, shared by the commands that work from the DB alone.
+/// --out, --db and the choice of an experiment, shared by the commands that work from the DB alone.
 struct DbOptions {
   WorkspaceChoice place;
-  ReproductionFilter filter;
+  ExperimentFilter filter;
   std::vector<std::string> seeds;  ///< as typed
 };
 
@@ -38,15 +38,14 @@ void add_table_argument(Command& command, DbOptions& options);
 /// argument.
 void add_filter_options(Command& command, DbOptions& options, bool with_table);
 
-/// Opens the DB for reading and takes the last reproduction that fits; names it on standard error.
-StoredReproduction chosen_reproduction(Store& store, const DbOptions& options);
+/// Opens the DB for reading and takes the last experiment that fits; names it on standard error.
+Experiment chosen_experiment(Store& store, const DbOptions& options);
 
-/// Where pictures of a reproduction go: -o DIR, or unset the table's folder beside the DB.
-std::filesystem::path output_folder(const Store& store, const StoredReproduction& reproduction,
-                                    const std::string& out);
+/// Where pictures of an experiment go: -o DIR, or unset the table's folder beside the DB.
+std::filesystem::path output_folder(const Store& store, const Experiment& experiment, const std::string& out);
 
 /// Prints what was written: one path a line, or the document of --json.
-void print_artifacts(const StoredReproduction& reproduction, const std::map<std::string, std::string>& paths,
+void print_artifacts(const Experiment& experiment, const std::map<std::string, std::string>& paths,
                      bool json);
 
 }  // namespace harness

@@ -44,10 +44,10 @@ int figure(const FigureOptions& options) {
                                  [&](const FigureInfo& f) { return f.name == options.name; });
   if (db.filter.table.empty() && !db.filter.experiment) db.filter.table = info->table;
   Store store(database_of(db), OpenMode::kReadOnly);
-  const auto reproduction = chosen_reproduction(store, db);
-  const auto folder = output_folder(store, reproduction, options.out);
-  print_artifacts(reproduction,
-                  write_figure(make_figure(store, reproduction, options.name, options.method), folder),
+  const auto experiment = chosen_experiment(store, db);
+  const auto folder = output_folder(store, experiment, options.out);
+  print_artifacts(experiment,
+                  write_figure(make_figure(store, experiment, options.name, options.method), folder),
                   options.json);
   return 0;
 }

@@ -31,16 +31,15 @@ int grid(const GridOptions& options) {
     choice.groups.push_back(grid_group_from_name(name));
   if (options.rows) require_range(static_cast<std::int64_t>(*options.rows), 1, 200, "-n");
   Store store(database_of(options.db), OpenMode::kReadOnly);
-  const auto reproduction = chosen_reproduction(store, options.db);
-  if (is_training_table(reproduction)) {
+  const auto experiment = chosen_experiment(store, options.db);
+  if (experiment.is_training()) {
     throw Error(
-        fmt::format("table {} is one of training statistics and has no test images", reproduction.table_id),
+        fmt::format("table {} is one of training statistics and has no test images", experiment.table_id),
         "harness grid", "see `harness figure --list` for its figures");
   }
-  const auto folder = output_folder(store, reproduction, options.out);
+  const auto folder = output_folder(store, experiment, options.out);
   const auto stem = options.out.empty() ? grid_stem(choice) : "grid";
-  print_artifacts(reproduction, write_grid(make_grid(store, reproduction, choice), folder, stem),
-                  options.json);
+  print_artifacts(experiment, write_grid(make_grid(store, experiment, choice), folder, stem), options.json);
   return 0;
 }
 

@@ -9,11 +9,11 @@
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
 #include "harness/commands/offers.h"
+#include "harness/experiments.h"
 #include "harness/external_scorers.h"
 #include "harness/figures.h"
 #include "harness/output.h"
 #include "harness/registry.h"
-#include "harness/reproductions.h"
 #include "harness/run_report.h"
 #include "harness/scorers.h"
 #include "harness/settings.h"
@@ -227,23 +227,23 @@ Listing list_experiments(const ListOptions& options) {
       {"name", "table", "backbone", "scale", "prompts", "methods", "seeds", "set", "weights", "finished"},
       {{"name", {.heading = "number"}}}};
   auto store = open_workspace(options);
-  const auto experiments = store ? all_reproductions(*store) : std::vector<StoredReproduction>{};
+  const auto experiments = store ? store->reproductions() : std::vector<StoredReproduction>{};
   std::vector<std::string> tables;
   for (const auto& experiment : experiments) tables.push_back(experiment.table_id);
   require_table(options, std::move(tables));
   for (const auto& experiment : experiments) {
     if (!options.table.empty() && experiment.table_id != options.table) continue;
     if (!options.scale.empty() && experiment.scale != options.scale) continue;
-    const Json& effective = experiment.spec.at("effective");
+    const auto effective = Effective::from_json(experiment.spec.at("effective"));
     listing.rows.push_back({{"name", fmt::format("{}", experiment.id)},
                             {"table", experiment.table_id},
                             {"backbone", experiment.backbone},
                             {"scale", experiment.scale},
-                            {"prompts", prompt_set_of(experiment)},
+                            {"prompts", effective.prompt_set},
                             {"methods", experiment.methods},
                             {"seeds", experiment.seeds},
-                            {"set", assignments(effective.value("set", Json::object()))},
-                            {"weights", effective.value("weights_sha256", std::string()).substr(0, 12)},
+                            {"set", assignments(effective.set)},
+                            {"weights", effective.weights_sha256.substr(0, 12)},
                             {"finished", experiment.finished},
                             {"signature", experiment.signature}});
   }

@@ -6,7 +6,6 @@
 
 #include "harness/figures.h"
 #include "harness/registry.h"
-#include "harness/reproductions.h"
 #include "harness/table_spec.h"
 #include "results/saved_queries.h"
 
@@ -66,7 +65,7 @@ std::vector<std::string> run_ids(const WorkspaceChoice& choice) {
 std::vector<std::string> experiment_numbers(const WorkspaceChoice& choice) {
   Store store(find_workspace(choice).db, OpenMode::kReadOnly);
   std::vector<std::string> numbers;
-  for (const auto& experiment : all_reproductions(store)) numbers.push_back(fmt::format("{}", experiment.id));
+  for (const auto& experiment : store.reproductions()) numbers.push_back(fmt::format("{}", experiment.id));
   return numbers;
 }
 

@@ -26,17 +26,17 @@ struct ReportOptions {
 };
 
 /// -o FILE, or a folder that is there; unset: in the table's folder beside the DB.
-fs::path output_file(const Store& store, const StoredReproduction& reproduction, const std::string& out) {
-  if (out.empty()) return output_folder(store, reproduction, out) / kName;
+fs::path output_file(const Store& store, const Experiment& experiment, const std::string& out) {
+  if (out.empty()) return output_folder(store, experiment, out) / kName;
   return fs::is_directory(out) ? fs::path(out) / kName : fs::path(out);
 }
 
 int report(const ReportOptions& options) {
   require_range(options.image_size, 16, 4096, "--image-size");
   Store store(database_of(options.db), OpenMode::kReadOnly);
-  const auto reproduction = chosen_reproduction(store, options.db);
-  const auto file = output_file(store, reproduction, options.out);
-  const auto made = make_report(store, reproduction, {.longest = options.image_size});
+  const auto experiment = chosen_experiment(store, options.db);
+  const auto file = output_file(store, experiment, options.out);
+  const auto made = make_report(store, experiment, {.longest = options.image_size});
   const auto page = report_html(made);
   if (file.has_parent_path() && !fs::exists(file.parent_path())) {
     make_folder(file.parent_path());
@@ -44,7 +44,7 @@ int report(const ReportOptions& options) {
   }
   write_file_atomically(file, page);
   tell("{:.1f} MB, one file that needs no network\n", static_cast<double>(page.size()) / 1e6);
-  print_artifacts(reproduction, {{kName, file.string()}}, options.json);
+  print_artifacts(experiment, {{kName, file.string()}}, options.json);
   if (made.images_missing == 0) return 0;
   tell("error: the page is not whole: {} {} names the files\n", join(made.missing, " "),
        with_place("`harness db check`", options.db.place.options()));

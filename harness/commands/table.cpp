@@ -8,6 +8,7 @@
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
 #include "harness/output.h"
+#include "harness/table_model.h"
 #include "harness/training_table.h"
 
 namespace harness {
@@ -27,14 +28,14 @@ int table(const Options& o) {
   require_choice(format, kFormats, "format", "--format");
   if (!o.window.empty()) require_choice(o.window, kWindows, "window", "--window");
   Store store(database_of(o.db), OpenMode::kReadOnly);
-  const auto reproduction = chosen_reproduction(store, o.db);
-  if (!o.window.empty() && !is_training_table(reproduction)) {
+  const auto experiment = chosen_experiment(store, o.db);
+  if (!o.window.empty() && !experiment.is_training()) {
     throw Error(fmt::format("table {} shows evaluations of checkpoints, which have no window of updates",
-                            reproduction.table_id),
+                            experiment.table_id),
                 "--window",
                 "leave it out; it belongs to tables of training statistics such as tiny-sd3-zclip");
   }
-  const auto text = render_table(make_table_model(store, reproduction, o.window), format);
+  const auto text = render_table(make_table_model(store, experiment, o.window), format);
   format == "md" || format == "json" ? put_text(text) : put_exactly(text);
   return 0;
 }

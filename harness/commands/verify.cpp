@@ -74,7 +74,7 @@ int verify(const VerifyOptions& o) {
   Store store(db, OpenMode::kReadOnly);
   auto settings = o.settings;
   if (o.all) settings.images = 0;
-  const auto jobs = o.run.empty() ? jobs_of_experiment(store, chosen_reproduction(store, o.db).id, o.training)
+  const auto jobs = o.run.empty() ? jobs_of_experiment(store, chosen_experiment(store, o.db).id, o.training)
                                   : jobs_of_run(store, o.run, o.training);
   const Scratch scratch(db, o.keep);
   const auto results = verify_jobs(store, jobs, settings, scratch.folder());

@@ -13,7 +13,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "harness/experiment.h"
+#include "harness/plan_runner.h"
 #include "harness/run_report.h"
 #include "harness/runs/checkpoint_files.h"
 #include "harness/runs/images.h"
@@ -75,10 +75,7 @@ void require_sound_logs(const fs::path& folder) {
     if (entry.path().filename() != kLog) continue;
     if (event_log_is_held(entry.path()))
       throw Error("is held by a living process", entry.path().string(), "wait for it, or stop it");
-    std::uint64_t offset = 0;
-    for (auto batch = read_events(entry.path(), offset); !batch.events.empty();
-         batch = read_events(entry.path(), offset)) {
-      offset = batch.next_offset;
+    for ([[maybe_unused]] const auto& event : Events(entry.path())) {
     }
   }
 }

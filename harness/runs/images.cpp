@@ -6,7 +6,7 @@
 
 #include "core/sha256.h"
 #include "core/text.h"
-#include "harness/checks/rows.h"
+#include "results/rows.h"
 
 namespace harness {
 

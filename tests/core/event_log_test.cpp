@@ -102,5 +102,25 @@ TEST_F(EventLog, AFileOfSomethingElseIsRefusedAndLeftAsItIs) {
   EXPECT_EQ(read_file(log_), "hello\nworld\n");
 }
 
+TEST_F(EventLog, EventsAreEveryEventFromAnOffsetToTheEndWithThePlaceOfEach) {
+  EXPECT_FALSE(last_start(log_)) << "a log that is not there has no events";
+  std::vector<LogMark> marks;
+  {
+    EventLogWriter writer(log_);
+    for (int n = 0; n < 5; ++n)
+      marks.push_back(
+          writer.append({{"type", "job_started"}, {"n", n}, {"text", std::string(3u << 20, 'x')}}));
+  }
+  add_bytes("torn");
+  int n = 2;
+  Events events(log_, marks[1].bytes);
+  for (const auto& event : events) {
+    EXPECT_EQ(event.at("n"), n);
+    EXPECT_EQ(events.mark(), marks.at(static_cast<std::size_t>(n++)));
+  }
+  EXPECT_EQ(n, 5) << "they do not fit into one reading";
+  EXPECT_EQ(last_start(log_)->at("n"), 4);
+}
+
 }  // namespace
 }  // namespace harness

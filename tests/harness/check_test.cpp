@@ -215,6 +215,24 @@ void edit_metric_and_log(const fs::path& w) {
   sql(w, of_test("UPDATE jobs SET log_offset = " + std::to_string(fs::file_size(log)) +
                  " WHERE evaluation_id = {e}"));
 }
+void edit_statistic(const fs::path& w) {
+  sql(w,
+      "UPDATE train_stats SET on_policy = 1 - on_policy WHERE name = 'lambda_center' AND update_index = 2");
+}
+void edit_checkpoint(const fs::path& w) {
+  sql(w, "UPDATE checkpoints SET lambda_late = lambda_late + 1");
+}
+void edit_build(const fs::path& w) {
+  sql(w, "UPDATE runs SET build = 'another' WHERE method = 'dual'");
+}
+void edit_transcript(const fs::path& w) {
+  sql(w, of_test("UPDATE samples SET transcript_raw = 'ELSE' WHERE evaluation_id = {e}"));
+}
+void duplicate_event(const fs::path& w) {
+  sql(w,
+      "INSERT INTO events (job_id, time, type, level, message, detail) "
+      "SELECT job_id, time, type, level, message, detail FROM events WHERE type = 'job_completed' LIMIT 1");
+}
 void swap_checkpoints(const fs::path& w) {
   const auto folder = run_folder(w, "dual") / "checkpoints";
   fs::rename(folder / "2", folder / "x");
@@ -332,6 +350,11 @@ INSTANTIATE_TEST_SUITE_P(
         Tampering{"EvaluationSettingChanged", change_evaluation_setting, "settings"},
         Tampering{"MetricEdited", edit_metric, "metrics"},
         Tampering{"MetricEditedAgainstTheLog", edit_metric, "event-logs"},
+        Tampering{"StatisticEditedAgainstTheLog", edit_statistic, "event-logs"},
+        Tampering{"CheckpointEditedAgainstTheLog", edit_checkpoint, "event-logs"},
+        Tampering{"BuildEditedAgainstTheLog", edit_build, "event-logs"},
+        Tampering{"TranscriptEditedAgainstTheLog", edit_transcript, "event-logs"},
+        Tampering{"EventDuplicatedAgainstTheLog", duplicate_event, "event-logs"},
         Tampering{"MetricEditedWithItsLog", edit_metric_and_log, "metrics"},
         Tampering{"CheckpointSwapped", swap_checkpoints, "checkpoints"},
         Tampering{"WeightsSwapped", swap_weights, "checkpoints"},
@@ -348,6 +371,23 @@ INSTANTIATE_TEST_SUITE_P(
         Tampering{"SignatureEdited", edit_signature, "ids"},
         Tampering{"ScoresLost", lose_scores, "missing-scores"}),
     [](const auto& param) { return std::string(param.param.name); });
+
+TEST_F(Checks, ARowThatIsNotTheLogsIsNamedWithWhatTheTwoSay) {
+  const auto workspace = copy();
+  sql(workspace,
+      of_test("UPDATE metrics SET value = 0.125 WHERE evaluation_id = {e} AND name = 'ocr_reward' AND "
+              "prompt_id = (SELECT min(prompt_id) FROM samples WHERE evaluation_id = {e})"));
+  sql(workspace,
+      "DELETE FROM train_stats WHERE update_index = 1 AND timestep = 2 AND name = 'lambda_center' AND run_id "
+      "= "
+      "(SELECT id FROM runs WHERE method = 'dual')");
+  const auto outcome = check(workspace, {});
+  EXPECT_THAT(outcome.out,
+              HasSubstr("dual (seed 42): update 1, lambda_center at step 2: the log has it, the DB has not"));
+  EXPECT_THAT(outcome.out,
+              ::testing::ContainsRegex("dual \\(seed 42\\) on test at [0-9]+: prompt [0-9]+, sample 0, "
+                                       "ocr_reward: the log says value [^,]*, the DB value 0\\.125"));
+}
 
 // --- Selections of former versions ---
 

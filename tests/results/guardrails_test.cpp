@@ -196,7 +196,7 @@ TEST(GuardrailAlarm, NeedsThreeTrainingRunsAMethod) {
   EXPECT_FALSE(one.effects[0].harmful());
   ASSERT_EQ(one.watch.size(), 1u) << "what would be one of the checkpoints";
   EXPECT_EQ(one.watch[0].guardrail, "edge_density");
-  EXPECT_EQ(one.watch[0].ci.high, -0.05);
+  EXPECT_EQ(one.watch[0].ci95.high, -0.05);
   const auto three = panel_of(all);
   EXPECT_EQ(three.alarms.size(), 1u);
   EXPECT_THAT(three.watch, IsEmpty());
@@ -253,8 +253,8 @@ TEST(GuardrailAlarm, IsOfTheMethodWhoseRewardRose) {
   EXPECT_EQ(alarm.method + " " + alarm.reward + " " + alarm.guardrail + " " + alarm.harmful,
             "dual ocr_reward edge_density lower");
   EXPECT_DOUBLE_EQ(alarm.minimal_effect, 0.04);
-  EXPECT_EQ(alarm.reward_ci.low, 0.05);
-  EXPECT_EQ(alarm.ci.high, -0.05);
+  EXPECT_EQ(alarm.reward_ci95.low, 0.05);
+  EXPECT_EQ(alarm.ci95.high, -0.05);
   EXPECT_EQ(alarm.rule_version, 7);
 }
 

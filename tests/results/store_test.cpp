@@ -200,12 +200,12 @@ TEST_F(StoreTest, AlarmsOfAReproductionAreReplacedAndReadBackAsTheyWere) {
                     .method = "dual",
                     .reward = "ocr_reward",
                     .reward_delta = 0.1,
-                    .reward_ci = {0.05, 0.15},
+                    .reward_ci95 = {0.05, 0.15},
                     .guardrail = "dark_share",
                     .harmful = "higher",
                     .minimal_effect = 0.1,
                     .delta = 0.4,
-                    .ci = {0.3, 0.5},
+                    .ci95 = {0.3, 0.5},
                     .p_holm = 1e-9,
                     .rule_version = 3};
   store().record_alarms(id, {&alarm, 1});
@@ -215,8 +215,8 @@ TEST_F(StoreTest, AlarmsOfAReproductionAreReplacedAndReadBackAsTheyWere) {
   ASSERT_EQ(alarms.size(), 1u);
   const auto& read = alarms.front();
   EXPECT_EQ(read.guardrail + read.harmful + read.split + read.reward, "dark_sharehighertestocr_reward");
-  EXPECT_EQ(read.reward_ci.low, 0.05);
-  EXPECT_EQ(read.ci.high, 0.5);
+  EXPECT_EQ(read.reward_ci95.low, 0.05);
+  EXPECT_EQ(read.ci95.high, 0.5);
   EXPECT_EQ(read.p_holm, std::nullopt);
   EXPECT_EQ(read.rule_version, 3);
   store().record_alarms(id, {});

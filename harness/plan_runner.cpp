@@ -1,4 +1,4 @@
-#include "harness/experiment.h"
+#include "harness/plan_runner.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 
 #include "core/build_info.h"
 #include "core/error.h"
+#include "core/event_log.h"
 #include "core/files.h"
 #include "core/sha256.h"
-#include "harness/builds.h"
 #include "results/sql.h"
 
 namespace harness {
@@ -135,7 +135,7 @@ void require_own_folders(const Plan& plan, Store& store) {
   }
 }
 
-Experiment::Experiment(const Plan& plan, Store& store, int threads)
+PlanRunner::PlanRunner(const Plan& plan, Store& store, int threads)
     : plan_(plan), store_(store), threads_(threads) {
   if (plan_.inputs.has_evaluation()) store_.record_prompt_set(plan_.inputs.evaluation);
   store_.record_prompt_set(plan_.inputs.training);
@@ -146,7 +146,7 @@ Experiment::Experiment(const Plan& plan, Store& store, int threads)
   }
 }
 
-void Experiment::record_run(const RunPlan& run) {
+void PlanRunner::record_run(const RunPlan& run) {
   auto row = run_row(run.job);
   row.table_id = plan_.spec.id;
   row.arm = run.name;
@@ -156,7 +156,7 @@ void Experiment::record_run(const RunPlan& run) {
 }
 
 /// The starting weights: nothing to run, one checkpoint, and a selection that no data has influenced.
-void Experiment::record_base(const RunPlan& run) {
+void PlanRunner::record_base(const RunPlan& run) {
   const auto job = training_job(run.job);
   store_.record_job(job);
   if (store_.job_state(job.id)->state != JobState::kDone) {
@@ -173,16 +173,16 @@ void Experiment::record_base(const RunPlan& run) {
   selections_[run.job.id] = {0, store_.record_selection(fixed_selection(run.job.id))};
 }
 
-std::vector<int> Experiment::validation_steps(const RunPlan& run) const {
+std::vector<int> PlanRunner::validation_steps(const RunPlan& run) const {
   return run.is_base() ? std::vector<int>{0} : plan_.checkpoints;
 }
 
-PlannedEvaluation Experiment::planned(const RunPlan& run, int step, const std::string& split) const {
+PlannedEvaluation PlanRunner::planned(const RunPlan& run, int step, const std::string& split) const {
   return {.job = plan_.evaluation(run, step, split), .run = &run, .step = step, .split = split};
 }
 
 /// Reads what the logs hold beyond the DB: a harness that was killed may have left finished work behind.
-void Experiment::catch_up(const RunPlan& run) {
+void PlanRunner::catch_up(const RunPlan& run) {
   if (!run.is_base()) catch_up(training_job(run.job));
   if (!is_done(run.job.id) || plan_.spec.is_training()) return;
   for (const auto step : validation_steps(run)) {
@@ -200,7 +200,7 @@ void Experiment::catch_up(const RunPlan& run) {
   }
 }
 
-void Experiment::catch_up(const JobRecord& job) {
+void PlanRunner::catch_up(const JobRecord& job) {
   jobs_[job.id] = job;
   if (is_done(job.id)) return;
   const auto status = store_.job_state(job.id);
@@ -210,7 +210,7 @@ void Experiment::catch_up(const JobRecord& job) {
   notes_.insert(notes_.end(), report.notes.begin(), report.notes.end());
 }
 
-bool Experiment::is_done(const std::string& job_id) {
+bool PlanRunner::is_done(const std::string& job_id) {
   if (done_.contains(job_id)) return true;
   const auto status = store_.job_state(job_id);
   if (!status || status->state != JobState::kDone) return false;
@@ -220,7 +220,7 @@ bool Experiment::is_done(const std::string& job_id) {
   return true;
 }
 
-void Experiment::require_same_build(const fs::path& worker) {
+void PlanRunner::require_same_build(const fs::path& worker) {
   std::string build;
   for (const auto& [id, job] : jobs_) {
     if (is_done(id)) continue;
@@ -240,14 +240,14 @@ void Experiment::require_same_build(const fs::path& worker) {
   }
 }
 
-std::optional<Task> Experiment::next() {
+std::optional<Task> PlanRunner::next() {
   for (const auto& run : plan_.runs) {
     if (auto task = next_of(run)) return task;
   }
   return std::nullopt;
 }
 
-std::optional<Task> Experiment::next_of(const RunPlan& run) {
+std::optional<Task> PlanRunner::next_of(const RunPlan& run) {
   if (!is_done(run.job.id)) {
     if (!started_.insert(run.job.id).second) return std::nullopt;
     return prepare_training(run);
@@ -262,7 +262,7 @@ std::optional<Task> Experiment::next_of(const RunPlan& run) {
   return next_evaluation(run, {*step}, "test");
 }
 
-std::optional<Task> Experiment::next_evaluation(const RunPlan& run, const std::vector<int>& steps,
+std::optional<Task> PlanRunner::next_evaluation(const RunPlan& run, const std::vector<int>& steps,
                                                 const std::string& split) {
   for (const auto step : steps) {
     const auto evaluation = planned(run, step, split);
@@ -277,7 +277,7 @@ std::optional<Task> Experiment::next_evaluation(const RunPlan& run, const std::v
   return std::nullopt;
 }
 
-Task Experiment::prepare_training(const RunPlan& run) {
+Task PlanRunner::prepare_training(const RunPlan& run) {
   write_job_file(run.job, threads_, plan_.device);
   const auto record = training_job(run.job);
   store_.record_job(record);
@@ -285,7 +285,7 @@ Task Experiment::prepare_training(const RunPlan& run) {
   return {.id = run.job.id, .label = run.job.label, .folder = run.job.folder, .progress_key = run.job.id};
 }
 
-Task Experiment::prepare_evaluation(const PlannedEvaluation& evaluation) {
+Task PlanRunner::prepare_evaluation(const PlannedEvaluation& evaluation) {
   auto job = evaluation.job;
   for (const auto& checkpoint : store_.checkpoints(evaluation.run->job.id)) {
     if (evaluation.step > 0 && checkpoint.step == evaluation.step)
@@ -301,7 +301,7 @@ Task Experiment::prepare_evaluation(const PlannedEvaluation& evaluation) {
           .progress_key = key};
 }
 
-void Experiment::record_evaluation(const PlannedEvaluation& evaluation) {
+void PlanRunner::record_evaluation(const PlannedEvaluation& evaluation) {
   auto row =
       evaluation_row(evaluation.job, static_cast<std::int64_t>(plan_.positions(evaluation.split).size()));
   row.table_id = plan_.spec.id;
@@ -317,16 +317,16 @@ void Experiment::record_evaluation(const PlannedEvaluation& evaluation) {
   jobs_[record.id] = record;
 }
 
-void Experiment::ingest(const Task& task) {
+void PlanRunner::ingest(const Task& task) {
   const auto report = store_.ingest(jobs_.at(task.id));
   notes_.insert(notes_.end(), report.notes.begin(), report.notes.end());
 }
 
-bool Experiment::complete(const Task& task) {
+bool PlanRunner::complete(const Task& task) {
   return is_done(task.id);
 }
 
-std::vector<Candidate> Experiment::candidates_of(const RunPlan& run) {
+std::vector<Candidate> PlanRunner::candidates_of(const RunPlan& run) {
   std::vector<Candidate> candidates;
   for (const auto step : plan_.checkpoints) {
     const auto id = plan_.evaluation(run, step, plan_.spec.selection.split).id;
@@ -339,7 +339,7 @@ std::vector<Candidate> Experiment::candidates_of(const RunPlan& run) {
 
 /// Does nothing until every checkpoint is evaluated. Where too many scores are missing, those that a former
 /// start left are asked for once more. Throws Error (Status::kFailed) where they are missing still.
-void Experiment::select(const RunPlan& run) {
+void PlanRunner::select(const RunPlan& run) {
   if (selections_.contains(run.job.id)) return;
   const auto candidates = candidates_of(run);
   if (candidates.empty()) return;
@@ -374,7 +374,7 @@ void Experiment::select(const RunPlan& run) {
 
 /// Asks for the evaluations that lack scores once more; false where all of them were run by this process, or
 /// may not change because a finished experiment holds them.
-bool Experiment::score_again(const RunPlan& run, const Choice& choice) {
+bool PlanRunner::score_again(const RunPlan& run, const Choice& choice) {
   bool asked = false;
   for (const auto& [step, count] : choice.missing) {
     const auto id = plan_.evaluation(run, static_cast<int>(step), plan_.spec.selection.split).id;
@@ -389,7 +389,7 @@ bool Experiment::score_again(const RunPlan& run, const Choice& choice) {
   return asked;
 }
 
-void Experiment::refuse_selection(const RunPlan& run, const Choice& choice) {
+void PlanRunner::refuse_selection(const RunPlan& run, const Choice& choice) {
   const bool is_held = std::ranges::any_of(choice.missing, [&](const auto& missing) {
     return is_in_experiment(
         store_, plan_.evaluation(run, static_cast<int>(missing.first), plan_.spec.selection.split).id);
@@ -406,7 +406,7 @@ void Experiment::refuse_selection(const RunPlan& run, const Choice& choice) {
               Status::kFailed);
 }
 
-std::optional<int> Experiment::selected_step(const RunPlan& run) const {
+std::optional<int> PlanRunner::selected_step(const RunPlan& run) const {
   const auto found = selections_.find(run.job.id);
   if (found == selections_.end()) return std::nullopt;
   return found->second.first;

@@ -22,13 +22,13 @@ struct PlannedEvaluation {
 };
 
 /// Carries a plan out against the results DB: says which job comes next, brings in what workers wrote,
-/// selects checkpoints. All state is in the DB and the run folders, so a new Experiment on the same plan goes
+/// selects checkpoints. All state is in the DB and the run folders, so a new PlanRunner on the same plan goes
 /// on where the last one stopped.
-class Experiment {
+class PlanRunner {
  public:
   /// `threads`: of each worker. Records prompt sets, runs and the starting weights; reads what is in the logs
   /// already.
-  Experiment(const Plan& plan, Store& store, int threads);
+  PlanRunner(const Plan& plan, Store& store, int threads);
 
   /// Throws Error (status 2) where a job was begun by another build of harness-worker, or on another kind of
   /// processor.
