@@ -17,7 +17,9 @@ constexpr int kSteps = 10;
 
 /// The model with its own weights, and prompts for one shard.
 struct Model {
-  Backbone backbone = Backbone::load({.name = "glyph", .folder = find_data_file("backbones/glyph")});
+  std::unique_ptr<Backbone> loaded =
+      Backbone::load({.name = "glyph", .folder = find_data_file("backbones/glyph")});
+  Backbone& backbone = *loaded;
   WorkerPool pool{2, [] { torch::set_num_threads(1); }};
   std::vector<SampleAddress> rows;
   std::vector<PromptText> prompts;
@@ -77,7 +79,7 @@ void train_step(benchmark::State& state) {
   const auto sampler = SdeSampler::make(Grid::kUniform, kSteps, 1, 0.7, 1);
   const auto shard =
       sample_trajectory(model.backbone, sampler, 1, 1, model.rows, model.backbone.encode(model.prompts));
-  const auto parameters = model.backbone.transformer()->parameters();
+  const auto parameters = model.backbone.velocity_network().parameters();
   const auto once = [&] {
     model.pool.run(kSteps, [&](std::size_t k) {
       const auto mean =

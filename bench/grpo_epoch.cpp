@@ -48,7 +48,8 @@ void run(const Options& o) {
   job.settings.group_size = o.group;
   job.settings.sampling_steps = o.steps;
   job.settings.adamw.lr = 5e-5;
-  auto backbone = Backbone::load({.name = "glyph", .folder = find_data_file("backbones/glyph")});
+  const auto loaded = Backbone::load({.name = "glyph", .folder = find_data_file("backbones/glyph")});
+  auto& backbone = *loaded;
   const auto epochs = time_epochs(job, backbone);
   const auto median_of = [&](const auto& seconds) {
     std::vector<double> values;
@@ -57,7 +58,7 @@ void run(const Options& o) {
   };
   WorkerPool pool(o.threads, [] { torch::set_num_threads(1); });
   std::int64_t parameters = 0;
-  for (const auto& p : backbone.transformer()->parameters()) parameters += p.numel();
+  for (const auto& p : backbone.trainable()) parameters += p.tensor.numel();
   const Json line{{"seconds_per_epoch", median_of([](const auto& e) { return e.whole(); })},
                   {"sampling_with_decoding", median_of([](const auto& e) { return e.sampling; })},
                   {"decoding", rounded(decoding_seconds(backbone, pool, o))},

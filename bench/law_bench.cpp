@@ -18,12 +18,12 @@ constexpr int kBatch = 8;
 
 /// One thread, as the worker runs this backbone. Items are optimiser steps.
 void tiny_sd3_epoch(benchmark::State& state, AuditMode mode) {
-  auto model = Backbone::load({.name = "tiny-sd3", .seed = 42});
+  const auto model = Backbone::load({.name = "tiny-sd3", .seed = 42});
   TimedRun run{.method = "flow-grpo", .settings = tiny_sd3_settings(), .epochs = 3, .threads = 1};
   run.settings.law_audit = mode;
   for (auto _ : state) {
     std::vector<double> seconds;
-    for (const auto& epoch : time_epochs(run, model)) seconds.push_back(epoch.whole());
+    for (const auto& epoch : time_epochs(run, *model)) seconds.push_back(epoch.whole());
     state.SetIterationTime(median(seconds));
   }
   state.SetItemsProcessed(state.iterations() * run.settings.updates_of_an_epoch());
@@ -39,7 +39,7 @@ BENCHMARK_CAPTURE(tiny_sd3_epoch, audit_off, AuditMode::kOff)
 
 /// An update's samples, with a policy that has moved a little.
 struct Samples {
-  Backbone model = Backbone::load({.name = "tiny-sd3", .seed = 42});
+  std::unique_ptr<Backbone> model = Backbone::load({.name = "tiny-sd3", .seed = 42});
   SdeSampler sampler = SdeSampler::make(Grid::kUniform, kSteps, 1, 0.7, 1);
   Trajectory shard;
   std::vector<torch::Tensor> mean_new;
@@ -51,7 +51,7 @@ struct Samples {
       rows.push_back({i, 0});
       prompts.push_back({fmt::format("prompt {}", i), ""});
     }
-    shard = sample_trajectory(model, sampler, 1, 1, rows, model.encode(prompts));
+    shard = sample_trajectory(*model, sampler, 1, 1, rows, model->encode(prompts));
     for (const auto& mean : shard.mean_old) mean_new.push_back(mean + 1e-4 * torch::randn_like(mean));
   }
 };
@@ -60,7 +60,7 @@ struct Samples {
 void law_statistics(benchmark::State& state) {
   const torch::NoGradGuard no_grad;
   const Samples samples;
-  const auto size = samples.model.latent().size();
+  const auto size = samples.model->latent().size();
   LawAudit audit(kSteps, static_cast<double>(size), 0.7);
   for (auto _ : state) {
     std::vector<StepRecord> records(kSteps);
@@ -84,12 +84,12 @@ BENCHMARK(law_statistics)->Unit(benchmark::kMillisecond);
 /// The forward and backward passes of the same update.
 void forward_and_backward(benchmark::State& state) {
   Samples samples;
-  const auto parameters = samples.model.transformer()->parameters();
+  const auto parameters = samples.model->velocity_network().parameters();
   for (auto _ : state) {
     for (int k = 0; k < kSteps; ++k) {
       const auto i = static_cast<std::size_t>(k);
       const auto mean =
-          transition_mean(samples.model, samples.sampler, k, samples.shard.x[i], samples.shard.condition);
+          transition_mean(*samples.model, samples.sampler, k, samples.shard.x[i], samples.shard.condition);
       benchmark::DoNotOptimize(torch::autograd::grad({(mean - samples.shard.x[i + 1]).square().mean()},
                                                      parameters, {}, std::nullopt, false, true));
     }

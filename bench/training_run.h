@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/backbone.h"
+#include "backbones/backbone.h"
 #include "trainers/grpo_loop.h"
 
 namespace harness {

@@ -29,6 +29,7 @@ struct Setting {
   std::vector<std::string> backbones = {};  ///< that have it; empty: all
 
   bool belongs_to(const std::string& backbone) const;
+  bool operator==(const Setting&) const = default;
 };
 
 /// A list of objects with the members of Setting as keys ("default" for default_value); null where there is

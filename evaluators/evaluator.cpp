@@ -65,7 +65,7 @@ Json described(const Evaluator& evaluator) {
                {"source", source_of(evaluator.sources)}};
   for (const auto& metric : evaluator.metrics) json["metrics"].push_back(declared_metric_json(metric));
   if (auto identity = identity_of(evaluator); !identity.is_null()) json["identity"] = std::move(identity);
-  if (!evaluator.backbones.empty()) json["backbones"] = evaluator.backbones;
+  if (!evaluator.images.empty()) json["images"] = evaluator.images;
   if (evaluator.guardrail) json["guardrail"] = true;
   if (!evaluator.folder) return json;
   json["folder"] = {{"class", evaluator.folder->model_class}, {"model", evaluator.folder->model}};

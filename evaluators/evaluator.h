@@ -79,7 +79,7 @@ struct Evaluator {
   int place = 1000;           ///< in lists, equal places by name
   std::vector<MetricInfo> metrics = {};
   std::vector<RewardTask> tasks = {};
-  std::vector<std::string> backbones = {};   ///< whose images it is for; empty: all
+  std::string images = {};                   ///< the kind that it is for (core/image.h); empty: all
   std::vector<ScorerProfile> profiles = {};  ///< the first is the default
   std::optional<ModelFolder> folder = {};    ///< nothing: it needs none from outside
   bool guardrail = false;                    ///< computed in every evaluation, named by its table or not

@@ -178,8 +178,9 @@ std::vector<Finding> weights(const std::string& chosen) {
   }
   const auto named = chosen.empty() ? std::string() : backbone_of_folder(chosen);
   for (const auto& backbone : backbones) {
-    Finding finding{
-        .topic = "training", .name = "weights of " + backbone.name, .needed = backbone.name == "glyph"};
+    Finding finding{.topic = "training",
+                    .name = "weights of " + backbone.name,
+                    .needed = !backbone.default_weights.empty()};
     try {
       const auto folder = find_weights(backbone, backbone.name == named ? chosen : "");
       finding.found = true;

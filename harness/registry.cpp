@@ -54,6 +54,8 @@ BackboneInfo read_backbone(const Json& value, const std::string& where) {
           .files = fields.optional<std::vector<std::string>>("files", {}),
           .threads = fields.optional<int>("threads", 0),
           .needs_target = fields.optional<bool>("needs_target", false),
+          .is_default = fields.optional<bool>("default", false),
+          .note = fields.optional<std::string>("note", ""),
           .random_weights = fields.has("random_weights") ? fields.get("random_weights") : Json()};
 }
 
@@ -118,6 +120,12 @@ const BackboneInfo& Registry::backbone(const std::string& name, const std::strin
   return find_named(backbones, name, "backbone", where);
 }
 
+const BackboneInfo& Registry::default_backbone() const {
+  const auto found = std::ranges::find_if(backbones, &BackboneInfo::is_default);
+  if (found != backbones.end()) return *found;
+  throw Error("names no default backbone", "registry.json", "build everything: scripts/build");
+}
+
 const EvaluatorInfo* Registry::evaluator_of(const std::string& metric, const std::string& backbone) const {
   for (const auto& evaluator : evaluators) {
     if (!backbone.empty() && !evaluator.belongs_to(backbone)) continue;
@@ -156,6 +164,17 @@ Registry read_registry(const std::filesystem::path& file) {
 
 Registry load_registry() {
   return read_registry(find_data_file("registry.json"));
+}
+
+std::string note_of_backbone(const std::string& name) {
+  try {
+    for (const auto& backbone : load_registry().backbones) {
+      if (backbone.name == name) return backbone.note;
+    }
+  } catch (const Error&) {
+    // A build without a worker shows what others made.
+  }
+  return {};
 }
 
 }  // namespace harness

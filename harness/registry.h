@@ -32,6 +32,8 @@ struct BackboneInfo {
   std::vector<std::string> files = {};            ///< that a weights folder must hold, relative to it
   int threads = 0;            ///< that a worker makes good use of; 0: as many as there are
   bool needs_target = false;  ///< it draws the quoted text of a prompt and nothing else
+  bool is_default = false;    ///< where nothing is chosen
+  std::string note = {};      ///< what a table says of its numbers, without a full stop
   Json random_weights =
       {};  ///< what random weights follow from besides the seed; null for a backbone with trained ones
 
@@ -70,6 +72,7 @@ struct Registry {
   /// Lookups by name. Throw Error (status 2) with the nearest known name.
   const MethodInfo& method(const std::string& name, const std::string& where) const;
   const BackboneInfo& backbone(const std::string& name, const std::string& where) const;
+  const BackboneInfo& default_backbone() const;
   /// The evaluator that gives a metric of a backbone's images (empty: of any), or nullptr.
   const EvaluatorInfo* evaluator_of(const std::string& metric, const std::string& backbone = {}) const;
   /// What the evaluator that gives it says of a metric, or nullptr.
@@ -82,6 +85,9 @@ struct Registry {
 /// Reads share/harness/registry.json (made by the build). Throws Error naming the field that is wrong.
 Registry load_registry();
 Registry read_registry(const std::filesystem::path& file);
+
+/// What tables say of a backbone's numbers; empty where this build does not know it.
+std::string note_of_backbone(const std::string& name);
 
 /// Names of a list of things that have one.
 template <class T>

@@ -12,6 +12,7 @@
 #include "evaluators/ocr.h"
 #include "harness/comparisons.h"
 #include "harness/guardrails.h"
+#include "harness/registry.h"
 #include "harness/training_table.h"
 #include "harness/yardstick.h"
 #include "results/multiplicity.h"
@@ -257,6 +258,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   model.id = experiment.table_id;
   model.title = spec.title;
   model.backbone = experiment.backbone;
+  model.backbone_note = note_of_backbone(model.backbone);
   model.scale = experiment.scale;
   model.split = split;
   model.signature = experiment.signature;

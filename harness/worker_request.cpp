@@ -49,7 +49,7 @@ Json ask_worker(const std::string& command, const Json& request) {
 }
 
 std::string backbone_of_folder(const std::string& folder) {
-  if (folder.empty()) return "glyph";
+  if (folder.empty()) return load_registry().default_backbone().name;
   const auto file = fs::path(folder) / "model_index.json";
   if (!fs::exists(file))
     throw Error("holds no model_index.json", "--weights " + folder,

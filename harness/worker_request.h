@@ -22,8 +22,8 @@ int core_count();
 /// (Status::kFailed) if it prints none.
 Json ask_worker(const std::string& command, const Json& request);
 
-/// The backbone whose pipeline a model folder says it holds; glyph for no folder. Throws Error (status 2) for
-/// a folder of none that this build knows.
+/// The backbone whose pipeline a model folder says it holds; the default one for no folder. Throws Error
+/// (status 2) for a folder of none that this build knows.
 std::string backbone_of_folder(const std::string& folder);
 
 /// The model folder to use: the chosen one, or the backbone's own. Throws Error (status 2) for an unknown

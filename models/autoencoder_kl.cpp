@@ -235,6 +235,13 @@ Tensor AutoencoderKlImpl::decode_tiled(const Tensor& latents) {
   return torch::cat(bands, 2);
 }
 
+Tensor AutoencoderKlImpl::decode_flow(const Tensor& latents) {
+  constexpr std::int64_t kLargestWhole = 1536;  // pixels a side; beyond, activations outgrow a usual GPU
+  const auto side = std::max(latents.size(2), latents.size(3)) * config_.reduction();
+  const auto plain = from_flow(latents);
+  return side > kLargestWhole ? decode_tiled(plain) : decode(plain);
+}
+
 std::vector<Tensor> AutoencoderKlImpl::decoder_parameters() const {
   return decoder_->parameters();
 }

@@ -39,6 +39,9 @@ class AutoencoderKlImpl : public torch::nn::Module {
     return latents / config_.scaling_factor + config_.shift_factor;
   }
 
+  /// Latents of the flow model -> images, about -1..1; of more than 1536 pixels a side in tiles.
+  torch::Tensor decode_flow(const torch::Tensor& latents);
+
   const AutoencoderConfig& config() const { return config_; }
   void set_scaling(double scaling, double shift) {
     config_.scaling_factor = scaling;

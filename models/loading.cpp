@@ -2,31 +2,13 @@
 
 #include "core/files.h"
 #include "core/json.h"
-#include "models/parameters.h"
-#include "models/weights_io.h"
+#include "models/component.h"
 
 namespace harness {
 namespace {
 
-constexpr auto kConfigFile = "config.json";
 constexpr auto kDiffusersStem = "diffusion_pytorch_model";
 constexpr auto kTransformersStem = "model";
-
-template <class Holder, class Config>
-Holder load_component(const std::filesystem::path& folder, const std::string& stem,
-                      const Placement& placement, const KeyMap& key_map = {}) {
-  const auto file = folder / kConfigFile;
-  const auto config = Config::from_json(read_json(file), file.string());
-  const auto weights = ModelWeights::open(folder, stem);
-  Holder model{nullptr};
-  {
-    const WithoutParameterMemory no_memory;
-    model = Holder(config);
-  }
-  load_into(*model, weights, placement, key_map);
-  model->eval();
-  return model;
-}
 
 template <class Holder>
 void save_component(const std::filesystem::path& folder, Holder& model, torch::ScalarType dtype,
@@ -46,9 +28,6 @@ Sd3Transformer load_sd3_transformer(const std::filesystem::path& folder, const P
 }
 AutoencoderKl load_autoencoder(const std::filesystem::path& folder, const Placement& placement) {
   return load_component<AutoencoderKl, AutoencoderConfig>(folder, kDiffusersStem, placement);
-}
-GlyphTextEncoder load_glyph_text_encoder(const std::filesystem::path& folder, const Placement& placement) {
-  return load_component<GlyphTextEncoder, GlyphTextConfig>(folder, "model", placement);
 }
 
 ClipTextModel load_clip_text_model(const std::filesystem::path& folder, const Placement& placement) {

@@ -5,7 +5,6 @@
 #include "models/autoencoder_kl.h"
 #include "models/clip_model.h"
 #include "models/clip_text_model.h"
-#include "models/glyph_text_encoder.h"
 #include "models/sd3_transformer.h"
 #include "models/t5_encoder.h"
 #include "models/weights_io.h"
@@ -16,9 +15,6 @@ namespace harness {
 /// its shards. Throws Error at an unknown flag, a malformed file, or keys that do not fit.
 Sd3Transformer load_sd3_transformer(const std::filesystem::path& folder, const Placement& placement = {});
 AutoencoderKl load_autoencoder(const std::filesystem::path& folder, const Placement& placement = {});
-/// The embedded model's text table: config.json and model.safetensors.
-GlyphTextEncoder load_glyph_text_encoder(const std::filesystem::path& folder,
-                                         const Placement& placement = {});
 
 /// A text encoder from a folder as transformers saves it: config.json and model.safetensors, or its shards.
 /// It has a projection if config.json says so. Throws Error like the above.

@@ -116,9 +116,10 @@ struct TableModel {
   std::optional<PaperTable> paper;             ///< the paper's table that this one reproduces
   std::string paper_task;                      ///< which task of it, where it holds several
   std::map<std::string, std::string>
-      paper_rows;                 ///< the paper's name for a row, where it is another than ours
-  bool levels_compare = false;    ///< ours and the paper's figures stand for the same thing
-  bool every_checkpoint = false;  ///< rows are all checkpoints of a run, the selected one marked
+      paper_rows;                  ///< the paper's name for a row, where it is another than ours
+  std::string backbone_note = {};  ///< what is to be said of the backbone's numbers, without a full stop
+  bool levels_compare = false;     ///< ours and the paper's figures stand for the same thing
+  bool every_checkpoint = false;   ///< rows are all checkpoints of a run, the selected one marked
   std::vector<TableClaim> claims;
   std::optional<Yardstick> yardstick = {};      ///< what runs of one method differ by, where it was measured
   std::optional<Calibration> calibration = {};  ///< what was made of known rows, where that was measured

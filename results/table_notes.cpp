@@ -452,9 +452,9 @@ void add_paper_note(const TableModel& model, Notes& notes) {
       model.paper && std::ranges::any_of(methods_of(model), [&](const std::string& method) {
         return paper_row_of(model, method) != nullptr;
       });
-  if (model.backbone == "glyph") {
+  if (!model.backbone_note.empty()) {
     notes.push_back(fmt::format(
-        "These are the embedded glyph backbone's numbers, not SD3.5's{}.",
+        "{}{}.", model.backbone_note,
         has_paper_row ? "; the paper's rows are for orientation, and levels do not compare" : ""));
   }
   if (has_paper_row && model.paper->task == "ocr") {

@@ -97,13 +97,13 @@ class GrpoLoop {
         hooks_(hooks),
         sampler_(SdeSampler::make(settings_.grid, settings_.sampling_steps, settings_.shift,
                                   settings_.noise_level, settings_.guidance)),
-        weights_(trainable_weights(backbone)),
+        weights_(backbone.trainable()),
         optimiser_(weights_, settings_.adamw),
         ema_(weights_, settings_.ema),
         audit_(settings_.sampling_steps, static_cast<double>(backbone.latent().size()),
                settings_.noise_level),
         step_weights_(loss_weights(settings_, sampler_)) {
-    if (settings_.kl > 0 && backbone.adapter() == nullptr) reference_.emplace(Backbone::load(job.source));
+    if (settings_.kl > 0 && backbone.adapter() == nullptr) reference_ = Backbone::load(job.source);
     for (const auto& weight : weights_) parameters_.push_back(weight.tensor);
   }
 
@@ -587,7 +587,7 @@ class GrpoLoop {
   std::vector<Tensor> parameters_;
   AdamW optimiser_;
   Ema ema_;
-  std::optional<Backbone> reference_;
+  std::unique_ptr<Backbone> reference_;
   std::int64_t update_ = 0;  ///< updates done
   std::vector<double> lambda_window_, clip_window_;
   LawAudit audit_;

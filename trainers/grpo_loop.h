@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "backbones/backbone.h"
 #include "core/worker_pool.h"
-#include "models/backbone.h"
 #include "models/torch.h"
 #include "trainers/law_audit.h"
 #include "trainers/loop_settings.h"

@@ -4,8 +4,8 @@
 
 #include <map>
 
+#include "backbones/sd3_folder.h"
 #include "core/error.h"
-#include "models/backbone.h"
 #include "models/loading.h"
 #include "models/lora.h"
 #include "models/parity_case.h"
@@ -237,10 +237,11 @@ std::vector<PromptText> prompts_of(const ParityCase& c, const char* list) {
 TensorMap run_sd3_pipeline(const ParityCase& c) {
   const torch::NoGradGuard no_grad;
   auto params = c.param_fields();
-  auto backbone =
-      Backbone::load({.name = "sd35-medium",
-                      .folder = c.model(),
-                      .choices = {.text_tokens = params.required<std::int64_t>("max_sequence_length")}});
+  const auto loaded =
+      load_sd3_folder({.name = c.kind,
+                       .folder = c.model(),
+                       .choices = {.text_tokens = params.required<std::int64_t>("max_sequence_length")}});
+  auto& backbone = *loaded;
   const auto scheduler = read_scheduler_config(c.model() / "scheduler/scheduler_config.json");
   const auto schedule = shifted_schedule(Grid::kDiffusers, params.required<int>("num_inference_steps"),
                                          scheduler.shift, scheduler.num_train_timesteps);

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/backbone.h"
+#include "backbones/backbone.h"
 #include "models/torch.h"
 #include "trainers/noise.h"
 #include "trainers/schedule.h"

@@ -79,14 +79,6 @@ fs::path resume_folder(const fs::path& run, std::int64_t update) {
 
 }  // namespace
 
-std::vector<NamedTensor> trainable_weights(Backbone& backbone) {
-  if (const auto* adapter = backbone.adapter()) return adapter->parameters();
-  std::vector<NamedTensor> weights;
-  for (const auto& item : backbone.transformer()->named_parameters())
-    weights.push_back({item.key(), item.value()});
-  return weights;
-}
-
 std::string write_checkpoint(const fs::path& folder, const std::vector<NamedTensor>& weights, const Ema& ema,
                              const Json& facts, const LoraConfig* lora) {
   make_folder(folder.parent_path());

@@ -6,17 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "backbones/backbone.h"
 #include "core/json.h"
-#include "models/backbone.h"
 #include "trainers/ema.h"
 #include "trainers/named_tensors.h"
 #include "trainers/optimiser.h"
 
 namespace harness {
-
-/// The weights that training changes, under their key names: the adapter's where the backbone has one, else
-/// the whole velocity network's. The tensors are the backbone's own.
-std::vector<NamedTensor> trainable_weights(Backbone& backbone);
 
 /// Writes weights (raw and averaged) and a manifest with their checksums to FOLDER. With `lora`, which says
 /// what adapter the weights are, the averaged ones also go to FOLDER/adapter/ in peft's form, for other

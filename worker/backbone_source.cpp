@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "backbones/model_choices.h"
 #include "core/weights_folder.h"
 #include "models/device.h"
-#include "trainers/backbone_settings.h"
 
 namespace harness {
 

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "backbones/backbone.h"
 #include "core/file_checksums.h"
-#include "models/backbone.h"
 #include "worker/job.h"
 
 namespace harness {

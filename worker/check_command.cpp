@@ -1,10 +1,9 @@
 #include <fmt/format.h>
 
+#include "backbones/backbone.h"
 #include "core/error.h"
 #include "core/streams.h"
 #include "evaluators/evaluator.h"
-#include "models/memory_estimate.h"
-#include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 #include "worker/commands.h"

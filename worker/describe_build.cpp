@@ -1,8 +1,7 @@
+#include "backbones/backbone.h"
 #include "core/build_info.h"
 #include "core/source_sums.h"
 #include "evaluators/evaluator.h"
-#include "models/backbone.h"
-#include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 #include "worker/commands.h"
@@ -18,16 +17,34 @@ Json methods_with_sources() {
   return list;
 }
 
+/// An evaluator made for one kind of image is for the backbones that draw those.
+Json evaluators_with_backbones() {
+  auto list = describe_evaluators();
+  for (auto& evaluator : list) {
+    if (!evaluator.contains("images")) continue;
+    for (const auto& [name, backbone] : backbones()) {
+      if (backbone.images == evaluator.at("images")) evaluator["backbones"].push_back(name);
+    }
+  }
+  return list;
+}
+
+/// Backbones may have one of the same name with defaults of their own.
+std::vector<Setting> all_settings() {
+  auto all = loop_settings();
+  for (auto& setting : backbone_settings()) all.push_back(std::move(setting));
+  return merged(std::move(all), profile_settings());
+}
+
 }  // namespace
 
 Json describe_build() {
-  const auto settings = merged(merged(loop_settings(), backbone_settings()), profile_settings());
   return {{"numerics_version", kNumericsVersion},
           {"sources_sha256", sources_sha256()},
           {"methods", methods_with_sources()},
-          {"settings", describe(settings)},
+          {"settings", describe(all_settings())},
           {"backbones", describe_backbones()},
-          {"evaluators", describe_evaluators()},
+          {"evaluators", evaluators_with_backbones()},
           {"tasks", describe_tasks()}};
 }
 

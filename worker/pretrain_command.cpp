@@ -6,8 +6,8 @@
 
 #include "core/files.h"
 #include "core/streams.h"
-#include "trainers/pretrain_glyph.h"
-#include "trainers/pretrain_glyph_clip.h"
+#include "embedded/pretrain_glyph.h"
+#include "embedded/pretrain_glyph_clip.h"
 #include "worker/commands.h"
 
 namespace harness {

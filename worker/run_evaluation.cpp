@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <map>
 
+#include "backbones/model_choices.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/worker_pool.h"
 #include "datasets/prompt_set.h"
 #include "models/device.h"
-#include "models/tokenizers/glyph_layout.h"
 #include "models/torch.h"
-#include "trainers/backbone_settings.h"
 #include "trainers/loop_settings.h"
 #include "trainers/rollout.h"
 #include "trainers/run_state.h"
@@ -51,7 +50,7 @@ void load_checkpoint(const Job& job, Backbone& backbone, bool ema) {
                 "the checkpoint was changed: put it back, or train the run again with --fresh",
                 Status::kFailed);
   }
-  read_checkpoint(job.path("checkpoint"), ema, trainable_weights(backbone));
+  read_checkpoint(job.path("checkpoint"), ema, backbone.trainable());
   if (auto* adapter = backbone.adapter()) adapter->merge();
 }
 
@@ -79,7 +78,7 @@ class Evaluation {
         scoring_(open_scorers(job)),
         pool_(job.threads, use_one_thread),
         shown_metric_(job.get<std::vector<std::string>>("metrics").at(0)) {
-    load_checkpoint(job, backbone_, settings_.use_ema);
+    load_checkpoint(job, *backbone_, settings_.use_ema);
     announce_prompts();
     weights_.expect_unchanged();
     make_folder(job.folder / "images");
@@ -113,17 +112,18 @@ class Evaluation {
  private:
   Json summary() const {
     std::vector<int> changed;
+    Fallback last;
     for (const auto& prompt : prompts_) {
-      if (job_.get<std::string>("backbone") == "glyph" && !glyph_layout(prompt.target).fits)
+      if (const auto fallback = backbone_->fallback({prompt.text, prompt.target})) {
         changed.push_back(prompt.position);
+        last = *fallback;
+      }
     }
     Json notes = Json::array();
     if (!changed.empty()) {
       notes.push_back(
-          fmt::format("{} of {} targets do not fit the glyph backbone's {} lines of {} printable ASCII "
-                      "characters and are "
-                      "drawn by the fallback that models/tokenizers/glyph_layout.h states.",
-                      changed.size(), prompts_.size(), kGlyphLines, kGlyphColumns));
+          fmt::format("{} of {} targets do not fit {} and are drawn by the fallback that {} states.",
+                      changed.size(), prompts_.size(), last.limit, last.rule));
     }
     for (auto& note : scoring_.notes()) notes.push_back(std::move(note));
     return {{"images", prompts_.size()},
@@ -138,7 +138,7 @@ class Evaluation {
     for (std::size_t i = 0; i < prompts_.size(); ++i) {
       if (!shard_is_done(i - i % size)) texts.push_back({prompts_[i].text, prompts_[i].target});
     }
-    backbone_.prepare(texts);
+    backbone_->prepare(texts);
   }
 
   /// Images are recorded in the prompts' order: the last one before the first shard that is drawn again.
@@ -172,10 +172,10 @@ class Evaluation {
       rows.push_back({static_cast<std::uint32_t>(prompt.position), 0});
       texts.push_back({prompt.text, prompt.target});
     }
-    auto noise = shard_noise(seed_, 0, NoiseStream::kEvaluationLatent, 0, rows, backbone_.latent(),
-                             backbone_.device());
-    auto images = backbone_.decode(
-        sample_ode(backbone_, schedule_, settings_.guidance, std::move(noise), backbone_.encode(texts)),
+    auto noise = shard_noise(seed_, 0, NoiseStream::kEvaluationLatent, 0, rows, backbone_->latent(),
+                             backbone_->device());
+    auto images = backbone_->decode(
+        sample_ode(*backbone_, schedule_, settings_.guidance, std::move(noise), backbone_->encode(texts)),
         texts);
     std::vector<Pending> pending;
     for (std::size_t i = 0; i < images.size() && begin + i < prompts_.size(); ++i) {
@@ -230,7 +230,7 @@ class Evaluation {
   std::vector<Prompt> prompts_;
   ScoredImages recorded_;
   HeldFiles weights_;
-  Backbone backbone_;
+  std::unique_ptr<Backbone> backbone_;
   Schedule schedule_;
   Scorers scoring_;
   WorkerPool pool_;

@@ -4,13 +4,13 @@
 #include <chrono>
 #include <utility>
 
+#include "backbones/model_choices.h"
 #include "core/build_info.h"
 #include "core/error.h"
 #include "core/source_sums.h"
 #include "datasets/prompt_set.h"
 #include "models/device.h"
 #include "models/torch.h"
-#include "trainers/backbone_settings.h"
 #include "trainers/grpo_loop.h"
 #include "trainers/method.h"
 #include "worker/backbone_source.h"
@@ -85,10 +85,10 @@ bool run_training(const Job& job, Reporter& reporter) {
                     .source = backbone_source(job),
                     .resume_key = worker_build() + " " + build_info().cpu_features};
   const auto weights = hold_weights(job);
-  auto backbone = Backbone::load(training.source);
+  const auto backbone = Backbone::load(training.source);
   weights.expect_unchanged();
   const MethodContext context{
-      .task = task, .latent_size = backbone.latent().size(), .late_steps = training.settings.late_steps};
+      .task = task, .latent_size = backbone->latent().size(), .late_steps = training.settings.late_steps};
   auto configured = make_method(job.get<std::string>("method"), job.get<Json>("method_settings"), context,
                                 where + ".method_settings");
   reporter.event({{"type", "effective_settings"},
@@ -147,7 +147,7 @@ bool run_training(const Job& job, Reporter& reporter) {
   hooks.restore_rewards = [&](const Json& state, const std::string& place) { scoring.restore(state, place); };
   hooks.on_saved = [&](Clock::duration cost) { resume_points.saved(cost); };
   WorkerPool pool(job.threads, use_one_thread);
-  const auto outcome = train(training, backbone, *configured.method, pool, hooks);
+  const auto outcome = train(training, *backbone, *configured.method, pool, hooks);
   if (!outcome.done) return false;
   Json notes = Json::array();
   if (!outcome.law.holds())

@@ -65,12 +65,12 @@ std::vector<MetricInfo> ocr_metrics() {
 }
 
 /// One of the reader's profiles, which the evaluator's name is.
-Evaluator profile(const char* name, const char* summary, int place, std::vector<std::string> backbones) {
+Evaluator profile(const char* name, const char* summary, int place, const char* images) {
   Evaluator evaluator;
   evaluator.name = name;
   evaluator.summary = summary;
   evaluator.place = place;
-  evaluator.backbones = {backbones.begin(), backbones.end()};
+  evaluator.images = images;
   evaluator.metrics = ocr_metrics();
   evaluator.sources = {"evaluators/ocr.cpp", "evaluators/scorer/reader.cpp"};
   evaluator.open = [](const ScorerSetup& setup) { return std::make_unique<OcrScorer>(setup); };
@@ -81,7 +81,7 @@ bool register_profiles() {
   auto glyph =
       profile("ocr-glyph",
               "Tesseract 5 on the embedded backbone's 96 x 48 images, and the OCR text metrics of the paper",
-              1, {"glyph", "tiny-sd3"});
+              1, kGlyphImages);
   glyph.tasks = {
       {.name = "ocr",
        .summary = "draw the quoted text of a prompt; rewarded by how much of it the OCR engine reads",
@@ -89,7 +89,7 @@ bool register_profiles() {
   auto scene = profile(
       "ocr-scene",
       "Tesseract 5 on pictures of 512 x 512 pixels, read three ways, and the OCR text metrics of the paper",
-      2, {"sd35-medium"});
+      2, kSceneImages);
   return register_evaluator(std::move(glyph)) && register_evaluator(std::move(scene));
 }
 

@@ -1,12 +1,12 @@
 #include "models/tokenizers/text_tokenizer.h"
 
 #include <array>
+#include <map>
 #include <string>
 
 #include "core/json.h"
 #include "models/tokenizers/byte_tokenizer.h"
 #include "models/tokenizers/clip_tokenizer.h"
-#include "models/tokenizers/glyph_tokenizer.h"
 
 namespace harness {
 namespace {
@@ -33,12 +33,26 @@ Json tokenizer_class(const std::filesystem::path& file) {
   return document.is_object() ? document.value("tokenizer_class", Json()) : Json();
 }
 
+using Makers = std::map<std::string, std::unique_ptr<TextTokenizer> (*)()>;
+
+Makers& makers() {
+  static Makers all;  // registration runs before main
+  return all;
+}
+
 }  // namespace
+
+bool register_text_tokenizer(const char* class_name, std::unique_ptr<TextTokenizer> (*make)()) {
+  return makers().emplace(class_name, make).second;
+}
 
 std::unique_ptr<TextTokenizer> load_text_tokenizer(const std::filesystem::path& folder) {
   const auto named = tokenizer_class(folder / "tokenizer_config.json");
   if (named == ByteTokenizer::kClass) return std::make_unique<ByteTokenizer>();
-  if (named == GlyphTokenizer::kClass) return std::make_unique<GlyphTokenizer>();
+  if (named.is_string()) {
+    if (const auto found = makers().find(named.get<std::string>()); found != makers().end())
+      return found->second();
+  }
   return std::make_unique<ClipTextTokenizer>(ClipTokenizer::load(folder));
 }
 

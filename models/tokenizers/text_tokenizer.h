@@ -21,8 +21,12 @@ class TextTokenizer {
   virtual std::int64_t end_id() const = 0;
 };
 
-/// The tokenizer of a model folder, by the `tokenizer_class` of its tokenizer_config.json: a ByteTokenizer,
-/// a GlyphTokenizer, or else CLIP's. Throws Error at missing and malformed files.
+/// Called by the initialiser of a constant in the file of a tokenizer without files of its own. Folders name
+/// it as their `tokenizer_class`.
+bool register_text_tokenizer(const char* class_name, std::unique_ptr<TextTokenizer> (*make)());
+
+/// The tokenizer of a model folder, by the `tokenizer_class` of its tokenizer_config.json: a registered one,
+/// a ByteTokenizer, or else CLIP's. Throws Error at missing and malformed files.
 std::unique_ptr<TextTokenizer> load_text_tokenizer(const std::filesystem::path& folder);
 
 }  // namespace harness

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "core/files.h"
+#include "embedded/glyph_renderer.h"
 #include "evaluators/clip/clip_scorer.h"
-#include "models/glyph_renderer.h"
 
 namespace harness {
 namespace {

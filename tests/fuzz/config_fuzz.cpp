@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
+#include "embedded/glyph_text_config.h"
 #include "models/configs/autoencoder_config.h"
 #include "models/configs/clip_config.h"
-#include "models/configs/glyph_text_config.h"
 #include "models/configs/model_index.h"
 #include "models/configs/scheduler_config.h"
 #include "models/configs/sd3_config.h"

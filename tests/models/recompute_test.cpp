@@ -4,14 +4,14 @@
 
 #include "models/random_weights.h"
 #include "models/sd3_transformer.h"
-#include "models/tiny_sd3.h"
+#include "tests/models/small_sd3.h"
 
 namespace harness {
 namespace {
 
 // The same network with and without recomputation: outputs and gradients of weights and inputs.
 TEST(Recompute, GivesTheBitsOfThePlainCallAndOfTheGradientsOfBlocks) {
-  auto config = tiny_sd3_transformer();
+  auto config = small_sd3_transformer();
   config.num_layers = 3;
   config.qk_norm = true;
   config.dual_attention_layers = {1};
@@ -21,8 +21,8 @@ TEST(Recompute, GivesTheBitsOfThePlainCallAndOfTheGradientsOfBlocks) {
   const auto normal = [&](at::IntArrayRef shape) {
     return torch::empty(shape).normal_(0, 1, random).requires_grad_();
   };
-  const auto x = normal({2, 16, 8, 8}), text = normal({2, 5, kTinySd3TextWidth}),
-             pooled = normal({2, kTinySd3PooledWidth});
+  const auto x = normal({2, 16, 8, 8}), text = normal({2, 5, kSmallTextWidth}),
+             pooled = normal({2, kSmallPooledWidth});
   const auto time = torch::tensor({300.0F, 700.0F});
   std::vector<torch::Tensor> wanted = model->parameters();
   wanted.insert(wanted.end(), {x, text, pooled});

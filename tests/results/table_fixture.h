@@ -89,6 +89,7 @@ inline TableModel fixture_table() {
   model.id = "tiny";
   model.title = "a small table";
   model.backbone = "glyph";
+  model.backbone_note = "These are the embedded glyph backbone's numbers, not SD3.5's";
   model.scale = "smoke";
   model.split = "test";
   model.baseline = "ratio-norm";

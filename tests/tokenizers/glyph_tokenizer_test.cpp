@@ -1,4 +1,4 @@
-#include "models/tokenizers/glyph_tokenizer.h"
+#include "embedded/glyph_tokenizer.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "models/tokenizers/glyph_layout.h"
+#include "embedded/glyph_layout.h"
 
 namespace harness {
 namespace {

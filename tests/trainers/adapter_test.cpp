@@ -11,42 +11,42 @@ LoraConfig tiny_lora() {
 }
 
 TEST(Adapter, IsAllThatIsTrainedOnceTheBackboneHasOne) {
-  auto backbone = Backbone::load({.name = "tiny-sd3"});
-  const auto whole = trainable_weights(backbone).size();
-  auto& adapter = backbone.add_adapter(tiny_lora(), 7, "lora_targets");
-  const auto weights = trainable_weights(backbone);
+  const auto backbone = Backbone::load({.name = "tiny-sd3"});
+  const auto whole = backbone->trainable().size();
+  auto& adapter = backbone->add_adapter(tiny_lora(), 7, "lora_targets");
+  const auto weights = backbone->trainable();
   ASSERT_EQ(weights.size(), 4U);
   EXPECT_LT(weights.size(), whole);
   EXPECT_EQ(weights[0].name, "transformer_blocks.0.attn.to_q.lora_A.weight");
   EXPECT_TRUE(weights[0].tensor.is_same(adapter.parameters()[0].tensor));
-  for (const auto& p : backbone.transformer()->parameters()) EXPECT_FALSE(p.requires_grad());
+  for (const auto& p : backbone->velocity_network().parameters()) EXPECT_FALSE(p.requires_grad());
 }
 
 TEST(Adapter, ReplacesAnEarlierOne) {
-  auto backbone = Backbone::load({.name = "tiny-sd3"});
-  backbone.add_adapter(tiny_lora(), 7, "lora_targets");
+  const auto backbone = Backbone::load({.name = "tiny-sd3"});
+  backbone->add_adapter(tiny_lora(), 7, "lora_targets");
   auto config = tiny_lora();
   config.rank = 3;
-  backbone.add_adapter(config, 7, "lora_targets");
-  EXPECT_EQ(trainable_weights(backbone)[0].tensor.size(0), 3);
+  backbone->add_adapter(config, 7, "lora_targets");
+  EXPECT_EQ(backbone->trainable()[0].tensor.size(0), 3);
 }
 
 TEST(Adapter, OfACheckpointComesBackIntoAFreshOne) {
   const auto folder =
       std::filesystem::temp_directory_path() / fmt::format("harness-adapter-{}", ::getpid()) / "checkpoint";
-  auto backbone = Backbone::load({.name = "tiny-sd3"});
-  backbone.add_adapter(tiny_lora(), 7, "lora_targets");
-  const auto weights = trainable_weights(backbone);
+  const auto backbone = Backbone::load({.name = "tiny-sd3"});
+  backbone->add_adapter(tiny_lora(), 7, "lora_targets");
+  const auto weights = backbone->trainable();
   {
     const torch::NoGradGuard no_grad;
     for (const auto& w : weights) torch::Tensor(w.tensor).add_(0.25);
   }
   write_checkpoint(folder, weights, Ema(weights, {}), Json::object());
-  auto other = Backbone::load({.name = "tiny-sd3"});
-  other.add_adapter(tiny_lora(), 8, "lora_targets");
-  read_checkpoint(folder, false, trainable_weights(other));
+  const auto other = Backbone::load({.name = "tiny-sd3"});
+  other->add_adapter(tiny_lora(), 8, "lora_targets");
+  read_checkpoint(folder, false, other->trainable());
   for (std::size_t i = 0; i < weights.size(); ++i)
-    EXPECT_TRUE(trainable_weights(other)[i].tensor.equal(weights[i].tensor)) << weights[i].name;
+    EXPECT_TRUE(other->trainable()[i].tensor.equal(weights[i].tensor)) << weights[i].name;
   std::filesystem::remove_all(folder.parent_path());
 }
 

@@ -70,9 +70,10 @@ class GrpoLoop : public testing::Test {
       const auto target = fmt::format("T{}", i);
       job.prompts.push_back({i, {fmt::format("a sign \"{}\"", target), target}});
     }
-    auto backbone = Backbone::load({.name = "glyph", .folder = weights});
+    const auto loaded = Backbone::load({.name = "glyph", .folder = weights});
+    auto& backbone = *loaded;
     std::vector<torch::Tensor> before;
-    for (const auto& weight : trainable_weights(backbone)) before.push_back(weight.tensor.detach().clone());
+    for (const auto& weight : backbone.trainable()) before.push_back(weight.tensor.detach().clone());
     auto method = make_method(method_name, method_settings_,
                               {"ocr", backbone.latent().size(), job.settings.late_steps}, "test");
     WorkerPool pool(threads, [] { torch::set_num_threads(1); });
@@ -97,7 +98,7 @@ class GrpoLoop : public testing::Test {
     const auto outcome = train(job, backbone, *method.method, pool, hooks);
     result.done = outcome.done;
     result.law = outcome.law;
-    result.distance = distance_between(trainable_weights(backbone), before);
+    result.distance = distance_between(backbone.trainable(), before);
     return result;
   }
 

@@ -1,0 +1,169 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backbones/model_choices.h"
+#include "core/image.h"
+#include "core/json.h"
+#include "models/lora.h"
+#include "models/text_condition.h"
+#include "models/torch.h"
+#include "models/weights_io.h"
+
+namespace harness {
+
+struct LatentShape {
+  std::int64_t channels = 0, rows = 0, columns = 0;
+  std::int64_t size() const { return channels * rows * columns; }  ///< D
+};
+
+/// Which weights, where to put them, and what is chosen about them.
+struct BackboneSource {
+  std::string name;
+  std::filesystem::path folder = {};  ///< model_index.json, transformer/, vae/, text_encoder/ ...
+  torch::Device device = torch::kCPU;
+  std::uint64_t seed = 0;  ///< random weights follow from this, where there is no folder
+  ModelChoices choices = {};
+  std::filesystem::path text_cache = {};  ///< of encoded prompts, for backbones with large text encoders
+  std::string weights_sha256 = {};        ///< in the keys of that cache
+  bool headers_only = false;              ///< check the folder of a large model without reading its weights
+};
+
+/// One job's work on a backbone, as far as its memory goes.
+struct Workload {
+  std::int64_t training_images = 0;    ///< of a shard; 0: no training
+  std::int64_t evaluation_images = 0;  ///< of a shard; 0: no evaluation
+  bool guided = false;                 ///< guidance is other than 1
+  int shards_at_once = 1;              ///< worker threads with a shard each
+};
+
+/// How a model is usually sampled.
+struct UsualSampler {
+  int steps = 0;
+  double guidance = 1;
+  double shift = 1;  ///< of the noise levels
+  int train_timesteps =
+      0;  ///< of the diffusers scheduler whose grid is taken; 0: equal steps before the shift
+};
+
+/// That a prompt cannot be drawn as it is.
+struct Fallback {
+  std::string limit;  ///< what it does not fit: "the glyph backbone's 3 lines of 12 characters"
+  std::string rule;   ///< the file that states what is drawn instead
+  std::string drawn;  ///< what is drawn instead
+};
+
+/// A text-to-image flow model: text encoder, velocity network, image decoder. Only the velocity network is
+/// trained, or a low-rank adapter of it. float32 on the CPU; on a GPU the velocity network and text encoders
+/// of large models are bfloat16, while latents, velocities and the image decoder stay float32. Safe to use
+/// from several threads at once as long as nobody changes weights meanwhile.
+class Backbone {
+ public:
+  virtual ~Backbone() = default;
+  Backbone(const Backbone&) = delete;
+  Backbone& operator=(const Backbone&) = delete;
+
+  /// Throws Error for an unknown name, and if the folder is not of that backbone, or broken.
+  static std::unique_ptr<Backbone> load(const BackboneSource& source);
+
+  /// What the prompts become for the velocity network, without gradient.
+  virtual TextCondition encode(const std::vector<PromptText>& prompts) = 0;
+  /// Announces prompts that will be encoded, so that large text encoders are in memory only now.
+  virtual void prepare(const std::vector<PromptText>& /*prompts*/) {}
+
+  /// Velocity at flow time sigma, float32 like the latents [B,C,h,w], with gradient. What guidance is, is the
+  /// model's own: classifier-free guidance by the unconditional prompt, or an input of the network.
+  virtual torch::Tensor velocity(const torch::Tensor& latents, double sigma, const TextCondition& condition,
+                                 double guidance) = 0;
+
+  /// Latents [B,C,h,w] of the flow model -> 8-bit images (rounded, not truncated). Throws Error
+  /// (Status::kFailed) for latents, or values of the decoder, that are not finite, naming the image by
+  /// `prompts`, one a row: they are no picture, and no score is made of them.
+  std::vector<Image> decode(const torch::Tensor& latents, const std::vector<PromptText>& prompts = {});
+  /// The same as pixels [B,3,H,W] in 0..1.
+  torch::Tensor decode_pixels(const torch::Tensor& latents, const std::vector<PromptText>& prompts = {});
+
+  /// The network whose parameters are trained, or adapted.
+  virtual torch::nn::Module& velocity_network() = 0;
+
+  /// The weights that training changes, under their key names: the adapter's where there is one, else the
+  /// whole velocity network's. The tensors are the backbone's own.
+  std::vector<NamedTensor> trainable();
+
+  /// Adds a new adapter to the velocity network in place of an earlier one; from then on it alone is trained.
+  /// Throws Error (`where`: the setting) as LoraAdapter does.
+  LoraAdapter& add_adapter(const LoraConfig& config, std::uint64_t seed, const std::string& where);
+  /// The same with the adapter of a folder (load_lora).
+  LoraAdapter& load_adapter(const std::filesystem::path& folder);
+  /// The velocity network's adapter, or null.
+  LoraAdapter* adapter() const { return adapter_.get(); }
+
+  /// Nothing where it is sampled by the settings' defaults.
+  virtual std::optional<UsualSampler> usual_sampler() const { return std::nullopt; }
+
+  /// Nothing where the prompt is drawn as it is.
+  virtual std::optional<Fallback> fallback(const PromptText& /*prompt*/) const { return std::nullopt; }
+
+  const LatentShape& latent() const { return latent_; }
+  torch::Device device() const { return device_; }
+
+ protected:
+  Backbone(LatentShape latent, torch::Device device) : latent_(latent), device_(device) {}
+
+  /// Latents of the flow model -> values [B,3,H,W] of the image decoder, about -1..1.
+  virtual torch::Tensor decoded(const torch::Tensor& latents) = 0;
+
+ private:
+  LatentShape latent_;
+  torch::Device device_;
+  std::unique_ptr<LoraAdapter> adapter_;
+};
+
+/// What is known of a backbone before its weights are read.
+struct BackboneType {
+  std::string name;
+  bool is_default = false;           ///< what `harness sample` draws with where nothing is chosen
+  std::string pipeline = {};         ///< class that a weights folder's index names; empty: it has no folder
+  std::string default_weights = {};  ///< embedded weights, below share/harness; empty: the user gives them
+  std::vector<std::string> files = {};  ///< that a weights folder must hold, relative to it
+  Json (*random_weights)() = nullptr;   ///< what random weights follow from besides the seed
+  Json precision = "fp32";              ///< one text, or one a kind of device
+  int threads = 0;                      ///< that a worker makes good use of; 0: as many as there are
+  bool needs_target = false;            ///< it draws the quoted text of a prompt and nothing else
+  std::string images = kSceneImages;    ///< their kind, for evaluators that are made for one (core/image.h)
+  std::string note = {};                ///< what a table says of its numbers, without a full stop
+  SettingRows<ModelChoices> choices = {};  ///< choice_rows, where an adapter is trained
+  std::unique_ptr<Backbone> (*load)(const BackboneSource&) = nullptr;
+  Json (*resources)(const BackboneSource&, const Workload&) = nullptr;  ///< for estimate_resources
+};
+
+/// Called by the initialiser of a constant in each backbone's file.
+bool register_backbone(BackboneType type);
+
+/// Every backbone by name.
+const std::map<std::string, BackboneType>& backbones();
+
+/// Throws Error for an unknown name, with the nearest known one.
+const BackboneType& backbone_type(const std::string& name);
+
+/// What the build says of its backbones, by name: the members of BackboneType as keys, but for choices;
+/// those that are empty are left out.
+Json describe_backbones();
+
+/// What a worker takes, in bytes, from the headers and configurations of a model folder alone:
+/// "memory": {"velocity_network", "image_decoder", "largest_text_encoder", "training", "activations",
+/// "total"}, weights as placed, text encoders one at a time; "stored": {"trained_weights" (float32), "image"
+/// (8-bit, not compressed), "prompt" (encoded)}, each of one. Reading it checks the folder: configurations,
+/// and the names and shapes of all weights. Empty for backbones so small that nobody asks. Throws Error as
+/// Backbone::load does.
+Json estimate_resources(const BackboneSource& source, const Workload& workload);
+
+/// The precision of large networks on a device.
+torch::ScalarType large_model_dtype(torch::Device device);
+
+}  // namespace harness

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "models/configs/autoencoder_config.h"
+#include "models/configs/sd3_config.h"
+
+namespace harness {
+
+// Each component of a model folder fits itself; whether they fit each other only their configurations tell.
+// All throw Error.
+
+/// The folder must say that it holds a pipeline of class `wanted` with these components (class by name).
+void check_index(const std::filesystem::path& folder, const std::string& wanted, const std::string& backbone,
+                 const std::map<std::string, std::string>& components);
+
+void check_equal(const char* what, std::int64_t a, const char* other, std::int64_t b,
+                 const std::filesystem::path& folder);
+
+void check_channels(const Sd3Config& transformer, const AutoencoderConfig& vae,
+                    const std::filesystem::path& folder);
+
+}  // namespace harness

@@ -1,0 +1,70 @@
+#include "backbones/model_choices.h"
+
+#include <algorithm>
+
+#include "backbones/backbone.h"
+#include "core/text.h"
+
+namespace harness {
+
+/// Evaluations take the adapter's shape from the checkpoint.
+SettingRows<ModelChoices> choice_rows(const ModelChoices& defaults) {
+  using Row = SettingRow<ModelChoices>;
+  return {
+      Row("image_size", defaults.image_size, {0, 4096}, &ModelChoices::image_size,
+          "pixels a side; 0: 512, or the model's own size where that is smaller", {.used_by = "both"}),
+      Row("text_tokens", defaults.text_tokens, {1, 512}, &ModelChoices::text_tokens,
+          "T5 tokens of a prompt; CLIP's are always 77", {.used_by = "both"}),
+      Row("gradient_checkpointing", defaults.recompute, {}, &ModelChoices::recompute,
+          "compute the blocks of the velocity network once more for the gradient instead of keeping what "
+          "happens inside them: less memory, more time"),
+      Row("lora_rank", defaults.lora.rank, {1, 1024}, in(&ModelChoices::lora, &LoraConfig::rank),
+          "rank of the low-rank update that is trained in place of the weights"),
+      Row("lora_alpha", defaults.lora.alpha, {1e-6, 1e6}, in(&ModelChoices::lora, &LoraConfig::alpha),
+          "the update is scaled by lora_alpha / lora_rank"),
+      Row("lora_targets", join(defaults.lora.target_modules, ","), {},
+          in(&ModelChoices::lora, &LoraConfig::target_modules),
+          "layers that get an update, by comma: those whose name ends with one of these after a dot"),
+  };
+}
+
+ModelChoices read_model_choices(const std::string& backbone, const Json& settings, const std::string& where) {
+  ModelChoices choices;
+  const auto& rows = backbone_type(backbone).choices;
+  if (rows.empty()) return choices;
+  Json own = Json::object();
+  for (const auto& [setting, read] : rows) {
+    if (settings.contains(setting.name)) own[setting.name] = settings.at(setting.name);
+  }
+  Settings s(settings_of(rows), own, where);
+  read_rows(rows, s, choices);
+  choices.lora.check(where);
+  s.finish();
+  return choices;
+}
+
+Json without_model_choices(Json settings, const std::string& backbone) {
+  for (const auto& [setting, read] : backbone_type(backbone).choices) settings.erase(setting.name);
+  return settings;
+}
+
+std::vector<Setting> backbone_settings() {
+  std::vector<Setting> all;
+  for (const auto& [backbone, type] : backbones()) {
+    for (auto setting : settings_of(type.choices)) {
+      const auto same = std::ranges::find_if(all, [&](const Setting& other) {
+        setting.backbones = other.backbones;
+        return setting == other;
+      });
+      if (same != all.end()) {
+        same->backbones.push_back(backbone);
+      } else {
+        setting.backbones = {backbone};
+        all.push_back(std::move(setting));
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace harness

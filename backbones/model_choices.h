@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "core/setting_rows.h"
+#include "models/lora.h"
+
+namespace harness {
+
+/// What a run may choose of a backbone that leaves a choice.
+struct ModelChoices {
+  std::int64_t image_size = 0;     ///< pixels a side; 0: 512, or the model's own where that is smaller
+  std::int64_t text_tokens = 128;  ///< T5 tokens
+  LoraConfig lora = {};            ///< what is trained of the velocity network
+  bool recompute = false;          ///< gradient checkpointing: less memory, more time
+};
+
+/// The settings by which a run chooses, with these defaults, for a backbone with a low-rank adapter.
+SettingRows<ModelChoices> choice_rows(const ModelChoices& defaults);
+
+/// The settings of a run that are the backbone's rather than the loop's: they stand among the loop's, and
+/// only some backbones know them. `settings` may hold others.
+ModelChoices read_model_choices(const std::string& backbone, const Json& settings, const std::string& where);
+
+/// `settings` without those that `backbone` knows.
+Json without_model_choices(Json settings, const std::string& backbone);
+
+/// Those of all backbones. One that several have alike is there once, with all their names.
+std::vector<Setting> backbone_settings();
+
+}  // namespace harness

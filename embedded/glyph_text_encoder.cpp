@@ -1,0 +1,44 @@
+#include "embedded/glyph_text_encoder.h"
+
+#include "models/component.h"
+#include "models/parameters.h"
+
+namespace harness {
+
+GlyphTextEncoderImpl::GlyphTextEncoderImpl(std::int64_t width, std::int64_t pooled_width) {
+  token_ = register_module("token", Embedding(kGlyphVocabulary, width))->weight;
+  cell_ = register_module("cell", Embedding(kGlyphCells, width))->weight;
+  style_ = register_module("style", Embedding(kGlyphStyles + 1, pooled_width))->weight;
+}
+
+TextCondition GlyphTextEncoderImpl::forward(const torch::Tensor& tokens, const torch::Tensor& style) {
+  return {torch::embedding(token_, tokens) + cell_, torch::embedding(style_, style)};
+}
+
+GlyphTextEncoder load_glyph_text_encoder(const std::filesystem::path& folder) {
+  return load_component<GlyphTextEncoder, GlyphTextConfig>(folder, "model", {});
+}
+
+TableInputs table_inputs(const std::vector<std::int64_t>& tokens, const std::vector<std::int64_t>& styles) {
+  const auto n = static_cast<std::int64_t>(styles.size());
+  return {torch::tensor(tokens, torch::kInt64).view({n, kGlyphCells}), torch::tensor(styles, torch::kInt64)};
+}
+
+TablePromptEncoder::TablePromptEncoder(GlyphTextEncoder table, Inputs inputs, torch::Device device)
+    : table_(std::move(table)), inputs_(inputs), device_(device) {
+  table_->to(device);
+}
+
+TextCondition TablePromptEncoder::encode(const std::vector<PromptText>& prompts) {
+  const torch::NoGradGuard no_grad;
+  const auto [tokens, styles] = inputs_(prompts);
+  return table_->forward(tokens.to(device_), styles.to(device_));
+}
+
+TextCondition TablePromptEncoder::encode_empty(std::int64_t count) {
+  const torch::NoGradGuard no_grad;
+  const auto options = torch::TensorOptions(torch::kInt64).device(device_);
+  return table_->forward(torch::zeros({count, kGlyphCells}, options), torch::zeros({count}, options));
+}
+
+}  // namespace harness

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "embedded/glyph_layout.h"
+#include "embedded/glyph_text_config.h"
+#include "models/prompt_encoder.h"
+#include "models/torch.h"
+
+namespace harness {
+
+/// Byte-level text table of the embedded model: token embedding plus cell embedding, no layers (the joint
+/// blocks do the mixing), and a style embedding as the pooled projection. Keys: token.weight [131,C],
+/// cell.weight [36,C], style.weight [17,P].
+class GlyphTextEncoderImpl : public torch::nn::Module {
+ public:
+  GlyphTextEncoderImpl(std::int64_t width, std::int64_t pooled_width);
+  explicit GlyphTextEncoderImpl(const GlyphTextConfig& config)
+      : GlyphTextEncoderImpl(config.width, config.pooled_width) {}
+
+  /// tokens [B,36] int64, style [B] int64.
+  TextCondition forward(const torch::Tensor& tokens, const torch::Tensor& style);
+
+  std::int64_t width() const { return token_.size(1); }
+  std::int64_t pooled_width() const { return style_.size(1); }
+
+ private:
+  torch::Tensor token_, cell_, style_;
+};
+TORCH_MODULE(GlyphTextEncoder);
+
+/// From a folder: config.json and model.safetensors. Throws Error like load_sd3_transformer.
+GlyphTextEncoder load_glyph_text_encoder(const std::filesystem::path& folder);
+
+/// Token ids [B,36] and styles [B] of prompts.
+using TableInputs = std::pair<torch::Tensor, torch::Tensor>;
+TableInputs table_inputs(const std::vector<std::int64_t>& tokens, const std::vector<std::int64_t>& styles);
+
+/// The text side of the embedded models: the table, no layers.
+class TablePromptEncoder : public PromptEncoder {
+ public:
+  using Inputs = TableInputs (*)(const std::vector<PromptText>&);
+
+  TablePromptEncoder(GlyphTextEncoder table, Inputs inputs, torch::Device device);
+
+  TextCondition encode(const std::vector<PromptText>& prompts) override;
+  TextCondition encode_empty(std::int64_t count) override;
+
+ private:
+  GlyphTextEncoder table_;
+  Inputs inputs_;
+  torch::Device device_;
+};
+
+}  // namespace harness

@@ -1,0 +1,109 @@
+#include "embedded/pretrain_stage.h"
+
+#include <fmt/format.h>
+#include <torch/nn/utils/clip_grad.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "models/random_weights.h"
+
+namespace harness {
+namespace {
+
+using torch::Tensor;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kStepsOfAReport = 50;
+
+double learning_rate(const StagePlan& plan, std::int64_t step) {
+  const double done = static_cast<double>(step) / static_cast<double>(plan.steps);
+  double factor = done < 0.3 ? 1 : 1 - 0.97 * (done - 0.3) / 0.7;
+  if (step < plan.warm_up) factor *= static_cast<double>(step + 1) / static_cast<double>(plan.warm_up);
+  return plan.peak_rate * factor;
+}
+
+/// Gradients of all micro-batches, added in their order, over their number.
+Tensor mean_gradient(const std::vector<std::vector<Tensor>>& gradients, std::size_t parameter) {
+  Tensor total;
+  for (const auto& micro : gradients) {
+    if (!micro[parameter].defined()) continue;
+    total = total.defined() ? total.add_(micro[parameter]) : micro[parameter].clone();
+  }
+  return total.defined() ? total.div_(static_cast<double>(gradients.size())) : total;
+}
+
+}  // namespace
+
+PretrainStage::PretrainStage(std::uint64_t seed, WorkerPool& pool, StagePlan plan,
+                             std::vector<Tensor> parameters, PretrainCurve& curve)
+    : seed_(seed), pool_(pool), plan_(std::move(plan)), parameters_(std::move(parameters)), curve_(curve) {
+  std::vector<Tensor> matrices, vectors;
+  for (const auto& p : parameters_) (p.dim() >= 2 ? matrices : vectors).push_back(p);
+  const auto settings = [&](double decay) {
+    auto s = std::make_unique<torch::optim::AdamWOptions>(plan_.peak_rate);
+    s->betas({0.9, 0.99});
+    s->eps(1e-8);
+    s->weight_decay(decay);
+    return s;
+  };
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  groups.emplace_back(matrices, settings(plan_.weight_decay));
+  groups.emplace_back(vectors, settings(plan_.decay_vectors ? plan_.weight_decay : 0));
+  optimiser_ = std::make_unique<torch::optim::AdamW>(groups);
+  for (const auto& p : parameters_) ema_.push_back(p.detach().clone());
+}
+
+void PretrainStage::run(const Loss& loss, const PretrainReport& report) {
+  const auto start = Clock::now();
+  double sum = 0;
+  std::int64_t counted = 0;
+  for (std::int64_t step = 0; step < plan_.steps; ++step) {
+    sum += update(loss, step);
+    ++counted;
+    if ((step + 1) % kStepsOfAReport != 0 && step + 1 != plan_.steps) continue;
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double mean = sum / static_cast<double>(counted);
+    const auto images = static_cast<double>((step + 1) * plan_.micro_batches * plan_.micro_size);
+    curve_.csv += fmt::format("{},{},{:.6f}\n", plan_.name, step + 1, mean);
+    report({plan_.name, step + 1, plan_.steps, mean, images / seconds});
+    sum = 0;
+    counted = 0;
+  }
+  if (!plan_.ema) return;
+  const torch::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i].copy_(ema_[i]);
+}
+
+double PretrainStage::update(const Loss& loss, std::int64_t step) {
+  const auto n = static_cast<std::size_t>(plan_.micro_batches);
+  std::vector<std::vector<Tensor>> gradients(n);
+  std::vector<double> losses(n);
+  pool_.run(n, [&](std::size_t i) {
+    const auto value = loss(mixed_seed({seed_, plan_.number, static_cast<std::uint64_t>(step), i}));
+    losses[i] = value.item<double>();
+    gradients[i] = torch::autograd::grad({value}, parameters_, {}, std::nullopt, false, true);
+  });
+  const torch::NoGradGuard no_grad;
+  for (std::size_t j = 0; j < parameters_.size(); ++j) {
+    if (auto gradient = mean_gradient(gradients, j); gradient.defined())
+      parameters_[j].mutable_grad() = gradient;
+  }
+  torch::nn::utils::clip_grad_norm_(parameters_, 1.0);
+  const double rate = learning_rate(plan_, step);
+  for (auto& group : optimiser_->param_groups())
+    static_cast<torch::optim::AdamWOptions&>(group.options()).lr(rate);
+  optimiser_->step();
+  optimiser_->zero_grad();
+  after_update();
+  const auto i = static_cast<double>(step);
+  const double decay = std::min(0.999, (i + 1) / (i + 10));
+  if (plan_.ema) {
+    for (std::size_t j = 0; j < parameters_.size(); ++j) ema_[j].lerp_(parameters_[j], 1 - decay);
+  }
+  double mean = 0;
+  for (const double value : losses) mean += value / static_cast<double>(n);
+  return mean;
+}
+
+}  // namespace harness

@@ -1,0 +1,90 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "backbones/sd3_backbone.h"
+#include "core/error.h"
+#include "core/files.h"
+
+namespace harness {
+namespace {
+
+TEST(Backbone, AFolderOfAnotherModelIsNamed) {
+  const auto folder = std::filesystem::temp_directory_path() / "other-model";
+  std::filesystem::create_directories(folder);
+  write_file_atomically(folder / "model_index.json", R"({"_class_name": "SomethingPipeline"})");
+  try {
+    Backbone::load({.name = "glyph", .folder = folder});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("SomethingPipeline"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Backbone, GuidanceOneEqualsThePlainVelocityAndZeroTheUnconditional) {
+  const torch::NoGradGuard no_grad;
+  torch::set_num_threads(1);
+  const auto loaded = Backbone::load({.name = "glyph", .folder = find_data_file("backbones/glyph")});
+  auto& backbone = dynamic_cast<Sd3Backbone&>(*loaded);
+  const auto& shape = backbone.latent();
+  EXPECT_EQ(shape.size(), 16 * 6 * 12);
+  torch::manual_seed(1);
+  const auto x = torch::randn({2, shape.channels, shape.rows, shape.columns});
+  const auto condition = backbone.encode({{"a \"Sign\"", "Sign"}, {"b \"Other\"", "Other"}});
+  const auto plain = backbone.velocity(x, 0.5, condition, 1),
+             free = backbone.velocity(x, 0.5, backbone.encode_empty(2), 1);
+  const auto doubled = backbone.velocity(x, 0.5, condition, 2);
+  EXPECT_TRUE(torch::allclose(backbone.velocity(x, 0.5, condition, 0), free, 1e-4, 1e-4));
+  EXPECT_TRUE(torch::allclose(doubled, free + 2 * (plain - free), 1e-3, 1e-3));
+}
+
+TEST(Backbone, OneIsDrawnWithWhereNothingIsChosen) {
+  int defaults = 0;
+  for (const auto& [name, type] : backbones()) defaults += type.is_default ? 1 : 0;
+  EXPECT_EQ(defaults, 1);
+}
+
+TEST(Backbone, EveryFileOfTheFolderRegistersOne) {
+  std::set<std::string> registering;
+  for (const auto& entry : std::filesystem::directory_iterator(HARNESS_SOURCE_DIR "/backbones")) {
+    if (entry.path().extension() == ".cpp" &&
+        read_file(entry.path()).find("const bool kRegistered") != std::string::npos)
+      registering.insert(entry.path().stem());
+  }
+  std::set<std::string> registered;
+  for (const auto& [name, type] : backbones()) {
+    auto file = name;
+    std::ranges::replace(file, '-', '_');
+    registered.insert(file);
+  }
+  EXPECT_EQ(registered, registering);
+}
+
+TEST(Backbone, AnUnknownNameIsToldTheNearest) {
+  try {
+    backbone_type("glyhp");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean \"glyph\""), std::string::npos) << error.what();
+  }
+}
+
+TEST(Backbone, ASettingOfSeveralIsListedOnceWithTheirNames) {
+  const auto settings = backbone_settings();
+  ASSERT_EQ(settings.size(), 6U);
+  EXPECT_EQ(settings[0].name, "image_size");
+  EXPECT_EQ(settings[0].used_by, "both");
+  EXPECT_EQ(settings[0].backbones, std::vector<std::string>{"sd35-medium"});
+}
+
+TEST(Backbone, TheGlyphBackboneSaysWhatItDrawsInstead) {
+  const auto glyph = Backbone::load({.name = "glyph", .folder = find_data_file("backbones/glyph")});
+  EXPECT_FALSE(glyph->fallback({"a \"Sign\"", "Sign"}));
+  const auto fallback = glyph->fallback({"a \"OPEN \u6f22\"", "OPEN \u6f22"});
+  ASSERT_TRUE(fallback);
+  EXPECT_EQ(fallback->drawn, "\"OPEN\", without \u6f22");
+  EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(HARNESS_SOURCE_DIR) / fallback->rule));
+}
+
+}  // namespace
+}  // namespace harness

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "models/configs/autoencoder_config.h"
+#include "models/configs/sd3_config.h"
+
+namespace harness {
+
+inline constexpr std::int64_t kSmallTextWidth = 32, kSmallPooledWidth = 64;
+
+/// One block of SD3's transformer.
+inline Sd3Config small_sd3_transformer() {
+  Sd3Config c;
+  c.sample_size = 32;
+  c.num_layers = 1;
+  c.num_attention_heads = 4;
+  c.attention_head_dim = 8;
+  c.joint_attention_dim = kSmallTextWidth;
+  c.caption_projection_dim = c.width();
+  c.pooled_projection_dim = kSmallPooledWidth;
+  c.pos_embed_max_size = 32;
+  return c;
+}
+
+inline AutoencoderConfig small_autoencoder() {
+  AutoencoderConfig c;
+  c.block_out_channels = {8, 8};
+  c.layers_per_block = 1;
+  c.norm_num_groups = 4;
+  c.sample_size = 64;
+  c.mid_block_add_attention = false;
+  return c;
+}
+
+}  // namespace harness
