@@ -14,7 +14,6 @@ namespace harness {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::EndsWith;
 using testing::HasSubstr;
 
 TEST(RunProgram, TakesAllOfBothOutputsOfAProgramThatReadsAllOfItsInput) {
@@ -67,8 +66,8 @@ TEST(Process, InheritsNoDescriptorNoMaskAndOfIgnoredSignalsOnlySighupAndSigxfsz)
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   EXPECT_EQ(files.out, "");
   EXPECT_THAT(signals.out, HasSubstr("SigBlk:\t0000000000000000\n"));
-  EXPECT_THAT(signals.out, EndsWith("01000001\n"))
-      << "the C library may ignore signals of its own, from 32 on";
+  const auto ignored_there = std::stoull(signals.out.substr(signals.out.rfind('\t')), nullptr, 16);
+  EXPECT_EQ(ignored_there & 0x7fffffff, 0x01000001U) << "the C library may ignore 32 and 33, its own";
 }
 
 TEST(Process, HasEndedAlsoWhereAnotherHoldsItsPipesWhichItsGroupDoesNotOutlive) {

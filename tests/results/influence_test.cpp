@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "results/statistics.h"
+
 namespace harness {
 namespace {
 
