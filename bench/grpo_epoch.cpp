@@ -43,11 +43,14 @@ double decoding_seconds(Backbone& backbone, WorkerPool& pool, const Options& o) 
 }
 
 void run(const Options& o) {
-  TimedRun job{.method = o.method, .settings = {}, .epochs = o.epochs, .threads = o.threads};
-  job.settings.prompts_per_epoch = o.prompts;
-  job.settings.group_size = o.group;
-  job.settings.sampling_steps = o.steps;
-  job.settings.adamw.lr = 5e-5;
+  const TimedRun job{.method = o.method,
+                     .settings = read_train_settings({{"prompts_per_epoch", o.prompts},
+                                                      {"group_size", o.group},
+                                                      {"sampling_steps", o.steps},
+                                                      {"lr", 5e-5}},
+                                                     "grpo_epoch"),
+                     .epochs = o.epochs,
+                     .threads = o.threads};
   const auto loaded = Backbone::load({.name = "glyph", .folder = find_data_file("backbones/glyph")});
   auto& backbone = *loaded;
   const auto epochs = time_epochs(job, backbone);

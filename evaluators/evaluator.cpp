@@ -178,7 +178,8 @@ std::int64_t check_scorer_folder(const std::string& name, const Json& request) {
   const Json chosen = request.is_object() ? request : Json{{"folder", request}};
   Fields fields(chosen, where);
   const auto folder = fields.required<std::string>("folder");
-  const auto profile = fields.optional<std::string>("profile", evaluator->profiles.front().name);
+  const auto& profiles = evaluator->profiles;
+  const auto profile = fields.optional<std::string>("profile", profiles.empty() ? "" : profiles.front().name);
   fields.finish();
   return evaluator->check(folder, profile, where);
 }

@@ -1,6 +1,7 @@
 #include "harness/completion.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <span>
 #include <utility>
@@ -44,7 +45,14 @@ const Option* next_argument(const Place& at) {
 }
 
 /// Keeps a text, so that offers can follow from it: the runs of the workspace that --out names.
-void keep(const Option& option, const std::string& value) {
+/// Nothing has expanded a word that is being typed.
+std::string without_tilde(const std::string& word) {
+  const char* home = std::getenv("HOME");
+  return home != nullptr && word.starts_with("~/") ? home + word.substr(1) : word;
+}
+
+void keep(const Option& option, const std::string& typed) {
+  const auto value = without_tilde(typed);
   if (auto* const* text = std::get_if<std::string*>(&option.target)) **text = value;
   if (auto* const* text = std::get_if<std::optional<std::string>*>(&option.target)) **text = value;
 }

@@ -1,5 +1,6 @@
 #include "backbones/backbone.h"
 #include "core/build_info.h"
+#include "core/require.h"
 #include "core/source_sums.h"
 #include "evaluators/evaluator.h"
 #include "trainers/loop_settings.h"
@@ -25,6 +26,7 @@ Json evaluators_with_backbones() {
     for (const auto& [name, backbone] : backbones()) {
       if (backbone.images == evaluator.at("images")) evaluator["backbones"].push_back(name);
     }
+    require(evaluator.contains("backbones"), "an evaluator is for images that no backbone draws");
   }
   return list;
 }

@@ -16,7 +16,7 @@ _harness() {
   read -a words <<< "$line"  # which takes a backslash before a blank as the shell does
   if [[ $line == *[[:blank:]] ]]; then words+=(""); fi
   words[-1]=${words[-1]#[\"\']}
-  mapfile -t COMPREPLY < <("$1" __complete "${words[@]:1}" 2>/dev/null | cut -f1)
+  mapfile -t COMPREPLY < <("${1/#\~\//$HOME/}" __complete "${words[@]:1}" 2>/dev/null | cut -f1)
   if [[ ${COMPREPLY-} == "<files>" ]]; then
     compopt -o filenames 2>/dev/null
     mapfile -t COMPREPLY < <(compgen -f -- "$2")

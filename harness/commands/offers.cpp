@@ -56,16 +56,25 @@ std::vector<std::string> setting_names() {
   return names;
 }
 
+/// Nothing where opening it could make somebody who presses a key wait for another process.
+std::optional<Store> store_at_once(const WorkspaceChoice& choice) {
+  const auto db = find_workspace(choice).db;
+  if (network_file_system_of(db)) return std::nullopt;
+  return std::make_optional<Store>(db, OpenMode::kReadOnly);
+}
+
 std::vector<std::string> run_ids(const WorkspaceChoice& choice) {
+  auto store = store_at_once(choice);
   std::vector<std::string> ids;
-  for (const auto& run : Store(find_workspace(choice).db, OpenMode::kReadOnly).runs()) ids.push_back(run.id);
+  for (const auto& run : store ? store->runs() : std::vector<StoredRun>{}) ids.push_back(run.id);
   return ids;
 }
 
 std::vector<std::string> experiment_numbers(const WorkspaceChoice& choice) {
-  Store store(find_workspace(choice).db, OpenMode::kReadOnly);
+  auto store = store_at_once(choice);
   std::vector<std::string> numbers;
-  for (const auto& experiment : store.reproductions()) numbers.push_back(fmt::format("{}", experiment.id));
+  for (const auto& experiment : store ? store->reproductions() : std::vector<StoredReproduction>{})
+    numbers.push_back(fmt::format("{}", experiment.id));
   return numbers;
 }
 

@@ -36,10 +36,10 @@ constexpr auto kQuietKeys =
 
 /// Beginnings of the words of a name that speak of a computation.
 constexpr auto kComputing =
-    "act alibi alpha atten attn auto beta bias block causal channel clip conv crop cross depth dim do "
-    "double down dual embed eps expert factor feed ff flip frequenc gate gating gelu group guidance head "
-    "hidden image inner intermediate interpol kernel kv layer lora lower mask mean mlp moe multipl noise "
-    "norm order pad patch pool pos predict prefix project pruned qk quant ratio regex relative resample "
+    "act alibi alpha atten attn auto beta bias block causal channel clip concat conv crop cross depth dim do "
+    "double down dual embd embed eps expert factor feed ff flip frequenc gate gating gelu group guidance head "
+    "hidden image inner intermediate interpol kernel kv layer linear lora lower mask mean mlp moe multipl noise "
+    "nonlin norm order pad patch pool pos predict prefix proj pruned qk quant ratio regex relative resample "
     "rescale residual resize resolution rms rope rot router sampl scal schedul shift sigma silu size skip "
     "slid snr softcap softmax solver spac spatial special split std step strip suffix swi temporal theta "
     "threshold tie tile time token trunc type up variance vocab width window";
