@@ -199,7 +199,7 @@ TEST_F(Refused, ForeignDatabaseInWalMode) {
 
 TEST_F(Refused, NewerSchema) {
   open_database(path(), OpenMode::kReadWrite).db->exec("PRAGMA user_version = 99");
-  expect_not_opened("has schema version 99, this program knows 7");
+  expect_not_opened("has schema version 99, this program knows 8");
 }
 
 TEST_F(Refused, TextFile) {

@@ -21,6 +21,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 // ---- numbers
 // -------------------------------------------------------------------------------------------------------
@@ -402,9 +403,10 @@ TEST(TableNotes, TheLagOfTheEvaluatedAverageIsARangeOverSeedsAndLeftOutWhereItIs
                         "ratio-norm 6.3 (seed 42), lambda-controlled 18.8 to 37.6 (2 seeds)."));
 }
 
-TEST(TableNotes, OnlyTheGlyphBackboneIsSaidToBeGlyph) {
+TEST(TableNotes, BeginWithWhatTheBackboneSaysOfItself) {
   auto model = fixture_table();
-  model.backbone = "sd3.5-medium";
+  EXPECT_THAT(notes_of(model), StartsWith("These are the embedded glyph backbone's numbers, not SD3.5's;"));
+  model.backbone_note.clear();
   EXPECT_THAT(notes_of(model), Not(HasSubstr("glyph")));
 }
 
