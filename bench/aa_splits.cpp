@@ -14,8 +14,8 @@
 
 #include "core/command_line/command_line.h"
 #include "core/error.h"
-#include "results/multiplicity.h"
-#include "results/table.h"
+#include "results/table/table.h"
+#include "results/verdict/multiplicity.h"
 
 namespace harness {
 namespace {

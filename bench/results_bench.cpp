@@ -9,9 +9,9 @@
 #include "core/event_log.h"
 #include "core/files.h"
 #include "core/sha256.h"
-#include "results/query.h"
-#include "results/statistics.h"
-#include "results/store.h"
+#include "results/query/query.h"
+#include "results/statistics/statistics.h"
+#include "results/store/store.h"
 
 namespace harness {
 namespace {

@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "core/command_line/command_line.h"
-#include "results/crossed.h"
-#include "results/guardrails.h"
-#include "results/multiplicity.h"
+#include "results/statistics/crossed.h"
+#include "results/verdict/guardrails.h"
+#include "results/verdict/multiplicity.h"
 
 namespace harness {
 namespace {

@@ -10,5 +10,5 @@ function(harness_install)
   endif()
   install(TARGETS ${programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(DIRECTORY harness/tables harness/rules models/backbones models/scorers results/paper
-          DESTINATION ${CMAKE_INSTALL_DATADIR}/harness)
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/harness PATTERN *.cpp EXCLUDE PATTERN *.h EXCLUDE)
 endfunction()

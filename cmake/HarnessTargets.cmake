@@ -1,7 +1,11 @@
-# harness_library(core [LIBS ...]): one static library from the folder's *.cpp files.
+# harness_library(core [ROOMS ...] [LIBS ...]): one static library from the *.cpp files of the folder and of its rooms.
 function(harness_library folder)
-  cmake_parse_arguments(ARG "" "" "LIBS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "ROOMS;LIBS;EXCLUDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  foreach(room ${ARG_ROOMS})
+    file(GLOB in_room CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${room}/*.cpp)
+    list(APPEND sources ${in_room})
+  endforeach()
   foreach(name ${ARG_EXCLUDE})
     list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${name})
   endforeach()

@@ -1,4 +1,4 @@
-#include "harness/cli.h"
+#include "harness/cli/cli.h"
 
 int main(int argc, char** argv) {
   return harness::run_cli(argc, argv);

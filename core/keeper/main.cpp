@@ -14,12 +14,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <sstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -44,7 +48,22 @@ struct Program {
 /// children ours.
 std::vector<pid_t> children() {
   std::ifstream list("/proc/thread-self/children");
-  return {std::istream_iterator<pid_t>(list), {}};
+  if (list) return {std::istream_iterator<pid_t>(list), {}};
+  // A kernel without that file (CONFIG_PROC_CHILDREN): the parent's number stands behind the name, which may
+  // hold anything, in /proc/PID/stat.
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry("/proc", error), end; !error && entry != end;
+       entry.increment(error)) {
+    const auto name = entry->path().filename().string();
+    std::ifstream file(entry->path() / "stat");
+    std::string text, state;
+    if (name.find_first_not_of("0123456789") != std::string::npos || !std::getline(file, text)) continue;
+    std::istringstream rest(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+    pid_t parent = 0;
+    if (rest >> state >> parent && parent == ::getpid()) found.push_back(std::stoi(name));
+  }
+  return found;
 }
 
 /// Waits for children that have ended. True while there are others.

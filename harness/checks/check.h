@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "harness/experiments.h"
+#include "harness/show/experiments.h"
 
 namespace harness {
 

@@ -5,10 +5,10 @@
 
 #include "core/sha256.h"
 #include "harness/checks/check_list.h"
-#include "harness/evaluated_checkpoints.h"
-#include "harness/table_model.h"
-#include "results/rows.h"
-#include "results/table_view.h"
+#include "harness/show/evaluated_checkpoints.h"
+#include "harness/show/table_model.h"
+#include "results/store/rows.h"
+#include "results/table/table_view.h"
 
 // Which side of a metric is the good one, in everything that a table says of it.
 

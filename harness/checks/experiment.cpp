@@ -5,7 +5,7 @@
 
 #include "core/event_log.h"
 #include "harness/checks/check.h"
-#include "results/rows.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace fs = std::filesystem;

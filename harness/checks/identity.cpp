@@ -4,10 +4,10 @@
 #include <set>
 
 #include "core/sha256.h"
-#include "harness/builds.h"
 #include "harness/checks/check_list.h"
-#include "harness/plan.h"
-#include "results/rows.h"
+#include "harness/plan/plan.h"
+#include "harness/run/builds.h"
+#include "results/store/rows.h"
 
 // What was asked for: ids, settings, seeds, and that the arms differ in nothing but their method.
 

@@ -8,10 +8,10 @@
 
 #include "evaluators/ocr.h"
 #include "harness/checks/check_list.h"
-#include "harness/comparisons.h"
-#include "harness/guardrails.h"
-#include "results/comparison_numbers.h"
-#include "results/rows.h"
+#include "harness/show/comparisons.h"
+#include "harness/show/guardrails.h"
+#include "results/store/comparison_numbers.h"
+#include "results/store/rows.h"
 
 // Numbers made again from what they were made from.
 

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "harness/checks/check_list.h"
-#include "harness/selection.h"
-#include "results/query.h"
-#include "results/rows.h"
+#include "harness/plan/selection.h"
+#include "results/query/query.h"
+#include "results/store/rows.h"
 
 // The order of things: checkpoints compared on validation, one selected, that one tested, once.
 

@@ -1,16 +1,17 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 
 #include "core/files.h"
 #include "core/text.h"
 #include "harness/checks/check_list.h"
-#include "harness/scratch_database.h"
-#include "results/database_diff.h"
-#include "results/rows.h"
-#include "results/schema.h"
+#include "harness/runs/scratch_database.h"
+#include "results/schema/schema.h"
+#include "results/store/database_diff.h"
+#include "results/store/rows.h"
 
 // The event logs are the record: what the DB holds must be what they say, no more and no less.
 
@@ -120,7 +121,8 @@ void check_job(const CheckedExperiment& experiment, const std::string& id, const
 }
 
 // What event logs make of the DB, and what a row is called.
-constexpr const char* kEventName = "'event ' || type || ' of ' || time || iif(nth > 1, ', again', '')";
+constexpr const char* kEventName =
+    "'event ' || type || ' of ' || printf('%.6f', time) || iif(nth > 1, ', again (' || nth || ')', '')";
 constexpr RowsOfJob kOfTraining[] = {
     {"checkpoints", "run_id", "'checkpoint ' || step"},
     {"train_stats", "run_id",
@@ -135,29 +137,29 @@ constexpr RowsOfJob kOfEvaluation[] = {
 class LoggedDatabase {
  public:
   LoggedDatabase(const CheckedExperiment& experiment, Findings& findings);
-  const fs::path& path() const { return scratch_.path(); }
+  fs::path path() const { return folder_.path() / kDatabaseName; }
   /// False: the job's log could not be read, which is a finding.
   bool has(const std::string& job) const { return read_.contains(job); }
-  std::optional<std::string> build_of(const std::string& run) { return made_.run(run)->build; }
+  std::optional<std::string> build_of(const std::string& run) const { return builds_.at(run); }
 
  private:
   void read(const JobRecord& job, const std::string& name, Findings& findings);
 
-  ScratchDatabase scratch_;
-  Store made_;
+  ScratchFolder folder_{"harness-check-"};
+  std::optional<Store> made_;  ///< while it is filled: on a network file system its lock keeps others out
+  std::map<std::string, std::optional<std::string>> builds_;
   std::set<std::string> read_;
 };
 
 LoggedDatabase::LoggedDatabase(const CheckedExperiment& experiment, Findings& findings)
-    : scratch_(fs::temp_directory_path(), ".harness-check-", ".sqlite"),
-      made_(scratch_.path(), OpenMode::kReadWrite) {
-  made_.atomically([&] {
-    for (const auto& set : experiment.store.prompt_sets()) made_.record_prompt_set(set);
+    : made_(std::in_place, path(), OpenMode::kReadWrite) {
+  made_->atomically([&] {
+    for (const auto& set : experiment.store.prompt_sets()) made_->record_prompt_set(set);
     for (const auto& run : experiment.runs) {
       const auto& id = run.run.id;
-      made_.record_run(run.run);
+      made_->record_run(run.run);
       if (run.is_base()) {
-        for (const auto& checkpoint : experiment.store.checkpoints(id)) made_.record_checkpoint(checkpoint);
+        for (const auto& checkpoint : experiment.store.checkpoints(id)) made_->record_checkpoint(checkpoint);
       } else {
         read({.id = id, .kind = "train", .run_id = id, .evaluation_id = {}, .folder = run.folder},
              experiment.name(run), findings);
@@ -168,7 +170,7 @@ LoggedDatabase::LoggedDatabase(const CheckedExperiment& experiment, Findings& fi
       evaluation.selection_id.reset();
       const auto name = experiment.name(e);
       try {
-        made_.record_evaluation(evaluation);
+        made_->record_evaluation(evaluation);
       } catch (const Error& error) {
         findings.add(fmt::format("{}: {}", name, error.problem()));
         continue;
@@ -182,11 +184,13 @@ LoggedDatabase::LoggedDatabase(const CheckedExperiment& experiment, Findings& fi
            name, findings);
     }
   });
+  for (const auto& run : made_->runs()) builds_[run.id] = run.build;
+  made_.reset();
 }
 
 void LoggedDatabase::read(const JobRecord& job, const std::string& name, Findings& findings) {
   try {
-    made_.ingest(job);
+    made_->ingest(job);
     read_.insert(job.id);
   } catch (const Error& error) {
     if (error.where() == path().string()) throw;  // a full disk is no fault of the log
@@ -198,7 +202,7 @@ void LoggedDatabase::read(const JobRecord& job, const std::string& name, Finding
 std::string differing_values(const RowValues& of, const RowValues& other) {
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < of.size(); ++i) {
-    if (of[i] != other.at(i)) parts.push_back(of[i].first + " " + of[i].second);
+    if (i >= other.size() || of[i] != other[i]) parts.push_back(of[i].first + " " + of[i].second);
   }
   return join(parts, ", ");
 }

@@ -6,7 +6,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "harness/checks/check_list.h"
-#include "harness/workspace.h"
+#include "harness/plan/workspace.h"
 
 namespace harness {
 namespace fs = std::filesystem;

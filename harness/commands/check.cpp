@@ -8,8 +8,8 @@
 #include "core/streams.h"
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
-#include "harness/output.h"
-#include "results/paper_audit.h"
+#include "harness/terminal/output.h"
+#include "results/paper/paper_audit.h"
 
 namespace harness {
 namespace {

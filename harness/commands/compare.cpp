@@ -9,15 +9,15 @@
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
 #include "harness/commands/offers.h"
-#include "harness/comparison_report.h"
-#include "harness/comparisons.h"
-#include "harness/more_runs.h"
-#include "harness/output.h"
-#include "harness/plan.h"
-#include "harness/table_model.h"
-#include "harness/training_table.h"
-#include "harness/yardstick.h"
-#include "results/table_view.h"
+#include "harness/plan/plan.h"
+#include "harness/run/more_runs.h"
+#include "harness/show/comparison_report.h"
+#include "harness/show/comparisons.h"
+#include "harness/show/table_model.h"
+#include "harness/show/training_table.h"
+#include "harness/show/yardstick.h"
+#include "harness/terminal/output.h"
+#include "results/table/table_view.h"
 
 namespace harness {
 namespace {
@@ -73,13 +73,13 @@ std::vector<std::string> without_repeats(const std::vector<std::string>& names) 
 }
 
 /// What an experiment can compare: its rows, and the starting weights.
-std::vector<std::string> compared_methods(const Experiment& experiment) {
+std::vector<std::string> compared_methods(const StoredReproduction& experiment) {
   auto known = experiment.methods;
-  if (!experiment.is_training()) known.insert(known.begin(), "base");
+  if (experiment.spec.value("kind", "") != "training") known.insert(known.begin(), "base");
   return known;
 }
 
-bool has_all(const Experiment& experiment, const std::vector<std::string>& methods) {
+bool has_all(const StoredReproduction& experiment, const std::vector<std::string>& methods) {
   const auto known = compared_methods(experiment);
   return std::ranges::all_of(
       methods, [&](const std::string& method) { return std::ranges::find(known, method) != known.end(); });
@@ -88,8 +88,7 @@ bool has_all(const Experiment& experiment, const std::vector<std::string>& metho
 /// The last other experiment that has every method asked for, or how else to go on.
 std::string where_else(Store& store, const Experiment& experiment, const std::string& method,
                        const std::vector<std::string>& wanted) {
-  for (auto& record : store.reproductions()) {
-    const Experiment other(std::move(record));
+  for (const auto& other : store.reproductions()) {
     if (other.id != experiment.id && has_all(other, wanted))
       return fmt::format("experiment {} has {}: --experiment {}", other.id,
                          wanted.size() == 2 ? "both" : "all", other.id);

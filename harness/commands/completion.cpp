@@ -2,12 +2,12 @@
 
 #include "core/streams.h"
 #include "harness/commands/command.h"
-#include "harness/output.h"
+#include "harness/terminal/output.h"
 
 namespace harness {
 namespace {
 
-// Each script asks `harness __complete WORDS...` (harness/completion.h).
+// Each script asks `harness __complete WORDS...` (harness/cli/completion.h).
 
 constexpr const char* kBash = R"(# bash completion of harness. Load it with
 #   source <(harness completion bash)

@@ -11,8 +11,8 @@
 #include "datasets/split.h"
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
-#include "harness/output.h"
-#include "harness/workspace.h"
+#include "harness/plan/workspace.h"
+#include "harness/terminal/output.h"
 
 namespace harness {
 namespace fs = std::filesystem;

@@ -7,8 +7,8 @@
 #include "core/text.h"
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
-#include "harness/output.h"
-#include "harness/rebuild.h"
+#include "harness/runs/rebuild.h"
+#include "harness/terminal/output.h"
 
 namespace harness {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "core/streams.h"
 #include "harness/commands/offers.h"
-#include "harness/output.h"
-#include "harness/seeds.h"
-#include "results/experiments.h"
+#include "harness/terminal/output.h"
+#include "harness/terminal/seeds.h"
+#include "results/query/experiments.h"
 
 namespace harness {
 namespace {

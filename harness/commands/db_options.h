@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/command_line/command_line.h"
-#include "harness/experiments.h"
-#include "harness/workspace.h"
+#include "harness/plan/workspace.h"
+#include "harness/show/experiments.h"
 
 namespace harness {
 

@@ -9,8 +9,8 @@
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
 #include "harness/commands/offers.h"
-#include "harness/figures.h"
-#include "harness/output.h"
+#include "harness/show/figures.h"
+#include "harness/terminal/output.h"
 
 namespace harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "results/grid.h"
+#include "results/grid/grid.h"
 
 #include <fmt/format.h>
 
@@ -7,12 +7,12 @@
 #include <optional>
 
 #include "core/error.h"
-#include "harness/comma_list.h"
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
-#include "harness/grid_model.h"
-#include "harness/output.h"
-#include "harness/training_table.h"
+#include "harness/show/grid_model.h"
+#include "harness/show/training_table.h"
+#include "harness/terminal/comma_list.h"
+#include "harness/terminal/output.h"
 
 namespace harness {
 namespace {

@@ -10,8 +10,8 @@
 #include "core/streams.h"
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
-#include "harness/output.h"
-#include "harness/registry.h"
+#include "harness/plan/registry.h"
+#include "harness/terminal/output.h"
 
 namespace harness {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <set>
 
-#include "harness/figures.h"
-#include "harness/registry.h"
-#include "harness/table_spec.h"
-#include "results/saved_queries.h"
+#include "harness/plan/registry.h"
+#include "harness/plan/table_spec.h"
+#include "harness/show/figures.h"
+#include "results/query/saved_queries.h"
 
 namespace harness {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/workspace.h"
+#include "harness/plan/workspace.h"
 
 namespace harness {
 

@@ -1,4 +1,4 @@
-#include "harness/parity.h"
+#include "harness/checks/parity.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "core/streams.h"
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
-#include "harness/output.h"
+#include "harness/terminal/output.h"
 
 namespace harness {
 namespace {

@@ -3,8 +3,8 @@
 #include "core/error.h"
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
-#include "harness/output.h"
-#include "harness/worker_request.h"
+#include "harness/plan/worker_request.h"
+#include "harness/terminal/output.h"
 
 namespace harness {
 namespace {

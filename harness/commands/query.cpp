@@ -1,4 +1,4 @@
-#include "results/query.h"
+#include "results/query/query.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
 #include "harness/commands/offers.h"
-#include "harness/output.h"
-#include "results/format.h"
-#include "results/saved_queries.h"
+#include "harness/terminal/output.h"
+#include "results/query/format.h"
+#include "results/query/saved_queries.h"
 
 namespace harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "results/report.h"
+#include "results/report/report.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "core/text.h"
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
-#include "harness/report_model.h"
+#include "harness/show/report_model.h"
 
 namespace harness {
 namespace fs = std::filesystem;

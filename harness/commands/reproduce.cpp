@@ -1,12 +1,12 @@
-#include "harness/reproduce.h"
+#include "harness/runs/reproduce.h"
 
 #include <memory>
 
-#include "harness/comma_list.h"
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
 #include "harness/commands/offers.h"
-#include "harness/seeds.h"
+#include "harness/terminal/comma_list.h"
+#include "harness/terminal/seeds.h"
 
 namespace harness {
 namespace {

@@ -14,12 +14,12 @@
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
 #include "harness/commands/offers.h"
-#include "harness/output.h"
-#include "harness/rebuild.h"
-#include "harness/run_report.h"
 #include "harness/runs/adoption.h"
+#include "harness/runs/rebuild.h"
 #include "harness/runs/removal.h"
 #include "harness/runs/trash.h"
+#include "harness/show/run_report.h"
+#include "harness/terminal/output.h"
 
 namespace harness {
 namespace {

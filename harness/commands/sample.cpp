@@ -9,9 +9,9 @@
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
 #include "harness/commands/offers.h"
-#include "harness/plan.h"
-#include "harness/seeds.h"
-#include "harness/worker_request.h"
+#include "harness/plan/plan.h"
+#include "harness/plan/worker_request.h"
+#include "harness/terminal/seeds.h"
 
 namespace harness {
 namespace {

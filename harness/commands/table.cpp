@@ -4,12 +4,12 @@
 
 #include "core/error.h"
 #include "core/streams.h"
-#include "harness/artifacts.h"
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
-#include "harness/output.h"
-#include "harness/table_model.h"
-#include "harness/training_table.h"
+#include "harness/show/artifacts.h"
+#include "harness/show/table_model.h"
+#include "harness/show/training_table.h"
+#include "harness/terminal/output.h"
 
 namespace harness {
 namespace {

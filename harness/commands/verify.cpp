@@ -8,11 +8,11 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/streams.h"
+#include "harness/checks/verification.h"
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
 #include "harness/commands/offers.h"
-#include "harness/output.h"
-#include "harness/verification.h"
+#include "harness/terminal/output.h"
 
 namespace harness {
 namespace fs = std::filesystem;

@@ -13,10 +13,11 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "harness/plan_runner.h"
-#include "harness/run_report.h"
+#include "harness/run/plan_runner.h"
 #include "harness/runs/checkpoint_files.h"
 #include "harness/runs/images.h"
+#include "harness/runs/scratch_database.h"
+#include "harness/show/run_report.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -224,27 +225,6 @@ std::vector<std::string> find_folders(Store& store, const Workspace& workspace,
   return names;
 }
 
-/// A folder for temporary files, which goes away with this object.
-class ScratchFolder {
- public:
-  ScratchFolder() : path_((fs::temp_directory_path() / "harness-adopt-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr)
-      throw Error(fmt::format("cannot be made: {}", std::strerror(errno)), path_,
-                  "set TMPDIR to a folder you can write to", Status::kFailed);
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-
-  fs::path path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 }  // namespace
 
 std::vector<std::string> unknown_run_folders(Store& store, const Workspace& workspace) {
@@ -291,7 +271,7 @@ void try_adoption(const Workspace& workspace, const std::vector<std::string>& id
     }
     names = find_folders(*known, workspace, ids);
   }
-  const ScratchFolder scratch;
+  const ScratchFolder scratch("harness-adopt-");
   Store store(scratch.path() / workspace.db.filename(), OpenMode::kReadWrite);
   adopt_runs(store, workspace, names);
 }

@@ -6,7 +6,7 @@
 
 #include "core/sha256.h"
 #include "core/text.h"
-#include "results/rows.h"
+#include "results/store/rows.h"
 
 namespace harness {
 

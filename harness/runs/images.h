@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "results/store.h"
+#include "results/store/store.h"
 
 namespace harness {
 

@@ -7,9 +7,9 @@
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/text.h"
-#include "harness/run_report.h"
 #include "harness/runs/trash.h"
-#include "results/journal.h"
+#include "harness/show/run_report.h"
+#include "results/store/journal.h"
 
 namespace harness {
 namespace fs = std::filesystem;

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/json.h"
-#include "harness/workspace.h"
-#include "results/store.h"
+#include "harness/plan/workspace.h"
+#include "results/store/store.h"
 
 namespace harness {
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/event_log.h"
-#include "results/schema.h"
+#include "results/schema/schema.h"
 #include "tests/harness/workplace.h"
 
 namespace harness::test {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/event_log.h"
-#include "results/journal.h"
+#include "results/store/journal.h"
 #include "tests/harness/workplace.h"
 
 namespace harness::test {

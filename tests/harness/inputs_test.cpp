@@ -9,8 +9,8 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "datasets/prompt_set.h"
-#include "harness/plan.h"
-#include "harness/seeds.h"
+#include "harness/plan/plan.h"
+#include "harness/terminal/seeds.h"
 #include "tests/harness/workplace.h"
 
 namespace harness::test {

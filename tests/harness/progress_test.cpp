@@ -1,4 +1,4 @@
-#include "harness/progress.h"
+#include "harness/terminal/progress.h"
 
 #include <gmock/gmock.h>
 

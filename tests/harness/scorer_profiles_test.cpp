@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "harness/registry.h"
-#include "harness/scorers.h"
+#include "harness/plan/registry.h"
+#include "harness/plan/scorers.h"
 
 namespace harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "harness/selection.h"
+#include "harness/plan/selection.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "harness/settings.h"
+#include "harness/plan/settings.h"
 
 #include <gmock/gmock.h>
 
 #include "core/error.h"
-#include "harness/registry.h"
-#include "harness/table_spec.h"
+#include "harness/plan/registry.h"
+#include "harness/plan/table_spec.h"
 
 namespace harness {
 namespace {

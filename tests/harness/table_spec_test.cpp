@@ -1,4 +1,4 @@
-#include "harness/table_spec.h"
+#include "harness/plan/table_spec.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "harness/settings.h"
+#include "harness/plan/settings.h"
 
 namespace harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "harness/workspace.h"
+#include "harness/plan/workspace.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "results/bootstrap_indices.h"
+#include "results/statistics/bootstrap_indices.h"
 
 #include <gtest/gtest.h>
 

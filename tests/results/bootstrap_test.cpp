@@ -1,4 +1,4 @@
-#include "results/bootstrap.h"
+#include "results/statistics/bootstrap.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <random>
 
 #include "core/error.h"
-#include "results/statistics.h"
+#include "results/statistics/statistics.h"
 
 namespace harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "results/critical_value.h"
+#include "results/statistics/critical_value.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
-#include "results/bootstrap.h"
+#include "results/statistics/bootstrap.h"
 
 namespace harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "results/crossed_power.h"
+#include "results/statistics/crossed_power.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "results/crossed.h"
+#include "results/statistics/crossed.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <limits>
 #include <random>
 
-#include "results/statistics.h"
+#include "results/statistics/statistics.h"
 
 namespace harness {
 namespace {

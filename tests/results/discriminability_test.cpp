@@ -1,4 +1,4 @@
-#include "results/discriminability.h"
+#include "results/verdict/discriminability.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "results/figure.h"
+#include "results/report/figure.h"
 
 #include <gmock/gmock.h>
 

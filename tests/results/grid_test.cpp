@@ -1,4 +1,4 @@
-#include "results/grid.h"
+#include "results/grid/grid.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

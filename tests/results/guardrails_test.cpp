@@ -1,4 +1,4 @@
-#include "results/guardrails.h"
+#include "results/verdict/guardrails.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "results/table.h"
-#include "results/table_view.h"
+#include "results/table/table.h"
+#include "results/table/table_view.h"
 #include "tests/results/table_fixture.h"
 
 namespace harness {

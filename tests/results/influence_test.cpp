@@ -1,10 +1,10 @@
-#include "results/influence.h"
+#include "results/statistics/influence.h"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "results/statistics.h"
+#include "results/statistics/statistics.h"
 
 namespace harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "results/journal_history.h"
+#include "results/store/journal_history.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
-#include "results/journal.h"
-#include "results/verdict.h"
+#include "results/statistics/verdict.h"
+#include "results/store/journal.h"
 
 // The journal's format: a workspace of any version is rebuilt from these lines.
 

@@ -1,4 +1,4 @@
-#include "results/markup.h"
+#include "results/table/markup.h"
 
 #include <gtest/gtest.h>
 

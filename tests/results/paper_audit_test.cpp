@@ -1,4 +1,4 @@
-#include "results/paper_audit.h"
+#include "results/paper/paper_audit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "results/paper_formula.h"
+#include "results/paper/paper_formula.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "results/paper_gallery.h"
+#include "results/paper/paper_gallery.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

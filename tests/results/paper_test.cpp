@@ -1,4 +1,4 @@
-#include "results/paper.h"
+#include "results/paper/paper.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

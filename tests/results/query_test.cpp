@@ -1,4 +1,4 @@
-#include "results/query.h"
+#include "results/query/query.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -8,9 +8,9 @@
 #include <ctime>
 
 #include "core/text.h"
-#include "results/format.h"
-#include "results/markup.h"
-#include "results/saved_queries.h"
+#include "results/query/format.h"
+#include "results/query/saved_queries.h"
+#include "results/table/markup.h"
 #include "tests/results/store_fixture.h"
 
 namespace harness {

@@ -1,4 +1,4 @@
-#include "results/rank_tests.h"
+#include "results/statistics/rank_tests.h"
 
 #include <gtest/gtest.h>
 

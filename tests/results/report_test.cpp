@@ -1,4 +1,4 @@
-#include "results/report.h"
+#include "results/report/report.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

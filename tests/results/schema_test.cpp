@@ -1,10 +1,10 @@
-#include "results/schema.h"
+#include "results/schema/schema.h"
 
 #include <set>
 
 #include "core/json.h"
-#include "results/database_file.h"
-#include "results/schema_sql.h"
+#include "results/schema/database_file.h"
+#include "results/schema/schema_sql.h"
 #include "tests/results/store_fixture.h"
 
 namespace harness {

@@ -4,7 +4,7 @@
 
 For every experiment of the DB, every baseline, split and interval kind: means, differences, standard errors, paired t, Wilcoxon,
 sign test, McNemar, Holm over the table, win rates with Wilson's interval, minimum detectable effects between checkpoints, the
-analysis of variance over runs and prompts, and the bootstrap intervals on the same random indices (Philox4x32-10, as results/bootstrap_indices.h says). References are scipy and statsmodels where they
+analysis of variance over runs and prompts, and the bootstrap intervals on the same random indices (Philox4x32-10, as results/statistics/bootstrap_indices.h says). References are scipy and statsmodels where they
 have the quantity, numpy otherwise. Prints the largest difference of each quantity, |ours - theirs| / max(1, |theirs|), and ends
 with status 1 if one is above 1e-9.
 """

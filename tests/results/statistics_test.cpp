@@ -1,12 +1,12 @@
-#include "results/statistics.h"
+#include "results/statistics/statistics.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <numeric>
 
-#include "results/bootstrap_indices.h"
-#include "results/statistics_parity.h"
+#include "results/statistics/bootstrap_indices.h"
+#include "results/statistics/statistics_parity.h"
 
 namespace harness {
 namespace {

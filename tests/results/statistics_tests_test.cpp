@@ -5,10 +5,10 @@
 
 #include <cmath>
 
-#include "results/multiplicity.h"
-#include "results/power.h"
-#include "results/statistics.h"
-#include "results/verdict.h"
+#include "results/statistics/power.h"
+#include "results/statistics/statistics.h"
+#include "results/statistics/verdict.h"
+#include "results/verdict/multiplicity.h"
 
 namespace harness {
 namespace {

@@ -15,7 +15,7 @@
 #include "core/event_log.h"
 #include "core/files.h"
 #include "core/sha256.h"
-#include "results/store.h"
+#include "results/store/store.h"
 
 namespace harness {
 

@@ -1,4 +1,4 @@
-#include "results/store.h"
+#include "results/store/store.h"
 
 #include <array>
 #include <cmath>

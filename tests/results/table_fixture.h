@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "results/table.h"
+#include "results/table/table.h"
 
 namespace harness {
 

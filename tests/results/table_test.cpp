@@ -1,4 +1,4 @@
-#include "results/table.h"
+#include "results/table/table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "results/table_format.h"
-#include "results/table_view.h"
+#include "results/table/table_format.h"
+#include "results/table/table_view.h"
 #include "tests/programs.h"
 #include "tests/results/table_fixture.h"
 

@@ -1,4 +1,4 @@
-#include "results/text_diff.h"
+#include "results/report/text_diff.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "results/equal_rows.h"
-#include "results/table_view.h"
+#include "results/table/equal_rows.h"
+#include "results/table/table_view.h"
 #include "tests/results/table_fixture.h"
 
 namespace harness {

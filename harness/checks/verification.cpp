@@ -1,0 +1,408 @@
+#include "harness/checks/verification.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+#include "core/event_log.h"
+#include "core/files.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "datasets/python_random.h"
+#include "harness/plan/registry.h"
+#include "harness/plan/scorers.h"
+#include "harness/plan/worker_request.h"
+#include "harness/run/builds.h"
+#include "harness/run/scheduler.h"
+#include "harness/terminal/progress.h"
+#include "results/store/rows.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr auto kJobFile = "job.json", kPositionsFile = "positions.json", kLog = "events.log";
+
+/// The folder of a job: beside the DB, as a workspace may be moved and copied, or where the DB says.
+fs::path folder_now(const Store& store, const std::string& recorded) {
+  const fs::path folder = recorded;
+  const auto workspace = fs::absolute(store.path()).parent_path();
+  for (const auto& place : {workspace / folder.parent_path().filename() / folder.filename(),
+                            workspace / folder.filename(), folder}) {
+    if (fs::exists(place / kJobFile)) return place;
+  }
+  throw Error("has no job.json: the run's files are gone", recorded,
+              "only what is still on disk can be verified");
+}
+
+RecordedJob read_job_row(const Store& store, const Query& row) {
+  return {.id = row.text(0),
+          .kind = row.text(1),
+          .run = row.text(2),
+          .label = row.text(3),
+          .folder = folder_now(store, row.text(4))};
+}
+
+constexpr auto kTraining = R"sql(
+  SELECT j.id, j.kind, j.run_id, 'train ' || r.method || ' (seed ' || r.seed || ')', j.folder
+  FROM jobs AS j JOIN runs AS r ON r.id = j.run_id
+  WHERE j.kind = 'train' AND j.state = 'done' AND j.run_id = ?1)sql";
+
+/// Paths of a job in a workspace that was moved since, and the scorer of this build.
+Json paths_now(const Json& job, const fs::path& folder) {
+  Json paths = job.at("paths");
+  const auto positions = paths.value("positions", std::string());
+  const auto recorded = fs::path(positions).parent_path();
+  for (auto& [name, value] : paths.items()) {
+    const fs::path path = value.get<std::string>();
+    if (fs::exists(path) || positions.empty()) continue;
+    const auto workspace = recorded.parent_path().parent_path(), now = folder.parent_path().parent_path();
+    const auto relative = path.lexically_relative(workspace);
+    if (!relative.empty() && *relative.begin() != "..") value = (now / relative).string();
+  }
+  if (!paths.contains("text_cache"))
+    paths["text_cache"] = (folder / "text-cache").string();  // of old versions
+  if (paths.contains("scorer")) paths["scorer"] = scorer_path().string();
+  return paths;
+}
+
+/// Some positions of a list, the same ones for the same list.
+Json some_positions(const Json& all, const VerificationSettings& settings) {
+  if (settings.images == 0 || settings.images >= all.size()) return all;
+  auto places =
+      PythonRandom(settings.seed)
+          .sample(static_cast<std::int64_t>(all.size()), static_cast<std::int64_t>(settings.images));
+  std::sort(places.begin(), places.end());
+  Json chosen = Json::array();
+  for (const auto place : places) chosen.push_back(all.at(static_cast<std::size_t>(place)));
+  return chosen;
+}
+
+void prepare(const RecordedJob& job, const VerificationSettings& settings, const fs::path& folder) {
+  make_folder(folder);
+  Json document = read_json(job.folder / kJobFile);
+  document["paths"] = paths_now(document, job.folder);
+  document["options"]["threads"] = core_count();
+  if (job.kind == "evaluate") {
+    const auto file = folder / kPositionsFile;
+    write_file(file, some_positions(read_json(job.folder / kPositionsFile), settings).dump());
+    document["paths"]["positions"] = fs::absolute(file).string();
+  }
+  write_file(folder / kJobFile, document.dump(1) + "\n");
+}
+
+bool same_bits(const Json& a, const Json& b) {
+  if (a.is_null() || b.is_null()) return a.is_null() && b.is_null();
+  return a.get<double>() == b.get<double>();  // SQLite keeps no sign of a zero
+}
+
+std::string shown(const Json& value) {
+  return value.is_null() ? "nothing" : value.is_string() ? in_quotes(value.get<std::string>()) : value.dump();
+}
+
+/// Collects differences of one job; the first of a kind are enough for a person.
+class Differences {
+ public:
+  explicit Differences(Verification& result) : result_(result) {}
+
+  void expect_text(const std::string& what, const Json& recorded, const Json& now) {
+    if (recorded != now) add(what, recorded, now);
+  }
+  void expect_number(const std::string& what, const Json& recorded, const Json& now) {
+    if (!same_bits(recorded, now)) add(what, recorded, now);
+  }
+  void add(const std::string& what, const Json& recorded, const Json& now) {
+    result_.differences.push_back(
+        fmt::format("{}: {} is recorded, and {} came out", what, shown(recorded), shown(now)));
+  }
+
+ private:
+  Verification& result_;
+};
+
+Json optional_text(const Query& row, int column) {
+  const auto text = row.optional_text(column);
+  return text ? Json(*text) : Json();
+}
+
+/// The picture that grids and reports show is the one that was scored. One that was deleted shows nothing.
+void compare_file(const std::string& name, const std::string& recorded, const fs::path& file,
+                  Differences& out) {
+  if (!fs::is_regular_file(file)) return;
+  if (const auto now = sha256_file(file); now != recorded)
+    out.add(fmt::format("{}, SHA-256 of {}", name, file.string()), recorded, now);
+}
+
+void compare_image(Store& store, const RecordedJob& job, const Json& event, Differences& out) {
+  const auto& evaluation = job.id;
+  const auto position = event.at("position").get<std::int64_t>();
+  const auto name = fmt::format("prompt {}", position);
+  const auto sample = event.at("sample").get<std::int64_t>();
+  struct Recorded {
+    std::string sha256, path;
+    Json transcript, raw;
+  };
+  const auto samples = checked_rows<Recorded>(
+      store, R"sql(SELECT s.sha256, s.path, s.transcript, s.transcript_raw FROM samples AS s
+                   JOIN prompts AS p ON p.id = s.prompt_id
+                   WHERE s.evaluation_id = ?1 AND p.position = ?2 AND s.sample = ?3)sql",
+      [](const Query& row) {
+        return Recorded{row.text(0), row.text(1), optional_text(row, 2), optional_text(row, 3)};
+      },
+      evaluation, position, sample);
+  if (samples.empty()) return out.add(name, Json(), "an image");
+  compare_file(name, samples[0].sha256, job.folder / samples[0].path, out);
+  out.expect_text(name + ", SHA-256 of the image", samples[0].sha256, event.at("sha256"));
+  out.expect_text(name + ", transcript", samples[0].transcript, event.at("transcript"));
+  out.expect_text(name + ", raw transcript", samples[0].raw, event.at("transcript_raw"));
+  using Metric = std::pair<std::string, Json>;
+  const auto metrics = checked_rows<Metric>(
+      store, R"sql(SELECT m.name, m.value FROM metrics AS m JOIN prompts AS p ON p.id = m.prompt_id
+                   WHERE m.evaluation_id = ?1 AND p.position = ?2 AND m.sample = ?3 ORDER BY m.name)sql",
+      [](const Query& row) {
+        const auto value = row.real(1);
+        return Metric(row.text(0), value ? Json(*value) : Json());
+      },
+      evaluation, position, sample);
+  const auto& now = event.at("metrics");
+  for (const auto& [metric, value] : now.items()) {
+    if (std::ranges::count(metrics, metric, &Metric::first) == 0)
+      out.add(fmt::format("{}, {}", name, metric), Json(), value);
+  }
+  for (const auto& [metric, value] : metrics) {
+    if (now.contains(metric)) {
+      out.expect_number(fmt::format("{}, {}", name, metric), value, now.at(metric));
+    } else {
+      out.add(fmt::format("{}, {}", name, metric), value, Json());
+    }
+  }
+}
+
+void compare_evaluation(Store& store, Events events, Verification& result) {
+  Differences out(result);
+  for (const auto& event : events) {
+    if (event.value("type", "") != "sample") continue;
+    compare_image(store, result.job, event, out);
+    ++result.compared;
+  }
+}
+
+using Place = std::tuple<std::int64_t, std::int64_t, std::string>;  ///< update, timestep (-1: none), name
+
+void compare_training(Store& store, Events events, Verification& result) {
+  Differences out(result);
+  std::map<Place, Json> recorded;
+  const auto rows = checked_rows<std::pair<Place, Json>>(
+      store, "SELECT update_index, ifnull(timestep, -1), name, value FROM train_stats WHERE run_id = ?1",
+      [](const Query& row) {
+        const auto value = row.real(3);
+        return std::pair(Place(row.integer(0), row.integer(1), row.text(2)), value ? Json(*value) : Json());
+      },
+      result.job.run);
+  recorded.insert(rows.begin(), rows.end());
+  std::set<std::string> measured_then;
+  for (const auto& [place, value] : recorded) measured_then.insert(std::get<2>(place));
+  const auto compare = [&](std::int64_t update, std::int64_t timestep, const std::string& name,
+                           const Json& now) {
+    if (!measured_then.contains(name)) return;  // a statistic that programs record since
+    const auto found = recorded.find({update, timestep, name});
+    const auto what = fmt::format("update {}{}, {}", update,
+                                  timestep < 0 ? std::string() : fmt::format(", step {}", timestep), name);
+    if (found == recorded.end()) {
+      if (!now.is_null()) out.add(what, Json(), now);
+    } else {
+      out.expect_number(what, found->second, now);
+    }
+  };
+  for (const auto& event : events) {
+    const auto type = event.value("type", "");
+    if (type == "update") {
+      const auto update = event.at("update_index").get<std::int64_t>();
+      for (const auto& [name, value] : event.at("stats").items()) compare(update, -1, name, value);
+      for (const auto& [name, values] : event.at("per_step").items()) {
+        for (std::size_t k = 0; k < values.size(); ++k)
+          compare(update, static_cast<std::int64_t>(k), name, values[k]);
+      }
+      ++result.compared;
+    } else if (type == "checkpoint") {
+      const auto step = event.at("step").get<std::int64_t>();
+      const auto manifests = checked_rows<std::string>(
+          store, "SELECT sha256 FROM checkpoints WHERE run_id = ?1 AND step = ?2",
+          [](const Query& row) { return row.text(0); }, result.job.run, step);
+      out.expect_text(fmt::format("checkpoint {}, SHA-256 of its manifest", step),
+                      manifests.empty() ? Json() : Json(manifests[0]), event.at("sha256"));
+      ++result.compared;
+    }
+  }
+}
+
+/// What differs between the programs that recorded and repeated a job. Differences are expected from other
+/// compilers and processors at most, never from other sources: those are a change of what is computed.
+std::optional<std::string> other_program(const Json& recorded, const Json& now) {
+  if (recorded.value("build", "") == now.value("build", "")) return std::nullopt;
+  const auto then = recorded.value("sources", ""), here = now.value("sources", "");
+  if (then.empty()) {
+    return fmt::format(
+        "recorded by build {:.12} and repeated by {:.12}; whether their sources are the same is not recorded",
+        recorded.value("build", "?"), now.value("build", "?"));
+  }
+  if (then != here) {
+    return fmt::format("recorded by sources {:.12} and repeated by {:.12}: the code was changed in between",
+                       then, here);
+  }
+  return fmt::format(
+      "recorded by build {:.12} and repeated by {:.12} of the same sources: compiler or libraries "
+      "may round otherwise",
+      recorded.value("build", "?"), now.value("build", "?"));
+}
+
+/// The same of programs and processors; nothing if both agree.
+std::optional<std::string> other_machine(const Json& recorded, const Json& now) {
+  std::vector<std::string> parts;
+  if (const auto program = other_program(recorded, now)) parts.push_back(*program);
+  if (recorded.value("cpu", "") != now.value("cpu", "")) {
+    parts.push_back(
+        fmt::format("recorded on a processor with {}, repeated on one with {}: other bits are to be expected",
+                    recorded.value("cpu", "?"), now.value("cpu", "?")));
+  }
+  if (parts.empty()) return std::nullopt;
+  return join(parts, "; ");
+}
+
+/// A job can only be repeated with the sources of its plug-ins that it was recorded with.
+void require_same_sources(const RecordedJob& job, const Registry& registry) {
+  const Json identity = read_json(job.folder / kJobFile).at("identity");
+  const auto expect = [&](const std::string& plug_in, const std::string& recorded, const SourceInfo& own) {
+    if (own.sha256.empty() || recorded == own.identity) return;
+    throw Error(fmt::format("{} was recorded with other sources of {} ({:.12}) than this build's ({:.12}): a "
+                            "difference would be the code's",
+                            job.label, plug_in, recorded.empty() ? "its first" : recorded, own.sha256),
+                job.folder.string(),
+                "build the sources it was recorded with, or reproduce it with this build", Status::kFailed);
+  };
+  for (const auto& method : registry.methods) {
+    if (job.kind == "train" && identity.value("method", "") == method.name)
+      expect("method " + method.name, identity.value("method_source", ""), method.source);
+  }
+  const auto scorers = identity.value("scorers", Json::object());
+  for (const auto& evaluator : registry.evaluators) {
+    if (scorers.contains(evaluator.name))
+      expect("scorer " + evaluator.name, scorers.at(evaluator.name).value("source", ""), evaluator.source);
+  }
+}
+
+Verification compare_job(Store& store, const RecordedJob& job, const fs::path& folder) {
+  Verification result{.job = job};
+  if (job.kind == "evaluate") {
+    compare_evaluation(store, Events(folder / kLog), result);
+  } else {
+    compare_training(store, Events(folder / kLog), result);
+  }
+  result.machine = other_machine(last_start(job.folder / kLog).value_or(Json::object()),
+                                 last_start(folder / kLog).value_or(Json::object()));
+  return result;
+}
+
+bool is_complete(const fs::path& folder) {
+  bool found = false;
+  for (const auto& event : Events(folder / kLog)) found |= event.value("type", "") == "job_completed";
+  return found;
+}
+
+}  // namespace
+
+std::vector<RecordedJob> jobs_of_experiment(Store& store, std::int64_t experiment, bool trainings) {
+  std::vector<RecordedJob> jobs;
+  const auto read = [&](const Query& row) { return read_job_row(store, row); };
+  if (trainings) {
+    const auto runs = checked_rows<std::string>(
+        store, "SELECT run_id FROM reproduction_runs WHERE reproduction_id = ?1 ORDER BY run_id",
+        [](const Query& row) { return row.text(0); }, experiment);
+    for (const auto& run : runs)
+      std::ranges::move(checked_rows<RecordedJob>(store, kTraining, read, run), std::back_inserter(jobs));
+  }
+  constexpr auto kTested = R"sql(
+    SELECT j.id, j.kind, j.run_id,
+           r.method || ' (seed ' || r.seed || ') at ' || c.step || ' on ' || e.split, j.folder
+    FROM reproduction_evaluations AS m JOIN evaluations AS e ON e.id = m.evaluation_id
+    JOIN checkpoints AS c ON c.id = e.checkpoint_id JOIN runs AS r ON r.id = c.run_id
+    JOIN jobs AS j ON j.evaluation_id = e.id
+    WHERE m.reproduction_id = ?1 AND e.split = 'test' AND j.state = 'done' ORDER BY r.method, r.seed, c.step)sql";
+  std::ranges::move(checked_rows<RecordedJob>(store, kTested, read, experiment), std::back_inserter(jobs));
+  if (jobs.empty())
+    throw Error("has no tested checkpoint to verify", fmt::format("experiment {}", experiment),
+                "--training runs its trainings again");
+  return jobs;
+}
+
+std::vector<RecordedJob> jobs_of_run(Store& store, const std::string& run, bool trainings) {
+  const auto ids = checked_rows<std::string>(
+      store, "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id",
+      [](const Query& row) { return row.text(0); }, run);
+  if (ids.size() != 1) {
+    throw Error(fmt::format("{} run of this workspace begins with {}", ids.empty() ? "no" : "more than one",
+                            in_quotes(run)),
+                store.path().string(), "`harness list runs` shows them");
+  }
+  const auto read = [&](const Query& row) { return read_job_row(store, row); };
+  std::vector<RecordedJob> jobs;
+  if (trainings) jobs = checked_rows<RecordedJob>(store, kTraining, read, ids[0]);
+  constexpr auto kEvaluations = R"sql(
+    SELECT j.id, j.kind, j.run_id,
+           r.method || ' (seed ' || r.seed || ') at ' || c.step || ' on ' || e.split, j.folder
+    FROM evaluations AS e JOIN checkpoints AS c ON c.id = e.checkpoint_id JOIN runs AS r ON r.id = c.run_id
+    JOIN jobs AS j ON j.evaluation_id = e.id
+    WHERE r.id = ?1 AND j.state = 'done' ORDER BY c.step, e.split)sql";
+  std::ranges::move(checked_rows<RecordedJob>(store, kEvaluations, read, ids[0]), std::back_inserter(jobs));
+  if (jobs.empty())
+    throw Error("has nothing done that could be verified", "run " + ids[0], "finish it, or give --training");
+  return jobs;
+}
+
+Json Verification::to_json() const {
+  return {{"job", job.id},
+          {"kind", job.kind},
+          {"run", job.run},
+          {"name", job.label},
+          {"compared", compared},
+          {"same", same()},
+          {"differences", differences},
+          {"machine", machine ? Json(*machine) : Json()}};
+}
+
+std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJob>& jobs,
+                                      const VerificationSettings& settings, const fs::path& scratch) {
+  std::vector<std::string> evaluations;
+  for (const auto& job : jobs) {
+    if (job.kind == "evaluate") evaluations.push_back(job.id);
+  }
+  store.require_complete(evaluations);
+  auto scheduler = SchedulerSettings::from_environment();
+  scheduler.worker = worker_program();
+  const auto registry = load_registry();
+  for (const auto& job : jobs) require_same_sources(job, registry);
+  std::vector<Verification> results;
+  std::size_t started = 0;
+  const auto folder_of = [&](const std::string& id) { return scratch / id; };
+  const SchedulerHooks hooks{
+      .next = [&]() -> std::optional<Task> {
+        if (started == jobs.size()) return std::nullopt;
+        const auto& job = jobs[started++];
+        prepare(job, settings, folder_of(job.id));
+        return Task{.id = job.id, .label = job.label, .folder = folder_of(job.id), .progress_key = job.id};
+      },
+      .ingest = [](const Task&) {},
+      .complete = [](const Task& task) { return is_complete(task.folder); },
+      .failed = [](const Task&, const std::string&) {}};
+  {
+    Progress progress;
+    for (const auto& job : jobs) progress.expect(job.id, 1);
+    run_scheduler(scheduler, hooks, progress);
+  }
+  for (const auto& job : jobs) results.push_back(compare_job(store, job, folder_of(job.id)));
+  return results;
+}
+
+}  // namespace harness

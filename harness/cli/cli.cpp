@@ -1,0 +1,124 @@
+#include "harness/cli/cli.h"
+
+#include <SQLiteCpp/Exception.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <new>
+#include <optional>
+#include <string_view>
+
+#include "core/build_info.h"
+#include "core/error.h"
+#include "core/file_error.h"
+#include "core/json.h"
+#include "core/streams.h"
+#include "harness/cli/completion.h"
+#include "harness/commands/command.h"
+#include "harness/plan/workspace.h"
+#include "results/schema/database_file.h"
+
+namespace harness {
+namespace {
+
+constexpr const char* kNotes = R"(
+Examples:
+  harness reproduce --table sd35-ocr --scale smoke     a first table within a minute
+  harness reproduce --table sd35-ocr                   the main job; repeat it to go on or to see the table again
+  harness query "SELECT table_id, scale, method, seed, checkpoint, split, metric, mean, n FROM v_results"
+  harness compare ratio-norm lambda-controlled --metric ocr_reward --split test
+
+Exit status: 0 done, 1 the work failed, 2 the command line or a file given to it was wrong, 130 interrupted.
+What cannot be written to standard output is status 1; a reader that has gone (`| head -1`) changes no
+status, and what cannot be written to standard error stops no work.
+`harness help COMMAND` or `harness COMMAND --help` shows a command's options and examples.)";
+
+Command harness_program() {
+  const auto& build = build_info();
+  return {
+      .name = "harness",
+      .help = "Paired, reproducible benchmarks of RL post-training for flow-matching text-to-image models.",
+      .notes = kNotes,
+      .version = fmt::format("harness {} ({}, {})", build.version, build.git_revision, build.build_type),
+      .commands = registered_commands()};
+}
+
+/// --out and --db as typed, whatever else the command takes.
+WorkspaceChoice place_of(const Parsed& parsed) {
+  const auto typed = [&](const char* name) {
+    const auto found = parsed.given.find(name);
+    return found == parsed.given.end() ? std::nullopt : std::optional(found->second);
+  };
+  return {.out = typed("--out"), .db = typed("--db")};
+}
+
+/// Runs the parsed command. An error's hint names the commands that mend it with the place of this one.
+int carry_out(const Parsed& parsed) {
+  const auto placed = [&](const Error& error) {
+    return Error(error.problem(), error.where(), with_place(error.hint(), place_of(parsed).options()),
+                 error.status());
+  };
+  try {
+    return parsed.command->run();
+  } catch (const Error& error) {
+    throw placed(error);
+  } catch (const SQLite::Exception& failure) {
+    throw placed(database_error(failure, "the results database"));
+  }
+}
+
+int dispatch(int argc, char** argv) {
+  const auto program = harness_program();
+  const auto parsed = parse_command_line(program, argc, argv);
+  return parsed ? carry_out(*parsed) : 0;
+}
+
+void print_error(const Error& error, bool json) {
+  if (json) {
+    const Json document = {
+        {"error", {{"what", error.problem()}, {"where", error.where()}, {"hint", error.hint()}}}};
+    put("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
+  }
+  tell("{}{}\n", error.status() == Status::kInterrupted ? "" : "error: ", error.what());
+}
+
+int report(const Error& error, bool json) {
+  print_error(error, json);
+  return static_cast<int>(error.status());
+}
+
+bool asks_for_json(int argc, char** argv) {
+  return std::any_of(argv + 1, argv + argc,
+                     [](const char* word) { return std::string_view(word) == "--json"; });
+}
+
+int run(int argc, char** argv) {
+  const bool json = asks_for_json(argc, argv);
+  try {
+    return dispatch(argc, argv);
+  } catch (const Error& error) {
+    return report(error, json);
+  } catch (const std::filesystem::filesystem_error& failure) {
+    return report(file_error("", failure.path1(), failure.code().value()), json);
+  } catch (const std::bad_alloc&) {
+    return report(Error("there is not enough memory", "", "free some, or raise the limit (`ulimit -v`)",
+                        Status::kFailed),
+                  json);
+  } catch (const std::exception& error) {
+    return report(Error(error.what(), "", "", Status::kFailed), json);
+  }
+}
+
+}  // namespace
+
+int run_cli(int argc, char** argv) {
+  prepare_streams();
+  if (argc > 1 && std::string_view(argv[1]) == "__complete") {
+    for (const auto& line : completions(harness_program(), {argv + 2, argv + argc})) put_exactly(line + "\n");
+    return finished_status(0);
+  }
+  return finished_status(run(argc, argv));
+}
+
+}  // namespace harness

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "evaluators/external_scorer.h"
+#include "harness/plan/registry.h"
+#include "harness/plan/table_spec.h"
+
+namespace harness {
+
+/// The folders in `scorers` (--scorers, which ScorerFolders has accepted) that hold a scorer.json, by name;
+/// none if it is empty.
+std::vector<std::filesystem::path> external_scorer_folders(const std::filesystem::path& scorers);
+
+/// The scorers of the folders of `scorers` (--scorers) that hold a scorer.json, by name; none if `scorers` is
+/// empty. Runs nothing. Throws Error for a scorer.json that will not do.
+std::vector<ExternalScorerSpec> find_external_scorers(const std::filesystem::path& scorers);
+
+/// Lets the registry know them: an evaluator each, with the checksums of its files as identity, and two tasks
+/// a metric. Throws Error where two give a metric of the same name, or one a name that this build has.
+void add_to_registry(const std::vector<ExternalScorerSpec>& scorers, Registry& registry);
+
+/// A table in which every metric of theirs stands that it did not name: as an optional metric, with a column.
+/// `registry`: with these scorers in it. A table of the training stays as it is. Throws Error for a column
+/// that states another direction or unit than its scorer.json.
+TableSpec with_external_metrics(const TableSpec& spec, const std::vector<ExternalScorerSpec>& scorers,
+                                const Registry& registry);
+
+/// Lets those that `identities` ({name: identity}) names score a test image. Throws Error (status 2) naming
+/// the first that fails: better now than after hours of training.
+void try_external_scorers(const std::vector<ExternalScorerSpec>& scorers, const Json& identities);
+
+}  // namespace harness

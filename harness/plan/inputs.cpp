@@ -1,0 +1,245 @@
+#include "harness/plan/inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/json.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "core/weights_folder.h"
+#include "datasets/split.h"
+#include "harness/plan/worker_request.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+void check_prompt_set(const TableSpec& spec, const ScaleSpec& scale, const PromptSet& set) {
+  const auto wanted = scale.prompt_set.value_or(spec.prompt_set);
+  if (!wanted.empty() && set.name != wanted) {
+    const auto source = public_source_of(wanted);
+    throw Error(fmt::format("table {} at scale {} asks for the prompt set {}, and this one is {} (sha256 {})",
+                            spec.id, scale.name, wanted, set.name, set.sha256),
+                "--prompts",
+                source.empty()
+                    ? "give the folder of that set, or choose another --scale"
+                    : fmt::format("it is {}: give that repository's folder dataset/ with --prompts, or "
+                                  "choose another --scale",
+                                  source));
+  }
+  if (static_cast<int>(set.prompts.size()) < spec.prompts_first) {
+    throw Error(fmt::format("table {} uses the first {} prompts, and this set has {}", spec.id,
+                            spec.prompts_first, set.prompts.size()),
+                set.origin);
+  }
+}
+
+std::vector<int> first_of(std::vector<int> positions, std::optional<int> limit) {
+  if (limit && static_cast<std::size_t>(*limit) < positions.size())
+    positions.resize(static_cast<std::size_t>(*limit));
+  return positions;
+}
+
+/// The task whose prompts of a --prompts folder are read: the table's own. A backbone that draws quoted texts
+/// alone takes those that all quote one, where the folder has them.
+std::string prompt_task(const TableSpec& spec, const BackboneInfo& backbone, const std::string& folder) {
+  const bool has_ocr = fs::exists(fs::path(folder) / kOcrPrompts / "test.txt");
+  const bool has_pickscore = fs::exists(fs::path(folder) / kPickscorePrompts / "test.txt");
+  if (backbone.needs_target) return !has_ocr && has_pickscore ? kPickscorePrompts : kOcrPrompts;
+  return spec.task == kPickscorePrompts ? kPickscorePrompts : kOcrPrompts;
+}
+
+/// Nothing would be drawn for a prompt without a quoted text, and its scores would mean nothing: of the first
+/// `used` prompts none may be without.
+void expect_drawable(const PromptSet& set, std::size_t used, const BackboneInfo& backbone,
+                     const std::string& hint) {
+  if (!backbone.needs_target) return;
+  used = std::min(set.prompts.size(), used);
+  const auto without =
+      std::count_if(set.prompts.begin(), set.prompts.begin() + static_cast<std::ptrdiff_t>(used),
+                    [](const Prompt& prompt) { return prompt.target.empty(); });
+  if (without == 0) return;
+  const auto all = used == set.prompts.size() ? fmt::format("{}", used) : fmt::format("first {}", used);
+  throw Error(fmt::format("backbone {} draws the text that a prompt quotes and nothing else, and {} of the "
+                          "{} prompts of {} quote none",
+                          backbone.name, without, all, set.name),
+              set.origin, hint);
+}
+
+void gather_evaluation_prompts(Inputs& inputs, const TableSpec& spec, const ScaleSpec& scale,
+                               const BackboneInfo& backbone, const InputOptions& options,
+                               const Workspace& workspace) {
+  if (options.prompts.empty()) {
+    inputs.evaluation = generated_prompt_set();
+    inputs.evaluation_file = workspace.prompts_folder() / "ocr-generated.txt";
+    inputs.evaluation_file_is_ours = true;
+  } else {
+    const auto task = prompt_task(spec, backbone, options.prompts);
+    inputs.evaluation_file = find_prompt_file(options.prompts, task);
+    inputs.evaluation = load_prompt_set(inputs.evaluation_file, task);
+    expect_drawable(inputs.evaluation, static_cast<std::size_t>(spec.prompts_first), backbone,
+                    "leave out --prompts for the generated prompts, or choose a --backbone with --weights "
+                    "that draws scenes");
+  }
+  check_prompt_set(spec, scale, inputs.evaluation);
+  const auto split = make_split(spec.split_seed, spec.prompts_first, spec.split_take);
+  inputs.validation_size = static_cast<int>(split.validation.size());
+  inputs.test_size = static_cast<int>(split.test.size());
+  inputs.validation = first_of(split.validation, scale.validation_limit);
+  inputs.test = first_of(split.test, scale.test_limit);
+}
+
+/// Training prompts quote a target each where the task is about it.
+std::string training_task(const TableSpec& spec) {
+  return spec.task == kOcrPrompts ? kOcrPrompts : kPickscorePrompts;
+}
+
+void check_training_set(const TableSpec& spec, const ScaleSpec& scale, const PromptSet& set,
+                        const InputOptions& options) {
+  if (!scale.train_prompt_set || set.name == *scale.train_prompt_set) return;
+  const auto source = public_source_of(*scale.train_prompt_set);
+  const auto wanted = fmt::format("table {} at scale {} trains on the prompt set {}", spec.id, scale.name,
+                                  *scale.train_prompt_set);
+  throw Error(options.train_prompts.empty()
+                  ? wanted + ", and --train-prompts is not given"
+                  : fmt::format("{}, and this one is {} (sha256 {})", wanted, set.name, set.sha256),
+              "--train-prompts",
+              fmt::format("it is {}: give the folder that holds it as train.txt, or choose another --scale",
+                          source.empty() ? "that set" : source));
+}
+
+/// Lines of the training set whose prompts, or with `by_target` whose targets, validation or test uses too.
+std::set<int> lines_of_evaluation(const PromptSet& training, const PromptSet& evaluation, int used,
+                                  bool by_target) {
+  auto looked_at = evaluation;
+  looked_at.prompts.resize(std::min(looked_at.prompts.size(), static_cast<std::size_t>(used)));
+  const auto shared = overlap(training, looked_at);
+  std::set<int> lines;
+  for (const auto& [position, other] : shared.texts) lines.insert(position + 1);
+  if (!by_target) return lines;
+  for (const auto& [position, other] : shared.targets) lines.insert(position + 1);
+  return lines;
+}
+
+/// A score on a prompt that was trained on says nothing of other prompts.
+void expect_disjoint(const Inputs& inputs, const TableSpec& spec, bool by_target) {
+  constexpr std::size_t kShown = 5;
+  if (!inputs.has_evaluation()) return;
+  const auto lines = lines_of_evaluation(inputs.training, inputs.evaluation, spec.prompts_first, by_target);
+  if (lines.empty()) return;
+  const std::vector<int> all(lines.begin(), lines.end());
+  const std::vector<int> first(all.begin(),
+                               all.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, all.size())));
+  throw Error(
+      fmt::format("{} of its prompts {} of validation or test ({}): line{} {}{}", all.size(),
+                  all.size() == 1 ? "is one" : "are those", by_target ? "same text or target" : "same text",
+                  all.size() == 1 ? "" : "s", fmt::join(first, ", "), all.size() > kShown ? ", ..." : ""),
+      inputs.training_file.string(), "leave these lines out of the training set");
+}
+
+void gather_training_prompts(Inputs& inputs, const TableSpec& spec, const ScaleSpec& scale,
+                             const BackboneInfo& backbone, const InputOptions& options,
+                             const Workspace& workspace) {
+  if (options.train_prompts.empty()) {
+    inputs.training = generated_training_set();
+    inputs.training_file = workspace.prompts_folder() / "ocr-train-generated.txt";
+    inputs.training_file_is_ours = true;
+    check_training_set(spec, scale, inputs.training, options);
+    return;
+  }
+  const auto task = training_task(spec);
+  inputs.training_file = find_training_file(options.train_prompts, task);
+  inputs.training = load_prompt_set(inputs.training_file, task);
+  expect_drawable(inputs.training, inputs.training.prompts.size(), backbone,
+                  "leave the others out (their texts stand between double quotes), or choose a --backbone "
+                  "that draws scenes");
+  expect_disjoint(inputs, spec, task == kOcrPrompts || backbone.needs_target);
+  check_training_set(spec, scale, inputs.training, options);
+}
+
+void write_if_absent(const fs::path& file, const PromptSet& set) {
+  if (fs::exists(file) && sha256_file(file) == set.sha256) return;
+  make_folder(file.parent_path());
+  write_file_atomically(file, prompt_set_bytes(set));
+}
+
+}  // namespace
+
+std::string Inputs::weights_path() const {
+  return weights.empty() ? std::string() : fs::absolute(weights).string();
+}
+
+Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,
+                     const InputOptions& options, const Workspace& workspace) {
+  Inputs inputs;
+  if (!spec.is_training()) {
+    gather_evaluation_prompts(inputs, spec, scale, backbone, options, workspace);
+  } else if (!options.prompts.empty()) {
+    throw Error(
+        fmt::format("table {} evaluates nothing: its figures are statistics of the training", spec.id),
+        "--prompts " + options.prompts, "leave it out");
+  }
+  gather_training_prompts(inputs, spec, scale, backbone, options, workspace);
+  inputs.weights = find_weights(backbone, options.weights);
+  inputs.weights_are_given = !options.weights.empty();
+  inputs.weights_sha256 = inputs.weights.empty() ? sha256_hex(canonical_json(backbone.random_weights))
+                                                 : weights_checksum(inputs.weights);
+  return inputs;
+}
+
+void write_input_files(const Inputs& inputs) {
+  if (inputs.training_file_is_ours) write_if_absent(inputs.training_file, inputs.training);
+  if (inputs.evaluation_file_is_ours) write_if_absent(inputs.evaluation_file, inputs.evaluation);
+}
+
+namespace {
+
+/// A folder of another model, before anything of it is missed.
+void expect_pipeline(const BackboneInfo& backbone, const std::string& folder) {
+  if (backbone.pipeline.empty() || !fs::exists(fs::path(folder) / "model_index.json")) return;
+  const auto holds = backbone_of_folder(folder);
+  if (holds == backbone.name) return;
+  throw Error(fmt::format("holds the weights of backbone {}, not of {}", holds, backbone.name),
+              "--weights " + folder, "leave out --backbone, or give another folder");
+}
+
+}  // namespace
+
+fs::path find_weights(const BackboneInfo& backbone, const std::string& chosen) {
+  if (!backbone.random_weights.is_null()) {
+    if (chosen.empty()) return {};
+    throw Error(fmt::format("backbone {} begins with random weights", backbone.name), "--weights " + chosen,
+                "leave it out, or choose another --backbone");
+  }
+  if (!chosen.empty()) {
+    if (!fs::is_directory(chosen)) throw Error("is not a folder", "--weights " + chosen);
+    expect_pipeline(backbone, chosen);
+    for (const auto& file : backbone.files) {
+      if (fs::is_regular_file(fs::path(chosen) / file)) continue;
+      throw Error(fmt::format("lacks {}, so it is not a weights folder of backbone {}", file, backbone.name),
+                  "--weights " + chosen, fmt::format("it must hold {}", join(backbone.files, ", ")));
+    }
+    return chosen;
+  }
+  try {
+    return find_data_file(backbone.default_weights.empty() ? "backbones/" + backbone.name
+                                                           : backbone.default_weights);
+  } catch (const Error& error) {
+    const bool is_embedded = !backbone.default_weights.empty();
+    throw Error(
+        fmt::format("no weights for backbone {}", backbone.name), error.where(),
+        is_embedded
+            ? "give their folder with --weights, or make them with `harness pretrain " + backbone.name + "`"
+            : "fetch the model's public folder, as diffusers saves it, and give it with --weights");
+  }
+}
+
+std::string positions_checksum(const std::vector<int>& positions) {
+  return sha256_hex(canonical_json(Json(positions)));
+}
+
+}  // namespace harness

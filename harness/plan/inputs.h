@@ -1,0 +1,51 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "datasets/prompt_set.h"
+#include "harness/plan/registry.h"
+#include "harness/plan/table_spec.h"
+#include "harness/plan/workspace.h"
+
+namespace harness {
+
+/// What the user chose on the command line; empty: the default.
+struct InputOptions {
+  std::string weights, prompts, train_prompts, scorers;
+};
+
+/// Everything that jobs read, with the checksums that identify it.
+struct Inputs {
+  PromptSet evaluation, training;
+  std::filesystem::path evaluation_file, training_file;
+  bool evaluation_file_is_ours = false, training_file_is_ours = false;  ///< written by write_input_files
+  std::vector<int> validation, test;       ///< positions in the whole evaluation set
+  int validation_size = 0, test_size = 0;  ///< before the scale's cut
+  std::filesystem::path weights;           ///< empty for a backbone with random weights
+  std::string weights_sha256;              ///< or of the recipe of the random ones
+  bool weights_are_given = false;          ///< by --weights, rather than the backbone's own
+
+  bool has_evaluation() const { return !evaluation.prompts.empty(); }  ///< not in a training table
+  std::string weights_path() const;                                    ///< absolute, or empty
+};
+
+/// Reads prompts and weights and divides the prompts; a training table has no evaluation prompts. Writes
+/// nothing. Throws Error: files that are absent or broken, fewer prompts than the table uses, another set
+/// than it asks for, training prompts of the user's that are among the evaluation's.
+Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,
+                     const InputOptions& options, const Workspace& workspace);
+
+/// Writes the generated prompt sets to OUT/prompts where they are not there yet.
+void write_input_files(const Inputs& inputs);
+
+/// The model folder: the chosen one, or the backbone's own; empty for a backbone with random weights. Throws
+/// Error (status 2) if there is none.
+std::filesystem::path find_weights(const BackboneInfo& backbone, const std::string& chosen);
+
+/// SHA-256 of the canonical JSON list of positions.
+std::string positions_checksum(const std::vector<int>& positions);
+
+}  // namespace harness

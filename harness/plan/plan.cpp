@@ -1,0 +1,318 @@
+#include "harness/plan/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "harness/plan/guardrail_rule.h"
+#include "harness/plan/scorers.h"
+#include "harness/plan/worker_request.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::size_t kIdDigits = 16;
+
+std::vector<std::string> choose_methods(const TableSpec& spec, const Registry& registry,
+                                        const std::vector<std::string>& chosen) {
+  if (chosen.empty()) return spec.methods;
+  for (const auto& name : chosen) {
+    if (!spec.arms.contains(name)) registry.method(name, "--methods");
+  }
+  if (std::set<std::string>(chosen.begin(), chosen.end()).size() != chosen.size()) {
+    throw Error("a method is named twice", "--methods " + join(chosen, ","));
+  }
+  return chosen;
+}
+
+/// Updates of a training run must reach the last checkpoint, and `updates` may not be set to less.
+void fit_updates(ResolvedSettings& settings, const std::vector<int>& checkpoints) {
+  const auto found = settings.loop.find("updates");
+  if (found == settings.loop.end()) return;
+  auto& updates = found->second;
+  if (updates.origin == "default") {
+    updates.effective = checkpoints.back();
+    updates.origin = "the last checkpoint";
+  } else if (updates.effective.get<int>() < checkpoints.back()) {
+    throw Error(fmt::format("checkpoint {} comes after the last update {}", checkpoints.back(),
+                            updates.effective.get<int>()),
+                "setting updates (from " + updates.origin + ")",
+                "raise it, or choose a scale with earlier checkpoints");
+  }
+}
+
+/// Optional metrics without an evaluator or without files are left out, with the reason that the table
+/// prints; a required one stops the plan.
+void choose_metrics(Plan& plan, const ScorerFolders& folders) {
+  plan.metrics = plan.spec.required_metrics;
+  for (const auto& metric : plan.metrics) {
+    if (const auto reason = reason_not_to_run(plan.registry, folders, metric)) {
+      throw Error(fmt::format("table {} needs the metric {} with backbone {}, and {}", plan.spec.id, metric,
+                              plan.backbone.name, *reason),
+                  "--scorers",
+                  fmt::format("DIR/{} is the public folder of the scorer's model; `harness list evaluators` "
+                              "says which",
+                              plan.registry.evaluator_of(metric)->name));
+    }
+  }
+  for (const auto& metric : plan.spec.optional_metrics) {
+    if (const auto reason = reason_not_to_run(plan.registry, folders, metric)) {
+      plan.metrics_not_run.emplace_back(metric, *reason);
+    } else {
+      plan.metrics.push_back(metric);
+    }
+  }
+  if (plan.spec.is_training()) return;
+  plan.guardrails = load_guardrail_rule(plan.spec.metric_catalogue);
+  for (const auto& evaluator : plan.registry.evaluators) {
+    if (!evaluator.guardrail) continue;
+    for (const auto& metric : names_of(evaluator.metrics)) {
+      if (std::ranges::find(plan.metrics, metric) == plan.metrics.end()) plan.metrics.push_back(metric);
+    }
+  }
+}
+
+Json common_identity(const Plan& plan, std::int64_t seed) {
+  return {{"backbone", plan.backbone.name},
+          {"weights_sha256", plan.inputs.weights_sha256},
+          {"task", plan.spec.task},
+          {"seed", seed},
+          {"precision", plan.backbone.precision(plan.device_kind)},
+          {"device", plan.device_kind},
+          {"numerics_version", plan.numerics_version}};
+}
+
+RunPlan base_run(const Plan& plan, std::int64_t seed) {
+  RunPlan run;
+  run.name = run.method = kBaseMethod;
+  run.seed = seed;
+  run.job.identity = common_identity(plan, seed);
+  run.job.identity["kind"] = "base";
+  run.job.identity["method"] = kBaseMethod;
+  run.job.paths = {{"weights", plan.inputs.weights_path()}};
+  run.job.label = fmt::format("base (seed {})", seed);
+  return run;
+}
+
+/// Adds the folders of the scorers that a job uses to what it reads.
+void add_scorer_paths(Json& paths, const Json& scorers, const Plan& plan) {
+  for (const auto& [name, folder] : plan.scorer_folders) {
+    if (scorers.contains(name)) paths["scorer:" + name] = folder;
+  }
+  for (const auto& external : plan.external_scorers) {
+    if (scorers.contains(external.name)) paths["scorer:" + external.name] = external.folder.string();
+  }
+}
+
+RunPlan training_run(const Plan& plan, const std::string& name, std::int64_t seed) {
+  RunPlan run;
+  run.name = name;
+  run.method = plan.spec.arm(name).method;
+  run.seed = seed;
+  Json& identity = run.job.identity = common_identity(plan, seed);
+  identity["kind"] = "train";
+  identity["method"] = run.method;
+  if (const auto& source = plan.registry.method(run.method, name).source; !source.identity.empty())
+    identity["method_source"] = source.identity;
+  identity["train_prompts_sha256"] = plan.inputs.training.sha256;
+  identity["settings"] = plan.settings.effective_loop(plan.registry, "train", name);
+  identity["settings"]["checkpoints"] = plan.checkpoints;
+  identity["method_settings"] = plan.settings.effective_method(name);
+  identity["scorers"] = plan.reward_scorers;
+  identity["ranks"] = 1;
+  run.job.paths = {{"weights", plan.inputs.weights_path()},
+                   {"text_cache", plan.workspace.text_cache_folder()},
+                   {"train_prompts", fs::absolute(plan.inputs.training_file).string()}};
+  add_scorer_paths(run.job.paths, plan.reward_scorers, plan);
+  run.job.label = fmt::format("train {} (seed {})", name, seed);
+  return run;
+}
+
+void add_runs(Plan& plan) {
+  const auto scorer = scorer_path();
+  for (const auto seed : plan.seeds) {
+    if (!plan.spec.is_training()) plan.runs.push_back(base_run(plan, seed));
+    for (const auto& name : plan.methods) plan.runs.push_back(training_run(plan, name, seed));
+  }
+  for (auto& run : plan.runs) {
+    if (!run.is_base()) run.job.paths["scorer"] = scorer.string();
+    run.job.id = job_id(run.job.identity);
+    run.job.folder = plan.workspace.run_folder(run.job.id);
+  }
+}
+
+/// A scorer with several profiles takes the one that its setting NAME_profile says.
+void choose_profiles(Plan& plan) {
+  for (auto& evaluator : plan.registry.evaluators) {
+    const auto setting = plan.settings.loop.find(evaluator.name + "_profile");
+    if (setting != plan.settings.loop.end()) evaluator.identity["profile"] = setting->second.effective;
+  }
+}
+
+/// A folder of --scorers whose metric the table replaces is one that people expect to see at work.
+void note_unused_scorers(Plan& plan, const ScorerFolders& folders) {
+  const auto changes = plan.spec.backbones.find(plan.backbone.name);
+  if (changes == plan.spec.backbones.end()) return;
+  for (const auto& [metric, other] : changes->second.stands_in) {
+    const auto* evaluator = plan.registry.evaluator_of(metric);
+    if (evaluator == nullptr || !folders.find(evaluator->name)) continue;
+    plan.scorers_unused.push_back(fmt::format(
+        "The scorer {} is there and not used: on backbone {} table {} is rewarded and judged by {}, which "
+        "stands in for {}.",
+        evaluator->name, plan.backbone.name, plan.spec.id, other, metric));
+  }
+}
+
+void choose_scorers(Plan& plan, const ScorerFolders& folders) {
+  choose_profiles(plan);
+  note_unused_scorers(plan, folders);
+  choose_metrics(plan, folders);
+  plan.scorers = scorer_identities(plan.registry, folders, plan.metrics, plan.backbone.name);
+  plan.reward_scorers = reward_identities(plan.registry, folders, plan.spec.task, plan.backbone.name);
+  plan.scorer_folders = folders_of(plan.scorers, folders);
+  plan.scorer_folders.merge(folders_of(plan.reward_scorers, folders));
+}
+
+/// The backbone asked for, else that of the weights given, else the table's.
+std::string backbone_of(const TableSpec& spec, const PlanRequest& request) {
+  if (!request.backbone.empty()) return request.backbone;
+  const auto index = fs::path(request.inputs.weights) / "model_index.json";
+  if (!request.inputs.weights.empty() && fs::exists(index)) return backbone_of_folder(request.inputs.weights);
+  return spec.backbone;
+}
+
+}  // namespace
+
+std::string test_key(const RunPlan& run) {
+  return "test of " + run.job.id;
+}
+
+std::string device_name(const std::string& device) {
+  if (device == "auto" || device == "cpu") return "cpu";
+  if (device == "cuda") return "cuda:0";
+  constexpr std::string_view kCuda = "cuda:";
+  const bool is_cuda = device.starts_with(kCuda) && device.size() > kCuda.size() &&
+                       device.find_first_not_of("0123456789", kCuda.size()) == std::string::npos;
+  if (is_cuda) return device;
+  const std::vector<std::string> known = {"auto", "cpu", "cuda:0"};
+  const bool means_gpu = device == "gpu" || device == "GPU" || device == "nvidia";
+  throw Error(fmt::format("unknown device {}", in_quotes(device)), "--device",
+              suggestion(means_gpu ? "cuda:0" : device, known));
+}
+
+std::string choose_device(const std::string& device) {
+  auto name = device_name(device);
+  if (name != "cpu" && !fs::exists("/dev/nvidia0"))
+    throw Error("this machine has no such device", "--device " + device);
+  return name;
+}
+
+std::string job_id(const Json& identity) {
+  return sha256_hex(canonical_json(identity)).substr(0, kIdDigits);
+}
+
+Json job_document(const Job& job, int threads, const std::string& device) {
+  Json options = {{"threads", threads}, {"device", device}};
+  if (!job.checkpoint_sha256.empty()) options["checkpoint_sha256"] = job.checkpoint_sha256;
+  return {{"id", job.id}, {"identity", job.identity}, {"paths", job.paths}, {"options", std::move(options)}};
+}
+
+const std::vector<int>& Plan::positions(const std::string& split) const {
+  return split == "test" ? inputs.test : inputs.validation;
+}
+
+Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) const {
+  Job job;
+  job.identity = common_identity(*this, run.seed);
+  job.identity.erase("task");
+  job.identity["kind"] = "evaluate";
+  job.identity["run"] = run.job.id;
+  job.identity["step"] = step;
+  job.identity["split"] = split;
+  job.identity["prompts_sha256"] = inputs.evaluation.sha256;
+  job.identity["split_seed"] = spec.split_seed;
+  job.identity["split_sizes"] = {inputs.validation_size, inputs.test_size};
+  job.identity["positions_sha256"] = positions_checksum(positions(split));
+  job.identity["settings"] = settings.effective_loop(registry, "evaluate");
+  job.identity["scorers"] = scorers;
+  job.identity["metrics"] = metrics;
+  job.id = job_id(job.identity);
+  job.folder = run.job.folder / fmt::format("eval-{}-{}-{}", split, step, job.id);
+  job.paths = {{"weights", inputs.weights_path()},
+               {"text_cache", workspace.text_cache_folder()},
+               {"prompts", fs::absolute(inputs.evaluation_file).string()},
+               {"positions", fs::absolute(job.folder / "positions.json").string()},
+               {"scorer", scorer_path().string()}};
+  add_scorer_paths(job.paths, scorers, *this);
+  if (step > 0)
+    job.paths["checkpoint"] = fs::absolute(run.job.folder / "checkpoints" / std::to_string(step)).string();
+  job.label = fmt::format("evaluate {}{} on {} (seed {})", run.name,
+                          step > 0 ? fmt::format(" at {}", step) : "", split, run.seed);
+  return job;
+}
+
+namespace {
+
+/// Steps of a trajectory that an update trains on.
+std::int64_t trained_steps(const ResolvedSettings& settings) {
+  const auto all = settings.loop_value("sampling_steps").get<std::int64_t>();
+  const auto trained = settings.loop_value("trained_steps").get<std::int64_t>();
+  return trained > 0 ? std::min(trained, all) : all;
+}
+
+/// An epoch takes no prompt twice.
+void expect_prompts_for_an_epoch(const Plan& plan) {
+  for (const auto& name : plan.methods) {
+    const auto loop = plan.settings.effective_loop(plan.registry, "train", name);
+    const auto wanted = loop.value("prompts_per_epoch", std::size_t{0});
+    const auto& training = plan.inputs.training;
+    if (wanted <= training.prompts.size()) continue;
+    throw Error(
+        fmt::format("an epoch of {} takes {} prompts (prompts_per_epoch), and this training set has {}", name,
+                    wanted, training.prompts.size()),
+        plan.inputs.training_file.string(), "give more prompts, or lower prompts_per_epoch");
+  }
+}
+
+}  // namespace
+
+Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
+  Plan plan;
+  plan.workspace = workspace;
+  plan.spec = load_table_spec(request.table);
+  plan.scale = plan.spec.scale(request.scale);
+  plan.registry = load_registry();
+  const ScorerFolders scorer_folders(plan.registry, request.inputs.scorers);
+  plan.external_scorers = find_external_scorers(request.inputs.scorers);
+  add_to_registry(plan.external_scorers, plan.registry);
+  const auto backbone = backbone_of(plan.spec, request);
+  plan.spec = for_backbone(with_external_metrics(plan.spec, plan.external_scorers, plan.registry), backbone);
+  check_against_registry(plan.spec, plan.registry);
+  plan.numerics_version = plan.registry.numerics_version;
+  plan.backbone = plan.registry.backbone(backbone, "--backbone");
+  plan.methods = choose_methods(plan.spec, plan.registry, request.methods);
+  const bool has_baseline =
+      std::find(plan.methods.begin(), plan.methods.end(), plan.spec.baseline) != plan.methods.end();
+  plan.baseline = has_baseline ? plan.spec.baseline : plan.methods.front();
+  plan.seeds = request.seeds.empty() ? plan.spec.seeds : request.seeds;
+  plan.checkpoints = plan.scale.checkpoints.value_or(plan.spec.checkpoints);
+  plan.device = choose_device(request.device);
+  plan.device_kind = plan.device.substr(0, plan.device.find(':'));
+  plan.settings = resolve_settings(plan.registry, plan.spec, plan.backbone.name, plan.scale.name,
+                                   plan.methods, request.sets);
+  fit_updates(plan.settings, plan.checkpoints);
+  check_timesteps(plan.spec, trained_steps(plan.settings));
+  choose_scorers(plan, scorer_folders);
+  plan.inputs = gather_inputs(plan.spec, plan.scale, plan.backbone, request.inputs, workspace);
+  expect_prompts_for_an_epoch(plan);
+  add_runs(plan);
+  return plan;
+}
+
+}  // namespace harness

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "harness/plan/external_scorers.h"
+#include "harness/plan/inputs.h"
+#include "harness/plan/registry.h"
+#include "harness/plan/settings.h"
+#include "harness/plan/table_spec.h"
+#include "harness/plan/workspace.h"
+
+namespace harness {
+
+/// What `reproduce` was asked for, as typed; empty: the table's own choice.
+struct PlanRequest {
+  std::string table, backbone, scale = "default", device = "auto";
+  std::vector<std::string> methods, sets;
+  std::vector<std::int64_t> seeds;
+  InputOptions inputs;
+};
+
+/// One job of the plan with the hash of everything that can change its result (core/EVENTS.md). A run is
+/// itself a job: its training, or for the starting weights (method `base`) nothing to run.
+struct Job {
+  std::string id;  ///< first 16 hex digits of the SHA-256 of canonical_json(identity)
+  Json identity, paths;
+  std::filesystem::path folder;
+  std::string label;                   ///< for people: "train dual (seed 42)"
+  std::string checkpoint_sha256 = {};  ///< of the recorded manifest of the checkpoint that it evaluates
+};
+
+struct RunPlan {
+  Job job;
+  std::string name;    ///< of its row in the table
+  std::string method;  ///< the registered method, or kBaseMethod
+  std::int64_t seed = 0;
+  bool is_base() const { return method == kBaseMethod; }
+};
+
+/// A table spec with everything resolved: what will be trained, evaluated, compared, and from which inputs.
+struct Plan {
+  TableSpec spec;
+  ScaleSpec scale;
+  BackboneInfo backbone;
+  std::vector<std::string> methods;  ///< names of the trained rows, in the table's order; the baseline is
+                                     ///< among them or replaced by the first
+  std::string baseline;
+  std::vector<std::int64_t> seeds;
+  std::vector<int> checkpoints;
+  std::string device_kind, device;
+  std::vector<std::string> metrics;  ///< that evaluations compute
+  std::vector<std::pair<std::string, std::string>>
+      metrics_not_run;                      ///< optional ones left out, with the reason
+  Json scorers;                             ///< {name: versions and data files} of the evaluations
+  Json reward_scorers;                      ///< the same of what training is rewarded by
+  std::vector<std::string> scorers_unused;  ///< sentences on folders that are there and give nothing here
+  Json guardrails;                          ///< the rule of the guardrail panel; null in a training table
+  std::map<std::string, std::string> scorer_folders;  ///< of all of these that have one, absolute, by name
+  std::vector<ExternalScorerSpec> external_scorers;   ///< under --scorers
+  int numerics_version = 0;
+  ResolvedSettings settings;
+  Registry registry;
+  Inputs inputs;
+  Workspace workspace;
+  std::vector<RunPlan> runs;  ///< for each seed: base (not in a training table), then the methods
+
+  /// The evaluation of a run's checkpoint on "validation" or "test". Step 0: the starting weights.
+  Job evaluation(const RunPlan& run, int step, const std::string& split) const;
+  const std::vector<int>& positions(const std::string& split) const;
+};
+
+/// Expands a request. Writes nothing. Throws Error (status 2) for unknown names, impossible values and absent
+/// files.
+Plan make_plan(const PlanRequest& request, const Workspace& workspace);
+
+/// Name of a run's test evaluation before selection has given it an id.
+std::string test_key(const RunPlan& run);
+
+/// What a device is called in plans and jobs: "cuda" is "cuda:0". Throws Error for an unknown one.
+std::string device_name(const std::string& device);
+
+/// The device that --device means: "auto" is a GPU only where this build can use one. Throws Error for an
+/// unknown or absent one.
+std::string choose_device(const std::string& device);
+
+/// The 16 hex digits that name a job.
+std::string job_id(const Json& identity);
+
+/// The whole job.json: {"id", "identity", "paths", "options"}.
+Json job_document(const Job& job, int threads, const std::string& device);
+
+}  // namespace harness

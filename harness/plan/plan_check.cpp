@@ -1,0 +1,65 @@
+#include "harness/plan/plan_check.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "core/error.h"
+#include "core/process.h"
+#include "harness/plan/worker_request.h"
+
+namespace harness {
+namespace {
+
+Json request_of(const Plan& plan, int threads) {
+  Json request = {{"task", plan.spec.task},          {"json", true},
+                  {"backbone", plan.backbone.name},  {"weights", plan.inputs.weights_path()},
+                  {"device_kind", plan.device_kind}, {"threads", threads},
+                  {"methods", Json::array()},        {"scorers", plan.scorer_folders}};
+  if (!plan.spec.is_training())
+    request["evaluation_settings"] = plan.settings.effective_loop(plan.registry, "evaluate");
+  for (const auto& name : plan.methods) {
+    Json loop = plan.settings.effective_loop(plan.registry, "train", name);
+    loop["checkpoints"] = plan.checkpoints;
+    request["methods"].push_back({{"name", name},
+                                  {"loop", std::move(loop)},
+                                  {"method", plan.spec.arm(name).method},
+                                  {"settings", plan.settings.effective_method(name)}});
+  }
+  return request;
+}
+
+/// Bytes of the device's memory; 0 where nobody can say.
+double memory_of_device(const Plan& plan) {
+  if (plan.device_kind == "cpu") {
+    return static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  }
+  const auto index =
+      plan.device.find(':') == std::string::npos ? "0" : plan.device.substr(plan.device.find(':') + 1);
+  const auto mebibytes =
+      output_of({"nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits", "-i", index});
+  return std::strtod(mebibytes.c_str(), nullptr) * 1024 * 1024;
+}
+
+}  // namespace
+
+Json check_plan(const Plan& plan, int threads) {
+  const Json answer = ask_worker("check", request_of(plan, threads));
+  if (answer.contains("error")) {
+    const Json& error = answer.at("error");
+    throw Error(error.value("what", ""), error.value("where", ""), error.value("hint", ""));
+  }
+  Json resources = answer.value("resources", Json::object());
+  if (resources.empty()) return resources;
+  const double needed = resources.at("memory").at("total"), there = memory_of_device(plan);
+  if (there > 0 && needed > there) {
+    throw Error(fmt::format("a worker needs about {:.1f} GB of memory, and {} has {:.1f} GB", needed / 1e9,
+                            plan.device_kind == "cpu" ? "this machine" : plan.device, there / 1e9),
+                "--backbone " + plan.backbone.name,
+                "make shards smaller (shard_prompts, group_size, eval_shard), or use a larger device");
+  }
+  return resources;
+}
+
+}  // namespace harness

@@ -1,0 +1,102 @@
+#include "harness/plan/selection.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "core/score_limit.h"
+#include "core/text.h"
+#include "evaluators/ocr.h"
+#include "results/statistics/statistics.h"
+
+namespace harness {
+namespace {
+
+using ImageKey = std::pair<std::int64_t, std::int64_t>;  // position of the prompt, sample
+
+bool has_score(const MetricValue& value) {
+  return value.value && is_usable_score(*value.value);
+}
+
+/// There is nothing to be scored in any image of this prompt, which is no failure.
+bool has_nothing_to_score(const MetricValue& value) {
+  return !value.value && value.reason == kNoTargetReason;
+}
+
+/// How many candidates have a score of an image; `scorable`: whether there is anything to be scored.
+struct ImageScores {
+  std::size_t scores = 0;
+  bool scorable = true;
+};
+
+std::map<ImageKey, ImageScores> scores_by_image(std::span<const Candidate> candidates) {
+  std::map<ImageKey, ImageScores> images;
+  for (const auto& candidate : candidates) {
+    for (const auto& value : candidate.scores) {
+      auto& image = images[{value.position, value.sample}];
+      if (has_score(value)) ++image.scores;
+      if (has_nothing_to_score(value)) image.scorable = false;
+    }
+  }
+  return images;
+}
+
+/// Takes the candidate if the mean of its scores that `counts` lets pass is the highest so far.
+template <class Counts>
+void offer(const Candidate& candidate, Counts counts, Choice& best) {
+  std::vector<std::optional<double>> scores;
+  for (const auto& value : candidate.scores) {
+    if (counts(value)) scores.push_back(value.value);
+  }
+  const auto mean = summarize(scores).mean;
+  if (!mean || (best.mean && *mean <= *best.mean)) return;
+  best.step = candidate.step;
+  best.evaluation = candidate.evaluation;
+  best.mean = mean;
+}
+
+}  // namespace
+
+Choice choose_checkpoint(std::span<const Candidate> candidates) {
+  const auto images = scores_by_image(candidates);
+  Choice choice;
+  for (const auto& [_, image] : images) {
+    if (!image.scorable) continue;
+    ++choice.images;
+    if (image.scores < candidates.size()) ++choice.left_out;
+  }
+  const auto is_scorable = [&](const MetricValue& value) {
+    return images.at({value.position, value.sample}).scorable;
+  };
+  const auto is_common = [&](const MetricValue& value) {
+    const auto& image = images.at({value.position, value.sample});
+    return image.scorable && image.scores == candidates.size();
+  };
+  for (const auto& candidate : candidates) {
+    std::int64_t scores = 0;
+    for (const auto& value : candidate.scores) scores += has_score(value) && is_scorable(value) ? 1 : 0;
+    if (scores < choice.images) choice.missing.emplace_back(candidate.step, choice.images - scores);
+    offer(candidate, is_common, choice);
+  }
+  return choice;
+}
+
+Choice choose_by_scores_there(std::span<const Candidate> candidates) {
+  Choice choice;
+  for (const auto& candidate : candidates)
+    offer(
+        candidate, [](const MetricValue&) { return true; }, choice);
+  return choice;
+}
+
+std::string missing_text(const Choice& choice, const std::string& metric) {
+  std::vector<std::string> checkpoints;
+  for (const auto& [step, count] : choice.missing)
+    checkpoints.push_back(fmt::format("checkpoint {}: {}", step, count));
+  return fmt::format("{} of {} prompts ({:.1f} %) have no {} at some checkpoint ({})", choice.left_out,
+                     choice.images,
+                     100 * static_cast<double>(choice.left_out) / static_cast<double>(choice.images), metric,
+                     join(checkpoints, ", "));
+}
+
+}  // namespace harness

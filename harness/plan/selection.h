@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "results/store/records.h"
+
+namespace harness {
+
+/// Above this share of images without a score, checkpoints of a run are not compared at all.
+inline constexpr double kMostMissing = 0.05;
+
+/// A checkpoint of a run with its scores on the split that selects.
+struct Candidate {
+  std::int64_t step = 0;
+  std::string evaluation = {};  ///< its id
+  std::vector<MetricValue> scores = {};
+};
+
+/// What the rule "max-mean" makes of the checkpoints of a run.
+struct Choice {
+  std::int64_t step = 0;
+  std::string evaluation = {};
+  std::optional<double> mean = {};  ///< what decided; nothing where no checkpoint has a score to compare
+  std::int64_t images = 0;          ///< one a prompt; without those whose prompt has nothing to be scored
+  std::int64_t left_out = 0;        ///< of them, those that some checkpoint has no score for
+  std::vector<std::pair<std::int64_t, std::int64_t>> missing = {};  ///< checkpoint and scores that it lacks
+
+  bool lacks_too_many() const {
+    return static_cast<double>(left_out) > kMostMissing * static_cast<double>(images);
+  }
+};
+
+/// The checkpoint of the highest mean over the images that all of them have a score for; ties go to the
+/// earlier. A score that failed on one checkpoint counts for none: the means are of the same prompts.
+Choice choose_checkpoint(std::span<const Candidate> candidates);
+
+/// The checkpoint of the highest mean of whatever scores it has, as versions before this one selected.
+Choice choose_by_scores_there(std::span<const Candidate> candidates);
+
+/// "6 of 24 prompts (25 %) have no ocr_reward at some checkpoint (checkpoint 4: 6)"
+std::string missing_text(const Choice& choice, const std::string& metric);
+
+}  // namespace harness

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "harness/plan/registry.h"
+#include "harness/plan/table_spec.h"
+
+namespace harness {
+
+/// One setting as asked for and as used.
+struct SettingValue {
+  Json requested;  ///< null where nobody asked: the default is used
+  Json effective;  ///< of the setting's own type
+  std::string
+      origin;  ///< "default", "table sd35-ocr", "backbone glyph", "scale smoke", "row nu 0.04" or "--set"
+  bool is_silent = false;  ///< at a silent default (core/settings.h): not part of an identity
+};
+using SettingMap = std::map<std::string, SettingValue>;
+
+/// All settings of a reproduction: the training loop's and, for each row of the table, its method's own.
+struct ResolvedSettings {
+  SettingMap loop;
+  std::map<std::string, SettingMap> methods;   ///< by row: a method's name, or an arm's
+  std::map<std::string, SettingMap> row_loop;  ///< what a row's own settings change of the loop's
+
+  /// {name: effective value} of the loop settings that jobs of `kind` ("train" or "evaluate") read, as their
+  /// identities and the records of experiments hold them: without those at a silent default.
+  /// With `row`, those of that row of the table.
+  Json effective_loop(const Registry& registry, const std::string& kind, const std::string& row = {}) const;
+  Json effective_method(const std::string& method) const;  ///< of a row, likewise
+  /// Only what was asked for: {"NAME" or "METHOD.NAME": requested value}; with `origin`, only what came from
+  /// there.
+  Json requested(const std::string& origin = {}) const;
+  /// Effective value of a loop setting. Throws Error if this build has none of that name.
+  const Json& loop_value(const std::string& name) const;
+};
+
+/// Later ones win: registry defaults, the table's settings, its backbone's, the scale's, a row's own, then
+/// each --set in order. `sets`: NAME=VALUE (the loop's setting, or that of every method that has it) or
+/// METHOD.NAME=VALUE, METHOD being a method (all of its rows) or a row. Throws Error (status 2): an unknown
+/// name (with the nearest), a value of the wrong type, outside its bounds or choices.
+ResolvedSettings resolve_settings(const Registry& registry, const TableSpec& spec,
+                                  const std::string& backbone, const std::string& scale,
+                                  const std::vector<std::string>& methods,
+                                  const std::vector<std::string>& sets);
+
+/// {"lr": 0.1, "dual.gamma": 1} as "lr=0.1 dual.gamma=1".
+std::string assignments(const Json& settings);
+
+/// The defaults alone, for `list settings` without a table.
+ResolvedSettings default_settings(const Registry& registry);
+
+}  // namespace harness

@@ -1,0 +1,874 @@
+#include "harness/plan/table_spec.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "harness/plan/workspace.h"
+#include "results/grid/grid.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+/// Columns that belong to a checkpoint rather than to a metric.
+const std::vector<MetricInfo> kCheckpointColumns = {
+    {.name = "lambda_late", .title = "Lambda_late", .better = "lower", .decimals = 6},
+    {.name = "tau_share", .title = "Share of tau", .unit = "percent", .decimals = 1}};
+
+/// A statistic of the training and its good direction; where it has none a table may state the one that it is
+/// after.
+struct KnownStatistic {
+  const char *name, *better;
+};
+
+/// Statistics that every training stores (trainers/METRICS.md), and those of methods that came with this
+/// build.
+const std::vector<KnownStatistic> kStepStatistics = {
+    {"lambda_center", "lower"},  {"lambda_var", "lower"},   {"log_ratio_mean", "none"},
+    {"log_ratio_var", "lower"},  {"predicted_var", "none"}, {"drift_error", "none"},
+    {"drift_error_sq", "lower"}, {"var_error", "none"},     {"var_error_sq", "lower"},
+    {"ratio_median", "none"},    {"step_ess", "higher"},    {"path_ess", "higher"},
+    {"clip_fraction", "lower"},  {"lambda_weight", "none"}};
+const std::vector<KnownStatistic> kUpdateStatistics = {
+    {"lambda_late", "lower"},     {"clip_fraction", "lower"},
+    {"damped_share", "none"},     {"reward_mean", "higher"},
+    {"reward_std", "none"},       {"zero_std_groups", "none"},
+    {"missing_rewards", "lower"}, {"loss", "none"},
+    {"penalty", "none"},          {"dual_beta", "none"},
+    {"on_policy_slope", "none"},  {"off_policy_slope", "none"},
+    {"grad_norm", "none"},        {"clip_coefficient", "none"},
+    {"update_norm", "none"},      {"grad_norm_undamped", "none"},
+    {"damping_undone", "none"},   {"samples_left_out", "none"},
+    {"ema_lag", "none"},          {"ema_start_share", "none"}};
+
+void require(bool holds, const std::string& what, const std::string& where, const std::string& hint = {}) {
+  if (!holds) throw Error(what, where, hint);
+}
+
+void require_one_of(const std::string& value, const std::vector<std::string>& known, const std::string& noun,
+                    const std::string& where) {
+  require(std::find(known.begin(), known.end(), value) != known.end(),
+          fmt::format("unknown {} \"{}\"", noun, value), where, suggestion(value, known));
+}
+
+template <class T>
+void require_distinct(const std::vector<T>& values, const std::string& what, const std::string& where) {
+  require(std::set<T>(values.begin(), values.end()).size() == values.size(), what + " must differ", where);
+}
+
+/// A list of numbers, none of which may have a fraction.
+template <class T>
+std::vector<T> whole_numbers(Fields& fields, const std::string& key) {
+  const Json& list = fields.get(key);
+  require(list.is_array() &&
+              std::all_of(list.begin(), list.end(), [](const Json& e) { return e.is_number_integer(); }),
+          "must be a list of whole numbers", fields.where() + ": " + key);
+  return list.get<std::vector<T>>();
+}
+
+void check_checkpoints(const std::vector<int>& checkpoints, const std::string& where) {
+  require(!checkpoints.empty(), "needs at least one checkpoint", where);
+  require(checkpoints.front() > 0, "checkpoints count updates from 1", where);
+  require(
+      std::adjacent_find(checkpoints.begin(), checkpoints.end(), std::greater_equal<>()) == checkpoints.end(),
+      "checkpoints must increase", where);
+}
+
+const KnownStatistic* find_statistic(const std::vector<KnownStatistic>& known, const std::string& name) {
+  const auto found = std::ranges::find(known, name, &KnownStatistic::name);
+  return found == known.end() ? nullptr : &*found;
+}
+
+/// A misspelt statistic would give a column of dashes after hours of training.
+void check_statistic(const StatisticSpec& statistic, const std::string& where) {
+  if (statistic.of_method) return;
+  const bool a_step = find_statistic(kStepStatistics, statistic.name) != nullptr;
+  const bool an_update = find_statistic(kUpdateStatistics, statistic.name) != nullptr;
+  std::vector<std::string> known;
+  for (const auto* list : {&kUpdateStatistics, &kStepStatistics}) {
+    for (const auto& one : *list) known.emplace_back(one.name);
+  }
+  require(a_step || an_update, fmt::format("no training stores a statistic \"{}\"", statistic.name), where,
+          suggestion(statistic.name, known) +
+              "; one that a method of your own stores needs \"of_method\": true beside it");
+  require(statistic.timestep.has_value() || an_update,
+          fmt::format("\"{}\" has a value a timestep", statistic.name), where, "add \"timestep\": K, from 0");
+  require(!statistic.timestep.has_value() || a_step,
+          fmt::format("\"{}\" is a statistic of the whole update and has no timesteps", statistic.name),
+          where, "leave \"timestep\" out");
+}
+
+/// What is known of a column whatever its table says.
+struct KnownColumn {
+  MetricInfo info;
+  std::string source = {};  ///< who says so; empty: nobody
+  bool is_fixed = false;    ///< direction and unit are its metric's and no table's
+};
+
+KnownColumn known_statistic(const ColumnSpec& column) {
+  KnownColumn known{.info = {.name = column.name, .title = column.name}};
+  if (column.statistic.of_method) return known;
+  const auto* statistic = find_statistic(kStepStatistics, column.statistic.name);
+  if (statistic == nullptr) statistic = find_statistic(kUpdateStatistics, column.statistic.name);
+  known.info.better = statistic->better;
+  if (known.info.better != "none") known.source = "training statistic " + column.statistic.name;
+  return known;
+}
+
+/// How columns are read: `metrics`, what is known of metrics; `source`, whether the table may be an old one.
+struct ColumnReading {
+  TableKind kind;
+  const MetricCatalogue& metrics;
+  SpecSource source;
+};
+
+KnownColumn known_column(const ColumnSpec& column, const ColumnReading& reading) {
+  const auto& metrics = reading.metrics;
+  if (reading.kind == TableKind::kTraining) {
+    const auto* recorded = reading.source != SpecSource::kFile ? metrics.find(column.name) : nullptr;
+    if (recorded == nullptr) return known_statistic(column);
+    return {.info = *recorded, .source = metrics.source(column.name), .is_fixed = true};
+  }
+  const auto of_checkpoint = std::ranges::find(kCheckpointColumns, column.name, &MetricInfo::name);
+  if (of_checkpoint != kCheckpointColumns.end())
+    return {.info = *of_checkpoint, .source = "column of a checkpoint", .is_fixed = true};
+  const auto& metric = column.std_of.empty() ? column.name : column.std_of;
+  const auto* info = metrics.find(metric);
+  if (info == nullptr) return {.info = {.name = column.name, .title = column.name}};
+  if (column.std_of.empty()) return {.info = *info, .source = metrics.source(metric), .is_fixed = true};
+  // A spread has its metric's unit, and no good direction of its own.
+  return {
+      .info = {.name = column.name, .title = column.name, .unit = info->unit, .decimals = info->decimals}};
+}
+
+/// A direction or unit (`key`) that its table states must be the metric's own. `fact`: of the metric, "lower
+/// is better".
+void require_as_known(const std::string& stated, const std::string& own, const char* key,
+                      const std::string& fact, const KnownColumn& known, const std::string& place) {
+  const bool may_state =
+      known.source.empty() || stated == own || (!known.is_fixed && (stated == "none" || own == "none"));
+  require(may_state,
+          fmt::format("\"{}\" contradicts {}, {} ({})", stated, known.info.name, fact, known.source),
+          place + "." + key, fmt::format("leave \"{}\" out", key));
+}
+
+/// Direction and unit of a column of a table, from what is known and what the table states.
+void describe_column(Fields& fields, const KnownColumn& known, SpecSource source, ColumnSpec& column) {
+  const bool is_record = source != SpecSource::kFile;
+  column.title = fields.optional<std::string>("title", known.info.title);
+  column.decimals = fields.optional<int>("decimals", known.info.decimals);
+  column.unit = fields.optional<std::string>("unit", known.info.unit);
+  const bool nobody_knows = source == SpecSource::kOldRecord && known.source.empty();
+  column.better = fields.optional<std::string>("better", nobody_knows ? "higher" : known.info.better);
+  require_metric_unit(column.unit, fields.where());
+  require_metric_direction(column.better, fields.where());
+  require_decimals(column.decimals, fields.where());
+  if (is_record) {
+    const bool takes_no_side = !known.is_fixed && column.better == "none";
+    if (!known.source.empty() && !takes_no_side) column.better = known.info.better;
+    return;
+  }
+  require_as_known(column.better, known.info.better, "better",
+                   "for which " + direction_text(known.info.better), known, fields.where());
+  if (known.is_fixed)
+    require_as_known(column.unit, known.info.unit, "unit", fmt::format("whose unit is {}", known.info.unit),
+                     known, fields.where());
+}
+
+ColumnSpec read_column(const Json& value, const ColumnReading& reading, const std::string& where) {
+  Fields fields(value, where);
+  ColumnSpec column;
+  column.name = fields.required<std::string>("name");
+  column.paper = fields.optional<std::string>("paper", "");
+  column.note = fields.optional<std::string>("note", "");
+  if (reading.kind == TableKind::kTraining) {
+    column.statistic.name = fields.optional<std::string>("stat", column.name);
+    if (fields.has("timestep")) column.statistic.timestep = fields.required<int>("timestep");
+    column.statistic.on_policy_too = fields.optional<bool>("on_policy_too", false);
+    column.statistic.of_method = fields.optional<bool>("of_method", false);
+    check_statistic(column.statistic, where + (fields.has("stat") ? ": stat" : ": name"));
+    require(column.statistic.timestep.value_or(0) >= 0, "timesteps count from 0", where + ": timestep");
+  } else {
+    column.std_of = fields.optional<std::string>("std_of", "");
+  }
+  describe_column(fields, known_column(column, reading), reading.source, column);
+  fields.finish();
+  return column;
+}
+
+ScaleSpec read_scale(const std::string& name, Fields fields) {
+  ScaleSpec scale;
+  scale.name = name;
+  scale.note = fields.optional<std::string>("note", "");
+  scale.judges = fields.optional<bool>("judges", true);
+  require(scale.judges || !scale.note.empty(), "needs a note that says why", fields.where() + ": judges");
+  if (fields.has("checkpoints")) {
+    scale.checkpoints = whole_numbers<int>(fields, "checkpoints");
+    check_checkpoints(*scale.checkpoints, fields.where() + ": checkpoints");
+  }
+  if (fields.has("limit")) {
+    Fields limit = fields.object("limit");
+    if (limit.has("validation")) scale.validation_limit = limit.required<int>("validation");
+    if (limit.has("test")) scale.test_limit = limit.required<int>("test");
+    limit.finish();
+    require(scale.validation_limit.value_or(1) > 0 && scale.test_limit.value_or(1) > 0,
+            "limits must be positive", limit.where());
+  }
+  if (fields.has("prompts")) {
+    Fields prompts = fields.object("prompts");
+    const bool is_of_training_alone = prompts.has("train") && !prompts.has("set");
+    if (!is_of_training_alone) scale.prompt_set = prompts.required<std::string>("set");
+    if (prompts.has("train")) scale.train_prompt_set = prompts.required<std::string>("train");
+    prompts.finish();
+  }
+  if (fields.has("settings")) scale.settings = fields.get("settings");
+  require(scale.settings.is_object(), "must be an object", fields.where() + ": settings");
+  fields.finish();
+  return scale;
+}
+
+void read_prompts(TableSpec& spec, Fields fields) {
+  spec.prompts_first = fields.required<int>("first");
+  spec.prompt_set = fields.optional<std::string>("set", "");
+  fields.finish();
+  require(spec.prompts_first > 1, "must be at least 2", fields.where() + ": first");
+}
+
+void read_split(TableSpec& spec, Fields fields) {
+  spec.split_seed = fields.required<std::uint64_t>("seed");
+  spec.split_take = fields.required<int>("take");
+  fields.finish();
+  require(spec.split_take > 0 && spec.split_take < spec.prompts_first,
+          fmt::format("must be between 1 and {}, so that both splits hold prompts", spec.prompts_first - 1),
+          fields.where() + ": take");
+}
+
+void read_selection(TableSpec& spec, Fields fields) {
+  spec.selection.split = fields.optional<std::string>("split", "validation");
+  spec.selection.metric = fields.required<std::string>("metric");
+  spec.selection.rule = fields.optional<std::string>("rule", "max-mean");
+  fields.finish();
+  require_one_of(spec.selection.split, {"validation"}, "split", fields.where() + ": split");
+  require_one_of(spec.selection.rule, {"max-mean"}, "rule", fields.where() + ": rule");
+}
+
+void read_metrics(TableSpec& spec, Fields fields) {
+  spec.required_metrics = fields.required<std::vector<std::string>>("required");
+  spec.optional_metrics = fields.optional<std::vector<std::string>>("optional", {});
+  fields.finish();
+  require(!spec.required_metrics.empty(), "needs at least one metric", fields.where() + ": required");
+  require_distinct(spec.metrics(), "metrics", fields.where());
+}
+
+/// {metric of the table: metric in its place}; each must be one of the table's.
+std::map<std::string, std::string> read_stand_ins(const TableSpec& spec, Fields fields) {
+  std::map<std::string, std::string> stands_in;
+  for (const auto& metric : fields.keys()) {
+    require_one_of(metric, spec.metrics(), "metric of this table", fields.where());
+    stands_in[metric] = fields.required<std::string>(metric);
+  }
+  return stands_in;
+}
+
+BackboneSpec read_backbone_changes(const TableSpec& spec, Fields& fields) {
+  BackboneSpec changes;
+  changes.title = fields.optional<std::string>("title", "");
+  changes.task = fields.optional<std::string>("task", "");
+  changes.notes = fields.optional<std::vector<std::string>>("notes", {});
+  require(!spec.is_training() || !(fields.has("stands_in") || fields.has("metrics")),
+          "a training table has no metrics", fields.where());
+  if (fields.has("stands_in")) changes.stands_in = read_stand_ins(spec, fields.object("stands_in"));
+  if (!fields.has("metrics")) return changes;
+  Fields metrics = fields.object("metrics");
+  using Names = std::vector<std::string>;
+  if (metrics.has("required")) changes.required_metrics = metrics.required<Names>("required");
+  if (metrics.has("optional")) changes.optional_metrics = metrics.required<Names>("optional");
+  metrics.finish();
+  return changes;
+}
+
+void read_backbones(TableSpec& spec, Fields fields) {
+  for (const auto& name : fields.keys()) {
+    Fields backbone = fields.object(name);
+    Json settings = backbone.has("settings") ? backbone.get("settings") : Json::object();
+    require(settings.is_object(), "must be an object", backbone.where() + ": settings");
+    spec.backbones[name] = read_backbone_changes(spec, backbone);
+    backbone.finish();
+    spec.backbone_settings[name] = std::move(settings);
+  }
+}
+
+void read_shown(TableSpec& spec, Fields fields) {
+  spec.shown.split = fields.optional<std::string>("split", spec.shown.split);
+  const auto checkpoints = fields.optional<std::string>("checkpoints", "selected");
+  fields.finish();
+  require_one_of(spec.shown.split, {"test", "validation"}, "split", fields.where() + ": split");
+  require_one_of(checkpoints, {"selected", "every"}, "choice of checkpoints",
+                 fields.where() + ": checkpoints");
+  spec.shown.every_checkpoint = checkpoints == "every";
+  require(!spec.shown.every_checkpoint || spec.shown.split == "validation",
+          "only the selected checkpoint may see the test split", fields.where() + ": checkpoints",
+          "\"split\": \"validation\" shows every checkpoint");
+}
+
+void read_grid(TableSpec& spec, Fields fields) {
+  spec.grid.pick = fields.optional<std::vector<std::string>>("pick", spec.grid.pick);
+  spec.grid.rows = fields.optional<int>("rows", spec.grid.rows);
+  fields.finish();
+  require(!spec.grid.pick.empty(), "needs at least one group", fields.where() + ": pick");
+  for (const auto& group : spec.grid.pick)
+    require_one_of(group, grid_group_names(), "group", fields.where() + ": pick");
+  require(spec.grid.rows >= 1 && spec.grid.rows <= 200, "must be 1 to 200", fields.where() + ": rows");
+}
+
+void read_window(TableSpec& spec, Fields fields) {
+  spec.window.last = fields.optional<int>("last", spec.window.last);
+  spec.window.unit = fields.optional<std::string>("unit", spec.window.unit);
+  fields.finish();
+  require(spec.window.last > 0, "must be positive", fields.where() + ": last");
+  require_one_of(spec.window.unit, {"updates", "epochs"}, "unit", fields.where() + ": unit");
+}
+
+/// A row: the name of a method, or {"name", "method", "settings", "paper"}.
+void read_row(TableSpec& spec, const Json& value, const std::string& where) {
+  if (value.is_string()) {
+    spec.methods.push_back(value.get<std::string>());
+    return;
+  }
+  Fields fields(value, where);
+  ArmSpec arm;
+  arm.method = fields.required<std::string>("method");
+  arm.name = fields.optional<std::string>("name", arm.method);
+  if (fields.has("settings")) arm.settings = fields.get("settings");
+  const auto paper = fields.optional<std::string>("paper", "");
+  fields.finish();
+  require(arm.settings.is_object(), "must be an object", where + ": settings");
+  // "base" is the row of the starting weights.
+  require(!arm.name.empty() && arm.name != "base" && arm.name.find_first_of(",=") == std::string::npos,
+          "must be a name without , and = other than base", where + ": name");
+  if (!paper.empty()) spec.paper_rows[arm.name] = paper;
+  spec.methods.push_back(arm.name);
+  spec.arms[arm.name] = std::move(arm);
+}
+
+void read_rows(TableSpec& spec, const Json& rows, const std::string& where) {
+  require(rows.is_array(), "must be a list of methods", where);
+  for (std::size_t i = 0; i < rows.size(); ++i) read_row(spec, rows[i], fmt::format("{}[{}]", where, i));
+}
+
+/// "equal_rows": true for all rows of the table, or a list of two or more of them.
+void read_equal_rows(TableSpec& spec, Fields& fields) {
+  const auto where = fields.where() + ": equal_rows";
+  const Json& value = fields.get("equal_rows");
+  if (value.is_boolean()) {
+    if (value.get<bool>()) spec.equal_rows = spec.methods;
+  } else {
+    require(value.is_array(), "must be true or a list of rows", where);
+    spec.equal_rows = fields.required<std::vector<std::string>>("equal_rows");
+    for (const auto& row : spec.equal_rows) require_one_of(row, spec.methods, "row", where);
+    require_distinct(spec.equal_rows, "rows", where);
+  }
+  if (value == false) return;
+  require(!spec.is_training(), "is of evaluation tables: a training table compares no images", where,
+          "leave it out");
+  require(spec.equal_rows.size() >= 2, "needs at least two rows", where);
+  const auto& first = spec.equal_rows.front();
+  for (const auto& row : spec.equal_rows) {
+    require(spec.arm(row).method == spec.arm(first).method,
+            fmt::format("equal rows are of one method: \"{}\" is {} and \"{}\" is {}", first,
+                        spec.arm(first).method, row, spec.arm(row).method),
+            where, "name rows of one method whose settings differ by nothing that matters");
+  }
+}
+
+// Rules of claims; harness/show/training_table.cpp decides them.
+const std::vector<std::string> kClaimRules = {"ratio-at-most", "within", "lower-on-every-seed",
+                                              "higher-on-every-seed", "columns-agree"};
+
+ClaimSpec read_claim(const Json& value, const std::string& where) {
+  Fields fields(value, where);
+  ClaimSpec claim{.text = fields.required<std::string>("claim"),
+                  .rule = fields.required<std::string>("rule"),
+                  .column = fields.required<std::string>("column"),
+                  .method = fields.optional<std::string>("method", ""),
+                  .against = fields.required<std::string>("against"),
+                  .bound = fields.optional<double>("bound", 0),
+                  .factor = fields.optional<double>("factor", 1)};
+  fields.finish();
+  require_one_of(claim.rule, kClaimRules, "rule", where + ": rule");
+  return claim;
+}
+
+void require_row(const TableSpec& spec, const std::string& row, const std::string& where) {
+  require(
+      std::find(spec.methods.begin(), spec.methods.end(), row) != spec.methods.end(),
+      fmt::format("names the row \"{}\", which is not among this table's methods", row), where,
+      fmt::format("methods: {}; give other claims, or \"claims\": [] for none", join(spec.methods, ", ")));
+}
+
+void read_claims(TableSpec& spec, const Json& claims, const std::string& where) {
+  require(claims.is_array(), "must be a list of claims", where);
+  std::vector<std::string> columns;
+  for (const auto& column : spec.columns) columns.push_back(column.name);
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const auto place = fmt::format("{}[{}]", where, i);
+    const auto claim = read_claim(claims[i], place);
+    require_one_of(claim.column, columns, "column", place + ": column");
+    const bool two_columns = claim.rule == "columns-agree";
+    if (two_columns) {
+      require_one_of(claim.against, columns, "column", place + ": against");
+    } else {
+      require_row(spec, claim.against, place + ": against");
+    }
+    if (!two_columns) require_row(spec, claim.method, place + ": method");
+    spec.claims.push_back(claim);
+  }
+}
+
+bool is_metric(const TableSpec& spec, const std::string& name) {
+  return spec.metric_catalogue.find(name) != nullptr || std::ranges::count(reserved_metrics(), name) > 0;
+}
+
+/// Where a metric is missing because it is misspelt in the table's list of metrics, that is said instead.
+void require_no_misspelling_of(const TableSpec& spec, const std::string& metric) {
+  if (!is_metric(spec, metric)) return;
+  const std::vector<std::string> meant = {metric};
+  const auto check = [&](const std::vector<std::string>& listed, const char* list) {
+    for (std::size_t i = 0; i < listed.size(); ++i) {
+      if (is_metric(spec, listed[i]) || !nearest(listed[i], meant)) continue;
+      throw Error(fmt::format("unknown metric \"{}\"", listed[i]),
+                  fmt::format("{}: metrics.{}[{}]", spec.file.string(), list, i),
+                  suggestion(listed[i], meant));
+    }
+  };
+  check(spec.required_metrics, "required");
+  check(spec.optional_metrics, "optional");
+}
+
+/// Letters and digits alone, small: "OCR reward", "ocr-reward" and "ocr_reward" are one name.
+std::string plain_name(const std::string& name) {
+  std::string plain;
+  for (const unsigned char c : name) {
+    if (std::isalnum(c) != 0) plain += static_cast<char>(std::tolower(c));
+  }
+  return plain;
+}
+
+/// What may have been meant by the name of a column that is none: one of `columns`, by its name or its
+/// heading, or a metric that this table does not measure. Nothing is proposed that no evaluator gives.
+std::string column_hint(const TableSpec& spec, const std::string& name,
+                        const std::vector<std::string>& columns) {
+  std::vector<std::string> known;
+  for (const auto& column : columns) {
+    const auto of_checkpoint = std::ranges::find(kCheckpointColumns, column, &MetricInfo::name);
+    const auto* metric =
+        of_checkpoint != kCheckpointColumns.end() ? &*of_checkpoint : spec.metric_catalogue.find(column);
+    if (metric == nullptr) continue;
+    known.push_back(column);
+    if (plain_name(name) == plain_name(column) || plain_name(name) == plain_name(metric->title))
+      return fmt::format("did you mean \"{}\"?", column);
+  }
+  const auto metrics = spec.metric_catalogue.names();
+  const auto metric = nearest(name, metrics);
+  if (!nearest(name, known) && metric) {
+    return fmt::format(
+        "did you mean \"{}\"? The table does not measure it: name it in metrics.required or "
+        "metrics.optional as well",
+        *metric);
+  }
+  return suggestion(name, known);
+}
+
+void check_whole(const TableSpec& spec) {
+  const auto where = spec.file.string();
+  require(!spec.methods.empty(), "needs at least one method", where + ": methods");
+  require_distinct(spec.methods, "methods", where + ": methods");
+  require(!spec.seeds.empty(), "needs at least one seed", where + ": seeds");
+  require_distinct(spec.seeds, "seeds", where + ": seeds");
+  constexpr std::int64_t kLargestSeed = 0xFFFFFFFF;
+  require(std::all_of(spec.seeds.begin(), spec.seeds.end(),
+                      [](std::int64_t s) { return s >= 0 && s <= kLargestSeed; }),
+          fmt::format("seeds are 0 to {}", kLargestSeed), where + ": seeds");
+  require_one_of(spec.baseline, spec.methods, "baseline", where + ": baseline");
+  if (spec.is_training()) return;
+  if (std::ranges::count(spec.required_metrics, spec.selection.metric) == 0)
+    require_no_misspelling_of(spec, spec.selection.metric);
+  require_one_of(spec.selection.metric, spec.required_metrics, "metric (it must be a required one)",
+                 where + ": selection.metric");
+  auto column_names = spec.metrics();
+  for (const auto& column : kCheckpointColumns) column_names.push_back(column.name);
+  std::vector<std::string> seen;
+  for (std::size_t i = 0; i < spec.columns.size(); ++i) {
+    const auto place = fmt::format("{}: columns[{}]", where, i);
+    const auto& column = spec.columns[i];
+    if (column.std_of.empty()) {
+      if (std::ranges::count(column_names, column.name) == 0) require_no_misspelling_of(spec, column.name);
+      require(!is_metric(spec, column.name) || std::ranges::count(spec.metrics(), column.name) > 0,
+              fmt::format("shows the metric {}, which is not among the table's metrics ({})", column.name,
+                          join(spec.metrics(), ", ")),
+              place, "name it in metrics.required or metrics.optional, or give \"columns\" without it");
+      require(std::ranges::count(column_names, column.name) > 0,
+              fmt::format("unknown column \"{}\"", column.name), place + ": name",
+              column_hint(spec, column.name, column_names));
+    } else {
+      require_one_of(column.std_of, spec.metrics(), "metric of this table", place + ": std_of");
+      require(std::ranges::count(column_names, column.name) == 0,
+              fmt::format("\"{}\" is the name of a column of its own", column.name), place + ": name");
+    }
+    seen.push_back(column.name);
+  }
+  require_distinct(seen, "names of columns", where + ": columns");
+}
+
+/// The only rule takes the checkpoint of the highest mean.
+void require_selectable(const TableSpec& spec) {
+  if (spec.is_training() || spec.better(spec.selection.metric) != "lower") return;
+  throw Error(fmt::format("of {} lower is better, and the rule \"{}\" would choose the worst checkpoint",
+                          spec.selection.metric, spec.selection.rule),
+              spec.file.string() + ": selection.metric", "select by a metric of which higher is better");
+}
+
+/// Every metric of a list by what stands in for it.
+void replace_metrics(std::vector<std::string>& metrics, const std::map<std::string, std::string>& stands_in) {
+  for (auto& metric : metrics) {
+    if (const auto found = stands_in.find(metric); found != stands_in.end()) metric = found->second;
+  }
+}
+
+void replace_text(std::string& text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+}
+
+/// Puts `other` where `metric` stood: in metrics, selection, columns and headings. The paper's figure beside
+/// such a column stays what it is, and says so.
+void stand_in(TableSpec& spec, const std::string& metric, const std::string& other) {
+  const auto old_title = spec.metric_catalogue.title(metric), new_title = spec.metric_catalogue.title(other);
+  const auto* info = spec.metric_catalogue.find(other);
+  if (spec.selection.metric == metric) spec.selection.metric = other;
+  replace_text(spec.title, old_title, new_title);
+  for (auto& column : spec.columns) {
+    if (column.name != metric && column.std_of != metric) continue;
+    column.stands_for = column.name;
+    column.paper_metric = old_title;
+    if (column.std_of == metric) column.std_of = other;
+    if (info != nullptr && column.std_of.empty()) {
+      column.unit = info->unit;
+      column.better = info->better;
+    }
+    replace_text(column.name, metric, other);
+    replace_text(column.title, old_title, new_title);
+    replace_text(column.note, old_title, new_title);
+  }
+}
+
+/// Folders that hold tables: the user's ($HARNESS_PATH) and the one that came with this program.
+std::vector<fs::path> table_folders() {
+  std::vector<fs::path> folders;
+  if (const char* path = std::getenv("HARNESS_PATH")) {
+    for (const auto& folder : split(path, ':')) {
+      if (!folder.empty() && fs::is_directory(fs::path(folder) / "tables")) {
+        folders.push_back(fs::path(folder) / "tables");
+      }
+    }
+  }
+  folders.push_back(find_data_file("tables/sd35-ocr.json").parent_path());
+  return folders;
+}
+
+bool is_file_name(const std::string& id) {
+  const auto is_plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
+  };
+  return !id.empty() && std::isalnum(static_cast<unsigned char>(id[0])) != 0 &&
+         std::all_of(id.begin(), id.end(), is_plain);
+}
+
+bool is_path(const std::string& id_or_file) {
+  return id_or_file.ends_with(".json") || id_or_file.find('/') != std::string::npos;
+}
+
+// Sizes
+// ---------------------------------------------------------------------------------------------------------
+
+constexpr std::uintmax_t kLargestFile = 1'000'000;  // bytes; a shipped table has 8 kB
+constexpr std::size_t kLongestText = 10'000;        // bytes: the longest note of a shipped table has 600
+constexpr std::size_t kLongestList = 1000;          // seeds, rows, columns, notes, ...
+
+/// No text and no list of a table may be so long that planning, printing or typesetting it never ends.
+void check_sizes(const Json& value, const std::string& where) {
+  if (value.is_string()) {
+    const auto size = value.get_ref<const std::string&>().size();
+    require(size <= kLongestText, fmt::format("has {} bytes", size), where,
+            fmt::format("a text of a table has at most {}", kLongestText));
+  }
+  if (value.is_array()) {
+    require(value.size() <= kLongestList, fmt::format("has {} entries", value.size()), where,
+            fmt::format("a list of a table has at most {}", kLongestList));
+    for (std::size_t i = 0; i < value.size(); ++i) check_sizes(value[i], fmt::format("{}[{}]", where, i));
+  }
+  if (!value.is_object()) return;
+  const char* joint = where.find(": ") == std::string::npos ? ": " : ".";
+  for (const auto& [key, member] : value.items()) {
+    check_sizes(key, where + ": a key");
+    check_sizes(member, where + joint + key);
+  }
+}
+
+Json read_document(const fs::path& file) {
+  std::error_code unknown;  // what cannot be asked cannot be read either
+  const auto size = fs::file_size(file, unknown);
+  require(unknown || size <= kLargestFile, fmt::format("has {} bytes", size), file.string(),
+          fmt::format("a table has at most {}", kLargestFile));
+  return read_json(file);
+}
+
+/// The file of the table that `file` extends: an id, or a path relative to `file`.
+fs::path base_of(const std::string& base, const fs::path& file) {
+  const auto where = file.string() + ": extends";
+  if (!is_path(base)) {
+    require_one_of(base, known_tables(), "table", where);
+    return find_data_file("tables/" + base + ".json");
+  }
+  const auto base_file = file.parent_path() / base;
+  require(fs::exists(base_file), fmt::format("there is no file {}", base_file.string()), where,
+          "a path is relative to the file that it stands in; or give a table's id");
+  return base_file;
+}
+
+/// Takes out of a table's backbones and scales what a table that extends it sets for all of them: its own
+/// word would else be overruled by settings that stand in another file.
+void take_out(const Json& settings, Json& table) {
+  for (const char* group : {"backbones", "scales"}) {
+    if (!table.contains(group) || !table[group].is_object()) continue;
+    for (auto& member : table[group]) {
+      if (!member.is_object() || !member.contains("settings") || !member["settings"].is_object()) continue;
+      for (const auto& [name, _] : settings.items()) member["settings"].erase(name);
+    }
+  }
+}
+
+/// `document` with the table that it extends put under it, as a merge patch (RFC 7386): objects are merged,
+/// everything else is replaced, and null removes. Its settings go over all of that table's. `above`: the
+/// files that led here.
+Json resolved(Json document, const fs::path& file, std::vector<std::string> above) {
+  if (!document.is_object() || !document.contains("extends")) return document;
+  const auto where = file.string() + ": extends";
+  require(document["extends"].is_string(), "must be the id of a table or a file", where);
+  const auto base = base_of(document["extends"].get<std::string>(), file);
+  above.push_back(fs::weakly_canonical(file).string());
+  const auto next = fs::weakly_canonical(base).string();
+  require(std::find(above.begin(), above.end(), next) == above.end(),
+          fmt::format("the table extends itself: {} -> {}", join(above, " -> "), next), where,
+          "extend another table, or give all of it here");
+  document.erase("extends");
+  auto whole = resolved(read_document(base), base, std::move(above));
+  require(document.contains("id") && document["id"] != whole.value("id", Json()),
+          "a table that extends another needs an id of its own", file.string() + ": id");
+  if (document.contains("settings") && document["settings"].is_object())
+    take_out(document["settings"], whole);
+  // Other rows are not equal because those in their place were.
+  if (document.contains("methods")) whole.erase("equal_rows");
+  whole.merge_patch(document);
+  return whole;
+}
+
+/// What every table states itself, or has from the table that it extends.
+void require_head(const Fields& fields) {
+  for (const char* key : {"id", "task", "backbone"}) {
+    require(fields.has(key), fmt::format("\"{}\" is missing", key), fields.where(),
+            "give it; a table that changes another one also names that one, in \"extends\" (`harness list "
+            "tables`)");
+  }
+}
+
+}  // namespace
+
+std::string scale_note(const ScaleSpec& scale) {
+  return fmt::format("Scale {}: {}.", scale.name, scale.note);
+}
+
+TableSpec for_backbone(TableSpec spec, const std::string& backbone) {
+  const auto found = spec.backbones.find(backbone);
+  if (found == spec.backbones.end()) return spec;
+  const auto changes = found->second;
+  if (!changes.task.empty()) spec.task = changes.task;
+  replace_metrics(spec.required_metrics, changes.stands_in);
+  replace_metrics(spec.optional_metrics, changes.stands_in);
+  for (const auto& [metric, other] : changes.stands_in) stand_in(spec, metric, other);
+  if (changes.required_metrics) spec.required_metrics = *changes.required_metrics;
+  if (changes.optional_metrics) spec.optional_metrics = *changes.optional_metrics;
+  if (!changes.title.empty()) spec.title = changes.title;
+  spec.notes.insert(spec.notes.end(), changes.notes.begin(), changes.notes.end());
+  check_whole(spec);
+  return spec;
+}
+
+const ScaleSpec& TableSpec::scale(const std::string& name) const {
+  const auto found = scales.find(name);
+  if (found != scales.end()) return found->second;
+  std::vector<std::string> known;
+  for (const auto& [known_name, _] : scales) known.push_back(known_name);
+  throw Error(fmt::format("table {} has no scale \"{}\"", id, name), "--scale", suggestion(name, known));
+}
+
+ArmSpec TableSpec::arm(const std::string& name) const {
+  const auto found = arms.find(name);
+  return found != arms.end() ? found->second : ArmSpec{.name = name, .method = name};
+}
+
+std::vector<std::string> TableSpec::metrics() const {
+  auto all = required_metrics;
+  all.insert(all.end(), optional_metrics.begin(), optional_metrics.end());
+  return all;
+}
+
+std::string TableSpec::better(const std::string& metric) const {
+  const auto column = std::ranges::find(columns, metric, &ColumnSpec::name);
+  if (column != columns.end()) return column->better;
+  const auto* info = metric_catalogue.find(metric);
+  return info == nullptr ? "none" : info->better;
+}
+
+TableSpec read_table_spec(const fs::path& file) {
+  return parse_table_spec(resolved(read_document(file), file, {}), file);
+}
+
+TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCatalogue& metrics,
+                           SpecSource source) {
+  if (source == SpecSource::kFile) check_sizes(document, file.string());
+  TableSpec spec;
+  spec.file = file;
+  spec.metric_catalogue = metrics;
+  spec.document = std::move(document);
+  Fields fields(spec.document, file.string());
+  require_head(fields);
+  spec.id = fields.required<std::string>("id");
+  require(is_file_name(spec.id),
+          "must be letters, digits, '-', '_' and '.', beginning with a letter or digit: it names a folder",
+          fields.where() + ": id");
+  constexpr std::size_t kLongestId = 100;
+  require(spec.id.size() <= kLongestId,
+          fmt::format("has {} letters, and {} are the most: it names a folder", spec.id.size(), kLongestId),
+          fields.where() + ": id");
+  require(!is_taken_in_workspace(spec.id),
+          fmt::format("\"{}\" is the name of something else in a workspace", spec.id),
+          fields.where() + ": id", "choose another: the table's files go to a folder of this name");
+  spec.version = fields.optional<int>("version", 1);
+  spec.title = fields.optional<std::string>("title", spec.id);
+  spec.task = fields.required<std::string>("task");
+  spec.reproduces = fields.optional<std::string>("reproduces", "");
+  spec.backbone = fields.required<std::string>("backbone");
+  const auto kind = fields.optional<std::string>("kind", "evaluation");
+  require_one_of(kind, {"evaluation", "training"}, "kind of table", fields.where() + ": kind");
+  spec.kind = kind == "training" ? TableKind::kTraining : TableKind::kEvaluation;
+  read_rows(spec, fields.get("methods"), fields.where() + ": methods");
+  if (fields.has("equal_rows")) read_equal_rows(spec, fields);
+  spec.baseline = fields.required<std::string>("baseline");
+  spec.seeds =
+      fields.has("seeds") ? whole_numbers<std::int64_t>(fields, "seeds") : std::vector<std::int64_t>{42};
+  spec.levels_compare = fields.optional<bool>("levels_compare", false);
+  if (!spec.is_training()) {
+    read_prompts(spec, fields.object("prompts"));
+    read_split(spec, fields.object("split"));
+    read_metrics(spec, fields.object("metrics"));
+    read_selection(spec, fields.object("selection"));
+    if (fields.has("shows")) read_shown(spec, fields.object("shows"));
+    if (fields.has("grid")) read_grid(spec, fields.object("grid"));
+  } else if (fields.has("window")) {
+    read_window(spec, fields.object("window"));
+  }
+  spec.checkpoints = whole_numbers<int>(fields, "checkpoints");
+  check_checkpoints(spec.checkpoints, fields.where() + ": checkpoints");
+  const Json& columns = fields.get("columns");
+  require(columns.is_array() && !columns.empty(), "must be a list of columns", fields.where() + ": columns");
+  const ColumnReading reading{.kind = spec.kind, .metrics = metrics, .source = source};
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    spec.columns.push_back(
+        read_column(columns[i], reading, fmt::format("{}: columns[{}]", fields.where(), i)));
+  }
+  if (fields.has("claims")) read_claims(spec, fields.get("claims"), fields.where() + ": claims");
+  spec.notes = fields.optional<std::vector<std::string>>("notes", {});
+  if (fields.has("settings")) spec.settings = fields.get("settings");
+  require(spec.settings.is_object(), "must be an object", fields.where() + ": settings");
+  if (fields.has("backbones")) read_backbones(spec, fields.object("backbones"));
+  if (fields.has("scales")) {
+    Fields scales = fields.object("scales");
+    for (const auto& name : scales.keys()) spec.scales[name] = read_scale(name, scales.object(name));
+  }
+  fields.finish();
+  spec.scales["default"].name = "default";
+  check_whole(spec);
+  if (source == SpecSource::kFile) require_selectable(spec);
+  return spec;
+}
+
+std::vector<std::string> known_tables() {
+  std::set<std::string> ids;
+  for (const auto& folder : table_folders()) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (entry.path().extension() == ".json") ids.insert(entry.path().stem().string());
+    }
+  }
+  return {ids.begin(), ids.end()};
+}
+
+TableSpec load_table_spec(const std::string& id_or_file) {
+  if (is_path(id_or_file)) return read_table_spec(id_or_file);
+  const auto known = known_tables();
+  require_one_of(id_or_file, known, "table", "--table");
+  return read_table_spec(find_data_file("tables/" + id_or_file + ".json"));
+}
+
+void check_timesteps(const TableSpec& spec, std::int64_t steps) {
+  for (std::size_t i = 0; i < spec.columns.size(); ++i) {
+    const auto& timestep = spec.columns[i].statistic.timestep;
+    require(!timestep || *timestep < steps,
+            fmt::format("there is no timestep {}: {} steps are trained, counted from 0", timestep.value_or(0),
+                        steps),
+            fmt::format("{}: columns[{}]: timestep", spec.file.string(), i));
+  }
+}
+
+void check_against_registry(const TableSpec& spec, const Registry& registry) {
+  const auto where = spec.file.string();
+  for (std::size_t i = 0; i < spec.methods.size(); ++i) {
+    registry.method(spec.arm(spec.methods[i]).method, fmt::format("{}: methods[{}]", where, i));
+  }
+  registry.backbone(spec.backbone, where + ": backbone");
+  const auto tasks = names_of(registry.tasks);
+  const bool rewards_a_metric = spec.task.starts_with("maximize:") || spec.task.starts_with("minimize:");
+  require(!rewards_a_metric || std::ranges::count(tasks, spec.task) > 0,
+          fmt::format("no external scorer gives the metric of the task \"{}\"", spec.task), where + ": task",
+          "--scorers DIR names the folder that holds its folder");
+  require_one_of(spec.task, tasks, "task", where + ": task");
+  std::vector<std::string> given;
+  for (const auto& evaluator : registry.evaluators)
+    for (const auto& metric : evaluator.metrics) given.push_back(metric.name);
+  for (std::size_t i = 0; i < spec.required_metrics.size(); ++i) {
+    const auto& metric = spec.required_metrics[i];
+    const auto place = fmt::format("{}: metrics.required[{}]", where, i);
+    if (registry.evaluator_of(metric) != nullptr) continue;
+    if (nearest(metric, given)) require_one_of(metric, given, "metric", place);
+    throw Error(fmt::format("no evaluator of this build gives the required metric \"{}\"", metric), place,
+                "see `harness list evaluators`; --scorers DIR adds external ones");
+  }
+  auto known_metrics = reserved_metrics();
+  known_metrics.insert(known_metrics.end(), given.begin(), given.end());
+  for (std::size_t i = 0; i < spec.optional_metrics.size(); ++i) {
+    const auto& metric = spec.optional_metrics[i];
+    // Any other name may be that of an external scorer which is not here now.
+    if (registry.evaluator_of(metric) == nullptr && nearest(metric, known_metrics))
+      require_one_of(metric, known_metrics, "metric", fmt::format("{}: metrics.optional[{}]", where, i));
+  }
+}
+
+}  // namespace harness

@@ -1,0 +1,182 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "harness/plan/metric_catalogue.h"
+#include "harness/plan/registry.h"
+
+namespace harness {
+
+/// Where tables and the DB name a method, the row of the starting weights.
+inline constexpr const char* kBaseMethod = "base";
+
+/// How checkpoints are chosen: `rule` over the values of `metric` on `split`.
+struct SelectionSpec {
+  std::string split = "validation", metric, rule = "max-mean";
+};
+
+/// What a table is made of: evaluations of selected checkpoints on a test split, or statistics of the
+/// training itself.
+enum class TableKind { kEvaluation, kTraining };
+
+/// A training statistic behind a column of a training table: its mean over the table's window of updates.
+struct StatisticSpec {
+  std::string name;             ///< as in train_stats
+  std::optional<int> timestep;  ///< nothing: a statistic of the whole update
+  bool of_method = false;       ///< stored by a method of the user's own, whose names nobody else knows
+  bool on_policy_too = false;   ///< also over on-policy updates, where every log-ratio is 0 by construction
+};
+
+/// One column of the table. Direction and unit are those of its metric, title and decimals too unless the
+/// table gives its own. `paper` is the key of the paper's figure, empty where the paper prints none.
+struct ColumnSpec {
+  std::string name, title, unit, better, paper, note;
+  int decimals = 4;
+  StatisticSpec statistic = {};   ///< training tables only
+  std::string std_of = {};        ///< the metric whose spread over prompts this is; empty: `name`'s mean
+  std::string stands_for = {};    ///< the column's name in the table, where another metric stands in it
+  std::string paper_metric = {};  ///< title of what the paper measured there, then
+};
+
+/// The last so many updates of a run, an update being an optimiser step or an epoch.
+struct WindowSpec {
+  int last = 50;
+  std::string unit = "updates";  ///< or "epochs"
+};
+
+/// One trained row of a table: a registered method, alone or with settings of its own under a name of its
+/// own.
+struct ArmSpec {
+  std::string name, method;
+  Json settings = Json::object();
+};
+
+/// A statement of the paper that a table can decide, from the columns of its rows.
+struct ClaimSpec {
+  std::string text, rule;
+  std::string column, method,
+      against;  ///< what the rule looks at; `against`: a method or a column, as the rule says
+  double bound = 0;
+  double factor = 1;  ///< columns-agree: of the column `against`
+};
+
+/// Which evaluations a table of kind `evaluation` shows.
+struct ShownSpec {
+  std::string split = "test";     ///< or "validation": then nothing is tested
+  bool every_checkpoint = false;  ///< of a run, rather than the selected one; on validation only
+};
+
+/// What `harness grid` shows unless it is told otherwise.
+struct GridSpec {
+  std::vector<std::string> pick = {"wins", "mixed", "failures"};
+  int rows = 9;
+};
+
+/// What a backbone changes beside its settings; empty parts keep the table's own values.
+struct BackboneSpec {
+  std::string title, task;
+  std::map<std::string, std::string> stands_in;  ///< metric of the table -> what is measured in its place
+  std::optional<std::vector<std::string>> required_metrics, optional_metrics;
+  std::vector<std::string> notes;  ///< after the table's own
+};
+
+/// What a scale changes; absent parts keep the table's own values.
+struct ScaleSpec {
+  std::string name, note;
+  bool judges = true;  ///< false: it shows that everything works, and nothing about the methods
+  std::optional<std::vector<int>> checkpoints;
+  std::optional<int> validation_limit, test_limit;  ///< only the first so many positions of a split
+  std::optional<std::string> prompt_set;            ///< the only prompt set that this scale accepts
+  std::optional<std::string> train_prompt_set;      ///< likewise for training
+  Json settings = Json::object();
+};
+
+/// The note as it stands under a table: "Scale smoke: ...".
+std::string scale_note(const ScaleSpec& scale);
+
+/// A table as its author wrote it: one JSON file, no C++.
+struct TableSpec {
+  std::string id, title, task, reproduces, backbone, baseline;
+  TableKind kind = TableKind::kEvaluation;
+  int version = 1;
+  std::vector<std::string> methods;     ///< names of the rows: of methods, or of `arms`
+  std::map<std::string, ArmSpec> arms;  ///< rows that are more than a method's name
+  std::map<std::string, std::string>
+      paper_rows;  ///< the paper's name for a row where it is another than ours
+  bool levels_compare =
+      false;  ///< our figures and the paper's stand for the same thing, so their ratio says something
+  /// Rows that are one method with changes that mean nothing: what differs between them is noise.
+  std::vector<std::string> equal_rows;
+  std::vector<std::int64_t> seeds;
+  int prompts_first = 0;   ///< evaluation uses the first so many prompts of the set
+  std::string prompt_set;  ///< required prompt set, empty for any
+  std::uint64_t split_seed = 0;
+  int split_take = 0;  ///< size of the validation split; the rest is the test split
+  std::vector<int> checkpoints;
+  SelectionSpec selection;
+  std::vector<std::string> required_metrics, optional_metrics;
+  std::vector<ColumnSpec> columns;
+  WindowSpec window;  ///< training tables only
+  std::vector<ClaimSpec> claims;
+  std::vector<std::string> notes;  ///< the author's, printed below the table
+  Json settings = Json::object();
+  std::map<std::string, Json> backbone_settings;
+  std::map<std::string, BackboneSpec> backbones;
+  ShownSpec shown;
+  GridSpec grid;
+  std::map<std::string, ScaleSpec> scales;
+  MetricCatalogue metric_catalogue;  ///< what the metrics are that a table of this build can name
+  std::filesystem::path file;
+  Json document;  ///< the file as read, with the table that it extends
+
+  /// Throws Error (status 2) with the nearest known scale.
+  const ScaleSpec& scale(const std::string& name) const;
+  std::vector<std::string> metrics() const;  ///< required, then optional
+  /// What a row's name stands for; a name that is no arm's is a method's.
+  ArmSpec arm(const std::string& name) const;
+  bool is_training() const { return kind == TableKind::kTraining; }
+  bool tests() const { return !is_training() && shown.split == "test"; }
+  /// The good direction of a metric or column: "higher", "lower" or "none".
+  std::string better(const std::string& metric) const;
+};
+
+/// The table as it is with a backbone: its task, metrics and title, and other metrics in the columns of those
+/// that they stand in for. A backbone that the table does not name changes nothing.
+TableSpec for_backbone(TableSpec spec, const std::string& backbone);
+
+/// Reads ID from the tables folder (tables/ID.json), or a user's own FILE.json. A table may say "extends":
+/// "ID" (or a path relative to its own file) and give only what it changes.
+/// Throws Error: an unknown id (with the nearest known one), an unknown key, a value of the wrong type, an
+/// impossible value, a direction or unit that is not the metric's, a text or list that is too long.
+TableSpec load_table_spec(const std::string& id_or_file);
+TableSpec read_table_spec(const std::filesystem::path& file);
+
+/// Where a table's document comes from: a file, the record of an experiment, or one from before experiments
+/// recorded what their metrics are. Of a record a metric's own direction counts, whatever the document
+/// states; of an old one whose metric nobody knows any more what it states, "higher" unless it states one, as
+/// was done then.
+enum class SpecSource { kFile, kRecord, kOldRecord };
+
+/// The same of a document that was read before; `file`: where it came from, for messages. `metrics`: what the
+/// metrics are that it may name.
+TableSpec parse_table_spec(Json document, const std::filesystem::path& file,
+                           const MetricCatalogue& metrics = built_in_catalogue(),
+                           SpecSource source = SpecSource::kFile);
+
+/// Names in the spec that this build does not know: methods, task, backbone, metrics. Throws Error with the
+/// nearest name.
+void check_against_registry(const TableSpec& spec, const Registry& registry);
+
+/// Columns of timesteps that a training of `steps` steps does not have. Throws Error naming the column.
+void check_timesteps(const TableSpec& spec, std::int64_t steps);
+
+/// Ids of all tables found in $HARNESS_PATH, the share folder and the source tree, sorted.
+std::vector<std::string> known_tables();
+
+}  // namespace harness

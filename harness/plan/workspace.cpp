@@ -1,0 +1,198 @@
+#include "harness/plan/workspace.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <regex>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "results/schema/database_file.h"
+#include "results/store/journal.h"
+#include "results/store/store.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::size_t kIdDigits = 16;
+
+bool is_run_id(const std::string& name) {
+  return name.size() == kIdDigits && name.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+void require_path(const std::string& path, const char* option) {
+  if (path.empty()) throw Error("is empty", option, "give a path, or leave the option out");
+  std::error_code unknown;
+  const auto whole = fs::absolute(path, unknown);
+  if (invalid_utf8_at(path) || invalid_utf8_at(whole.string())) {
+    throw Error(
+        fmt::format("{} is not valid UTF-8", in_quotes(invalid_utf8_at(path) ? path : whole.string())),
+        option, "choose another name: it is recorded as text");
+  }
+}
+
+void require_folder(const std::string& path) {
+  std::error_code error;
+  const auto type = fs::status(path, error).type();
+  if (type == fs::file_type::directory || type == fs::file_type::not_found) return;
+  if (type == fs::file_type::none)
+    throw Error(fmt::format("{} cannot be used: {}", in_quotes(path), error.message()), "--out",
+                "choose another folder");
+  throw Error("is not a folder", "--out " + path, "choose another folder");
+}
+
+bool is_same_file(const fs::path& a, const fs::path& b) {
+  std::error_code absent;
+  return fs::equivalent(a, b, absent);
+}
+
+fs::path folder_with(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path() : fs::path(".");
+}
+
+}  // namespace
+
+bool is_taken_in_workspace(const std::string& name) {
+  constexpr std::array<std::string_view, 2> kFolders = {"prompts", "text-cache"};
+  // With what stands beside them for a time: results.sqlite-wal, results.sqlite.bak-1, journal.log.tmp.
+  constexpr std::array<std::string_view, 3> kBeginnings = {kDatabaseName, "journal.log", "."};
+  return is_run_id(name) || std::ranges::find(kFolders, name) != kFolders.end() ||
+         std::ranges::any_of(kBeginnings, [&](std::string_view taken) { return name.starts_with(taken); });
+}
+
+std::string WorkspaceChoice::options() const {
+  std::string text;
+  if (out) text += " --out " + shell_word(*out);
+  if (db) text += " --db " + shell_word(*db);
+  return text;
+}
+
+std::string with_place(const std::string& text, const std::string& options) {
+  static const std::regex kCommand(
+      "`harness (db|runs|list runs|list experiments|check|verify|table|reproduce)\\b[^`]*");
+  std::string placed;
+  auto copied = text.begin();
+  for (std::sregex_iterator at(text.begin(), text.end(), kCommand), end; at != end; ++at) {
+    const auto command_end = (*at)[0].second;
+    placed.append(copied, command_end);
+    copied = command_end;
+    const auto command = at->str();
+    const bool names_one =
+        command.find(" --out") != std::string::npos || command.find(" --db") != std::string::npos;
+    if (!names_one) placed += options;
+  }
+  return placed.append(copied, text.end());
+}
+
+Workspace find_workspace(const WorkspaceChoice& choice, Joining joining) {
+  if (choice.out) {
+    require_path(*choice.out, "--out");
+    require_folder(*choice.out);
+  }
+  if (choice.db) require_path(*choice.db, "--db");
+  Workspace workspace{.folder = "runs", .db = {}, .options = choice.options()};
+  if (choice.out) {
+    workspace.folder = *choice.out;
+  } else if (choice.db) {
+    workspace.folder = folder_with(*choice.db);
+  }
+  workspace.db = choice.db ? fs::path(*choice.db) : workspace.folder / kDatabaseName;
+  if (workspace.db.filename() == workspace.journal().filename() || workspace.db.filename() == "events.log")
+    throw Error("is a log, not a results database", workspace.db.string(),
+                fmt::format("name the database, {}, or the workspace with --out", kDatabaseName));
+  require_database_place(workspace.db);
+  if (!choice.out || !choice.db) return workspace;
+  const auto beside = folder_with(workspace.db) / "journal.log";
+  const bool is_at_anothers = fs::exists(beside) && !is_same_file(beside, workspace.journal());
+  // A copy of a workspace has the same records, and its DB is all the same its own.
+  if (is_at_anothers || (joining == Joining::kRefused && !is_database_of(workspace.db, workspace))) {
+    throw Error(fmt::format("{} is not the results database of the workspace {}: it was not made from {}",
+                            *choice.db, *choice.out, workspace.journal().string()),
+                "--out, --db",
+                is_at_anothers
+                    ? fmt::format("give --out {} alone, or --db {} alone for the workspace in {}",
+                                  shell_word(*choice.out), shell_word(*choice.db),
+                                  fs::absolute(folder_with(*choice.db)).string())
+                    : fmt::format("`harness db rebuild{}` adds this workspace to a DB that several share",
+                                  workspace.options));
+  }
+  return workspace;
+}
+
+JournalRuns runs_in_journal(const fs::path& journal) {
+  JournalRuns runs;
+  try {
+    for (const auto& record : read_journal(journal).records) {
+      const auto type = record.value("type", std::string()), run = record.value("run", std::string());
+      if (type == "forget") runs.kept.erase(run);
+      if (type != "run") continue;
+      runs.kept.insert(run);
+      runs.mentioned.insert(run);
+    }
+  } catch (const std::exception&) {
+    return {};
+  }
+  return runs;
+}
+
+bool has_records(const Workspace& workspace) {
+  std::error_code absent;
+  if (fs::exists(workspace.journal(), absent)) return true;
+  for (fs::directory_iterator at(workspace.folder, absent), end; !absent && at != end; at.increment(absent)) {
+    std::error_code unknown;
+    if (is_run_id(at->path().filename().string()) && fs::exists(at->path() / "job.json", unknown))
+      return true;
+  }
+  return false;
+}
+
+bool is_database_of(const fs::path& db, const Workspace& workspace) {
+  std::error_code absent;
+  if (is_same_file(db, workspace.folder / kDatabaseName) || !fs::exists(db, absent)) return true;
+  try {
+    Store store(db, OpenMode::kReadOnly);
+    const auto journal = read_journal(workspace.journal());
+    return store.standing(workspace.folder, journal).kind != JournalStanding::kOther;
+  } catch (const Error&) {
+    return true;  // whoever opens them says what is wrong
+  }
+}
+
+fs::path run_folder_now(const fs::path& db, const std::string& run, const fs::path& recorded) {
+  const auto beside = folder_with(db) / run;
+  return fs::exists(beside) ? beside : recorded;
+}
+
+WorkspaceLock::WorkspaceLock(const Workspace& workspace) {
+  const auto path = workspace.folder / ".lock";
+  file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (file_.get() < 0) {
+    throw Error(fmt::format("cannot be written: {}", std::strerror(errno)), workspace.folder.string(),
+                "choose a folder you can write to with --out");
+  }
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    const std::string holder(trim(read_file(path)));
+    throw Error(fmt::format("another harness works here (pid {})", holder.empty() ? "unknown" : holder),
+                workspace.folder.string(), "wait for it, or choose another folder with --out",
+                Status::kFailed);
+  }
+  const auto pid = fmt::format("{}\n", ::getpid());
+  if (::ftruncate(file_.get(), 0) != 0 ||
+      ::pwrite(file_.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
+    throw Error(fmt::format("cannot be written: {}", std::strerror(errno)), path.string(),
+                "free some space or check the disk, then repeat the command: it goes on where it stopped",
+                Status::kFailed);
+  }
+}
+
+}  // namespace harness

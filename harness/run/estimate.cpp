@@ -1,0 +1,313 @@
+#include "harness/run/estimate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "core/streams.h"
+#include "core/text.h"
+#include "harness/run/plan_runner.h"
+#include "harness/terminal/output.h"
+#include "harness/terminal/progress.h"
+#include "results/store/sql.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+// Guesses for the glyph backbone and one thread, used until a run of this workspace has been measured.
+constexpr double kTrainImagesPerThread = 8, kEvaluateImagesPerThread = 25, kMemoryMb = 700;
+
+constexpr double kSampleKb = 8;            // a PNG of 96 x 48 and its line of the event log
+constexpr int kWeightCopiesPerResume = 4;  // raw, EMA and two moments, as float32
+constexpr int kResumePoints = 2, kWeightCopiesPerCheckpoint = 2;
+constexpr double kReportSeconds = 3;
+constexpr double kRandomWeightsMb = 1;
+
+struct Measured {
+  double images = 0, seconds = 0;
+};
+
+/// Adds up finished jobs that ran in one go: the time of a continued job covers only its last part.
+void add_measured(Store& store, const std::string& backbone, Measured& train, Measured& evaluate,
+                  double& memory_mb) {
+  constexpr auto kSql = R"sql(
+    SELECT j.kind, r.config, ifnull(e.n, 0), json_extract(done.detail, '$.wall_seconds'),
+           json_extract(done.detail, '$.peak_rss_mb')
+    FROM events AS done
+    JOIN jobs AS j ON j.id = done.job_id
+    JOIN runs AS r ON r.id = j.run_id
+    LEFT JOIN evaluations AS e ON e.id = j.evaluation_id
+    WHERE done.type = 'job_completed' AND r.backbone = ?1
+      AND (SELECT count(*) FROM events AS s WHERE s.job_id = j.id AND s.type = 'job_started') = 1)sql";
+  SQLite::Statement statement(store.database(), kSql);
+  Query query(statement, backbone);
+  while (query.step()) {
+    const bool trains = query.text(0) == "train";
+    auto& sum = trains ? train : evaluate;
+    const auto config = parse_json(query.text(1), "runs.config");
+    sum.images += trains ? training_images(config.at("settings")) : static_cast<double>(query.integer(2));
+    sum.seconds += query.real(3).value_or(0);
+    memory_mb = std::max(memory_mb, query.real(4).value_or(0));
+  }
+}
+
+double folder_megabytes(const fs::path& folder) {
+  double bytes = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) bytes += static_cast<double>(entry.file_size());
+  }
+  return bytes / 1e6;
+}
+
+class JobList {
+ public:
+  JobList(const Plan& plan, Store* store, const Rates& rates) : plan_(plan), store_(store), rates_(rates) {}
+
+  std::vector<PlannedJob> make() && {
+    for (const auto& run : plan_.runs) add_run(run);
+    const bool all = std::all_of(jobs_.begin(), jobs_.end(), [](const PlannedJob& job) { return job.done; });
+    jobs_.push_back({"report", "", "statistics, table and grid", "report", all, kReportSeconds});
+    return std::move(jobs_);
+  }
+
+ private:
+  bool is_done(const std::string& id) {
+    if (store_ == nullptr) return false;
+    const auto status = store_->job_state(id);
+    return status && status->state == JobState::kDone;
+  }
+
+  double evaluation_seconds(const std::string& split) const {
+    return static_cast<double>(plan_.positions(split).size()) / rates_.evaluate_images_per_second;
+  }
+
+  void add_validation(const RunPlan& run, int step) {
+    const auto job = plan_.evaluation(run, step, "validation");
+    jobs_.push_back(
+        {"evaluate", job.id, job.label, job.id, is_done(job.id), evaluation_seconds("validation")});
+  }
+
+  void add_test(const RunPlan& run, std::optional<int> step) {
+    PlannedJob planned{.kind = "test",
+                       .id = "",
+                       .label = "",
+                       .key = test_key(run),
+                       .done = false,
+                       .seconds = evaluation_seconds("test")};
+    if (step) {
+      const auto job = plan_.evaluation(run, *step, "test");
+      planned.id = job.id;
+      planned.label = job.label;
+      planned.done = is_done(job.id);
+    } else {
+      planned.label =
+          fmt::format("evaluate the selected checkpoint of {} on test (seed {})", run.name, run.seed);
+    }
+    jobs_.push_back(std::move(planned));
+  }
+
+  void add_selection(const RunPlan& run, std::optional<int> step) {
+    const auto outcome = step ? fmt::format(": {}", *step) : std::string();
+    const auto label = fmt::format("select a checkpoint of {} (seed {}){}", run.name, run.seed, outcome);
+    jobs_.push_back({"select", "", label, "select " + run.job.id, step.has_value(), 0});
+  }
+
+  void add_run(const RunPlan& run) {
+    if (run.is_base()) {
+      add_validation(run, 0);
+      if (plan_.spec.tests()) add_test(run, 0);
+      return;
+    }
+    const double seconds = training_images(run.job.identity.at("settings")) / rates_.train_images_per_second;
+    jobs_.push_back({"train", run.job.id, run.job.label, run.job.id, is_done(run.job.id), seconds});
+    if (plan_.spec.is_training()) return;
+    for (const auto step : plan_.checkpoints) add_validation(run, step);
+    std::optional<int> selected;
+    if (store_ != nullptr) {
+      if (const auto selection = recorded_selection(plan_, run, *store_))
+        selected = static_cast<int>(selection->step);
+    }
+    add_selection(run, selected);
+    if (plan_.spec.tests()) add_test(run, selected);
+  }
+
+  const Plan& plan_;
+  Store* store_;
+  const Rates& rates_;
+  std::vector<PlannedJob> jobs_;
+};
+
+std::string bytes_text(double bytes) {
+  return bytes < 1e9 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.2f} GB", bytes / 1e9);
+}
+
+/// What is computed with: backbone, precision, weights, and with files of its own what they hold.
+void print_backbone(const Plan& plan, const Json& resources) {
+  const auto& weights = plan.inputs.weights;
+  put("Backbone {} {}, {}{}.\n", plan.backbone.name, plan.backbone.precision(plan.device_kind),
+      weights.empty() ? "random weights by seed, " : fmt::format("weights {}, ", weights.string()),
+      "sha256 " + plan.inputs.weights_sha256.substr(0, 12));
+  if (!resources.contains("stored")) return;
+  const auto& stored = resources.at("stored");
+  const double values = stored.at("trained_weights").get<double>() / sizeof(float);
+  const double side = std::sqrt(stored.at("image").get<double>() / 3);
+  put("Trained: {}; images of {:.0f} x {:.0f} pixels.\n",
+      values < 1e6 ? fmt::format("{:.0f} values", values)
+                   : fmt::format("{:.2f} million values", values / 1e6),
+      side, side);
+}
+
+void print_memory(const Json& memory) {
+  std::vector<std::string> parts;
+  for (const auto& [name, bytes] : memory.items()) {
+    if (name != "total") parts.push_back(fmt::format("{} {}", name, bytes_text(bytes)));
+  }
+  for (auto& part : parts) std::replace(part.begin(), part.end(), '_', ' ');
+  put("A worker: {}{}.\n", join(parts, ", "),
+      memory.contains("largest_text_encoder") ? "; the text encoder is gone before anything is drawn" : "");
+}
+
+/// A line a scorer: its name, folder and files with their checksums.
+void print_scorers(const Plan& plan) {
+  Json all = plan.scorers;
+  all.update(plan.reward_scorers);
+  for (const auto& [name, identity] : all.items()) {
+    std::vector<std::string> parts;
+    if (const auto folder = plan.scorer_folders.find(name); folder != plan.scorer_folders.end())
+      parts.push_back(folder->second);
+    const auto files = identity.value("files", Json::object());
+    for (const auto& [file, sum] : files.items())
+      parts.push_back(fmt::format("{} {}", file, sum.get<std::string>().substr(0, 12)));
+    const auto data = identity.value("data", Json::array());
+    for (const auto& file : data)
+      parts.push_back(fmt::format("{} {}", file.value("file", ""), file.value("sha256", "").substr(0, 12)));
+    put("Scorer {} v{}{}{}{}\n", name, identity.value("version", "-"),
+        plan.reward_scorers.contains(name) ? ", the training reward" : "", parts.empty() ? "" : ": ",
+        join(parts, ", "));
+  }
+  for (const auto& sentence : plan.scorers_unused) put("{}\n", sentence);
+  for (const auto& [metric, reason] : plan.metrics_not_run) put("Not run: {}: {}.\n", metric, reason);
+}
+
+double seconds_left(const std::vector<PlannedJob>& jobs, int parallel) {
+  double left = 0;
+  for (const auto& job : jobs) left += job.done ? 0 : job.seconds;
+  return left / parallel;
+}
+
+}  // namespace
+
+double training_images(const Json& settings) {
+  const double an_epoch = settings.value("prompts_per_epoch", 8.0) * settings.value("group_size", 8.0);
+  const double uses = settings.value("inner_epochs", 1.0);
+  const double epochs =
+      std::ceil(settings.value("updates", 0.0) / (settings.value("updates_per_epoch", 2.0) * uses));
+  return an_epoch * epochs * (1 + uses) / 2;
+}
+
+Rates measured_rates(Store* store, const std::string& backbone, int threads, const Json& resources) {
+  Rates rates{.train_images_per_second = kTrainImagesPerThread * threads,
+              .evaluate_images_per_second = kEvaluateImagesPerThread * threads,
+              .peak_memory_mb =
+                  resources.empty() ? kMemoryMb : resources.at("memory").at("total").get<double>() / 1e6,
+              .resources = resources};
+  if (store == nullptr) return rates;
+  Measured train, evaluate;
+  double memory_mb = 0;
+  add_measured(*store, backbone, train, evaluate, memory_mb);
+  if (train.seconds > 0) rates.train_images_per_second = train.images / train.seconds;
+  if (evaluate.seconds > 0) rates.evaluate_images_per_second = evaluate.images / evaluate.seconds;
+  if (memory_mb > 0) rates.peak_memory_mb = memory_mb;
+  rates.measured = train.seconds > 0 && evaluate.seconds > 0;
+  return rates;
+}
+
+std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates& rates) {
+  return JobList(plan, store, rates).make();
+}
+
+double estimated_disk_mb(const Plan& plan, const Json& resources) {
+  const Json stored = resources.value("stored", Json::object());
+  // Shipped as float16, kept as float32; random weights are those of a debug model.
+  const double weights = stored.contains("trained_weights") ? stored["trained_weights"].get<double>() / 1e6
+                         : plan.inputs.weights.empty()      ? kRandomWeightsMb
+                                                            : 2 * folder_megabytes(plan.inputs.weights);
+  const double sample = stored.contains("image") ? stored["image"].get<double>() / 1e6 : kSampleKb / 1e3;
+  double megabytes = stored.value("prompt", 0.0) / 1e6 *
+                     static_cast<double>(plan.inputs.validation.size() + plan.inputs.test.size());
+  const auto tested = plan.spec.tests() ? plan.inputs.test.size() : 0;
+  for (const auto& run : plan.runs) {
+    const auto evaluations = run.is_base() ? std::size_t{1} : plan.checkpoints.size();
+    megabytes += sample * static_cast<double>(evaluations * plan.inputs.validation.size() + tested);
+    if (run.is_base()) continue;
+    const auto copies =
+        plan.checkpoints.size() * kWeightCopiesPerCheckpoint + kResumePoints * kWeightCopiesPerResume;
+    megabytes += weights * static_cast<double>(copies);
+  }
+  return megabytes;
+}
+
+Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel) {
+  Json list = Json::array();
+  for (const auto& job : jobs) {
+    list.push_back({{"kind", job.kind},
+                    {"id", job.id.empty() ? Json() : Json(job.id)},
+                    {"name", job.label},
+                    {"done", job.done},
+                    {"seconds", job.seconds}});
+  }
+  Json not_run = Json::object();
+  for (const auto& [metric, reason] : plan.metrics_not_run) not_run[metric] = reason;
+  return {{"table", plan.spec.id},
+          {"backbone", plan.backbone.name},
+          {"scale", plan.scale.name},
+          {"jobs", std::move(list)},
+          {"scorers", plan.scorers},
+          {"reward_scorers", plan.reward_scorers},
+          {"scorer_folders", plan.scorer_folders},
+          {"not_run", not_run},
+          {"estimate",
+           {{"seconds", rates.known() ? Json(seconds_left(jobs, parallel)) : Json()},
+            {"memory_mb", rates.peak_memory_mb * parallel},
+            {"worker_memory_bytes", rates.resources.value("memory", Json::object())},
+            {"disk_mb", estimated_disk_mb(plan, rates.resources)},
+            {"measured", rates.measured}}}};
+}
+
+void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel) {
+  std::vector<Json> rows;
+  std::size_t done = 0, counted = 0;
+  for (const auto& job : jobs) {
+    if (job.kind != "select" && job.kind != "report") {  // they take no worker and no time
+      ++counted;
+      done += job.done ? 1 : 0;
+    }
+    rows.push_back(
+        {{"state", job.done ? "done" : "to do"},
+         {"kind", job.kind},
+         {"id", job.id},
+         {"job", job.label},
+         {"estimate", job.done || job.seconds == 0 || !rates.known() ? "" : duration_text(job.seconds)}});
+  }
+  print_rows(rows, {"state", "kind", "id", "estimate", "job"});
+  const auto time =
+      rates.known() ? "about " + duration_text(seconds_left(jobs, parallel)) : std::string("unknown time");
+  put("\n{}: {} of {} jobs done. Left: {}, {:.0f} MB of memory, {:.0f} MB on disk when all is done.\n",
+      plan.spec.id, done, counted, time, rates.peak_memory_mb * parallel,
+      estimated_disk_mb(plan, rates.resources));
+  print_backbone(plan, rates.resources);
+  if (!rates.resources.empty()) print_memory(rates.resources.at("memory"));
+  print_scorers(plan);
+  if (!rates.known()) {
+    put("Rates: unknown until a run of this workspace was measured.\n");
+    return;
+  }
+  put("Rates: {:.1f} training and {:.1f} evaluation images/s a worker, {}.\n", rates.train_images_per_second,
+      rates.evaluate_images_per_second,
+      rates.measured ? "measured on earlier runs" : "a guess until a run of this workspace was measured");
+}
+
+}  // namespace harness

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "harness/plan/plan.h"
+#include "results/store/store.h"
+
+namespace harness {
+
+/// What a worker does in a second and needs, measured on finished jobs of the same backbone or, without any,
+/// a stated guess.
+struct Rates {
+  double train_images_per_second = 0, evaluate_images_per_second = 0, peak_memory_mb = 0;
+  bool measured = false;            ///< both rates come from the DB
+  Json resources = Json::object();  ///< as check_plan gives them; empty for a small backbone
+  bool known() const { return measured || resources.empty(); }  ///< of a large model nobody guesses the speed
+};
+
+/// `store`: nullptr without a DB. `threads`: of each worker, for the guess. `resources`: as check_plan gives
+/// them.
+Rates measured_rates(Store* store, const std::string& backbone, int threads, const Json& resources);
+
+/// One line of the plan as `--dry-run` shows it.
+struct PlannedJob {
+  std::string kind, id, label;  ///< id is empty where it depends on a selection that was not made yet
+  std::string key;              ///< what Progress knows it by
+  bool done = false;
+  double seconds = 0;  ///< estimated, of the whole job on one worker
+};
+
+/// Every job of the plan in order: train, evaluate, select, test, report. Only reads.
+std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates& rates);
+
+/// What a training job costs, in images that are drawn and used once; drawing one takes about as long as
+/// using it once (bench/RESULTS.md), so one that is used u times counts (1 + u) / 2.
+double training_images(const Json& settings);
+
+/// Megabytes that the plan's run folders will take: images, encoded prompts, checkpoints and resume points.
+double estimated_disk_mb(const Plan& plan, const Json& resources);
+
+/// The document of `--dry-run --json`.
+Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel);
+void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel);
+
+}  // namespace harness

@@ -1,0 +1,452 @@
+#include "harness/run/plan_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/build_info.h"
+#include "core/error.h"
+#include "core/event_log.h"
+#include "core/files.h"
+#include "core/sha256.h"
+#include "results/store/sql.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kFixedRule = "fixed";
+
+Fields identity_of(const Job& job) {
+  return {job.identity, (job.folder / "job.json").string() + ": identity"};
+}
+
+/// Whether a `reproduce` that went to its end made its table of this evaluation.
+bool is_in_experiment(Store& store, const std::string& evaluation) {
+  SQLite::Statement statement(store.database(),
+                              "SELECT 1 FROM reproduction_evaluations WHERE evaluation_id = ?1");
+  Query query(statement, evaluation);
+  return query.step();
+}
+
+/// job.json says what the folder is for; only paths and options may change between two starts.
+void write_job_file(const Job& job, int threads, const std::string& device) {
+  make_folder(job.folder);
+  const auto file = job.folder / "job.json";
+  const auto text = job_document(job, threads, device).dump(1) + "\n";
+  if (fs::exists(file) && read_file(file) == text) return;
+  write_file_atomically(file, text);
+}
+
+/// What was asked for of this run: nothing that stands under the name of another row.
+Json requested_of(const Plan& plan, const RunPlan& run) {
+  Json own = Json::object();
+  const auto all = plan.settings.requested();
+  for (const auto& [name, value] : all.items()) {
+    const auto is_of = [&](const RunPlan& row) { return name.starts_with(row.name + "."); };
+    const bool is_of_another = !is_of(run) && std::ranges::any_of(plan.runs, is_of);
+    if (!is_of_another) own[name] = value;
+  }
+  return own;
+}
+
+}  // namespace
+
+RunRecord run_row(const Job& job) {
+  auto f = identity_of(job);
+  Json effective = Json::object();
+  if (f.required<std::string>("kind") == "train") {
+    effective = f.get("settings");
+    effective["method_settings"] = f.get("method_settings");
+  }
+  return {.id = job.id,
+          .table_id = {},
+          .method = f.required<std::string>("method"),
+          .backbone = f.required<std::string>("backbone"),
+          .task = f.required<std::string>("task"),
+          .arm = {},
+          .scale = {},
+          .seed = f.required<std::int64_t>("seed"),
+          .config = job.identity,
+          .folder = job.folder.string(),
+          .weights_sha256 = f.required<std::string>("weights_sha256"),
+          .requested_settings = Json::object(),
+          .effective_settings = std::move(effective),
+          .numerics_version = f.required<std::int64_t>("numerics_version")};
+}
+
+EvaluationRecord evaluation_row(const Job& job, std::int64_t n) {
+  auto f = identity_of(job);
+  return {.id = job.id,
+          .table_id = {},
+          .scale = {},
+          .run_id = f.required<std::string>("run"),
+          .step = f.required<std::int64_t>("step"),
+          .split = f.required<std::string>("split"),
+          .n = n,
+          .folder = job.folder.string(),
+          .prompt_set_sha256 = f.required<std::string>("prompts_sha256"),
+          .split_sha256 = f.required<std::string>("positions_sha256"),
+          .seed = f.required<std::int64_t>("seed"),
+          .settings = f.get("settings"),
+          .config = job.identity,
+          .selection_id = {},
+          .peek = false};
+}
+
+JobRecord training_job(const Job& job) {
+  return {.id = job.id,
+          .kind = identity_of(job).required<std::string>("kind"),
+          .run_id = job.id,
+          .evaluation_id = {},
+          .folder = job.folder};
+}
+
+JobRecord evaluation_job(const Job& job) {
+  return {.id = job.id,
+          .kind = "evaluate",
+          .run_id = identity_of(job).required<std::string>("run"),
+          .evaluation_id = job.id,
+          .folder = job.folder};
+}
+
+SelectionRecord fixed_selection(const std::string& run) {
+  return {.run_id = run,
+          .step = 0,
+          .split = "",
+          .metric = "",
+          .rule = kFixedRule,
+          .value = {},
+          .evaluation_id = {},
+          .candidates = {}};
+}
+
+void require_own_folders(const Plan& plan, Store& store) {
+  for (const auto& run : plan.runs) {
+    const auto known = store.run(run.job.id);
+    // A workspace that was moved or copied has its folders with it.
+    if (!known || fs::exists(run.job.folder / "job.json")) continue;
+    if (!fs::exists(fs::path(known->folder) / "job.json")) continue;
+    throw Error(fmt::format("run {} ({}) is recorded in this DB with another folder, {}", run.job.id,
+                            run.job.label, known->folder),
+                plan.workspace.db.string(),
+                fmt::format("go on there with --out {}, or name another file with --db",
+                            fs::path(known->folder).parent_path().string()));
+  }
+}
+
+PlanRunner::PlanRunner(const Plan& plan, Store& store, int threads)
+    : plan_(plan), store_(store), threads_(threads) {
+  if (plan_.inputs.has_evaluation()) store_.record_prompt_set(plan_.inputs.evaluation);
+  store_.record_prompt_set(plan_.inputs.training);
+  for (const auto& run : plan_.runs) {
+    record_run(run);
+    if (run.is_base()) record_base(run);
+    catch_up(run);
+  }
+}
+
+void PlanRunner::record_run(const RunPlan& run) {
+  auto row = run_row(run.job);
+  row.table_id = plan_.spec.id;
+  row.arm = run.name;
+  row.scale = plan_.scale.name;
+  if (!run.is_base()) row.requested_settings = requested_of(plan_, run);
+  store_.record_run(row);
+}
+
+/// The starting weights: nothing to run, one checkpoint, and a selection that no data has influenced.
+void PlanRunner::record_base(const RunPlan& run) {
+  const auto job = training_job(run.job);
+  store_.record_job(job);
+  if (store_.job_state(job.id)->state != JobState::kDone) {
+    write_job_file(run.job, threads_, plan_.device);
+    store_.record_checkpoint({.run_id = run.job.id,
+                              .step = 0,
+                              .path = plan_.inputs.weights_path(),
+                              .sha256 = plan_.inputs.weights_sha256,
+                              .lambda_late = {},
+                              .lambda_late_last = {},
+                              .clip_fraction = {}});
+    store_.mark_job(job.id, JobState::kDone);
+  }
+  selections_[run.job.id] = {0, store_.record_selection(fixed_selection(run.job.id))};
+}
+
+std::vector<int> PlanRunner::validation_steps(const RunPlan& run) const {
+  return run.is_base() ? std::vector<int>{0} : plan_.checkpoints;
+}
+
+PlannedEvaluation PlanRunner::planned(const RunPlan& run, int step, const std::string& split) const {
+  return {.job = plan_.evaluation(run, step, split), .run = &run, .step = step, .split = split};
+}
+
+/// Reads what the logs hold beyond the DB: a harness that was killed may have left finished work behind.
+void PlanRunner::catch_up(const RunPlan& run) {
+  if (!run.is_base()) catch_up(training_job(run.job));
+  if (!is_done(run.job.id) || plan_.spec.is_training()) return;
+  for (const auto step : validation_steps(run)) {
+    const auto evaluation = planned(run, step, "validation");
+    if (!fs::exists(evaluation.job.folder) && !store_.evaluation(evaluation.job.id)) continue;
+    record_evaluation(evaluation);
+    catch_up(evaluation_job(evaluation.job));
+  }
+  select(run);
+  if (const auto step = selected_step(run); step && plan_.spec.tests()) {
+    const auto evaluation = planned(run, *step, "test");
+    if (!fs::exists(evaluation.job.folder) && !store_.evaluation(evaluation.job.id)) return;
+    record_evaluation(evaluation);
+    catch_up(evaluation_job(evaluation.job));
+  }
+}
+
+void PlanRunner::catch_up(const JobRecord& job) {
+  jobs_[job.id] = job;
+  if (is_done(job.id)) return;
+  const auto status = store_.job_state(job.id);
+  const bool was_read = status && status->log_offset > 0;
+  if (!was_read && !fs::exists(job.folder / "events.log")) return;
+  const auto report = store_.ingest(job);
+  notes_.insert(notes_.end(), report.notes.begin(), report.notes.end());
+}
+
+bool PlanRunner::is_done(const std::string& job_id) {
+  if (done_.contains(job_id)) return true;
+  const auto status = store_.job_state(job_id);
+  if (!status || status->state != JobState::kDone) return false;
+  const auto again = scored_again_.find(job_id);
+  if (again != scored_again_.end() && status->log_offset <= again->second) return false;
+  done_.insert(job_id);
+  return true;
+}
+
+void PlanRunner::require_same_build(const fs::path& worker) {
+  std::string build;
+  for (const auto& [id, job] : jobs_) {
+    if (is_done(id)) continue;
+    const auto start = last_start(job.folder / "events.log");
+    if (!start) continue;
+    if (build.empty()) build = sha256_file(worker);
+    if (const auto began = start->value("build", ""); began != build) {
+      throw Error(fmt::format("was begun by another build of harness-worker ({} instead of {})",
+                              began.substr(0, 12), build.substr(0, 12)),
+                  job.folder.string(), "go on with that build, or start over with --fresh");
+    }
+    const auto& features = build_info().cpu_features;
+    if (const auto cpu = start->value("cpu", ""); !cpu.empty() && cpu != features) {
+      throw Error(fmt::format("was begun on a processor with {}, and this one has {}", cpu, features),
+                  job.folder.string(), "go on on that machine, or start over with --fresh");
+    }
+  }
+}
+
+std::optional<Task> PlanRunner::next() {
+  for (const auto& run : plan_.runs) {
+    if (auto task = next_of(run)) return task;
+  }
+  return std::nullopt;
+}
+
+std::optional<Task> PlanRunner::next_of(const RunPlan& run) {
+  if (!is_done(run.job.id)) {
+    if (!started_.insert(run.job.id).second) return std::nullopt;
+    return prepare_training(run);
+  }
+  if (plan_.spec.is_training()) return std::nullopt;
+  if (auto task = next_evaluation(run, validation_steps(run), "validation")) return task;
+  select(run);
+  // Those that it asks for once more.
+  if (auto task = next_evaluation(run, validation_steps(run), "validation")) return task;
+  const auto step = selected_step(run);
+  if (!step || !plan_.spec.tests()) return std::nullopt;
+  return next_evaluation(run, {*step}, "test");
+}
+
+std::optional<Task> PlanRunner::next_evaluation(const RunPlan& run, const std::vector<int>& steps,
+                                                const std::string& split) {
+  for (const auto step : steps) {
+    const auto evaluation = planned(run, step, split);
+    // Recorded even where it is done: it may have been another table's until now.
+    if (started_.contains(evaluation.job.id)) continue;
+    record_evaluation(evaluation);
+    started_.insert(evaluation.job.id);
+    if (is_done(evaluation.job.id)) continue;
+    ran_.insert(evaluation.job.id);
+    return prepare_evaluation(evaluation);
+  }
+  return std::nullopt;
+}
+
+Task PlanRunner::prepare_training(const RunPlan& run) {
+  write_job_file(run.job, threads_, plan_.device);
+  const auto record = training_job(run.job);
+  store_.record_job(record);
+  jobs_[record.id] = record;
+  return {.id = run.job.id, .label = run.job.label, .folder = run.job.folder, .progress_key = run.job.id};
+}
+
+Task PlanRunner::prepare_evaluation(const PlannedEvaluation& evaluation) {
+  auto job = evaluation.job;
+  for (const auto& checkpoint : store_.checkpoints(evaluation.run->job.id)) {
+    if (evaluation.step > 0 && checkpoint.step == evaluation.step)
+      job.checkpoint_sha256 = checkpoint.sha256.value_or("");
+  }
+  write_job_file(job, threads_, plan_.device);
+  write_file_atomically(evaluation.job.folder / "positions.json",
+                        canonical_json(Json(plan_.positions(evaluation.split))));
+  const auto key = evaluation.split == "test" ? test_key(*evaluation.run) : evaluation.job.id;
+  return {.id = evaluation.job.id,
+          .label = evaluation.job.label,
+          .folder = evaluation.job.folder,
+          .progress_key = key};
+}
+
+void PlanRunner::record_evaluation(const PlannedEvaluation& evaluation) {
+  auto row =
+      evaluation_row(evaluation.job, static_cast<std::int64_t>(plan_.positions(evaluation.split).size()));
+  row.table_id = plan_.spec.id;
+  row.scale = plan_.scale.name;
+  const auto found = selections_.find(evaluation.run->job.id);
+  const bool may_be_selected = evaluation.split == "test" || evaluation.run->is_base();
+  if (may_be_selected && found != selections_.end()) row.selection_id = found->second.second;
+  store_.record_evaluation(row);
+  for (const auto& [metric, reason] : plan_.metrics_not_run)
+    store_.record_not_run(evaluation.job.id, metric, reason);
+  const auto record = evaluation_job(evaluation.job);
+  store_.record_job(record);
+  jobs_[record.id] = record;
+}
+
+void PlanRunner::ingest(const Task& task) {
+  const auto report = store_.ingest(jobs_.at(task.id));
+  notes_.insert(notes_.end(), report.notes.begin(), report.notes.end());
+}
+
+bool PlanRunner::complete(const Task& task) {
+  return is_done(task.id);
+}
+
+std::vector<Candidate> PlanRunner::candidates_of(const RunPlan& run) {
+  std::vector<Candidate> candidates;
+  for (const auto step : plan_.checkpoints) {
+    const auto id = plan_.evaluation(run, step, plan_.spec.selection.split).id;
+    if (!is_done(id)) return {};
+    candidates.push_back(
+        {.step = step, .evaluation = id, .scores = store_.metric_values(id, plan_.spec.selection.metric)});
+  }
+  return candidates;
+}
+
+/// Does nothing until every checkpoint is evaluated. Where too many scores are missing, those that a former
+/// start left are asked for once more. Throws Error (Status::kFailed) where they are missing still.
+void PlanRunner::select(const RunPlan& run) {
+  if (selections_.contains(run.job.id)) return;
+  const auto candidates = candidates_of(run);
+  if (candidates.empty()) return;
+  // A selection stays that a former version made of the scores that were there.
+  const auto recorded = recorded_selection(plan_, run, store_);
+  if (recorded && recorded->step == choose_by_scores_there(candidates).step) {
+    selections_[run.job.id] = {static_cast<int>(recorded->step), recorded->id};
+    return;
+  }
+  const auto choice = choose_checkpoint(candidates);
+  if (choice.lacks_too_many()) {
+    if (!score_again(run, choice)) refuse_selection(run, choice);
+    return;
+  }
+  const auto& wanted = plan_.spec.selection;
+  if (!choice.mean) {
+    throw Error(fmt::format("no checkpoint has a value of {} on the {} split", wanted.metric, wanted.split),
+                run.job.label, "the reasons are in the DB: SELECT name, reason FROM metrics",
+                Status::kFailed);
+  }
+  SelectionRecord selection{.run_id = run.job.id,
+                            .step = choice.step,
+                            .split = wanted.split,
+                            .metric = wanted.metric,
+                            .rule = wanted.rule,
+                            .value = choice.mean,
+                            .evaluation_id = choice.evaluation,
+                            .candidates = {}};
+  for (const auto& candidate : candidates) selection.candidates.push_back(candidate.evaluation);
+  selections_[run.job.id] = {static_cast<int>(choice.step), store_.record_selection(selection)};
+}
+
+/// Asks for the evaluations that lack scores once more; false where all of them were run by this process, or
+/// may not change because a finished experiment holds them.
+bool PlanRunner::score_again(const RunPlan& run, const Choice& choice) {
+  bool asked = false;
+  for (const auto& [step, count] : choice.missing) {
+    const auto id = plan_.evaluation(run, static_cast<int>(step), plan_.spec.selection.split).id;
+    if (ran_.contains(id) || is_in_experiment(store_, id)) continue;
+    scored_again_[id] = store_.job_state(id)->log_offset;
+    done_.erase(id);
+    started_.erase(id);
+    notes_.push_back({"note", fmt::format("{}: {} images of checkpoint {} have no {}: they are scored again",
+                                          run.job.label, count, step, plan_.spec.selection.metric)});
+    asked = true;
+  }
+  return asked;
+}
+
+void PlanRunner::refuse_selection(const RunPlan& run, const Choice& choice) {
+  const bool is_held = std::ranges::any_of(choice.missing, [&](const auto& missing) {
+    return is_in_experiment(
+        store_, plan_.evaluation(run, static_cast<int>(missing.first), plan_.spec.selection.split).id);
+  });
+  throw Error(fmt::format("no checkpoint is selected on the {} split: {}; at most {:g} % may be missing",
+                          plan_.spec.selection.split, missing_text(choice, plan_.spec.selection.metric),
+                          100 * kMostMissing),
+              run.job.label,
+              is_held ? "`harness query failures` shows the reasons. A finished experiment holds these "
+                        "scores, so that they stay as they are: begin the runs anew with --fresh, or in "
+                        "another folder with --out"
+                      : "`harness query failures` shows the reasons; once their cause is gone, repeat the "
+                        "command: it scores these images again and goes on, and nothing is trained again",
+              Status::kFailed);
+}
+
+std::optional<int> PlanRunner::selected_step(const RunPlan& run) const {
+  const auto found = selections_.find(run.job.id);
+  if (found == selections_.end()) return std::nullopt;
+  return found->second.first;
+}
+
+std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store) {
+  std::vector<std::string> candidates;
+  if (!run.is_base()) {
+    for (const auto step : plan.checkpoints)
+      candidates.push_back(plan.evaluation(run, step, "validation").id);
+  }
+  const auto& wanted = plan.spec.selection;
+  for (const auto& selection : store.selections(run.job.id)) {
+    if (run.is_base() && selection.rule == kFixedRule) return selection;
+    if (selection.rule == wanted.rule && selection.metric == wanted.metric &&
+        selection.split == wanted.split && selection.candidates == candidates) {
+      return selection;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store) {
+  const auto is_done = [&](const std::string& id) {
+    const auto status = store.job_state(id);
+    return status && status->state == JobState::kDone;
+  };
+  std::vector<std::string> ids;
+  for (const auto& run : plan.runs) {
+    if (!is_done(run.job.id)) return std::nullopt;
+    if (plan.spec.is_training()) continue;
+    const auto selection = recorded_selection(plan, run, store);
+    if (!selection) return std::nullopt;
+    for (const auto step : run.is_base() ? std::vector<int>{0} : plan.checkpoints) {
+      ids.push_back(plan.evaluation(run, step, "validation").id);
+    }
+    if (plan.spec.tests()) ids.push_back(plan.evaluation(run, static_cast<int>(selection->step), "test").id);
+  }
+  if (!std::all_of(ids.begin(), ids.end(), is_done)) return std::nullopt;
+  return ids;
+}
+
+}  // namespace harness

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "harness/plan/plan.h"
+#include "harness/plan/selection.h"
+#include "harness/run/scheduler.h"
+#include "results/store/store.h"
+
+namespace harness {
+
+/// An evaluation of the plan together with the checkpoint it looks at.
+struct PlannedEvaluation {
+  Job job;
+  const RunPlan* run = nullptr;
+  int step = 0;
+  std::string split;
+};
+
+/// Carries a plan out against the results DB: says which job comes next, brings in what workers wrote,
+/// selects checkpoints. All state is in the DB and the run folders, so a new PlanRunner on the same plan goes
+/// on where the last one stopped.
+class PlanRunner {
+ public:
+  /// `threads`: of each worker. Records prompt sets, runs and the starting weights; reads what is in the logs
+  /// already.
+  PlanRunner(const Plan& plan, Store& store, int threads);
+
+  /// Throws Error (status 2) where a job was begun by another build of harness-worker, or on another kind of
+  /// processor.
+  void require_same_build(const std::filesystem::path& worker);
+
+  // The scheduler's hooks.
+  std::optional<Task> next();
+  void ingest(const Task& task);
+  bool complete(const Task& task);
+
+  /// Notes and warnings that came in since the last call.
+  std::vector<Note> take_notes() { return std::exchange(notes_, {}); }
+
+  /// The checkpoint of a run that was selected, once it was.
+  std::optional<int> selected_step(const RunPlan& run) const;
+
+ private:
+  bool is_done(const std::string& job_id);
+  std::optional<Task> next_of(const RunPlan& run);
+  std::optional<Task> next_evaluation(const RunPlan& run, const std::vector<int>& steps,
+                                      const std::string& split);
+  Task prepare_training(const RunPlan& run);
+  Task prepare_evaluation(const PlannedEvaluation& evaluation);
+  void record_evaluation(const PlannedEvaluation& evaluation);
+  void record_run(const RunPlan& run);
+  void record_base(const RunPlan& run);
+  void catch_up(const RunPlan& run);
+  void catch_up(const JobRecord& job);
+  /// The evaluations that a selection compares; empty until all of them are done.
+  std::vector<Candidate> candidates_of(const RunPlan& run);
+  void select(const RunPlan& run);
+  bool score_again(const RunPlan& run, const Choice& choice);
+  [[noreturn]] void refuse_selection(const RunPlan& run, const Choice& choice);
+  std::vector<int> validation_steps(const RunPlan& run) const;
+  PlannedEvaluation planned(const RunPlan& run, int step, const std::string& split) const;
+
+  const Plan& plan_;
+  Store& store_;
+  int threads_;
+  std::map<std::string, JobRecord> jobs_;              ///< by id, all that were touched
+  std::set<std::string> done_, started_;               ///< job ids
+  std::set<std::string> ran_;                          ///< evaluations that were handed out to a worker
+  std::map<std::string, std::uint64_t> scored_again_;  ///< finished ones to score again -> their logs' size
+  std::map<std::string, std::pair<int, std::int64_t>> selections_;  ///< run id -> step, selection id
+  std::vector<Note> notes_;
+};
+
+// Rows of jobs as their identities tell them (core/EVENTS.md); what a table adds to them, its name, scale,
+// row and selection, is left empty. Throw Error naming a field that an identity lacks.
+
+RunRecord run_row(const Job& job);
+EvaluationRecord evaluation_row(const Job& job, std::int64_t n);
+JobRecord training_job(const Job& job);
+JobRecord evaluation_job(const Job& job);
+
+/// The selection of the starting weights, which no data has influenced.
+SelectionRecord fixed_selection(const std::string& run);
+
+/// The selection that the DB holds for exactly these candidates, or nothing. Only reads.
+std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store);
+
+/// Throws Error if a run of the plan stands in another folder alone: two workspaces of one DB
+/// cannot both make it.
+void require_own_folders(const Plan& plan, Store& store);
+
+/// The evaluations of a plan if all of it is done already (every run; validation of each with its selection
+/// and, where the table tests, test; nothing of it if the table is one of the training), else nothing. Only
+/// reads.
+std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store);
+
+}  // namespace harness

@@ -1,0 +1,250 @@
+#include "harness/run/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/build_info.h"
+#include "core/error.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "harness/show/comparisons.h"
+#include "harness/show/guardrails.h"
+#include "results/store/sql.h"
+
+namespace harness {
+namespace {
+
+std::string short_hash(const std::string& hash) {
+  return hash.substr(0, 12);
+}
+
+/// A scorer's description (name, version, settings, data files) in a few words.
+std::string scorer_text(const std::string& evaluator, const Json& identity) {
+  const auto name = identity.value("name", evaluator);
+  std::string text = name == evaluator ? name : fmt::format("{} ({})", evaluator, name);
+  text += fmt::format(" v{}", identity.value("version", "-"));
+  const auto settings = identity.value("settings", Json::object());
+  for (const char* key : {"engine", "engine_version"}) {
+    if (settings.contains(key)) text += fmt::format(" {}", settings.at(key).get<std::string>());
+  }
+  for (const auto& data : identity.value("data", Json::array())) {
+    text += fmt::format(" {} {}", data.value("file", ""), short_hash(data.value("sha256", "")));
+  }
+  if (identity.contains("profile") && name == evaluator)
+    text += fmt::format(" profile {}", identity.at("profile").get<std::string>());
+  if (identity.contains("files"))
+    text += fmt::format(" files {}", short_hash(sha256_hex(canonical_json(identity.at("files")))));
+  return text;
+}
+
+/// Which worker builds made the runs, as the DB knows them.
+std::string builds_of(const Plan& plan, Store& store) {
+  std::vector<std::string> builds;
+  for (const auto& run : plan.runs) {
+    const auto stored = store.run(run.job.id);
+    if (!stored || !stored->build) continue;
+    const auto build = short_hash(*stored->build);
+    if (std::find(builds.begin(), builds.end(), build) == builds.end()) builds.push_back(build);
+  }
+  return join(builds, "+");
+}
+
+std::string inputs_text(const Plan& plan) {
+  const auto& inputs = plan.inputs;
+  if (!inputs.has_evaluation()) {
+    return fmt::format("{} {} weights {} | training prompts {} {}", plan.backbone.name,
+                       plan.backbone.precision(plan.device_kind), short_hash(inputs.weights_sha256),
+                       inputs.training.name, short_hash(inputs.training.sha256));
+  }
+  const auto trained_on = inputs.training_file_is_ours
+                              ? std::string()
+                              : fmt::format(" | training prompts {} {}", inputs.training.name,
+                                            short_hash(inputs.training.sha256));
+  return fmt::format("{} {} weights {} | {} {}{} | split seed {} {}/{} of {}, used {}/{}", plan.backbone.name,
+                     plan.backbone.precision(plan.device_kind), short_hash(inputs.weights_sha256),
+                     inputs.evaluation.name, short_hash(inputs.evaluation.sha256), trained_on,
+                     plan.spec.split_seed, inputs.validation_size, inputs.test_size, plan.spec.prompts_first,
+                     inputs.validation.size(), inputs.test.size());
+}
+
+std::string sampler_text(const Plan& plan) {
+  const auto setting = [&](const char* name) {
+    const auto found = plan.settings.loop.find(name);
+    if (found == plan.settings.loop.end()) return std::string("-");
+    const Json& value = found->second.effective;
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  };
+  const auto uses = setting("inner_epochs");
+  const auto training = fmt::format(
+      "training {} updates, {} x {} images an epoch in {} parts{}, lr {}, {} steps, guidance {}, noise {}",
+      setting("updates"), setting("prompts_per_epoch"), setting("group_size"), setting("updates_per_epoch"),
+      uses == "1" || uses == "-" ? "" : fmt::format(" used {} times each", uses), setting("lr"),
+      setting("sampling_steps"), setting("guidance"), setting("noise_level"));
+  if (plan.spec.is_training()) return training;
+  return fmt::format("{}; evaluation {} steps, guidance {}, {} weights", training, setting("eval_steps"),
+                     setting("eval_guidance"), setting("eval_weights"));
+}
+
+/// One line with all that a reader needs to tell this result from another.
+std::string signature_of(const Plan& plan, Store& store) {
+  std::vector<std::string> scorers;
+  const Json& used = plan.spec.is_training() ? plan.reward_scorers : plan.scorers;
+  for (const auto& [name, identity] : used.items()) scorers.push_back(scorer_text(name, identity));
+  const auto set = assignments(plan.settings.requested("--set"));
+  return fmt::format(
+      "{} v{} scale {} | {} | {} | {}{} | seeds {} | percentile bootstrap {} | numerics {} build {} revision "
+      "{}",
+      plan.spec.id, plan.spec.version, plan.scale.name, inputs_text(plan), sampler_text(plan),
+      set.empty() ? "" : fmt::format("set {} | ", set), join(scorers, ", "), fmt::join(plan.seeds, ","),
+      BootstrapSettings{}.resamples, plan.numerics_version, builds_of(plan, store),
+      build_info().git_revision);
+}
+
+/// What was trained on, where that is not the generated set that the task is about.
+void add_training_note(const Plan& plan, std::vector<std::string>& notes) {
+  const auto& training = plan.inputs.training;
+  if (!plan.inputs.training_file_is_ours) {
+    notes.push_back(fmt::format("Training prompts: {} ({} prompts, sha256 {}).", training.name,
+                                training.prompts.size(), short_hash(training.sha256)));
+  } else if (plan.spec.task == kPickscorePrompts && !plan.backbone.needs_target) {
+    notes.push_back(
+        "Training prompts: the generated ones, each of which asks for a written text; --train-prompts trains "
+        "on "
+        "others.");
+  }
+}
+
+std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::string>& other_code) {
+  std::vector<std::string> notes;
+  if (!plan.scale.note.empty()) notes.push_back(scale_note(plan.scale));
+  if (other_code) notes.push_back(fmt::format("Not all of one build: {}.", *other_code));
+  if (plan.inputs.weights_are_given) {
+    notes.push_back(fmt::format("Weights: folder {}, sha256 {}.",
+                                std::filesystem::weakly_canonical(plan.inputs.weights).filename().string(),
+                                plan.inputs.weights_sha256));
+  }
+  add_training_note(plan, notes);
+  if (plan.inputs.has_evaluation() && !plan.inputs.evaluation.known) {
+    notes.push_back(fmt::format("The evaluation prompts are a set of unknown checksum ({}).",
+                                short_hash(plan.inputs.evaluation.sha256)));
+  }
+  if (const auto set = assignments(plan.settings.requested("--set")); !set.empty())
+    notes.push_back(fmt::format("Settings changed on the command line: {}.", set));
+  if (plan.inputs.has_evaluation()) {
+    const auto shared = overlap(plan.inputs.evaluation, plan.inputs.training);
+    if (!shared.empty()) {
+      notes.push_back(
+          fmt::format("Training has seen {} of the evaluation's prompts and {} of its targets (`harness "
+                      "datasets verify` lists them).",
+                      shared.texts.size(), shared.targets.size()));
+    }
+  }
+  notes.insert(notes.end(), plan.scorers_unused.begin(), plan.scorers_unused.end());
+  const auto tolerance = plan.settings.loop.find("on_policy_tolerance");
+  if (tolerance != plan.settings.loop.end() && tolerance->second.effective.get<double>() > 0) {
+    notes.push_back(fmt::format("On-policy log-ratios up to {} were accepted (on_policy_tolerance).",
+                                tolerance->second.effective.dump()));
+  }
+  return notes;
+}
+
+/// What the metrics are that the table can name, or the columns of a training table: a table is made again
+/// from the DB alone. Without their help texts, which are the build's and not the experiment's.
+Json metrics_in_effect(const Plan& plan) {
+  const auto& spec = plan.spec;
+  if (!spec.is_training()) {
+    std::set<std::string> names(plan.metrics.begin(), plan.metrics.end());
+    names.insert(spec.optional_metrics.begin(), spec.optional_metrics.end());
+    for (const auto& column : spec.columns) names.insert(column.name);
+    for (const auto& [_, changes] : spec.backbones) {
+      for (const auto& [metric, other] : changes.stands_in) names.insert({metric, other});
+    }
+    for (const auto& evaluator : plan.registry.evaluators) {
+      for (const auto& metric : evaluator.metrics) {
+        if (plan.scorers.contains(evaluator.name)) names.insert(metric.name);
+      }
+    }
+    auto metrics = spec.metric_catalogue.to_json({names.begin(), names.end()});
+    for (auto& metric : metrics) metric.erase("help");
+    return metrics;
+  }
+  Json columns = Json::array();
+  for (const auto& column : spec.columns) {
+    columns.push_back(metric_json({.name = column.name,
+                                   .title = column.title,
+                                   .unit = column.unit,
+                                   .better = column.better,
+                                   .decimals = column.decimals}));
+  }
+  return columns;
+}
+
+/// The table spec in effect: the file as it is, and beside it what all choices came to.
+Json effective_spec(const Plan& plan, const std::optional<std::string>& other_code) {
+  Json methods = Json::object();
+  for (const auto& method : plan.methods) methods[method] = plan.settings.effective_method(method);
+  const auto& prompts = plan.inputs.has_evaluation() ? plan.inputs.evaluation : plan.inputs.training;
+  Json spec = plan.spec.document;
+  spec["effective"] =
+      Effective{.baseline = plan.baseline,
+                .checkpoints = plan.checkpoints,
+                .metrics = plan.metrics,
+                .prompt_set = prompts.name,
+                .prompt_set_sha256 = prompts.sha256,
+                .split_sizes = {std::ssize(plan.inputs.validation), std::ssize(plan.inputs.test)},
+                .settings = plan.settings.effective_loop(plan.registry, "train"),
+                .evaluation_settings = plan.settings.effective_loop(plan.registry, "evaluate"),
+                .method_settings = std::move(methods),
+                .requested = plan.settings.requested(),
+                .set = plan.settings.requested("--set"),
+                .weights_sha256 = plan.inputs.weights_sha256,
+                .notes = notes_of(plan, other_code),
+                .metrics_known = metrics_in_effect(plan),
+                .guardrails = plan.guardrails}
+          .to_json();
+  return spec;
+}
+
+bool has_comparisons(Store& store, std::int64_t reproduction_id) {
+  SQLite::Statement statement(store.database(),
+                              "SELECT count(*) FROM comparisons WHERE reproduction_id = ?1");
+  Query query(statement, reproduction_id);
+  return query.step() && query.integer(0) > 0;
+}
+
+}  // namespace
+
+std::vector<CodeGroup> code_of_plan(const Plan& plan, Store& store,
+                                    const std::vector<std::string>& evaluations) {
+  auto jobs = evaluations;
+  for (const auto& run : plan.runs) jobs.push_back(run.job.id);
+  return code_of_jobs(store, jobs);
+}
+
+Experiment record_plan(const Plan& plan, Store& store, std::vector<std::string> evaluations,
+                       const std::vector<CodeGroup>& code, double wall_seconds) {
+  ReproductionRecord record{.table_id = plan.spec.id,
+                            .backbone = plan.backbone.name,
+                            .scale = plan.scale.name,
+                            .seeds = plan.seeds,
+                            .methods = plan.methods,
+                            .spec = effective_spec(plan, other_code(code, "")),
+                            .signature = signature_of(plan, store),
+                            .wall_seconds = wall_seconds,
+                            .evaluations = std::move(evaluations),
+                            .runs = {}};
+  for (const auto& run : plan.runs) record.runs.emplace_back(run.job.id, run.name);
+  const auto id = store.record_reproduction(record);
+  Experiment stored(*store.reproduction(id));
+  if (!has_comparisons(store, id)) {
+    const auto comparisons = compare_all(store, stored);
+    // Alarms first: comparisons that are there say that both are.
+    store.record_alarms(id, alarms_of(stored, comparisons));
+    store.record_comparisons(id, comparisons);
+  }
+  return stored;
+}
+
+}  // namespace harness

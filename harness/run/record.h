@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/plan/plan.h"
+#include "harness/run/builds.h"
+#include "harness/show/experiments.h"
+
+namespace harness {
+
+/// Which code recorded the jobs of a finished plan (code_of_jobs).
+std::vector<CodeGroup> code_of_plan(const Plan& plan, Store& store,
+                                    const std::vector<std::string>& evaluations);
+
+/// Records a finished plan as an experiment (table spec in effect, signature, evaluations) with its
+/// comparisons, which are computed unless they are there already. `code`: code_of_plan. It is then the last
+/// one, which `table`, `compare` and `grid` take.
+Experiment record_plan(const Plan& plan, Store& store, std::vector<std::string> evaluations,
+                       const std::vector<CodeGroup>& code, double wall_seconds);
+
+}  // namespace harness

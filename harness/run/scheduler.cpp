@@ -1,0 +1,288 @@
+#include "harness/run/scheduler.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "core/error.h"
+#include "core/event_log.h"
+#include "core/json.h"
+#include "harness/run/worker_process.h"
+
+namespace harness {
+namespace asio = boost::asio;
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kTick{250};
+constexpr std::size_t kLogTailLines = 12;
+
+milliseconds from_environment_ms(const char* name, milliseconds fallback) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) return fallback;
+  const long value = std::strtol(text, nullptr, 10);
+  if (value <= 0) throw Error(fmt::format("\"{}\" is not a number of milliseconds", text), name);
+  return milliseconds(value);
+}
+
+struct Worker {
+  Task task;
+  std::unique_ptr<WorkerProcess> process;
+  Clock::time_point last_sign = Clock::now();
+  bool log_has_grown = false, silent = false;
+};
+
+/// The reason a worker itself gave for failing, or nothing. Where it ended with the status of a wrong input
+/// (a file that it was given), so does the program.
+std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended) {
+  if (ended.signal != 0) return std::nullopt;
+  const auto status = ended.code == static_cast<int>(Status::kUsage) ? Status::kUsage : Status::kFailed;
+  std::optional<Error> found;
+  for (const auto& event : Events(task.folder / "events.log")) {
+    const auto type = event.value("type", "");
+    if (type == "job_started") found.reset();
+    if (type != "job_failed") continue;
+    const auto where = event.value("where", "");
+    found.emplace(event.value("what", "failed"), where.empty() ? task.label : task.label + ": " + where,
+                  event.value("hint", ""), status);
+  }
+  return found;
+}
+
+/// A worker on a full disk cannot leave a word, neither in its event log nor in worker.log.
+std::string hint_after_death(const std::filesystem::path& folder) {
+  constexpr std::uintmax_t kLittle = 1u << 20;
+  std::error_code unknown;
+  const auto room = std::filesystem::space(folder, unknown);
+  if (!unknown && room.available < kLittle)
+    return "the disk is full: free some space and repeat the command: it goes on where it stopped";
+  return "repeat the command to go on";
+}
+
+Error worker_error(const Worker& worker, const std::string& what) {
+  const auto log = worker.task.folder / "worker.log";
+  const auto tail = tail_of_file(log, kLogTailLines);
+  const auto shown =
+      tail.empty() ? std::string("its log is empty") : "the end of " + log.string() + ":\n" + tail;
+  return Error(fmt::format("{} (pid {})\n{}\n", what, worker.process->pid(), shown), worker.task.label,
+               hint_after_death(worker.task.folder), Status::kFailed);
+}
+
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return ::sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+class Scheduler {
+ public:
+  Scheduler(const SchedulerSettings& settings, const SchedulerHooks& hooks, Progress& progress)
+      : settings_(settings),
+        hooks_(hooks),
+        progress_(progress),
+        stop_signals_(io_),
+        child_signal_(io_, SIGCHLD),
+        timer_(io_) {
+    for (const int signal : {SIGINT, SIGTERM}) stop_signals_.add(signal);
+    if (!is_ignored(SIGHUP)) stop_signals_.add(SIGHUP);  // nohup: a closed terminal is no reason to stop
+  }
+
+  void run() {
+    wait_for_stop_signal();
+    wait_for_child_signal();
+    wait_for_tick();
+    guarded([this] { start_ready(); });
+    while (!workers_.empty()) io_.run_one();
+    progress_.clear();
+    if (failure_) std::rethrow_exception(failure_);
+    if (interrupted_) {
+      throw Error("interrupted; all that was finished is kept", "", "repeat the command to go on",
+                  Status::kInterrupted);
+    }
+  }
+
+ private:
+  /// Runs a step; its first failure stops the other workers and is what run() throws.
+  template <class Step>
+  void guarded(Step step) {
+    try {
+      step();
+    } catch (...) {
+      if (!failure_) failure_ = std::current_exception();
+      stop_all();
+    }
+  }
+
+  bool stopping() const { return interrupted_ || failure_; }
+
+  void start_ready() {
+    while (!stopping() && static_cast<int>(workers_.size()) < settings_.jobs) {
+      auto task = hooks_.next();
+      if (!task) return;
+      start(std::move(*task));
+    }
+  }
+
+  void start(Task task) {
+    auto worker = std::make_unique<Worker>();
+    worker->task = std::move(task);
+    auto* raw = worker.get();
+    const auto on_line = [this, raw](std::string_view line) { handle_line(*raw, line); };
+    worker->process = std::make_unique<WorkerProcess>(
+        io_, std::vector<std::string>{settings_.worker.string(), "run", raw->task.folder.string()},
+        raw->task.folder / "worker.log", on_line);
+    progress_.start(raw->task.progress_key, raw->task.label);
+    workers_.push_back(std::move(worker));
+  }
+
+  void handle_line(Worker& worker, std::string_view line) {
+    worker.last_sign = Clock::now();
+    if (line == "wake") worker.log_has_grown = true;
+    constexpr std::string_view kProgress = "progress ";
+    if (line.substr(0, kProgress.size()) != kProgress) return;
+    const auto value = Json::parse(line.substr(kProgress.size()), nullptr, false);
+    if (!value.is_object()) return;
+    progress_.update(worker.task.progress_key, {.done = value.value("done", 0.0),
+                                                .total = value.value("total", 0.0),
+                                                .unit = value.value("unit", ""),
+                                                .text = value.value("text", ""),
+                                                .images = value.value("images", 0.0)});
+  }
+
+  void wait_for_stop_signal() {
+    stop_signals_.async_wait([this](const boost::system::error_code& error, int) {
+      if (error) return;
+      if (interrupted_) {
+        for (auto& worker : workers_) worker->process->kill();
+      } else {
+        interrupted_ = true;
+        if (!workers_.empty()) progress_.say("stopping after the current shard; once more to stop at once");
+        stop_all();
+      }
+      wait_for_stop_signal();
+    });
+  }
+
+  void wait_for_child_signal() {
+    child_signal_.async_wait([this](const boost::system::error_code& error, int) {
+      if (error) return;
+      reap();
+      wait_for_child_signal();
+    });
+  }
+
+  void wait_for_tick() {
+    timer_.expires_after(kTick);
+    timer_.async_wait([this](const boost::system::error_code& error) {
+      if (error) return;
+      forgive_own_absence();
+      guarded([this] { ingest_grown(); });
+      kill_the_silent_and_the_slow();
+      reap();
+      progress_.tick();
+      wait_for_tick();
+    });
+  }
+
+  void ingest_grown() {
+    for (auto& worker : workers_) {
+      if (std::exchange(worker->log_has_grown, false)) hooks_.ingest(worker->task);
+    }
+  }
+
+  void stop_all() {
+    stop_time_ = Clock::now();
+    for (auto& worker : workers_) worker->process->close_input();
+  }
+
+  /// While this program stood still itself (stopped from the terminal), it could hear nobody.
+  void forgive_own_absence() {
+    const auto gap = Clock::now() - last_tick_;
+    last_tick_ += gap;
+    if (gap < 4 * kTick) return;
+    for (auto& worker : workers_) worker->last_sign += gap;
+  }
+
+  void kill_the_silent_and_the_slow() {
+    const auto now = Clock::now();
+    for (auto& worker : workers_) {
+      if (stopping() && now - stop_time_ > settings_.stop_limit) worker->process->kill();
+      if (worker->silent || now - worker->last_sign < settings_.silence_limit) continue;
+      worker->silent = true;
+      worker->process->kill();
+    }
+  }
+
+  void reap() {
+    for (std::size_t i = 0; i < workers_.size();) {
+      const auto status = workers_[i]->process->ended();
+      if (!status) {
+        ++i;
+        continue;
+      }
+      const auto worker = std::move(workers_[i]);
+      workers_.erase(workers_.begin() + static_cast<std::ptrdiff_t>(i));
+      guarded([&] { conclude(*worker, *status); });
+    }
+    guarded([this] { start_ready(); });
+  }
+
+  /// What a worker's end means. The log is read in any case: what it finished counts.
+  void conclude(const Worker& worker, const ExitStatus& status) {
+    hooks_.ingest(worker.task);
+    if (hooks_.complete(worker.task)) {
+      progress_.finish(worker.task.progress_key);
+      return;
+    }
+    if (interrupted_) return;
+    if (failure_ && !worker.silent) return;
+    if (const auto reported = reported_failure(worker.task, status)) throw *reported;
+    const auto what = how_it_ended(worker, status);
+    hooks_.failed(worker.task, what);
+    throw worker_error(worker, what);
+  }
+
+  std::string how_it_ended(const Worker& worker, const ExitStatus& status) const {
+    if (worker.silent) {
+      const double seconds = std::chrono::duration<double>(settings_.silence_limit).count();
+      return fmt::format("gave no sign of life for {:.0f} s and was killed", seconds);
+    }
+    return status.ok() ? "ended without completing its job" : "died with " + status.text();
+  }
+
+  const SchedulerSettings& settings_;
+  const SchedulerHooks& hooks_;
+  Progress& progress_;
+  asio::io_context io_{1};
+  asio::signal_set stop_signals_, child_signal_;
+  asio::steady_timer timer_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::exception_ptr failure_;
+  bool interrupted_ = false;
+  Clock::time_point stop_time_, last_tick_ = Clock::now();
+};
+
+}  // namespace
+
+SchedulerSettings SchedulerSettings::from_environment() {
+  SchedulerSettings settings;
+  settings.silence_limit = from_environment_ms("HARNESS_SILENCE_MS", settings.silence_limit);
+  settings.stop_limit = from_environment_ms("HARNESS_STOP_MS", settings.stop_limit);
+  return settings;
+}
+
+void run_scheduler(const SchedulerSettings& settings, const SchedulerHooks& hooks, Progress& progress) {
+  Scheduler(settings, hooks, progress).run();
+}
+
+}  // namespace harness

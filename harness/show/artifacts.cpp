@@ -1,0 +1,110 @@
+#include "harness/show/artifacts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/sha256.h"
+#include "core/streams.h"
+#include "harness/show/figures.h"
+#include "harness/show/grid_model.h"
+#include "harness/terminal/output.h"
+#include "results/store/sql.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+const std::vector<std::pair<std::string, std::string>> kTableFiles = {{"table.md", "md"},
+                                                                      {"table.tex", "latex"},
+                                                                      {"table.csv", "csv"},
+                                                                      {"table.json", "json"},
+                                                                      {"table.html", "html"}};
+
+std::map<std::string, std::string> recorded_checksums(Store& store, std::int64_t reproduction_id) {
+  SQLite::Statement statement(store.database(),
+                              "SELECT name, sha256 FROM artifacts WHERE reproduction_id = ?1");
+  Query query(statement, reproduction_id);
+  std::map<std::string, std::string> checksums;
+  while (query.step()) checksums[query.text(0)] = query.text(1);
+  return checksums;
+}
+
+/// True if `required` were all recorded for this experiment, and everything that was recorded (a figure may
+/// not be) is in the folder with its bytes.
+bool all_intact(const std::map<std::string, std::string>& recorded, const fs::path& folder,
+                const std::vector<std::string>& required) {
+  return std::ranges::all_of(required, [&](const auto& name) { return recorded.contains(name); }) &&
+         std::ranges::all_of(recorded, [&](const auto& file) {
+           return fs::exists(folder / file.first) && sha256_file(folder / file.first) == file.second;
+         });
+}
+
+void record(Store& store, const Experiment& experiment, const std::string& name, const fs::path& path) {
+  store.record_artifact({.reproduction_id = experiment.id,
+                         .table_id = experiment.table_id,
+                         .name = name,
+                         .path = path.string(),
+                         .sha256 = sha256_file(path)});
+}
+
+using Paths = std::map<std::string, std::string>;  // name -> path
+
+/// A result stands without its figure: a run whose policy never moved has none.
+Paths draw(Store& store, const Experiment& experiment, const std::string& figure, const fs::path& folder) {
+  try {
+    return write_figure(make_figure(store, experiment, figure), folder);
+  } catch (const Error& error) {
+    tell("note: figure {} was not drawn: {}\n", figure, error.what());
+    return {};
+  }
+}
+
+}  // namespace
+
+std::string render_table(const TableModel& model, const std::string& format) {
+  require_choice(format, {"md", "latex", "csv", "json", "html"}, "format", "--format");
+  if (format == "latex") return table_latex(model);
+  if (format == "csv") return table_csv(model);
+  if (format == "html") return table_html(model);
+  if (format == "json") return table_json(model).dump(2) + "\n";
+  return table_markdown(model);
+}
+
+std::optional<std::int64_t> experiment_in(Store& store, const fs::path& folder) {
+  const auto file = folder / "table.json";
+  if (!fs::exists(file)) return std::nullopt;
+  SQLite::Statement statement(
+      store.database(),
+      "SELECT max(reproduction_id) FROM artifacts WHERE name = 'table.json' AND sha256 = ?1");
+  Query query(statement, sha256_file(file));
+  if (!query.step()) return std::nullopt;
+  return query.optional_integer(0);
+}
+
+void write_artifacts(Store& store, const Experiment& experiment, const fs::path& folder, TableModel& model) {
+  const bool has_images = !experiment.is_training();
+  std::vector<std::string> required;
+  if (has_images) required = {"grid.png", "grid.tex", "grid.html"};
+  for (const auto& [name, format] : kTableFiles) required.push_back(name);
+  const auto recorded = recorded_checksums(store, experiment.id);
+  model.artifacts.clear();
+  if (all_intact(recorded, folder, required)) {
+    for (const auto& [name, sha256] : recorded) model.artifacts[name] = (folder / name).string();
+    return;
+  }
+  make_folder(folder);
+  if (has_images) model.artifacts = write_grid(make_grid(store, experiment, {}), folder);
+  for (const auto& figure : figures_of(experiment))
+    model.artifacts.merge(draw(store, experiment, figure, folder));
+  for (const auto& [name, format] : kTableFiles) model.artifacts[name] = (folder / name).string();
+  for (const auto& [name, format] : kTableFiles)
+    write_file_atomically(folder / name, render_table(model, format));
+  for (const auto& [name, path] : model.artifacts) record(store, experiment, name, path);
+}
+
+}  // namespace harness

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "harness/show/experiments.h"
+#include "results/table/table.h"
+
+namespace harness {
+
+/// Writes OUT/TABLE/table.{md,tex,csv,json,html} and the grid, and records them. Files that are there with
+/// the recorded bytes are left alone, so that a repeated command only reads. Fills model.artifacts.
+void write_artifacts(Store& store, const Experiment& experiment, const std::filesystem::path& folder,
+                     TableModel& model);
+
+/// The experiment whose table.json lies in `folder`, if it is one of this DB.
+std::optional<std::int64_t> experiment_in(Store& store, const std::filesystem::path& folder);
+
+/// The table in one of the formats md, latex, csv, json, html. Throws Error (status 2) for another format.
+std::string render_table(const TableModel& model, const std::string& format);
+
+}  // namespace harness

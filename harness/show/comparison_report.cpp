@@ -1,0 +1,501 @@
+#include "harness/show/comparison_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/streams.h"
+#include "core/text.h"
+#include "harness/plan/table_spec.h"
+#include "harness/terminal/output.h"
+#include "results/statistics/statistics.h"
+#include "results/table/table_format.h"
+#include "results/table/table_view.h"
+#include "results/verdict/multiplicity.h"
+
+namespace harness {
+namespace {
+
+template <class Number>
+Json number(const std::optional<Number>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json interval_json(const std::optional<Interval>& interval) {
+  return interval ? Json::array({interval->low, interval->high}) : Json();
+}
+
+Json tests_json(const PairedTests& tests) {
+  Json json = {{"paired_t", nullptr}, {"wilcoxon", nullptr}, {"sign", nullptr}, {"mcnemar", nullptr}};
+  if (tests.t) json["paired_t"] = {{"t", tests.t->t}, {"p_value", tests.t->p_value}};
+  if (tests.wilcoxon) {
+    json["wilcoxon"] = {
+        {"w", tests.wilcoxon->w}, {"p_value", tests.wilcoxon->p_value}, {"exact", tests.wilcoxon->exact}};
+  }
+  if (tests.sign_p) json["sign"] = {{"p_value", *tests.sign_p}};
+  if (tests.mcnemar) {
+    json["mcnemar"] = {{"only_method", tests.mcnemar->only_method},
+                       {"only_baseline", tests.mcnemar->only_baseline},
+                       {"p_value", tests.mcnemar->p_value}};
+  }
+  return json;
+}
+
+Json metric_json(const ComparedMetric& compared, const ComparisonReport& report) {
+  const auto& record = compared.record;
+  const auto& r = record.result;
+  Json win_rate;
+  if (r.win_rate) {
+    win_rate = {{"rate", r.win_rate->rate}, {"ci95", interval_json(r.win_rate->ci)}, {"ties", "half"}};
+  }
+  Json at_runs = Json::array();
+  for (const auto& [runs, effect] : compared.at_runs) at_runs.push_back({{"runs", runs}, {"effect", effect}});
+  Json json = {{"baseline", record.baseline},
+               {"method", record.method},
+               {"metric", record.metric},
+               {"split", record.split},
+               {"n", r.n},
+               {"n_missing", r.n_missing},
+               {"clusters", r.clusters},
+               {"seeds", r.seeds},
+               {"baseline_mean", number(r.baseline_mean)},
+               {"method_mean", number(r.method_mean)},
+               {"delta", number(r.delta)},
+               {"validation_delta", number(compared.validation_delta)},
+               {"standard_error", number(r.standard_error)},
+               {"ci95", interval_json(r.ci)},
+               {"ci95_seeds", interval_json(r.ci_seeds)},
+               {"runs", runs_json(r.crossed)},
+               {"wins", r.wins},
+               {"ties", r.ties},
+               {"losses", r.losses},
+               {"win_rate", std::move(win_rate)},
+               {"t", number(r.t)},
+               {"p_value", number(r.p_value)},
+               {"test", r.test},
+               {"p_holm", number(compared.adjusted_p)},
+               {"tests", tests_json(r.tests)},
+               {"detectable", number(compared.detectable)},
+               {"detectable_at_runs", std::move(at_runs)},
+               {"claim", claim_name(compared.verdict.claim)},
+               {"differs", compared.verdict.differs},
+               {"resolved", compared.verdict.resolved()},
+               {"verdict", compared.verdict.text},
+               {"note", number(record.note)}};
+  json["runs_spread"] = compared.at_runs.empty() ? Json() : Json(compared.by_yardstick ? "yardstick" : "own");
+  if (report.effect) {
+    json["n_needed_for_effect"] = number(compared.needed_prompts);
+    json["runs_needed_for_effect"] = number(compared.needed_runs);
+  }
+  return json;
+}
+
+Json family_json(const ComparisonReport& report) {
+  Json family = Json::array();
+  for (const auto& q : report.family)
+    family.push_back({{"baseline", q.baseline}, {"method", q.method}, {"metric", q.metric}});
+  return family;
+}
+
+// Text
+// ---------------------------------------------------------------------------------------------------------
+
+constexpr double kSmall = 0.01, kLarge = 10000;  // outside, four decimals say too little or too much
+
+/// Four decimals, or scientific notation for metrics of another size.
+class MetricNumbers {
+ public:
+  explicit MetricNumbers(const PairedComparison& comparison) {
+    const double size = std::max(std::abs(comparison.method_mean.value_or(0)),
+                                 std::abs(comparison.baseline_mean.value_or(0)));
+    plain_ = size == 0 || (size >= kSmall && size < kLarge);
+  }
+  std::string value(std::optional<double> x) const {
+    if (!x) return kDash;
+    return plain_ ? fmt::format("{:.4f}", *x) : fmt::format("{:.3e}", *x);
+  }
+  std::string difference(std::optional<double> x) const {
+    if (!x) return kDash;
+    return plain_ ? fmt::format("{:+.4f}", *x) : fmt::format("{:+.2e}", *x);
+  }
+  std::string interval(const std::optional<Interval>& x) const {
+    return x ? fmt::format("[{}, {}]", difference(x->low), difference(x->high)) : kDash;
+  }
+
+ private:
+  bool plain_;
+};
+
+std::string p_text(std::optional<double> p) {
+  return format_p_value(p);
+}
+
+std::string win_rate_text(const std::optional<WinRate>& win_rate) {
+  if (!win_rate) return kDash;
+  return fmt::format("{:.1f} % [{:.1f}, {:.1f}]", 100 * win_rate->rate, 100 * win_rate->ci.low,
+                     100 * win_rate->ci.high);
+}
+
+/// True if some comparison takes the yardstick's spread of runs.
+bool uses_yardstick(const ComparedMethod& method) {
+  return std::ranges::any_of(method.metrics, &ComparedMetric::by_yardstick);
+}
+
+bool is_of_methods(const ComparedMetric& metric) {
+  return metric.verdict.claim == Claim::kMethods;
+}
+
+bool is_of_methods(const ComparisonReport& report) {
+  return std::ranges::any_of(report.methods, [](const ComparedMethod& method) {
+    return std::ranges::any_of(method.metrics, [](const ComparedMetric& m) { return is_of_methods(m); });
+  });
+}
+
+/// True if some comparison rests on two training runs or more.
+bool has_runs(const ComparedMethod& method) {
+  return std::ranges::any_of(method.metrics,
+                             [](const ComparedMetric& m) { return m.record.result.crossed.has_value(); });
+}
+
+std::string short_test_name(const ComparedMetric& compared) {
+  const auto& r = compared.record.result;
+  if (is_of_methods(compared))
+    return fmt::format("t, {:.3g} df", r.crossed->freedom.value_or(static_cast<double>(r.crossed->runs - 1)));
+  if (r.test == "mcnemar-exact") return "McNemar";
+  return r.test == "paired-t-clustered" ? "t, clustered" : "t";
+}
+
+bool has_validation(const ComparedMethod& method) {
+  return std::ranges::any_of(method.metrics,
+                             [](const ComparedMetric& m) { return m.validation_delta.has_value(); });
+}
+
+void print_differences(const ComparedMethod& method, const ComparisonReport& report) {
+  const auto level = format_percent(report.bootstrap.confidence) + " % interval";
+  std::vector<std::string> columns = {"metric", report.baseline, method.method, "difference", level};
+  if (has_validation(method)) columns.emplace_back("validation");
+  for (const char* name : {"p", "test", "Holm", "verdict"}) columns.emplace_back(name);
+  std::vector<Json> rows;
+  for (const auto& compared : method.metrics) {
+    const auto& r = compared.record.result;
+    const MetricNumbers numbers(r);
+    rows.push_back({{"metric", compared.record.metric},
+                    {report.baseline, numbers.value(r.baseline_mean)},
+                    {method.method, numbers.value(r.method_mean)},
+                    {"difference", numbers.difference(r.delta)},
+                    {level, numbers.interval(interval_of(r))},
+                    {"validation", numbers.difference(compared.validation_delta)},
+                    {"p", p_text(p_value_of(r))},
+                    {"test", short_test_name(compared)},
+                    {"Holm", p_text(compared.adjusted_p)},
+                    {"verdict", compared.verdict.text}});
+  }
+  print_rows(rows, columns);
+}
+
+/// The difference of each pair of runs: what one run alone would have said.
+void print_runs(const ComparedMethod& method) {
+  if (!has_runs(method)) return;
+  std::vector<std::string> columns = {"metric"};
+  std::vector<Json> rows;
+  for (const auto& compared : method.metrics) {
+    const auto& r = compared.record.result;
+    if (!r.crossed) continue;
+    Json row = {{"metric", compared.record.metric}};
+    const MetricNumbers numbers(r);
+    for (const auto& run : r.crossed->per_run) {
+      const auto column = fmt::format("seed {}", run.seed);
+      if (std::ranges::find(columns, column) == columns.end()) columns.push_back(column);
+      row[column] = numbers.difference(run.delta);
+    }
+    for (const auto& [runs, effect] : compared.at_runs)
+      row[fmt::format("found at {} runs", runs)] = numbers.value(effect);
+    rows.push_back(std::move(row));
+  }
+  for (const int runs : {3, 5, 8}) columns.push_back(fmt::format("found at {} runs", runs));
+  print_rows(rows, columns);
+  put("\n");
+}
+
+/// A number of units, or that no experiment could have so many.
+std::string needed_text(const std::optional<std::int64_t>& needed, bool has_spread, double most) {
+  if (needed) return std::to_string(*needed);
+  return has_spread ? fmt::format("over {:.0e}", most) : kDash;
+}
+
+void print_pairs(const ComparedMethod& method, const ComparisonReport& report) {
+  std::vector<std::string> columns = {"metric",   "pairs",  report.unit,  "missing",   "W / T / L",
+                                      "win rate", "sign p", "Wilcoxon p", "detectable"};
+  std::string prompts, runs;
+  if (report.effect) {
+    prompts = fmt::format("{} for {:g}", report.unit, *report.effect);
+    runs = fmt::format("runs for {:g}", *report.effect);
+    // What prompts alone would take says nothing of methods.
+    const bool by_prompt = report.unit == "prompts";
+    if (!by_prompt || !std::ranges::any_of(method.metrics, [](const auto& m) { return is_of_methods(m); }))
+      columns.push_back(prompts);
+    if (by_prompt && (has_runs(method) || uses_yardstick(method))) columns.push_back(runs);
+  }
+  std::vector<Json> rows;
+  for (const auto& compared : method.metrics) {
+    const auto& r = compared.record.result;
+    const auto wilcoxon = r.tests.wilcoxon ? std::optional(r.tests.wilcoxon->p_value) : std::nullopt;
+    Json row = {{"metric", compared.record.metric},
+                {"pairs", r.n},
+                {report.unit, r.clusters},
+                {"missing", r.n_missing},
+                {"W / T / L", fmt::format("{} / {} / {}", r.wins, r.ties, r.losses)},
+                {"win rate", win_rate_text(r.win_rate)},
+                {"sign p", p_text(r.tests.sign_p)},
+                {"Wilcoxon p", p_text(wilcoxon)},
+                {"detectable", MetricNumbers(r).value(compared.detectable)}};
+    if (report.effect) {
+      const bool has_spread = compared.detectable.has_value();
+      row[prompts] = needed_text(compared.needed_prompts, has_spread, static_cast<double>(kMostUnits));
+      row[runs] =
+          needed_text(compared.needed_runs, !compared.at_runs.empty(), static_cast<double>(kMostRuns));
+    }
+    rows.push_back(std::move(row));
+  }
+  print_rows(rows, columns);
+}
+
+std::string heading(const ComparedMethod& method, const ComparisonReport& report) {
+  auto text = fmt::format("{} \u2212 {}, {} split", method.method, report.baseline, report.split);
+  const auto& note = method.metrics.front().record.note;
+  return note ? fmt::format("{} ({})", text, *note) : text;
+}
+
+void print_interval_legend(const ComparisonReport& report) {
+  const bool by_seed = report.unit == "seeds";
+  put("Differences: method \u2212 baseline, {}.\n",
+      by_seed ? "paired by seed" : "at the selected checkpoints, paired by prompt, sample and seed");
+  if (by_seed && is_of_methods(report)) {
+    put("Interval and p: Student's t over the training runs.\n");
+  } else if (is_of_methods(report)) {
+    put("Interval and p: training runs and prompts drawn, crossed (results/STATISTICS.md). They speak of the "
+        "methods.\n");
+  } else {
+    put("Interval: {} bootstrap over {}, {} resamples. It speaks of these checkpoints and not of the "
+        "methods, "
+        "which takes {} training runs or more: another run may turn a difference round.\n",
+        interval_name(report.bootstrap.interval), report.unit, report.bootstrap.resamples, kFewestRuns);
+  }
+}
+
+bool is_in_family(const ComparisonReport& report, const ComparisonRecord& record) {
+  return std::ranges::any_of(
+      report.family, [&](const TableQuestion& question) { return is_same_question(question, record); });
+}
+
+/// Over which family Holm's adjustment is.
+std::string family_text(const ComparisonReport& report) {
+  const bool all_in_family = std::ranges::all_of(report.methods, [&](const ComparedMethod& method) {
+    return std::ranges::all_of(method.metrics,
+                               [&](const ComparedMetric& m) { return is_in_family(report, m.record); });
+  });
+  auto text = fmt::format(
+      "Holm: over all {} differences of table {}, shown here or not, as in the table (cer_paper "
+      "= 1 - ocr_reward counts once with it).",
+      family_size(report.family), report.table);
+  if (all_in_family) return text;
+  return text + " Differences that the table does not show are judged over those and these together.";
+}
+
+void print_legend(const ComparisonReport& report) {
+  const auto level = format_percent(1 - report.bootstrap.confidence);
+  print_interval_legend(report);
+  put("{}{}\n", is_of_methods(report) ? "" : "p: exact McNemar for rates, else paired t. ",
+      family_text(report));
+  put("{}: the interval excludes 0{}, and Holm's p is below {:g}. Missing: pairs without a value on a "
+      "side, left out of everything.\n",
+      is_of_methods(report) ? "Better, worse" : "These checkpoints differ",
+      is_of_methods(report) && report.unit == "prompts" ? ", as does that over prompts alone" : "",
+      std::round(1e6 * (1 - report.bootstrap.confidence)) / 1e6);
+  put("Win rate: ties count half, Wilson interval. Detectable: smallest true difference {} found with power "
+      "{} % "
+      "by a two-sided {} % test, before Holm.\n",
+      is_of_methods(report) ? "between the methods" : "between these checkpoints",
+      format_percent(report.power.power), level);
+}
+
+/// How far what is said of runs hangs on a spread that few of them gave.
+void print_spread_uncertainty(const ComparisonReport& report) {
+  std::optional<std::int64_t> fewest;
+  for (const auto& method : report.methods) {
+    for (const auto& metric : method.metrics) {
+      if (is_of_methods(metric))
+        fewest = std::min(fewest.value_or(kMostRuns), metric.record.result.crossed->runs);
+    }
+  }
+  if (!fewest) return;
+  const auto factors = spread_uncertainty(*fewest, report.bootstrap.confidence);
+  put("What is found at so many runs, and how many an effect takes, rests on the spread of {} runs: the true "
+      "one may be {:.1f} to {:.1f} times as large ({} %).\n",
+      *fewest, factors.low, factors.high, format_percent(report.bootstrap.confidence));
+}
+
+/// An effect between methods takes runs, and how many nobody knows from one.
+void print_unknown_spread(const ComparisonReport& report) {
+  const auto knows = [](const ComparedMethod& method) {
+    return uses_yardstick(method) || std::ranges::any_of(method.metrics, [](const ComparedMetric& metric) {
+             return metric.record.result.seeds > 1;
+           });
+  };
+  if (!report.effect || report.unit != "prompts" || std::ranges::any_of(report.methods, knows)) return;
+  put("Training runs that it takes to find {:g} between the methods: not known, as one run a method tells no "
+      "spread between runs; three seeds do (`--seeds 42,43,44`).\n",
+      *report.effect);
+}
+
+/// Where the spread of runs comes from that one run cannot tell.
+void print_yardstick(const ComparisonReport& report) {
+  if (!report.yardstick || std::ranges::none_of(report.methods, uses_yardstick)) return;
+  std::vector<std::string> spreads;
+  for (const auto& name : report.metrics) {
+    if (const auto* metric = report.yardstick->find(name); metric != nullptr && metric->run_sd)
+      spreads.push_back(fmt::format("{} {:.3g}", name, *metric->run_sd));
+  }
+  put("Runs: one training run a method tells no spread between runs. It is taken from experiment {} "
+      "(table {}, runs of {} with different seeds): standard deviation of a difference between two runs "
+      "{}.\n",
+      report.yardstick->experiment, report.yardstick->table, report.yardstick->method, join(spreads, ", "));
+}
+
+/// "ocr_reward of dual: 3 of 762 prompts carry more than half of the difference".
+std::vector<std::string> cautions(const ComparisonReport& report) {
+  std::vector<std::string> texts;
+  for (const auto& method : report.methods) {
+    for (const auto& compared : method.metrics) {
+      const auto& r = compared.record.result;
+      const auto name = fmt::format("{} of {}", compared.record.metric, method.method);
+      if (const auto few = few_that_carry(r); few && compared.verdict.differs && report.unit == "prompts")
+        texts.push_back(fmt::format("{}: {} of {} {} carry more than half of the difference.", name, *few,
+                                    r.clusters, report.unit));
+      if (const auto other = disagreement(r.tests); other.any())
+        texts.push_back(fmt::format("{}: over {}, the {} and the t test disagree at 0.05.", name, report.unit,
+                                    other.wilcoxon && other.sign ? "Wilcoxon and sign tests"
+                                    : other.wilcoxon             ? "Wilcoxon test"
+                                                                 : "sign test"));
+    }
+  }
+  return texts;
+}
+
+/// [records]: those of the table's family over it, the others over the family and all that is asked.
+std::vector<std::optional<double>> adjusted_p_values(const std::vector<ComparisonRecord>& records,
+                                                     const ComparisonReport& report) {
+  auto questions = report.family;
+  const auto within = holm_over_table(questions);
+  std::vector<std::size_t> place(records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const auto& c = records[i];
+    const auto same =
+        std::ranges::find_if(questions, [&](const TableQuestion& q) { return is_same_question(q, c); });
+    place[i] = static_cast<std::size_t>(same - questions.begin());
+    if (same == questions.end())
+      questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.result), restated_by(c.metric)});
+  }
+  const auto over_all = holm_over_table(questions);
+  std::vector<std::optional<double>> adjusted;
+  for (const auto at : place) adjusted.push_back(at < within.size() ? within[at] : over_all[at]);
+  return adjusted;
+}
+
+/// One run a method tells no spread of runs; that of the yardstick holds the noise of runs and of prompts
+/// within them. Of the starting weights there are no runs.
+void add_power_of_yardstick(const ComparisonReport& report, ComparedMetric& metric) {
+  const auto& record = metric.record;
+  if (!report.yardstick || record.result.seeds != 1 || record.baseline == kBaseMethod ||
+      record.method == kBaseMethod)
+    return;
+  const auto* measured = report.yardstick->find(record.metric);
+  if (measured == nullptr || !measured->run_sd) return;
+  const VarianceComponents components{.run = *measured->run_sd * *measured->run_sd};
+  metric.at_runs = detectable_at_usual_runs(components, record.result.clusters, report.power);
+  metric.by_yardstick = !metric.at_runs.empty();
+  if (report.effect)
+    metric.needed_runs = runs_needed(*report.effect, components, record.result.clusters, report.power);
+}
+
+void add_power(const ComparisonReport& report, ComparedMetric& metric) {
+  const auto& r = metric.record.result;
+  const bool over_prompts =
+      r.crossed && r.crossed->state == CrossedState::kEstimated && !r.crossed->of_runs_alone;
+  if (const auto error = r.standard_error) {
+    if (report.effect) metric.needed_prompts = units_needed(*report.effect, *error, r.clusters, report.power);
+    metric.detectable = detectable_effect(*error, r.clusters, report.power);
+  }
+  if (!over_prompts) return;
+  const auto& c = *r.crossed;
+  metric.at_runs = detectable_at_usual_runs(c.components, c.clusters, report.power);
+  if (is_of_methods(metric))
+    metric.detectable = crossed_detectable_effect(c.components, c.runs, c.clusters, report.power);
+  if (report.effect) metric.needed_runs = runs_needed(*report.effect, c.components, c.clusters, report.power);
+}
+
+std::optional<double> validation_delta(const ComparisonReport& report, const ComparisonRecord& record) {
+  for (const auto& other : report.validation) {
+    if (is_same_question(other, record)) return other.result.delta;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,
+                     ComparisonReport& report) {
+  const auto adjusted = adjusted_p_values(records, report);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    ComparedMetric metric{.record = records[i], .adjusted_p = adjusted[i]};
+    metric.validation_delta = validation_delta(report, records[i]);
+    metric.verdict = verdict_of(
+        records[i].result, better[i],
+        {.confidence = report.bootstrap.confidence, .adjusted_p = metric.adjusted_p, .unit = report.unit});
+    add_power(report, metric);
+    add_power_of_yardstick(report, metric);
+    if (report.methods.empty() || report.methods.back().method != records[i].method)
+      report.methods.push_back({.method = records[i].method, .metrics = {}});
+    report.methods.back().metrics.push_back(std::move(metric));
+  }
+}
+
+Json report_json(const ComparisonReport& report) {
+  Json comparisons = Json::array();
+  for (const auto& method : report.methods) {
+    for (const auto& metric : method.metrics) comparisons.push_back(metric_json(metric, report));
+  }
+  return {{"baseline", report.baseline},
+          {"split", report.split},
+          {"holm_family", family_json(report)},
+          {"unit", report.unit},
+          {"interval", interval_name(report.bootstrap.interval)},
+          {"confidence", report.bootstrap.confidence},
+          {"resamples", report.bootstrap.resamples},
+          {"bootstrap_seed", report.bootstrap.seed},
+          {"power", report.power.power},
+          {"effect", number(report.effect)},
+          {"yardstick", report.yardstick ? yardstick_json(*report.yardstick) : Json()},
+          {"warnings", report.warnings},
+          {"comparisons", std::move(comparisons)}};
+}
+
+void print_report(const ComparisonReport& report) {
+  for (const auto& method : report.methods) {
+    put("{}\n\n", heading(method, report));
+    print_differences(method, report);
+    put("\n");
+    print_runs(method);
+    print_pairs(method, report);
+    put("\n");
+  }
+  print_legend(report);
+  print_yardstick(report);
+  print_spread_uncertainty(report);
+  print_unknown_spread(report);
+  for (const auto& caution : cautions(report)) put("{}\n", caution);
+  for (const auto& warning : report.warnings) put("{}\n", warning);
+}
+
+}  // namespace harness

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "results/statistics/crossed_power.h"
+#include "results/statistics/verdict.h"
+#include "results/store/records.h"
+#include "results/verdict/multiplicity.h"
+#include "results/verdict/yardstick.h"
+
+namespace harness {
+
+/// One metric of one method against the baseline, with what depends on the other comparisons.
+struct ComparedMetric {
+  ComparisonRecord record;
+  std::optional<double> validation_delta =
+      {};                                 ///< of the same checkpoints; nothing where that split is shown
+  std::optional<double> adjusted_p = {};  ///< Holm over the table
+  std::optional<double> detectable = {};  ///< smallest true difference found, of the claim that is made
+  /// The same with more training runs; from two runs on, or with one where there is a yardstick.
+  std::vector<DetectableAtRuns> at_runs = {};
+  std::optional<std::int64_t> needed_prompts = {};  ///< for --effect between these checkpoints
+  std::optional<std::int64_t> needed_runs = {};     ///< for --effect between the methods; like at_runs
+  bool by_yardstick = false;  ///< at_runs and needed_runs rest on the yardstick's spread
+  Verdict verdict = {};
+};
+
+struct ComparedMethod {
+  std::string method;
+  std::vector<ComparedMetric> metrics;
+};
+
+/// What `harness compare` says.
+struct ComparisonReport {
+  std::string baseline, split;
+  std::string table = {};                         ///< whose comparisons are the family
+  std::vector<TableQuestion> family = {};         ///< the table's comparisons on this split
+  std::vector<std::string> metrics = {};          ///< those shown, in their order
+  std::string unit = "prompts";                   ///< what n counts: clusters of pairs
+  std::vector<std::string> warnings = {};         ///< why a verdict may not be quoted, a sentence each
+  std::vector<ComparisonRecord> validation = {};  ///< where another split is shown
+  BootstrapSettings bootstrap = {};
+  PowerSettings power = {};
+  std::optional<double> effect = {};        ///< --effect
+  std::optional<Yardstick> yardstick = {};  ///< whose spread of runs is taken where there is one run a method
+  std::vector<ComparedMethod> methods = {};
+};
+
+/// Adds what was asked about: records[i] with the direction better[i], the records of a method together. A
+/// record of the table's family is judged within it, shown or not, as in the table; the others over the
+/// family and all of these.
+void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,
+                     ComparisonReport& report);
+
+/// The document of --json: {"baseline", "comparisons": [...], ...}, one comparison a method and metric.
+Json report_json(const ComparisonReport& report);
+
+/// Two tables a method and what their columns mean, on standard output.
+void print_report(const ComparisonReport& report);
+
+}  // namespace harness

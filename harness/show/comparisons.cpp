@@ -1,0 +1,220 @@
+#include "harness/show/comparisons.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "harness/show/training_table.h"
+#include "results/store/rows.h"
+#include "results/verdict/multiplicity.h"
+
+namespace harness {
+namespace {
+
+constexpr double kUnequalMovement = 3;
+
+constexpr auto kMeanLambdaCenter =
+    "SELECT avg(value) FROM train_stats WHERE run_id = ?1 AND name = 'lambda_center' AND on_policy = 0";
+
+/// The direction in which wins and losses of a recorded comparison were counted. Before experiments recorded
+/// what their metrics are, that was a column's own (higher, unless it stated one), else the guardrail rule's,
+/// else lower for edit rates.
+Better recorded_direction(const Experiment& experiment, const std::string& metric) {
+  if (!experiment.recorded_metrics.empty()) return experiment.better(metric);
+  for (const auto& column : experiment.spec.value("columns", Json::array())) {
+    if (column.value("name", "") == metric) return better_from_name(column.value("better", "higher"));
+  }
+  if (const auto rule = experiment.guardrail_rule) {
+    const auto found = std::ranges::find(rule->metrics, metric, &GuardrailMetric::name);
+    if (found != rule->metrics.end()) return found->better;
+  }
+  return metric.starts_with("cer") ? Better::kDown : Better::kUp;
+}
+
+bool unequal_movement(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& a,
+                      const std::string& b) {
+  if (a == kBaseMethod || b == kBaseMethod) return false;
+  const auto x = off_policy_mean(store, checkpoints, a, kMeanLambdaCenter);
+  const auto y = off_policy_mean(store, checkpoints, b, kMeanLambdaCenter);
+  if (!x || !y) return false;
+  return std::max(*x, *y) > kUnequalMovement * std::min(*x, *y);
+}
+
+std::vector<ComparisonRecord> training_records(Store& store, const Experiment& experiment) {
+  std::vector<ComparisonRecord> records;
+  for (const auto& comparison :
+       training_comparisons(experiment, columns_of(experiment.table), training_rows(store, experiment))) {
+    records.push_back({.split = kTrainingSplit,
+                       .metric = comparison.metric,
+                       .baseline = comparison.baseline,
+                       .method = comparison.method,
+                       .result = comparison.values,
+                       .note = {}});
+  }
+  return records;
+}
+
+}  // namespace
+
+std::vector<TableColumn> columns_of(const TableSpec& spec) {
+  std::vector<TableColumn> columns;
+  for (const auto& column : spec.columns) {
+    columns.push_back({.key = column.name,
+                       .title = column.title,
+                       .unit = unit_from_name(column.unit),
+                       .decimals = column.decimals,
+                       .better = better_from_name(column.better),
+                       .paper_key = column.paper,
+                       .note = column.note,
+                       .std_of = column.std_of,
+                       .stands_for = column.stands_for,
+                       .paper_metric = column.paper_metric});
+  }
+  return columns;
+}
+
+bool counts_are_turned(const Experiment& experiment, const std::string& metric) {
+  const bool counted_down = recorded_direction(experiment, metric) == Better::kDown;
+  return counted_down != (experiment.better(metric) == Better::kDown);
+}
+
+std::vector<TableComparison> stored_comparisons(Store& store, const Experiment& experiment,
+                                                const std::string& split) {
+  std::vector<TableComparison> comparisons;
+  for (const auto& row : store.comparisons(experiment.id)) {
+    if (row.split != split) continue;
+    comparisons.push_back({.baseline = row.baseline,
+                           .method = row.method,
+                           .metric = row.metric,
+                           .restates = restated_by(row.metric),
+                           .values = comparison_of(row).result,
+                           .unequal_movement = row.note == "unequal movement"});
+  }
+  std::map<std::string, bool> turned;
+  for (auto& c : comparisons) {
+    const auto [found, is_new] = turned.try_emplace(c.metric);
+    if (is_new) found->second = counts_are_turned(experiment, c.metric);
+    if (found->second) std::swap(c.values.wins, c.values.losses);
+  }
+  return comparisons;
+}
+
+std::vector<ComparisonRecord> records_of(const std::vector<TableComparison>& comparisons,
+                                         const std::string& split) {
+  std::vector<ComparisonRecord> records;
+  for (const auto& c : comparisons) {
+    records.push_back({.split = split,
+                       .metric = c.metric,
+                       .baseline = c.baseline,
+                       .method = c.method,
+                       .result = c.values,
+                       .note = {}});
+  }
+  return records;
+}
+
+void keep_named_metrics(const Experiment& experiment, std::vector<TableComparison>& comparisons) {
+  const auto named = experiment.table.metrics();
+  std::erase_if(comparisons, [&](const TableComparison& comparison) {
+    return std::ranges::find(named, comparison.metric) == named.end();
+  });
+}
+
+void complete_comparisons(Store& store, const Experiment& experiment, const std::string& split,
+                          std::vector<TableComparison>& shown, bool draws_seeds) {
+  const auto checkpoints = evaluated_checkpoints(store, experiment);
+  // The intervals over prompts are in the DB; only those with seeds drawn too are not.
+  BootstrapSettings settings;
+  if (!draws_seeds || experiment.seeds.size() < 2) settings.resamples = 0;
+  std::map<std::pair<std::string, std::string>, std::vector<TableComparison*>> arms;
+  for (auto& comparison : shown) arms[{comparison.baseline, comparison.method}].push_back(&comparison);
+  for (const auto& [arm, comparisons] : arms) {
+    std::vector<std::string> metrics;
+    for (const auto* comparison : comparisons) metrics.push_back(comparison->metric);
+    const auto records =
+        compare_methods(store, experiment, checkpoints, arm.first, arm.second, split, metrics, settings);
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+      auto& values = comparisons[i]->values;
+      const auto& computed = records[i].result;
+      values.seeds = computed.seeds;
+      values.ci_seeds = computed.ci_seeds;
+      values.crossed = computed.crossed;
+      values.tests = computed.tests;
+      values.standard_error = computed.standard_error;
+      values.carried_by = computed.carried_by;
+    }
+  }
+}
+
+std::vector<ComparisonRecord> compare_methods(Store& store, const Experiment& experiment,
+                                              const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                              const std::string& baseline, const std::string& method,
+                                              const std::string& split,
+                                              const std::vector<std::string>& metrics,
+                                              const BootstrapSettings& settings) {
+  const bool over_training = experiment.is_training();
+  const auto rows = over_training ? training_rows(store, experiment) : std::vector<TableRow>{};
+  std::vector<PairedMetric> pairs;
+  for (const auto& metric : metrics) {
+    pairs.push_back({.pairs = over_training
+                                  ? seed_pairs(rows, baseline, method, metric)
+                                  : paired_values(store, checkpoints, baseline, method, split, metric),
+                     .better = experiment.better(metric)});
+  }
+  auto results = compare_paired(pairs, settings);
+  const bool unequal = unequal_movement(store, checkpoints, baseline, method);
+  std::vector<ComparisonRecord> records;
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    records.push_back({.split = split,
+                       .metric = metrics[i],
+                       .baseline = baseline,
+                       .method = method,
+                       .result = std::move(results[i]),
+                       .note = unequal ? std::optional<std::string>("unequal movement") : std::nullopt});
+  }
+  return records;
+}
+
+std::vector<ComparisonRecord> recorded_comparisons(Store& store, const Experiment& experiment,
+                                                   const std::string& split) {
+  return records_of(stored_comparisons(store, experiment, split), split);
+}
+
+std::vector<TableComparison> judged_comparisons(Store& store, const Experiment& experiment,
+                                                const std::string& split) {
+  auto comparisons = stored_comparisons(store, experiment, split);
+  keep_named_metrics(experiment, comparisons);
+  complete_comparisons(store, experiment, split, comparisons, false);
+  adjust_comparisons(comparisons, TableModel{}.confidence);
+  return comparisons;
+}
+
+std::vector<std::pair<std::string, std::string>> compared_arms(const Experiment& experiment) {
+  const auto baseline = experiment.effective.baseline;
+  std::vector<std::pair<std::string, std::string>> arms;
+  for (const auto& method : experiment.methods) {
+    if (method != baseline) arms.emplace_back(baseline, method);
+  }
+  if (experiment.is_training()) return arms;
+  for (const auto& method : experiment.methods) arms.emplace_back(kBaseMethod, method);
+  return arms;
+}
+
+std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experiment) {
+  if (experiment.is_training()) return training_records(store, experiment);
+  const auto checkpoints = evaluated_checkpoints(store, experiment);
+  const auto arms = compared_arms(experiment);
+  const auto metrics = metrics_of(store, checkpoints);
+  std::vector<ComparisonRecord> records;
+  std::vector<std::string> splits = {"validation"};
+  if (experiment.table.tests()) splits.insert(splits.begin(), "test");
+  for (const auto& split : splits) {
+    for (const auto& [first, second] : arms) {
+      std::ranges::move(compare_methods(store, experiment, checkpoints, first, second, split, metrics),
+                        std::back_inserter(records));
+    }
+  }
+  return records;
+}
+
+}  // namespace harness

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "harness/show/evaluated_checkpoints.h"
+#include "results/statistics/statistics.h"
+#include "results/table/table.h"
+
+namespace harness {
+
+/// The columns of a table as its file says.
+std::vector<TableColumn> columns_of(const TableSpec& spec);
+
+/// True if wins and losses of the metric were recorded the other way round: by a version that took a wrong
+/// direction from the table.
+bool counts_are_turned(const Experiment& experiment, const std::string& metric);
+
+/// The pairs of rows that an experiment's table compares, as baseline and method: every method with the
+/// baseline, then, where something is evaluated, every method with the starting weights.
+std::vector<std::pair<std::string, std::string>> compared_arms(const Experiment& experiment);
+
+/// One comparison a metric, as `compare` and the table make them.
+std::vector<ComparisonRecord> compare_methods(Store& store, const Experiment& experiment,
+                                              const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                              const std::string& baseline, const std::string& method,
+                                              const std::string& split,
+                                              const std::vector<std::string>& metrics,
+                                              const BootstrapSettings& settings = {});
+
+/// The comparisons of compared_arms for each metric that was run, on the test and the validation split.
+std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experiment);
+
+/// The comparisons of one split as they were recorded, in two forms.
+std::vector<TableComparison> stored_comparisons(Store& store, const Experiment& experiment,
+                                                const std::string& split);
+std::vector<ComparisonRecord> recorded_comparisons(Store& store, const Experiment& experiment,
+                                                   const std::string& split);
+std::vector<ComparisonRecord> records_of(const std::vector<TableComparison>& comparisons,
+                                         const std::string& split);
+
+/// Leaves out what guards only: metrics that the table does not name.
+void keep_named_metrics(const Experiment& experiment, std::vector<TableComparison>& comparisons);
+
+/// Adds what the DB does not keep: tests, the runs' own differences, and all that a version without claims
+/// about methods recorded nothing of. `draws_seeds`: also the interval with seeds drawn.
+void complete_comparisons(Store& store, const Experiment& experiment, const std::string& split,
+                          std::vector<TableComparison>& shown, bool draws_seeds = true);
+
+/// The comparisons of an evaluation table on `split` with the verdicts that the table shows.
+std::vector<TableComparison> judged_comparisons(Store& store, const Experiment& experiment,
+                                                const std::string& split);
+
+}  // namespace harness

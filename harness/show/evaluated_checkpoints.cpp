@@ -1,0 +1,151 @@
+#include "harness/show/evaluated_checkpoints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "core/error.h"
+#include "results/store/rows.h"
+
+namespace harness {
+namespace {
+
+/// Order of a method in an experiment; the starting weights come first.
+std::size_t rank(const Experiment& experiment, const std::string& method) {
+  if (method == kBaseMethod) return 0;
+  const auto found = std::find(experiment.methods.begin(), experiment.methods.end(), method);
+  return 1 + static_cast<std::size_t>(found - experiment.methods.begin());
+}
+
+/// Texts of the prompts as cluster numbers: equal texts are one cluster.
+std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std::string& evaluation_id) {
+  constexpr auto kSql = R"sql(
+    SELECT prompts.id, min(prompts.id) OVER (PARTITION BY prompts.text)
+    FROM prompts JOIN evaluations ON evaluations.prompt_set_id = prompts.prompt_set_id
+    WHERE evaluations.id = ?1)sql";
+  std::map<std::int64_t, std::int64_t> clusters;
+  for (const auto& [prompt, cluster] : checked_rows<std::pair<std::int64_t, std::int64_t>>(
+           store, kSql, [](const Query& row) { return std::pair(row.integer(0), row.integer(1)); },
+           evaluation_id)) {
+    clusters[prompt] = cluster;
+  }
+  return clusters;
+}
+
+const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                           const std::string& method, std::int64_t seed,
+                                           const std::string& split) {
+  for (const auto& checkpoint : checkpoints) {
+    if (checkpoint.method == method && checkpoint.seed == seed && checkpoint.split == split &&
+        checkpoint.selected) {
+      return &checkpoint;
+    }
+  }
+  return nullptr;
+}
+
+/// The same images, none of them measured.
+std::vector<MetricValue> without_values(std::vector<MetricValue> values) {
+  for (auto& value : values) value.value.reset();
+  return values;
+}
+
+}  // namespace
+
+std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Experiment& experiment) {
+  // Selected: a test evaluation that a selection allowed; on other splits the checkpoint that the selection
+  // came from.
+  constexpr auto kSql = R"sql(
+    SELECT e.id, r.id, entry.arm, e.split, r.seed, c.step, e.peek,
+           e.selection_id IS NOT NULL OR EXISTS (
+             SELECT 1 FROM selections s
+             WHERE s.checkpoint_id = c.id AND e.split <> 'test' AND s.evaluation_id = e.id)
+    FROM reproduction_evaluations AS member
+    JOIN evaluations AS e ON e.id = member.evaluation_id
+    JOIN checkpoints AS c ON c.id = e.checkpoint_id
+    JOIN runs AS r ON r.id = c.run_id
+    JOIN reproduction_runs AS entry ON entry.reproduction_id = member.reproduction_id AND entry.run_id = r.id
+    WHERE member.reproduction_id = ?1)sql";
+  const auto read = [](const Query& row) {
+    return EvaluatedCheckpoint{.evaluation_id = row.text(0),
+                               .run_id = row.text(1),
+                               .method = row.text(2),
+                               .split = row.text(3),
+                               .seed = row.integer(4),
+                               .step = static_cast<int>(row.integer(5)),
+                               .peeked = row.integer(6) != 0,
+                               .selected = row.integer(7) != 0};
+  };
+  auto checkpoints = checked_rows<EvaluatedCheckpoint>(store, kSql, read, experiment.id);
+  const auto key = [&](const EvaluatedCheckpoint& c) {
+    return std::tuple(rank(experiment, c.method), c.seed, c.split, c.step);
+  };
+  std::sort(checkpoints.begin(), checkpoints.end(),
+            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  return checkpoints;
+}
+
+std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints) {
+  std::vector<std::string> names;
+  for (const auto& checkpoint : checkpoints) {
+    const auto evaluation = store.evaluation(checkpoint.evaluation_id);
+    for (const auto& name : evaluation->config.at("metrics")) {
+      const auto text = name.get<std::string>();
+      if (evaluation->not_run.contains(text) || std::find(names.begin(), names.end(), text) != names.end())
+        continue;
+      names.push_back(text);
+    }
+  }
+  return names;
+}
+
+std::vector<PairedValue> paired_values(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                       const std::string& baseline, const std::string& method,
+                                       const std::string& split, const std::string& metric) {
+  std::vector<PairedValue> pairs;
+  for (const auto& checkpoint : checkpoints) {
+    if (checkpoint.method != method || checkpoint.split != split || !checkpoint.selected) continue;
+    const auto* other = find_checkpoint(checkpoints, baseline, checkpoint.seed, split);
+    const auto clusters = clusters_by_prompt(store, checkpoint.evaluation_id);
+    const auto ours = store.metric_values(checkpoint.evaluation_id, metric);
+    const auto theirs = other ? store.metric_values(other->evaluation_id, metric) : without_values(ours);
+    if (theirs.size() != ours.size()) {
+      throw Error(fmt::format("{} and {} have {} and {} values of {} on the {} split", baseline, method,
+                              theirs.size(), ours.size(), metric, split),
+                  store.path().string(), "repeat the run with --fresh", Status::kFailed);
+    }
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      if (ours[i].prompt_id != theirs[i].prompt_id || ours[i].sample != theirs[i].sample) {
+        throw Error(fmt::format("{} and {} were not measured on the same prompts", baseline, method),
+                    store.path().string(), "repeat the run with --fresh", Status::kFailed);
+      }
+      pairs.push_back({.baseline = theirs[i].value,
+                       .method = ours[i].value,
+                       .cluster = clusters.at(ours[i].prompt_id),
+                       .seed = checkpoint.seed});
+    }
+  }
+  return pairs;
+}
+
+std::optional<double> off_policy_mean(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                      const std::string& method, const char* sql) {
+  double sum = 0;
+  int n = 0;
+  std::string last_run;
+  for (const auto& checkpoint : checkpoints) {
+    if (checkpoint.method != method || checkpoint.run_id == last_run) continue;
+    last_run = checkpoint.run_id;
+    const auto values = checked_rows<std::optional<double>>(
+        store, sql, [](const Query& row) { return row.real(0); }, checkpoint.run_id);
+    if (values.empty() || !values.front()) continue;
+    sum += *values.front();
+    ++n;
+  }
+  if (n == 0) return std::nullopt;
+  return sum / n;
+}
+
+}  // namespace harness

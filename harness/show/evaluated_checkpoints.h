@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/show/experiments.h"
+#include "results/statistics/paired.h"
+#include "results/store/store.h"
+
+namespace harness {
+
+/// One evaluation that an experiment's table is made from.
+struct EvaluatedCheckpoint {
+  std::string evaluation_id, run_id, method, split;
+  std::int64_t seed = 0;
+  int step = 0;
+  bool peeked = false, selected = false;
+};
+
+/// Its evaluations: base first, then the methods in the experiment's order; by seed, split and step.
+std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Experiment& experiment);
+
+/// Names of the metrics that the evaluations hold: the table's in its order, then the guardrails.
+std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints);
+
+/// Pairs of one metric on one split at the selected checkpoints, seeds pooled, clustered by prompt text. A
+/// seed that the baseline lacks gives pairs that lack a side.
+std::vector<PairedValue> paired_values(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                       const std::string& baseline, const std::string& method,
+                                       const std::string& split, const std::string& metric);
+
+/// Mean over a method's runs of what `sql` gives of each (?1: the run's id); nothing without any.
+std::optional<double> off_policy_mean(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
+                                      const std::string& method, const char* sql);
+
+}  // namespace harness

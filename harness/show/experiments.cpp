@@ -1,0 +1,149 @@
+#include "harness/show/experiments.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "results/query/experiments.h"
+#include "results/schema/schema.h"
+#include "results/table/table.h"
+
+namespace harness {
+namespace {
+
+constexpr const char* kPlace = "reproductions.spec";
+
+MetricCatalogue recorded_metrics_of(const Effective& effective) {
+  if (effective.metrics_known.empty()) return {};
+  return MetricCatalogue::from_json(effective.metrics_known,
+                                    fmt::format("{}: effective.metrics_known", kPlace));
+}
+
+/// Where nothing was recorded of its metrics, they are what they are in this build.
+TableSpec table_of(const StoredReproduction& record, const MetricCatalogue& recorded) {
+  Json document = record.spec;
+  document.erase("effective");
+  const bool is_training = document.value("kind", std::string()) == "training";
+  const auto& metrics = recorded.empty() && !is_training ? built_in_catalogue() : recorded;
+  const auto source = recorded.empty() ? SpecSource::kOldRecord : SpecSource::kRecord;
+  return for_backbone(parse_table_spec(std::move(document), kPlace, metrics, source), record.backbone);
+}
+
+bool fits(const StoredReproduction& record, const ExperimentFilter& filter) {
+  return (filter.table.empty() || record.table_id == filter.table) &&
+         (filter.backbone.empty() || record.backbone == filter.backbone) &&
+         (filter.scale.empty() || record.scale == filter.scale) &&
+         (filter.prompts.empty() || prompts_of(record) == filter.prompts) &&
+         (!filter.experiment || record.id == *filter.experiment) &&
+         (filter.seeds.empty() || record.seeds == filter.seeds);
+}
+
+/// What was asked for: "--experiment 3 --scale smoke".
+std::string description_of(const ExperimentFilter& filter) {
+  std::vector<std::string> parts;
+  const auto add = [&](const char* option, const std::string& value) {
+    if (!value.empty()) parts.push_back(fmt::format("{} {}", option, value));
+  };
+  add("--experiment", filter.experiment ? fmt::format("{}", *filter.experiment) : "");
+  add("--table", filter.table);
+  add("--backbone", filter.backbone);
+  add("--scale", filter.scale);
+  add("--prompts", filter.prompts);
+  add("--seeds", fmt::format("{}", fmt::join(filter.seeds, ",")));
+  return join(parts, " ");
+}
+
+[[noreturn]] void refuse(const Store& store, const std::vector<StoredReproduction>& records,
+                         const ExperimentFilter& filter) {
+  const auto place = store.path().string();
+  if (records.empty()) {
+    throw Error("holds no completed reproduction", place, "run `harness reproduce --table sd35-ocr`");
+  }
+  std::vector<std::string> tables, known;
+  for (const auto& r : records) {
+    if (std::ranges::find(tables, r.table_id) == tables.end()) tables.push_back(r.table_id);
+    known.push_back(fmt::format("{}: {} {} {} {} seeds {}", r.id, r.table_id, r.backbone, r.scale,
+                                prompts_of(r), fmt::join(r.seeds, ",")));
+  }
+  if (!filter.table.empty() && std::ranges::find(tables, filter.table) == tables.end()) {
+    throw Error(fmt::format("no completed reproduction of table \"{}\"", filter.table), place,
+                suggestion(filter.table, tables));
+  }
+  throw Error("no completed experiment fits " + description_of(filter), place,
+              "there are: " + join(known, "; "));
+}
+
+}  // namespace
+
+Effective Effective::from_json(const Json& effective) try {
+  const Effective unset;
+  const auto object = [&](const char* key) { return effective.value(key, Json::object()); };
+  const auto prompts = object("prompt_set");
+  return {.baseline = effective.at("baseline"),
+          .checkpoints = effective.value("checkpoints", unset.checkpoints),
+          .metrics = effective.value("metrics", unset.metrics),
+          .prompt_set = prompts.value("name", std::string()),
+          .prompt_set_sha256 = prompts.value("sha256", std::string()),
+          .split_sizes = effective.value("split_sizes", unset.split_sizes),
+          .settings = object("settings"),
+          .evaluation_settings = object("evaluation_settings"),
+          .method_settings = object("method_settings"),
+          .requested = object("requested"),
+          .set = object("set"),
+          .weights_sha256 = effective.value("weights_sha256", std::string()),
+          .notes = effective.value("notes", unset.notes),
+          .metrics_known = effective.value("metrics_known", unset.metrics_known),
+          .guardrails = effective.value("guardrails", unset.guardrails)};
+} catch (const Json::exception& error) {
+  throw Error(error.what(), fmt::format("{}: effective", kPlace), kRebuildHint, Status::kFailed);
+}
+
+Json Effective::to_json() const {
+  Json json = {{"baseline", baseline},
+               {"checkpoints", checkpoints},
+               {"metrics", metrics},
+               {"prompt_set", {{"name", prompt_set}, {"sha256", prompt_set_sha256}}},
+               {"split_sizes", split_sizes},
+               {"settings", settings},
+               {"evaluation_settings", evaluation_settings},
+               {"method_settings", method_settings},
+               {"requested", requested},
+               {"set", set},
+               {"weights_sha256", weights_sha256},
+               {"notes", notes},
+               {"metrics_known", metrics_known}};
+  if (!guardrails.is_null()) json["guardrails"] = guardrails;
+  return json;
+}
+
+Experiment::Experiment(StoredReproduction record)
+    : StoredReproduction(std::move(record)),
+      effective(Effective::from_json(spec.value("effective", Json()))),
+      recorded_metrics(recorded_metrics_of(effective)) {
+  table = table_of(*this, recorded_metrics);
+  if (!effective.guardrails.is_null()) {
+    guardrail_rule =
+        read_guardrail_rule(effective.guardrails, fmt::format("{}: effective.guardrails", kPlace));
+  }
+}
+
+std::string Experiment::shown_split() const {
+  return is_training() ? kTrainingSplit : table.shown.split;
+}
+
+Better Experiment::better(const std::string& metric) const {
+  return better_from_name(table.better(metric));
+}
+
+Experiment find_experiment(Store& store, const ExperimentFilter& filter) {
+  auto records = store.reproductions();
+  const auto found =
+      std::ranges::find_if(records, [&](const StoredReproduction& record) { return fits(record, filter); });
+  if (found == records.end()) refuse(store, records, filter);
+  return Experiment(std::move(*found));
+}
+
+}  // namespace harness

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "harness/plan/metric_catalogue.h"
+#include "harness/plan/table_spec.h"
+#include "results/store/store.h"
+#include "results/verdict/guardrails.h"
+
+namespace harness {
+
+/// What all choices of an experiment came to: "effective" of its record, beside its table's document.
+struct Effective {
+  std::string baseline;
+  std::vector<int> checkpoints = {};
+  std::vector<std::string> metrics = {};
+  std::string prompt_set = {}, prompt_set_sha256 = {};
+  std::vector<std::int64_t> split_sizes = {};  ///< validation, test
+  // Values by setting: of training, of evaluation, of each row's method.
+  Json settings = Json::object(), evaluation_settings = Json::object(), method_settings = Json::object();
+  Json requested = Json::object();  ///< settings that were asked for, by whichever way
+  Json set = Json::object();        ///< those of --set
+  std::string weights_sha256 = {};
+  std::vector<std::string> notes = {};
+  Json metrics_known = Json::array();  ///< what its metrics are; empty in records from before they did so
+  Json guardrails = {};                ///< the rule; null where nothing guards
+
+  /// As recorded; throws Error naming the place where it is none.
+  static Effective from_json(const Json& effective);
+  Json to_json() const;
+};
+
+/// A `reproduce` that went to its end, read once from its record: the table as it was with its backbone, and
+/// what all choices came to.
+struct Experiment : StoredReproduction {
+  TableSpec table;
+  Effective effective;
+  MetricCatalogue recorded_metrics;  ///< empty for one that was recorded before experiments did so
+  std::optional<GuardrailRule> guardrail_rule;
+
+  explicit Experiment(StoredReproduction record);
+
+  /// Statistics of the training are all that it shows; nothing is evaluated.
+  bool is_training() const { return table.is_training(); }
+  /// The split whose evaluations its table shows, or kTrainingSplit.
+  std::string shown_split() const;
+  /// Which direction of a metric is good, as whoever defines it says: the evaluator for a metric, the column
+  /// for a statistic of the training.
+  Better better(const std::string& metric) const;
+};
+
+/// What stands where other tables name a split.
+inline constexpr const char* kTrainingSplit = "train";
+
+/// Which experiment a command looks at; what is unset does not matter, and the last one that fits is taken.
+struct ExperimentFilter {
+  std::string table, backbone, scale, prompts;
+  std::vector<std::int64_t> seeds;
+  std::optional<std::int64_t> experiment;  ///< reproductions.id
+};
+
+/// The last experiment that fits. Throws Error (status 2) if there is none, naming the nearest table, or what
+/// there is.
+Experiment find_experiment(Store& store, const ExperimentFilter& filter);
+
+}  // namespace harness

@@ -1,0 +1,270 @@
+#include "harness/show/figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "harness/terminal/output.h"
+#include "results/store/sql.h"
+
+namespace harness {
+namespace {
+
+/// One seed's law audit at one timestep.
+struct AuditRow {
+  std::int64_t timestep = 0;
+  double lambda_center = 0, log_ratio_mean = 0, predicted_var = 0, log_ratio_var = 0, ratio_median = 0;
+  double lambda_ratio_var = 0;
+  std::optional<double> lambda_velocity = std::nullopt;  ///< none in runs recorded before it was
+};
+
+std::vector<AuditRow> audit_rows(Store& store, const Experiment& experiment, const std::string& method,
+                                 bool fresh) {
+  constexpr auto kSql = R"sql(
+    SELECT audit.timestep, audit.lambda_center, audit.log_ratio_mean, audit.predicted_var, audit.log_ratio_var,
+           audit.ratio_median, audit.lambda_ratio_var, audit.lambda_velocity
+    FROM reproduction_runs AS member JOIN v_law_audit AS audit ON audit.run_id = member.run_id
+    WHERE member.reproduction_id = ?1 AND member.arm = ?2 AND audit.fresh = ?3
+    ORDER BY audit.timestep, audit.seed)sql";
+  SQLite::Statement statement(store.database(), kSql);
+  Query query(statement, experiment.id, method, fresh);
+  std::vector<AuditRow> rows;
+  while (query.step()) {
+    rows.push_back({.timestep = query.integer(0),
+                    .lambda_center = query.real(1).value_or(0),
+                    .log_ratio_mean = query.real(2).value_or(0),
+                    .predicted_var = query.real(3).value_or(0),
+                    .log_ratio_var = query.real(4).value_or(0),
+                    .ratio_median = query.real(5).value_or(0),
+                    .lambda_ratio_var = query.real(6).value_or(0),
+                    .lambda_velocity = query.real(7)});
+  }
+  return rows;
+}
+
+/// Mean over the seeds at each timestep, with their range.
+template <class Value>
+std::vector<FigurePoint> over_seeds(const std::vector<AuditRow>& rows, Value value, double shift = 0) {
+  std::map<std::int64_t, std::vector<double>> by_step;
+  for (const auto& row : rows) by_step[row.timestep].push_back(value(row));
+  std::vector<FigurePoint> points;
+  for (const auto& [step, values] : by_step) {
+    double mean = 0;
+    for (const double v : values) mean += v / static_cast<double>(values.size());
+    const auto [low, high] = std::minmax_element(values.begin(), values.end());
+    points.push_back({.x = static_cast<double>(step) + shift, .y = mean, .low = *low, .high = *high});
+  }
+  return points;
+}
+
+constexpr const char* kFormulas =
+    "Drift: lambda_center predicted, -2 E[y] measured. Variance: E[lambda_var] + Var(lambda_center) / 4 "
+    "predicted, Var(y) "
+    "measured, y being the mean-reduced log-ratio.";
+constexpr const char* kEstimators =
+    "Estimators of lambda_center on fresh samples: the shift of the means, which the method uses; the shift "
+    "of the "
+    "velocities with the factor of the sampler's time direction; D (Var(y) - Var(lambda_center) / 4), D "
+    "latent "
+    "elements. The law says that they agree.";
+constexpr const char* kStepLabel = "denoising step k (0 is the noisiest)";
+constexpr double kApart = 0.12;  // marks of two series at one step stand side by side
+
+double predicted_drift(const AuditRow& row) {
+  return row.lambda_center;
+}
+double measured_drift(const AuditRow& row) {
+  return -2 * row.log_ratio_mean;
+}
+double predicted_variance(const AuditRow& row) {
+  return row.predicted_var;
+}
+double measured_variance(const AuditRow& row) {
+  return row.log_ratio_var;
+}
+
+/// How much larger the reused samples' variance is than the law's, which holds for fresh ones only.
+std::string inflation_note(const std::vector<AuditRow>& reused) {
+  if (reused.empty()) return "Every sample was used once, so all are fresh.";
+  double low = 1e300, high = 0;
+  for (const auto& point :
+       over_seeds(reused, [](const AuditRow& row) { return row.log_ratio_var / row.predicted_var; })) {
+    low = std::min(low, point.y);
+    high = std::max(high, point.y);
+  }
+  return fmt::format(
+      "Reused: samples that updates had used before. Their noise is no longer independent of the policy's "
+      "move, and the law does not speak of them: their variance is {:.1f} to {:.1f} times the formula's.",
+      low, high);
+}
+
+std::string scope_note(const Experiment& experiment, const std::string& what) {
+  return fmt::format(
+      "{}, table {} ({}, scale {}), seeds {}: means and ranges over seeds of off-policy updates. Fresh: no "
+      "update had used the samples.",
+      what, experiment.table_id, experiment.backbone, experiment.scale, fmt::join(experiment.seeds, ", "));
+}
+
+FigurePanel panel_of(const char* title, const char* y_label, std::vector<FigureSeries> series) {
+  return {
+      .title = title, .x_label = kStepLabel, .y_label = y_label, .log_y = true, .series = std::move(series)};
+}
+
+FigurePanel estimator_panel(const std::vector<AuditRow>& fresh) {
+  std::vector<AuditRow> with_velocities = fresh;
+  std::erase_if(with_velocities, [](const AuditRow& row) { return !row.lambda_velocity; });
+  return panel_of("estimators of lambda_center", "log-ratio (nats)",
+                  {{.label = "mean shift", .points = over_seeds(fresh, predicted_drift)},
+                   {.label = "velocities",
+                    .kind = SeriesKind::kMarks,
+                    .style = SeriesStyle::kSecond,
+                    .points = over_seeds(
+                        with_velocities, [](const AuditRow& row) { return *row.lambda_velocity; }, -kApart)},
+                   {.label = "Var(y)",
+                    .kind = SeriesKind::kMarks,
+                    .style = SeriesStyle::kThird,
+                    .points = over_seeds(
+                        fresh, [](const AuditRow& row) { return row.lambda_ratio_var; }, kApart)}});
+}
+
+/// The vertical axes are logarithmic.
+std::string range_note(const Figure& figure) {
+  for (const auto& panel : figure.panels) {
+    for (const auto& series : panel.series) {
+      if (std::ranges::any_of(series.points, [](const FigurePoint& p) { return p.y > 0 && p.low <= 0; }))
+        return " A range that reaches 0 or below is drawn from its mean upwards.";
+    }
+  }
+  return "";
+}
+
+/// Predicted against measured mean and variance of the log-ratio, of one method.
+Figure law_audit(Store& store, const Experiment& experiment, const std::string& name,
+                 const std::string& method) {
+  const auto fresh = audit_rows(store, experiment, method, true),
+             reused = audit_rows(store, experiment, method, false);
+  if (fresh.empty()) {
+    throw Error(fmt::format("{} has no off-policy update with fresh samples", method), "figure " + name,
+                "choose another experiment: `harness list experiments`");
+  }
+  Figure figure{.name = name,
+                .panels = {},
+                .notes = {scope_note(experiment, method), kFormulas, kEstimators, inflation_note(reused)}};
+  const auto series = [](const char* label, SeriesKind kind, SeriesStyle style,
+                         std::vector<FigurePoint> points) {
+    return FigureSeries{.label = label, .kind = kind, .style = style, .points = std::move(points)};
+  };
+  figure.panels.push_back(panel_of(
+      "drift", "log-ratio (nats)",
+      {series("predicted, fresh", SeriesKind::kLine, SeriesStyle::kFirst, over_seeds(fresh, predicted_drift)),
+       series("measured, fresh", SeriesKind::kMarks, SeriesStyle::kFirst,
+              over_seeds(fresh, measured_drift, -kApart)),
+       series("predicted, reused", SeriesKind::kLine, SeriesStyle::kSecond,
+              over_seeds(reused, predicted_drift)),
+       series("measured, reused", SeriesKind::kMarks, SeriesStyle::kSecond,
+              over_seeds(reused, measured_drift, kApart))}));
+  figure.panels.push_back(panel_of("variance", "squared log-ratio (nats^2)",
+                                   {series("predicted, fresh", SeriesKind::kLine, SeriesStyle::kFirst,
+                                           over_seeds(fresh, predicted_variance)),
+                                    series("measured, fresh", SeriesKind::kMarks, SeriesStyle::kFirst,
+                                           over_seeds(fresh, measured_variance, -kApart)),
+                                    series("predicted, reused", SeriesKind::kLine, SeriesStyle::kSecond,
+                                           over_seeds(reused, predicted_variance)),
+                                    series("measured, reused", SeriesKind::kMarks, SeriesStyle::kSecond,
+                                           over_seeds(reused, measured_variance, kApart))}));
+  figure.panels.push_back(estimator_panel(fresh));
+  figure.notes.front() += range_note(figure);
+  return figure;
+}
+
+/// Two methods beside each other: what controlling lambda does to the measured log-ratio. All off-policy
+/// updates.
+Figure law_comparison(Store& store, const Experiment& experiment, const std::string& name,
+                      const std::vector<std::string>& methods) {
+  Figure figure{.name = name,
+                .panels = {panel_of("lambda_center", "log-ratio (nats)", {}),
+                           panel_of("|E[y]|", "log-ratio (nats)", {}),
+                           panel_of("Var(y)", "squared log-ratio (nats^2)", {}),
+                           panel_of("depression of the median ratio", "1 - median of exp(y)", {})},
+                .notes = {fmt::format(
+                    "{} (table {}, {}, scale {}), seeds {}: means and ranges over seeds of updates on reused "
+                    "samples, or of all off-policy ones where none were reused.",
+                    join(methods, " and "), experiment.table_id, experiment.backbone, experiment.scale,
+                    fmt::join(experiment.seeds, ", "))}};
+  const std::vector<SeriesStyle> styles = {SeriesStyle::kFirst, SeriesStyle::kSecond, SeriesStyle::kThird};
+  for (std::size_t i = 0; i < methods.size() && i < styles.size(); ++i) {
+    auto rows = audit_rows(store, experiment, methods[i], false);
+    if (rows.empty()) rows = audit_rows(store, experiment, methods[i], true);
+    const auto add = [&](std::size_t panel, auto value) {
+      figure.panels[panel].series.push_back({.label = methods[i],
+                                             .kind = SeriesKind::kLine,
+                                             .style = styles[i],
+                                             .points = over_seeds(rows, value)});
+      figure.panels[panel].series.push_back(
+          {.label = "", .kind = SeriesKind::kMarks, .style = styles[i], .points = over_seeds(rows, value)});
+    };
+    add(0, predicted_drift);
+    add(1, [](const AuditRow& row) { return std::abs(row.log_ratio_mean); });
+    add(2, measured_variance);
+    add(3, [](const AuditRow& row) { return 1 - row.ratio_median; });
+  }
+  return figure;
+}
+
+std::string baseline_of(const Experiment& experiment) {
+  return experiment.effective.baseline;
+}
+
+}  // namespace
+
+const std::vector<FigureInfo>& known_figures() {
+  static const std::vector<FigureInfo> figures = {
+      {"law-audit",
+       "predicted and measured drift and variance of the log-ratio by step, of --method NAME or the table's "
+       "last",
+       ""},
+      {"law-audit-baseline", "the same of the baseline: the paper's first figure", "tiny-sd3-zclip"},
+      {"law-audit-zclip", "baseline and z-clip beside each other: the paper's second figure",
+       "tiny-sd3-zclip"}};
+  return figures;
+}
+
+Figure make_figure(Store& store, const Experiment& experiment, const std::string& name,
+                   const std::string& method) {
+  if (!method.empty()) {
+    if (name != "law-audit")
+      throw Error(fmt::format("figure {} shows the methods that its name says", name), "--method " + method,
+                  "leave it out, or draw law-audit");
+    require_choice(method, experiment.methods, "method", "--method");
+    return law_audit(store, experiment, fmt::format("law-audit-{}", method), method);
+  }
+  if (name == "law-audit") return law_audit(store, experiment, name, experiment.methods.back());
+  if (name == "law-audit-baseline") return law_audit(store, experiment, name, baseline_of(experiment));
+  if (name == "law-audit-zclip") {
+    std::vector<std::string> methods = {baseline_of(experiment)};
+    for (const auto& other : experiment.methods) {
+      if (other != methods.front()) methods.push_back(other);
+    }
+    return law_comparison(store, experiment, name, methods);
+  }
+  std::vector<std::string> known;
+  for (const auto& figure : known_figures()) known.push_back(figure.name);
+  throw Error(fmt::format("unknown figure \"{}\"", name), "harness figure", suggestion(name, known));
+}
+
+std::vector<std::string> figures_of(const Experiment& experiment) {
+  if (!experiment.is_training()) return {};
+  std::vector<std::string> names;
+  for (const auto& figure : known_figures()) {
+    if (figure.table == experiment.table_id) names.push_back(figure.name);
+  }
+  if (names.empty()) names.push_back("law-audit");
+  return names;
+}
+
+}  // namespace harness

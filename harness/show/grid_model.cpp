@@ -1,0 +1,193 @@
+#include "harness/show/grid_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/sha256.h"
+#include "harness/plan/workspace.h"
+#include "harness/show/evaluated_checkpoints.h"
+#include "results/paper/paper_gallery.h"
+#include "results/query/experiments.h"
+#include "results/store/sql.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+/// One image of an evaluation with what the scorer made of it.
+struct Sample {
+  std::string prompt, target;
+  GridCell cell;
+};
+
+/// The first image of every prompt, by position.
+using Samples = std::map<int, Sample>;
+
+Samples read_samples(Store& store, const std::string& evaluation_id, const std::string& metric) {
+  constexpr auto kSql = R"sql(
+    SELECT p.position, p.text, p.target, s.path, s.sha256, s.transcript, m.value,
+           coalesce(m.reason, (
+             SELECT min(any_of.reason) FROM metrics AS any_of
+             WHERE any_of.evaluation_id = s.evaluation_id AND any_of.prompt_id = s.prompt_id
+               AND any_of.sample = s.sample))
+    FROM samples AS s
+    JOIN prompts AS p ON p.id = s.prompt_id
+    LEFT JOIN metrics AS m
+      ON m.evaluation_id = s.evaluation_id AND m.prompt_id = s.prompt_id AND m.sample = s.sample AND m.name = ?2
+    WHERE s.evaluation_id = ?1 AND s.sample = 0)sql";
+  const auto folder = evaluation_folder(store, *store.evaluation(evaluation_id));
+  SQLite::Statement statement(store.database(), kSql);
+  Query query(statement, evaluation_id, metric);
+  Samples samples;
+  while (query.step()) {
+    samples[static_cast<int>(query.integer(0))] = {.prompt = query.text(1),
+                                                   .target = query.text(2),
+                                                   .cell = {.image = folder / query.text(3),
+                                                            .transcript = query.optional_text(5),
+                                                            .score = query.real(6),
+                                                            .reason = query.optional_text(7).value_or(""),
+                                                            .sha256 = query.text(4)}};
+  }
+  return samples;
+}
+
+std::vector<PromptScores> scores_by_prompt(const std::vector<Samples>& columns) {
+  std::vector<PromptScores> prompts;
+  for (const auto& [position, first] : columns.front()) {
+    PromptScores scores{.position = position, .scores = {}};
+    for (const auto& samples : columns) {
+      const auto found = samples.find(position);
+      if (found == samples.end())
+        throw Error(fmt::format("prompt {} was not drawn by every method", position), "grid", "",
+                    Status::kFailed);
+      scores.scores.push_back(found->second.cell.score);
+    }
+    prompts.push_back(std::move(scores));
+  }
+  return prompts;
+}
+
+/// The prompts of the paper's gallery among those of `samples`, the test split.
+void find_paper_prompts(const Experiment& experiment, const Samples& samples, GridRule& rule, Grid& grid) {
+  const auto task = experiment.spec.at("task").get<std::string>();  // the table's, whatever stands in for it
+  const auto gallery = load_paper_gallery(task);
+  if (!gallery) {
+    throw Error(fmt::format("the paper has no gallery of task {}", task), "--pick paper",
+                "choose of wins, mixed, near-ties, losses and failures");
+  }
+  std::vector<int> test;
+  for (const auto& [position, sample] : samples) test.push_back(position);
+  bool same_texts = gallery->prompt_set.empty() || gallery->prompt_set == prompts_of(experiment);
+  for (const auto& prompt : gallery->prompts) {
+    const auto position = gallery_position(*gallery, prompt, test);
+    if (!position) continue;
+    rule.paper.push_back(*position);
+    same_texts = same_texts && (prompt.target_sha256.empty() ||
+                                sha256_hex(samples.at(*position).target).starts_with(prompt.target_sha256));
+  }
+  if (rule.paper.empty()) {
+    throw Error("no prompt of the paper's gallery is in this cut of the test split", "--pick paper",
+                "choose a --scale with the whole split");
+  }
+  grid.paper_rule = same_texts ? "its own prompts, by their printed indices"
+                               : fmt::format(
+                                     "the prompts at its printed indices; prompt set {} is not the "
+                                     "paper's, and neither are the texts",
+                                     prompts_of(experiment));
+  if (rule.paper.size() < gallery->prompts.size()) {
+    grid.paper_rule += fmt::format("; {} of its {} lie in this cut of the split", rule.paper.size(),
+                                   gallery->prompts.size());
+  }
+}
+
+}  // namespace
+
+fs::path evaluation_folder(Store& store, const StoredEvaluation& evaluation) {
+  const fs::path recorded = evaluation.folder;
+  return run_folder_now(store.path(), evaluation.run_id, recorded.parent_path()) / recorded.filename();
+}
+
+std::string hero_of(const Experiment& experiment) {
+  const auto baseline = experiment.effective.baseline;
+  for (auto method = experiment.methods.rbegin(); method != experiment.methods.rend(); ++method) {
+    if (*method != baseline) return *method;
+  }
+  return baseline;
+}
+
+Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& choice) {
+  const auto& spec = experiment.table;
+  const auto split = experiment.shown_split(), metric = spec.selection.metric;
+  Grid grid;
+  grid.title = spec.title;
+  grid.signature = experiment.signature;
+  grid.split = split;
+  grid.baseline = experiment.effective.baseline;
+  grid.hero = hero_of(experiment);
+  GridRule rule;
+  rule.groups = choice.groups;
+  if (rule.groups.empty()) {
+    for (const auto& name : spec.grid.pick) rule.groups.push_back(grid_group_from_name(name));
+  }
+  rule.rows = static_cast<std::size_t>(spec.grid.rows);
+  const auto* known = built_in_catalogue().find(metric);
+  rule.perfect = grid.perfect = known == nullptr ? std::nullopt : known->perfect;
+  if (!grid.perfect) {
+    grid.score_title = spec.metric_catalogue.title(metric);
+    grid.score_decimals = 4;
+  }
+  std::vector<Samples> columns;
+  for (const auto& checkpoint : evaluated_checkpoints(store, experiment)) {
+    if (checkpoint.split != split || checkpoint.seed != experiment.seeds.front() || !checkpoint.selected)
+      continue;
+    const auto column = columns.size();
+    if (checkpoint.method == grid.hero) rule.hero = column;
+    if (checkpoint.method == grid.baseline) rule.baseline = column;
+    const bool is_base = checkpoint.method == kBaseMethod;
+    if (!is_base) rule.methods.push_back(column);
+    grid.columns.push_back(
+        {.title = checkpoint.method,
+         .subtitle = is_base ? "starting weights" : fmt::format("checkpoint {}", checkpoint.step)});
+    columns.push_back(read_samples(store, checkpoint.evaluation_id, metric));
+  }
+  if (experiment.seeds.size() > 1) grid.title += fmt::format(" (seed {})", experiment.seeds.front());
+  if (columns.empty()) throw Error("the experiment has no evaluation to show", "grid", "", Status::kFailed);
+  if (std::ranges::find(rule.groups, GridGroup::kPaper) != rule.groups.end()) {
+    find_paper_prompts(experiment, columns.front(), rule, grid);
+  }
+  const bool paper_alone = rule.groups == std::vector{GridGroup::kPaper};
+  rule.rows = choice.rows.value_or(paper_alone ? rule.paper.size() : rule.rows);
+  for (const auto& pick : pick_grid_rows(scores_by_prompt(columns), rule)) {
+    const auto& sample = columns.front().at(pick.position);
+    GridRow row{
+        .position = pick.position, .target = sample.target, .prompt = sample.prompt, .group = pick.group};
+    for (const auto& samples : columns) row.cells.push_back(samples.at(pick.position).cell);
+    grid.rows.push_back(std::move(row));
+  }
+  return grid;
+}
+
+std::string grid_stem(const GridChoice& choice) {
+  std::string stem = "grid";
+  for (const auto group : choice.groups)
+    stem += fmt::format("-{}", grid_group_names().at(static_cast<std::size_t>(group)));
+  if (choice.rows) stem += fmt::format("-{}", *choice.rows);
+  return stem;
+}
+
+std::map<std::string, std::string> write_grid(const Grid& grid, const fs::path& folder,
+                                              const std::string& stem) {
+  make_folder(folder);
+  const auto png = stem + ".png", tex = stem + ".tex", html = stem + ".html";
+  write_file_atomically(folder / png, png_bytes(render_grid(grid)));
+  write_file_atomically(folder / tex, grid_latex(grid, png, folder.string()));
+  write_file_atomically(folder / html, grid_html(grid, folder));
+  std::map<std::string, std::string> paths;
+  for (const auto& name : {png, tex, html}) paths[name] = (folder / name).string();
+  return paths;
+}
+
+}  // namespace harness

@@ -1,0 +1,60 @@
+#include "harness/show/guardrails.h"
+
+#include <algorithm>
+
+#include "results/table/table.h"
+
+namespace harness {
+namespace {
+
+/// The verdicts of the table on those metrics that it names.
+std::vector<JudgedDifference> judged_by_table(const TableSpec& spec,
+                                              std::span<const ComparisonRecord> comparisons) {
+  const auto named = spec.metrics();
+  std::vector<TableComparison> shown;
+  for (const auto& c : comparisons) {
+    if (std::ranges::find(named, c.metric) != named.end())
+      shown.push_back({.baseline = c.baseline,
+                       .method = c.method,
+                       .metric = c.metric,
+                       .restates = restated_by(c.metric),
+                       .values = c.result});
+  }
+  adjust_comparisons(shown, GuardrailQuestion{}.confidence);
+  std::vector<JudgedDifference> judged;
+  for (const auto& c : shown)
+    judged.push_back({c.baseline, c.method, c.metric, c.adjusted_p, c.differs, c.claim});
+  return judged;
+}
+
+}  // namespace
+
+std::optional<GuardrailPanel> guardrail_panel_of(const Experiment& experiment,
+                                                 std::span<const ComparisonRecord> comparisons) {
+  const auto& rule = experiment.guardrail_rule;
+  if (!rule) return std::nullopt;
+  const auto& spec = experiment.table;
+  const auto& reward = spec.selection.metric;
+  GuardrailQuestion question{.reward = reward, .better = experiment.better(reward), .base = kBaseMethod};
+  for (const auto& metric : built_in_catalogue().names()) {
+    if (const auto other = restated_by(metric); !other.empty()) question.restates[metric] = other;
+  }
+  return guardrail_panel(*rule, question, comparisons, judged_by_table(spec, comparisons));
+}
+
+std::vector<AlarmRecord> alarms_of(const Experiment& experiment,
+                                   std::span<const ComparisonRecord> comparisons) {
+  std::vector<std::pair<std::string, std::vector<ComparisonRecord>>> by_split;
+  for (const auto& record : comparisons) {
+    if (by_split.empty() || by_split.back().first != record.split) by_split.push_back({record.split, {}});
+    by_split.back().second.push_back(record);
+  }
+  std::vector<AlarmRecord> alarms;
+  for (const auto& [split, records] : by_split) {
+    const auto panel = guardrail_panel_of(experiment, records);
+    if (panel) alarms.insert(alarms.end(), panel->alarms.begin(), panel->alarms.end());
+  }
+  return alarms;
+}
+
+}  // namespace harness

@@ -1,0 +1,189 @@
+#include "harness/show/report_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/build_info.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "harness/show/evaluated_checkpoints.h"
+#include "harness/show/grid_model.h"
+#include "harness/show/report_curves.h"
+#include "harness/show/report_images.h"
+#include "harness/show/table_model.h"
+#include "harness/show/training_table.h"
+#include "results/store/sql.h"
+#include "results/table/table_view.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+/// Prompts by position in the set and sample.
+using Prompts = std::map<std::pair<int, std::int64_t>, ReportPrompt>;
+
+/// The cell of a column; the prompt's row is made where no column before had it.
+ReportCell& cell_at(Prompts& prompts, int position, std::int64_t sample, std::size_t column) {
+  auto& prompt = prompts[{position, sample}];
+  prompt.position = position;
+  prompt.sample = sample;
+  if (prompt.cells.size() <= column) prompt.cells.resize(column + 1);
+  return prompt.cells[column];
+}
+
+void read_image(ReportCell& cell, const fs::path& file, const std::string& sha256, int longest) {
+  try {
+    cell.image = image_data_uri(file, sha256, longest);
+  } catch (const Error& error) {
+    cell.image_note = fmt::format("no image: {}", error.problem());
+  }
+}
+
+void read_samples(Store& store, const std::string& evaluation_id, std::size_t column, int longest,
+                  Prompts& prompts) {
+  constexpr auto kSql = R"sql(
+    SELECT p.position, s.sample, p.text, p.target, s.path, s.sha256, s.transcript
+    FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
+    WHERE s.evaluation_id = ?1)sql";
+  const auto folder = evaluation_folder(store, *store.evaluation(evaluation_id));
+  SQLite::Statement statement(store.database(), kSql);
+  Query query(statement, evaluation_id);
+  while (query.step()) {
+    const auto position = static_cast<int>(query.integer(0));
+    auto& cell = cell_at(prompts, position, query.integer(1), column);
+    auto& prompt = prompts[{position, query.integer(1)}];
+    prompt.prompt = query.text(2);
+    prompt.target = query.text(3);
+    cell.transcript = query.optional_text(6);
+    read_image(cell, folder / query.text(4), query.text(5), longest);
+  }
+}
+
+void read_values(Store& store, const std::string& evaluation_id, std::size_t column, Prompts& prompts) {
+  constexpr auto kSql = R"sql(
+    SELECT p.position, m.sample, m.name, m.value, m.reason
+    FROM metrics AS m JOIN prompts AS p ON p.id = m.prompt_id
+    WHERE m.evaluation_id = ?1)sql";
+  SQLite::Statement statement(store.database(), kSql);
+  Query query(statement, evaluation_id);
+  while (query.step()) {
+    auto& cell = cell_at(prompts, static_cast<int>(query.integer(0)), query.integer(1), column);
+    const auto name = query.text(2);
+    cell.values[name] = query.real(3);
+    if (const auto reason = query.optional_text(4)) cell.reasons[name] = *reason;
+  }
+}
+
+void fill_prompts(Store& store, const Experiment& experiment,
+                  const std::vector<EvaluatedCheckpoint>& evaluated, const ReportChoice& choice,
+                  Report& report) {
+  Prompts prompts;
+  for (const auto& checkpoint : evaluated) {
+    if (checkpoint.split != report.table.split || !checkpoint.selected) continue;
+    const auto column = report.columns.size();
+    report.columns.push_back({.method = checkpoint.method,
+                              .seed = checkpoint.seed,
+                              .checkpoint = checkpoint.step,
+                              .is_base = checkpoint.method == kBaseMethod});
+    read_samples(store, checkpoint.evaluation_id, column, choice.longest, prompts);
+    read_values(store, checkpoint.evaluation_id, column, prompts);
+  }
+  for (auto& [key, prompt] : prompts) {
+    prompt.cells.resize(report.columns.size(), {.image_note = "this prompt was not drawn"});
+    report.prompts.push_back(std::move(prompt));
+  }
+  for (const auto& metric : metrics_of(store, evaluated)) {
+    report.metrics.push_back(column_of(report.table, metric));
+  }
+  // In the order of the table's columns.
+  const auto rank = [&](const TableColumn& metric) {
+    const auto& columns = report.table.columns;
+    return std::ranges::find(columns, metric.key, &TableColumn::key) - columns.begin();
+  };
+  std::ranges::stable_sort(report.metrics, {}, rank);
+  report.hero = hero_of(experiment);
+  report.image_note = fmt::format(
+      "Images up to {} pixels on their longer side are the files themselves; larger ones are shrunk to that "
+      "and stored as JPEG of quality 85 (--image-size).",
+      choice.longest);
+}
+
+void note_missing_images(Report& report) {
+  std::int64_t& missing = report.images_missing;
+  std::set<std::string> reasons;
+  for (const auto& prompt : report.prompts) {
+    for (const auto& cell : prompt.cells) {
+      if (!cell.image.empty()) continue;
+      ++missing;
+      reasons.insert(cell.image_note);
+    }
+  }
+  if (missing == 0) return;
+  const std::vector<std::string> all(reasons.begin(), reasons.end());
+  report.missing.push_back(
+      fmt::format("{} images are missing from the list of prompts ({}).", missing, join(all, "; ")));
+}
+
+/// "max-mean of ocr_reward on validation: 0.9590".
+std::string selection_text(const StoredSelection& selection) {
+  if (selection.metric.empty()) return selection.rule;
+  auto text = fmt::format("{} of {} on {}", selection.rule, selection.metric, selection.split);
+  return selection.value ? fmt::format("{}: {:.4f}", text, *selection.value) : text;
+}
+
+std::vector<ReportRun> runs_of(Store& store, const Experiment& experiment) {
+  constexpr auto kSql = R"sql(
+    SELECT member.run_id, member.arm FROM reproduction_runs AS member JOIN runs ON runs.id = member.run_id
+    WHERE member.reproduction_id = ?1 ORDER BY runs.seed, runs.rowid)sql";
+  SQLite::Statement statement(store.database(), kSql);
+  Query query(statement, experiment.id);
+  std::vector<ReportRun> runs;
+  while (query.step()) {
+    const auto stored = *store.run(query.text(0));
+    ReportRun run{.method = query.text(1), .seed = stored.seed, .id = stored.id};
+    run.build = stored.build.value_or("").substr(0, 12);
+    run.finished = stored.finished.value_or("");
+    const auto selections = store.selections(stored.id);
+    if (!selections.empty()) {
+      run.checkpoint = fmt::format("{}", selections.back().step);
+      run.selection = selection_text(selections.back());
+    }
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
+std::vector<std::pair<std::string, std::string>> facts_of(const Experiment& experiment) {
+  return {{"Experiment", fmt::format("{} (table {}, backbone {}, scale {})", experiment.id,
+                                     experiment.table_id, experiment.backbone, experiment.scale)},
+          {"Seeds", fmt::format("{}", fmt::join(experiment.seeds, ", "))},
+          {"Finished", experiment.finished + " (UTC)"},
+          {"Page written by", fmt::format("harness {} revision {}, numerics {}", build_info().version,
+                                          build_info().git_revision, kNumericsVersion)}};
+}
+
+}  // namespace
+
+Report make_report(Store& store, const Experiment& experiment, const ReportChoice& choice) {
+  Report report;
+  report.table = make_table_model(store, experiment);
+  report.training.push_back(training_curves(store, experiment));
+  report.law = law_charts(store, experiment);
+  report.runs = runs_of(store, experiment);
+  report.facts = facts_of(experiment);
+  if (experiment.is_training()) {
+    report.hero = hero_of(experiment);
+    report.metric = report.table.comparisons.empty() ? "" : report.table.comparisons.front().metric;
+    return report;
+  }
+  report.metric = experiment.table.selection.metric;
+  fill_prompts(store, experiment, evaluated_checkpoints(store, experiment), choice, report);
+  report.training.push_back(validation_curves(store, experiment, report.metrics));
+  note_missing_images(report);
+  return report;
+}
+
+}  // namespace harness

@@ -1,0 +1,475 @@
+#include "harness/show/run_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+#include "core/event_log.h"
+#include "core/streams.h"
+#include "core/text.h"
+#include "harness/plan/settings.h"
+#include "harness/plan/workspace.h"
+#include "harness/terminal/output.h"
+#include "harness/terminal/progress.h"
+#include "results/store/journal.h"
+#include "results/store/sql.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+/// The run whose id begins most like `id`.
+std::string nearest_run(const std::string& id, const std::vector<StoredRun>& runs) {
+  std::vector<std::string> beginnings;
+  for (const auto& run : runs) beginnings.push_back(run.id.substr(0, id.size()));
+  const auto found = nearest(id, beginnings);
+  constexpr const char* kList = "`harness list runs` shows them";
+  if (!found) return runs.empty() ? "this DB holds none" : kList;
+  const auto at = std::ranges::find(beginnings, *found) - beginnings.begin();
+  const auto& run = runs[static_cast<std::size_t>(at)];
+  return fmt::format("did you mean \"{}\" ({}, seed {})? {}", run.id, run.method, run.seed, kList);
+}
+
+double seconds_of(const std::vector<Session>& sessions) {
+  double sum = 0;
+  for (const auto& session : sessions) sum += session.end - session.begin;
+  return sum;
+}
+
+struct JobFolder {
+  std::string id, split;  ///< split empty: the training
+  std::int64_t step = 0;
+  fs::path folder;
+};
+
+std::vector<JobFolder> job_folders(Store& store, const StoredRun& run, const fs::path& folder) {
+  std::vector<JobFolder> jobs = {{.id = run.id, .split = "", .step = 0, .folder = folder}};
+  for (const auto& evaluation : store.evaluations(run.id)) {
+    jobs.push_back({.id = evaluation.id,
+                    .split = evaluation.split,
+                    .step = evaluation.step,
+                    .folder = folder / fs::path(evaluation.folder).filename()});
+  }
+  return jobs;
+}
+
+Json session_json(const JobFolder& job, const Session& session) {
+  return {{"job", job.split.empty() ? "training" : fmt::format("{} at {}", job.split, job.step)},
+          {"started", utc_text(session.begin)},
+          {"last_event", utc_text(session.end)},
+          {"ending", session.ending},
+          {"update", session.update},
+          {"from", session.from}};
+}
+
+/// Wall time of training and evaluation, and every start that did not end well.
+void add_times(Json& report, const std::vector<JobFolder>& jobs) {
+  Json phases = Json::object(), interruptions = Json::array();
+  double begin = 0, end = 0;
+  for (const auto& job : jobs) {
+    const auto sessions = sessions_of(job.folder);
+    if (sessions.empty()) continue;
+    const auto phase = job.split.empty() ? std::string("training") : "evaluation on " + job.split;
+    if (!phases.contains(phase)) phases[phase] = {{"seconds", 0.0}, {"starts", 0}, {"jobs", 0}};
+    auto& entry = phases[phase];
+    entry["seconds"] = entry.at("seconds").get<double>() + seconds_of(sessions);
+    entry["starts"] = entry.at("starts").get<int>() + static_cast<int>(sessions.size());
+    entry["jobs"] = entry.at("jobs").get<int>() + 1;
+    for (const auto& session : sessions) {
+      begin = begin == 0 ? session.begin : std::min(begin, session.begin);
+      end = std::max(end, session.end);
+      if (session.ending != "done" && session.ending != "running")
+        interruptions.push_back(session_json(job, session));
+    }
+    if (job.split.empty() || !report.contains("machine")) {
+      const Json& start = sessions.back().start;
+      report["machine"] = {{"host", start.value("host", "")},
+                           {"cpu", start.value("cpu", "")},
+                           {"threads", start.value("threads", 0)},
+                           {"pid", start.value("pid", 0)}};
+      if (report.at("build").is_null()) report["build"] = start.value("build", "");
+    }
+  }
+  report["started"] = begin == 0 ? Json() : Json(utc_text(begin));
+  report["last_event"] = end == 0 ? Json() : Json(utc_text(end));
+  report["wall_time"] = std::move(phases);
+  report["interruptions"] = std::move(interruptions);
+}
+
+/// Which of the kinds of `runs show` a file is, by its place in the run's folder.
+std::string kind_of(const fs::path& relative) {
+  const auto first = relative.begin()->string();
+  if (first == "checkpoints") return "checkpoints";
+  if (first == "resume") return "resume points";
+  if (relative.extension() == ".log") return "logs";
+  return relative.extension() == ".png" ? "images" : "other";
+}
+
+Json sizes_on_disk(const fs::path& folder) {
+  std::map<std::string, std::uintmax_t> bytes;
+  std::error_code error;
+  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code gone;
+    if (!at->is_regular_file(gone)) continue;
+    const auto size = at->file_size(gone);
+    if (!gone) bytes[kind_of(at->path().lexically_relative(folder))] += size;
+  }
+  return bytes;
+}
+
+/// Rows of (checkpoint, split) with the mean of every metric; a checkpoint that was not evaluated has one
+/// row.
+Json checkpoints_of(Store& store, const std::string& run) {
+  constexpr auto kSql = R"sql(
+    SELECT c.step, c.path, c.lambda_late, c.clip_fraction, e.split, e.state, e.n, m.name, avg(m.value),
+           count(*) - count(m.value),
+           EXISTS (SELECT 1 FROM selections WHERE checkpoint_id = c.id), e.peek,
+           (SELECT value FROM train_stats AS s
+            WHERE s.run_id = c.run_id AND s.update_index = c.step AND s.name = 'ema_lag'),
+           (SELECT value FROM train_stats AS s
+            WHERE s.run_id = c.run_id AND s.update_index = c.step AND s.name = 'ema_start_share')
+    FROM checkpoints AS c
+    LEFT JOIN evaluations AS e ON e.checkpoint_id = c.id
+    LEFT JOIN metrics AS m ON m.evaluation_id = e.id
+    WHERE c.run_id = ?1
+    GROUP BY c.id, e.id, m.name
+    ORDER BY c.step, e.split DESC, e.id, m.name)sql";
+  SQLite::Statement statement(store.database(), kSql);
+  Query row(statement, run);
+  Json rows = Json::array();
+  const auto number = [](const std::optional<double>& value) { return value ? Json(*value) : Json(); };
+  while (row.step()) {
+    const Json split = row.optional_text(4) ? Json(*row.optional_text(4)) : Json();
+    const bool same =
+        !rows.empty() && rows.back().at("step") == row.integer(0) && rows.back().at("split") == split;
+    if (!same) {
+      rows.push_back({{"step", row.integer(0)},
+                      {"path", row.optional_text(1).value_or("")},
+                      {"lambda_late", number(row.real(2))},
+                      {"clip_fraction", number(row.real(3))},
+                      {"ema_lag", number(row.real(12))},
+                      {"ema_start_share", number(row.real(13))},
+                      {"split", split},
+                      {"state", row.optional_text(5) ? Json(*row.optional_text(5)) : Json()},
+                      {"n", row.optional_integer(6) ? Json(*row.optional_integer(6)) : Json()},
+                      {"selected", row.integer(10) != 0},
+                      {"peek", row.optional_integer(11).value_or(0) != 0},
+                      {"n_missing", 0},
+                      {"metrics", Json::object()}});
+    }
+    if (const auto metric = row.optional_text(7)) {
+      rows.back()["metrics"][*metric] = number(row.real(8));
+      rows.back()["n_missing"] = std::max(rows.back().at("n_missing").get<std::int64_t>(), row.integer(9));
+    }
+  }
+  return rows;
+}
+
+std::vector<Json> tables_of(Store& store, const std::string& run) {
+  SQLite::Statement statement(store.database(),
+                              "SELECT table_id, scale, arm FROM table_runs WHERE run_id = ?1");
+  Query row(statement, run);
+  std::vector<Json> tables;
+  while (row.step()) tables.push_back({{"table", row.text(0)}, {"scale", row.text(1)}, {"row", row.text(2)}});
+  return tables;
+}
+
+std::optional<std::string> failure_of(Store& store, const std::string& run) {
+  const auto status = store.job_state(run);
+  return status ? status->failure : std::nullopt;
+}
+
+}  // namespace
+
+StoredRun find_run(Store& store, const std::string& id) {
+  const auto runs = store.runs();
+  std::vector<const StoredRun*> found;
+  for (const auto& run : runs) {
+    if (run.id == id) return run;
+    if (!id.empty() && run.id.starts_with(id)) found.push_back(&run);
+  }
+  if (found.size() == 1) return *found.front();
+  if (found.empty())
+    throw Error(fmt::format("there is no run \"{}\"", id), store.path().string(), nearest_run(id, runs));
+  std::vector<std::string> names;
+  for (const auto* run : found)
+    names.push_back(fmt::format("{} ({}, seed {})", run->id, run->method, run->seed));
+  throw Error(fmt::format("\"{}\" begins the ids of {} runs", id, found.size()), store.path().string(),
+              "give more digits: " + join(names, ", "));
+}
+
+fs::path folder_of(const Store& store, const StoredRun& run) {
+  return run_folder_now(store.path(), run.id, run.folder);
+}
+
+std::string live_state(Store& store, const StoredRun& run) {
+  const auto log = folder_of(store, run) / "events.log";
+  if (run.state == JobState::kDone) return "done";
+  if (event_log_is_held(log)) return "running";
+  if (!fs::exists(log))
+    return run.state == JobState::kRunning ? "interrupted" : std::string(job_state_name(run.state));
+  const auto status = store.job_state(run.id);
+  std::string state(job_state_name(run.state));
+  for (const auto& event : Events(log, status ? status->log_offset : 0)) {
+    const auto type = event.value("type", std::string());
+    if (type == "job_started") state = "running";
+    if (type == "job_completed") state = "done";
+    if (type == "job_failed") state = "failed";
+  }
+  return state == "running" ? "interrupted" : state;
+}
+
+std::vector<Session> sessions_of(const fs::path& folder) {
+  const auto log = folder / "events.log";
+  std::vector<Session> sessions;
+  for (const auto& event : Events(log)) {
+    const auto type = event.value("type", std::string());
+    const double time = event.value("time", 0.0);
+    if (type == "job_started")
+      sessions.push_back(
+          {.begin = time, .end = time, .ending = "interrupted", .update = 0, .from = 0, .start = event});
+    if (sessions.empty()) continue;
+    auto& session = sessions.back();
+    session.end = std::max(session.end, time);
+    if (type == "resumed") session.from = event.value("resumed_from", std::int64_t{0});
+    if (type == "update") session.update = event.value("update_index", std::int64_t{0});
+    if (type == "job_completed") session.ending = "done";
+    if (type == "job_failed") session.ending = "failed: " + event.value("what", std::string());
+  }
+  if (!sessions.empty() && sessions.back().ending == "interrupted" && event_log_is_held(log))
+    sessions.back().ending = "running";
+  return sessions;
+}
+
+std::vector<Json> experiments_with(Store& store, const std::string& run_id) {
+  constexpr auto kSql = R"sql(
+    SELECT id, table_id, scale FROM reproductions
+    WHERE id IN (SELECT reproduction_id FROM reproduction_runs WHERE run_id = ?1)
+    ORDER BY id)sql";
+  SQLite::Statement statement(store.database(), kSql);
+  Query row(statement, run_id);
+  std::vector<Json> experiments;
+  while (row.step())
+    experiments.push_back({{"experiment", row.integer(0)}, {"table", row.text(1)}, {"scale", row.text(2)}});
+  return experiments;
+}
+
+std::string size_text(double bytes) {
+  if (bytes < 1e3) return fmt::format("{:.0f} B", bytes);
+  if (bytes < 1e6) return fmt::format("{:.1f} kB", bytes / 1e3);
+  return bytes < 1e9 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.2f} GB", bytes / 1e9);
+}
+
+Json run_report(Store& store, const StoredRun& run) {
+  const auto folder = folder_of(store, run);
+  const auto failure = failure_of(store, run.id);
+  Json report = {{"name", run.id},
+                 {"method", run.method},
+                 {"backbone", run.backbone},
+                 {"task", run.task},
+                 {"seed", run.seed},
+                 {"state", live_state(store, run)},
+                 {"failure", failure ? Json(*failure) : Json()},
+                 {"created", run.created},
+                 {"finished", run.finished ? Json(*run.finished) : Json()},
+                 {"folder", folder.string()},
+                 {"folder_exists", fs::is_directory(folder)},
+                 {"tables", tables_of(store, run.id)},
+                 {"experiments", experiments_with(store, run.id)},
+                 {"build", run.build ? Json(*run.build) : Json()},
+                 {"numerics_version", run.numerics_version},
+                 {"precision", run.config.value("precision", "")},
+                 {"device", run.config.value("device", "")},
+                 {"weights_sha256", run.weights_sha256},
+                 {"requested_settings", run.requested_settings},
+                 {"settings", run.effective_settings},
+                 {"bytes", sizes_on_disk(folder)},
+                 {"checkpoints", checkpoints_of(store, run.id)}};
+  add_times(report, job_folders(store, run, folder));
+  return report;
+}
+
+namespace {
+
+std::string text_of(const Json& report, const char* key) {
+  const auto found = report.find(key);
+  return found == report.end() || found->is_null() ? std::string() : found->get<std::string>();
+}
+
+/// "2026-11-21 18:12:50 UTC"
+std::string readable_time(const std::string& iso) {
+  if (iso.size() < 19) return iso;
+  return iso.substr(0, 10) + " " + iso.substr(11, 8) + " UTC";
+}
+
+void print_field(const std::string& name, const std::string& text) {
+  if (!text.empty()) put("  {:<12} {}\n", name, text);
+}
+
+std::string tables_text(const Json& report) {
+  std::vector<std::string> parts;
+  for (const auto& table : report.at("tables")) {
+    const auto row = table.at("row").get<std::string>();
+    parts.push_back(fmt::format("{} (scale {}{})", table.at("table").get<std::string>(),
+                                table.at("scale").get<std::string>(),
+                                row.empty() || row == report.at("method") ? "" : ", row " + row));
+  }
+  return parts.empty() ? "none" : join(parts, ", ");
+}
+
+std::string experiments_text(const Json& report) {
+  std::vector<std::string> parts;
+  for (const auto& e : report.at("experiments"))
+    parts.push_back(fmt::format("{} ({})", e.at("experiment").get<int>(), e.at("table").get<std::string>()));
+  return parts.empty() ? "none finished" : join(parts, ", ");
+}
+
+std::string machine_text(const Json& report) {
+  if (!report.contains("machine")) return {};
+  const auto& machine = report.at("machine");
+  const auto device = text_of(report, "device"), precision = text_of(report, "precision");
+  return fmt::format("{}, {}, {} threads{}", text_of(machine, "host"), text_of(machine, "cpu"),
+                     machine.at("threads").get<int>(),
+                     device.empty() ? "" : fmt::format("; {} {}", device, precision));
+}
+
+void print_facts(const Json& report) {
+  const auto state = text_of(report, "state"), failure = text_of(report, "failure");
+  put("run {}: {} on {}, task {}, seed {}\n", text_of(report, "name"), text_of(report, "method"),
+      text_of(report, "backbone"), text_of(report, "task"), report.at("seed").get<std::int64_t>());
+  print_field("state", state == "failed" && !failure.empty() ? "failed: " + failure : state);
+  print_field("planned", readable_time(text_of(report, "created")));
+  print_field("started", readable_time(text_of(report, "started")));
+  print_field("trained", readable_time(text_of(report, "finished")));
+  print_field("last event", readable_time(text_of(report, "last_event")));
+  print_field("folder",
+              text_of(report, "folder") + (report.at("folder_exists").get<bool>() ? "" : " (not there)"));
+  print_field("tables", tables_text(report));
+  print_field("experiments", experiments_text(report));
+  print_field("machine", machine_text(report));
+  const auto build = text_of(report, "build").substr(0, 12);
+  print_field("build", build.empty() ? build
+                                     : fmt::format("{} (numerics {})", build,
+                                                   report.at("numerics_version").get<int>()));
+  print_field("weights", text_of(report, "weights_sha256").substr(0, 12));
+}
+
+std::string value_text(const Json& value) {
+  if (value.is_number_float()) return fmt::format("{:.6g}", value.get<double>());
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+/// "lr=5e-05, updates=80", broken into lines.
+void print_settings(const std::string& title, const Json& settings) {
+  std::string line;
+  constexpr std::size_t kWidth = 90;
+  bool first = true;
+  const auto flush = [&] {
+    print_field(first ? title : std::string(), line);
+    first = false;
+    line.clear();
+  };
+  for (const auto& [name, value] : settings.items()) {
+    if (value.is_object()) continue;
+    if (value.is_null()) continue;
+    const auto part = fmt::format("{}={}", name, value_text(value));
+    if (!line.empty() && line.size() + part.size() + 2 > kWidth) flush();
+    line += (line.empty() ? "" : ", ") + part;
+  }
+  if (!line.empty()) flush();
+}
+
+void print_times(const Json& report) {
+  if (report.at("wall_time").empty()) return;
+  put("wall time\n");
+  for (const auto& [phase, time] : report.at("wall_time").items()) {
+    const auto jobs = time.at("jobs").get<int>(), starts = time.at("starts").get<int>();
+    std::string detail;
+    if (jobs > 1) detail += fmt::format(", {} checkpoints", jobs);
+    if (starts > jobs) detail += fmt::format(", {} starts", starts);
+    const bool samples = phase != "training";
+    put("  {:<26} {}{}{}\n", phase, duration_text(time.at("seconds").get<double>()),
+        samples ? " (sampling and scoring)" : "", detail);
+  }
+}
+
+void print_sizes(const Json& report) {
+  if (report.at("bytes").empty()) return;
+  std::vector<std::string> parts;
+  double total = 0;
+  for (const char* kind : {"checkpoints", "resume points", "images", "logs", "other"}) {
+    if (!report.at("bytes").contains(kind)) continue;
+    const auto bytes = report.at("bytes").at(kind).get<double>();
+    total += bytes;
+    parts.push_back(fmt::format("{} {}", kind, size_text(bytes)));
+  }
+  put("on disk        {}: {}\n", size_text(total), join(parts, ", "));
+}
+
+Json number_cell(const Json& value, const char* format) {
+  return value.is_number() ? Json(fmt::format(fmt::runtime(format), value.get<double>())) : Json();
+}
+
+Json percent_cell(const Json& share) {
+  return share.is_number() ? Json(fmt::format("{:.1f} %", share.get<double>() * 100)) : Json();
+}
+
+/// "average lags": updates that the averaged weights are behind the policy; "start in it": the weight of the
+/// starting weights in them. Runs of earlier versions did not record these.
+void print_checkpoints(const Json& report) {
+  std::vector<Json> rows;
+  std::vector<std::string> columns = {"checkpoint", "split", "n", "lambda_late", "clipped"};
+  const auto says_lag = [](const Json& checkpoint) { return checkpoint.at("ema_lag").is_number(); };
+  if (std::ranges::any_of(report.at("checkpoints"), says_lag)) {
+    columns.push_back("average lags");
+    columns.push_back("start in it");
+  }
+  for (const auto& checkpoint : report.at("checkpoints")) {
+    const bool selected = checkpoint.at("selected");
+    Json row = {
+        {"checkpoint", fmt::format("{}{}", checkpoint.at("step").get<int>(), selected ? " selected" : "")},
+        {"split", checkpoint.at("split")},
+        {"n", checkpoint.at("n")},
+        {"lambda_late", number_cell(checkpoint.at("lambda_late"), "{:.4g}")},
+        {"clipped", number_cell(checkpoint.at("clip_fraction"), "{:.3g}")},
+        {"average lags", number_cell(checkpoint.at("ema_lag"), "{:.1f}")},
+        {"start in it", percent_cell(checkpoint.at("ema_start_share"))}};
+    if (!checkpoint.at("state").is_null() && checkpoint.at("state") != "done")
+      row["n"] = checkpoint.at("state");
+    for (const auto& [metric, value] : checkpoint.at("metrics").items()) {
+      if (std::ranges::find(columns, metric) == columns.end()) columns.push_back(metric);
+      row[metric] = number_cell(value, "{:.4f}");
+    }
+    rows.push_back(std::move(row));
+  }
+  if (rows.empty()) return;
+  put("\n");
+  print_rows(rows, columns);
+}
+
+void print_interruptions(const Json& report) {
+  if (report.at("interruptions").empty()) return;
+  put("\ninterruptions\n");
+  for (const auto& stop : report.at("interruptions")) {
+    const auto update = stop.at("update").get<std::int64_t>();
+    put("  {}  {}: {}{}\n", readable_time(text_of(stop, "last_event")), text_of(stop, "job"),
+        text_of(stop, "ending"), update > 0 ? fmt::format(" after update {}", update) : "");
+  }
+}
+
+}  // namespace
+
+void print_run_report(const Json& report) {
+  print_facts(report);
+  print_settings("asked for", report.at("requested_settings"));
+  print_settings("method", report.at("settings").value("method_settings", Json::object()));
+  print_settings("settings", report.at("settings"));
+  print_times(report);
+  print_sizes(report);
+  print_checkpoints(report);
+  print_interruptions(report);
+}
+
+}  // namespace harness

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "results/store/store.h"
+
+namespace harness {
+
+/// The run that `id`, whole or its unique beginning, means. Throws Error (status 2): no run, with the
+/// nearest, or several, naming them.
+StoredRun find_run(Store& store, const std::string& id);
+
+/// Where the run's folder is (run_folder_now).
+std::filesystem::path folder_of(const Store& store, const StoredRun& run);
+
+/// What has become of a run: "done", "running" (a living process writes its log), "failed", "interrupted"
+/// (begun and held by nobody), "planned". Of the training; logs that the DB has not read yet count.
+std::string live_state(Store& store, const StoredRun& run);
+
+/// One start of a job until its end or until nobody wrote any more.
+struct Session {
+  double begin = 0, end = 0;          ///< seconds since 1970, first and last event
+  std::string ending;                 ///< "done", "failed: ...", "running" or "interrupted"
+  std::int64_t update = 0, from = 0;  ///< the last update reached, and the one it went on from
+  Json start = Json::object();        ///< its job_started
+};
+
+/// The starts of the job whose log lies in `folder`, in order. Throws Error for a damaged log.
+std::vector<Session> sessions_of(const std::filesystem::path& folder);
+
+/// Everything about a run: what it is, where, its state and times, machine, build, sizes on disk, checkpoints
+/// with metrics, tables, interruptions.
+Json run_report(Store& store, const StoredRun& run);
+
+/// The same for reading.
+void print_run_report(const Json& report);
+
+/// "12.3 MB"
+std::string size_text(double bytes);
+
+/// Tables that a finished experiment shows this run in, as {"experiment", "table", "scale"}.
+std::vector<Json> experiments_with(Store& store, const std::string& run_id);
+
+}  // namespace harness

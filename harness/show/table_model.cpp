@@ -1,0 +1,295 @@
+#include "harness/show/table_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "core/score_limit.h"
+#include "evaluators/ocr.h"
+#include "harness/plan/registry.h"
+#include "harness/show/comparisons.h"
+#include "harness/show/guardrails.h"
+#include "harness/show/training_table.h"
+#include "harness/show/yardstick.h"
+#include "results/paper/paper_audit.h"
+#include "results/store/rows.h"
+#include "results/verdict/multiplicity.h"
+
+namespace harness {
+namespace {
+
+/// Of pairs of shard and step; for logs that do not have it, of steps whose mean over the shards is below 1.
+constexpr auto kDampShare = R"sql(
+    SELECT coalesce(
+      (SELECT avg(value) FROM train_stats WHERE run_id = ?1 AND name = 'damped_share' AND on_policy = 0),
+      (SELECT avg(value < 1) FROM train_stats
+       WHERE run_id = ?1 AND name = 'lambda_weight' AND on_policy = 0 AND timestep IS NOT NULL)))sql";
+constexpr auto kDampedUpdates = R"sql(
+    SELECT count(value), total(value) FROM train_stats WHERE run_id = ?1 AND name = 'damping_undone')sql";
+constexpr auto kEmaLag =
+    "SELECT value FROM train_stats WHERE run_id = ?1 AND update_index = ?2 AND name = 'ema_lag'";
+constexpr auto kMaxClipFraction =
+    "SELECT max(value) FROM train_stats WHERE run_id = ?1 AND name = 'clip_fraction' AND on_policy = 0";
+
+/// The metrics that the table knows and has no column for: comparisons and guardrails show them too.
+std::vector<TableColumn> metrics_without_column(const TableSpec& spec) {
+  std::vector<TableColumn> metrics;
+  for (const auto& name : spec.metric_catalogue.names()) {
+    if (std::ranges::find(spec.columns, name, &ColumnSpec::name) != spec.columns.end()) continue;
+    const auto& metric = *spec.metric_catalogue.find(name);
+    metrics.push_back({.key = name,
+                       .title = metric.title,
+                       .unit = unit_from_name(metric.unit),
+                       .decimals = metric.decimals,
+                       .better = better_from_name(metric.better)});
+  }
+  return metrics;
+}
+
+/// The late budget that a run's worker reported; nothing for a method without one.
+std::optional<double> tau_of(Store& store, const std::string& run_id) {
+  const auto settings = store.run(run_id)->effective_settings.value("method_settings", Json::object());
+  const auto found = settings.find("tau");
+  if (found == settings.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+/// A method without a budget is held against that of the others, if they have one in common.
+void share_budget(std::vector<TableRow>& rows) {
+  std::optional<double> common;
+  for (const auto& row : rows) {
+    if (row.tau && common && *row.tau != *common) return;
+    if (row.tau) common = row.tau;
+  }
+  for (auto& row : rows) {
+    if (!row.tau) row.tau = common;
+  }
+}
+
+using ImageKey = std::pair<std::int64_t, std::int64_t>;  // prompt, sample
+
+/// What the training of a checkpoint says that belongs under a table.
+void add_training(Store& store, const EvaluatedCheckpoint& evaluated, const Json& evaluation_settings,
+                  TableRow& row) {
+  row.damp_share = off_policy_mean(store, {evaluated}, evaluated.method, kDampShare);
+  const auto clipped = off_policy_mean(store, {evaluated}, evaluated.method, kMaxClipFraction);
+  row.never_clipped = clipped && *clipped == 0;
+  using Counts = std::pair<std::int64_t, std::int64_t>;
+  const auto damped = checked_rows<Counts>(
+      store, kDampedUpdates,
+      [](const Query& q) { return Counts(q.integer(0), std::llround(q.real(1).value_or(0))); },
+      evaluated.run_id);
+  std::tie(row.damped_updates, row.undone_updates) = damped.front();
+  if (evaluation_settings.value("eval_weights", "ema") == "raw") return;
+  const auto lags = checked_rows<std::optional<double>>(
+      store, kEmaLag, [](const Query& q) { return q.real(0); }, evaluated.run_id, evaluated.step);
+  if (!lags.empty()) row.ema_lag = lags.front();
+}
+
+TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
+  TableRow row;
+  row.method = evaluated.method;
+  row.seed = evaluated.seed;
+  row.checkpoint = evaluated.step;
+  row.split = evaluated.split;
+  row.peeked = evaluated.peeked;
+  const auto evaluation = store.evaluation(evaluated.evaluation_id).value();
+  row.n = evaluation.n;
+  std::set<ImageKey> missing;
+  for (const auto& metric : metrics_of(store, {evaluated})) {
+    std::vector<std::optional<double>> values;
+    for (const auto& value : store.metric_values(evaluated.evaluation_id, metric)) {
+      values.push_back(value.value);
+      if (!value.value && value.reason == kNoTargetReason) {
+        ++row.without_target[metric];
+      } else if (!value.value || !is_usable_score(*value.value)) {
+        missing.insert({value.prompt_id, value.sample});
+      }
+    }
+    row.metrics[metric] = summarize(values);
+  }
+  row.n_missing = static_cast<std::int64_t>(missing.size());
+  for (const auto& checkpoint : store.checkpoints(evaluated.run_id)) {
+    if (checkpoint.step != evaluated.step) continue;
+    row.lambda_late = checkpoint.lambda_late;
+    row.clip_fraction = checkpoint.clip_fraction;
+  }
+  if (evaluated.method != kBaseMethod) add_training(store, evaluated, evaluation.settings, row);
+  return row;
+}
+
+std::map<std::string, std::string> stored_artifacts(Store& store, const Experiment& experiment) {
+  std::map<std::string, std::string> artifacts;
+  for (auto& [name, path] : checked_rows<std::pair<std::string, std::string>>(
+           store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1",
+           [](const Query& row) { return std::pair(row.text(0), row.text(1)); }, experiment.id)) {
+    artifacts[name] = path;
+  }
+  return artifacts;
+}
+
+/// What the jobs behind an experiment want said under every table made from it, each text once: those of its
+/// runs, and of its evaluations on `split`.
+std::vector<std::string> notes_of_jobs(Store& store, const Experiment& experiment, const std::string& split) {
+  constexpr auto kSql = R"sql(
+    WITH member AS (
+      SELECT run_id AS job_id FROM reproduction_runs WHERE reproduction_id = ?1
+      UNION ALL
+      SELECT evaluations.id FROM reproduction_evaluations JOIN evaluations ON evaluations.id = evaluation_id
+      WHERE reproduction_id = ?1 AND evaluations.split = ?2
+    )
+    SELECT note.value
+    FROM member JOIN events ON events.id = (
+        SELECT max(id) FROM events WHERE job_id = member.job_id AND type = 'job_completed'),
+      json_each(events.detail, '$.summary.table_notes') AS note
+    GROUP BY note.value ORDER BY min(events.id))sql";
+  return checked_rows<std::string>(
+      store, kSql, [](const Query& row) { return row.text(0); }, experiment.id, split);
+}
+
+void fill_evaluation_table(Store& store, const Experiment& experiment, const std::string& split,
+                           TableModel& model) {
+  const bool with_budget = std::ranges::count(model.columns, "tau_share", &TableColumn::key) > 0;
+  for (const auto& checkpoint : evaluated_checkpoints(store, experiment)) {
+    const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
+    for (const auto& [metric, reason] : not_run.items()) model.not_run[metric] = reason;
+    if (checkpoint.split != split) continue;
+    const bool is_base = checkpoint.method == kBaseMethod;
+    const bool shown = is_base || split == "test" || checkpoint.selected || model.every_checkpoint;
+    if (!shown) continue;
+    auto& rows = is_base ? model.reference : model.rows;
+    rows.push_back(table_row(store, checkpoint));
+    rows.back().selected = checkpoint.selected || !model.every_checkpoint;
+    if (with_budget && !is_base) rows.back().tau = tau_of(store, checkpoint.run_id);
+  }
+  share_budget(model.rows);
+  model.comparisons = stored_comparisons(store, experiment, split);
+}
+
+/// All comparisons guard; the table itself shows those of the metrics that it names.
+void split_off_guardrails(const Experiment& experiment, TableModel& model) {
+  model.guardrails = guardrail_panel_of(experiment, records_of(model.comparisons, model.split));
+  if (model.guardrails) keep_named_metrics(experiment, model.comparisons);
+}
+
+/// The same differences on the prompts that chose the checkpoints.
+void add_validation(Store& store, const Experiment& experiment, TableModel& model) {
+  if (model.split == "validation") return;
+  for (const auto& other : stored_comparisons(store, experiment, "validation")) {
+    for (auto& comparison : model.comparisons) {
+      if (is_same_question(comparison, other)) comparison.validation_delta = other.values.delta;
+    }
+  }
+}
+
+void withdraw_claims(TableModel& model) {
+  for (auto& claim : model.claims) {
+    claim.judged = false;
+    claim.holds.reset();
+  }
+}
+
+bool reuses_samples(const Experiment& experiment) {
+  return experiment.effective.settings.value("inner_epochs", 1) > 1;
+}
+
+void fill_training_table(Store& store, const Experiment& experiment, const std::string& window_unit,
+                         TableModel& model) {
+  model.over_training = true;
+  model.rows = training_rows(store, experiment, window_unit);
+  model.comparisons = training_comparisons(experiment, model.columns, model.rows);
+  model.notes.insert(model.notes.begin(), window_note(experiment, window_unit));
+  if (reuses_samples(experiment)) {
+    model.notes.push_back(
+        "Samples are used several times here (inner_epochs): those that were trained on correlate with the "
+        "policy's "
+        "move, and the variance of their log-ratio exceeds the law's. The law itself is checked on fresh "
+        "samples "
+        "alone: `harness query law`, `harness figure law-audit`; a run that breaks it is named here.");
+  }
+}
+
+/// Where the paper's printed figures of this table contradict one another.
+void add_audit_notes(const std::string& paper_table, TableModel& model) {
+  for (const auto& finding : audit_paper()) {
+    if (finding.verdict != PaperVerdict::kDoesNotAddUp || !finding.name.starts_with(paper_table + ": "))
+      continue;
+    model.notes.push_back(fmt::format(
+        "The paper's own figures, {}: printed {}, computed from its cells {} "
+        "({}; `harness check --paper`).",
+        finding.name.substr(paper_table.size() + 2), finding.printed, finding.computed, finding.message));
+  }
+}
+
+void load_paper(const TableSpec& spec, TableModel& model) {
+  if (!spec.reproduces.empty()) {
+    model.paper = load_paper_table(spec.reproduces);
+    add_audit_notes(spec.reproduces, model);
+  }
+  model.levels_compare = spec.levels_compare;
+  model.paper_rows = spec.paper_rows;
+  const bool of_several_tasks =
+      model.paper && !model.paper->rows.empty() && !model.paper->rows.front().task.empty();
+  if (of_several_tasks) model.paper_task = spec.task;
+}
+
+}  // namespace
+
+std::string scale_warning_of(const Experiment& experiment) {
+  const auto& scales = experiment.table.scales;
+  const auto scale = scales.find(experiment.scale);
+  if (scale == scales.end() || scale->second.judges) return {};
+  return scale_note(scale->second);
+}
+
+bool chooses_on(const Experiment& experiment, const std::string& split) {
+  return !experiment.is_training() && experiment.table.selection.split == split &&
+         experiment.effective.checkpoints.size() > 1;
+}
+
+TableModel make_table_model(Store& store, const Experiment& experiment, const std::string& window_unit) {
+  const auto& spec = experiment.table;
+  const auto split = experiment.shown_split();
+  TableModel model;
+  model.id = experiment.table_id;
+  model.title = spec.title;
+  model.backbone = experiment.backbone;
+  model.backbone_note = note_of_backbone(model.backbone);
+  model.scale = experiment.scale;
+  model.split = split;
+  model.signature = experiment.signature;
+  model.columns = columns_of(spec);
+  model.metrics = metrics_without_column(spec);
+  model.every_checkpoint = spec.shown.every_checkpoint;
+  model.baseline = experiment.effective.baseline;
+  model.notes = experiment.effective.notes;
+  model.notes.insert(model.notes.end(), spec.notes.begin(), spec.notes.end());
+  for (auto& note : notes_of_jobs(store, experiment, split)) model.notes.push_back(std::move(note));
+  if (spec.is_training()) {
+    fill_training_table(store, experiment, window_unit, model);
+  } else {
+    fill_evaluation_table(store, experiment, split, model);
+    complete_comparisons(store, experiment, split, model.comparisons);
+    split_off_guardrails(experiment, model);
+    add_validation(store, experiment, model);
+    model.yardstick = yardstick_for(store, experiment, split);
+    model.calibration = latest_calibration(store, experiment, split);
+  }
+  model.scale_warning = scale_warning_of(experiment);
+  std::erase(model.notes, model.scale_warning);
+  model.chosen_on_split = chooses_on(experiment, split);
+  adjust_comparisons(model.comparisons, model.confidence);
+  load_paper(spec, model);
+  model.artifacts = stored_artifacts(store, experiment);
+  model.wall_seconds = experiment.wall_seconds;
+  model.claims = decide_claims(experiment, model);
+  for (auto& claim : printed_differences(model)) model.claims.push_back(std::move(claim));
+  if (!model.scale_warning.empty()) withdraw_claims(model);
+  return model;
+}
+
+}  // namespace harness

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/show/experiments.h"
+#include "results/table/table.h"
+
+namespace harness {
+
+/// One row a run, in the experiment's order of methods, then seeds: each column's mean over the table's
+/// window of updates. `window_unit`: "updates" or "epochs" in place of the spec's; empty: the spec's.
+std::vector<TableRow> training_rows(Store& store, const Experiment& experiment,
+                                    const std::string& window_unit = {});
+
+/// What the window came to, as a sentence for the notes.
+std::string window_note(const Experiment& experiment, const std::string& window_unit = {});
+
+/// A column's values of two methods, paired by seed.
+std::vector<PairedValue> seed_pairs(const std::vector<TableRow>& rows, const std::string& baseline,
+                                    const std::string& method, const std::string& column);
+
+/// Every method against the baseline, column by column.
+std::vector<TableComparison> training_comparisons(const Experiment& experiment,
+                                                  const std::vector<TableColumn>& columns,
+                                                  const std::vector<TableRow>& rows);
+
+/// Decides the paper's statements that the table's spec lists.
+std::vector<TableClaim> decide_claims(const Experiment& experiment, const TableModel& model);
+
+}  // namespace harness

@@ -1,0 +1,74 @@
+#include "harness/terminal/seeds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "harness/terminal/comma_list.h"
+
+namespace harness {
+namespace {
+
+constexpr const char* kOption = "--seeds";
+
+std::optional<std::int64_t> seed_of(std::string_view text) {
+  std::uint32_t seed = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, seed);
+  if (error != std::errc() || at != end) return std::nullopt;
+  return seed;
+}
+
+struct SeedRange {
+  std::int64_t first, last;
+};
+
+/// "42", "42..44" or "42-44"; nothing for another text.
+std::optional<SeedRange> range_of(std::string_view text) {
+  for (const std::string_view mark : {"..", "-"}) {
+    const auto at = text.find(mark);
+    if (at == std::string_view::npos) continue;
+    const auto first = seed_of(trim(text.substr(0, at))), last = seed_of(trim(text.substr(at + mark.size())));
+    return first && last ? std::optional(SeedRange{*first, *last}) : std::nullopt;
+  }
+  const auto seed = seed_of(text);
+  return seed ? std::optional(SeedRange{*seed, *seed}) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> parse_seeds(const std::vector<std::string>& texts) {
+  std::vector<std::int64_t> seeds;
+  for (const auto& text : comma_list(texts, kOption)) {
+    const auto range = range_of(text);
+    if (!range) {
+      throw Error(
+          fmt::format("{} is not a seed", in_quotes(text)), kOption,
+          fmt::format("give whole numbers from 0 to {}, comma-separated, or a range: 42,43,44 or 42..44",
+                      kLargestSeed));
+    }
+    if (range->last < range->first)
+      throw Error(fmt::format("{} ends before it begins", in_quotes(text)), kOption);
+    if (range->last - range->first >= static_cast<std::int64_t>(kMostSeeds - seeds.size()))
+      throw Error(fmt::format("more than {} seeds", kMostSeeds), kOption, "give fewer");
+    for (auto seed = range->first; seed <= range->last; ++seed) {
+      if (std::find(seeds.begin(), seeds.end(), seed) != seeds.end())
+        throw Error(fmt::format("seed {} is named twice", seed), kOption);
+      seeds.push_back(seed);
+    }
+  }
+  return seeds;
+}
+
+std::int64_t checked_seed(std::int64_t seed, const std::string& option) {
+  if (seed >= 0 && seed <= kLargestSeed) return seed;
+  throw Error(fmt::format("{} is not a seed", seed), option,
+              fmt::format("give a whole number from 0 to {}", kLargestSeed));
+}
+
+}  // namespace harness

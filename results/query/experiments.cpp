@@ -1,0 +1,29 @@
+#include "results/query/experiments.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "results/store/columns.h"
+#include "results/store/sql.h"
+
+namespace harness {
+
+std::vector<StoredReproduction> completed_experiments(SQLite::Database& db) {
+  StatementCache sql(db);
+  return read_records<StoredReproduction>(
+      sql, "reproductions",
+      "SELECT *, '[]' AS evaluations, '[]' AS runs FROM reproductions ORDER BY recency DESC");
+}
+
+std::string in_words(const StoredReproduction& e) {
+  return fmt::format("experiment {}: table {}, backbone {}, scale {}, prompts {}, seeds {}, finished {}",
+                     e.id, e.table_id, e.backbone, e.scale, prompts_of(e), fmt::join(e.seeds, ","),
+                     e.finished);
+}
+
+std::string prompts_of(const StoredReproduction& experiment) {
+  const Json::json_pointer name("/effective/prompt_set/name");
+  return experiment.spec.contains(name) ? experiment.spec.at(name).get<std::string>() : "";
+}
+
+}  // namespace harness

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "results/query/format_cells.h"
+#include "results/query/query.h"
+
+namespace harness {
+
+enum class QueryFormat { kTable, kCsv, kJson, kJsonl, kMarkdown, kLatex };
+
+/// The names that --format takes, in the order of the enum: table, csv, json, jsonl, md, latex.
+const std::vector<std::string>& query_format_names();
+
+/// Throws Error with the nearest name for any other.
+QueryFormat query_format(std::string_view name);
+
+/// The rows as a text that ends with a newline (nothing for JSONL without rows), handed on in pieces: beside
+/// the rows no more than one piece is in memory. csv, json and jsonl have every value whole and every digit
+/// of a number; table, md and latex show six. NULL is null in JSON and nothing elsewhere; a BLOB is its
+/// hexadecimal digits. Throws Error before the first piece where the format cannot say a value.
+void write_rows(const ResultSet& rows, QueryFormat format, const TakePiece& take);
+
+}  // namespace harness

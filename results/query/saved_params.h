@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "results/query/saved_queries.h"
+
+namespace SQLite {
+class Database;
+}
+
+namespace harness {
+
+using QueryParams = std::vector<std::pair<std::string, std::string>>;  ///< name (without ':') -> value
+
+/// What a saved query runs with.
+struct SavedValues {
+  QueryParams params = {};      ///< a value for every parameter of its SQL
+  std::string experiment = {};  ///< which one it looks at, in words; empty if at all
+  std::string asked = {};       ///< what it looks for, in words: "method dual, split test"
+};
+
+/// Fills `given` up with defaults, and chooses the experiment of a query that looks at one: the last one
+/// finished that fits `table`, `prompts` and the methods, unless `experiment` names it.
+///
+/// Throws Error for a parameter that the query has not, a missing one, a value of the wrong kind, and a
+/// method, metric, table, split, prompt set, seed or experiment that the DB does not hold; each with the
+/// nearest name and what there is.
+SavedValues saved_values(SQLite::Database& db, const SavedQuery& query, const QueryParams& given);
+
+}  // namespace harness

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+
+#include "results/query/bounded_functions.h"
+
+struct sqlite3;
+
+namespace harness {
+
+/// While it lives, a connection reads and does nothing else:
+/// - an authorizer allows SELECT, reading columns, recursion and functions (except load_extension and
+/// fts3_tokenizer), and so
+///   refuses every write, ATTACH, PRAGMA, transaction and VACUUM when the statement is prepared;
+/// - lengths of values, statements, patterns and expressions are limited, and more so for functions that
+/// nothing can interrupt;
+/// - sorting stays in memory, of which SQLite gets `max_bytes` less what the rows take, so that an endless
+/// query fills neither memory nor disk;
+/// - a statement stops after `time_limit` of processor time, which a busy machine does not shorten.
+/// The memory limit is SQLite's own, one for the process: one guard at a time.
+class SqlGuard {
+ public:
+  SqlGuard(sqlite3* db, std::chrono::milliseconds time_limit, std::size_t max_bytes);
+  ~SqlGuard();
+  SqlGuard(const SqlGuard&) = delete;
+  SqlGuard& operator=(const SqlGuard&) = delete;
+
+  bool expired() const;
+
+  /// Of `max_bytes`, so many are taken by the rows that the query has given so far.
+  void rows_take(std::size_t bytes);
+
+ private:
+  sqlite3* db_;
+  std::size_t max_bytes_;
+  std::chrono::nanoseconds deadline_;  ///< on this thread's clock of processor time
+  long long previous_heap_limit_;
+  BoundedFunctions functions_;
+};
+
+}  // namespace harness

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "results/report/report_chart.h"
+#include "results/table/table.h"
+
+namespace harness {
+
+/// One column of the list of prompts: the selected checkpoint of a method and seed, or the starting weights.
+struct ReportColumn {
+  std::string method;
+  std::int64_t seed = 0;
+  int checkpoint = 0;
+  bool is_base = false;
+};
+
+/// One image of a prompt with what the scorers made of it.
+struct ReportCell {
+  std::string image = {};                                    ///< data URI; empty: there is none
+  std::string image_note = {};                               ///< why there is none
+  std::optional<std::string> transcript = {};                ///< nothing where no scorer read one
+  std::map<std::string, std::optional<double>> values = {};  ///< by metric; no entry: not measured
+  std::map<std::string, std::string> reasons = {};           ///< by metric: why a scorer failed
+};
+
+struct ReportPrompt {
+  int position = 0;  ///< in the whole prompt set
+  std::int64_t sample = 0;
+  std::string prompt, target;
+  std::vector<ReportCell> cells = {};  ///< one a column
+};
+
+/// One training run at the foot of the page.
+struct ReportRun {
+  std::string method;
+  std::int64_t seed = 0;
+  std::string id, checkpoint = {}, selection = {}, build = {}, finished = {};
+};
+
+/// Everything that the page of `harness report` says; pure data.
+struct Report {
+  TableModel table;
+  std::string hero;    ///< the method that the list of prompts starts with, against table.baseline
+  std::string metric;  ///< the metric that it starts with, and of the verdicts at the top
+  std::vector<ChartGroup> training = {};  ///< curves by update, and metrics by checkpoint
+  std::vector<ChartGroup> law = {};       ///< the path-variance law, predicted and measured
+  std::vector<ReportColumn> columns = {};
+  std::vector<TableColumn> metrics = {};  ///< those that the prompts' cells hold
+  std::vector<ReportPrompt> prompts = {};
+  std::string image_note = {};            ///< how images are embedded
+  std::vector<std::string> missing = {};  ///< what the page lacks, a sentence each
+  std::int64_t images_missing = 0;        ///< cells of the list of prompts without their image
+  std::vector<ReportRun> runs = {};
+  std::vector<std::pair<std::string, std::string>> facts = {};  ///< versions, seeds, dates: name and text
+};
+
+/// One HTML file that loads nothing from anywhere (its Content-Security-Policy forbids it): the table, what
+/// becomes of the paper's figures, paired differences, training curves, the law audit, and every prompt with
+/// its images, sortable and filterable. Texts of prompts, transcripts and errors are escaped.
+std::string report_html(const Report& report);
+
+// Parts of the page.
+
+/// A row a printed figure of the paper: paper, here, difference; and a row a printed difference with its
+/// verdict. Empty where the paper prints none.
+std::string report_paper_html(const TableModel& model);
+
+/// Paired differences with their intervals as pictures, a group a baseline and a panel a metric.
+std::string report_forest_html(const Report& report);
+
+/// A tile a method: its difference to the baseline in `report.metric`, with a verdict.
+std::string report_verdicts_html(const Report& report);
+
+/// The prompts as the page's script reads them: one JSON document without images, and one array of data URIs
+/// a column.
+std::string report_data_json(const Report& report);
+std::string report_images_json(const Report& report, std::size_t column);
+
+/// A JSON document as it may stand inside <script>: every "<" is written \u003c.
+std::string json_for_script(const Json& document);
+
+/// report_page/page.css and page.js, embedded by the build.
+extern const char* const kReportStyle;
+extern const char* const kReportScript;
+
+}  // namespace harness

@@ -1,0 +1,133 @@
+#include <algorithm>
+#include <cmath>
+
+#include "core/text.h"
+#include "results/report/report.h"
+#include "results/report/text_diff.h"
+
+namespace harness {
+namespace {
+
+const char* better_name(Better better) {
+  return better == Better::kUp ? "up" : better == Better::kDown ? "down" : "none";
+}
+
+/// The best value that a metric can have: known for rates and scores from 0 to 1.
+Json best_value(const TableColumn& metric) {
+  if (metric.unit == Unit::kNumber || metric.better == Better::kNone) return nullptr;
+  return metric.better == Better::kUp ? 1 : 0;
+}
+
+Json metrics_json(const Report& report) {
+  Json metrics = Json::array();
+  for (const auto& metric : report.metrics) {
+    metrics.push_back({{"key", metric.key},
+                       {"title", metric.title},
+                       {"percent", metric.unit == Unit::kPercent},
+                       {"decimals", metric.decimals},
+                       {"better", better_name(metric.better)},
+                       {"best", best_value(metric)}});
+  }
+  return metrics;
+}
+
+Json columns_json(const Report& report) {
+  Json columns = Json::array();
+  for (const auto& column : report.columns) {
+    columns.push_back({{"method", column.method},
+                       {"seed", column.seed},
+                       {"checkpoint", column.checkpoint},
+                       {"base", column.is_base}});
+  }
+  return columns;
+}
+
+/// [[kind, text], ...] with kind 0: in the target too, 1: not in it, 2: missing from the transcript.
+Json diff_json(const std::string& transcript, const std::string& target) {
+  if (invalid_utf8_at(transcript) || invalid_utf8_at(target))
+    return Json::array({Json::array({0, transcript})});
+  Json runs = Json::array();
+  for (const auto& run : text_diff(transcript, target)) {
+    runs.push_back({run.kind == DiffKind::kSame ? 0 : run.kind == DiffKind::kWrong ? 1 : 2, run.text});
+  }
+  return runs;
+}
+
+Json values_json(const ReportCell& cell, const std::vector<TableColumn>& metrics) {
+  Json values = Json::array();
+  for (const auto& metric : metrics) {
+    const auto found = cell.values.find(metric.key);
+    const bool known = found != cell.values.end() && found->second && std::isfinite(*found->second);
+    values.push_back(known ? Json(*found->second) : Json());
+  }
+  return values;
+}
+
+/// {"v": values by metric, "d": diff of the transcript, "r": {metric: why it has no value}, "n": why there is
+/// no image}; what is empty is left out.
+Json cell_json(const ReportCell& cell, const ReportPrompt& prompt, const std::vector<TableColumn>& metrics) {
+  Json out = {{"v", values_json(cell, metrics)}};
+  if (cell.transcript) out["d"] = diff_json(*cell.transcript, prompt.target);
+  if (!cell.reasons.empty()) out["r"] = cell.reasons;
+  if (!cell.image_note.empty()) out["n"] = cell.image_note;
+  return out;
+}
+
+Json prompt_json(const ReportPrompt& prompt, const std::vector<TableColumn>& metrics) {
+  Json cells = Json::array();
+  for (const auto& cell : prompt.cells) cells.push_back(cell_json(cell, prompt, metrics));
+  return {{"p", prompt.position},
+          {"s", prompt.sample},
+          {"t", prompt.target},
+          {"x", prompt.prompt},
+          {"c", std::move(cells)}};
+}
+
+/// In the order in which the page shows them.
+Json charts_json(const Report& report) {
+  Json charts = Json::array();
+  for (const auto* groups : {&report.training, &report.law}) {
+    for (const auto& group : *groups) {
+      for (const auto& chart : group.charts) {
+        if (!is_empty(chart)) charts.push_back(chart_readout(chart));
+      }
+    }
+  }
+  return charts;
+}
+
+}  // namespace
+
+std::string json_for_script(const Json& document) {
+  const auto text = document.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    if (c == '<') {
+      out += "\\u003c";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string report_data_json(const Report& report) {
+  Json prompts = Json::array();
+  for (const auto& prompt : report.prompts) prompts.push_back(prompt_json(prompt, report.metrics));
+  return json_for_script({{"metrics", metrics_json(report)},
+                          {"columns", columns_json(report)},
+                          {"hero", report.hero},
+                          {"baseline", report.table.baseline},
+                          {"metric", report.metric},
+                          {"prompts", std::move(prompts)},
+                          {"charts", charts_json(report)}});
+}
+
+std::string report_images_json(const Report& report, std::size_t column) {
+  Json images = Json::array();
+  for (const auto& prompt : report.prompts) images.push_back(prompt.cells.at(column).image);
+  return json_for_script(images);
+}
+
+}  // namespace harness

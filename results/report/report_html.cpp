@@ -1,0 +1,236 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/base64.h"
+#include "core/sha256.h"
+#include "core/text.h"
+#include "results/report/report.h"
+#include "results/table/markup.h"
+#include "results/table/table_html.h"
+
+namespace harness {
+namespace {
+
+/// The bytes behind hexadecimal digits.
+std::string from_hex(const std::string& digits) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
+    bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  }
+  return bytes;
+}
+
+/// How a Content-Security-Policy names a text that may run or style.
+std::string policy_hash(std::string_view text) {
+  return fmt::format("'sha256-{}'", base64(from_hex(sha256_hex(text))));
+}
+
+/// The page may use its own style, script and embedded images, and reach nothing.
+std::string policy() {
+  return fmt::format(
+      "default-src 'none'; img-src data:; style-src {}; script-src {}; base-uri 'none'; form-action 'none'",
+      policy_hash(kReportStyle), policy_hash(kReportScript));
+}
+
+struct Section {
+  const char *id, *title;
+  std::string body;
+};
+
+std::string list_html(const std::vector<std::string>& items, const char* css_class) {
+  if (items.empty()) return {};
+  auto out = fmt::format("<ul class=\"{}\">\n", css_class);
+  for (const auto& item : items) out += "<li>" + html_text(item) + "</li>\n";
+  return out + "</ul>\n";
+}
+
+std::string results_html(const Report& report, const TableView& view) {
+  return view_table_html(view.results) + list_html(view.notes, "notes") +
+         list_html(report.missing, "missing-list");
+}
+
+/// What the colours of differences mean, where there are any.
+std::string colours_text(const TableModel& model) {
+  const bool of_methods = std::ranges::count(model.comparisons, Claim::kMethods, &TableComparison::claim) > 0;
+  if (!of_methods) {
+    return fmt::format(
+        "All are grey: with fewer than {} training runs a method these are differences between checkpoints, "
+        "not between methods.",
+        kFewestRuns);
+  }
+  return fmt::format(
+      "Green: the method is better, red: worse; the interval, over training runs, excludes 0{}, and Holm's p "
+      "is below 0.05, as in the table. Grey: not resolved.",
+      model.over_training ? "" : ", as does that over prompts alone");
+}
+
+std::string comparisons_html(const Report& report, const TableView& view) {
+  if (view.comparisons.rows.empty()) return {};
+  const auto forest = report_forest_html(report);
+  const bool has_printed = forest.find("class=\"printed\"") != std::string::npos;
+  return fmt::format("<p>A point is the mean paired difference, the bar its interval. {}{}</p>\n",
+                     colours_text(report.table),
+                     has_printed ? " A hollow diamond is the paper's printed difference." : "") +
+         forest + "<details><summary>The same as a table, with wins, ties, losses and p</summary>\n" +
+         view_table_html(view.comparisons) + "</details>\n" +
+         (view.yardstick.rows.empty() ? "" : view_table_html(view.yardstick)) +
+         list_html(view.difference_notes, "notes");
+}
+
+std::string legend_html(const ChartGroup& group) {
+  std::vector<std::tuple<std::string, std::size_t, ChartLook>> seen;
+  for (const auto& chart : group.charts) {
+    for (const auto& series : chart.series) {
+      const std::tuple entry(series.label, series.color, series.look);
+      if (std::ranges::find(seen, entry) == seen.end()) seen.push_back(entry);
+    }
+  }
+  std::string out = "<ul class=\"legend\">";
+  for (const auto& [label, color, look] : seen) {
+    out += fmt::format("<li>{}{}</li>", key_svg(color, look), html_text(label));
+  }
+  return out + "</ul>\n";
+}
+
+std::string chart_group_html(const ChartGroup& group, std::size_t& next_chart) {
+  std::string panels;
+  std::vector<std::string> empty;
+  for (const auto& chart : group.charts) {
+    if (is_empty(chart)) {
+      empty.push_back(chart.title);
+      continue;
+    }
+    panels +=
+        fmt::format("<figure class=\"readout\" data-chart=\"{}\"><figcaption>{}</figcaption>{}</figure>\n",
+                    next_chart++, html_text(chart.title), chart_svg(chart));
+  }
+  auto out = group.title.empty() ? std::string() : fmt::format("<h3>{}</h3>\n", html_text(group.title));
+  for (const auto& note : group.notes) out += fmt::format("<p>{}</p>\n", html_text(note));
+  if (!panels.empty()) out += legend_html(group) + "<div class=\"panels\">\n" + panels + "</div>\n";
+  if (!empty.empty()) {
+    out += fmt::format("<p class=\"none\">There are no values of: {}.</p>\n", html_text(join(empty, ", ")));
+  }
+  return out;
+}
+
+/// `next_chart` numbers the charts of the page, as the script knows them.
+std::string charts_html(const std::vector<ChartGroup>& groups, std::size_t& next_chart) {
+  std::string out;
+  for (const auto& group : groups) out += chart_group_html(group, next_chart);
+  return out;
+}
+
+/// The list itself is made by the script; without one the page says so.
+std::string prompts_html(const Report& report) {
+  if (report.prompts.empty()) return {};
+  return fmt::format(
+      "<p>{} prompts of the {} split, every image of a row made from the same noise. Beneath each image: "
+      "what "
+      "was read, and the score. <span class=\"wrong\">Marked</span> characters are not in the target, "
+      "<span class=\"gap\">\u2038</span> stands where some are missing; case and blanks do not count. "
+      "{}</p>\n"
+      "<noscript><p class=\"none\">The list of prompts needs JavaScript, which runs inside this file "
+      "alone.</p></noscript>\n<div id=\"browser\"></div>\n",
+      report.prompts.size(), html_text(report.table.split), html_text(report.image_note));
+}
+
+ViewTable runs_view(const Report& report) {
+  ViewTable view{{{"Run", false},
+                  {"Method", false},
+                  {"Seed"},
+                  {"Checkpoint", false},
+                  {"Selected by", false},
+                  {"Worker build", false},
+                  {"Finished (UTC)", false}},
+                 {}};
+  for (const auto& run : report.runs) {
+    view.rows.push_back({RowKind::kOurs,
+                         {{run.id},
+                          {run.method},
+                          {fmt::format("{}", run.seed)},
+                          {run.checkpoint},
+                          {run.selection},
+                          {run.build},
+                          {run.finished}}});
+  }
+  return view;
+}
+
+std::string provenance_html(const Report& report) {
+  std::string out = "<dl>\n";
+  for (const auto& [name, text] : report.facts) {
+    out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", html_text(name), html_text(text));
+  }
+  out += "</dl>\n";
+  if (!report.table.signature.empty()) {
+    out += "<p>Signature: <code>" + html_text(report.table.signature) + "</code></p>\n";
+  }
+  return report.runs.empty() ? out : out + view_table_html(runs_view(report));
+}
+
+std::string navigation_html(const std::vector<Section>& sections) {
+  std::string out = "<nav aria-label=\"Sections\"><ul>";
+  for (const auto& section : sections) {
+    out += fmt::format("<li><a href=\"#{}\">{}</a></li>", section.id, section.title);
+  }
+  return out + "</ul></nav>\n";
+}
+
+std::string data_html(const Report& report) {
+  const auto block = [](const std::string& id, const std::string& json) {
+    return fmt::format("<script type=\"application/json\" id=\"{}\">", id) + json + "</script>\n";
+  };
+  auto out = block("report-data", report_data_json(report));
+  if (report.prompts.empty()) return out;
+  for (std::size_t i = 0; i < report.columns.size(); ++i) {
+    out += block(fmt::format("report-images-{}", i), report_images_json(report, i));
+  }
+  return out;
+}
+
+std::string body_html(const Report& report) {
+  const auto view = table_view(report.table);
+  std::size_t next_chart = 0;
+  std::vector<Section> sections{{"results", "Results", results_html(report, view)},
+                                {"paper", "Paper", report_paper_html(report.table)},
+                                {"comparisons", "Differences", comparisons_html(report, view)},
+                                {"guardrails", "Guardrails", guardrail_panel_html(view.guardrails)},
+                                {"training", "Training", charts_html(report.training, next_chart)},
+                                {"law", "Law audit", charts_html(report.law, next_chart)},
+                                {"prompts", "Prompts", prompts_html(report)},
+                                {"provenance", "Provenance", provenance_html(report)}};
+  std::erase_if(sections, [](const Section& section) { return section.body.empty(); });
+  auto out = fmt::format("<header><h1>{}</h1>\n<p class=\"sub\">{}</p>\n", html_text(view.heading),
+                         html_text(view.subtitle)) +
+             scale_warning_html(report.table) + guardrail_alarms_html(view.guardrails) +
+             report_verdicts_html(report) + "</header>\n" + navigation_html(sections) + "<main>\n";
+  for (const auto& section : sections) {
+    out += fmt::format("<section id=\"{}\"><h2>{}</h2>\n", section.id, section.title);
+    out += section.body;
+    out += "</section>\n";
+  }
+  return out + "</main>\n";
+}
+
+}  // namespace
+
+std::string report_html(const Report& report) {
+  auto out = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
+      "<link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n<style>",
+      html_text(policy()),
+      html_text(report.table.title.empty() ? report.table.id : report.table.id + ": " + report.table.title));
+  out += kReportStyle;
+  out += "</style>\n</head>\n<body>\n";
+  out += body_html(report);
+  out += data_html(report);
+  out += "<script>";
+  out += kReportScript;
+  return out + "</script>\n</body>\n</html>\n";
+}
+
+}  // namespace harness

@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+
+#include "results/report/report.h"
+#include "results/table/table_format.h"
+#include "results/table/table_html.h"
+#include "results/table/table_view.h"
+
+namespace harness {
+namespace {
+
+/// Every printed figure beside ours. Levels of another backbone do not compare: the difference is shown, and
+/// the notes say what it is worth.
+ViewTable figures_view(const TableModel& model) {
+  ViewTable view{
+      {{"Method", false}, {"Figure", false}, {"Paper"}, {"Here"}, {"Here \u2212 paper"}, {"Here / paper"}},
+      {}};
+  for (const auto& method : methods_of(model)) {
+    const auto printed = paper_values(model, paper_row_of(model, method));
+    for (const auto& plain : model.columns) {
+      const auto column = with_notation(model, plain);
+      const auto paper = printed.find(column.stands_for.empty() ? column.key : column.stands_for);
+      if (paper == printed.end()) continue;
+      const auto ours = mean_over_seeds(model, method, column);
+      const auto difference = ours ? std::optional(*ours - paper->second) : std::nullopt;
+      const bool comparable = column.stands_for.empty();
+      const bool has_ratio = ours && paper->second != 0;
+      const auto ratio = has_ratio ? fmt::format("\u00d7{:.3g}", *ours / paper->second) : std::string(kDash);
+      view.rows.push_back({RowKind::kOurs,
+                           {{method},
+                            {column.title + (column.unit == Unit::kPercent ? " (%)" : "")},
+                            {paper_cell(model, *paper_row_of(model, method), column)},
+                            {format_value(ours, column)},
+                            {comparable ? format_delta(difference, column) : "not comparable"},
+                            {comparable ? ratio : "not comparable"}}});
+    }
+  }
+  return view;
+}
+
+ViewTable claims_view(const TableModel& model) {
+  ViewTable view{{{"The paper says", false}, {"Verdict here", false}, {"Figures here", false}}, {}};
+  for (const auto& claim : model.claims) {
+    view.rows.push_back({RowKind::kOurs, {{claim.text}, {claim_verdict(claim)}, {claim.detail}}});
+  }
+  return view;
+}
+
+}  // namespace
+
+std::string report_paper_html(const TableModel& model) {
+  std::string out;
+  if (const auto claims = claims_view(model); !claims.rows.empty()) {
+    out += "<h3>Verdicts</h3>\n" + scale_warning_html(model) +
+           fmt::format(
+               "<p>A statement holds where the {} lies on its side; it does not hold where it lies on the "
+               "other, "
+               "and is undecided otherwise, or with fewer than {} training runs a method.</p>\n",
+               model.over_training ? "interval over the training runs"
+                                   : "difference between the methods is resolved and",
+               kFewestRuns) +
+           view_table_html(claims);
+  }
+  if (const auto figures = figures_view(model); !figures.rows.empty()) {
+    out += "<h3>Figures</h3>\n";
+    if (!model.levels_compare) {
+      out += "<p>The models differ, so levels are for orientation only.</p>\n";
+    }
+    out += view_table_html(figures);
+  }
+  return out;
+}
+
+}  // namespace harness

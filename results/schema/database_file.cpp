@@ -1,0 +1,366 @@
+#include "results/schema/database_file.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <thread>
+
+#include "core/file_error.h"
+#include "core/files.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kBusyTimeoutMs = 10'000;
+constexpr const char* kOtherFileHint = "name another file with --db";
+
+/// The two numbers of SQLite's file header (bytes 60 and 68, big-endian) that say whose DB it is.
+struct FileHeader {
+  std::uint32_t user_version;
+  std::uint32_t application_id;
+};
+
+std::uint32_t big_endian(const unsigned char* bytes) {
+  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 |
+         bytes[3];
+}
+
+bool has_journal_beside(const fs::path& path) {
+  return fs::exists(fs::absolute(path).parent_path() / "journal.log");
+}
+
+constexpr std::size_t kHeaderBytes = 100;
+
+/// The first bytes of a file, at most a header; empty for a missing file.
+std::string beginning_of(const fs::path& path) {
+  require_database_place(path);
+  std::error_code error;
+  if (!fs::exists(path, error)) return {};
+  std::string bytes(kHeaderBytes, '\0');
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw file_error("cannot open", path, errno);
+  file.read(bytes.data(), kHeaderBytes);
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  return bytes;
+}
+
+bool is_header(const std::string& bytes) {
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  return bytes.size() == kHeaderBytes && bytes.starts_with(kMagic);
+}
+
+/// Nothing for a missing or empty file. Read without SQLite, which might roll back another program's journal.
+std::optional<FileHeader> read_header(const fs::path& path) {
+  const auto bytes = beginning_of(path);
+  if (bytes.empty()) return std::nullopt;
+  if (!is_header(bytes)) {
+    throw Error("is not an SQLite database", path.string(),
+                is_workspace_database(path) ? kRebuildHint : kOtherFileHint);
+  }
+  const auto* raw = reinterpret_cast<const unsigned char*>(bytes.data());
+  return FileHeader{.user_version = big_endian(raw + 60), .application_id = big_endian(raw + 68)};
+}
+
+void refuse_newer(std::int64_t version, const Schema& schema, const fs::path& path) {
+  if (version <= schema.version()) return;
+  throw Error(fmt::format("has schema version {}, this program knows {}", version, schema.version()),
+              path.string(), "use the newer program that made it, or name another file with --db");
+}
+
+void check_header(const FileHeader& header, const Schema& schema, const fs::path& path) {
+  if (header.application_id != kApplicationId) {
+    throw Error(fmt::format("is a database of another program (application id {:#x})", header.application_id),
+                path.string(), kOtherFileHint);
+  }
+  refuse_newer(header.user_version, schema, path);
+}
+
+std::string file_uri(const fs::path& path, std::string_view parameters) {
+  std::string uri = "file:";
+  for (const char c : fs::absolute(path).string()) {
+    if (c == '%' || c == '?' || c == '#') {
+      uri += fmt::format("%{:02x}", static_cast<unsigned char>(c));
+    } else {
+      uri += c;
+    }
+  }
+  return uri + std::string(parameters);
+}
+
+/// A folder that cannot be written cannot hold the WAL's index either; without a WAL the file alone is the
+/// whole DB.
+bool is_frozen(const fs::path& path) {
+  const auto folder = fs::absolute(path).parent_path();
+  return ::access(folder.c_str(), W_OK) != 0 && !fs::exists(path.string() + "-wal");
+}
+
+std::unique_ptr<SQLite::Database> connect(const fs::path& path, OpenMode mode) {
+  if (mode == OpenMode::kReadOnly) {
+    const auto uri = file_uri(path, is_frozen(path) ? "?mode=ro&immutable=1" : "?mode=ro");
+    return std::make_unique<SQLite::Database>(uri, SQLite::OPEN_READONLY | SQLite::OPEN_URI, kBusyTimeoutMs);
+  }
+  return std::make_unique<SQLite::Database>(path.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
+                                            kBusyTimeoutMs);
+}
+
+void harden(SQLite::Database& db) {
+  auto* handle = db.getHandle();
+  sqlite3_extended_result_codes(handle, 1);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
+  // A name in double quotes that no column has is an error, not a text.
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DDL, 0, nullptr);
+}
+
+void set_journal(SQLite::Database& db, const std::string& mode) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(kBusyTimeoutMs);
+  for (;;) {
+    try {
+      if (db.execAndGet("PRAGMA journal_mode = " + mode).getString() == mode) return;
+    } catch (const SQLite::Exception& failure) {
+      if (failure.getErrorCode() != SQLITE_BUSY) throw;
+    }
+    // SQLite does not call its busy handler for a change of the journal: wait here while another process
+    // creates the DB.
+    if (std::chrono::steady_clock::now() > deadline) {
+      throw Error("is in use by another process, so its journal mode cannot be set", db.getFilename(),
+                  "wait until that process is done, or stop it", Status::kFailed);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+/// True for a DB without any table, such as one whose creation was interrupted.
+bool is_blank(SQLite::Database& db) {
+  return db.execAndGet("SELECT count(*) FROM sqlite_schema").getInt() == 0;
+}
+
+void bring_up_to_date(SQLite::Database& db, const Schema& schema, const fs::path& path) {
+  const bool blank = is_blank(db);
+  const int version = schema_version(db);
+  refuse_newer(version, schema, path);
+  if (version == 0 && !blank) {
+    throw Error("has tables but no schema version", path.string(), kRebuildHint);
+  }
+  if (version == schema.version()) return;
+  migrate(db, schema);
+  // So that the file's own header says the version, which other builds read without opening the DB. Without a
+  // WAL: no effect.
+  db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+bool is_readable(const Schema& schema, int from) {
+  return std::ranges::all_of(schema.migrations, [from](const Migration& step) {
+    return step.version <= from || step.is_readable_without();
+  });
+}
+
+/// The views of this build, which hide the file's until the connection ends, over what they need.
+void make_views_of_connection(SQLite::Database& db, const Schema& schema, int from) {
+  constexpr std::string_view kCreate = "CREATE VIEW ", kHere = "CREATE TEMP VIEW ";
+  std::string views = schema.views;
+  for (auto at = views.find(kCreate); at != std::string::npos; at = views.find(kCreate, at + kHere.size()))
+    views.replace(at, kCreate.size(), kHere);
+  db.exec("PRAGMA temp_store = MEMORY");
+  for (const auto& step : schema.migrations) {
+    if (step.version > from && step.for_readers != nullptr) db.exec(step.for_readers);
+  }
+  db.exec(views);
+}
+
+void require_current(SQLite::Database& db, const Schema& schema, const fs::path& path) {
+  // Reads the first table page, too: without it a damaged file would be noticed by the first query only.
+  if (is_blank(db)) throw Error("has no tables yet", path.string(), "run `harness reproduce`");
+  const int version = schema_version(db);
+  refuse_newer(version, schema, path);
+  if (version == schema.version()) return;
+  if (is_readable(schema, version)) return make_views_of_connection(db, schema, version);
+  throw Error(fmt::format("has schema version {}, this program needs {}", version, schema.version()),
+              path.string(), "any command that writes, such as `harness reproduce`, brings it up to date");
+}
+
+void prepare(SQLite::Database& db, OpenMode mode, const std::optional<std::string>& network,
+             const Schema& schema, const fs::path& path) {
+  harden(db);
+  // Before anything is read: it decides whether a WAL's index may live in this process's own memory.
+  if (network) db.execAndGet("PRAGMA locking_mode = EXCLUSIVE");
+  if (mode == OpenMode::kReadOnly) {
+    require_current(db, schema, path);
+    db.exec("PRAGMA query_only = ON");
+    return;
+  }
+  db.exec("PRAGMA synchronous = FULL");
+  db.exec("PRAGMA foreign_keys = ON");
+  // Tables first and the WAL then, so that the header of even an interrupted creation is either blank or
+  // ours.
+  bring_up_to_date(db, schema, path);
+  set_journal(db, network ? "delete" : "wal");
+}
+
+std::string network_notice(const std::string& name, const fs::path& path) {
+  return fmt::format(
+      "{} is on a network file system ({}): it is used with a rollback journal and by one process at a time; "
+      "--db FILE beside --out DIR can put it on a local disk",
+      path.string(), name);
+}
+
+}  // namespace
+
+std::optional<std::string> network_file_system(std::uint64_t magic) {
+  switch (magic & 0xffffffffU) {
+    case 0x00006969:
+      return "NFS";
+    case 0x0000517b:
+      return "SMB";
+    case 0xff534d42:
+      return "CIFS";
+    case 0xfe534d42:
+      return "SMB2";
+    case 0x0bd00bd0:
+      return "Lustre";
+    case 0x47504653:
+      return "GPFS";
+    case 0x00c36400:
+      return "Ceph";
+    case 0x19830326:
+      return "BeeGFS";
+    case 0xaad7aaea:
+      return "PanFS";
+    case 0x01161970:
+      return "GFS2";
+    case 0x7461636f:
+      return "OCFS2";
+    case 0x5346414f:
+      return "AFS";
+    case 0x01021997:
+      return "9p";
+    case 0x65735546:
+      return "FUSE";
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<std::string> network_file_system_of(const fs::path& path) {
+  auto place = fs::absolute(path);
+  struct statfs info {};
+  while (::statfs(place.c_str(), &info) != 0) {
+    if (!place.has_relative_path()) return std::nullopt;
+    place = place.parent_path();
+  }
+  return network_file_system(static_cast<std::uint64_t>(info.f_type));
+}
+
+void require_database_place(const fs::path& path) {
+  constexpr std::size_t kLongest = 200;  // SQLite and `db rebuild` add to it
+  const auto text = path.string();
+  const auto where = text.size() <= kLongest ? text : text.substr(0, kLongest / 2) + "...";
+  if (path.filename().string().size() > kLongest)
+    throw Error("has too long a name for a results database", where, kOtherFileHint);
+  struct ::stat info {};
+  if (::stat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return;
+    throw Error(fmt::format("cannot be used: {}", std::strerror(errno)), where, kOtherFileHint);
+  }
+  if (S_ISREG(info.st_mode)) return;
+  const auto* kind = S_ISDIR(info.st_mode)    ? "folder"
+                     : S_ISFIFO(info.st_mode) ? "pipe"
+                     : S_ISSOCK(info.st_mode) ? "socket"
+                                              : "device";
+  throw Error(fmt::format("is a {}, not a results database", kind), where, kOtherFileHint);
+}
+
+OpenedDatabase open_database(const fs::path& path, OpenMode mode, const std::optional<std::string>& network,
+                             const Schema& schema) {
+  const auto header = read_header(path);
+  if (header) {
+    check_header(*header, schema, path);
+  } else if (mode == OpenMode::kReadOnly) {
+    throw Error(fs::exists(path) ? "is an empty file" : "there is no results database", path.string(),
+                has_journal_beside(path) ? kRebuildHint
+                                         : "run `harness reproduce`, or name an existing file with --db");
+  } else {
+    make_folder(fs::absolute(path).parent_path());
+  }
+  try {
+    OpenedDatabase opened{.db = connect(path, mode), .notice = {}};
+    prepare(*opened.db, mode, network, schema, path);
+    if (network) opened.notice = network_notice(*network, path);
+    return opened;
+  } catch (const SQLite::Exception& failure) {
+    throw database_error(failure, path);
+  }
+}
+
+bool is_other_file(const fs::path& path) {
+  const auto bytes = beginning_of(path);
+  return !bytes.empty() && !is_header(bytes);
+}
+
+bool is_workspace_database(const fs::path& path) {
+  return path.filename() == kDatabaseName && has_journal_beside(path);
+}
+
+void require_own_database(const fs::path& path) {
+  if (const auto header = read_header(path)) check_header(*header, current_schema(), path);
+}
+
+OpenedDatabase open_database(const fs::path& path, OpenMode mode) {
+  return open_database(path, mode, network_file_system_of(path));
+}
+
+namespace {
+
+/// SQLite does not tell a file that may not grow from a disk that fails.
+bool has_file_size_limit() {
+  struct ::rlimit limit {};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+}  // namespace
+
+Error database_error(const SQLite::Exception& failure, const fs::path& path) {
+  const auto where = path.string();
+  switch (failure.getErrorCode() & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return Error("is in use by another process", where, "wait until that process is done, or stop it",
+                   Status::kFailed);
+    case SQLITE_FULL:
+      return Error("the disk is full", where,
+                   "free some space and repeat the command: it goes on where it stopped", Status::kFailed);
+    case SQLITE_IOERR:
+      return Error(
+          fmt::format("cannot be read or written ({})", failure.what()), where,
+          fmt::format("check {}, then repeat the command: it goes on where it stopped",
+                      has_file_size_limit() ? "the limit on the size of files (`ulimit -f`) and the disk"
+                                            : "the disk"),
+          Status::kFailed);
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return Error(fmt::format("is damaged ({})", failure.what()), where, kRebuildHint);
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+      return Error(fmt::format("cannot be opened or written ({})", failure.what()), where,
+                   "check the permissions of the file and its folder");
+    default:
+      return Error(failure.what(), where, {}, Status::kFailed);
+  }
+}
+
+}  // namespace harness

@@ -1,0 +1,97 @@
+#include "results/schema/schema.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+#include "results/schema/schema_sql.h"
+
+namespace harness {
+namespace {
+
+// Versions 4 and 6 changed v_results, v_paired and the law audit's standard errors, 8 added the estimators of
+// lambda to v_law_audit: views are made anew with every step.
+constexpr const char* kViewsAlone = "";
+
+constexpr Migration kMigrations[] = {{1, kSchemaVersion1},
+                                     {2, kSchemaVersion2},
+                                     {3, kSchemaVersion3},
+                                     {4, kViewsAlone},
+                                     {5, kSchemaVersion5, kReadBeforeVersion5},
+                                     {6, kViewsAlone},
+                                     {7, kSchemaVersion7, kReadBeforeVersion7},
+                                     {8, kViewsAlone}};
+constexpr Schema kCurrent{.migrations = kMigrations, .views = kViews};
+
+void drop_views(SQLite::Database& db) {
+  std::vector<std::string> names;
+  SQLite::Statement select(db, "SELECT name FROM sqlite_schema WHERE type = 'view'");
+  while (select.executeStep()) names.push_back(select.getColumn(0).getString());
+  select.reset();
+  for (const auto& name : names) db.exec(fmt::format("DROP VIEW \"{}\"", name));
+}
+
+void check_foreign_keys(SQLite::Database& db, int version) {
+  SQLite::Statement check(db, "PRAGMA foreign_key_check");
+  if (!check.executeStep()) return;
+  throw Error(fmt::format("a row of table {} would point nowhere after the change to schema version {}",
+                          check.getColumn(0).getString(), version),
+              db.getFilename(), kRebuildHint, Status::kFailed);
+}
+
+void apply_steps(SQLite::Database& db, const Schema& schema, int from) {
+  // Dropped first: a step may remove a column that an old view reads.
+  drop_views(db);
+  for (const auto& step : schema.migrations) {
+    if (step.version > from) db.exec(step.sql);
+  }
+  db.exec(schema.views);
+  check_foreign_keys(db, schema.version());
+  db.exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
+  db.exec(fmt::format("PRAGMA user_version = {}", schema.version()));
+}
+
+/// SQLite's own advice for changing tables: foreign keys off, which is possible outside a transaction only.
+class ForeignKeysOff {
+ public:
+  explicit ForeignKeysOff(SQLite::Database& db) : db_(db) { db_.exec("PRAGMA foreign_keys = OFF"); }
+  ~ForeignKeysOff() { db_.tryExec("PRAGMA foreign_keys = ON"); }
+  ForeignKeysOff(const ForeignKeysOff&) = delete;
+  ForeignKeysOff& operator=(const ForeignKeysOff&) = delete;
+
+ private:
+  SQLite::Database& db_;
+};
+
+}  // namespace
+
+bool Migration::is_readable_without() const {
+  return std::string_view(sql).empty() || for_readers != nullptr;
+}
+
+Schema schema_until(const Schema& schema, int version) {
+  return {.migrations = schema.migrations.first(static_cast<std::size_t>(version)), .views = schema.views};
+}
+
+const Schema& current_schema() {
+  return kCurrent;
+}
+
+int schema_version(SQLite::Database& db) {
+  return db.execAndGet("PRAGMA user_version").getInt();
+}
+
+void migrate(SQLite::Database& db, const Schema& schema) {
+  const ForeignKeysOff off(db);
+  SQLite::Transaction transaction(db, SQLite::TransactionBehavior::IMMEDIATE);
+  // Read under the write lock: another process may have done it while this one waited.
+  const int from = schema_version(db);
+  if (from < schema.version()) apply_steps(db, schema, from);
+  transaction.commit();
+}
+
+}  // namespace harness

@@ -1,0 +1,309 @@
+#include "results/statistics/bootstrap.h"
+
+#include <algorithm>
+#include <boost/math/distributions/normal.hpp>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "results/statistics/bootstrap_indices.h"
+#include "results/statistics/bootstrap_sums.h"
+
+namespace harness {
+namespace {
+
+constexpr double kRounding = 1e-12;  // relative; differences below it are equal
+
+double total(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum;
+}
+
+std::vector<double> differences(const ClusterSums& sums) {
+  std::vector<double> result(sums.size());
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = sums.method[i] - sums.baseline[i];
+  return result;
+}
+
+std::vector<double> residuals(const ClusterSums& sums) {
+  auto result = differences(sums);
+  const double delta = sums.mean_delta();
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] -= sums.count[i] * delta;
+  return result;
+}
+
+std::vector<double> products(std::span<const double> a, std::span<const double> b) {
+  std::vector<double> result(a.size());
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = a[i] * b[i];
+  return result;
+}
+
+/// The number of pairs in a resample: a column, or a constant where all clusters are of one size.
+class PairCount {
+ public:
+  PairCount(UnitColumns& columns, std::span<const double> count) {
+    const bool equal = std::ranges::adjacent_find(count, std::not_equal_to()) == count.end();
+    if (equal) {
+      constant_ = total(count);
+    } else {
+      column_ = columns.add(count);
+    }
+  }
+  double operator()(const ResampledSums& sums, std::uint32_t resample) const {
+    return column_ ? sums(resample, *column_) : constant_;
+  }
+
+ private:
+  double constant_ = 0;
+  std::optional<std::size_t> column_;
+};
+
+/// delta* of the resamples of one set of sums.
+class Deltas {
+ public:
+  Deltas(UnitColumns& columns, const ClusterSums& sums)
+      : difference_(columns.add(differences(sums))), count_(columns, sums.count) {}
+  double difference(const ResampledSums& sums, std::uint32_t resample) const {
+    return sums(resample, difference_);
+  }
+  double count(const ResampledSums& sums, std::uint32_t resample) const { return count_(sums, resample); }
+
+ private:
+  std::size_t difference_;
+  PairCount count_;
+};
+
+std::vector<double> deltas_of(const Deltas& deltas, const ResampledSums& sums, std::uint32_t resamples) {
+  std::vector<double> values(resamples);
+  for (std::uint32_t resample = 0; resample < resamples; ++resample) {
+    values[resample] = deltas.difference(sums, resample) / deltas.count(sums, resample);
+  }
+  return values;
+}
+
+/// t* of the resamples. With residuals r_c = D_c - n_c delta a resample has delta* - delta = sum r / sum n,
+/// and its own residuals are r_c - n_c (delta* - delta).
+class Studentised {
+ public:
+  Studentised(UnitColumns& columns, const ClusterSums& sums) : clusters_(static_cast<double>(sums.size())) {
+    const auto r = residuals(sums);
+    const auto n = std::span(sums.count);
+    residual_ = columns.add(r);
+    square_ = columns.add(products(r, r));
+    cross_ = columns.add(products(r, n));
+    count_square_ = columns.add(products(n, n));
+    count_.emplace(columns, n);
+  }
+
+  /// Infinite, with the sign of the difference, where the clusters of a resample are all alike.
+  double operator()(const ResampledSums& sums, std::uint32_t resample) const {
+    const double n = (*count_)(sums, resample), shift = sums(resample, residual_) / n;
+    const double squares = sums(resample, square_) - 2 * shift * sums(resample, cross_) +
+                           shift * shift * sums(resample, count_square_);
+    if (squares > kRounding * sums(resample, square_)) {
+      return shift * n / std::sqrt(clusters_ / (clusters_ - 1) * squares);
+    }
+    return shift == 0 ? 0 : std::copysign(std::numeric_limits<double>::infinity(), shift);
+  }
+
+ private:
+  double clusters_;
+  std::size_t residual_ = 0, square_ = 0, cross_ = 0, count_square_ = 0;
+  std::optional<PairCount> count_;
+};
+
+std::optional<Interval> studentised_interval(const Studentised& t, const ClusterSums& sums,
+                                             const ResampledSums& resampled,
+                                             const BootstrapSettings& settings) {
+  std::vector<double> values(settings.resamples);
+  for (std::uint32_t resample = 0; resample < settings.resamples; ++resample) {
+    values[resample] = t(resampled, resample);
+  }
+  const double delta = sums.mean_delta(), error = standard_error(sums).value();
+  if (error == 0) return Interval{delta, delta};
+  const auto ends = percentile_interval(std::move(values), settings.confidence);
+  if (!std::isfinite(ends.low) || !std::isfinite(ends.high)) return std::nullopt;
+  return Interval{delta - ends.high * error, delta - ends.low * error};
+}
+
+/// Percentile interval with seeds drawn beside the clusters. Nothing if a resample holds no pair at all.
+std::optional<Interval> two_level_interval(std::span<const Deltas> seeds, const ResampledSums& sums,
+                                           const BootstrapSettings& settings) {
+  std::vector<std::uint32_t> drawn(seeds.size());
+  std::vector<double> deltas(settings.resamples);
+  for (std::uint32_t resample = 0; resample < settings.resamples; ++resample) {
+    resample_indices(settings.seed, resample, static_cast<std::uint32_t>(seeds.size()), drawn, Drawn::kSeeds);
+    double difference = 0, count = 0;
+    for (const auto seed : drawn) {
+      difference += seeds[seed].difference(sums, resample);
+      count += seeds[seed].count(sums, resample);
+    }
+    if (count == 0) return std::nullopt;
+    deltas[resample] = difference / count;
+  }
+  return percentile_interval(std::move(deltas), settings.confidence);
+}
+
+/// The columns that one metric needs.
+struct MetricColumns {
+  MetricColumns(UnitColumns& columns, const BootstrapInput& input, IntervalKind kind) {
+    if (kind == IntervalKind::kStudentised) {
+      studentised.emplace(columns, input.pooled);
+    } else {
+      deltas.emplace(columns, input.pooled);
+    }
+    if (input.seeds.size() < 2) return;
+    for (const auto& seed : input.seeds) seeds.emplace_back(columns, seed);
+  }
+
+  BootstrapIntervals intervals(const BootstrapInput& input, const ResampledSums& sums,
+                               const BootstrapSettings& settings) const {
+    BootstrapIntervals result;
+    if (studentised) {
+      result.clusters = studentised_interval(*studentised, input.pooled, sums, settings);
+    } else {
+      auto values = deltas_of(*deltas, sums, settings.resamples);
+      result.clusters = settings.interval == IntervalKind::kBca
+                            ? bca_interval(std::move(values), input.pooled, settings.confidence)
+                            : percentile_interval(std::move(values), settings.confidence);
+    }
+    if (!seeds.empty()) result.seeds_and_clusters = two_level_interval(seeds, sums, settings);
+    return result;
+  }
+
+  std::optional<Deltas> deltas;
+  std::optional<Studentised> studentised;
+  std::vector<Deltas> seeds;
+};
+
+/// Skewness of the leave-one-cluster-out differences over 6: BCa's acceleration.
+double acceleration(const ClusterSums& sums) {
+  const auto d = differences(sums);
+  const double difference = total(d), n = total(sums.count);
+  std::vector<double> left_out(sums.size());
+  for (std::size_t i = 0; i < d.size(); ++i) left_out[i] = (difference - d[i]) / (n - sums.count[i]);
+  const double mean = total(left_out) / static_cast<double>(left_out.size());
+  double squares = 0, cubes = 0;
+  for (const double value : left_out) {
+    squares += (mean - value) * (mean - value);
+    cubes += (mean - value) * (mean - value) * (mean - value);
+  }
+  return squares > 0 ? cubes / (6 * std::pow(squares, 1.5)) : 0;
+}
+
+/// Share of values below `delta`, those that differ from it by rounding counting half.
+double share_below(std::span<const double> values, double delta) {
+  double widest = 0;
+  for (const double value : values) widest = std::max(widest, std::abs(value - delta));
+  double below = 0;
+  for (const double value : values) {
+    const double distance = value - delta;
+    below += std::abs(distance) <= kRounding * widest ? 0.5 : distance < 0 ? 1 : 0;
+  }
+  return below / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+std::string_view interval_name(IntervalKind kind) {
+  return kIntervalNames[static_cast<std::size_t>(kind)];
+}
+
+IntervalKind interval_from_name(const std::string& name, const std::string& where) {
+  const std::vector<std::string> names(std::begin(kIntervalNames), std::end(kIntervalNames));
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end())
+    throw Error("unknown interval " + in_quotes(name), where, suggestion(name, names));
+  return static_cast<IntervalKind>(found - names.begin());
+}
+
+double ClusterSums::pairs() const {
+  return total(count);
+}
+
+double ClusterSums::mean_delta() const {
+  return (total(method) - total(baseline)) / total(count);
+}
+
+std::vector<BootstrapIntervals> bootstrap_intervals(std::span<const BootstrapInput> metrics,
+                                                    const BootstrapSettings& settings) {
+  std::vector<BootstrapIntervals> intervals(metrics.size());
+  std::map<std::size_t, std::vector<std::size_t>> by_size;
+  for (std::size_t i = 0; i < metrics.size(); ++i) by_size[metrics[i].pooled.size()].push_back(i);
+  for (const auto& [size, members] : by_size) {
+    if (size < 2) continue;  // the resamples of a single cluster are all itself: they say nothing
+    UnitColumns units(size);
+    std::vector<MetricColumns> columns;
+    for (const auto i : members) columns.emplace_back(units, metrics[i], settings.interval);
+    const ResampledSums sums(units, settings.resamples, settings.seed, settings.threads);
+    for (std::size_t k = 0; k < members.size(); ++k) {
+      intervals[members[k]] = columns[k].intervals(metrics[members[k]], sums, settings);
+    }
+  }
+  return intervals;
+}
+
+std::vector<double> bootstrap_deltas(const ClusterSums& sums, const BootstrapSettings& settings) {
+  UnitColumns units(sums.size());
+  const Deltas deltas(units, sums);
+  return deltas_of(deltas, ResampledSums(units, settings.resamples, settings.seed, settings.threads),
+                   settings.resamples);
+}
+
+double resampled_delta(const ClusterSums& sums, std::span<const std::uint32_t> indices) {
+  double difference = 0, count = 0;
+  for (const auto index : indices) {
+    difference += sums.method[index] - sums.baseline[index];
+    count += sums.count[index];
+  }
+  return difference / count;
+}
+
+double percentile(std::span<const double> sorted, double q) {
+  const double position = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(std::floor(position));
+  const auto above = std::min(below + 1, sorted.size() - 1);
+  const double part = position - static_cast<double>(below), gap = sorted[above] - sorted[below];
+  // numpy's two forms of one line: each is exact at its own end.
+  return part < 0.5 ? sorted[below] + gap * part : sorted[above] - gap * (1 - part);
+}
+
+Interval percentile_interval(std::vector<double> values, double confidence) {
+  std::sort(values.begin(), values.end());
+  const double tail = (1 - confidence) / 2;
+  return {percentile(values, tail), percentile(values, 1 - tail)};
+}
+
+std::optional<Interval> bca_interval(std::vector<double> deltas, const ClusterSums& sums, double confidence) {
+  const boost::math::normal normal;
+  const double share = share_below(deltas, sums.mean_delta());
+  if (share <= 0 || share >= 1) return std::nullopt;
+  const double z0 = quantile(normal, share), a = acceleration(sums);
+  const auto level = [&](double q) {
+    const double z = z0 + quantile(normal, q);
+    return cdf(normal, z0 + z / (1 - a * z));
+  };
+  const double tail = (1 - confidence) / 2;
+  std::sort(deltas.begin(), deltas.end());
+  return Interval{percentile(deltas, level(tail)), percentile(deltas, level(1 - tail))};
+}
+
+std::optional<double> standard_error(const ClusterSums& sums) {
+  if (sums.size() < 2) return std::nullopt;
+  const auto clusters = static_cast<double>(sums.size());
+  const double delta = sums.mean_delta();
+  double squares = 0, size = 0;
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const double difference = sums.method[i] - sums.baseline[i];
+    const double residual = difference - sums.count[i] * delta;
+    squares += residual * residual;
+    size += difference * difference;
+  }
+  if (squares <= kRounding * kRounding * size) return 0;  // equal differences, up to rounding
+  return std::sqrt(clusters / (clusters - 1) * squares) / sums.pairs();
+}
+
+}  // namespace harness

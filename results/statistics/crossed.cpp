@@ -1,0 +1,282 @@
+#include "results/statistics/crossed.h"
+
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <boost/math/tools/toms748_solve.hpp>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+namespace harness {
+namespace {
+
+constexpr double kRounding = 1e-12;  // relative; numbers that differ by less are equal
+
+double total(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+double mean(std::span<const double> values) {
+  return total(values) / static_cast<double>(values.size());
+}
+
+double mean_delta(std::span<const RunDifference> per_run) {
+  double sum = 0;
+  for (const auto& run : per_run) sum += run.delta;
+  return sum / static_cast<double>(per_run.size());
+}
+
+// From pairs to one number a run and cluster
+// ---------------------------------------------------------------------------------------------------------
+
+struct Cell {
+  double sum = 0, count = 0;  ///< of the differences of a run's pairs in a cluster
+  bool equal = true;          ///< all of them are 0
+};
+using Cells = std::map<std::int64_t, std::map<std::int64_t, Cell>>;  ///< by cluster and seed
+
+/// What the clusters that every run has hold.
+struct Balanced {
+  std::vector<std::int64_t> seeds;
+  std::vector<std::vector<double>> means;  ///< [runs][clusters], of a cell's differences
+  std::vector<double> weights;             ///< [clusters], pairs of a cluster over their mean
+  std::int64_t left_out = 0;
+  bool equal = true;  ///< every difference is 0
+};
+
+Balanced balanced(const Cells& cells) {
+  Balanced result;
+  std::map<std::int64_t, std::size_t> places;
+  for (const auto& [cluster, runs] : cells) {
+    for (const auto& [seed, cell] : runs) places.emplace(seed, 0);
+  }
+  for (auto& [seed, place] : places) {
+    place = result.seeds.size();
+    result.seeds.push_back(seed);
+  }
+  result.means.resize(places.size());
+  for (const auto& [cluster, runs] : cells) {
+    if (runs.size() < places.size()) {
+      ++result.left_out;
+      continue;
+    }
+    double pairs = 0;
+    for (const auto& [seed, cell] : runs) {
+      result.means[places.at(seed)].push_back(cell.sum / cell.count);
+      pairs += cell.count;
+      result.equal = result.equal && cell.equal;
+    }
+    result.weights.push_back(pairs);
+  }
+  const double average = result.weights.empty() ? 1 : mean(result.weights);
+  for (auto& weight : result.weights) weight /= average;
+  return result;
+}
+
+Balanced balanced(std::span<const PairedValue> pairs) {
+  Cells cells;
+  for (const auto& pair : complete_pairs(pairs)) {
+    auto& cell = cells[pair.cluster][pair.seed];
+    cell.sum += *pair.method - *pair.baseline;
+    cell.count += 1;
+    cell.equal = cell.equal && *pair.method == *pair.baseline;
+  }
+  return balanced(cells);
+}
+
+double weighted_mean(std::span<const double> values, std::span<const double> weights) {
+  double sum = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) sum += weights[i] * values[i];
+  return sum / static_cast<double>(values.size());
+}
+
+/// delta + w_c (d_sc - delta): its mean over clusters is the run's weighted mean, and its spread is that of
+/// the residuals behind standard_error in bootstrap.h.
+std::vector<std::vector<double>> weighted_values(const Balanced& data, double delta) {
+  auto values = data.means;
+  for (auto& run : values) {
+    for (std::size_t i = 0; i < run.size(); ++i) run[i] = delta + data.weights[i] * (run[i] - delta);
+  }
+  return values;
+}
+
+double sum_of_squares(std::span<const std::vector<double>> values) {
+  double sum = 0;
+  for (const auto& run : values) {
+    for (const double value : run) sum += value * value;
+  }
+  return sum;
+}
+
+CrossedComparison without_estimate(const Balanced& data) {
+  CrossedComparison result;
+  result.runs = static_cast<std::int64_t>(data.seeds.size());
+  result.clusters = static_cast<std::int64_t>(data.weights.size());
+  for (std::size_t i = 0; i < data.seeds.size(); ++i) {
+    result.per_run.push_back({data.seeds[i], weighted_mean(data.means[i], data.weights)});
+  }
+  result.delta = mean_delta(result.per_run);
+  if (data.equal)
+    result.state = CrossedState::kEqual;
+  else if (result.runs < 2)
+    result.state = CrossedState::kTooFewRuns;
+  else if (result.clusters < 2)
+    result.state = CrossedState::kTooFewClusters;
+  return result;
+}
+
+// The estimate
+// ---------------------------------------------------------------------------------------------------------
+
+double run_mean_square(std::span<const RunDifference> per_run, double delta, double clusters) {
+  double squares = 0;
+  for (const auto& run : per_run) squares += (run.delta - delta) * (run.delta - delta);
+  return clusters * squares / static_cast<double>(per_run.size() - 1);
+}
+
+/// The degrees of freedom of the Student's t with this two-sided critical value, between those of the parts.
+double freedom_of(double critical, const PartsFreedom& freedom, double level) {
+  const auto fewest = static_cast<double>(std::min(freedom.runs, freedom.prompts));
+  const auto most = static_cast<double>(std::max(freedom.runs, freedom.prompts));
+  const auto excess = [&](double log_freedom) {
+    const boost::math::students_t t(std::exp(log_freedom));
+    return quantile(complement(t, level / 2)) - critical;
+  };
+  const double low = std::log(fewest), high = std::log(most);
+  if (fewest == most || excess(low) <= 0) return fewest;
+  if (excess(high) >= 0) return most;
+  std::uintmax_t steps = 100;
+  const auto bracket = boost::math::tools::toms748_solve(
+      excess, low, high, boost::math::tools::eps_tolerance<double>(40), steps);
+  return std::exp((bracket.first + bracket.second) / 2);
+}
+
+void add_interval(CrossedComparison& result, double confidence) {
+  const PartsFreedom freedom{result.runs - 1, result.clusters - 1};
+  const double error = std::sqrt(result.parts.total()), level = 1 - confidence;
+  const double critical = CriticalValue(freedom, level)(result.parts);
+  result.standard_error = error;
+  result.critical = critical;
+  result.freedom = freedom_of(critical, freedom, level);
+  result.p_value = crossed_p_value(result.delta / error, result.parts, freedom);
+  result.ci = Interval{result.delta - critical * error, result.delta + critical * error};
+}
+
+bool is_constant(const CrossedSquares& squares, std::span<const std::vector<double>> values) {
+  const double spread = squares.runs + squares.prompts + squares.residual;
+  return spread <= kRounding * kRounding * sum_of_squares(values);
+}
+
+CrossedComparison without_spread(CrossedComparison result) {
+  result.state = CrossedState::kNoSpread;
+  return result;
+}
+
+CrossedComparison from_squares(CrossedComparison means, const CrossedSquares& squares, double confidence) {
+  const auto runs = static_cast<double>(means.runs), clusters = static_cast<double>(means.clusters);
+  return crossed_from(std::move(means.per_run), means.clusters, squares.prompts / (clusters - 1),
+                      squares.residual / ((runs - 1) * (clusters - 1)), confidence);
+}
+
+}  // namespace
+
+CrossedSquares crossed_squares(std::span<const std::vector<double>> values) {
+  const std::size_t runs = values.size(), clusters = values.front().size();
+  std::vector<double> run_means, prompt_means(clusters, 0.0);
+  for (const auto& run : values) {
+    run_means.push_back(mean(run));
+    for (std::size_t i = 0; i < clusters; ++i) prompt_means[i] += run[i] / static_cast<double>(runs);
+  }
+  const double all = mean(run_means);
+  const auto square = [](double x) { return x * x; };
+  CrossedSquares squares;
+  for (std::size_t s = 0; s < runs; ++s) {
+    squares.runs += static_cast<double>(clusters) * square(run_means[s] - all);
+    for (std::size_t i = 0; i < clusters; ++i)
+      squares.residual += square(values[s][i] - run_means[s] - prompt_means[i] + all);
+  }
+  for (const double value : prompt_means) squares.prompts += static_cast<double>(runs) * square(value - all);
+  return squares;
+}
+
+VarianceParts variance_parts(std::span<const RunDifference> per_run, std::int64_t clusters,
+                             double prompt_mean_square, double residual_mean_square) {
+  const auto s = static_cast<double>(per_run.size()), g = static_cast<double>(clusters);
+  return {.runs = run_mean_square(per_run, mean_delta(per_run), g) / (s * g),
+          .prompts = std::max(0.0, prompt_mean_square - residual_mean_square) / (s * g)};
+}
+
+CrossedComparison crossed_from(std::vector<RunDifference> per_run, std::int64_t clusters,
+                               double prompt_mean_square, double residual_mean_square, double confidence) {
+  CrossedComparison result;
+  result.runs = static_cast<std::int64_t>(per_run.size());
+  result.clusters = clusters;
+  const auto s = static_cast<double>(per_run.size()), g = static_cast<double>(clusters);
+  result.delta = mean_delta(per_run);
+  const double run_square = run_mean_square(per_run, result.delta, g);
+  result.per_run = std::move(per_run);
+  result.components = {.run = std::max(0.0, run_square - residual_mean_square) / g,
+                       .prompt = std::max(0.0, prompt_mean_square - residual_mean_square) / s,
+                       .residual = residual_mean_square};
+  result.parts = variance_parts(result.per_run, clusters, prompt_mean_square, residual_mean_square);
+  if (result.parts.total() > 0)
+    add_interval(result, confidence);
+  else
+    result.state = CrossedState::kNoSpread;
+  return result;
+}
+
+std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, double confidence) {
+  const auto data = balanced(pairs);
+  if (data.weights.empty()) return std::nullopt;
+  auto result = without_estimate(data);
+  if (result.state == CrossedState::kEstimated) {
+    const auto values = weighted_values(data, result.delta);
+    const auto squares = crossed_squares(values);
+    result = is_constant(squares, values) ? without_spread(std::move(result))
+                                          : from_squares(std::move(result), squares, confidence);
+  }
+  result.clusters_left_out = data.left_out;
+  return result;
+}
+
+std::optional<CrossedComparison> over_runs(std::span<const PairedValue> pairs, double confidence) {
+  std::map<std::int64_t, Cell> runs;
+  CrossedComparison result;
+  bool equal = true;
+  for (const auto& pair : complete_pairs(pairs)) {
+    auto& cell = runs[pair.seed];
+    cell.sum += *pair.method - *pair.baseline;
+    cell.count += 1;
+    equal = equal && *pair.method == *pair.baseline;
+  }
+  if (runs.empty()) return std::nullopt;
+  const auto count = static_cast<double>(runs.size());
+  for (const auto& [seed, cell] : runs) result.per_run.push_back({seed, cell.sum / cell.count});
+  result.delta = mean_delta(result.per_run);
+  result.runs = result.clusters = static_cast<std::int64_t>(runs.size());
+  result.of_runs_alone = true;
+  if (equal || result.runs < 2) {
+    result.state = equal ? CrossedState::kEqual : CrossedState::kTooFewRuns;
+    return result;
+  }
+  const double variance = run_mean_square(result.per_run, result.delta, 1);
+  double largest = 0;
+  for (const auto& run : result.per_run) largest = std::max(largest, std::abs(run.delta));
+  if (std::sqrt(variance) <= kRounding * largest) {
+    result.state = CrossedState::kNoSpread;
+    return result;
+  }
+  result.components.run = variance;
+  result.parts.runs = variance / count;
+  const double error = std::sqrt(result.parts.runs);
+  const boost::math::students_t t(count - 1);
+  result.standard_error = error;
+  result.freedom = count - 1;
+  result.critical = quantile(complement(t, (1 - confidence) / 2));
+  result.p_value = 2 * cdf(complement(t, std::abs(result.delta / error)));
+  result.ci = Interval{result.delta - *result.critical * error, result.delta + *result.critical * error};
+  return result;
+}
+
+}  // namespace harness

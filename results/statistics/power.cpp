@@ -1,0 +1,80 @@
+#include "results/statistics/power.h"
+
+#include <boost/math/distributions/chi_squared.hpp>
+#include <boost/math/distributions/non_central_t.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <boost/math/tools/toms748_solve.hpp>
+#include <cmath>
+
+namespace harness {
+namespace {
+
+// T stays below t_crit only if chi / sqrt(freedom) exceeds 40: that never happens, and Boost's series for the
+// noncentral t ends at large noncentralities.
+constexpr double kCertain = 40;
+
+/// P(|T| > t_crit) for a noncentral t with `freedom` degrees of freedom.
+double power_at(double noncentrality, double freedom, const PowerSettings& settings) {
+  const double critical =
+      quantile(complement(boost::math::students_t(freedom), (1 - settings.confidence) / 2));
+  if (noncentrality > kCertain * critical) return 1;
+  const boost::math::non_central_t distribution(freedom, noncentrality);
+  return cdf(complement(distribution, critical)) + cdf(distribution, -critical);
+}
+
+}  // namespace
+
+double power_of(double effect, double standard_error, std::int64_t units, const PowerSettings& settings) {
+  return power_at(std::abs(effect) / standard_error, static_cast<double>(units - 1), settings);
+}
+
+std::optional<double> detectable_effect(double standard_error, std::int64_t units,
+                                        const PowerSettings& settings) {
+  if (units < 2 || standard_error <= 0) return std::nullopt;
+  const auto freedom = static_cast<double>(units - 1);
+  const auto lack = [&](double noncentrality) {
+    return power_at(noncentrality, freedom, settings) - settings.power;
+  };
+  return zero_of(lack, 50) * standard_error;
+}
+
+Interval spread_uncertainty(std::int64_t values, double confidence) {
+  const auto freedom = static_cast<double>(values - 1);
+  const boost::math::chi_squared distribution(freedom);
+  const double tail = (1 - confidence) / 2;
+  return {std::sqrt(freedom / quantile(complement(distribution, tail))),
+          std::sqrt(freedom / quantile(distribution, tail))};
+}
+
+std::optional<std::int64_t> units_needed(double effect, double standard_error, std::int64_t units,
+                                         const PowerSettings& settings) {
+  if (units < 2 || standard_error <= 0 || effect == 0) return std::nullopt;
+  const auto enough = [&](std::int64_t wanted) {
+    const double scale = std::sqrt(static_cast<double>(units) / static_cast<double>(wanted));
+    return power_of(effect, standard_error * scale, wanted, settings) >= settings.power;
+  };
+  std::int64_t high = 2;
+  while (high < kMostUnits && !enough(high)) high *= 2;
+  if (high >= kMostUnits) return std::nullopt;
+  return least_enough(high / 2, high, enough);  // half of it is not enough, or 1
+}
+
+double zero_of(const std::function<double(double)>& lack, int bits) {
+  double high = 4;
+  while (lack(high) < 0) high *= 2;
+  std::uintmax_t steps = 200;
+  const auto [from, to] = boost::math::tools::toms748_solve(
+      lack, 0.0, high, boost::math::tools::eps_tolerance<double>(bits), steps);
+  return (from + to) / 2;
+}
+
+std::int64_t least_enough(std::int64_t low, std::int64_t high,
+                          const std::function<bool(std::int64_t)>& enough) {
+  while (high - low > 1) {
+    const auto middle = low + (high - low) / 2;
+    (enough(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+}  // namespace harness

@@ -1,0 +1,241 @@
+#include "results/statistics/statistics.h"
+
+#include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
+#include <map>
+#include <unordered_map>
+
+#include "core/score_limit.h"
+#include "results/statistics/influence.h"
+
+namespace harness {
+namespace {
+
+double total(std::span<const double> values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum;
+}
+
+void count_outcomes(std::span<const PairedValue> complete, Better better, PairedComparison& result) {
+  const double sign = better == Better::kDown ? -1 : 1;
+  for (const auto& pair : complete) {
+    const double gain = sign * (*pair.method - *pair.baseline);
+    ++(gain > 0 ? result.wins : gain < 0 ? result.losses : result.ties);
+  }
+}
+
+bool is_usable(const std::optional<double>& value) {
+  return value && is_usable_score(*value);
+}
+
+/// Where each cluster stands, in order of first appearance.
+std::unordered_map<std::int64_t, std::size_t> cluster_places(std::span<const PairedValue> pairs) {
+  std::unordered_map<std::int64_t, std::size_t> places;
+  places.reserve(pairs.size());
+  for (const auto& pair : pairs) places.try_emplace(pair.cluster, places.size());
+  return places;
+}
+
+ClusterSums empty_sums(std::size_t clusters) {
+  const std::vector<double> zeros(clusters, 0.0);
+  return {zeros, zeros, zeros};
+}
+
+void add_pair(const PairedValue& pair, std::size_t place, ClusterSums& sums) {
+  sums.baseline[place] += pair.baseline.value();
+  sums.method[place] += pair.method.value();
+  sums.count[place] += 1;
+}
+
+BootstrapInput bootstrap_input(std::span<const PairedValue> complete) {
+  const auto places = cluster_places(complete);
+  BootstrapInput input{.pooled = empty_sums(places.size())};
+  std::map<std::int64_t, ClusterSums> seeds;
+  for (const auto& pair : complete) {
+    const auto place = places.at(pair.cluster);
+    add_pair(pair, place, input.pooled);
+    add_pair(pair, place, seeds.try_emplace(pair.seed, empty_sums(places.size())).first->second);
+  }
+  for (auto& [seed, sums] : seeds) input.seeds.push_back(std::move(sums));
+  return input;
+}
+
+std::vector<double> mean_differences(const ClusterSums& sums) {
+  std::vector<double> means;
+  for (std::size_t i = 0; i < sums.size(); ++i)
+    means.push_back((sums.method[i] - sums.baseline[i]) / sums.count[i]);
+  return means;
+}
+
+McNemar mcnemar(std::span<const PairedValue> complete) {
+  McNemar result;
+  for (const auto& pair : complete) {
+    result.only_method += *pair.method > *pair.baseline ? 1 : 0;
+    result.only_baseline += *pair.method < *pair.baseline ? 1 : 0;
+  }
+  result.p_value = sign_test(result.only_method, result.only_baseline);
+  return result;
+}
+
+PairedTests paired_tests(std::span<const PairedValue> complete, const ClusterSums& sums) {
+  const auto d = mean_differences(sums);
+  const auto plus = std::ranges::count_if(d, [](double x) { return x > 0; });
+  const auto minus = std::ranges::count_if(d, [](double x) { return x < 0; });
+  PairedTests tests{
+      .t = paired_t(sums), .wilcoxon = wilcoxon_signed_rank(d), .sign_p = sign_test(plus, minus)};
+  if (sums.size() == complete.size() && is_rate(complete)) tests.mcnemar = mcnemar(complete);
+  return tests;
+}
+
+/// Which of the tests the comparison states as its own.
+void choose_test(PairedComparison& result) {
+  if (result.clusters < result.n) result.test = "paired-t-clustered";
+  if (result.tests.t) {
+    result.t = result.tests.t->t;
+    result.p_value = result.tests.t->p_value;
+  }
+  if (result.tests.mcnemar) {
+    result.test = "mcnemar-exact";
+    result.p_value = result.tests.mcnemar->p_value;
+  }
+}
+
+/// Everything but the intervals.
+PairedComparison compare_without_intervals(std::span<const PairedValue> complete, const BootstrapInput& input,
+                                           Better better, double confidence) {
+  PairedComparison result;
+  result.n = static_cast<std::int64_t>(complete.size());
+  if (complete.empty()) return result;
+  const auto& sums = input.pooled;
+  result.clusters = static_cast<std::int64_t>(sums.size());
+  result.seeds = static_cast<std::int64_t>(input.seeds.size());
+  result.baseline_mean = total(sums.baseline) / static_cast<double>(result.n);
+  result.method_mean = total(sums.method) / static_cast<double>(result.n);
+  result.delta = sums.mean_delta();
+  result.standard_error = standard_error(sums);
+  result.tests = paired_tests(complete, sums);
+  choose_test(result);
+  count_outcomes(complete, better, result);
+  result.win_rate = win_rate(result.wins, result.ties, result.losses, result.clusters, confidence);
+  return result;
+}
+
+/// True if every cluster belongs to one seed: the seeds themselves are what is drawn.
+bool clusters_are_runs(std::span<const PairedValue> pairs) {
+  std::unordered_map<std::int64_t, std::int64_t> seeds;
+  return std::ranges::all_of(pairs, [&](const PairedValue& pair) {
+    return seeds.try_emplace(pair.cluster, pair.seed).first->second == pair.seed;
+  });
+}
+
+std::optional<CrossedComparison> crossed_with_runs(std::span<const PairedValue> pairs, double confidence) {
+  const bool several =
+      std::ranges::any_of(pairs, [&](const PairedValue& pair) { return pair.seed != pairs.front().seed; });
+  if (!several) return std::nullopt;
+  return clusters_are_runs(pairs) ? over_runs(pairs, confidence) : crossed(pairs, confidence);
+}
+
+}  // namespace
+
+std::vector<PairedValue> complete_pairs(std::span<const PairedValue> pairs) {
+  std::vector<PairedValue> complete;
+  complete.reserve(pairs.size());
+  for (const auto& pair : pairs) {
+    if (is_usable(pair.baseline) && is_usable(pair.method)) complete.push_back(pair);
+  }
+  return complete;
+}
+
+Summary summarize(std::span<const std::optional<double>> values) {
+  Summary summary;
+  double sum = 0;
+  for (const auto& value : values) {
+    if (is_usable(value)) {
+      ++summary.n;
+      sum += *value;
+    } else if (value) {
+      ++summary.n_beyond;
+    }
+  }
+  summary.n_missing = static_cast<std::int64_t>(values.size()) - summary.n;
+  if (summary.n == 0) return summary;
+  const double mean = sum / static_cast<double>(summary.n);
+  summary.mean = mean;
+  if (summary.n < 2) return summary;
+  double squares = 0;
+  for (const auto& value : values) {
+    if (is_usable(value)) squares += (*value - mean) * (*value - mean);
+  }
+  summary.std = std::sqrt(squares / static_cast<double>(summary.n - 1));
+  return summary;
+}
+
+bool is_rate(std::span<const PairedValue> complete) {
+  bool zero = false, one = false;
+  for (const auto& pair : complete) {
+    for (const double value : {*pair.baseline, *pair.method}) {
+      if (value != 0 && value != 1) return false;
+      (value == 0 ? zero : one) = true;
+    }
+  }
+  return zero && one;
+}
+
+ClusterSums cluster_sums(std::span<const PairedValue> pairs) {
+  return bootstrap_input(pairs).pooled;
+}
+
+std::optional<TTest> paired_t(const ClusterSums& sums) {
+  const auto error = standard_error(sums);
+  if (!error || *error == 0) return std::nullopt;
+  const double t = sums.mean_delta() / *error;
+  const boost::math::students_t distribution(static_cast<double>(sums.size() - 1));
+  return TTest{t, 2 * cdf(complement(distribution, std::abs(t)))};
+}
+
+std::vector<PairedComparison> compare_paired(std::span<const PairedMetric> metrics,
+                                             const BootstrapSettings& settings) {
+  std::vector<BootstrapInput> inputs;
+  std::vector<PairedComparison> results;
+  for (const auto& metric : metrics) {
+    const auto complete = complete_pairs(metric.pairs);
+    inputs.push_back(bootstrap_input(complete));
+    results.push_back(compare_without_intervals(complete, inputs.back(), metric.better, settings.confidence));
+    results.back().n_missing = static_cast<std::int64_t>(metric.pairs.size() - complete.size());
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i].crossed = crossed_with_runs(metrics[i].pairs, settings.confidence);
+    results[i].carried_by = influential_clusters(inputs[i].pooled);
+  }
+  if (settings.resamples == 0) return results;
+  const auto intervals = bootstrap_intervals(inputs, settings);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    results[i].ci = intervals[i].clusters;
+    results[i].ci_seeds = intervals[i].seeds_and_clusters;
+  }
+  return results;
+}
+
+PairedComparison compare_paired(std::span<const PairedValue> pairs, Better better,
+                                const BootstrapSettings& settings) {
+  const PairedMetric metric{{pairs.begin(), pairs.end()}, better};
+  return compare_paired(std::span(&metric, 1), settings).front();
+}
+
+TestDisagreement disagreement(const PairedTests& tests, double level) {
+  if (!tests.t) return {};
+  const bool differs = tests.t->p_value < level;
+  const auto disagrees = [&](double p_value) { return (p_value < level) != differs; };
+  return {.wilcoxon = tests.wilcoxon && disagrees(tests.wilcoxon->p_value),
+          .sign = tests.sign_p && disagrees(*tests.sign_p)};
+}
+
+std::optional<std::int64_t> few_that_carry(const PairedComparison& comparison) {
+  constexpr std::int64_t kFew = 5, kMany = 20;  // of fewer than kMany, five are no small part
+  const bool few = comparison.carried_by && *comparison.carried_by <= kFew && comparison.clusters >= kMany;
+  return few ? comparison.carried_by : std::nullopt;
+}
+
+}  // namespace harness

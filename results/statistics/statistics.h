@@ -1,0 +1,110 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "results/statistics/bootstrap.h"
+#include "results/statistics/crossed.h"
+#include "results/statistics/paired.h"
+#include "results/statistics/rank_tests.h"
+#include "results/statistics/win_rate.h"
+
+namespace harness {
+
+/// Mean and spread of one metric over the prompts of an evaluation. Numbers beyond kLargestScore, which an
+/// earlier version stored, count as missing here and in comparisons.
+struct Summary {
+  std::int64_t n = 0;          ///< values behind the mean
+  std::int64_t n_missing = 0;  ///< NULLs: a scorer failed there; and numbers beyond kLargestScore
+  std::optional<double> mean;  ///< nothing if n is 0
+  std::optional<double> std;   ///< divisor n - 1; nothing if n is below 2
+  std::int64_t n_beyond = 0;   ///< those of n_missing that are such numbers
+};
+Summary summarize(std::span<const std::optional<double>> values);
+
+struct TTest {
+  double t, p_value;
+};
+
+/// McNemar's exact test on pairs of 0 and 1.
+struct McNemar {
+  std::int64_t only_method = 0, only_baseline = 0;  ///< pairs in which one arm alone has a 1
+  double p_value = 1;
+};
+
+/// Tests of "no difference" beside the one that a comparison states. Where a cluster holds several pairs, the
+/// rank tests take the mean difference of each cluster, so that their units are independent.
+struct PairedTests {
+  std::optional<TTest> t;               ///< nothing below 2 clusters or without spread
+  std::optional<RankTest> wilcoxon;     ///< wilcoxon_signed_rank; nothing without a nonzero difference
+  std::optional<double> sign_p;         ///< nothing without a pair
+  std::optional<McNemar> mcnemar = {};  ///< rates only, every pair its own cluster
+};
+
+/// method against baseline over all complete pairs. A pair that lacks a side, or has a number beyond
+/// kLargestScore, is counted in n_missing and enters nothing else.
+struct PairedComparison {
+  std::int64_t n = 0, n_missing = 0, clusters = 0;
+  std::optional<double> baseline_mean, method_mean, delta;  ///< delta = method - baseline; nothing if n is 0
+  std::optional<Interval> ci;                               ///< bootstrap of delta; nothing below 2 clusters
+  std::int64_t wins = 0, ties = 0, losses = 0;  ///< pairs in which the method is better, equal, worse
+  std::optional<double> t, p_value;  ///< t: below 2 clusters or without spread nothing; p: of `test`
+  /// "mcnemar-exact" for a rate; else "paired-t", or "paired-t-clustered" where a cluster holds several
+  /// pairs.
+  std::string test = "paired-t";
+
+  std::int64_t seeds = 0;                     ///< different ones among the complete pairs
+  std::optional<Interval> ci_seeds = {};      ///< seeds drawn as well as clusters; nothing below 2 seeds
+  std::optional<double> standard_error = {};  ///< of delta, from the clusters
+  PairedTests tests = {};
+  std::optional<WinRate> win_rate = {};
+  std::optional<std::int64_t> carried_by = {};  ///< clusters that carry more than half of delta (influence.h)
+  /// Training runs drawn too, crossed with prompts; from 2 seeds on. Where a cluster is a seed, of runs
+  /// alone.
+  std::optional<CrossedComparison> crossed = {};
+};
+
+/// The pairs of one metric; `better` decides what a win is (kNone counts as kUp).
+struct PairedMetric {
+  std::vector<PairedValue> pairs;
+  Better better = Better::kUp;
+};
+
+/// The whole comparison of every metric: paired bootstrap (resamples shared between metrics, see
+/// bootstrap_intervals; none, and no such intervals, with 0 resamples), wins, ties and losses, tests. Each
+/// result is the one that the metric would get alone.
+std::vector<PairedComparison> compare_paired(std::span<const PairedMetric> metrics,
+                                             const BootstrapSettings& settings = {});
+PairedComparison compare_paired(std::span<const PairedValue> pairs, Better better,
+                                const BootstrapSettings& settings = {});
+
+/// The pairs with a number on both sides that is not beyond kLargestScore.
+std::vector<PairedValue> complete_pairs(std::span<const PairedValue> pairs);
+
+/// A rate: every value is 0 or 1, and both occur.
+bool is_rate(std::span<const PairedValue> complete);
+
+/// Sums over the pairs of each cluster, in order of the clusters' first appearance. All pairs must be
+/// complete.
+ClusterSums cluster_sums(std::span<const PairedValue> pairs);
+
+/// Two-sided t of the mean difference with clusters - 1 degrees of freedom and its standard_error; with one
+/// pair a cluster that is the plain paired t exactly. Nothing where it is not defined: fewer than 2 clusters,
+/// or no spread at all.
+std::optional<TTest> paired_t(const ClusterSums& sums);
+
+/// The number of prompts that carry more than half of a difference, where they are so few (5 or fewer of 20
+/// or more) that a reader should look at them before quoting it.
+std::optional<std::int64_t> few_that_carry(const PairedComparison& comparison);
+
+/// Which rank tests come to another conclusion at `level` than the paired t does. None where there is no t.
+struct TestDisagreement {
+  bool wilcoxon = false, sign = false;
+  bool any() const { return wilcoxon || sign; }
+};
+TestDisagreement disagreement(const PairedTests& tests, double level = 0.05);
+
+}  // namespace harness

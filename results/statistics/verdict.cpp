@@ -1,0 +1,82 @@
+#include "results/statistics/verdict.h"
+
+#include <fmt/format.h>
+
+namespace harness {
+namespace {
+
+/// Why a difference is not shown, where that is not plain from the interval.
+std::string reason(const PairedComparison& comparison, Claim claim, const VerdictSettings& settings) {
+  if (comparison.ties == comparison.n) return ": equal on every pair";
+  if (claim == Claim::kMethods && comparison.crossed->state == CrossedState::kNoSpread) return ": no spread";
+  const auto interval = interval_of(comparison, claim);
+  if (!interval)
+    return comparison.clusters < 2 ? fmt::format(": fewer than two {}", settings.unit) : ": no interval";
+  if (!interval->excludes_zero() || !settings.adjusted_p) return {};
+  if (*settings.adjusted_p < 1 - settings.confidence)
+    return fmt::format(": not over {} alone", settings.unit);
+  return fmt::format(" (p {:.2g}{})", *settings.adjusted_p,
+                     p_value_of(comparison, claim) == settings.adjusted_p ? "" : " after Holm");
+}
+
+/// Where clusters are runs there are no prompts, and the bootstrap over a few runs adds nothing to their t.
+bool differs_over_prompts(const PairedComparison& comparison) {
+  if (comparison.crossed && comparison.crossed->of_runs_alone) return true;
+  return comparison.ci && comparison.ci->excludes_zero();
+}
+
+}  // namespace
+
+std::string_view claim_name(Claim claim) {
+  return claim == Claim::kMethods ? "methods" : "checkpoints";
+}
+
+Claim claim_of(const PairedComparison& comparison) {
+  return comparison.crossed && comparison.crossed->runs >= kFewestRuns ? Claim::kMethods
+                                                                       : Claim::kCheckpoints;
+}
+
+std::optional<Interval> interval_of(const PairedComparison& comparison, Claim claim) {
+  if (claim == Claim::kCheckpoints) return comparison.ci;
+  return comparison.crossed ? comparison.crossed->ci : std::nullopt;
+}
+
+std::optional<double> p_value_of(const PairedComparison& comparison, Claim claim) {
+  if (claim == Claim::kCheckpoints) return comparison.p_value;
+  return comparison.crossed ? comparison.crossed->p_value : std::nullopt;
+}
+
+std::optional<Interval> interval_of(const PairedComparison& comparison) {
+  return interval_of(comparison, claim_of(comparison));
+}
+
+std::optional<double> p_value_of(const PairedComparison& comparison) {
+  return p_value_of(comparison, claim_of(comparison));
+}
+
+std::string direction_of(double delta, Better better) {
+  if (better == Better::kNone) return delta > 0 ? "higher" : "lower";
+  return (delta > 0) == (better == Better::kUp) ? "better" : "worse";
+}
+
+Verdict verdict_of(const PairedComparison& comparison, Better better, const VerdictSettings& settings) {
+  Verdict verdict{.claim = claim_of(comparison), .text = "no complete pair"};
+  if (!comparison.delta) return verdict;
+  const bool of_methods = verdict.claim == Claim::kMethods;
+  if (!of_methods && comparison.crossed && comparison.crossed->of_runs_alone) {
+    verdict.text = fmt::format("not judged: {} of {} training runs", comparison.crossed->runs, kFewestRuns);
+    return verdict;
+  }
+  const auto interval = interval_of(comparison, verdict.claim);
+  const bool significant = !settings.adjusted_p || *settings.adjusted_p < 1 - settings.confidence;
+  verdict.differs = interval && interval->excludes_zero() && significant && differs_over_prompts(comparison);
+  if (verdict.differs) {
+    verdict.text = of_methods ? direction_of(*comparison.delta, better) : "these checkpoints differ";
+  } else {
+    verdict.text = (of_methods ? "not resolved" : "no difference shown between these checkpoints") +
+                   reason(comparison, verdict.claim, settings);
+  }
+  return verdict;
+}
+
+}  // namespace harness

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "results/store/store.h"
+
+namespace harness {
+
+/// How far each job's event log is in the DB: job id -> bytes.
+std::map<std::string, std::uint64_t> log_ends(Store& store);
+
+/// Rows of a table that belong to a job.
+struct RowsOfJob {
+  const char* table;
+  const char* column;  ///< that has the id of the run, the evaluation or the job
+  const char* name;    ///< SQL over the columns: what the row is called, and no other of the job
+};
+
+using RowValues = std::vector<std::pair<std::string, std::string>>;  ///< column and value, in order
+
+/// A row that two DBs do not hold alike.
+struct DifferentRow {
+  std::string name = {};
+  RowValues here = {}, other = {};  ///< empty: there is no such row
+};
+
+/// Two DBs side by side. Rows are compared by what they say: integer ids, which mean something in their own
+/// DB only, and `created` and `finished` of runs, evaluations and selections are left out.
+class RowDiff {
+ public:
+  /// `store` must be open for reading only; `other` is a file.
+  RowDiff(Store& store, const std::filesystem::path& other);
+  ~RowDiff();
+  RowDiff(const RowDiff&) = delete;
+  RowDiff& operator=(const RowDiff&) = delete;
+
+  /// Rows that only one of the two holds, one line a table and side: how many, and the first. `runs`: only
+  /// what belongs to these runs, of a DB that several workspaces share.
+  std::vector<std::string> summary(const std::string& name_of_other,
+                                   const std::optional<std::set<std::string>>& runs = {});
+
+  std::vector<DifferentRow> rows(const RowsOfJob& of, const std::string& id);
+  /// How many there are in the store.
+  std::int64_t count(const RowsOfJob& of, const std::string& id);
+
+ private:
+  /// Runs `body`, turning SQLite's failures into Errors that name the store's file.
+  template <class Body>
+  auto guarded(Body&& body);
+
+  Store& store_;
+};
+
+}  // namespace harness

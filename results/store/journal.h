@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/event_log.h"
+#include "datasets/prompt_set.h"
+#include "results/store/records.h"
+
+namespace harness {
+
+/// What `harness` itself decided in a workspace, in order: prompt sets, runs, evaluations, selections,
+/// finished experiments, removals (core/EVENTS.md). Together with the event logs of the run folders it is all
+/// that the DB is made of. The lines are those of an event log, written before the DB commits.
+class Journal {
+ public:
+  /// Opens or creates the file and holds its lock for life. Throws as EventLogWriter does.
+  explicit Journal(const std::filesystem::path& file);
+  ~Journal();
+  Journal(const Journal&) = delete;
+  Journal& operator=(const Journal&) = delete;
+
+  /// When `record` was written, if it is the last one of its type and key; else now. UTC, ISO 8601.
+  std::string time_of(const Json& record) const;
+
+  /// Appends `record` with its time, unless it is the last one of its type and key already. Returns the end
+  /// of the journal if it was appended.
+  std::optional<LogMark> append(const Json& record, const std::string& at);
+  /// The same of several records with their times, all of them or none.
+  std::optional<LogMark> append_all(const std::vector<std::pair<Json, std::string>>& records);
+
+  /// What tells this journal from any other; empty before the first record.
+  const std::string& id() const { return id_; }
+  /// Behind its last record.
+  LogMark end() const { return end_; }
+
+ private:
+  struct Last {
+    std::string digest, at;
+  };
+  void remember(const Json& record, const std::string& at);
+  bool is_last(const Json& record) const;
+
+  std::map<std::string, Last> last_;  ///< by type and key
+  std::filesystem::path file_;
+  std::string id_;
+  LogMark end_;
+  EventLogWriter log_;
+};
+
+/// What a journal file holds.
+struct JournalText {
+  std::vector<Json> records;
+  std::vector<LogMark> marks;  ///< the end of each record's line
+
+  bool empty() const { return records.empty(); }
+  /// Sum over the first record, which no two journals share, its time being one of its fields; empty without
+  /// records.
+  std::string id() const;
+  LogMark end() const { return marks.empty() ? LogMark{} : marks.back(); }
+};
+
+/// All records of a journal. A missing file has none. Throws Error at a damaged line.
+JournalText read_journal(const std::filesystem::path& file);
+
+/// What mends a journal that is damaged or truncated.
+inline constexpr const char* kJournalHint =
+    "`harness db rebuild --journal` rewrites it from the results DB, and keeps the old file";
+
+/// UTC, ISO 8601 with milliseconds, as the DB's `created` and `finished`.
+std::string utc_text(double seconds_since_1970);
+std::string utc_now();
+
+// A record has "type", usually "key" (a later one of the same type and key replaces it), "run" where it
+// belongs to a run, and "data". The readers throw Error for a missing or wrong field.
+
+Json journal_record(const PromptSet& set);
+Json journal_record(const RunRecord& run);
+Json journal_record(const CheckpointRecord& checkpoint);
+Json journal_record(const EvaluationRecord& evaluation);
+Json journal_record(const SelectionRecord& selection, std::int64_t id);
+Json journal_record(const JobRecord& job);
+Json journal_record(const ReproductionRecord& reproduction, std::int64_t id);
+Json journal_record(std::int64_t reproduction_id, const std::vector<ComparisonRecord>& comparisons);
+Json journal_record(std::int64_t reproduction_id, const std::vector<AlarmRecord>& alarms);
+Json journal_record(const ArtifactRecord& artifact);
+Json journal_not_run(const std::string& run_id, const std::string& evaluation_id, const std::string& metric,
+                     const std::string& reason);
+Json journal_job_state(const std::string& run_id, const std::string& job_id, JobState state,
+                       const std::optional<std::string>& failure);
+Json journal_shown_again(std::int64_t reproduction_id);
+Json journal_forget(const std::string& run_id);
+/// From here on the number means the experiment of this digest.
+Json journal_number(std::int64_t reproduction_id, const std::string& digest);
+/// Numbers of experiments up to this one were given.
+Json journal_last_number(std::int64_t reproduction_id);
+
+/// What a record tells: of a PromptSet, RunRecord, CheckpointRecord, EvaluationRecord, SelectionRecord,
+/// JobRecord, ReproductionRecord or ArtifactRecord, the comparisons or the alarms of an experiment.
+template <class Record>
+Record from_journal(const Json& record);
+template <>
+PromptSet from_journal(const Json& record);
+template <>
+std::vector<ComparisonRecord> from_journal(const Json& record);
+template <>
+std::vector<AlarmRecord> from_journal(const Json& record);
+
+}  // namespace harness

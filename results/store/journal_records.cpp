@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+
+#include "results/store/columns.h"
+#include "results/store/journal.h"
+
+namespace harness {
+namespace {
+
+constexpr const char* kWhere = "journal";
+
+/// A record calls what it refers to by its name alone; an experiment, which has numbers, "id".
+std::string key_of(const std::string& column) {
+  if (column == "reproduction_id") return "id";
+  return column.ends_with("_id") ? column.substr(0, column.size() - 3) : column;
+}
+
+template <class T>
+Json json_of(const T& value) {
+  if constexpr (kIsOptional<T>) {
+    return value ? json_of(*value) : Json();
+  } else if constexpr (std::is_same_v<T, Interval>) {
+    return Json::array({value.low, value.high});
+  } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
+    return value.string();
+  } else {
+    return value;
+  }
+}
+
+template <class T>
+T value_of(Fields& fields, const std::string& key) {
+  if constexpr (std::is_same_v<T, Json>) {
+    return fields.get(key);
+  } else if constexpr (kIsOptional<T>) {
+    if (fields.get(key).is_null()) return std::nullopt;
+    return value_of<typename T::value_type>(fields, key);
+  } else if constexpr (std::is_same_v<T, Interval>) {
+    const auto bounds = fields.required<std::vector<double>>(key);
+    if (bounds.size() != 2) throw Error(key + " must hold two numbers", fields.where());
+    return {.low = bounds[0], .high = bounds[1]};
+  } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
+    return fields.required<std::string>(key);
+  } else {
+    return fields.required<T>(key);
+  }
+}
+
+template <class Record>
+Json data_of(const Record& record) {
+  Json data = Json::object();
+  for_each_field(record, [&](const char* name, const auto& field) { data[key_of(name)] = json_of(field); });
+  return data;
+}
+
+template <class Record>
+Record record_of(Fields fields) {
+  Record record{};
+  for_each_field(record,
+                 [&]<class T>(const char* name, T& field) { field = value_of<T>(fields, key_of(name)); });
+  return record;
+}
+
+Json make(const std::string& type, const std::string& key, const std::string& run, Json data) {
+  Json record = {{"type", type}, {"key", key}, {"data", std::move(data)}};
+  if (!run.empty()) record["run"] = run;
+  return record;
+}
+
+Fields fields_of(const Json& record) {
+  const auto type = record.value("type", std::string("record"));
+  if (!record.contains("data")) throw Error(fmt::format("a {} without data", type), kWhere);
+  return {record.at("data"), fmt::format("{}: {}", kWhere, type)};
+}
+
+Json with_id(Json data, std::int64_t id) {
+  data["id"] = id;
+  return data;
+}
+
+/// What the journal has under "runs" of a comparison, and the columns for it.
+constexpr std::pair<const char*, const char*> kRunsFields[] = {
+    {"n", "runs"}, {"se", "runs_se"}, {"df", "runs_df"}, {"ci95", "runs_ci95"}, {"p_value", "runs_p_value"}};
+
+Json comparison_json(const ComparisonRecord& comparison) {
+  Json data = data_of(row_of(comparison)), runs;
+  const bool has_runs = !data.at("runs").is_null();
+  for (const auto& [key, column] : kRunsFields) {
+    if (has_runs) runs[key] = data.at(column);
+    data.erase(column);
+  }
+  data.erase("claim");  // follows from the rest
+  if (comparison.has_claim) data["runs"] = std::move(runs);
+  return data;
+}
+
+ComparisonRecord comparison_from(Json data, const std::string& where) {
+  Fields fields(data, where);
+  const bool has_claim = fields.has("runs");
+  const Json runs = has_claim ? fields.get("runs") : Json();
+  for (const auto& [key, column] : kRunsFields)
+    data[column] = runs.is_null() ? Json() : Fields(runs, where + ": runs").get(key);
+  data["claim"] = has_claim ? Json("") : Json();
+  return comparison_of(record_of<ComparisonRow>({data, where}));
+}
+
+template <class Item, class Make>
+Json list_record(const std::string& type, std::int64_t id, const std::vector<Item>& items, Make make_item) {
+  Json list = Json::array();
+  for (const auto& item : items) list.push_back(make_item(item));
+  return make(type, fmt::format("{}", id), "", {{"id", id}, {type, std::move(list)}});
+}
+
+}  // namespace
+
+Json journal_record(const PromptSet& set) {
+  Json prompts = Json::array();
+  for (const auto& prompt : set.prompts)
+    prompts.push_back(Json::array({prompt.position, prompt.text, prompt.target}));
+  auto data = data_of(set);
+  data["prompts"] = std::move(prompts);
+  return make("prompt_set", set.sha256, "", std::move(data));
+}
+
+Json journal_record(const RunRecord& run) {
+  return make("run", run.id, run.id, data_of(run));
+}
+
+Json journal_record(const CheckpointRecord& checkpoint) {
+  return make("checkpoint", fmt::format("{} {}", checkpoint.run_id, checkpoint.step), checkpoint.run_id,
+              data_of(checkpoint));
+}
+
+Json journal_record(const EvaluationRecord& evaluation) {
+  return make("evaluation", evaluation.id, evaluation.run_id, data_of(evaluation));
+}
+
+Json journal_record(const SelectionRecord& selection, std::int64_t id) {
+  const auto key = fmt::format("{} {} {} {} {}", selection.run_id, selection.split, selection.metric,
+                               selection.rule, fmt::join(selection.candidates, ","));
+  return make("selection", key, selection.run_id, with_id(data_of(selection), id));
+}
+
+Json journal_record(const JobRecord& job) {
+  return make("job", job.id, job.run_id, data_of(job));
+}
+
+Json journal_record(const ReproductionRecord& reproduction, std::int64_t id) {
+  return make("experiment", fmt::format("{}", id), "", with_id(data_of(reproduction), id));
+}
+
+Json journal_record(std::int64_t reproduction_id, const std::vector<ComparisonRecord>& comparisons) {
+  return list_record("comparisons", reproduction_id, comparisons, comparison_json);
+}
+
+Json journal_record(std::int64_t reproduction_id, const std::vector<AlarmRecord>& alarms) {
+  return list_record("alarms", reproduction_id, alarms, data_of<AlarmRecord>);
+}
+
+Json journal_record(const ArtifactRecord& artifact) {
+  const auto key =
+      fmt::format("{} {} {}", artifact.table_id, artifact.name, artifact.reproduction_id.value_or(0));
+  return make("artifact", key, "", data_of(artifact));
+}
+
+Json journal_not_run(const std::string& run_id, const std::string& evaluation_id, const std::string& metric,
+                     const std::string& reason) {
+  return make("not_run", evaluation_id + " " + metric, run_id,
+              {{"evaluation", evaluation_id}, {"metric", metric}, {"reason", reason}});
+}
+
+Json journal_job_state(const std::string& run_id, const std::string& job_id, JobState state,
+                       const std::optional<std::string>& failure) {
+  return {{"type", "job_state"},
+          {"run", run_id},
+          {"data", {{"id", job_id}, {"state", job_state_name(state)}, {"failure", json_of(failure)}}}};
+}
+
+Json journal_shown_again(std::int64_t reproduction_id) {
+  return {{"type", "experiment_again"}, {"data", {{"id", reproduction_id}}}};
+}
+
+Json journal_forget(const std::string& run_id) {
+  return {{"type", "forget"}, {"run", run_id}};
+}
+
+Json journal_number(std::int64_t reproduction_id, const std::string& digest) {
+  return make("number", fmt::format("{}", reproduction_id), "",
+              {{"id", reproduction_id}, {"digest", digest}});
+}
+
+Json journal_last_number(std::int64_t reproduction_id) {
+  return make("last_number", "", "", {{"id", reproduction_id}});
+}
+
+template <class Record>
+Record from_journal(const Json& record) {
+  return record_of<Record>(fields_of(record));
+}
+template RunRecord from_journal(const Json&);
+template CheckpointRecord from_journal(const Json&);
+template EvaluationRecord from_journal(const Json&);
+template SelectionRecord from_journal(const Json&);
+template JobRecord from_journal(const Json&);
+template ReproductionRecord from_journal(const Json&);
+template ArtifactRecord from_journal(const Json&);
+
+template <>
+PromptSet from_journal(const Json& record) {
+  auto fields = fields_of(record);
+  auto set = record_of<PromptSet>(fields);
+  for (const auto& prompt : fields.get("prompts"))
+    set.prompts.push_back({prompt.at(0), prompt.at(1), prompt.at(2)});
+  return set;
+}
+
+template <>
+std::vector<ComparisonRecord> from_journal(const Json& record) {
+  auto fields = fields_of(record);
+  std::vector<ComparisonRecord> comparisons;
+  for (const auto& data : fields.get("comparisons"))
+    comparisons.push_back(comparison_from(data, fields.where() + ": comparisons"));
+  return comparisons;
+}
+
+template <>
+std::vector<AlarmRecord> from_journal(const Json& record) {
+  auto fields = fields_of(record);
+  std::vector<AlarmRecord> alarms;
+  for (const auto& data : fields.get("alarms"))
+    alarms.push_back(record_of<AlarmRecord>({data, fields.where() + ": alarms"}));
+  return alarms;
+}
+
+}  // namespace harness

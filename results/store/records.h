@@ -1,0 +1,258 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.h"
+#include "results/statistics/statistics.h"
+
+namespace harness {
+
+// What goes into the results DB and comes out of it. SCHEMA.md describes the columns behind these fields.
+
+enum class JobState { kPlanned, kRunning, kDone, kFailed };
+std::string_view job_state_name(JobState state);
+JobState job_state_from_name(std::string_view name);
+
+/// A training run, or the starting weights (method "base", checkpoint 0).
+struct RunRecord {
+  std::string id = {};        ///< hash of the training job, 16 hexadecimal digits
+  std::string table_id = {};  ///< the table that asks for it
+  std::string method = {}, backbone = {}, task = {};
+  std::string arm = {};    ///< name of its row in the table; empty: the method's
+  std::string scale = {};  ///< of the table, not part of the run's identity
+  std::int64_t seed = 0;
+  Json config =
+      Json::object();  ///< the job's identity (EVENTS.md); the training loop's settings under "settings"
+  std::string folder = {};
+  std::string weights_sha256 = {};
+  Json requested_settings = Json::object(), effective_settings = Json::object();
+  std::int64_t numerics_version = 0;
+};
+
+/// A run as the DB knows it. table_id and scale are those of the table that made it first.
+struct StoredRun : RunRecord {
+  JobState state = JobState::kPlanned;
+  std::optional<std::string> build =
+      {};                    ///< SHA-256 of the worker that ran it last; nothing before it started
+  std::string created = {};  ///< UTC, ISO 8601
+  std::optional<std::string> finished = {};  ///< likewise
+};
+
+struct CheckpointRecord {
+  std::string run_id = {};
+  std::int64_t step = 0;  ///< after update `step`; 0: the starting weights
+  std::optional<std::string> path = {}, sha256 = {};
+  std::optional<double> lambda_late = {}, lambda_late_last = {}, clip_fraction = {};
+};
+
+/// A statistic of one update.
+struct TrainStat {
+  std::string run_id = {};
+  std::int64_t update_index = 0;
+  std::optional<std::int64_t> timestep = {};
+  std::string name = {};
+  std::optional<double> value = {};
+  bool fresh = false;      ///< no update has used its samples
+  bool on_policy = false;  ///< the policy has not moved since they were drawn
+};
+
+/// One checkpoint sampled and scored on one split.
+struct EvaluationRecord {
+  std::string id = {};                    ///< hash of the evaluation job, 16 hexadecimal digits
+  std::string table_id = {}, scale = {};  ///< the table that asks for it
+  std::string run_id = {};
+  std::int64_t step = 0;   ///< its checkpoint, which must be recorded before
+  std::string split = {};  ///< "validation" or "test"
+  std::int64_t n = 0;      ///< images that it must end with
+  std::string folder = {};
+  std::string prompt_set_sha256 = {};  ///< must be recorded before
+  std::string split_sha256 = {};
+  std::int64_t seed = 0;
+  Json settings = Json::object();  ///< only evaluations with equal settings are paired
+  Json config = Json::object();    ///< the job's identity
+  /// The selection that allowed it; nothing for a validation split or a peek.
+  std::optional<std::int64_t> selection_id = {};
+  bool peek = false;  ///< a test split without a selection (--allow-test-peek)
+};
+
+struct StoredEvaluation : EvaluationRecord {
+  JobState state = JobState::kPlanned;
+  Json not_run = Json::object();  ///< metric -> why it was not run
+  std::optional<std::string> finished = {};
+};
+
+/// Which checkpoint of a run may see the test split, and why.
+struct SelectionRecord {
+  std::string run_id = {};
+  std::int64_t step = 0;                          ///< the chosen checkpoint
+  std::string split = {};                         ///< where it was chosen; empty for rule "fixed"
+  std::string metric = {};                        ///< by which metric; empty for rule "fixed"
+  std::string rule = {};                          ///< for instance "max"; "fixed": before any data was seen
+  std::optional<double> value = {};               ///< of the metric at the chosen checkpoint
+  std::optional<std::string> evaluation_id = {};  ///< the evaluation that gave `value`
+  std::vector<std::string> candidates =
+      {};  ///< ids of all evaluations compared, in order of their checkpoints
+};
+
+struct StoredSelection : SelectionRecord {
+  std::int64_t id = 0;
+  std::string created = {};
+};
+
+struct JobRecord {
+  std::string id = {};
+  std::string kind = {};  ///< "train" or "evaluate"
+  std::string run_id = {};
+  std::optional<std::string> evaluation_id = {};  ///< for kind "evaluate"
+  std::filesystem::path folder = {};              ///< holds events.log
+};
+
+struct JobStatus {
+  JobState state = JobState::kPlanned;
+  std::uint64_t log_offset = 0;             ///< bytes of events.log that are in the DB
+  std::optional<std::string> failure = {};  ///< what the worker or the orchestrator said of a failed job
+};
+
+/// An image of an evaluation.
+struct SampleRow {
+  std::string evaluation_id = {};
+  std::int64_t prompt_id = 0, sample = 0, seed = 0;
+  std::string path = {}, sha256 = {};
+  std::optional<std::string> transcript = {}, transcript_raw = {};
+};
+
+/// One of its values.
+struct MetricRow {
+  std::string evaluation_id = {}, name = {};
+  std::int64_t prompt_id = 0, sample = 0;
+  std::optional<double> value = {};
+  std::optional<std::string> reason = {};
+};
+
+/// What a worker said beside numbers.
+struct EventRow {
+  std::string job_id = {};
+  double time = 0;  ///< seconds since 1970
+  std::string type = {}, level = {}, message = {};
+  Json detail = Json::object();
+};
+
+/// One image's value of a metric, with its place.
+struct MetricValue {
+  std::int64_t prompt_id = 0;
+  std::int64_t position = 0;  ///< of the prompt in its whole set
+  std::int64_t sample = 0;
+  std::optional<double> value = {};        ///< nothing where the scorer failed
+  std::optional<std::string> reason = {};  ///< why there is no value
+};
+
+struct ComparisonRecord {
+  std::string split = {}, metric = {}, baseline = {}, method = {};
+  PairedComparison result = {};
+  std::optional<std::string> note = {};  ///< for instance "unequal movement"
+  bool has_claim =
+      true;  ///< false: of a version that told no claims about methods from claims about checkpoints
+};
+
+/// A reward that rose over the starting weights while a guardrail moved beyond its minimal effect
+/// (guardrails.h).
+struct AlarmRecord {
+  std::string split = {}, baseline = {}, method = {};
+  std::string reward = {};  ///< metric
+  double reward_delta = 0;
+  Interval reward_ci95 = {};
+  std::string guardrail = {};  ///< metric
+  std::string harmful = {};    ///< "lower" or "higher": the side on which it moved
+  double minimal_effect = 0;   ///< in the guardrail's unit
+  double delta = 0;
+  Interval ci95 = {};
+  std::optional<double> p_holm = {};  ///< over the panel
+  int rule_version = 1;
+};
+
+/// A `reproduce` that went to its end.
+struct ReproductionRecord {
+  std::string table_id = {}, backbone = {}, scale = {};
+  std::vector<std::int64_t> seeds = {};
+  std::vector<std::string> methods = {};
+  Json spec = Json::object();  ///< the table spec in effect
+  std::string signature = {};
+  double wall_seconds = 0;
+  std::vector<std::string> evaluations = {};  ///< every evaluation that its table was made from
+  std::vector<std::pair<std::string, std::string>> runs =
+      {};  ///< id and the table's name for it (base, a method, an arm)
+};
+
+struct StoredReproduction : ReproductionRecord {
+  std::int64_t id = 0;
+  std::string finished = {};  ///< UTC, ISO 8601
+};
+
+struct ArtifactRecord {
+  std::optional<std::int64_t> reproduction_id = {};
+  std::string table_id = {}, name = {}, path = {}, sha256 = {};
+};
+
+struct StoredArtifact : ArtifactRecord {
+  std::string created = {};
+};
+
+struct Note {
+  std::string level = {}, message = {};
+};
+
+/// Which part of an event log is read, and where the log lies now.
+struct LogRange {
+  std::filesystem::path folder = {};                              ///< empty: the job's own
+  std::uint64_t end = std::numeric_limits<std::uint64_t>::max();  ///< bytes
+};
+
+/// What of a workspace's logs Store::replay carries out.
+struct ReplayRange {
+  std::map<std::string, std::uint64_t> ends = {};  ///< job -> bytes of its event log; all of any other job's
+  std::size_t from = 0;                            ///< first record of the journal
+  /// Leave out experiments that nothing else was recorded of: a process was killed before the DB had them.
+  bool without_unconfirmed = false;
+};
+
+/// What Store::replay made, and what it could not.
+struct ReplayReport {
+  std::int64_t runs = 0, evaluations = 0, experiments = 0;
+  std::vector<std::string> left_out = {};  ///< one line each: what, and why
+  /// Number and digest of experiments whose number means another one at the journal's end, or none.
+  std::vector<std::pair<std::int64_t, std::string>> numbers = {};
+};
+
+/// How a DB stands to the journal of a workspace.
+struct JournalStanding {
+  enum Kind {
+    kNew,       ///< the journal holds nothing yet
+    kSame,      ///< the DB knows it to its end
+    kBehind,    ///< the DB lacks the records from `known` on; all of them if it holds no run
+    kAhead,     ///< the DB knows more of it than the file holds: its end was lost
+    kUnmarked,  ///< a DB of a version before 5, which holds every experiment of the journal
+    kStale,     ///< the same, but it lacks some
+    kOther      ///< the DB was never written with this journal
+  };
+  Kind kind = kNew;
+  std::size_t known = 0;    ///< records of the journal that the DB knows
+  std::uint64_t bytes = 0;  ///< the same in bytes
+  bool is_shared = false;   ///< the DB was also written with other journals
+};
+
+/// What one call of Store::ingest brought.
+struct IngestReport {
+  std::int64_t events = 0, updates = 0, samples = 0, metrics = 0;
+  std::vector<std::int64_t> checkpoints = {};  ///< steps recorded, in order of the log
+  std::vector<Note> notes = {};
+  JobStatus job = {};  ///< afterwards
+};
+
+}  // namespace harness

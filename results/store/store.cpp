@@ -1,0 +1,173 @@
+#include "results/store/store.h"
+
+#include <fmt/format.h>
+
+#include "results/store/store_impl.h"
+
+namespace harness {
+
+Store::Store(const std::filesystem::path& path, OpenMode mode) : impl_(std::make_unique<Impl>(path, mode)) {}
+Store::Store(Store&&) noexcept = default;
+Store::~Store() = default;
+
+const std::filesystem::path& Store::path() const {
+  return impl_->path;
+}
+
+const std::string& Store::notice() const {
+  return impl_->opened.notice;
+}
+
+void Store::atomically(const std::function<void()>& body) {
+  const auto end = [this] {
+    impl_->in_whole = false;
+    impl_->held.clear();
+  };
+  try {
+    impl_->write([&] {
+      impl_->in_whole = true;
+      body();
+      impl_->in_whole = false;
+      if (!impl_->journal || impl_->held.empty()) return;
+      if (const auto mark = impl_->journal->append_all(impl_->held))
+        impl_->know_journal(impl_->journal->id(), *mark);
+    });
+  } catch (...) {
+    end();
+    throw;
+  }
+  end();
+}
+
+SQLite::Database& Store::database() {
+  return *impl_->opened.db;
+}
+
+std::int64_t Store::record_prompt_set(const PromptSet& set) {
+  return impl_->write([&] {
+    // Also one that is known: another workspace of this DB may have recorded it, and its journal is not ours.
+    impl_->carry_out(journal_record(set));
+    Query recorded(impl_->sql["SELECT id FROM prompt_sets WHERE sha256 = ?1"], set.sha256);
+    recorded.step();
+    return recorded.integer(0);
+  });
+}
+
+void Store::record_run(const RunRecord& run) {
+  impl_->write([&] { impl_->carry_out(journal_record(run)); });
+}
+
+void Store::record_checkpoint(const CheckpointRecord& checkpoint) {
+  impl_->write([&] { impl_->carry_out(journal_record(checkpoint)); });
+}
+
+std::int64_t Store::Impl::checkpoint_id(const std::string& run_id, std::int64_t step) {
+  Query query(sql["SELECT id FROM checkpoints WHERE run_id = ?1 AND step = ?2"], run_id, step);
+  if (query.step()) return query.integer(0);
+  throw Error(fmt::format("run {} has no checkpoint {}", run_id, step), path.string(),
+              "the run has to reach that update first", Status::kFailed);
+}
+
+void Store::record_evaluation(const EvaluationRecord& evaluation) {
+  impl_->write([&] { impl_->carry_out(journal_record(evaluation)); });
+}
+
+std::int64_t Store::record_selection(const SelectionRecord& selection) {
+  constexpr auto kKnown = R"sql(
+    SELECT selections.id, checkpoints.step
+    FROM selections JOIN checkpoints ON checkpoints.id = selections.checkpoint_id
+    WHERE selections.run_id = ?1 AND split = ?2 AND metric = ?3 AND rule = ?4 AND candidates = ?5)sql";
+  return impl_->write([&]() -> std::int64_t {
+    auto& sql = impl_->sql;
+    {
+      Query known(sql[kKnown], selection.run_id, selection.split, selection.metric, selection.rule,
+                  canonical_json(selection.candidates));
+      if (known.step()) {
+        if (known.integer(1) == selection.step) return known.integer(0);
+        throw Error(fmt::format("run {}: checkpoint {} was selected before, now it would be {}",
+                                selection.run_id, known.integer(1), selection.step),
+                    impl_->path.string(), "the recorded values were changed: repeat the run with --fresh",
+                    Status::kFailed);
+      }
+    }
+    const auto id = impl_->number("SELECT ifnull(max(id), 0) + 1 FROM selections");
+    impl_->carry_out(journal_record(selection, id));
+    return id;
+  });
+}
+
+void Store::record_not_run(const std::string& evaluation_id, const std::string& metric,
+                           const std::string& reason) {
+  impl_->write([&] {
+    const auto run = impl_->run_of_evaluation(evaluation_id);
+    impl_->carry_out(journal_not_run(run, evaluation_id, metric, reason));
+  });
+}
+
+void Store::record_job(const JobRecord& job) {
+  impl_->write([&] { impl_->record_job(job); });
+}
+
+void Store::Impl::record_job(const JobRecord& job) {
+  {
+    Query known(sql["SELECT folder FROM jobs WHERE id = ?1"], job.id);
+    if (known.step() && known.text(0) == job.folder.string()) return;
+  }
+  carry_out(journal_record(job));
+}
+
+void Store::mark_job(const std::string& id, JobState state, const std::optional<std::string>& failure) {
+  impl_->write([&] { impl_->carry_out(journal_job_state(impl_->run_of_job(id), id, state, failure)); });
+}
+
+std::int64_t Store::record_reproduction(const ReproductionRecord& reproduction) {
+  return impl_->write([&] {
+    const auto known = impl_->reproduction_id(reproduction_digest(reproduction));
+    const auto id = known ? *known : impl_->next_reproduction_id();
+    impl_->carry_out(known ? journal_shown_again(id) : journal_record(reproduction, id));
+    return id;
+  });
+}
+
+void Store::show_again(std::int64_t reproduction_id) {
+  impl_->write([&] {
+    const auto shown = reproduction(reproduction_id);
+    if (shown) impl_->carry_out(journal_shown_again(reproduction_id), shown->finished);
+  });
+}
+
+std::optional<std::int64_t> Store::Impl::reproduction_id(const std::string& digest) {
+  Query known(sql["SELECT id FROM reproductions WHERE digest = ?1"], digest);
+  return known.step() ? std::optional(known.integer(0)) : std::nullopt;
+}
+
+std::int64_t Store::Impl::next_reproduction_id() {
+  return number("SELECT value + 1 FROM counters WHERE name = 'reproductions'");
+}
+
+void Store::record_comparisons(std::int64_t reproduction_id, std::span<const ComparisonRecord> comparisons) {
+  impl_->write([&] {
+    impl_->carry_out(journal_record(reproduction_id, std::vector(comparisons.begin(), comparisons.end())));
+  });
+}
+
+void Store::record_alarms(std::int64_t reproduction_id, std::span<const AlarmRecord> alarms) {
+  impl_->write([&] {
+    if (alarms.empty() && this->alarms(reproduction_id).empty()) return;
+    impl_->carry_out(journal_record(reproduction_id, std::vector(alarms.begin(), alarms.end())));
+  });
+}
+
+void Store::record_artifact(const ArtifactRecord& artifact) {
+  impl_->write([&] { impl_->carry_out(journal_record(artifact)); });
+}
+
+bool Store::forget(const std::string& run_id) {
+  return impl_->write([&] {
+    const bool known = run(run_id).has_value();
+    if (known) impl_->carry_out(journal_forget(run_id));
+    return known;
+  });
+}
+
+}  // namespace harness

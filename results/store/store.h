@@ -1,0 +1,186 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "datasets/prompt_set.h"
+#include "results/schema/database_file.h"
+#include "results/store/comparison_row.h"
+#include "results/store/journal.h"
+#include "results/store/records.h"
+
+namespace harness {
+
+/// The results DB of a workspace. Workers never touch it: what they did comes in through their event logs
+/// (ingest).
+///
+/// Every record_* function and every batch of ingest is one transaction, so a process that is killed leaves
+/// whole rows. Recording the same thing again changes nothing. Errors: what the DB refuses (a missing parent
+/// row, a full disk, a lock held for more than 10 s, a damaged file) is an Error that names the file.
+class Store {
+ public:
+  /// See open_database for what is refused.
+  Store(const std::filesystem::path& path, OpenMode mode);
+  Store(Store&&) noexcept;
+  ~Store();
+
+  const std::filesystem::path& path() const;
+
+  /// What the user should be told about how the DB was opened; empty on a local disk.
+  const std::string& notice() const;
+
+  /// From now on what is recorded here also goes into `file`, so that the DB can be rebuilt (replay).
+  /// First the two are brought together: what the DB lacks of the journal is carried out, a journal that is
+  /// truncated gets its end from the DB, and one that is new while the DB is not begins with what the DB
+  /// holds. Returns what the user should be told of it. Throws Error (status 2) if the DB is not of this
+  /// journal, and as EventLogWriter does.
+  std::vector<std::string> keep_journal(const std::filesystem::path& file);
+
+  /// The connection, for the SELECTs of tables, figures and grids.
+  SQLite::Database& database();
+
+  // --- Recording ---
+
+  /// Its id. A set of the same checksum is recorded once.
+  std::int64_t record_prompt_set(const PromptSet& set);
+
+  /// Inserts the run as planned, or makes a known one a member of this table too; its state then stays as it
+  /// is.
+  void record_run(const RunRecord& run);
+
+  /// For the starting weights, which no worker reports; a trained run's checkpoints come with its event log.
+  void record_checkpoint(const CheckpointRecord& checkpoint);
+
+  /// Inserts the evaluation as planned, or makes a known one a member of this table too. A later call may add
+  /// a selection; `peek` once set stays. Throws Error if the checkpoint or the prompt set is unknown.
+  void record_evaluation(const EvaluationRecord& evaluation);
+
+  /// Its id. Throws Error (Status::kFailed) if the same candidates led to another checkpoint before.
+  std::int64_t record_selection(const SelectionRecord& selection);
+
+  void record_not_run(const std::string& evaluation_id, const std::string& metric, const std::string& reason);
+
+  /// Its id. An equal one (all fields but wall_seconds) only gets a new time: it is then the last.
+  std::int64_t record_reproduction(const ReproductionRecord& reproduction);
+
+  /// Replaces the comparisons of that reproduction.
+  void record_comparisons(std::int64_t reproduction_id, std::span<const ComparisonRecord> comparisons);
+  /// Replaces the alarms of that reproduction.
+  void record_alarms(std::int64_t reproduction_id, std::span<const AlarmRecord> alarms);
+  void record_artifact(const ArtifactRecord& artifact);
+
+  // --- Jobs ---
+
+  /// Inserts the job as planned if it is new.
+  void record_job(const JobRecord& job);
+
+  /// Sets the state of a job, and with it that of its run or evaluation. `failure`: what went wrong, for
+  /// State::kFailed.
+  void mark_job(const std::string& id, JobState state, const std::optional<std::string>& failure = {});
+
+  /// Brings in what job.folder/events.log holds beyond the committed offset. Every batch of lines is
+  /// committed together with the new offset. A torn last line waits for the next call. An update that is
+  /// recorded again replaces the earlier one. Throws Error if the log is another job's, shorter than what was
+  /// read of it, damaged, or holds an event that EVENTS.md does not allow; if a finished evaluation lacks an
+  /// image or a value; the batch then leaves no trace.
+  IngestReport ingest(const JobRecord& job, const LogRange& range = {});
+
+  /// Deletes a run with everything that was measured on it, and every reproduction that rests on it
+  /// (`--fresh`). Prompt sets stay. False if there is no such run.
+  bool forget(const std::string& run_id);
+
+  /// Runs `body`, whose records are one transaction: if it throws, neither the DB nor the journal holds any
+  /// of them.
+  void atomically(const std::function<void()>& body);
+
+  // --- Making it again ---
+
+  /// Fills this DB, which lacks it, from a workspace's journal and the event logs of its run folders. A run
+  /// whose logs are gone or damaged is left out with what rests on it, and named in the report.
+  ReplayReport replay(const std::filesystem::path& workspace, const JournalText& journal,
+                      const ReplayRange& range = {});
+
+  /// How this DB and the journal of a workspace fit. Only reads.
+  JournalStanding standing(const std::filesystem::path& workspace, const JournalText& journal);
+
+  /// The runs of this DB that belong to a workspace and not to another one that shares the DB.
+  std::set<std::string> own_runs(const std::filesystem::path& workspace, const JournalText& journal);
+
+  /// Own runs and experiments that a journal does not hold: it is not the whole record then.
+  std::vector<std::string> unknown_to(const JournalText& journal, const std::set<std::string>& own);
+
+  /// Writes a journal of what the DB holds of the workspace that `file` lies in, replacing the file.
+  /// `before`: what could be read of that.
+  void write_journal(const std::filesystem::path& file, const JournalText& before);
+
+  /// Writes into a journal that this DB was made from which experiment each number means.
+  void settle_numbers(const std::filesystem::path& file, const ReplayReport& report);
+
+  /// What the journal would say of a run and of all that was measured on it, or of an experiment, each record
+  /// with its time: take_back makes the same rows of them.
+  std::vector<Json> records_of_run(const std::string& run_id);
+  std::vector<Json> records_of_experiment(std::int64_t reproduction_id);
+
+  /// Carries such records out, reading the event logs of the run folders in `workspace`; they go into the
+  /// journal again. All or nothing: throws Error (Status::kFailed) naming what the logs do not complete.
+  void take_back(const std::vector<Json>& records, const std::filesystem::path& workspace);
+
+  /// The number under which the reproduction of such a record is there.
+  std::optional<std::int64_t> number_of_experiment(const Json& record);
+
+  /// Makes a reproduction the last one, its time as it was.
+  void show_again(std::int64_t reproduction_id);
+
+  // --- Reading ---
+
+  std::optional<JobStatus> job_state(const std::string& id);
+  std::vector<PromptSet> prompt_sets();  ///< in order of recording
+  std::vector<StoredRun> runs();         ///< in order of creation
+  std::optional<StoredRun> run(const std::string& id);
+  std::vector<CheckpointRecord> checkpoints(const std::string& run_id);  ///< by step
+  std::optional<StoredEvaluation> evaluation(const std::string& id);
+  std::vector<StoredEvaluation> evaluations(const std::string& run_id);  ///< by step and split
+  std::optional<StoredSelection> selection(std::int64_t id);
+  std::vector<StoredSelection> selections(const std::string& run_id);  ///< in order of recording
+
+  /// By position and sample; empty if the metric was not run.
+  std::vector<MetricValue> metric_values(const std::string& evaluation_id, const std::string& metric);
+
+  /// In order of recording.
+  std::vector<ComparisonRow> comparisons(std::int64_t reproduction_id);
+  std::vector<AlarmRecord> alarms(std::int64_t reproduction_id);
+
+  /// The last completed reproduction of a table, or of any table: the one recorded or asked for last,
+  /// whatever the clock was.
+  std::optional<StoredReproduction> last_reproduction(const std::optional<std::string>& table_id = {});
+  std::optional<StoredReproduction> reproduction(std::int64_t id);
+  std::vector<StoredReproduction> reproductions();  ///< the last one first
+
+  /// Throws Error (Status::kFailed) unless the DB holds every image and every value of these finished
+  /// evaluations.
+  void require_complete(std::span<const std::string> evaluations);
+
+  /// SQLite's integrity and foreign key checks, and finished evaluations without all their images: one line a
+  /// problem.
+  std::vector<std::string> check();
+
+ public:
+  struct Impl;  ///< store_impl.h
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The DB at `db` does not belong to the journal of this workspace (JournalStanding::kOther).
+Error other_journal_error(const std::filesystem::path& db, const std::filesystem::path& workspace,
+                          const JournalStanding& standing);
+
+}  // namespace harness

@@ -1,0 +1,217 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "results/store/columns.h"
+#include "results/store/store_impl.h"
+
+namespace harness {
+namespace {
+
+constexpr std::array<std::string_view, 4> kStateNames = {"planned", "running", "done", "failed"};
+
+// Each row with the fields of its record, whatever else it has.
+
+constexpr std::string_view kRuns =
+    "SELECT *, '' AS arm FROM runs WHERE ifnull(?1, id) = id ORDER BY created, rowid";
+
+// The membership that came first stands for table_id and scale.
+constexpr std::string_view kEvaluations = R"sql(
+  SELECT evaluations.*, checkpoints.run_id, checkpoints.step, prompt_sets.sha256 AS prompt_set_sha256,
+         (SELECT table_id FROM table_evaluations WHERE evaluation_id = evaluations.id LIMIT 1) AS table_id,
+         (SELECT scale FROM table_evaluations WHERE evaluation_id = evaluations.id LIMIT 1) AS scale
+  FROM evaluations
+  JOIN checkpoints ON checkpoints.id = checkpoint_id
+  JOIN prompt_sets ON prompt_sets.id = prompt_set_id
+  WHERE (?1 IS NULL OR evaluations.id = ?1) AND (?2 IS NULL OR checkpoints.run_id = ?2)
+  ORDER BY checkpoints.step, split, evaluations.id)sql";
+
+constexpr std::string_view kSelections = R"sql(
+  SELECT selections.*, checkpoints.step
+  FROM selections
+  JOIN checkpoints ON checkpoints.id = checkpoint_id
+  WHERE (?1 IS NULL OR selections.id = ?1) AND (?2 IS NULL OR selections.run_id = ?2)
+  ORDER BY selections.id)sql";
+
+// ?1: id, ?2: table, ?3: how many at most (-1: all).
+constexpr std::string_view kReproductions = R"sql(
+  SELECT r.*,
+         (SELECT json_group_array(evaluation_id) FROM (
+            SELECT evaluation_id FROM reproduction_evaluations
+            WHERE reproduction_id = r.id ORDER BY evaluation_id)) AS evaluations,
+         (SELECT json_group_array(json_array(run_id, arm)) FROM (
+            SELECT run_id, arm FROM reproduction_runs WHERE reproduction_id = r.id ORDER BY run_id)) AS runs
+  FROM reproductions AS r
+  WHERE (?1 IS NULL OR id = ?1) AND (?2 IS NULL OR table_id = ?2)
+  ORDER BY recency DESC
+  LIMIT ?3)sql";
+
+constexpr std::nullopt_t kAny = std::nullopt;
+
+template <class Row>
+std::optional<Row> only(std::vector<Row> rows) {
+  return rows.empty() ? std::nullopt : std::optional(std::move(rows.front()));
+}
+
+}  // namespace
+
+std::string_view job_state_name(JobState state) {
+  return kStateNames.at(static_cast<std::size_t>(state));
+}
+
+JobState job_state_from_name(std::string_view name) {
+  for (std::size_t i = 0; i < kStateNames.size(); ++i) {
+    if (kStateNames[i] == name) return static_cast<JobState>(i);
+  }
+  throw Error(fmt::format("unknown state \"{}\"", name), "results database", {}, Status::kFailed);
+}
+
+std::optional<JobStatus> Store::Impl::job_status(const std::string& id) {
+  return only(
+      read_records<JobStatus>(sql, "jobs", "SELECT state, log_offset, failure FROM jobs WHERE id = ?1", id));
+}
+
+std::optional<JobStatus> Store::job_state(const std::string& id) {
+  return impl_->guarded([&] { return impl_->job_status(id); });
+}
+
+std::vector<PromptSet> Store::prompt_sets() {
+  constexpr auto kPrompts = R"sql(
+    SELECT prompts.* FROM prompts JOIN prompt_sets ON prompt_sets.id = prompt_set_id
+    WHERE sha256 = ?1 ORDER BY position)sql";
+  return impl_->guarded([&] {
+    auto sets = read_records<PromptSet>(impl_->sql, "prompt_sets", "SELECT * FROM prompt_sets ORDER BY id");
+    for (auto& set : sets) set.prompts = read_records<Prompt>(impl_->sql, "prompts", kPrompts, set.sha256);
+    return sets;
+  });
+}
+
+std::vector<StoredRun> Store::runs() {
+  return impl_->guarded([&] { return read_records<StoredRun>(impl_->sql, "runs", kRuns, kAny); });
+}
+
+std::optional<StoredRun> Store::run(const std::string& id) {
+  return impl_->guarded([&] { return only(read_records<StoredRun>(impl_->sql, "runs", kRuns, id)); });
+}
+
+std::vector<CheckpointRecord> Store::checkpoints(const std::string& run_id) {
+  constexpr auto kSql = "SELECT * FROM checkpoints WHERE run_id = ?1 ORDER BY step";
+  return impl_->guarded(
+      [&] { return read_records<CheckpointRecord>(impl_->sql, "checkpoints", kSql, run_id); });
+}
+
+std::optional<StoredEvaluation> Store::evaluation(const std::string& id) {
+  return impl_->guarded([&] {
+    return only(read_records<StoredEvaluation>(impl_->sql, "evaluations", kEvaluations, id, kAny));
+  });
+}
+
+std::vector<StoredEvaluation> Store::evaluations(const std::string& run_id) {
+  return impl_->guarded(
+      [&] { return read_records<StoredEvaluation>(impl_->sql, "evaluations", kEvaluations, kAny, run_id); });
+}
+
+std::optional<StoredSelection> Store::selection(std::int64_t id) {
+  return impl_->guarded(
+      [&] { return only(read_records<StoredSelection>(impl_->sql, "selections", kSelections, id, kAny)); });
+}
+
+std::vector<StoredSelection> Store::selections(const std::string& run_id) {
+  return impl_->guarded(
+      [&] { return read_records<StoredSelection>(impl_->sql, "selections", kSelections, kAny, run_id); });
+}
+
+std::vector<MetricValue> Store::metric_values(const std::string& evaluation_id, const std::string& metric) {
+  constexpr auto kSql = R"sql(
+    SELECT prompt_id, position, sample, value, reason
+    FROM metrics JOIN prompts ON prompts.id = prompt_id
+    WHERE evaluation_id = ?1 AND name = ?2
+    ORDER BY position, sample)sql";
+  return impl_->guarded(
+      [&] { return read_records<MetricValue>(impl_->sql, "metrics", kSql, evaluation_id, metric); });
+}
+
+std::vector<ComparisonRow> Store::comparisons(std::int64_t reproduction_id) {
+  constexpr auto kSql = "SELECT * FROM comparisons WHERE reproduction_id = ?1 ORDER BY id";
+  return impl_->guarded(
+      [&] { return read_records<ComparisonRow>(impl_->sql, "comparisons", kSql, reproduction_id); });
+}
+
+std::vector<AlarmRecord> Store::alarms(std::int64_t reproduction_id) {
+  constexpr auto kSql = "SELECT * FROM alarms WHERE reproduction_id = ?1 ORDER BY id";
+  return impl_->guarded(
+      [&] { return read_records<AlarmRecord>(impl_->sql, "alarms", kSql, reproduction_id); });
+}
+
+std::vector<StoredReproduction> Store::reproductions() {
+  return impl_->guarded([&] {
+    return read_records<StoredReproduction>(impl_->sql, "reproductions", kReproductions, kAny, kAny, -1);
+  });
+}
+
+std::optional<StoredReproduction> Store::last_reproduction(const std::optional<std::string>& table_id) {
+  return impl_->guarded([&] {
+    return only(
+        read_records<StoredReproduction>(impl_->sql, "reproductions", kReproductions, kAny, table_id, 1));
+  });
+}
+
+std::optional<StoredReproduction> Store::reproduction(std::int64_t id) {
+  return impl_->guarded([&] {
+    return only(read_records<StoredReproduction>(impl_->sql, "reproductions", kReproductions, id, kAny, 1));
+  });
+}
+
+void Store::require_complete(std::span<const std::string> evaluations) {
+  // A metric of which no row is left would not be counted by its name: every one that was asked for is.
+  constexpr auto kShort = R"sql(
+    WITH asked (name) AS (
+      SELECT value FROM evaluations, json_each(config, '$.metrics') WHERE evaluations.id = ?1
+      UNION SELECT name FROM metrics WHERE evaluation_id = ?1
+      EXCEPT SELECT key FROM evaluations, json_each(not_run) WHERE evaluations.id = ?1)
+    SELECT what, found, n FROM (
+      SELECT 'images' AS what, (SELECT count(*) FROM samples WHERE evaluation_id = ?1) AS found
+      UNION ALL
+      SELECT 'values of ' || asked.name,
+             (SELECT count(*) FROM metrics WHERE evaluation_id = ?1 AND metrics.name = asked.name)
+      FROM asked)
+    JOIN evaluations ON id = ?1
+    WHERE found <> n
+    LIMIT 1)sql";
+  impl_->guarded([&] {
+    for (const auto& id : evaluations) {
+      Query row(impl_->sql[kShort], id);
+      if (!row.step()) continue;
+      throw Error(fmt::format("evaluation {} holds {} {} of {}: rows were deleted", id, row.integer(1),
+                              row.text(0), row.integer(2)),
+                  impl_->path.string(), kRebuildHint, Status::kFailed);
+    }
+  });
+}
+
+std::vector<std::string> Store::check() {
+  constexpr auto kIncomplete = R"sql(
+    SELECT evaluations.id, n, (SELECT count(*) FROM samples WHERE evaluation_id = evaluations.id) AS found
+    FROM evaluations
+    WHERE state = 'done' AND found <> n)sql";
+  return impl_->guarded([&] {
+    std::vector<std::string> problems;
+    Query integrity(impl_->sql["PRAGMA integrity_check"]);
+    while (integrity.step()) {
+      if (integrity.text(0) != "ok") problems.push_back(integrity.text(0));
+    }
+    Query keys(impl_->sql["PRAGMA foreign_key_check"]);
+    while (keys.step()) {
+      problems.push_back(fmt::format("table {}: row {} points at a missing row of {}", keys.text(0),
+                                     keys.text(1), keys.text(2)));
+    }
+    Query incomplete(impl_->sql[kIncomplete]);
+    while (incomplete.step()) {
+      problems.push_back(fmt::format("evaluation {} is finished with {} of {} images", incomplete.text(0),
+                                     incomplete.integer(2), incomplete.integer(1)));
+    }
+    return problems;
+  });
+}
+
+}  // namespace harness

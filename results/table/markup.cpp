@@ -1,0 +1,277 @@
+#include "results/table/markup.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/text.h"
+
+namespace harness {
+namespace {
+
+const std::map<char32_t, const char*>& latex_commands() {
+  static const std::map<char32_t, const char*> commands{
+      {U'\\', "\\textbackslash{}"},
+      {U'{', "\\{"},
+      {U'}', "\\}"},
+      {U'$', "\\$"},
+      {U'&', "\\&"},
+      {U'#', "\\#"},
+      {U'%', "\\%"},
+      {U'_', "\\_"},
+      {U'^', "\\textasciicircum{}"},
+      {U'~', "\\textasciitilde{}"},
+      {U'<', "\\textless{}"},
+      {U'>', "\\textgreater{}"},
+      {U'|', "\\textbar{}"},
+      {U'`', "\\textasciigrave{}"},
+      {U'\u00a0', "~"},
+      {U'\u00a7', "\\S{}"},
+      {U'\u00b1', "$\\pm$"},
+      {U'\u00b6', "$\\P$"},
+      {U'\u00b7', "$\\cdot$"},
+      {U'\u00d7', "$\\times$"},
+      {U'\u0394', "$\\Delta$"},
+      {U'\u039b', "$\\Lambda$"},
+      {U'\u03b2', "$\\beta$"},
+      {U'\u03b5', "$\\varepsilon$"},
+      {U'\u03ba', "$\\kappa$"},
+      {U'\u03bb', "$\\lambda$"},
+      {U'\u03bd', "$\\nu$"},
+      {U'\u03c3', "$\\sigma$"},
+      {U'\u03c4', "$\\tau$"},
+      {U'\u2013', "--"},
+      {U'\u2014', "---"},
+      {U'\u2018', "`"},
+      {U'\u2019', "'"},
+      {U'\u201c', "``"},
+      {U'\u201d', "''"},
+      {U'\u2020', "$\\dagger$"},
+      {U'\u2021', "$\\ddagger$"},
+      {U'\u2026', "\\ldots{}"},
+      {U'\u2038', "$_{\\wedge}$"},
+      {U'\u2191', "$\\uparrow$"},
+      {U'\u2193', "$\\downarrow$"},
+      {U'\u21b3', "$\\hookrightarrow$"},
+      {U'\u2192', "$\\rightarrow$"},
+      {U'\u2212', "$-$"},
+      {U'\u2264', "$\\leq$"},
+      {U'\u2265', "$\\geq$"},
+  };
+  return commands;
+}
+
+/// Letters of Latin-1 that pdflatex prints in its default font encoding.
+bool is_plain_latin1_letter(char32_t c) {
+  constexpr std::u32string_view kNotInOt1 = U"\u00d0\u00de\u00f0\u00fe";
+  return c >= 0xc0 && c <= 0xff && c != 0xd7 && c != 0xf7 && kNotInOt1.find(c) == std::u32string_view::npos;
+}
+
+void append_latex(std::string& out, char32_t c) {
+  const bool is_letter = (c >= U'a' && c <= U'z') || (c >= U'A' && c <= U'Z');
+  if (is_letter || (c >= U'0' && c <= U'9')) {
+    out += static_cast<char>(c);
+  } else if (c <= 0x20 || c == 0x7f) {
+    out += ' ';
+  } else if (const auto found = latex_commands().find(c); found != latex_commands().end()) {
+    out += found->second;
+  } else if (c == U'-' && out.ends_with('-')) {
+    out += "{}-";  // two hyphens would make a dash
+  } else if (c < 0x80 || is_plain_latin1_letter(c)) {
+    out += utf32_to_utf8(std::u32string(1, c));
+  } else {
+    out += fmt::format("U+{:04X}", static_cast<std::uint32_t>(c));
+  }
+}
+
+/// Appends text; `open` says whether a quotation is.
+void append_latex(std::string& out, std::string_view text, bool& open) {
+  for (const char32_t c : utf8_to_utf32(text)) {
+    if (c == U'"') {
+      out += open ? "''" : "``";
+      open = !open;
+    } else {
+      append_latex(out, c);
+    }
+  }
+}
+
+/// "-4.17" -> "$-4.17$", "3.8e-5" -> "$3.8\times10^{-5}$".
+std::string latex_number(const std::string& number) {
+  const auto e = number.find('e');
+  if (e == std::string::npos) return "$" + number + "$";
+  return fmt::format("${}\\times10^{{{}}}$", number.substr(0, e), std::stoi(number.substr(e + 1)));
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// A character of a word or number, as opposed to blanks, brackets and commas.
+bool is_word(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+std::size_t digits_at(std::string_view text, std::size_t at, std::size_t most = std::string_view::npos) {
+  std::size_t count = 0;
+  while (at + count < text.size() && count < most && is_digit(text[at + count])) ++count;
+  return count;
+}
+
+/// Length of ".25" at `at`; 0 if there is none.
+std::size_t fraction_at(std::string_view text, std::size_t at) {
+  if (at >= text.size() || text[at] != '.') return 0;
+  const auto digits = digits_at(text, at + 1);
+  return digits == 0 ? 0 : 1 + digits;
+}
+
+/// Length of "e5" or "e-05" at `at`, with at most three digits; 0 if there is none.
+std::size_t exponent_at(std::string_view text, std::size_t at) {
+  if (at >= text.size() || text[at] != 'e') return 0;
+  const std::size_t sign = at + 1 < text.size() && text[at + 1] == '-' ? 1 : 0;
+  const auto digits = digits_at(text, at + 1 + sign, 3);
+  return digits == 0 ? 0 : 1 + sign + digits;
+}
+
+/// True if a number that ends at `at` is a word by itself: dots alone may follow it.
+bool ends_word(std::string_view text, std::size_t at) {
+  while (at < text.size() && text[at] == '.') ++at;
+  return at == text.size() || !is_word(text[at]);
+}
+
+/// Length of a number with a sign ("-4.17", "+3e-5") or with one digit and an exponent ("3.8e-5") that begins
+/// at `at`; 0 if none does.
+std::size_t number_at(std::string_view text, std::size_t at) {
+  const bool is_signed = at < text.size() && (text[at] == '+' || text[at] == '-');
+  const std::size_t sign = is_signed ? 1 : 0;
+  const auto whole = digits_at(text, at + sign);
+  if (whole == 0 || (!is_signed && whole > 1)) return 0;
+  auto length = sign + whole;
+  length += fraction_at(text, at + length);
+  const auto exponent = exponent_at(text, at + length);
+  if (exponent == 0 && !is_signed) return 0;
+  length += exponent;
+  return ends_word(text, at + length) ? length : 0;
+}
+
+/// True if a number may begin at `at`: after a blank or an opening bracket, or with the text.
+bool begins_word(std::string_view text, std::size_t at) {
+  constexpr std::string_view kBefore = " \t\n\v\f\r([";
+  return at == 0 || kBefore.find(text[at - 1]) != std::string_view::npos;
+}
+
+/// Text without backquotes.
+void append_prose(std::string& out, std::string_view text, bool& open) {
+  std::size_t from = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto length = begins_word(text, at) ? number_at(text, at) : 0;
+    if (length == 0) continue;
+    append_latex(out, text.substr(from, at - from), open);
+    out += latex_number(std::string(text.substr(at, length)));
+    from = at + length;
+    at = from - 1;
+  }
+  append_latex(out, text.substr(from), open);
+}
+
+}  // namespace
+
+std::string latex_text(std::string_view text) {
+  std::string out;
+  bool open = false;
+  append_latex(out, text, open);
+  return out;
+}
+
+std::string LatexText::next(std::string_view piece) {
+  const bool after_hyphen = hyphen_;
+  std::string out(after_hyphen ? "-" : "");
+  append_latex(out, piece, open_);
+  hyphen_ = out.ends_with('-');
+  return out.substr(after_hyphen ? 1 : 0);
+}
+
+std::string latex_prose(std::string_view text) {
+  const auto parts = split(std::string(text), '`');
+  if (parts.size() % 2 == 0) return latex_text(text);  // a backquote without its partner
+  std::string out;
+  bool open = false;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i % 2 == 0) {
+      append_prose(out, parts[i], open);
+    } else {
+      out += "\\texttt{";
+      append_latex(out, parts[i], open);
+      out += '}';
+    }
+  }
+  return out;
+}
+
+std::string latex_file(const std::vector<std::string>& packages, std::string_view body) {
+  std::string uses;
+  for (const auto& package : packages) uses += "\\usepackage{" + package + "}";
+  // \@nodocument is \relax between \begin{document} and \end{document}, and an error message before.
+  return fmt::format(
+      "% Compiles on its own, and can be \\input in a document that loads: {}.\n"
+      "\\makeatletter\n"
+      "\\ifx\\@nodocument\\relax\n"
+      "  \\def\\harnessbegin{{}}\\def\\harnessend{{}}\n"
+      "\\else\n"
+      "  \\def\\harnessbegin{{\\documentclass{{article}}\\usepackage[margin=2cm]{{geometry}}{}"
+      "\\begin{{document}}\\pagestyle{{empty}}}}\n"
+      "  \\def\\harnessend{{\\end{{document}}}}\n"
+      "\\fi\n"
+      "\\makeatother\n"
+      "\\harnessbegin\n"
+      "{}"
+      "\\harnessend\n",
+      join(packages, ", "), uses, body);
+}
+
+std::string html_text(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string html_page(std::string_view title, std::string_view style, std::string_view body) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>{}</title>\n<style>\n{}</style>\n</head>\n<body>\n{}</body>\n</html>\n",
+      html_text(title), style, body);
+}
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + "\"";
+}
+
+}  // namespace harness

@@ -1,0 +1,86 @@
+#include "results/table/table.h"
+
+#include "results/statistics/verdict.h"
+#include "results/verdict/multiplicity.h"
+
+namespace harness {
+
+Unit unit_from_name(std::string_view name) {
+  if (name == "fraction") return Unit::kFraction;
+  if (name == "percent") return Unit::kPercent;
+  if (name == "number" || name == "log-ratio") return Unit::kNumber;
+  throw Error("unknown unit \"" + std::string(name) + "\"", "",
+              "it is fraction, percent, number or log-ratio");
+}
+
+Better better_from_name(std::string_view name) {
+  if (name == "higher" || name == "up") return Better::kUp;
+  if (name == "lower" || name == "down") return Better::kDown;
+  if (name == "none") return Better::kNone;
+  throw Error("unknown direction \"" + std::string(name) + "\"", "", "it is higher, lower or none");
+}
+
+void adjust_comparisons(std::vector<TableComparison>& comparisons, double confidence) {
+  std::vector<TableQuestion> questions;
+  for (const auto& c : comparisons)
+    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.values), c.restates});
+  const auto adjusted = holm_over_table(questions);
+  for (std::size_t i = 0; i < comparisons.size(); ++i) {
+    auto& c = comparisons[i];
+    c.adjusted_p = adjusted[i];
+    // Which side is the better one does not matter here.
+    const auto verdict =
+        verdict_of(c.values, Better::kUp, {.confidence = confidence, .adjusted_p = adjusted[i]});
+    c.claim = verdict.claim;
+    c.differs = verdict.differs;
+  }
+}
+
+std::optional<double> cell_value(const TableRow& row, const TableColumn& column) {
+  if (column.key == "lambda_late") return row.lambda_late;
+  if (column.key == "clip_fraction") return row.clip_fraction;
+  if (column.key == "tau_share") {
+    if (!row.lambda_late || row.tau.value_or(0) <= 0) return std::nullopt;
+    return *row.lambda_late / *row.tau;
+  }
+  const auto found = row.metrics.find(column.std_of.empty() ? column.key : column.std_of);
+  if (found == row.metrics.end()) return std::nullopt;
+  return column.std_of.empty() ? found->second.mean : found->second.std;
+}
+
+std::string_view paper_name(const TableModel& model, std::string_view method) {
+  const auto found = model.paper_rows.find(std::string(method));
+  return found == model.paper_rows.end() ? method : std::string_view(found->second);
+}
+
+const PaperRow* paper_row_of(const TableModel& model, std::string_view method,
+                             std::optional<int> checkpoint) {
+  return model.paper ? model.paper->row(paper_name(model, method), model.paper_task, checkpoint) : nullptr;
+}
+
+std::vector<const PaperRow*> paper_rows_of(const TableModel& model, std::string_view method) {
+  std::vector<const PaperRow*> rows;
+  if (!model.every_checkpoint) {
+    if (const auto* row = paper_row_of(model, method)) rows.push_back(row);
+    return rows;
+  }
+  if (!model.paper) return rows;
+  for (const auto& row : model.paper->rows) {
+    if (row.method == paper_name(model, method) && row.task == model.paper_task) rows.push_back(&row);
+  }
+  return rows;
+}
+
+std::map<std::string, double> paper_values(const TableModel& model, const PaperRow* row) {
+  std::map<std::string, double> values;
+  if (!row) return values;
+  for (const auto& column : model.columns) {
+    const auto found = row->values.find(column.paper_key);
+    if (found == row->values.end()) continue;
+    values[column.stands_for.empty() ? column.key : column.stands_for] =
+        paper_value_in_db_unit(*model.paper->column(column.paper_key), found->second);
+  }
+  return values;
+}
+
+}  // namespace harness

@@ -1,0 +1,188 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.h"
+#include "results/paper/paper.h"
+#include "results/statistics/statistics.h"
+#include "results/statistics/verdict.h"
+#include "results/verdict/guardrails.h"
+#include "results/verdict/yardstick.h"
+
+namespace harness {
+
+/// How a column's numbers, fractions in the DB, are printed: as they are, times 100, or any other number
+/// (whose column turns to scientific notation as a whole where `decimals` would leave fewer than two digits).
+enum class Unit { kFraction, kPercent, kNumber };
+
+/// The names that table specs use: "fraction", "percent", "number" or "log-ratio"; "higher" or "up", "lower"
+/// or "down", "none". Throws Error for any other.
+Unit unit_from_name(std::string_view name);
+Better better_from_name(std::string_view name);
+
+/// One printed column. `key` is a metric's name, one of "lambda_late", "clip_fraction" and "tau_share"
+/// (Lambda_late over the budget tau), which belong to a checkpoint, or any name of a column with `std_of`.
+struct TableColumn {
+  std::string key, title;
+  Unit unit = Unit::kFraction;
+  int decimals = 4;
+  Better better = Better::kUp;
+  std::string paper_key = {};   ///< the column of the paper's table; empty where the paper has none
+  std::string note = {};        ///< what the column measures; stands below the table
+  std::string std_of = {};      ///< the metric whose standard deviation over images this is; empty: none
+  std::string stands_for = {};  ///< the column that the table has here with other backbones; empty: this one
+  std::string paper_metric =
+      {};                   ///< what the paper's figure is of, where `stands_for` is set: nobody compares
+  bool scientific = false;  ///< its values; decided for the whole column by with_formats
+  bool scientific_differences = false;  ///< differences and intervals; likewise
+};
+
+/// One evaluated checkpoint: of a method and seed, or the starting weights.
+struct TableRow {
+  std::string method;
+  std::optional<std::int64_t> seed;
+  int checkpoint = 0;
+  std::string split;
+  std::int64_t n = 0, n_missing = 0;       ///< samples, and those that lack at least one value
+  std::map<std::string, Summary> metrics;  ///< by metric name; a metric that was not run has none
+  std::optional<double> lambda_late, clip_fraction;
+  std::optional<double> tau;  ///< the run's late budget; for a method without one that of the table's others
+  std::optional<double>
+      damp_share;  ///< of the off-policy pairs of shard and step, those with a weight below 1
+  std::int64_t damped_updates = 0;  ///< of the run, with a damp weight below 1
+  std::int64_t undone_updates =
+      0;  ///< of them, those that the norm clip gave the length that they have without the weights
+  std::optional<double> ema_lag;  ///< updates by which the evaluated average lags the policy
+  bool never_clipped = false;     ///< no ratio left the clip range in any off-policy update of the run
+  bool peeked = false;            ///< tested without having been selected
+  bool selected = true;           ///< false: shown beside the selected checkpoint of its run
+  /// By metric: samples without a value because their prompt quotes no text, which is no failure.
+  std::map<std::string, std::int64_t> without_target = {};
+};
+
+/// A paired comparison, the seeds pooled and clustered by prompt.
+struct TableComparison {
+  std::string baseline, method, metric;
+  std::string restates = {};  ///< the metric whose differences these are but for their sign; empty: none
+  PairedComparison values = {};
+  bool unequal_movement = false;  ///< mean lambda_center of the two differs by more than a factor of 3
+  std::optional<double> validation_delta = {};  ///< of the same checkpoints on the prompts that chose them
+  std::optional<double> adjusted_p = {};        ///< Holm over the whole table
+  Claim claim = Claim::kCheckpoints;            ///< what the runs allow to be claimed
+  bool differs = false;  ///< the interval of `claim` excludes 0 and adjusted_p is below 1 - confidence
+
+  /// A difference between methods is shown: what bold, colours and statements about methods need.
+  bool resolved() const { return claim == Claim::kMethods && differs; }
+};
+
+/// Fills adjusted_p, claim and differs of the comparisons of a table: one family for Holm, in which metrics
+/// of the same two rows that restate one another count once.
+void adjust_comparisons(std::vector<TableComparison>& comparisons, double confidence);
+
+/// A statement of the paper, decided on this table's own figures.
+struct TableClaim {
+  std::string text;
+  std::optional<bool> holds;  ///< nothing where a figure behind it is missing, or training runs are
+  bool comparable = true;     ///< false: ours and the paper's are different quantities
+  std::string detail;         ///< the numbers that decided it
+  bool judged = true;         ///< false: the scale shows nothing about the methods
+};
+
+/// "holds", "does not hold", "undecided", "not judged at this scale" or "not comparable".
+const char* claim_verdict(const TableClaim& claim);
+
+struct TableModel;
+
+/// What the paper's printed differences become here: each as a claim with a sign, that holds where our
+/// difference between the methods is resolved on the same side of 0, does not where it is on the other, and
+/// is undecided where it is not resolved or where there are too few training runs.
+std::vector<TableClaim> printed_differences(const TableModel& model);
+
+/// Everything that a table says, in whatever format; pure data, filled from the DB.
+struct TableModel {
+  std::string id, title, backbone, scale, split, baseline, signature;
+  std::vector<TableColumn> columns;
+  std::vector<TableColumn> metrics = {};  ///< that have no column and may be compared all the same
+  std::vector<TableRow> reference;        ///< the starting weights
+  std::vector<TableRow> rows;             ///< in the table's order of methods, the seeds of a method together
+  std::vector<TableComparison> comparisons;
+  std::map<std::string, std::string> not_run;  ///< metric -> reason
+  std::vector<std::string> notes;              ///< further footnotes, a sentence each
+  std::optional<PaperTable> paper;             ///< the paper's table that this one reproduces
+  std::string paper_task;                      ///< which task of it, where it holds several
+  std::map<std::string, std::string>
+      paper_rows;                  ///< the paper's name for a row, where it is another than ours
+  std::string backbone_note = {};  ///< what is to be said of the backbone's numbers, without a full stop
+  bool levels_compare = false;     ///< ours and the paper's figures stand for the same thing
+  bool every_checkpoint = false;   ///< rows are all checkpoints of a run, the selected one marked
+  std::vector<TableClaim> claims;
+  std::optional<Yardstick> yardstick = {};      ///< what runs of one method differ by, where it was measured
+  std::optional<Calibration> calibration = {};  ///< what was made of known rows, where that was measured
+  std::optional<GuardrailPanel> guardrails;     ///< nothing in training tables, and where no rule was stored
+  bool over_training =
+      false;  ///< rows are statistics of the training, paired by seed, instead of evaluations
+  std::uint32_t resamples = 10000;
+  double confidence = 0.95;
+  std::string scale_warning;     ///< why this scale shows nothing about the methods; empty: it does
+  bool chosen_on_split = false;  ///< the prompts shown also chose each run's checkpoint
+  std::map<std::string, std::string> artifacts;  ///< name -> path
+  double wall_seconds = 0;
+};
+
+/// Whether the table can tell its methods apart in one metric.
+struct Discriminability {
+  std::string metric;
+  std::int64_t runs = 0;                              ///< the most that a comparison with the baseline has
+  std::optional<double> intraclass_correlation = {};  ///< of the rows by method
+  std::optional<double> largest = {};  ///< discrimination: mean difference to the baseline over its
+                                       ///< standard error over runs, the largest of all methods
+  std::string method = {};             ///< that differs so
+};
+
+/// A metric each of those compared with the table's baseline over kFewestRuns runs or more, in the order of
+/// the comparisons.
+std::vector<Discriminability> discriminability_of(const TableModel& model);
+
+/// The number behind a cell, in the DB's unit.
+std::optional<double> cell_value(const TableRow& row, const TableColumn& column);
+
+/// The paper's row for one of ours, of the given checkpoint or without one its selected row, or nullptr; and
+/// the paper's name for it.
+const PaperRow* paper_row_of(const TableModel& model, std::string_view method,
+                             std::optional<int> checkpoint = {});
+std::string_view paper_name(const TableModel& model, std::string_view method);
+
+/// The paper's rows that stand beside those of a method: its one row, or with every checkpoint all of them.
+std::vector<const PaperRow*> paper_rows_of(const TableModel& model, std::string_view method);
+
+/// The paper's values of a row by our column keys, in the DB's unit (fractions); by the name that the column
+/// has otherwise where another metric stands in it. Empty for no row.
+std::map<std::string, double> paper_values(const TableModel& model, const PaperRow* row);
+
+// One renderer a file; all show the same rows, comparisons, footnotes and signature.
+std::string table_markdown(const TableModel& model);  ///< aligned: reads well in a terminal and on GitHub
+std::string table_latex(
+    const TableModel& model);  ///< booktabs; compiles on its own and can be \input in a paper
+std::string table_csv(
+    const TableModel& model);  ///< one line a row and metric, numbers unrounded, in the DB's unit
+std::string table_html(const TableModel& model);  ///< one small page without any reference to the outside
+
+/// The document of `--json`: table, backbone, scale, signature, reference, rows, comparisons, artifacts,
+/// wall_seconds. All numbers in the DB's unit, the paper's too.
+Json table_json(const TableModel& model);
+
+/// What several training runs say, as in table_json; null for one run. {"n", "delta_per_run": {SEED: ...},
+/// "ci95", "p_value", ...}
+Json runs_json(const std::optional<CrossedComparison>& crossed);
+
+/// For `harness compare`: the comparisons alone, as Markdown with their notes, and one of them as in
+/// table_json.
+std::string comparisons_markdown(const TableModel& model);
+Json comparison_json(const TableModel& model, const TableComparison& comparison);
+
+}  // namespace harness

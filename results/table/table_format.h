@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "results/table/table.h"
+
+namespace harness {
+
+inline constexpr const char* kDash = "\u2014";  ///< stands where there is no number
+
+/// A value of the DB as the column prints it: 0.1299 is "12.99" in percent with two decimals, always with the
+/// column's decimals, or in a scientific column as "3.80e-5". Nothing: a dash.
+std::string format_value(std::optional<double> value, const TableColumn& column);
+
+/// A difference with its sign, in points where the column is in percent.
+std::string format_delta(std::optional<double> delta, const TableColumn& column);
+
+/// "[+0.0059, +0.0340]".
+std::string format_interval(const std::optional<Interval>& interval, const TableColumn& column);
+
+/// True if one of the values, in a column of numbers, would show fewer than two digits at its decimals.
+bool vanishes(double value, const TableColumn& column);
+
+/// A figure that the paper prints, in the notation of the column, with the digits that the paper gives it:
+/// "3.8e-5" is "0.000038" where the column is not scientific.
+std::string format_printed(const PaperValue& value, const TableColumn& column);
+
+/// Four decimals, "<0.0001" below them.
+std::string format_p_value(std::optional<double> p);
+
+/// "95": a confidence level in percent without needless zeros.
+std::string format_percent(double fraction);
+
+}  // namespace harness

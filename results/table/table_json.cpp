@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "results/table/table.h"
+#include "results/table/table_view.h"
+
+namespace harness {
+namespace {
+
+template <class Number>
+Json number(const std::optional<Number>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json row_json(const TableModel& model, const TableRow& row) {
+  Json metrics = Json::object();
+  for (const auto& [name, summary] : row.metrics) {
+    metrics[name] = {{"mean", number(summary.mean)}, {"std", number(summary.std)}};
+  }
+  const auto paper = paper_values(
+      model,
+      paper_row_of(model, row.method, model.every_checkpoint ? std::optional(row.checkpoint) : std::nullopt));
+  Json document = {{"method", row.method},
+                   {"seed", number(row.seed)},
+                   {"checkpoint", row.checkpoint},
+                   {"split", row.split},
+                   {"n", row.n},
+                   {"n_missing", row.n_missing},
+                   {"metrics", std::move(metrics)},
+                   {"lambda_late", number(row.lambda_late)},
+                   {"paper", Json(paper)}};
+  if (model.every_checkpoint) document["selected"] = row.selected;
+  if (row.tau) document["tau"] = *row.tau;
+  return document;
+}
+
+Json interval_json(const std::optional<Interval>& interval) {
+  return interval ? Json::array({interval->low, interval->high}) : Json();
+}
+
+Json discriminability_json(const TableModel& model) {
+  Json metrics = Json::array();
+  for (const auto& apart : discriminability_of(model)) {
+    metrics.push_back({{"metric", apart.metric},
+                       {"runs", apart.runs},
+                       {"intraclass_correlation", number(apart.intraclass_correlation)},
+                       {"largest_difference_se", number(apart.largest)},
+                       {"method", apart.largest ? Json(apart.method) : Json()}});
+  }
+  return metrics;
+}
+
+}  // namespace
+
+Json runs_json(const std::optional<CrossedComparison>& crossed) {
+  if (!crossed) return nullptr;
+  Json per_run = Json::object();
+  for (const auto& run : crossed->per_run) per_run[fmt::format("{}", run.seed)] = run.delta;
+  Json document = {{"n", crossed->runs},
+                   {"clusters", crossed->clusters},
+                   {"clusters_left_out", crossed->clusters_left_out},
+                   {"delta", crossed->delta},
+                   {"delta_per_run", std::move(per_run)},
+                   {"standard_error", number(crossed->standard_error)},
+                   {"freedom", number(crossed->freedom)},
+                   {"ci95", interval_json(crossed->ci)},
+                   {"p_value", number(crossed->p_value)}};
+  const bool estimated = crossed->state == CrossedState::kEstimated;
+  const auto deviation = [&](double variance) { return estimated ? Json(std::sqrt(variance)) : Json(); };
+  document["run_sd"] = deviation(crossed->components.run);
+  document["prompt_sd"] = deviation(crossed->components.prompt);
+  document["residual_sd"] = deviation(crossed->components.residual);
+  return document;
+}
+
+Json comparison_json(const TableModel& model, const TableComparison& comparison) {
+  const auto& values = comparison.values;
+  return {{"baseline", comparison.baseline},
+          {"method", comparison.method},
+          {"metric", comparison.metric},
+          {"n", values.n},
+          {"delta", number(values.delta)},
+          {"validation_delta", number(comparison.validation_delta)},
+          {"ci95", interval_json(values.ci)},
+          {"ci95_seeds", interval_json(values.ci_seeds)},
+          {"wins", values.wins},
+          {"ties", values.ties},
+          {"losses", values.losses},
+          {"t", number(values.t)},
+          {"p_value", number(values.p_value)},
+          {"test", values.test},
+          {"runs", runs_json(values.crossed)},
+          {"p_holm", number(comparison.adjusted_p)},
+          {"claim", claim_name(comparison.claim)},
+          {"differs", comparison.differs},
+          {"resolved", comparison.resolved()},
+          {"verdict", verdict_text(model, comparison)}};
+}
+
+Json table_json(const TableModel& model) {
+  Json document = {{"table", model.id},
+                   {"backbone", model.backbone},
+                   {"scale", model.scale},
+                   {"signature", model.signature},
+                   {"reference", Json::array()},
+                   {"rows", Json::array()},
+                   {"comparisons", Json::array()},
+                   {"artifacts", Json(model.artifacts)},
+                   {"wall_seconds", model.wall_seconds}};
+  for (const auto& column : model.columns) {
+    if (!column.stands_for.empty()) document["stands_in"][column.stands_for] = column.key;
+  }
+  for (const auto& row : model.reference) document["reference"].push_back(row_json(model, row));
+  for (const auto& row : model.rows) document["rows"].push_back(row_json(model, row));
+  for (const auto& item : model.comparisons) document["comparisons"].push_back(comparison_json(model, item));
+  if (const auto apart = discriminability_json(model); !apart.empty()) document["discriminability"] = apart;
+  if (model.yardstick) document["yardstick"] = yardstick_json(*model.yardstick);
+  if (model.calibration) document["calibration"] = calibration_json(*model.calibration);
+  if (model.guardrails) document["guardrails"] = guardrails_json(*model.guardrails);
+  if (!model.claims.empty()) document["claims"] = Json::array();
+  for (const auto& claim : model.claims) {
+    document["claims"].push_back(
+        {{"claim", claim.text}, {"holds", number(claim.holds)}, {"detail", claim.detail}});
+    if (!claim.judged) document["claims"].back()["judged"] = false;
+    if (!claim.comparable) document["claims"].back()["comparable"] = false;
+  }
+  return document;
+}
+
+}  // namespace harness

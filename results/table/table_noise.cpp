@@ -1,0 +1,216 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/text.h"
+#include "results/statistics/verdict.h"
+#include "results/table/table_format.h"
+#include "results/table/table_view.h"
+#include "results/verdict/discriminability.h"
+#include "results/verdict/multiplicity.h"
+
+namespace harness {
+namespace {
+
+// Rows by method
+// ---------------------------------------------------------------------------------------------------------
+
+/// The selected rows of all runs in this metric.
+std::vector<RowMean> row_means(const TableModel& model, const std::string& metric) {
+  std::vector<RowMean> means;
+  for (const auto& row : model.rows) {
+    const auto found = row.metrics.find(metric);
+    if (row.selected && found != row.metrics.end() && found->second.mean)
+      means.push_back({row.method, *found->second.mean});
+  }
+  return means;
+}
+
+std::optional<double> discrimination_of(const CrossedComparison& crossed) {
+  std::vector<double> deltas;
+  for (const auto& run : crossed.per_run) deltas.push_back(run.delta);
+  return discrimination(deltas);
+}
+
+Discriminability& entry_of(std::vector<Discriminability>& entries, const std::string& metric) {
+  const auto found = std::ranges::find(entries, metric, &Discriminability::metric);
+  if (found != entries.end()) return *found;
+  return entries.emplace_back(Discriminability{.metric = metric});
+}
+
+// Notes
+// ---------------------------------------------------------------------------------------------------------
+
+/// The metrics of the table's comparisons, each once; one that restates another is left out.
+std::vector<std::string> compared_metrics(const TableModel& model) {
+  std::vector<std::string> metrics;
+  for (const auto& comparison : model.comparisons) {
+    const bool is_new = std::ranges::find(metrics, comparison.metric) == metrics.end();
+    const bool is_restated =
+        !comparison.restates.empty() &&
+        std::ranges::count(model.comparisons, comparison.restates, &TableComparison::metric) > 0;
+    if (is_new && !is_restated) metrics.push_back(comparison.metric);
+  }
+  return metrics;
+}
+
+/// A spread in the column's unit.
+std::string spread_text(double spread, TableColumn column) {
+  column.scientific = vanishes(spread, column);
+  return format_value(spread, column);
+}
+
+/// The yardstick's metrics that the table compares.
+std::vector<YardstickMetric> shown_yardstick(const TableModel& model) {
+  std::vector<YardstickMetric> metrics;
+  for (const auto& name : compared_metrics(model)) {
+    if (const auto* metric = model.yardstick->find(name)) metrics.push_back(*metric);
+  }
+  return metrics;
+}
+
+std::string share_text(const NullVerdicts& verdicts) {
+  return verdicts.comparisons == 0 ? kDash : fmt::format("{} of {}", verdicts.called, verdicts.comparisons);
+}
+
+std::string called_text(const std::vector<YardstickMetric>& metrics,
+                        NullVerdicts YardstickMetric::*verdicts) {
+  NullVerdicts sum;
+  for (const auto& metric : metrics) {
+    sum.comparisons += (metric.*verdicts).comparisons;
+    sum.called += (metric.*verdicts).called;
+  }
+  return sum.comparisons == 0 ? "" : share_text(sum) + " comparisons";
+}
+
+/// How often the rule for verdicts took a difference between runs of equal rows for one.
+std::string verdicts_note(const std::vector<YardstickMetric>& metrics) {
+  const auto methods = called_text(metrics, &YardstickMetric::methods);
+  const auto checkpoints = called_text(metrics, &YardstickMetric::checkpoints);
+  auto text = fmt::format("Verdicts between runs of these equal rows with different seeds, in {} metrics:",
+                          metrics.size());
+  if (!methods.empty())
+    text += fmt::format(" better or worse, each time falsely, in {} of {} runs a row;", methods, kFewestRuns);
+  return fmt::format("{} these checkpoints differ in {} of one run a row, as checkpoints of one method do.",
+                     text, checkpoints);
+}
+
+/// The same seed and a change that means nothing: where that makes nearly the same run, it is no noise of
+/// runs.
+std::string same_seed_text(const TableModel& model, const YardstickMetric& metric) {
+  const auto column = column_of(model, metric.metric);
+  return fmt::format(" With the same seed and a change that means nothing: {} in {}.",
+                     spread_text(metric.same_seed_sd, column), difference_title(column));
+}
+
+/// What two runs of one method differ by: a difference between methods has to be larger to mean anything.
+void add_yardstick_note(const TableModel& model, std::vector<std::string>& notes) {
+  if (!model.yardstick) return;
+  const auto& yardstick = *model.yardstick;
+  const auto metrics = shown_yardstick(model);
+  if (metrics.empty()) return;
+  std::vector<std::string> spreads;
+  for (const auto& metric : metrics) {
+    const auto column = column_of(model, metric.metric);
+    if (metric.run_sd)
+      spreads.push_back(
+          fmt::format("{} in {}", spread_text(*metric.run_sd, column), difference_title(column)));
+  }
+  const auto source = yardstick.is_own
+                          ? "rows " + join(yardstick.rows, "; ")
+                          : fmt::format("experiment {}, table {}", yardstick.experiment, yardstick.table);
+  const auto method = fmt::format("{}; {}", yardstick.method, source);
+  notes.push_back(
+      (spreads.empty()
+           ? fmt::format("Yardstick: runs of one method ({}) have one seed, which tells no noise of "
+                         "runs.",
+                         method)
+           : fmt::format("Yardstick: two runs of one method ({}) with different seeds differ by {} "
+                         "(standard deviation of a difference, from {} runs a row).",
+                         method, join(spreads, ", "), metrics.front().runs)) +
+      same_seed_text(model, metrics.front()));
+  if (yardstick.is_own && !spreads.empty()) notes.push_back(verdicts_note(metrics));
+}
+
+/// "negative control (equal): 0 of 4; positive control: 3 of 4 (OCR reward, CER, Exact)"
+std::string calibration_row_text(const TableModel& model, const CalibrationRow& row) {
+  std::vector<std::string> titles;
+  for (const auto& metric : row.called) titles.push_back(column_of(model, metric).title);
+  return fmt::format("{}{} {} of {}{}", row.row, row.is_equal ? " (equal)" : "", row.called.size(),
+                     row.metrics, titles.empty() ? "" : " (" + join(titles, ", ") + ")");
+}
+
+void add_calibration_note(const TableModel& model, std::vector<std::string>& notes) {
+  if (!model.calibration) return;
+  const auto& calibration = *model.calibration;
+  std::vector<std::string> rows;
+  for (const auto& row : calibration.rows) rows.push_back(calibration_row_text(model, row));
+  notes.push_back(fmt::format(
+      "Calibration (experiment {}, table {}, {} runs a row): metrics in which a row was called better "
+      "or worse than {}: {}.",
+      calibration.experiment, calibration.table, calibration.runs, calibration.baseline, join(rows, "; ")));
+}
+
+/// Whether rows differ by method or by run, in the first metric that tells.
+void add_discriminability_note(const TableModel& model, std::vector<std::string>& notes) {
+  const auto entries = discriminability_of(model);
+  const auto told = std::ranges::find_if(
+      entries, [](const Discriminability& entry) { return entry.intraclass_correlation && entry.largest; });
+  if (told == entries.end()) return;
+  notes.push_back(fmt::format(
+      "Rows by method: intraclass correlation {:.2f} in {} (1: all runs of a method agree; 0 or less: "
+      "methods "
+      "differ by no more than runs do); largest difference to {} {:.1f} standard errors over runs ({}).",
+      *told->intraclass_correlation, column_of(model, told->metric).title, model.baseline, *told->largest,
+      told->method));
+}
+
+}  // namespace
+
+std::vector<Discriminability> discriminability_of(const TableModel& model) {
+  std::vector<Discriminability> entries;
+  for (const auto& comparison : model.comparisons) {
+    if (comparison.baseline != model.baseline || claim_of(comparison.values) != Claim::kMethods) continue;
+    auto& entry = entry_of(entries, comparison.metric);
+    entry.runs = std::max(entry.runs, comparison.values.crossed->runs);
+    const auto apart = discrimination_of(*comparison.values.crossed);
+    if (!apart || apart <= entry.largest) continue;
+    entry.largest = apart;
+    entry.method = comparison.method;
+  }
+  for (auto& entry : entries)
+    entry.intraclass_correlation = intraclass_correlation(row_means(model, entry.metric));
+  return entries;
+}
+
+ViewTable yardstick_view(const TableModel& model) {
+  ViewTable table;
+  table.columns = {{"Runs of one method", false},
+                   {"sd of two runs' difference"},
+                   {"with the same seed"},
+                   {"Runs"},
+                   {fmt::format("Better, worse ({} runs)", kFewestRuns)},
+                   {"Checkpoints differ (1 run)"}};
+  if (!model.yardstick || !model.yardstick->is_own) return table;
+  for (const auto& metric : shown_yardstick(model)) {
+    const auto column = column_of(model, metric.metric);
+    table.rows.push_back({RowKind::kOurs,
+                          {{difference_title(column)},
+                           {metric.run_sd ? spread_text(*metric.run_sd, column) : kDash},
+                           {spread_text(metric.same_seed_sd, column)},
+                           {fmt::format("{}", metric.runs)},
+                           {share_text(metric.methods)},
+                           {share_text(metric.checkpoints)}}});
+  }
+  return table;
+}
+
+std::vector<std::string> noise_notes(const TableModel& model) {
+  std::vector<std::string> notes;
+  add_yardstick_note(model, notes);
+  add_calibration_note(model, notes);
+  add_discriminability_note(model, notes);
+  return notes;
+}
+
+}  // namespace harness

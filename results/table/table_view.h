@@ -1,0 +1,143 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "results/table/table.h"
+
+namespace harness {
+
+/// What a table shows, decided once and independent of the format: every renderer only lays this out.
+struct ViewCell {
+  std::string text;
+  bool strong = false;     ///< the best of its column, and shown to be
+  std::string marks = {};  ///< references to the notes, such as a dagger
+};
+
+enum class RowKind {
+  kReference,  ///< the starting weights
+  kOurs,
+  kPaper  ///< the paper's row under ours
+};
+
+struct ViewRow {
+  RowKind kind = RowKind::kOurs;
+  std::vector<ViewCell> cells = {};
+};
+
+struct ViewColumn {
+  std::string title;
+  bool numeric = true;  ///< aligned right
+};
+
+struct ViewTable {
+  std::vector<ViewColumn> columns;
+  std::vector<ViewRow> rows;
+};
+
+/// What moved beside the reward (guardrails.h).
+struct GuardrailView {
+  std::vector<std::string> alarms = {};  ///< a sentence a method; they stand above the table
+  std::vector<ViewTable> tables = {};    ///< against the starting weights, against the baseline
+  std::vector<std::string> words =
+      {};  ///< the tables in words, a sentence an arm; and that there is no alarm
+  std::string legend = {};
+  bool empty() const { return tables.empty(); }
+};
+
+GuardrailView guardrail_view(const TableModel& model);
+
+struct TableView {
+  std::string heading, subtitle;
+  std::string warning;  ///< that the scale shows nothing about the methods; it stands above the table
+  ViewTable results;
+  ViewTable comparisons;  ///< without rows where nothing was compared
+  ViewTable claims;       ///< without rows where the table decides none
+  ViewTable yardstick;    ///< a row a metric; without rows where the table has no equal rows of its own
+  GuardrailView guardrails;
+  std::vector<std::string> notes;             ///< on the results and on how they were made
+  std::vector<std::string> difference_notes;  ///< on the comparisons
+  std::string signature;
+};
+
+TableView table_view(const TableModel& model);
+
+/// The footnotes alone, in the order in which tables show them: those on the results, then those on the
+/// differences.
+std::vector<std::string> result_notes(const TableModel& model);
+std::vector<std::string> difference_notes(const TableModel& model);
+std::vector<std::string> table_notes(const TableModel& model);
+
+/// Those of the latter on what differences between runs of one method are: the yardstick, and whether the
+/// table can tell its methods apart.
+std::vector<std::string> noise_notes(const TableModel& model);
+
+/// The table's own yardstick: what its equal rows differ by, and how often that was called a difference.
+ViewTable yardstick_view(const TableModel& model);
+
+/// What differences on the prompts that chose the checkpoints are worth.
+inline constexpr const char* kChosenHere =
+    "These prompts also chose the checkpoint of each run that is compared, so its values and differences "
+    "here "
+    "are optimistic, and intervals and p do not allow for the choice; the table on the test split is the one "
+    "to quote.";
+
+inline constexpr const char* kDiffersMark = "\u2020";          ///< dagger
+inline constexpr const char* kPeekMark = "\u2021";             ///< double dagger
+inline constexpr const char* kUnequalMovementMark = "\u00a7";  ///< section sign
+inline constexpr const char* kSelectedMark = "\u00b6";         ///< pilcrow
+
+/// Which method is the best of a column, over the methods' means (seeds pooled), and whether that is shown.
+struct BestOfColumn {
+  std::string method;
+  bool resolved = false;
+};
+
+/// True where the difference of a method to the table's baseline is resolved, on either side.
+bool differs_from_baseline(const TableModel& model, const std::string& method, const TableColumn& column);
+
+/// The pairs of training runs behind the comparisons of a table: the fewest and the most of them. 1 and 1
+/// where nothing was compared.
+struct PairedRuns {
+  std::int64_t fewest = 1, most = 1;
+};
+PairedRuns paired_runs(const TableModel& model);
+std::string runs_text(const PairedRuns& runs);  ///< "3", "2 to 3"
+std::int64_t runs_of(const PairedComparison& values);
+
+/// Nothing where fewer than two methods have a value, where two share the best one, or where the column's
+/// metric was never compared. Resolved: the best method's difference to the baseline is, on the good side;
+/// where the baseline itself is best, those of all other methods are, on the bad one.
+std::optional<BestOfColumn> best_of_column(const TableModel& model, const TableColumn& column);
+
+/// Mean of a column over the seeds of a method, at its selected checkpoints; nothing if a seed has no value.
+std::optional<double> mean_over_seeds(const TableModel& model, const std::string& method,
+                                      const TableColumn& column);
+
+/// The column with its notation decided, for all that the table shows of it: scientific where one of its
+/// values would show fewer than two digits; its differences where all of them would.
+TableColumn with_notation(const TableModel& model, TableColumn column);
+
+/// The column that shows a metric: the table's, else as the guardrail rule describes it; with_notation.
+TableColumn column_of(const TableModel& model, const std::string& metric);
+
+/// The paper's figure for a row and column as printed, or in the column's unit where the paper's is another;
+/// empty where it prints none.
+std::string paper_cell(const TableModel& model, const PaperRow& paper, const TableColumn& column);
+
+/// "OCR reward", "Exact (points)": how a difference of the column is called; and how the paper's is.
+std::string difference_title(const TableColumn& column);
+std::string paper_difference_title(const TableColumn& column);
+
+/// The paper's own difference for one of ours, where it prints one, and the column as its numbers are given.
+const PaperComparison* printed_comparison(const TableModel& model, const TableComparison& comparison);
+TableColumn as_printed(TableColumn column);
+
+/// A comparison's verdict in the words of `harness compare`: "better", "not resolved (p 0.36 after Holm)",
+/// "these checkpoints differ".
+std::string verdict_text(const TableModel& model, const TableComparison& comparison);
+
+/// The methods in order of first appearance.
+std::vector<std::string> methods_of(const TableModel& model);
+
+}  // namespace harness

@@ -1,0 +1,316 @@
+#include "results/verdict/guardrails.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/text.h"
+#include "results/statistics/verdict.h"
+#include "results/verdict/multiplicity.h"
+
+namespace harness {
+namespace {
+
+// The rule's file
+// ---------------------------------------------------------------------------------------------------------
+
+Better harmful_side(const std::string& side, const std::string& where) {
+  if (side == "lower") return Better::kUp;
+  if (side == "higher") return Better::kDown;
+  const std::vector<std::string> known = {"lower", "higher"};
+  throw Error(fmt::format("unknown direction \"{}\"", side), where, suggestion(side, known));
+}
+
+void read_minimal_effect(Fields& fields, GuardrailMetric& metric) {
+  metric.relative = fields.has("minimal_share");
+  if (metric.relative == fields.has("minimal_effect")) {
+    throw Error("needs minimal_effect (in the metric's unit) or minimal_share (of the baseline's mean)",
+                fields.where());
+  }
+  metric.minimal_effect = fields.required<double>(metric.relative ? "minimal_share" : "minimal_effect");
+  if (!std::isfinite(metric.minimal_effect) || metric.minimal_effect < 0)
+    throw Error("a minimal effect must not be negative", fields.where());
+}
+
+GuardrailMetric read_metric(const Json& value, const std::string& where) {
+  if (!value.is_object()) throw Error("is not an object", where);
+  Fields fields(value, where);
+  GuardrailMetric metric;
+  metric.name = fields.required<std::string>("name");
+  metric.title = fields.optional<std::string>("title", metric.name);
+  metric.unit = fields.optional<std::string>("unit", metric.unit);
+  metric.decimals = fields.optional<int>("decimals", metric.decimals);
+  metric.better = harmful_side(fields.required<std::string>("harmful"), where + ": harmful");
+  read_minimal_effect(fields, metric);
+  fields.optional<std::string>("about", "");
+  fields.finish();
+  const std::vector<std::string> units = {"fraction", "percent", "number"};
+  if (std::ranges::find(units, metric.unit) == units.end())
+    throw Error(fmt::format("unknown unit \"{}\"", metric.unit), where, suggestion(metric.unit, units));
+  if (metric.decimals < 0 || metric.decimals > 12) throw Error("decimals must be 0 to 12", where);
+  return metric;
+}
+
+// The panel
+// ---------------------------------------------------------------------------------------------------------
+
+bool is_named(const std::vector<GuardrailMetric>& metrics, const std::string& name) {
+  return std::ranges::find(metrics, name, &GuardrailMetric::name) != metrics.end();
+}
+
+/// Names of the comparisons' metrics in order of first appearance.
+std::vector<std::string> metrics_in(std::span<const ComparisonRecord> comparisons) {
+  std::vector<std::string> names;
+  for (const auto& c : comparisons) {
+    if (std::ranges::find(names, c.metric) == names.end()) names.push_back(c.metric);
+  }
+  return names;
+}
+
+bool can_guard(const std::string& metric, const GuardrailRule& rule, const GuardrailQuestion& question,
+               const std::vector<std::string>& measured) {
+  const auto hypothesis_of = [&](const std::string& name) {
+    const auto found = question.restates.find(name);
+    return found == question.restates.end() ? name : found->second;
+  };
+  const auto restated = hypothesis_of(metric);
+  if (restated == hypothesis_of(question.reward)) return false;
+  if (restated != metric && std::ranges::find(measured, restated) != measured.end()) return false;
+  const auto found = rule.relatives.find(question.reward);
+  return found == rule.relatives.end() || std::ranges::find(found->second, metric) == found->second.end();
+}
+
+/// What is shown: in the rule's order, then what it does not name.
+std::vector<GuardrailMetric> shown_metrics(const GuardrailRule& rule, const GuardrailQuestion& question,
+                                           const std::vector<std::string>& measured) {
+  std::vector<GuardrailMetric> shown;
+  for (const auto& metric : rule.metrics) {
+    const bool is_measured = std::ranges::find(measured, metric.name) != measured.end();
+    if (is_measured && can_guard(metric.name, rule, question, measured)) shown.push_back(metric);
+  }
+  for (const auto& name : measured) {
+    if (!is_named(rule.metrics, name) && can_guard(name, rule, question, measured))
+      shown.push_back({.name = name, .title = name});
+  }
+  return shown;
+}
+
+bool lies_beyond(const Interval& ci, Better better, double effect) {
+  if (better == Better::kUp) return ci.high < -effect;
+  if (better == Better::kDown) return ci.low > effect;
+  return false;
+}
+
+double minimal_effect_of(const GuardrailMetric& metric, const PairedComparison& result) {
+  if (!metric.relative) return metric.minimal_effect;
+  return metric.minimal_effect * std::abs(result.baseline_mean.value_or(0));
+}
+
+const JudgedDifference* find_judged(std::span<const JudgedDifference> judged,
+                                    const ComparisonRecord& record) {
+  for (const auto& one : judged) {
+    if (is_same_question(one, record)) return &one;
+  }
+  return nullptr;
+}
+
+/// The effects with the verdicts of the table, where it has one.
+void add_effects(std::span<const ComparisonRecord> comparisons, std::span<const JudgedDifference> judged,
+                 GuardrailPanel& panel) {
+  for (const auto& record : comparisons) {
+    if (!is_named(panel.metrics, record.metric)) continue;
+    GuardrailEffect effect{.record = record};
+    if (const auto* verdict = find_judged(judged, record)) {
+      effect.judged_by_table = true;
+      effect.adjusted_p = verdict->adjusted_p;
+      effect.claim = verdict->claim;
+      effect.differs = verdict->differs;
+    }
+    panel.effects.push_back(std::move(effect));
+  }
+}
+
+/// The verdicts on the others: one family.
+void judge_effects(double confidence, GuardrailPanel& panel) {
+  std::vector<std::optional<double>> p_values;
+  for (const auto& effect : panel.effects)
+    p_values.push_back(effect.judged_by_table ? std::nullopt : p_value_of(effect.record.result));
+  const auto adjusted = holm(p_values);
+  for (std::size_t i = 0; i < panel.effects.size(); ++i) {
+    auto& effect = panel.effects[i];
+    if (effect.judged_by_table) continue;
+    effect.adjusted_p = adjusted[i];
+    // Which side is the better one does not matter here.
+    const auto verdict = verdict_of(effect.record.result, Better::kUp,
+                                    {.confidence = confidence, .adjusted_p = effect.adjusted_p});
+    effect.claim = verdict.claim;
+    effect.differs = verdict.differs;
+  }
+}
+
+const GuardrailMetric& metric_of(const GuardrailPanel& panel, const std::string& name) {
+  return *std::ranges::find(panel.metrics, name, &GuardrailMetric::name);
+}
+
+void measure_harm(GuardrailPanel& panel) {
+  for (auto& effect : panel.effects) {
+    const auto& metric = metric_of(panel, effect.record.metric);
+    const auto interval = interval_of(effect.record.result, effect.claim);
+    effect.minimal_effect = minimal_effect_of(metric, effect.record.result);
+    effect.beyond =
+        effect.differs && interval && lies_beyond(*interval, metric.better, effect.minimal_effect);
+  }
+}
+
+AlarmRecord alarm_of(const GuardrailPanel& panel, const ComparisonRecord& reward,
+                     const GuardrailEffect& effect) {
+  const auto& result = effect.record.result;
+  return {.split = panel.split,
+          .baseline = reward.baseline,
+          .method = reward.method,
+          .reward = reward.metric,
+          .reward_delta = *reward.result.delta,
+          .reward_ci95 = *interval_of(reward.result),
+          .guardrail = effect.record.metric,
+          .harmful = metric_of(panel, effect.record.metric).better == Better::kUp ? "lower" : "higher",
+          .minimal_effect = effect.minimal_effect,
+          .delta = *result.delta,
+          .ci95 = *interval_of(result, effect.claim),
+          .p_holm = effect.adjusted_p,
+          .rule_version = panel.rule_version};
+}
+
+/// By its interval alone: one question, asked of every method.
+bool improved(const ComparisonRecord& reward, const GuardrailQuestion& question) {
+  const auto verdict = verdict_of(reward.result, question.better, {.confidence = question.confidence});
+  return verdict.differs && (*reward.result.delta > 0) == (question.better != Better::kDown);
+}
+
+void add_alarms(const GuardrailQuestion& question, GuardrailPanel& panel) {
+  for (const auto& reward : panel.rewards) {
+    if (reward.baseline != question.base || !improved(reward, question)) continue;
+    for (const auto& effect : panel.effects) {
+      const auto& record = effect.record;
+      if (!effect.beyond || record.baseline != reward.baseline || record.method != reward.method) continue;
+      const bool of_methods = effect.harmful() && claim_of(reward.result) == Claim::kMethods;
+      (of_methods ? panel.alarms : panel.watch).push_back(alarm_of(panel, reward, effect));
+    }
+  }
+}
+
+// JSON
+// ---------------------------------------------------------------------------------------------------------
+
+Json interval_json(const std::optional<Interval>& ci) {
+  return ci ? Json::array({ci->low, ci->high}) : Json();
+}
+
+template <class Number>
+Json number(const std::optional<Number>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json harmful_json(Better better) {
+  if (better == Better::kNone) return nullptr;
+  return better == Better::kUp ? "lower" : "higher";
+}
+
+Json effect_json(const GuardrailPanel& panel, const GuardrailEffect& effect) {
+  const auto& r = effect.record.result;
+  const auto better = metric_of(panel, effect.record.metric).better;
+  return {{"baseline", effect.record.baseline},
+          {"method", effect.record.method},
+          {"metric", effect.record.metric},
+          {"n", r.n},
+          {"baseline_mean", number(r.baseline_mean)},
+          {"method_mean", number(r.method_mean)},
+          {"delta", number(r.delta)},
+          {"ci95", interval_json(r.ci)},
+          {"p_value", number(r.p_value)},
+          {"runs", r.crossed ? Json(r.crossed->runs) : Json()},
+          {"runs_ci95", r.crossed ? interval_json(r.crossed->ci) : Json()},
+          {"runs_p_value", r.crossed ? number(r.crossed->p_value) : Json()},
+          {"p_holm", number(effect.adjusted_p)},
+          {"judged_by", effect.judged_by_table ? "table" : "panel"},
+          {"claim", claim_name(effect.claim)},
+          {"differs", effect.differs},
+          {"harmful_direction", harmful_json(better)},
+          {"minimal_effect", better == Better::kNone ? Json() : Json(effect.minimal_effect)},
+          {"moved", effect.moved()},
+          {"harmful", effect.harmful()}};
+}
+
+Json alarm_json(const AlarmRecord& alarm) {
+  return {{"baseline", alarm.baseline},
+          {"method", alarm.method},
+          {"reward", alarm.reward},
+          {"reward_delta", alarm.reward_delta},
+          {"reward_ci95", interval_json(alarm.reward_ci95)},
+          {"guardrail", alarm.guardrail},
+          {"harmful_direction", alarm.harmful},
+          {"minimal_effect", alarm.minimal_effect},
+          {"delta", alarm.delta},
+          {"ci95", interval_json(alarm.ci95)},
+          {"p_holm", number(alarm.p_holm)}};
+}
+
+}  // namespace
+
+GuardrailRule read_guardrail_rule(const Json& document, const std::string& where) {
+  Fields fields(document, where);
+  GuardrailRule rule;
+  rule.version = fields.required<int>("version");
+  fields.optional<std::string>("about", "");
+  const Json& metrics = fields.get("metrics");
+  if (!metrics.is_array()) throw Error("must be a list", where + ": metrics");
+  for (std::size_t i = 0; i < metrics.size(); ++i) {
+    auto metric = read_metric(metrics[i], fmt::format("{}: metrics[{}]", where, i));
+    if (is_named(rule.metrics, metric.name))
+      throw Error(fmt::format("\"{}\" is named twice", metric.name), where + ": metrics");
+    rule.metrics.push_back(std::move(metric));
+  }
+  if (fields.has("relatives")) {
+    auto relatives = fields.object("relatives");
+    for (const auto& reward : relatives.keys())
+      rule.relatives[reward] = relatives.required<std::vector<std::string>>(reward);
+  }
+  fields.finish();
+  return rule;
+}
+
+GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestion& question,
+                               std::span<const ComparisonRecord> comparisons,
+                               std::span<const JudgedDifference> judged) {
+  GuardrailPanel panel{.rule_version = rule.version,
+                       .split = comparisons.empty() ? "" : comparisons.front().split,
+                       .reward = question.reward,
+                       .base = question.base,
+                       .metrics = shown_metrics(rule, question, metrics_in(comparisons)),
+                       .rewards = {},
+                       .effects = {},
+                       .alarms = {},
+                       .watch = {}};
+  for (const auto& record : comparisons) {
+    if (record.metric == question.reward) panel.rewards.push_back(record);
+  }
+  add_effects(comparisons, judged, panel);
+  judge_effects(question.confidence, panel);
+  measure_harm(panel);
+  add_alarms(question, panel);
+  return panel;
+}
+
+Json guardrails_json(const GuardrailPanel& panel) {
+  Json document = {{"rule_version", panel.rule_version},
+                   {"reward", panel.reward},
+                   {"effects", Json::array()},
+                   {"alarms", Json::array()},
+                   {"watch", Json::array()}};
+  for (const auto& effect : panel.effects) document["effects"].push_back(effect_json(panel, effect));
+  for (const auto& alarm : panel.alarms) document["alarms"].push_back(alarm_json(alarm));
+  for (const auto& alarm : panel.watch) document["watch"].push_back(alarm_json(alarm));
+  return document;
+}
+
+}  // namespace harness

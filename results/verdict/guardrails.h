@@ -1,0 +1,92 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "results/statistics/verdict.h"
+#include "results/store/records.h"
+
+namespace harness {
+
+/// What the rule says of one guardrail metric.
+struct GuardrailMetric {
+  std::string name;
+  std::string title, unit = "fraction";  ///< for a metric that no evaluator describes
+  int decimals = 4;                      ///< likewise
+  Better better = Better::kNone;  ///< kUp: a fall is harmful, kDown: a rise is, kNone: the rule does not say
+  double minimal_effect = 0;      ///< in the metric's unit, or as a share of the baseline's mean
+  bool relative = false;          ///< minimal_effect is such a share
+};
+
+/// Which metrics guard which reward, and when that is an alarm. Results/GUARDRAILS.md describes the file.
+struct GuardrailRule {
+  int version = 1;
+  std::vector<GuardrailMetric> metrics;
+  std::map<std::string, std::vector<std::string>> relatives;  ///< reward -> metrics that cannot guard it
+};
+
+/// Throws Error for an unknown key, an impossible value or a metric named twice.
+GuardrailRule read_guardrail_rule(const Json& document, const std::string& where);
+
+/// One guardrail of one pair of arms.
+struct GuardrailEffect {
+  ComparisonRecord record;
+  std::optional<double> adjusted_p = {};  ///< Holm over the panel, or over the table that judged it
+  bool judged_by_table = false;           ///< its verdict is that of the table's own comparison
+  Claim claim = Claim::kCheckpoints;
+  bool differs = false;       ///< the interval of `claim` excludes 0 and adjusted_p is below 1 - confidence
+  double minimal_effect = 0;  ///< in the metric's unit
+  bool beyond =
+      false;  ///< differs, and the whole interval lies beyond the minimal effect on the harmful side
+
+  // Of the method, not of these checkpoints alone.
+  bool moved() const { return claim == Claim::kMethods && differs; }
+  bool harmful() const { return claim == Claim::kMethods && beyond; }
+};
+
+struct GuardrailPanel {
+  int rule_version = 1;
+  std::string split;
+  std::string reward;                    ///< the metric that checkpoints are selected by
+  std::string base;                      ///< name of the starting weights' row
+  std::vector<GuardrailMetric> metrics;  ///< shown, in the rule's order, then those that it does not name
+  std::vector<ComparisonRecord> rewards;
+  std::vector<GuardrailEffect> effects;
+  std::vector<AlarmRecord> alarms;
+  std::vector<AlarmRecord> watch;  ///< what would be an alarm, of checkpoints: the runs are too few for one
+};
+
+/// A difference on which the table has a verdict of its own.
+struct JudgedDifference {
+  std::string baseline, method, metric;
+  std::optional<double> adjusted_p = {};
+  bool differs = false;
+  Claim claim = Claim::kCheckpoints;
+};
+
+struct GuardrailQuestion {
+  std::string reward;
+  Better better = Better::kUp;  ///< of the reward
+  std::string base;
+  double confidence = 0.95;
+  std::map<std::string, std::string> restates = {};  ///< metric -> the one whose differences its own are
+};
+
+/// What moved beside the reward, from the paired comparisons of one split. An alarm: against `base` the
+/// reward's interval lies on the good side of 0 and a guardrail is harmful, both over training runs; over
+/// prompts alone the two are in `watch`. The reward, its relatives and metrics that restate another one guard
+/// nothing. Effects that are among `judged` keep that verdict, so that one difference has one; Holm is over
+/// the others.
+GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestion& question,
+                               std::span<const ComparisonRecord> comparisons,
+                               std::span<const JudgedDifference> judged = {});
+
+/// {"rule_version", "reward", "effects": [...], "alarms": [...], "watch": [...]}, all numbers in the DB's
+/// unit.
+Json guardrails_json(const GuardrailPanel& panel);
+
+}  // namespace harness

@@ -1,0 +1,140 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+// What the folders may know of each other, read from the #include lines of the source tree.
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+using Names = std::set<std::string>;
+
+const fs::path kTree = HARNESS_SOURCE_DIR;
+const Names kHouses = {"core",     "datasets",   "models", "embedded", "backbones",
+                       "trainers", "evaluators", "worker", "results",  "harness"};
+
+/// What a house may include beside itself. A house that is not named includes nothing of the others.
+const std::map<std::string, Names> kHouseArrows = {
+    {"datasets", {"core"}},
+    {"models", {"core", "embedded"}},
+    {"embedded", {"core", "models"}},
+    {"backbones", {"core", "models", "embedded"}},
+    {"evaluators", {"core", "models"}},
+    {"trainers", {"core", "models", "backbones"}},
+    {"worker", {"core", "datasets", "models", "embedded", "backbones", "trainers", "evaluators"}},
+    {"results", {"core", "datasets"}},
+    {"harness", {"core", "datasets", "evaluators", "results"}}};
+
+/// Rooms of the two houses that have them, the lower ones first: a room includes those above it in this list
+/// and of its own.
+const std::vector<std::string> kRooms = {
+    "results/schema",   "results/statistics", "results/store", "results/verdict", "results/paper",
+    "results/table",    "results/report",     "results/grid",  "results/query",   "harness/terminal",
+    "harness/plan",     "harness/show",       "harness/run",   "harness/runs",    "harness/checks",
+    "harness/commands", "harness/cli",        "harness"};
+
+struct Include {
+  fs::path from, to;  ///< in the tree
+};
+
+bool is_code(const fs::path& file) {
+  return file.extension() == ".cpp" || file.extension() == ".h" || file.extension() == ".cu";
+}
+
+std::vector<fs::path> code_files() {
+  std::vector<fs::path> files;
+  for (const auto& house : kHouses) {
+    for (const auto& entry : fs::recursive_directory_iterator(kTree / house)) {
+      if (is_code(entry.path())) files.push_back(fs::relative(entry.path(), kTree));
+    }
+  }
+  return files;
+}
+
+std::vector<Include> includes() {
+  static const std::regex line_of(R"re(^\s*#include "([^"]+)")re");
+  std::vector<Include> all;
+  for (const auto& file : code_files()) {
+    std::ifstream text(kTree / file);
+    std::smatch found;
+    for (std::string line; std::getline(text, line);) {
+      if (std::regex_search(line, found, line_of)) all.push_back({file, found[1].str()});
+    }
+  }
+  return all;
+}
+
+std::string house_of(const fs::path& file) {
+  return file.begin()->string();
+}
+
+std::string unit_of(const fs::path& file) {
+  auto unit = file;
+  unit.replace_extension();
+  auto text = unit.string();
+  if (text.ends_with("_impl")) text.resize(text.size() - 5);  // a class and its hidden half are one
+  return text;
+}
+
+TEST(House, IncludesGoFromHouseToHouseInOneDirection) {
+  const auto all = includes();
+  ASSERT_GT(all.size(), 1000U);
+  for (const auto& [from, to] : all) {
+    const auto house = house_of(from), other = house_of(to);
+    if (house == other || !kHouses.contains(other)) continue;
+    const auto allowed = kHouseArrows.find(house);
+    EXPECT_TRUE(allowed != kHouseArrows.end() && allowed->second.contains(other))
+        << from << " includes " << to;
+  }
+}
+
+TEST(House, IncludesGoFromRoomToRoomInOneDirection) {
+  const auto place = [](const fs::path& file) {
+    return std::ranges::find(kRooms, file.parent_path().string()) - kRooms.begin();
+  };
+  for (const auto& [from, to] : includes()) {
+    const auto house = house_of(from);
+    if ((house != "results" && house != "harness") || house_of(to) != house) continue;
+    ASSERT_LT(place(from), std::ssize(kRooms)) << from << " is in no known room";
+    EXPECT_LE(place(to), place(from)) << from << " includes " << to;
+  }
+}
+
+TEST(House, NoRoomHoldsMoreThan35FilesOfCode) {
+  // Still to be divided.
+  const Names large = {"core", "models", "trainers"};
+  std::map<std::string, int> files;
+  for (const auto& file : code_files()) ++files[file.parent_path().string()];
+  for (const auto& [room, count] : files) {
+    if (large.contains(room)) continue;
+    EXPECT_LE(count, 35) << room;
+  }
+}
+
+TEST(House, NoTwoUnitsIncludeEachOther) {
+  // A factory beside the interface of what it makes.
+  const Names known = {"backbones/backbone", "evaluators/evaluator", "evaluators/scorer/reader",
+                       "harness/plan/inputs", "models/tokenizers/text_tokenizer"};
+  std::map<std::string, Names> uses;
+  for (const auto& [from, to] : includes()) {
+    if (unit_of(from) != unit_of(to)) uses[unit_of(from)].insert(unit_of(to));
+  }
+  for (const auto& [unit, others] : uses) {
+    for (const auto& other : others) {
+      const auto back = uses.find(other);
+      if (back == uses.end() || known.contains(unit) || known.contains(other)) continue;
+      EXPECT_FALSE(back->second.contains(unit)) << unit << " and " << other;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace harness
