@@ -1,0 +1,165 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "backbones/backbone.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "trainers/grpo_loop.h"
+#include "trainers/rollout.h"
+
+// Four updates of every method on a model with two weights, number by number: traces/METHOD.txt. After a
+// change that is meant, HARNESS_RENEW_SNAPSHOTS=1 trainers_tests --gtest_filter='Trace.*' writes them anew.
+
+namespace harness {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A flow whose velocity is gain x + bias, on latents of two numbers.
+class Line : public Backbone {
+ public:
+  Line() : Backbone({.channels = 1, .rows = 1, .columns = 2}, torch::kCPU) {}
+
+  TextCondition encode(const std::vector<PromptText>& prompts) override {
+    const auto none = torch::zeros({static_cast<std::int64_t>(prompts.size()), 1});
+    return {.text = none.unsqueeze(1), .pooled = none};
+  }
+  torch::Tensor velocity(const torch::Tensor& latents, double /*sigma*/, const TextCondition& /*condition*/,
+                         double /*guidance*/) override {
+    return network_.gain * latents + network_.bias;
+  }
+  torch::nn::Module& velocity_network() override { return network_; }
+
+  std::string weights() const {
+    return fmt::format("gain {:.6g}, bias {:.6g}", network_.gain.item<float>(), network_.bias.item<float>());
+  }
+
+ protected:
+  torch::Tensor decoded(const torch::Tensor& latents) override { return latents.repeat({1, 3, 1, 1}); }
+
+ private:
+  struct Network : torch::nn::Module {
+    torch::Tensor gain = register_parameter("gain", torch::full({1}, 0.5));
+    torch::Tensor bias = register_parameter("bias", torch::zeros({1}));
+  };
+  Network network_;
+};
+
+std::string numbers(const torch::Tensor& values) {
+  std::string text;
+  const auto flat = values.flatten();
+  for (std::int64_t i = 0; i < flat.numel(); ++i) text += fmt::format(" {:.6g}", flat[i].item<double>());
+  return text;
+}
+
+const TrainSettings kSettings = read_train_settings({{"prompts_per_epoch", 1},
+                                                     {"group_size", 3},
+                                                     {"shard_prompts", 1},
+                                                     {"updates_per_epoch", 1},
+                                                     {"inner_epochs", 2},
+                                                     {"sampling_steps", 2},
+                                                     {"late_steps", 1},
+                                                     {"updates", 4},
+                                                     {"checkpoints", {4}},
+                                                     {"lr", 0.1}},
+                                                    "trace");
+
+/// What the first epoch's samples are, which are the same for every method.
+std::string samples() {
+  Line line;
+  const auto sampler = SdeSampler::make(kSettings.grid, kSettings.sampling_steps, kSettings.shift,
+                                        kSettings.noise_level, kSettings.guidance);
+  const std::vector<PromptText> prompts(3);
+  const auto t = sample_trajectory(line, sampler, 7, 1, {{0, 0}, {0, 1}, {0, 2}}, line.encode(prompts));
+  std::string text = "epoch 1, three samples of two numbers each\n";
+  for (std::size_t k = 0; k < sampler.steps.size(); ++k) {
+    const auto& step = sampler.steps[k];
+    text += fmt::format("  step {}: sigma {:.6g}, dt {:.6g}, s {:.6g}\n", k, step.sigma, step.dt, step.s);
+    text += fmt::format("    x       {}\n    velocity{}\n    mean    {}\n", numbers(t.x[k]),
+                        numbers(t.velocity_old[k]), numbers(t.mean_old[k]));
+  }
+  return text + fmt::format("  x at the end{}\n", numbers(t.x.back()));
+}
+
+std::string text_of(const UpdateRecord& update, const Line& line) {
+  auto text = fmt::format("update {}, epoch {}, {}\n", update.update_index, update.epoch,
+                          update.on_policy ? "on-policy"
+                          : update.fresh   ? "fresh"
+                                           : "reused samples");
+  for (const auto& [name, value] : update.stats) text += fmt::format("  {} {:.6g}\n", name, value);
+  for (const auto& [name, values] : update.per_step) {
+    text += fmt::format("  {} by step", name);
+    for (const double value : values) text += fmt::format(" {:.6g}", value);
+    text += '\n';
+  }
+  return text + fmt::format("  after it: {}\n", line.weights());
+}
+
+std::string trace_of(const std::string& name) {
+  torch::set_num_threads(1);
+  Line line;
+  auto text =
+      fmt::format("{}: velocity = gain x + bias, reward = mean brightness of the image\nstart: {}\n\n", name,
+                  line.weights()) +
+      samples() + '\n';
+  TrainJob job{.settings = kSettings,
+               .seed = 7,
+               .prompts = {{0, {"a line", "line"}}},
+               .folder = fs::temp_directory_path() / fmt::format("harness-trace-{}", name),
+               .source = {.name = "line"},
+               .resume_key = "k"};
+  fs::remove_all(job.folder);
+  fs::create_directories(job.folder);
+  auto method = make_method(name, Json::object(), {"ocr", 2, kSettings.late_steps}, "trace");
+  WorkerPool pool(1, [] { torch::set_num_threads(1); });
+  TrainHooks hooks;
+  hooks.reward = [](const TrainingPrompt&, const Image& image) {
+    double sum = 0;
+    for (const auto byte : image.rgb) sum += byte;
+    const double reward = sum / (255.0 * static_cast<double>(image.rgb.size()));
+    return std::async(std::launch::deferred, [=]() -> std::optional<double> { return reward; });
+  };
+  hooks.on_resume = [](std::int64_t) {};
+  hooks.on_checkpoint = [](const CheckpointRecord&) {};
+  hooks.on_update = [&](const UpdateRecord& update) { text += text_of(update, line) + '\n'; };
+  train(job, line, *method.method, pool, hooks);
+  fs::remove_all(job.folder);
+  return text;
+}
+
+/// The same words, and numbers that differ by no more than processors do.
+void expect_same(const std::string& found, const std::string& expected) {
+  const auto lines = split(found, '\n'), others = split(expected, '\n');
+  ASSERT_EQ(lines.size(), others.size());
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    std::istringstream ours(lines[i]), theirs(others[i]);
+    for (std::string a, b; ours >> a, theirs >> b, ours || theirs;) {
+      char *end = nullptr, *other_end = nullptr;
+      const double x = std::strtod(a.c_str(), &end), y = std::strtod(b.c_str(), &other_end);
+      const bool is_number = end != a.c_str() && other_end != b.c_str();
+      const bool is_close = std::abs(x - y) <= 1e-6 + 2e-3 * std::abs(y) || (std::isnan(x) && std::isnan(y));
+      EXPECT_TRUE(is_number ? is_close : a == b)
+          << "line " << i + 1 << ": " << lines[i] << "\nexpected " << others[i];
+    }
+  }
+}
+
+TEST(Trace, EveryMethodsNumbersAreTheRecordedOnes) {
+  const fs::path folder = fs::path(HARNESS_SOURCE_DIR) / "tests/trainers/traces";
+  for (const auto& [name, _] : methods()) {
+    const auto file = folder / (name + ".txt");
+    const auto trace = trace_of(name);
+    if (std::getenv("HARNESS_RENEW_SNAPSHOTS") != nullptr) write_file_atomically(file, trace);
+    ASSERT_TRUE(fs::exists(file)) << file << " is not there: see the head of this test";
+    SCOPED_TRACE(name);
+    expect_same(trace, read_file(file));
+  }
+}
+
+}  // namespace
+}  // namespace harness
