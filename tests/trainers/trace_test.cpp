@@ -66,7 +66,7 @@ const TrainSettings kSettings = read_train_settings({{"prompts_per_epoch", 1},
                                                      {"late_steps", 1},
                                                      {"updates", 4},
                                                      {"checkpoints", {4}},
-                                                     {"lr", 0.1}},
+                                                     {"lr", 0.15}},
                                                     "trace");
 
 /// What the first epoch's samples are, which are the same for every method.
