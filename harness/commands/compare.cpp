@@ -47,14 +47,6 @@ std::vector<std::string> directed_columns(const Experiment& experiment) {
   return names;
 }
 
-/// Those of `metrics` that the table asks for; the others guard them.
-std::vector<std::string> named_by_table(const Experiment& experiment, std::vector<std::string> metrics) {
-  const auto named = experiment.table.metrics();
-  std::erase_if(metrics,
-                [&](const std::string& metric) { return std::ranges::find(named, metric) == named.end(); });
-  return metrics;
-}
-
 std::vector<std::string> splits_of(const std::vector<EvaluatedCheckpoint>& checkpoints) {
   std::vector<std::string> splits;
   for (const auto& checkpoint : checkpoints) {
@@ -246,7 +238,7 @@ int compare(const CompareOptions& options) {
   const bool over_training = experiment.is_training();
   require_methods(store, options, experiment);
   const auto known = over_training ? column_names(experiment) : metrics_of(store, checkpoints);
-  const auto named = over_training ? known : named_by_table(experiment, known);
+  const auto named = over_training ? known : named_by_table(experiment.table, known);
   report.metrics = chosen_metrics(store, experiment, options, checkpoints, named, known);
   require_sensible_effect(experiment, options.effect, report.metrics);
   report.split = chosen_split(options, experiment, checkpoints, over_training);

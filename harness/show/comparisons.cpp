@@ -113,6 +113,12 @@ std::vector<ComparisonRecord> records_of(const std::vector<TableComparison>& com
   return records;
 }
 
+std::vector<std::string> named_by_table(const TableSpec& spec, std::vector<std::string> metrics) {
+  const auto named = spec.metrics();
+  std::erase_if(metrics, [&](const auto& metric) { return std::ranges::find(named, metric) == named.end(); });
+  return metrics;
+}
+
 void keep_named_metrics(const Experiment& experiment, std::vector<TableComparison>& comparisons) {
   const auto named = experiment.table.metrics();
   std::erase_if(comparisons, [&](const TableComparison& comparison) {

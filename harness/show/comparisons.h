@@ -40,6 +40,9 @@ std::vector<ComparisonRecord> recorded_comparisons(Store& store, const Experimen
 std::vector<ComparisonRecord> records_of(const std::vector<TableComparison>& comparisons,
                                          const std::string& split);
 
+/// Those of `metrics` that the table asks for; the others guard them.
+std::vector<std::string> named_by_table(const TableSpec& spec, std::vector<std::string> metrics);
+
 /// Leaves out what guards only: metrics that the table does not name.
 void keep_named_metrics(const Experiment& experiment, std::vector<TableComparison>& comparisons);
 

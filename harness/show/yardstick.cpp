@@ -31,20 +31,11 @@ std::vector<std::string> equal_rows_of(const Experiment& experiment, const Table
   return rows;
 }
 
-/// Those of the table's own metrics that were run.
-std::vector<std::string> measured_metrics(Store& store, const TableSpec& spec,
-                                          const std::vector<EvaluatedCheckpoint>& checkpoints) {
-  auto metrics = metrics_of(store, checkpoints);
-  const auto named = spec.metrics();
-  std::erase_if(metrics, [&](const auto& metric) { return std::ranges::find(named, metric) == named.end(); });
-  return metrics;
-}
-
 std::vector<EqualPair> equal_pairs(Store& store, const TableSpec& spec, const std::vector<std::string>& rows,
                                    const std::vector<EvaluatedCheckpoint>& checkpoints,
                                    const std::string& split) {
   std::vector<EqualPair> pairs;
-  const auto metrics = measured_metrics(store, spec, checkpoints);
+  const auto metrics = named_by_table(spec, metrics_of(store, checkpoints));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::size_t j = i + 1; j < rows.size(); ++j) {
       for (const auto& metric : metrics) {
