@@ -10,10 +10,10 @@
 #include "backbones/model_choices.h"
 #include "core/image.h"
 #include "core/json.h"
-#include "models/lora.h"
-#include "models/text_condition.h"
-#include "models/torch.h"
-#include "models/weights_io.h"
+#include "models/diffusion/text_condition.h"
+#include "models/nn/lora.h"
+#include "models/nn/torch.h"
+#include "models/nn/weights_io.h"
 
 namespace harness {
 

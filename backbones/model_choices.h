@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/json.h"
-#include "core/setting_rows.h"
-#include "models/lora.h"
+#include "core/settings/setting_rows.h"
+#include "models/nn/lora.h"
 
 namespace harness {
 

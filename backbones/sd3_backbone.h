@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "backbones/backbone.h"
-#include "models/autoencoder_kl.h"
-#include "models/prompt_encoder.h"
-#include "models/sd3_transformer.h"
+#include "models/diffusion/autoencoder_kl.h"
+#include "models/diffusion/prompt_encoder.h"
+#include "models/diffusion/sd3_transformer.h"
 
 namespace harness {
 

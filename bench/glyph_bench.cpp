@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "core/files.h"
-#include "core/worker_pool.h"
-#include "models/torch.h"
+#include "core/processes/worker_pool.h"
+#include "models/nn/torch.h"
 #include "trainers/rollout.h"
 
 namespace harness {

@@ -12,8 +12,8 @@
 #include "bench/training_run.h"
 #include "core/command_line/command_line.h"
 #include "core/files.h"
-#include "core/worker_pool.h"
-#include "models/torch.h"
+#include "core/processes/worker_pool.h"
+#include "models/nn/torch.h"
 
 namespace harness {
 namespace {

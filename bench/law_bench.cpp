@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "bench/training_run.h"
-#include "models/torch.h"
-#include "trainers/law_audit.h"
-#include "trainers/path_variance.h"
+#include "models/nn/torch.h"
+#include "trainers/law/law_audit.h"
+#include "trainers/law/path_variance.h"
 #include "trainers/reduced_law.h"
 #include "trainers/rollout.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/law_limits.h"
-#include "trainers/law_audit.h"
+#include "trainers/law/law_audit.h"
 
 namespace harness {
 namespace {

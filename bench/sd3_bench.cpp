@@ -13,12 +13,12 @@
 
 #include "core/command_line/command_line.h"
 #include "core/json.h"
-#include "models/device.h"
 #include "models/loading.h"
-#include "models/lora.h"
-#include "models/torch.h"
-#include "trainers/schedule.h"
-#include "trainers/sde.h"
+#include "models/nn/device.h"
+#include "models/nn/lora.h"
+#include "models/nn/torch.h"
+#include "trainers/sampling/schedule.h"
+#include "trainers/sampling/sde.h"
 
 namespace harness {
 namespace {

@@ -9,10 +9,10 @@
 #include <cstdlib>
 
 #include "core/error.h"
-#include "models/device.h"
-#include "models/torch.h"
+#include "models/nn/device.h"
+#include "models/nn/torch.h"
 #include "trainers/reduced_law.h"
-#include "trainers/schedule.h"
+#include "trainers/sampling/schedule.h"
 #include "trainers/step_ops.h"
 
 namespace harness {

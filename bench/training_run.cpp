@@ -8,8 +8,8 @@
 #include <filesystem>
 
 #include "core/files.h"
-#include "core/worker_pool.h"
-#include "trainers/noise.h"
+#include "core/processes/worker_pool.h"
+#include "trainers/sampling/noise.h"
 
 namespace harness {
 namespace {

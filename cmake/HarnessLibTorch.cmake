@@ -42,7 +42,7 @@ add_library(harness_torch_pch STATIC ${CMAKE_BINARY_DIR}/pch.cpp)
 target_link_libraries(harness_torch_pch PUBLIC harness_libtorch fmt::fmt-header-only PRIVATE harness_warnings)
 target_include_directories(harness_torch_pch PRIVATE ${CMAKE_SOURCE_DIR})
 target_compile_options(harness_torch_pch PUBLIC -fpch-preprocess)
-target_precompile_headers(harness_torch_pch PRIVATE ${CMAKE_SOURCE_DIR}/models/torch.h <nlohmann/json.hpp>)
+target_precompile_headers(harness_torch_pch PRIVATE ${CMAKE_SOURCE_DIR}/models/nn/torch.h <nlohmann/json.hpp>)
 harness_compiles_fast(harness_torch_pch)
 
 # harness_use_torch(target): links LibTorch and reuses the precompiled header, at its level of optimisation: the tensors' arithmetic is in

@@ -1,5 +1,5 @@
 # harness_source_table(NAME ROOT FOLDER... [PLUG_INS FOLDER...]): an OBJECT library NAME whose object knows the checksums of the sources in these folders of
-# ROOT (core/source_sums.h). Its objects go whole into a program: nothing refers to them by name.
+# ROOT (core/source_sums/source_sums.h). Its objects go whole into a program: nothing refers to them by name.
 function(harness_source_table name root)
   set(same ${CMAKE_SOURCE_DIR}/core/source_sums/same_numbers.json)
   set(output ${CMAKE_BINARY_DIR}/generated/${name}.cpp)

@@ -6,7 +6,7 @@
 
 #include "embedded/glyph_layout.h"
 #include "embedded/glyph_renderer.h"
-#include "models/torch.h"
+#include "models/nn/torch.h"
 
 namespace harness {
 

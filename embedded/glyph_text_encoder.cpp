@@ -1,7 +1,7 @@
 #include "embedded/glyph_text_encoder.h"
 
-#include "models/component.h"
-#include "models/parameters.h"
+#include "models/nn/component.h"
+#include "models/nn/parameters.h"
 
 namespace harness {
 

@@ -6,8 +6,8 @@
 
 #include "embedded/glyph_layout.h"
 #include "embedded/glyph_text_config.h"
-#include "models/prompt_encoder.h"
-#include "models/torch.h"
+#include "models/diffusion/prompt_encoder.h"
+#include "models/nn/torch.h"
 
 namespace harness {
 

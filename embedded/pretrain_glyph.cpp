@@ -5,17 +5,17 @@
 #include <chrono>
 #include <cmath>
 
-#include "core/build_info.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "core/processes/worker_pool.h"
 #include "core/sha256.h"
-#include "core/worker_pool.h"
+#include "core/source_sums/build_info.h"
 #include "embedded/glyph_data.h"
 #include "embedded/glyph_text_encoder.h"
 #include "models/loading.h"
-#include "models/random_weights.h"
-#include "models/torch.h"
-#include "models/weights_io.h"
+#include "models/nn/random_weights.h"
+#include "models/nn/torch.h"
+#include "models/nn/weights_io.h"
 
 namespace harness {
 namespace {

@@ -10,15 +10,15 @@
 #include <chrono>
 #include <cmath>
 
-#include "core/build_info.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "core/source_sums/build_info.h"
 #include "embedded/glyph_data.h"
 #include "embedded/glyph_renderer.h"
 #include "embedded/glyph_tokenizer.h"
-#include "models/clip_model.h"
-#include "models/random_weights.h"
-#include "models/weights_io.h"
+#include "models/encoders/clip_model.h"
+#include "models/nn/random_weights.h"
+#include "models/nn/weights_io.h"
 
 namespace harness {
 namespace {

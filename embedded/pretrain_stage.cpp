@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "models/random_weights.h"
+#include "models/nn/random_weights.h"
 
 namespace harness {
 namespace {

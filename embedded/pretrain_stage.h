@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/worker_pool.h"
-#include "models/torch.h"
+#include "core/processes/worker_pool.h"
+#include "models/nn/torch.h"
 
 namespace harness {
 

@@ -13,7 +13,7 @@
 
 #include "core/image.h"
 #include "core/json.h"
-#include "core/settings.h"
+#include "core/settings/settings.h"
 #include "evaluators/metrics/metric_info.h"
 #include "evaluators/sample_score.h"
 #include "evaluators/scorer_protocol.h"

@@ -2,7 +2,7 @@
 
 #include "core/files.h"
 #include "core/json.h"
-#include "models/component.h"
+#include "models/nn/component.h"
 
 namespace harness {
 namespace {

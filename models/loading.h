@@ -2,12 +2,12 @@
 
 #include <filesystem>
 
-#include "models/autoencoder_kl.h"
-#include "models/clip_model.h"
-#include "models/clip_text_model.h"
-#include "models/sd3_transformer.h"
-#include "models/t5_encoder.h"
-#include "models/weights_io.h"
+#include "models/diffusion/autoencoder_kl.h"
+#include "models/diffusion/sd3_transformer.h"
+#include "models/encoders/clip_model.h"
+#include "models/encoders/clip_text_model.h"
+#include "models/encoders/t5_encoder.h"
+#include "models/nn/weights_io.h"
 
 namespace harness {
 

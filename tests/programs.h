@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "core/process.h"
+#include "core/processes/process.h"
 
 // How tests run programs.
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trainers/optimiser.h"
+#include "trainers/optimisation/optimiser.h"
 
 namespace harness {
 

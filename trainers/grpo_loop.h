@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "backbones/backbone.h"
-#include "core/worker_pool.h"
-#include "models/torch.h"
-#include "trainers/law_audit.h"
+#include "core/processes/worker_pool.h"
+#include "models/nn/torch.h"
+#include "trainers/law/law_audit.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
 

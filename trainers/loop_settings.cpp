@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "core/law_limits.h"
-#include "core/setting_rows.h"
+#include "core/settings/setting_rows.h"
 
 namespace harness {
 namespace {

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "core/json.h"
-#include "core/settings.h"
+#include "core/settings/settings.h"
 #include "trainers/advantage.h"
-#include "trainers/ema.h"
-#include "trainers/optimiser.h"
-#include "trainers/schedule.h"
+#include "trainers/optimisation/ema.h"
+#include "trainers/optimisation/optimiser.h"
+#include "trainers/sampling/schedule.h"
 
 namespace harness {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/json.h"
-#include "core/settings.h"
-#include "models/torch.h"
+#include "core/settings/settings.h"
+#include "models/nn/torch.h"
 
 namespace harness {
 

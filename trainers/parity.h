@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-#include "models/weights_io.h"
+#include "models/nn/weights_io.h"
 
 namespace harness {
 

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "trainers/noise.h"
+#include "trainers/sampling/noise.h"
 
 namespace harness {
 

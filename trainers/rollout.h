@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "backbones/backbone.h"
-#include "models/torch.h"
-#include "trainers/noise.h"
-#include "trainers/schedule.h"
-#include "trainers/sde.h"
+#include "models/nn/torch.h"
+#include "trainers/sampling/noise.h"
+#include "trainers/sampling/schedule.h"
+#include "trainers/sampling/sde.h"
 
 namespace harness {
 

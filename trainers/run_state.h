@@ -8,9 +8,9 @@
 
 #include "backbones/backbone.h"
 #include "core/json.h"
-#include "trainers/ema.h"
-#include "trainers/named_tensors.h"
-#include "trainers/optimiser.h"
+#include "trainers/optimisation/ema.h"
+#include "trainers/optimisation/named_tensors.h"
+#include "trainers/optimisation/optimiser.h"
 
 namespace harness {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "models/torch.h"
+#include "models/nn/torch.h"
 #include "trainers/method.h"
-#include "trainers/sde.h"
+#include "trainers/sampling/sde.h"
 
 namespace harness {
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "backbones/model_choices.h"
-#include "core/weights_folder.h"
-#include "models/device.h"
+#include "core/weights/weights_folder.h"
+#include "models/nn/device.h"
 
 namespace harness {
 

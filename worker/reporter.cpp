@@ -9,8 +9,8 @@
 #include <chrono>
 #include <cmath>
 
-#include "core/build_info.h"
-#include "core/source_sums.h"
+#include "core/source_sums/build_info.h"
+#include "core/source_sums/source_sums.h"
 
 namespace harness {
 namespace {

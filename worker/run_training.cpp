@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "backbones/model_choices.h"
-#include "core/build_info.h"
 #include "core/error.h"
-#include "core/source_sums.h"
+#include "core/source_sums/build_info.h"
+#include "core/source_sums/source_sums.h"
 #include "datasets/prompt_set.h"
-#include "models/device.h"
-#include "models/torch.h"
+#include "models/nn/device.h"
+#include "models/nn/torch.h"
 #include "trainers/grpo_loop.h"
 #include "trainers/method.h"
 #include "worker/backbone_source.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "core/source_sums.h"
+#include "core/source_sums/source_sums.h"
 #include "evaluators/external_scorer.h"
 
 namespace harness {

@@ -1,6 +1,6 @@
 #include "worker/threads.h"
 
-#include "models/torch.h"
+#include "models/nn/torch.h"
 
 namespace harness {
 

@@ -1,6 +1,7 @@
 // harness-source-sums ROOT SAME_NUMBERS.json OUTPUT.cpp FOLDER... [--plug-ins FOLDER...]: writes the table of
-// core/source_sums.h for the sources in these folders of ROOT (without their subfolders). The sum over all
-// leaves out plug-ins, whose own sums are in the identity of the jobs that use them. A step of the build.
+// core/source_sums/source_sums.h for the sources in these folders of ROOT (without their subfolders). The sum
+// over all leaves out plug-ins, whose own sums are in the identity of the jobs that use them. A step of the
+// build.
 
 #include <fmt/format.h>
 
@@ -15,7 +16,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "core/sha256.h"
-#include "core/source_code.h"
+#include "core/source_sums/source_code.h"
 
 namespace harness {
 namespace {
@@ -81,7 +82,7 @@ std::string table_of(const Sources& sources, const std::vector<std::string>& plu
     rows += fmt::format("    {{\"{}\",\n     \"{}\",\n     \"{}\"}},\n", file, sum,
                         identity_of(same_numbers, file, sum));
   }
-  return fmt::format(R"(#include "core/source_sums.h"
+  return fmt::format(R"(#include "core/source_sums/source_sums.h"
 
 namespace harness {{
 namespace {{

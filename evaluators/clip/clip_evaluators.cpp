@@ -2,10 +2,10 @@
 
 #include "core/file_checksums.h"
 #include "core/sha256.h"
-#include "core/weights_folder.h"
+#include "core/weights/weights_folder.h"
 #include "evaluators/clip/clip_scorer.h"
 #include "evaluators/evaluator.h"
-#include "models/device.h"
+#include "models/nn/device.h"
 
 namespace harness {
 namespace fs = std::filesystem;

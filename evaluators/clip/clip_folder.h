@@ -6,10 +6,10 @@
 #include <string>
 
 #include "evaluators/clip/clip_scorers.h"
-#include "models/clip_model.h"
 #include "models/configs/clip_image_config.h"
+#include "models/encoders/clip_model.h"
+#include "models/nn/weights_io.h"
 #include "models/tokenizers/text_tokenizer.h"
-#include "models/weights_io.h"
 
 namespace harness {
 

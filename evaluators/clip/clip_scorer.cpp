@@ -3,7 +3,7 @@
 #include <cmath>
 #include <optional>
 
-#include "models/clip_image_processor.h"
+#include "models/encoders/clip_image_processor.h"
 
 namespace harness {
 namespace {

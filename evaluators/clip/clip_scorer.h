@@ -12,7 +12,7 @@
 #include "core/image.h"
 #include "evaluators/clip/clip_folder.h"
 #include "evaluators/sample_score.h"
-#include "models/torch.h"
+#include "models/nn/torch.h"
 
 namespace harness {
 

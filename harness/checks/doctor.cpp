@@ -11,14 +11,14 @@
 #include <optional>
 #include <sstream>
 
-#include "core/build_info.h"
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/files.h"
-#include "core/process.h"
+#include "core/processes/process.h"
 #include "core/sha256.h"
+#include "core/source_sums/build_info.h"
 #include "core/text.h"
-#include "core/weights_folder.h"
+#include "core/weights/weights_folder.h"
 #include "datasets/prompt_set.h"
 #include "harness/plan/external_scorers.h"
 #include "harness/plan/inputs.h"

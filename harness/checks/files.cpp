@@ -7,7 +7,7 @@
 
 #include "core/file_checksums.h"
 #include "core/sha256.h"
-#include "core/weights_folder.h"
+#include "core/weights/weights_folder.h"
 #include "harness/checks/check_list.h"
 #include "harness/plan/inputs.h"
 #include "harness/runs/checkpoint_files.h"

@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "core/parity_report.h"
-#include "core/safetensors.h"
+#include "core/weights/safetensors.h"
 #include "datasets/python_random_parity.h"
 #include "evaluators/text_metrics_parity.h"
 #include "harness/plan/worker_request.h"

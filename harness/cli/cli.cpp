@@ -9,10 +9,10 @@
 #include <optional>
 #include <string_view>
 
-#include "core/build_info.h"
 #include "core/error.h"
 #include "core/file_error.h"
 #include "core/json.h"
+#include "core/source_sums/build_info.h"
 #include "core/streams.h"
 #include "harness/cli/completion.h"
 #include "harness/commands/command.h"

@@ -10,7 +10,7 @@
 #include "core/json.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "core/weights_folder.h"
+#include "core/weights/weights_folder.h"
 #include "datasets/split.h"
 #include "harness/plan/worker_request.h"
 

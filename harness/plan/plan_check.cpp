@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "core/error.h"
-#include "core/process.h"
+#include "core/processes/process.h"
 #include "harness/plan/worker_request.h"
 
 namespace harness {

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "core/json.h"
-#include "core/settings.h"
+#include "core/settings/settings.h"
 #include "evaluators/metrics/metric_info.h"
 
 namespace harness {
 
-/// The sources of a plug-in as this build has them (core/source_sums.h).
+/// The sources of a plug-in as this build has them (core/source_sums/source_sums.h).
 struct SourceInfo {
   std::string sha256 = {};                        ///< of the code; empty in a registry that knows none
   std::string identity = {};                      ///< what identities of jobs hold of it; empty: nothing

@@ -9,10 +9,10 @@
 #include "core/error.h"
 #include "core/file_checksums.h"
 #include "core/files.h"
-#include "core/process.h"
-#include "core/safetensors.h"
+#include "core/processes/process.h"
 #include "core/text.h"
-#include "core/weights_folder.h"
+#include "core/weights/safetensors.h"
+#include "core/weights/weights_folder.h"
 #include "harness/plan/metric_catalogue.h"
 
 namespace harness {

@@ -16,7 +16,7 @@ struct SettingValue {
   Json effective;  ///< of the setting's own type
   std::string
       origin;  ///< "default", "table sd35-ocr", "backbone glyph", "scale smoke", "row nu 0.04" or "--set"
-  bool is_silent = false;  ///< at a silent default (core/settings.h): not part of an identity
+  bool is_silent = false;  ///< at a silent default (core/settings/settings.h): not part of an identity
 };
 using SettingMap = std::map<std::string, SettingValue>;
 

@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/process.h"
+#include "core/processes/process.h"
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/plan/inputs.h"

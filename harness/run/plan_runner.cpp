@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "core/build_info.h"
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/files.h"
 #include "core/sha256.h"
+#include "core/source_sums/build_info.h"
 #include "results/store/sql.h"
 
 namespace harness {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
-#include "core/build_info.h"
 #include "core/error.h"
 #include "core/sha256.h"
+#include "core/source_sums/build_info.h"
 #include "core/text.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"

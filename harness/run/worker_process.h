@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/process.h"
+#include "core/processes/process.h"
 
 namespace harness {
 

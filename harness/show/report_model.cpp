@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include "core/build_info.h"
 #include "core/error.h"
+#include "core/source_sums/build_info.h"
 #include "core/text.h"
 #include "harness/show/evaluated_checkpoints.h"
 #include "harness/show/grid_model.h"

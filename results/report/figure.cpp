@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/process.h"
+#include "core/processes/process.h"
 #include "core/text.h"
 
 namespace harness {

@@ -228,7 +228,7 @@ JOIN table_runs AS entry ON entry.run_id = run.id;
 -- On-policy updates are 0 by construction and say nothing about the law. fresh = 0: samples that updates had used before,
 -- whose noise is no longer independent of the policy's move; the law does not promise anything for them.
 --
--- A standard error is the samples' own, or the one that the law gives where that is larger (trainers/law_audit.h): of the
+-- A standard error is the samples' own, or the one that the law gives where that is larger (trainers/law/law_audit.h): of the
 -- mean lv / n, of the variance 2 mean(lv^2) / n, lv = lc / D the variance of one sample. mean(lv^2) follows from what an
 -- update of m samples stores: predicted_var = mean(lv) + Var(lc) / 4 with divisor m - 1 (E25).
 CREATE VIEW v_law_audit AS

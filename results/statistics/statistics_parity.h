@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/parity_report.h"
-#include "core/safetensors.h"
+#include "core/weights/safetensors.h"
 
 namespace harness {
 

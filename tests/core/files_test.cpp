@@ -6,9 +6,9 @@
 
 #include "core/error.h"
 #include "core/image.h"
+#include "core/processes/worker_pool.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "core/worker_pool.h"
 
 namespace harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/process.h"
+#include "core/processes/process.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -9,8 +9,8 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "core/model_weights.h"
-#include "core/safetensors.h"
+#include "core/weights/model_weights.h"
+#include "core/weights/safetensors.h"
 #include "tests/refusals.h"
 
 namespace harness {

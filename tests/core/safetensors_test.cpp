@@ -1,4 +1,4 @@
-#include "core/safetensors.h"
+#include "core/weights/safetensors.h"
 
 #include <gtest/gtest.h>
 

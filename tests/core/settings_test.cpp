@@ -1,10 +1,10 @@
-#include "core/settings.h"
+#include "core/settings/settings.h"
 
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
-#include "core/setting_rows.h"
+#include "core/settings/setting_rows.h"
 
 namespace harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/source_code.h"
+#include "core/source_sums/source_code.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "core/safetensors.h"
+#include "core/weights/safetensors.h"
 #include "datasets/python_random_parity.h"
 
 namespace harness {

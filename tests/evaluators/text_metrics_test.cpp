@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "core/error.h"
-#include "core/safetensors.h"
 #include "core/text.h"
+#include "core/weights/safetensors.h"
 #include "evaluators/lower_case.h"
 #include "evaluators/text_metrics_parity.h"
 

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <string_view>
 
-#include "core/safetensors.h"
+#include "core/weights/safetensors.h"
 #include "tests/fuzz/checks.h"
 
 namespace harness {

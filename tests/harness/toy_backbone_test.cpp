@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "core/image.h"
-#include "core/process.h"
+#include "core/processes/process.h"
 #include "tests/harness/workplace.h"
 
 // A backbone is one file: tests/data/toy_backbone/toy.cpp, which tests/CMakeLists.txt links to a worker with

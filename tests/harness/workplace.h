@@ -14,7 +14,7 @@
 
 #include "core/files.h"
 #include "core/json.h"
-#include "core/safetensors.h"
+#include "core/weights/safetensors.h"
 #include "tests/programs.h"
 
 namespace harness::test {

@@ -1,11 +1,11 @@
-#include "models/clip_model.h"
+#include "models/encoders/clip_model.h"
 
 #include <gtest/gtest.h>
 
-#include "models/clip_image_processor.h"
+#include "models/encoders/clip_image_processor.h"
 #include "models/loading.h"
-#include "models/parity.h"
-#include "models/parity_check.h"
+#include "models/parity/parity.h"
+#include "models/parity/parity_check.h"
 #include "tests/recorded_cases.h"
 
 namespace harness {

@@ -3,8 +3,8 @@
 #include <filesystem>
 
 #include "models/loading.h"
-#include "models/parity.h"
-#include "models/parity_check.h"
+#include "models/parity/parity.h"
+#include "models/parity/parity_check.h"
 #include "tests/recorded_cases.h"
 
 namespace harness {

@@ -1,4 +1,4 @@
-#include "models/lora.h"
+#include "models/nn/lora.h"
 
 #include <ATen/record_function.h>
 #include <fmt/format.h>
@@ -12,8 +12,8 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "models/random_weights.h"
-#include "models/sd3_transformer.h"
+#include "models/diffusion/sd3_transformer.h"
+#include "models/nn/random_weights.h"
 
 namespace harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "models/ops.h"
+#include "models/nn/ops.h"
 
 #include <gtest/gtest.h>
 

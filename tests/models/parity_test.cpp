@@ -1,8 +1,8 @@
-#include "models/parity.h"
+#include "models/parity/parity.h"
 
 #include <gtest/gtest.h>
 
-#include "models/parity_check.h"
+#include "models/parity/parity_check.h"
 
 namespace harness {
 namespace {

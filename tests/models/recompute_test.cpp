@@ -1,9 +1,9 @@
-#include "models/recompute.h"
+#include "models/nn/recompute.h"
 
 #include <gtest/gtest.h>
 
-#include "models/random_weights.h"
-#include "models/sd3_transformer.h"
+#include "models/diffusion/sd3_transformer.h"
+#include "models/nn/random_weights.h"
 #include "tests/models/small_sd3.h"
 
 namespace harness {

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "models/loading.h"
-#include "models/parity.h"
-#include "models/parity_check.h"
-#include "models/parity_kinds.h"
+#include "models/parity/parity.h"
+#include "models/parity/parity_check.h"
+#include "models/parity/parity_kinds.h"
 #include "tests/recorded_cases.h"
 
 namespace harness {

@@ -708,7 +708,7 @@ Json law_stats(const std::vector<double>& y, const std::vector<double>& lc, doub
   return steps;
 }
 
-// The verdict on a run says where the law's own standard error is the larger one (trainers/law_audit.h);
+// The verdict on a run says where the law's own standard error is the larger one (trainers/law/law_audit.h);
 // whoever looks at the view must see the same.
 TEST_F(Views, LawAuditsStandardErrorIsTheLawsOwnWhereThatIsLarger) {
   constexpr double kSize = 50;

@@ -4,8 +4,8 @@
 
 #include <limits>
 
-#include "trainers/gradient_sum.h"
-#include "trainers/optimiser.h"
+#include "trainers/optimisation/gradient_sum.h"
+#include "trainers/optimisation/optimiser.h"
 
 namespace harness {
 namespace {

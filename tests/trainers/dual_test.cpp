@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "trainers/method.h"
-#include "trainers/noise.h"
+#include "trainers/sampling/noise.h"
 #include "trainers/step_ops.h"
 
 namespace harness {

@@ -7,10 +7,10 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "trainers/noise.h"
 #include "trainers/prompt_order.h"
 #include "trainers/rollout.h"
 #include "trainers/run_state.h"
+#include "trainers/sampling/noise.h"
 
 namespace harness {
 namespace {

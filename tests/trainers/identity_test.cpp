@@ -1,6 +1,6 @@
 // Which settings are in the identity of a run. The lists are those of runs that were recorded: a setting that
 // is added to them gives every run a new id, and all of them would be trained again. One that is added to the
-// program says `silent_default` (core/settings.h).
+// program says `silent_default` (core/settings/settings.h).
 #include <gtest/gtest.h>
 
 #include "trainers/loop_settings.h"

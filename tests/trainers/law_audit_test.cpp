@@ -1,12 +1,12 @@
-#include "trainers/law_audit.h"
+#include "trainers/law/law_audit.h"
 
 #include <gmock/gmock.h>
 
 #include "core/error.h"
 #include "core/law_limits.h"
-#include "models/torch.h"
+#include "models/nn/torch.h"
 #include "trainers/reduced_law.h"
-#include "trainers/schedule.h"
+#include "trainers/sampling/schedule.h"
 
 namespace harness {
 namespace {

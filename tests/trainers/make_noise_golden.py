@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The golden normals of noise_test.cpp, computed independently of trainers/noise.cpp: Python integers and libm."""
+"""The golden normals of noise_test.cpp, computed independently of trainers/sampling/noise.cpp: Python integers and libm."""
 import math
 import struct
 

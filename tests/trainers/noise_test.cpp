@@ -1,4 +1,4 @@
-#include "trainers/noise.h"
+#include "trainers/sampling/noise.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trainers/optimiser.h"
+#include "trainers/optimisation/optimiser.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "core/error.h"
-#include "trainers/ema.h"
-#include "trainers/noise.h"
+#include "trainers/optimisation/ema.h"
+#include "trainers/sampling/noise.h"
 
 namespace harness {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "models/parity_check.h"
+#include "models/parity/parity_check.h"
 
 namespace harness {
 namespace {

@@ -1,10 +1,10 @@
-#include "trainers/path_variance.h"
+#include "trainers/law/path_variance.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "trainers/noise.h"
+#include "trainers/sampling/noise.h"
 
 namespace harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainers/schedule.h"
+#include "trainers/sampling/schedule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

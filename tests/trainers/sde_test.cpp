@@ -1,10 +1,10 @@
-#include "trainers/sde.h"
+#include "trainers/sampling/sde.h"
 
 #include <gtest/gtest.h>
 
-#include "trainers/noise.h"
 #include "trainers/reduced_law.h"
-#include "trainers/schedule.h"
+#include "trainers/sampling/noise.h"
+#include "trainers/sampling/schedule.h"
 
 namespace harness {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "models/torch.h"
-#include "trainers/noise.h"
-#include "trainers/schedule.h"
+#include "models/nn/torch.h"
+#include "trainers/sampling/noise.h"
+#include "trainers/sampling/schedule.h"
 #include "trainers/step_ops.h"
 
 namespace harness {

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/error.h"
-#include "models/device.h"
+#include "models/nn/device.h"
 #include "tests/trainers/step_fixture.h"
 #include "trainers/step_ops.h"
 

@@ -6,9 +6,9 @@
 
 #include "core/error.h"
 #include "models/loading.h"
-#include "models/lora.h"
-#include "models/parity_case.h"
-#include "trainers/optimiser.h"
+#include "models/nn/lora.h"
+#include "models/parity/parity_case.h"
+#include "trainers/optimisation/optimiser.h"
 
 namespace harness {
 namespace {

@@ -13,7 +13,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "core/weights_folder.h"
+#include "core/weights/weights_folder.h"
 #include "evaluators/clip/clip_scorers.h"
 #include "evaluators/external_scorer.h"
 #include "evaluators/jpeg.h"

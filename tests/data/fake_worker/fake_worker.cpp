@@ -22,13 +22,13 @@
 #include <string>
 #include <thread>
 
-#include "core/build_info.h"
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/files.h"
 #include "core/image.h"
 #include "core/json.h"
 #include "core/sha256.h"
+#include "core/source_sums/build_info.h"
 #include "datasets/prompt_set.h"
 #include "evaluators/external_scorer.h"
 #include "evaluators/image_statistics.h"

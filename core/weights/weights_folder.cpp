@@ -1,0 +1,87 @@
+#include "core/weights/weights_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/file_checksums.h"
+#include "core/json.h"
+#include "core/sha256.h"
+#include "core/weights/safetensors.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr auto kIndexFile = "model_index.json";
+
+/// Files that a model is read from: weights named by a stem, configurations, a tokenizer's texts. Published
+/// folders also hold the same weights in other precisions (model.fp16.safetensors), which nobody reads.
+bool is_model_file(const fs::directory_entry& entry, std::initializer_list<std::string_view> stems) {
+  if (!entry.is_regular_file()) return false;
+  const auto extension = entry.path().extension();
+  if (extension == ".safetensors")
+    return std::ranges::any_of(stems, [&](auto stem) { return is_weights_file(entry.path(), stem); });
+  return extension == ".json" || extension == ".txt" || extension == ".model";
+}
+
+bool is_pipeline_file(const fs::directory_entry& entry) {
+  return is_model_file(entry, {"model", "diffusion_pytorch_model"});
+}
+
+/// The subfolders that a pipeline's index names; the folder itself where there is no index.
+std::vector<fs::path> parts_of(const fs::path& folder) {
+  if (!fs::exists(folder / kIndexFile)) return {"."};
+  std::vector<fs::path> parts;
+  const auto index = read_json(folder / kIndexFile);
+  if (!index.is_object()) throw Error("is not a JSON object", (folder / kIndexFile).string());
+  for (const auto& [name, entry] : index.items()) {
+    if (entry.is_array() && fs::is_directory(folder / name)) parts.push_back(name);
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::vector<fs::path> model_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& part : parts_of(folder)) {
+    for (const auto& entry : fs::recursive_directory_iterator(folder / part)) {
+      if (is_pipeline_file(entry)) files.push_back(fs::relative(entry.path(), folder));
+    }
+  }
+  if (fs::exists(folder / kIndexFile)) {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      const bool is_weights =
+          entry.path().extension() == ".safetensors";  // of all parts in one: nobody reads it
+      if (is_pipeline_file(entry) && !is_weights) files.push_back(entry.path().filename());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  const bool has_tensors = std::any_of(files.begin(), files.end(),
+                                       [](const fs::path& f) { return f.extension() == ".safetensors"; });
+  if (!has_tensors)
+    throw Error("holds no .safetensors file", folder.string(), "give a model folder in diffusers' layout");
+  return files;
+}
+
+std::vector<fs::path> single_model_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (is_model_file(entry, {"model"})) files.push_back(entry.path().filename());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string weights_checksum(const fs::path& folder) {
+  std::string listing;
+  for (const auto& file : model_files(folder)) {
+    if (file.extension() == ".safetensors") SafetensorsFile check(folder / file);
+    listing += fmt::format("{} {}\n", remembered_sha256(folder / file), file.generic_string());
+  }
+  return sha256_hex(listing);
+}
+
+}  // namespace harness

@@ -1,0 +1,167 @@
+#include "models/nn/kernels.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+// One source, several vector widths: the loader picks the widest that the machine has.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define HARNESS_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define HARNESS_CLONES
+#endif
+#define HARNESS_INLINE __attribute__((always_inline)) inline
+
+namespace harness::kernels {
+namespace {
+
+/// exp(x) to about 2 units in the last place: 2^k times a polynomial on [-ln2/2, ln2/2] (Cephes' expf
+/// coefficients).
+HARNESS_INLINE float exp_fast(float x) {
+  x = x < -87.0F ? -87.0F : (x > 88.0F ? 88.0F : x);
+  const float k = std::nearbyintf(x * 1.44269504088896341F);
+  float r = x - k * 0.693359375F;
+  r -= k * -2.12194440e-4F;
+  float p = 1.9875691500e-4F;
+  p = p * r + 1.3981999507e-3F;
+  p = p * r + 8.3334519073e-3F;
+  p = p * r + 4.1665795894e-2F;
+  p = p * r + 1.6666665459e-1F;
+  p = p * r + 5.0000001201e-1F;
+  const float value = p * r * r + r + 1.0F;
+  const auto bits = static_cast<std::int32_t>(k) + 127;
+  return value * std::bit_cast<float>(bits << 23);
+}
+
+constexpr float kRoot = 0.79788456080286536F;  // sqrt(2 / pi)
+constexpr float kCubic = 0.044715F;
+
+/// 1 / (1 + exp(-2u)) = (1 + tanh(u)) / 2.
+HARNESS_INLINE float gate_of(float x) {
+  const float u = kRoot * (x + kCubic * x * x * x);
+  return 1.0F / (1.0F + exp_fast(-2.0F * u));
+}
+
+}  // namespace
+
+HARNESS_CLONES void gelu_tanh(const float* __restrict x, float* __restrict y, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) y[i] = x[i] * gate_of(x[i]);
+}
+
+HARNESS_CLONES void gelu_tanh_backward(const float* __restrict x, const float* __restrict dy,
+                                       float* __restrict dx, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float g = gate_of(x[i]);
+    const float du = kRoot * (1.0F + 3.0F * kCubic * x[i] * x[i]);
+    dx[i] = dy[i] * (g + 2.0F * x[i] * g * (1.0F - g) * du);
+  }
+}
+
+HARNESS_CLONES void modulated_norm(const float* __restrict x, const float* __restrict scale,
+                                   const float* __restrict shift, std::int64_t stride, float* __restrict y,
+                                   float* __restrict mean, float* __restrict rstd, std::int64_t b,
+                                   std::int64_t n, std::int64_t c, float eps) {
+  const float inverse = 1.0F / static_cast<float>(c);
+  for (std::int64_t i = 0; i < b * n; ++i) {
+    const float* row = x + i * c;
+    const float* up = scale + i / n * stride;
+    const float* add = shift + i / n * stride;
+    float sum = 0;
+#pragma GCC ivdep
+    for (std::int64_t j = 0; j < c; ++j) sum += row[j];
+    const float m = sum * inverse;
+    float squares = 0;
+    for (std::int64_t j = 0; j < c; ++j) squares += (row[j] - m) * (row[j] - m);
+    const float r = 1.0F / std::sqrt(squares * inverse + eps);
+    for (std::int64_t j = 0; j < c; ++j) y[i * c + j] = (row[j] - m) * r * (1.0F + up[j]) + add[j];
+    mean[i] = m;
+    rstd[i] = r;
+  }
+}
+
+HARNESS_CLONES void modulated_norm_backward(const float* __restrict x, const float* __restrict scale,
+                                            std::int64_t stride, const float* __restrict mean,
+                                            const float* __restrict rstd, const float* __restrict dy,
+                                            float* __restrict dx, float* __restrict dscale,
+                                            float* __restrict dshift, std::int64_t b, std::int64_t n,
+                                            std::int64_t c) {
+  std::memset(dscale, 0, sizeof(float) * static_cast<std::size_t>(b * c));
+  std::memset(dshift, 0, sizeof(float) * static_cast<std::size_t>(b * c));
+  const float inverse = 1.0F / static_cast<float>(c);
+  for (std::int64_t i = 0; i < b * n; ++i) {
+    const float* row = x + i * c;
+    const float* g = dy + i * c;
+    const float* up = scale + i / n * stride;
+    float* ds = dscale + i / n * c;
+    float* dt = dshift + i / n * c;
+    const float m = mean[i], r = rstd[i];
+    float sum = 0, dot = 0;
+    for (std::int64_t j = 0; j < c; ++j) {
+      const float normal = (row[j] - m) * r;
+      const float weighted = g[j] * (1.0F + up[j]);
+      ds[j] += g[j] * normal;
+      dt[j] += g[j];
+      sum += weighted;
+      dot += weighted * normal;
+    }
+    sum *= inverse;
+    dot *= inverse;
+    for (std::int64_t j = 0; j < c; ++j) {
+      const float normal = (row[j] - m) * r;
+      dx[i * c + j] = r * (g[j] * (1.0F + up[j]) - sum - normal * dot);
+    }
+  }
+}
+
+HARNESS_CLONES void gated_add(const float* __restrict x, const float* __restrict gate, std::int64_t stride,
+                              const float* __restrict y, float* __restrict out, std::int64_t b,
+                              std::int64_t n, std::int64_t c) {
+  for (std::int64_t i = 0; i < b * n; ++i) {
+    const float* g = gate + i / n * stride;
+    for (std::int64_t j = 0; j < c; ++j) out[i * c + j] = x[i * c + j] + g[j] * y[i * c + j];
+  }
+}
+
+HARNESS_CLONES void gated_add_backward(const float* __restrict gate, std::int64_t stride,
+                                       const float* __restrict y, const float* __restrict dout,
+                                       float* __restrict dy, float* __restrict dgate, std::int64_t b,
+                                       std::int64_t n, std::int64_t c) {
+  std::memset(dgate, 0, sizeof(float) * static_cast<std::size_t>(b * c));
+  for (std::int64_t i = 0; i < b * n; ++i) {
+    const float* g = gate + i / n * stride;
+    float* dg = dgate + i / n * c;
+    for (std::int64_t j = 0; j < c; ++j) {
+      dy[i * c + j] = g[j] * dout[i * c + j];
+      dg[j] += y[i * c + j] * dout[i * c + j];
+    }
+  }
+}
+
+HARNESS_CLONES void scaled_softmax(float* __restrict rows, std::int64_t count, std::int64_t width,
+                                   float scale) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    float* row = rows + i * width;
+    float top = row[0];
+    for (std::int64_t j = 1; j < width; ++j) top = row[j] > top ? row[j] : top;
+    float sum = 0;
+    for (std::int64_t j = 0; j < width; ++j) {
+      row[j] = exp_fast((row[j] - top) * scale);
+      sum += row[j];
+    }
+    const float inverse = 1.0F / sum;
+    for (std::int64_t j = 0; j < width; ++j) row[j] *= inverse;
+  }
+}
+
+HARNESS_CLONES void scaled_softmax_backward(const float* __restrict p, float* __restrict dp,
+                                            std::int64_t count, std::int64_t width, float scale) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float* q = p + i * width;
+    float* d = dp + i * width;
+    float dot = 0;
+    for (std::int64_t j = 0; j < width; ++j) dot += q[j] * d[j];
+    for (std::int64_t j = 0; j < width; ++j) d[j] = scale * q[j] * (d[j] - dot);
+  }
+}
+
+}  // namespace harness::kernels

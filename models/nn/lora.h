@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "models/nn/parameters.h"
+#include "models/nn/torch.h"
+#include "models/nn/weights_io.h"
+
+namespace harness {
+
+/// Low-rank adaptation (arXiv:2106.09685) of some layers, as peft's LoraConfig: y = W x + b + (alpha / rank)
+/// B A x. The defaults are those of the public Flow-GRPO runs on Stable Diffusion 3.5 Medium.
+struct LoraConfig {
+  std::int64_t rank = 32;
+  double alpha = 64;
+  /// A layer is adapted where its name is one of these, or ends with one after a dot.
+  std::vector<std::string> target_modules = {"attn.add_k_proj", "attn.add_q_proj", "attn.add_v_proj",
+                                             "attn.to_add_out", "attn.to_k",       "attn.to_out.0",
+                                             "attn.to_q",       "attn.to_v"};
+
+  double scale() const { return alpha / static_cast<double>(rank); }
+
+  /// Throws Error (with `where`) for a rank below 1, an alpha that is not finite and above 0, and no targets.
+  void check(const std::string& where) const;
+
+  /// What a folder with adapter_config.json says; nothing if it has none. Throws as from_json does.
+  static std::optional<LoraConfig> of_folder(const std::filesystem::path& folder);
+
+  /// Reads adapter_config.json. Throws Error at a field that is not at its neutral value and that plain LoRA
+  /// does not have (use_dora, use_rslora, rank_pattern, modules_to_save, ...).
+  static LoraConfig from_json(const Json& document, const std::string& where);
+  Json to_json() const;
+};
+
+/// The matrices A and B of a network's adapted layers, float32 on the device of the layers, and their
+/// attachment to it. While it lives the network computes with them, its own parameters have requires_grad
+/// false, and no gradient is computed for them; afterwards the network is as it was. A and B start at 0.
+///
+/// Matrices may be changed while no other thread computes, and not while merged.
+class LoraAdapter {
+ public:
+  /// Attaches to the Dense layers of `model` that the configuration names, in the order of its modules.
+  /// Throws Error (`where`: what holds the configuration) at a target that matches nothing, or something
+  /// that is no Dense.
+  LoraAdapter(torch::nn::Module& model, LoraConfig config, const std::string& where);
+  ~LoraAdapter();
+  LoraAdapter(const LoraAdapter&) = delete;
+  LoraAdapter& operator=(const LoraAdapter&) = delete;
+
+  /// peft's "gaussian": A normal with standard deviation 1 / rank, from `seed` alone; B = 0, so that the
+  /// network computes what it did without the adapter.
+  void initialise(std::uint64_t seed);
+
+  /// LAYER.lora_A.weight [rank,in] and LAYER.lora_B.weight [out,rank] of every layer, in the network's order;
+  /// the tensors are the adapter's own.
+  std::vector<NamedTensor> parameters() const;
+
+  /// Replaces W by W + (alpha / rank) B A, computed in float32 and rounded to W's dtype, for evaluation at
+  /// the base model's cost. The original tensors are kept, as large as the adapted layers' weights.
+  void merge();
+  /// Puts the original tensors back: the same bits.
+  void unmerge();
+  bool is_merged() const { return merged_; }
+
+  const LoraConfig& config() const { return config_; }
+  std::size_t layers() const { return layers_.size(); }
+
+ private:
+  struct Layer {
+    std::string name;
+    std::shared_ptr<DenseImpl> dense;
+    LowRank update;
+    torch::Tensor original;  ///< W, while merged
+  };
+
+  LoraConfig config_;
+  std::vector<Layer> layers_;
+  std::vector<torch::Tensor> frozen_;  ///< parameters whose requires_grad this adapter took away
+  bool merged_ = false;
+};
+
+enum class LoraForm {
+  kPeft,      ///< adapter_config.json and adapter_model.safetensors, for peft's PeftModel.from_pretrained
+  kDiffusers  ///< pytorch_lora_weights.safetensors with the configuration in its metadata, for diffusers'
+              ///< load_lora_weights
+};
+
+/// Writes FOLDER's files of an adapter whose parameters() are (or have the names of) `weights`, as they are.
+void save_lora(const std::filesystem::path& folder, const LoraConfig& config,
+               const std::vector<NamedTensor>& weights, LoraForm form = LoraForm::kPeft);
+
+/// Attaches the adapter of a folder, whichever form it has, to a transformer. Matrices are widened to
+/// float32. A file of diffusers' form without metadata has the layers, the rank and the alphas (MODULE.alpha;
+/// none: alpha = rank) that its tensors have, which is how diffusers reads it. Throws Error at a folder that
+/// holds no adapter or both forms, a configuration that is not plain LoRA, and missing, extra or wrongly
+/// shaped tensors, by name.
+std::unique_ptr<LoraAdapter> load_lora(const std::filesystem::path& folder, torch::nn::Module& model);
+
+}  // namespace harness

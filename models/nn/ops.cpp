@@ -1,0 +1,198 @@
+#include "models/nn/ops.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <cmath>
+
+#include "models/nn/kernels.h"
+
+namespace harness {
+namespace {
+
+using torch::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::Variable;
+using torch::autograd::variable_list;
+
+bool takes_own_kernels(const Tensor& x) {
+  return x.is_cpu() && x.scalar_type() == torch::kFloat32;
+}
+
+/// oneDNN's float32 product, x [M,K] times weight [N,K] transposed: on AMD machines twice as fast as the BLAS
+/// inside LibTorch, on Intel's its equal. Either argument may be a transposed view.
+Tensor onednn_linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
+  using Signature = Tensor(const Tensor&, const Tensor&, const std::optional<Tensor>&, std::string_view,
+                           c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>);
+  static const auto op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("mkldnn::_linear_pointwise", "").typed<Signature>();
+  const c10::List<std::optional<at::Scalar>> no_scalars;
+  return op.call(x, weight, bias, "none", no_scalars, "");
+}
+
+struct LinearFunction : torch::autograd::Function<LinearFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight,
+                        const std::optional<Tensor>& bias) {
+    context->save_for_backward({x, weight});
+    context->saved_data["has_bias"] = bias.has_value();
+    return onednn_linear(x, weight, bias);
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto saved = context->get_saved_variables();
+    const auto dy = grads[0].contiguous();
+    const bool has_bias = context->saved_data["has_bias"].toBool();
+    variable_list out(3);
+    if (context->needs_input_grad(0)) out[0] = onednn_linear(dy, saved[1].t(), std::nullopt);
+    if (context->needs_input_grad(1)) out[1] = onednn_linear(dy.t(), saved[0].t(), std::nullopt);
+    if (has_bias && context->needs_input_grad(2)) out[2] = dy.sum(0);
+    return out;
+  }
+};
+
+struct GeluFunction : torch::autograd::Function<GeluFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x) {
+    context->save_for_backward({x});
+    auto y = torch::empty_like(x);
+    kernels::gelu_tanh(x.const_data_ptr<float>(), y.mutable_data_ptr<float>(), x.numel());
+    return y;
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto x = context->get_saved_variables()[0];
+    const auto dy = grads[0].contiguous();
+    auto dx = torch::empty_like(x);
+    kernels::gelu_tanh_backward(x.const_data_ptr<float>(), dy.const_data_ptr<float>(),
+                                dx.mutable_data_ptr<float>(), x.numel());
+    return {dx};
+  }
+};
+
+/// Rows of a [B,C] tensor may be further apart than C (a chunk of a wider one), but each row is dense.
+bool has_dense_rows(const Tensor& x) {
+  return x.stride(-1) == 1;
+}
+
+struct ModulatedNormFunction : torch::autograd::Function<ModulatedNormFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& scale, const Tensor& shift) {
+    const auto b = x.size(0), n = x.size(1), c = x.size(2);
+    auto y = torch::empty_like(x), mean = torch::empty({b, n}, x.options()),
+         rstd = torch::empty({b, n}, x.options());
+    TORCH_CHECK(has_dense_rows(scale) && has_dense_rows(shift) && scale.stride(0) == shift.stride(0),
+                "scale and shift must be chunks of one tensor");
+    kernels::modulated_norm(x.const_data_ptr<float>(), scale.const_data_ptr<float>(),
+                            shift.const_data_ptr<float>(), scale.stride(0), y.mutable_data_ptr<float>(),
+                            mean.mutable_data_ptr<float>(), rstd.mutable_data_ptr<float>(), b, n, c, 1e-6F);
+    context->save_for_backward({x, scale, mean, rstd});
+    return y;
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto saved = context->get_saved_variables();
+    const auto &x = saved[0], &scale = saved[1];
+    const auto b = x.size(0), n = x.size(1), c = x.size(2);
+    const auto dy = grads[0].contiguous();
+    auto dx = torch::empty_like(x), dscale = torch::empty({b, c}, x.options()),
+         dshift = torch::empty({b, c}, x.options());
+    kernels::modulated_norm_backward(x.const_data_ptr<float>(), scale.const_data_ptr<float>(),
+                                     scale.stride(0), saved[2].const_data_ptr<float>(),
+                                     saved[3].const_data_ptr<float>(), dy.const_data_ptr<float>(),
+                                     dx.mutable_data_ptr<float>(), dscale.mutable_data_ptr<float>(),
+                                     dshift.mutable_data_ptr<float>(), b, n, c);
+    return {dx, dscale, dshift};
+  }
+};
+
+struct GatedAddFunction : torch::autograd::Function<GatedAddFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& gate, const Tensor& y) {
+    TORCH_CHECK(has_dense_rows(gate), "gate rows must be dense");
+    auto out = torch::empty_like(x);
+    kernels::gated_add(x.const_data_ptr<float>(), gate.const_data_ptr<float>(), gate.stride(0),
+                       y.const_data_ptr<float>(), out.mutable_data_ptr<float>(), x.size(0), x.size(1),
+                       x.size(2));
+    context->save_for_backward({gate, y});
+    return out;
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto saved = context->get_saved_variables();
+    const auto &gate = saved[0], &y = saved[1];
+    const auto dout = grads[0].contiguous();
+    auto dy = torch::empty_like(y), dgate = torch::empty({y.size(0), y.size(2)}, y.options());
+    kernels::gated_add_backward(gate.const_data_ptr<float>(), gate.stride(0), y.const_data_ptr<float>(),
+                                dout.const_data_ptr<float>(), dy.mutable_data_ptr<float>(),
+                                dgate.mutable_data_ptr<float>(), y.size(0), y.size(1), y.size(2));
+    return {dout, dgate, dy};
+  }
+};
+
+/// q, k, v [B*H,N,d], contiguous.
+struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& q, const Tensor& k, const Tensor& v) {
+    auto p = torch::bmm(q, k.transpose(1, 2));
+    const auto n = p.size(2);
+    kernels::scaled_softmax(p.mutable_data_ptr<float>(), p.numel() / n, n, scale_of(q));
+    context->save_for_backward({q, k, v, p});
+    return torch::bmm(p, v);
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto saved = context->get_saved_variables();
+    const auto &q = saved[0], &k = saved[1], &v = saved[2], &p = saved[3];
+    const auto dy = grads[0].contiguous();
+    auto ds = torch::bmm(dy, v.transpose(1, 2));
+    const auto n = p.size(2);
+    kernels::scaled_softmax_backward(p.const_data_ptr<float>(), ds.mutable_data_ptr<float>(), p.numel() / n,
+                                     n, scale_of(q));
+    return {torch::bmm(ds, k), torch::bmm(ds.transpose(1, 2), q), torch::bmm(p.transpose(1, 2), dy)};
+  }
+
+ private:
+  static float scale_of(const Tensor& q) { return 1.0F / std::sqrt(static_cast<float>(q.size(2))); }
+};
+
+}  // namespace
+
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  if (!takes_own_kernels(x) || !takes_own_kernels(weight)) return torch::linear(x, weight, bias);
+  const auto rows = x.reshape({-1, x.size(-1)});
+  auto shape = x.sizes().vec();
+  shape.back() = weight.size(0);
+  const auto given = bias.defined() ? std::optional(bias) : std::nullopt;
+  return LinearFunction::apply(rows, weight, given).view(shape);
+}
+
+Tensor gelu_tanh(const Tensor& x) {
+  return takes_own_kernels(x) ? GeluFunction::apply(x.contiguous()) : torch::gelu(x, "tanh");
+}
+
+Tensor modulated_norm(const Tensor& x, const Tensor& scale, const Tensor& shift) {
+  if (takes_own_kernels(x)) return ModulatedNormFunction::apply(x.contiguous(), scale, shift);
+  const auto normal = torch::layer_norm(x, {x.size(-1)}, {}, {}, 1e-6);
+  return torch::addcmul(shift.unsqueeze(1), normal, (1 + scale).unsqueeze(1));
+}
+
+Tensor gated_add(const Tensor& x, const Tensor& gate, const Tensor& y) {
+  if (takes_own_kernels(x)) return GatedAddFunction::apply(x.contiguous(), gate, y.contiguous());
+  return torch::addcmul(x, gate.unsqueeze(1), y);
+}
+
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, std::int64_t heads) {
+  const auto split = [heads](const Tensor& x) { return x.unflatten(-1, {heads, -1}).transpose(1, 2); };
+  if (!takes_own_kernels(q))
+    return torch::scaled_dot_product_attention(split(q), split(k), split(v)).transpose(1, 2).flatten(-2);
+  const auto fold = [&split](const Tensor& x) { return split(x).flatten(0, 1).contiguous(); };  // [B*H,N,d]
+  const auto mixed = AttentionFunction::apply(fold(q), fold(k), fold(v));
+  return mixed.unflatten(0, {-1, heads}).transpose(1, 2).flatten(-2);
+}
+
+Tensor head_rms_norm(const Tensor& x, const Tensor& weight) {
+  const auto per_head = x.unflatten(-1, {-1, weight.size(0)});
+  const auto wide = per_head.to(torch::kFloat32);
+  const auto normal = per_head * torch::rsqrt(wide.square().mean(-1, true) + 1e-6);
+  return (normal.to(weight.scalar_type()) * weight).flatten(-2);
+}
+
+Tensor timestep_embedding(const Tensor& t, std::int64_t channels) {
+  const auto half = channels / 2;
+  const auto exponent = torch::arange(half, t.options().dtype(torch::kFloat32)) *
+                        (-std::log(10000.0) / static_cast<double>(half));
+  const auto angle = t.to(torch::kFloat32).unsqueeze(1) * exponent.exp().unsqueeze(0);
+  return torch::cat({angle.cos(), angle.sin()}, 1);
+}
+
+}  // namespace harness

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "models/nn/torch.h"
+
+namespace harness {
+
+// B batch, N tokens, C channels, H heads. Each function has one path for float32 on the CPU (own kernels and
+// oneDNN) and one of LibTorch operators for everything else; which one runs depends on device and dtype
+// alone, never on the gradient mode.
+
+/// x W^T + b over the last axis. x [..,K], weight [N,K], bias [N] or undefined -> [..,N].
+torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);
+
+/// GELU, tanh form.
+torch::Tensor gelu_tanh(const torch::Tensor& x);
+
+/// Layer norm without weights (eps 1e-6), then x (1 + scale) + shift. x [B,N,C]; scale, shift [B,C] ->
+/// [B,N,C].
+torch::Tensor modulated_norm(const torch::Tensor& x, const torch::Tensor& scale, const torch::Tensor& shift);
+
+/// x + gate * y. x, y [B,N,C]; gate [B,C] -> [B,N,C].
+torch::Tensor gated_add(const torch::Tensor& x, const torch::Tensor& gate, const torch::Tensor& y);
+
+/// softmax(q k^T / sqrt(d)) v over all tokens. q, k, v [B,N,H*d] -> [B,N,H*d].
+torch::Tensor attention(const torch::Tensor& q, const torch::Tensor& k, const torch::Tensor& v,
+                        std::int64_t heads);
+
+/// x / rms(x) * weight over the last axis of each head, in float32 (eps 1e-6). x [B,N,H*d]; weight [d].
+torch::Tensor head_rms_norm(const torch::Tensor& x, const torch::Tensor& weight);
+
+/// Sinusoidal embedding of t [B] -> [B,channels]: cosines, then sines, exponent -ln(10000) i / (channels /
+/// 2).
+torch::Tensor timestep_embedding(const torch::Tensor& t, std::int64_t channels);
+
+}  // namespace harness

@@ -1,0 +1,76 @@
+#include "models/nn/parameters.h"
+
+namespace harness {
+namespace {
+
+thread_local bool without_memory = false;
+thread_local bool without_low_rank = false;
+
+}  // namespace
+
+WithoutParameterMemory::WithoutParameterMemory() : outer_(without_memory) {
+  without_memory = true;
+}
+
+WithoutParameterMemory::~WithoutParameterMemory() {
+  without_memory = outer_;
+}
+
+bool parameters_have_memory() {
+  return !without_memory;
+}
+
+WithoutLowRank::WithoutLowRank() : outer_(without_low_rank) {
+  without_low_rank = true;
+}
+
+WithoutLowRank::~WithoutLowRank() {
+  without_low_rank = outer_;
+}
+
+torch::Tensor new_parameter(at::IntArrayRef shape, double value) {
+  // One number seen through strides of 0 is as good as no memory.
+  return without_memory ? torch::scalar_tensor(value).expand(shape) : torch::full(shape, value);
+}
+
+DenseImpl::DenseImpl(std::int64_t in, std::int64_t out, bool with_bias) {
+  weight = register_parameter("weight", new_parameter({out, in}));
+  if (with_bias) bias = register_parameter("bias", new_parameter({out}));
+}
+
+torch::Tensor DenseImpl::forward(const torch::Tensor& x) {
+  const auto y = linear(x, weight, bias);
+  if (!low_rank || without_low_rank) return y;
+  const auto& [a, b, scale] = *low_rank;
+  const torch::Tensor no_bias;
+  const auto inner = linear(x.to(a.scalar_type()), a, no_bias);
+  return torch::add(y, linear(inner, b, no_bias), scale).to(y.scalar_type());
+}
+
+EmbeddingImpl::EmbeddingImpl(std::int64_t rows, std::int64_t width) {
+  weight = register_parameter("weight", new_parameter({rows, width}));
+}
+
+LayerNormImpl::LayerNormImpl(std::int64_t width, double eps) : eps_(eps) {
+  weight = register_parameter("weight", new_parameter({width}, 1));
+  bias = register_parameter("bias", new_parameter({width}));
+}
+
+ConvImpl::ConvImpl(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride,
+                   std::int64_t padding)
+    : stride_(stride), padding_(padding) {
+  weight = register_parameter("weight", new_parameter({out, in, size, size}));
+  bias = register_parameter("bias", new_parameter({out}));
+}
+
+GroupNormImpl::GroupNormImpl(std::int64_t groups, std::int64_t channels, double eps)
+    : groups_(groups), eps_(eps) {
+  weight = register_parameter("weight", new_parameter({channels}, 1));
+  bias = register_parameter("bias", new_parameter({channels}));
+}
+
+ScaleImpl::ScaleImpl(std::int64_t width) {
+  weight = register_parameter("weight", new_parameter({width}, 1));
+}
+
+}  // namespace harness

@@ -1,0 +1,88 @@
+#include "trainers/law/path_variance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/require.h"
+
+namespace harness {
+namespace {
+
+double mean(std::span<const double> values) {
+  double sum = 0;
+  for (const double v : values) sum += v;
+  return sum / static_cast<double>(values.size());
+}
+
+double sample_variance(std::span<const double> values) {
+  if (values.size() < 2) return std::numeric_limits<double>::quiet_NaN();
+  const double center = mean(values);
+  double sum = 0;
+  for (const double v : values) sum += (v - center) * (v - center);
+  return sum / static_cast<double>(values.size() - 1);
+}
+
+double median_ratio(std::span<const double> log_ratios) {
+  std::vector<double> values;
+  for (const double y : log_ratios) values.push_back(std::exp(y));
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+double clipped_share(const StepRecord& record) {
+  const auto outside =
+      std::ranges::count_if(record.ratio, [&](double r) { return !(std::abs(r - 1) <= record.clip); });
+  return static_cast<double>(outside) / static_cast<double>(record.ratio.size());
+}
+
+}  // namespace
+
+double effective_share(std::span<const double> log_weights) {
+  const double largest = std::ranges::max(log_weights);
+  double sum = 0, squares = 0;
+  for (const double l : log_weights) {
+    const double w = std::exp(l - largest);
+    sum += w;
+    squares += w * w;
+  }
+  return sum * sum / (static_cast<double>(log_weights.size()) * squares);
+}
+
+std::vector<StepLaw> step_laws(std::span<const StepRecord> records, std::int64_t latent_size) {
+  std::vector<StepLaw> laws;
+  std::vector<double> path;  // log of the product of exp(y) so far
+  for (const auto& r : records) {
+    require(!r.y.empty() && r.y.size() == r.lambda_center.size() && r.y.size() == r.ratio.size(),
+            "a step has one value of each kind a sample");
+    path.resize(r.y.size(), 0.0);
+    require(path.size() == records.front().y.size(), "every step has the same samples");
+    for (std::size_t i = 0; i < path.size(); ++i) path[i] += r.y[i];
+    const double center = mean(r.lambda_center);
+    laws.push_back({.lambda_center = center,
+                    .lambda_var = center / static_cast<double>(latent_size),
+                    .log_ratio_mean = mean(r.y),
+                    .log_ratio_var = sample_variance(r.y),
+                    .ratio_median = median_ratio(r.y),
+                    .step_ess = effective_share(r.y),
+                    .path_ess = effective_share(path),
+                    .clip_fraction = clipped_share(r)});
+  }
+  return laws;
+}
+
+double lambda_late(std::span<const StepLaw> laws, std::span<const int> late) {
+  require(!late.empty(), "the late set has a step");
+  double sum = 0;
+  for (const int k : late) sum += laws[static_cast<std::size_t>(k)].lambda_center;
+  return sum / static_cast<double>(late.size());
+}
+
+double mean_clip_fraction(std::span<const StepLaw> laws) {
+  double sum = 0;
+  for (const auto& law : laws) sum += law.clip_fraction;
+  return sum / static_cast<double>(laws.size());
+}
+
+}  // namespace harness

@@ -1,0 +1,51 @@
+#include "trainers/optimisation/gradient_sum.h"
+
+namespace harness {
+namespace {
+
+void add_to(GradientSum::Gradients& sum, const GradientSum::Gradients& gradients, double factor) {
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    const auto& g = gradients[i];
+    if (!g.defined()) continue;
+    if (sum[i].defined()) {
+      sum[i].add_(g, factor);
+    } else {
+      // The first one may be shared with the graph (a view, an expanded scalar), so it is copied.
+      sum[i] = g.clone(at::MemoryFormat::Contiguous);
+      if (factor != 1) sum[i].mul_(factor);
+    }
+  }
+}
+
+GradientSum::Gradients copy_of(const GradientSum::Gradients& gradients) {
+  GradientSum::Gradients copy;
+  for (const auto& g : gradients) copy.push_back(g.defined() ? g.clone() : torch::Tensor());
+  return copy;
+}
+
+}  // namespace
+
+void GradientSum::add(std::size_t task, Gradients gradients, double weight) {
+  TORCH_CHECK(weight > 0, "a weight of a gradient must be positive");
+  const torch::NoGradGuard no_grad;
+  const std::lock_guard lock(mutex_);
+  waiting_.emplace(task, Weighted{std::move(gradients), weight});
+  for (auto first = waiting_.begin(); first != waiting_.end() && first->first == next_;
+       first = waiting_.erase(first), ++next_) {
+    const auto& [added, its_weight] = first->second;
+    if (its_weight != 1 && !undamped_) undamped_ = copy_of(total_);
+    if (undamped_) add_to(*undamped_, added, 1 / its_weight);
+    add_to(total_, added, 1);
+  }
+}
+
+const GradientSum::Gradients& GradientSum::total() const {
+  TORCH_CHECK(waiting_.empty(), "a task's gradients are missing");
+  return total_;
+}
+
+const GradientSum::Gradients& GradientSum::undamped() const {
+  return undamped_ ? *undamped_ : total();
+}
+
+}  // namespace harness

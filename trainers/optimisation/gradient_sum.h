@@ -1,0 +1,44 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "models/nn/torch.h"
+
+namespace harness {
+
+/// Adds the gradients of numbered tasks in the order of their numbers, whichever is ready first: the sum does
+/// not depend on timing.
+class GradientSum {
+ public:
+  using Gradients = std::vector<torch::Tensor>;  ///< one a parameter; undefined: zero
+
+  explicit GradientSum(std::size_t parameters) : total_(parameters) {}
+
+  /// Thread-safe; takes the tensors over. weight: positive factor that the task's loss was multiplied by and
+  /// that `undamped` takes out again.
+  void add(std::size_t task, Gradients gradients, double weight = 1);
+
+  /// The sum. Call it when every task from 0 on has been added.
+  const Gradients& total() const;
+
+  /// The sum of the gradients over their weights; the same tensors as `total` where every weight is 1, and
+  /// nothing was computed for it then.
+  const Gradients& undamped() const;
+
+ private:
+  struct Weighted {
+    Gradients gradients;
+    double weight = 1;
+  };
+
+  std::mutex mutex_;
+  std::size_t next_ = 0;
+  std::map<std::size_t, Weighted> waiting_;
+  Gradients total_;
+  std::optional<Gradients> undamped_;  // from the first weight other than 1 on
+};
+
+}  // namespace harness

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trainers/optimisation/named_tensors.h"
+
+namespace harness {
+
+struct AdamWOptions {
+  double lr = 3e-4;
+  double beta1 = 0.9, beta2 = 0.999;
+  double eps = 1e-8;
+  double weight_decay = 1e-4;
+};
+
+/// What one optimiser step did.
+struct StepReport {
+  double grad_norm = 0;         ///< global norm of the gradients, before clipping
+  double clip_coefficient = 1;  ///< what they were multiplied by; below 1: the norm clip acted
+  double update_norm = 0;       ///< norm of the change of all weights
+};
+
+/// What a gradient of this norm is multiplied by where norms are clipped to `limit`: min(1, limit / (norm +
+/// 1e-6)), as torch.nn.utils.clip_grad_norm_.
+double norm_clip(double norm, double limit);
+
+/// AdamW as torch.optim.AdamW: decoupled decay first, then the moments, then the step; after clipping by the
+/// global norm (norm_clip). Its
+/// state is explicit and restores bit for bit.
+class AdamW {
+ public:
+  /// The parameters are updated in place.
+  AdamW(std::vector<NamedTensor> parameters, AdamWOptions options);
+
+  /// One step. gradients: one a parameter, in their order; an undefined one leaves its parameter and moments
+  /// as they are. Throws Error (Status::kFailed) where the global norm is not finite, and then changes
+  /// nothing.
+  StepReport step(std::span<const torch::Tensor> gradients, double max_grad_norm);
+
+  void set_lr(double lr) { options_.lr = lr; }
+  const AdamWOptions& options() const { return options_; }
+
+  /// "exp_avg.NAME", "exp_avg_sq.NAME" and "step" [parameters] int64: copies.
+  TensorMap state() const;
+  /// Throws Error (`where`: the file) for a state of other parameters.
+  void restore(const TensorMap& state, const std::string& where);
+
+ private:
+  struct Slot {
+    NamedTensor parameter;
+    torch::Tensor exp_avg = {}, exp_avg_sq = {};
+    std::int64_t step = 0;
+  };
+  void update(Slot& slot, const torch::Tensor& gradient) const;
+
+  std::vector<Slot> slots_;
+  AdamWOptions options_;
+};
+
+}  // namespace harness

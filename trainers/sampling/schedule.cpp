@@ -1,0 +1,75 @@
+#include "trainers/sampling/schedule.h"
+
+#include <cmath>
+
+#include "core/require.h"
+
+namespace harness {
+namespace {
+
+double shifted(double sigma, double shift) {
+  return shift * sigma / (1 + (shift - 1) * sigma);
+}
+
+/// The same in float32, as diffusers computes its training levels.
+float shifted32(float sigma, float shift) {
+  return shift * sigma / (1 + (shift - 1) * sigma);
+}
+
+Schedule from_sigmas(std::vector<float> sigmas, int num_train_timesteps) {
+  Schedule schedule;
+  for (const float sigma : sigmas)
+    schedule.timesteps.push_back(sigma * static_cast<float>(num_train_timesteps));
+  schedule.sigmas = std::move(sigmas);
+  schedule.sigmas.push_back(0);
+  return schedule;
+}
+
+/// `count` points from `first` to `last` inclusive, as numpy.linspace.
+std::vector<double> linspace(double first, double last, int count) {
+  std::vector<double> points;
+  const double step = count > 1 ? (last - first) / (count - 1) : 0;
+  for (int i = 0; i < count; ++i) points.push_back(i * step + first);
+  if (count > 1) points.back() = last;
+  return points;
+}
+
+}  // namespace
+
+Schedule shifted_schedule(Grid grid, int steps, double shift, int num_train_timesteps) {
+  require(steps > 0 && shift > 0, "a schedule has steps and a positive shift");
+  std::vector<double> levels;
+  if (grid == Grid::kUniform) {
+    levels = linspace(1, 0, steps + 1);
+    levels.pop_back();
+  } else {
+    // The scheduler spaces timesteps between the ends of its *shifted* training levels, and shifts the result
+    // again.
+    const auto train = static_cast<float>(num_train_timesteps);
+    const double highest = shifted32(1, static_cast<float>(shift));
+    const double lowest = shifted32(1 / train, static_cast<float>(shift));
+    levels = linspace(highest * num_train_timesteps, lowest * num_train_timesteps, steps);
+    for (double& level : levels) level /= num_train_timesteps;
+  }
+  std::vector<float> sigmas;
+  for (const double level : levels) sigmas.push_back(static_cast<float>(shifted(level, shift)));
+  return from_sigmas(std::move(sigmas), num_train_timesteps);
+}
+
+double flux_mu(const SchedulerConfig& config, int image_tokens) {
+  const double slope =
+      (config.max_shift - config.base_shift) / (config.max_image_seq_len - config.base_image_seq_len);
+  return image_tokens * slope + (config.base_shift - slope * config.base_image_seq_len);
+}
+
+Schedule flux_schedule(int steps, double mu, int num_train_timesteps) {
+  require(steps > 0, "a schedule has steps");
+  const auto scale = static_cast<float>(std::exp(mu));
+  std::vector<float> sigmas;
+  for (const double level : linspace(1, 1.0 / steps, steps)) {
+    sigmas.push_back(scale / (scale + (1 / static_cast<float>(level) - 1)));
+  }
+  return from_sigmas(std::move(sigmas), num_train_timesteps);
+}
+
+}  // namespace harness
