@@ -81,9 +81,7 @@ std::string remembered_sha256(const fs::path& file) {
   if (::stat(file.c_str(), &info) != 0 || info.st_size < kLarge || folder.empty()) return sha256_file(file);
   const auto memory = folder / sha256_hex(state_of_file(file, info));
   constexpr std::size_t kDigits = 64;
-  if (fs::exists(memory)) {
-    if (auto known = read_file(memory); known.size() == kDigits) return known;
-  }
+  if (fs::exists(memory) && fs::file_size(memory) == kDigits) return read_file(memory);
   auto sum = sha256_file(file);
   try {
     make_folder(folder);
