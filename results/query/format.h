@@ -13,7 +13,7 @@ namespace harness {
 enum class QueryFormat { kTable, kCsv, kJson, kJsonl, kMarkdown, kLatex };
 
 /// The names that --format takes, in the order of the enum: table, csv, json, jsonl, md, latex.
-const std::vector<std::string>& query_format_names();
+std::vector<std::string> query_format_names();
 
 /// Throws Error with the nearest name for any other.
 QueryFormat query_format(std::string_view name);

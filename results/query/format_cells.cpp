@@ -90,9 +90,4 @@ bool is_numeric_column(const ResultSet& rows, std::size_t column) {
   });
 }
 
-std::string padded(const std::string& text, int width, bool right) {
-  const std::string blanks(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ');
-  return right ? blanks + text : text + blanks;
-}
-
 }  // namespace harness

@@ -32,7 +32,6 @@ class PieceWriter {
   bool wanted_ = true;
 };
 
-// One file each.
 void write_table(const ResultSet& rows, PieceWriter& out);  ///< aligned columns for a terminal
 void write_csv(const ResultSet& rows, PieceWriter& out);    ///< RFC 4180 with '\n'; an empty text is ""
 void write_json(const ResultSet& rows, PieceWriter& out);   ///< array of objects keyed by column, one a line
@@ -55,7 +54,16 @@ std::string short_cell(const SqlValue& value, std::string (*shown)(std::string_v
 /// True if all values of a column are numbers or NULL: such a column is aligned right.
 bool is_numeric_column(const ResultSet& rows, std::size_t column);
 
-/// Pads with blanks to `width` terminal columns.
-std::string padded(const std::string& text, int width, bool right);
+/// The headings as a line, `rule`, and a line for each row as long as one is wanted. write_line takes either.
+template <class WriteLine>
+void write_lines(const ResultSet& rows, std::string_view rule, PieceWriter& out,
+                 const WriteLine& write_line) {
+  write_line(rows.columns);
+  out.add(rule);
+  for (const auto& row : rows.rows) {
+    if (!out.is_wanted()) return;
+    write_line(row);
+  }
+}
 
 }  // namespace harness

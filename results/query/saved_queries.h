@@ -8,14 +8,10 @@
 
 namespace harness {
 
-/// What a value names, or which kind of number it is.
-enum class ParamKind { kText, kMethod, kMetric, kTable, kSplit, kPrompts, kExperiment, kSeed, kCount };
-
 struct SavedParam {
-  std::string_view name;
+  std::string_view name;                     ///< says what a value is checked against (saved_params.cpp)
   std::optional<std::string_view> fallback;  ///< nothing: the user must give a value; "" stands for "any"
   std::string_view help;
-  ParamKind kind = ParamKind::kText;
   std::vector<std::string_view> choices = {};  ///< empty: any value
 };
 
