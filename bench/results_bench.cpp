@@ -49,9 +49,9 @@ std::vector<PairedMetric> five_metrics(int seeds = 1) {
 
 /// Resamples of one comparison of 762 pairs on the given number of threads.
 void bootstrap(benchmark::State& state) {
-  const auto sums = cluster_sums(pairs(0));
+  const BootstrapInput input{.pooled = cluster_sums(pairs(0))};
   const BootstrapSettings settings{.threads = static_cast<unsigned>(state.range(0))};
-  for (auto _ : state) benchmark::DoNotOptimize(bootstrap_deltas(sums, settings));
+  for (auto _ : state) benchmark::DoNotOptimize(bootstrap_intervals({&input, 1}, settings));
   state.SetItemsProcessed(state.iterations() * settings.resamples);
 }
 BENCHMARK(bootstrap)->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);

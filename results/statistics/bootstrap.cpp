@@ -10,26 +10,13 @@
 #include "core/text.h"
 #include "results/statistics/bootstrap_indices.h"
 #include "results/statistics/bootstrap_sums.h"
+#include "results/statistics/numeric.h"
 
 namespace harness {
 namespace {
 
-constexpr double kRounding = 1e-12;  // relative; differences below it are equal
-
-double total(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum;
-}
-
-std::vector<double> differences(const ClusterSums& sums) {
-  std::vector<double> result(sums.size());
-  for (std::size_t i = 0; i < result.size(); ++i) result[i] = sums.method[i] - sums.baseline[i];
-  return result;
-}
-
 std::vector<double> residuals(const ClusterSums& sums) {
-  auto result = differences(sums);
+  auto result = sums.differences();
   const double delta = sums.mean_delta();
   for (std::size_t i = 0; i < result.size(); ++i) result[i] -= sums.count[i] * delta;
   return result;
@@ -65,7 +52,7 @@ class PairCount {
 class Deltas {
  public:
   Deltas(UnitColumns& columns, const ClusterSums& sums)
-      : difference_(columns.add(differences(sums))), count_(columns, sums.count) {}
+      : difference_(columns.add(sums.differences())), count_(columns, sums.count) {}
   double difference(const ResampledSums& sums, std::uint32_t resample) const {
     return sums(resample, difference_);
   }
@@ -181,15 +168,15 @@ struct MetricColumns {
 
 /// Skewness of the leave-one-cluster-out differences over 6: BCa's acceleration.
 double acceleration(const ClusterSums& sums) {
-  const auto d = differences(sums);
+  const auto d = sums.differences();
   const double difference = total(d), n = total(sums.count);
   std::vector<double> left_out(sums.size());
   for (std::size_t i = 0; i < d.size(); ++i) left_out[i] = (difference - d[i]) / (n - sums.count[i]);
-  const double mean = total(left_out) / static_cast<double>(left_out.size());
+  const double centre = mean(left_out);
   double squares = 0, cubes = 0;
   for (const double value : left_out) {
-    squares += (mean - value) * (mean - value);
-    cubes += (mean - value) * (mean - value) * (mean - value);
+    squares += (centre - value) * (centre - value);
+    cubes += (centre - value) * (centre - value) * (centre - value);
   }
   return squares > 0 ? cubes / (6 * std::pow(squares, 1.5)) : 0;
 }
@@ -220,8 +207,10 @@ IntervalKind interval_from_name(const std::string& name, const std::string& wher
   return static_cast<IntervalKind>(found - names.begin());
 }
 
-double ClusterSums::pairs() const {
-  return total(count);
+std::vector<double> ClusterSums::differences() const {
+  std::vector<double> result(size());
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = method[i] - baseline[i];
+  return result;
 }
 
 double ClusterSums::mean_delta() const {
@@ -244,22 +233,6 @@ std::vector<BootstrapIntervals> bootstrap_intervals(std::span<const BootstrapInp
     }
   }
   return intervals;
-}
-
-std::vector<double> bootstrap_deltas(const ClusterSums& sums, const BootstrapSettings& settings) {
-  UnitColumns units(sums.size());
-  const Deltas deltas(units, sums);
-  return deltas_of(deltas, ResampledSums(units, settings.resamples, settings.seed, settings.threads),
-                   settings.resamples);
-}
-
-double resampled_delta(const ClusterSums& sums, std::span<const std::uint32_t> indices) {
-  double difference = 0, count = 0;
-  for (const auto index : indices) {
-    difference += sums.method[index] - sums.baseline[index];
-    count += sums.count[index];
-  }
-  return difference / count;
 }
 
 double percentile(std::span<const double> sorted, double q) {
@@ -294,16 +267,9 @@ std::optional<Interval> bca_interval(std::vector<double> deltas, const ClusterSu
 std::optional<double> standard_error(const ClusterSums& sums) {
   if (sums.size() < 2) return std::nullopt;
   const auto clusters = static_cast<double>(sums.size());
-  const double delta = sums.mean_delta();
-  double squares = 0, size = 0;
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    const double difference = sums.method[i] - sums.baseline[i];
-    const double residual = difference - sums.count[i] * delta;
-    squares += residual * residual;
-    size += difference * difference;
-  }
+  const double squares = squares_about(0, residuals(sums)), size = squares_about(0, sums.differences());
   if (squares <= kRounding * kRounding * size) return 0;  // equal differences, up to rounding
-  return std::sqrt(clusters / (clusters - 1) * squares) / sums.pairs();
+  return std::sqrt(clusters / (clusters - 1) * squares) / total(sums.count);
 }
 
 }  // namespace harness

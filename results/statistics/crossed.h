@@ -70,15 +70,10 @@ std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, dou
 /// delta is the mean of its pairs. Nothing without a complete pair.
 std::optional<CrossedComparison> over_runs(std::span<const PairedValue> pairs, double confidence = 0.95);
 
-/// The parts of the variance of the runs' mean, from mean squares as below.
+/// The parts of the variance of the runs' mean, from the mean squares of clusters (G - 1 degrees of freedom)
+/// and of the residual ((S - 1)(G - 1)). At least two runs and two clusters.
 VarianceParts variance_parts(std::span<const RunDifference> per_run, std::int64_t clusters,
                              double prompt_mean_square, double residual_mean_square);
-
-/// The comparison from per-run differences and the mean squares of clusters (G - 1 degrees of freedom) and of
-/// the residual ((S - 1)(G - 1)). At least two runs and two clusters.
-CrossedComparison crossed_from(std::vector<RunDifference> per_run, std::int64_t clusters,
-                               double prompt_mean_square, double residual_mean_square,
-                               double confidence = 0.95);
 
 /// Sums of squares of `clusters` numbers a run: the columns of the analysis.
 struct CrossedSquares {

@@ -2,9 +2,9 @@
 
 #include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/non_central_t.hpp>
-#include <boost/math/distributions/students_t.hpp>
-#include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
+
+#include "results/statistics/numeric.h"
 
 namespace harness {
 namespace {
@@ -15,8 +15,7 @@ constexpr double kCertain = 40;
 
 /// P(|T| > t_crit) for a noncentral t with `freedom` degrees of freedom.
 double power_at(double noncentrality, double freedom, const PowerSettings& settings) {
-  const double critical =
-      quantile(complement(boost::math::students_t(freedom), (1 - settings.confidence) / 2));
+  const double critical = t_critical(freedom, 1 - settings.confidence);
   if (noncentrality > kCertain * critical) return 1;
   const boost::math::non_central_t distribution(freedom, noncentrality);
   return cdf(complement(distribution, critical)) + cdf(distribution, -critical);
@@ -62,10 +61,7 @@ std::optional<std::int64_t> units_needed(double effect, double standard_error, s
 double zero_of(const std::function<double(double)>& lack, int bits) {
   double high = 4;
   while (lack(high) < 0) high *= 2;
-  std::uintmax_t steps = 200;
-  const auto [from, to] = boost::math::tools::toms748_solve(
-      lack, 0.0, high, boost::math::tools::eps_tolerance<double>(bits), steps);
-  return (from + to) / 2;
+  return zero_between(lack, 0, high, bits);
 }
 
 std::int64_t least_enough(std::int64_t low, std::int64_t high,

@@ -1,8 +1,4 @@
-#include "results/statistics/influence.h"
-
 #include <gtest/gtest.h>
-
-#include <vector>
 
 #include "results/statistics/statistics.h"
 
@@ -33,11 +29,6 @@ TEST(InfluentialClusters, OfNoMeanDifferenceAreNone) {
   EXPECT_FALSE(influential_clusters(Numbers{}).has_value());
   EXPECT_FALSE(influential_clusters(Numbers{0, 0}).has_value());
   EXPECT_FALSE(influential_clusters(Numbers{0.1, 0.2, -0.3}).has_value());
-}
-
-TEST(InfluentialClusters, OfSumsAreThoseOfTheirDifferences) {
-  const ClusterSums sums{.baseline = {1, 2, 3}, .method = {2, 2, 3.5}, .count = {2, 1, 1}};
-  EXPECT_EQ(influential_clusters(sums), 1);
 }
 
 PairedTests tests_with(double t, double wilcoxon, double sign) {
