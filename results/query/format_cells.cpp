@@ -20,17 +20,6 @@ std::size_t piece_end(std::string_view text, std::size_t begin) {
   return end > first ? end : std::min(text.size(), begin + kText);
 }
 
-std::string hexadecimal(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (const char c : bytes) {
-    text += kDigits[static_cast<unsigned char>(c) >> 4];
-    text += kDigits[static_cast<unsigned char>(c) & 15];
-  }
-  return text;
-}
-
 std::string_view bytes_of(const SqlValue& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (const auto* blob = std::get_if<Blob>(&value)) return blob->bytes;
