@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "tests/error_of.h"
 
 namespace harness {
 namespace {
@@ -87,13 +88,7 @@ TEST_F(EventLog, ADamagedLineInTheMiddleIsAnErrorThatNamesItsPlace) {
   auto bytes = read_file(log_);
   bytes[bytes.find("aaaa")] = 'x';
   write_file_atomically(log_, bytes);
-  try {
-    read_events(log_, 0);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("the line at byte 0 has a wrong checksum"), std::string::npos)
-        << error.what();
-  }
+  EXPECT_EQ(error_of([&] { read_events(log_, 0); }).problem(), "the line at byte 0 has a wrong checksum");
 }
 
 TEST_F(EventLog, AFileOfSomethingElseIsRefusedAndLeftAsItIs) {

@@ -9,6 +9,7 @@
 #include "core/processes/worker_pool.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "tests/error_of.h"
 
 namespace harness {
 namespace {
@@ -35,14 +36,10 @@ TEST(Files, AFolderIsReplacedWholeOrNotAtAll) {
 }
 
 TEST(Files, AWriteThatFailsNamesThePathAndTheReason) {
-  try {
-    write_file_atomically("/proc/none/x", "1");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), Status::kUsage);  // a place chosen wrongly; a full disk would be kFailed
-    EXPECT_EQ(std::string(error.what()).find(".tmp"), std::string::npos);
-    EXPECT_NE(std::string(error.what()).find("/proc/none/x"), std::string::npos);
-  }
+  const auto error = error_of([] { write_file_atomically("/proc/none/x", "1"); });
+  EXPECT_EQ(error.status(), Status::kUsage);  // a place chosen wrongly; a full disk would be kFailed
+  EXPECT_EQ(error.where(), "/proc/none/x");
+  EXPECT_EQ(error.problem().find(".tmp"), std::string::npos);
 }
 
 TEST(Sha256, MatchesTheStandardsExample) {
@@ -90,12 +87,8 @@ TEST(WorkerPool, RunsEveryTaskOnceAndThrowsTheFirstFailureByNumber) {
   std::vector<int> seen(100);
   pool.run(100, [&](std::size_t i) { ++seen[i]; });
   EXPECT_EQ(seen, std::vector<int>(100, 1));
-  try {
-    pool.run(1, [](std::size_t) { throw Error("task failed"); });
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "task failed");
-  }
+  const auto error = error_of([&] { pool.run(1, [](std::size_t) { throw Error("task failed"); }); });
+  EXPECT_STREQ(error.what(), "task failed");
   pool.run(2, [&](std::size_t i) { ++seen[i]; });
   EXPECT_EQ(seen[1], 2);
 }

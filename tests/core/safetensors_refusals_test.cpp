@@ -11,6 +11,7 @@
 #include "core/json.h"
 #include "core/weights/model_weights.h"
 #include "core/weights/safetensors.h"
+#include "tests/error_of.h"
 #include "tests/refusals.h"
 
 namespace harness {
@@ -314,13 +315,9 @@ TEST(ShardIndexRefusals, AFolderOfAnotherFormatOrVariantIsToldSo) {
   for (const char* name : {"pytorch_model.bin", "model.fp16.safetensors"}) {
     const TemporaryFolder folder;
     write(folder.path() / name, "weights");
-    try {
-      ModelWeights::open(folder.path(), "model");
-      FAIL() << name;
-    } catch (const Error& error) {
-      EXPECT_TRUE(error.hint().starts_with(fmt::format("\"{}\" is another format or variant", name)))
-          << error.hint();
-    }
+    const auto error = error_of([&] { open_model_of(folder.path()); });
+    EXPECT_TRUE(error.hint().starts_with(fmt::format("\"{}\" is another format or variant", name)))
+        << error.hint();
   }
 }
 

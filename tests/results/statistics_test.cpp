@@ -5,9 +5,9 @@
 #include <cmath>
 #include <random>
 
-#include "core/error.h"
 #include "results/statistics/bootstrap_indices.h"
 #include "results/statistics/statistics_parity.h"
+#include "tests/error_of.h"
 
 namespace harness {
 namespace {
@@ -280,12 +280,8 @@ TEST(BootstrapIntervals, NamesAreTheOnesOfTheCommandLine) {
   for (const auto kind : kKinds) {
     EXPECT_EQ(interval_from_name(std::string(interval_name(kind)), "--interval"), kind);
   }
-  try {
-    interval_from_name("percentil", "--interval");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), R"(--interval: unknown interval "percentil"; did you mean "percentile"?)");
-  }
+  EXPECT_STREQ(error_of([] { interval_from_name("percentil", "--interval"); }).what(),
+               R"(--interval: unknown interval "percentil"; did you mean "percentile"?)");
 }
 
 /// A number in [0, 1) from the generator alone: the standard's distributions differ between libraries.
