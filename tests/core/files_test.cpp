@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <fstream>
 
+#include "core/base64.h"
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/image.h"
 #include "core/processes/worker_pool.h"
 #include "core/sha256.h"
@@ -91,6 +94,32 @@ TEST(WorkerPool, RunsEveryTaskOnceAndThrowsTheFirstFailureByNumber) {
   EXPECT_STREQ(error.what(), "task failed");
   pool.run(2, [&](std::size_t i) { ++seen[i]; });
   EXPECT_EQ(seen[1], 2);
+}
+
+TEST(Base64, EncodesTheVectorsOfRfc4648) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(base64(std::string("\xff\x00\xfe", 3)), "/wD+");
+}
+
+TEST(FileError, SaysWhatToDoByTheSystemsReason) {
+  const auto hint = [](int reason) { return file_error("cannot open", "here", reason).hint(); };
+  for (const int reason : {EACCES, EPERM, EROFS}) EXPECT_EQ(hint(reason).find("check its permissions"), 0u);
+  for (const int reason : {ENAMETOOLONG, EINVAL, ENOTDIR}) EXPECT_EQ(hint(reason).find("check the name"), 0u);
+  for (const int reason : {ENOSPC, EDQUOT}) EXPECT_EQ(hint(reason).find("free some space"), 0u);
+  EXPECT_EQ(hint(EIO).find("check the disk"), 0u);
+}
+
+TEST(FileError, IsTheUsersExceptWhereTheDiskFails) {
+  EXPECT_EQ(file_error("", "here", EACCES).status(), Status::kUsage);
+  EXPECT_EQ(file_error("", "here", ENAMETOOLONG).status(), Status::kUsage);
+  EXPECT_EQ(file_error("", "here", ENOSPC).status(), Status::kFailed);
+  EXPECT_EQ(file_error("", "here", EIO).status(), Status::kFailed);
+  EXPECT_STREQ(file_error("", "here", EACCES).what(),
+               "here: Permission denied; check its permissions, or choose a place that you can write to");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The tests and figures that stand beside an interval: McNemar, Holm, Wilson, power, and the verdict in
-// words.
+// The tests and figures that stand beside an interval: ranks, McNemar, Holm, Wilson, influence, power, and
+// the verdict in words.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,6 +49,58 @@ TEST(McNemar, NeedsIndependentPairs) {
 TEST(McNemar, IsNotTakenWhereEveryValueIsTheSame) {
   EXPECT_EQ(compare_paired(rate_pairs(0, 0, 0, 30), Better::kUp).test, "paired-t");
   EXPECT_EQ(compare_paired(rate_pairs(30, 0, 0, 0), Better::kUp).test, "paired-t");
+}
+
+// Goldens: scipy 1.17.1. a[i] = ((7i + 3) mod 11) / 10, b[i] = ((5ii + 2i + 1) mod 13) / 12, i < 40: ties and
+// three zeros.
+std::vector<double> differences_with_ties() {
+  std::vector<double> d;
+  for (int i = 0; i < 40; ++i) d.push_back(((5 * i * i + 2 * i + 1) % 13) / 12.0 - ((7 * i + 3) % 11) / 10.0);
+  return d;
+}
+
+TEST(SignTest, IsTwoSidedAndExact) {
+  EXPECT_NEAR(sign_test(9, 3), 0.14599609375, 1e-15);  // scipy.stats.binomtest(9, 12).pvalue
+  EXPECT_EQ(sign_test(3, 9), sign_test(9, 3));
+  EXPECT_EQ(sign_test(5, 5), 1.0);
+  EXPECT_EQ(sign_test(0, 0), 1.0);
+}
+
+TEST(Wilcoxon, AgreesWithScipy) {
+  struct Row {
+    Zeros zeros;
+    bool corrected;
+    double w, p;
+  };
+  for (const auto& row : {Row{Zeros::kWilcoxon, false, 341.5, 0.8800635810082672},
+                          Row{Zeros::kWilcoxon, true, 341.5, 0.8860183615911369},
+                          Row{Zeros::kPratt, false, 398.5, 0.908997869180333},
+                          Row{Zeros::kPratt, true, 398.5, 0.9143296719140107}}) {
+    const auto test = wilcoxon(differences_with_ties(), row.zeros, row.corrected);
+    ASSERT_TRUE(test.has_value()) << row.p;
+    EXPECT_DOUBLE_EQ(test->w, row.w) << row.p;
+    EXPECT_NEAR(test->p_value, row.p, 1e-13);
+  }
+}
+
+TEST(WilcoxonExact, AgreesWithScipy) {
+  const std::vector<double> d{0.3, -1.1, 2.2, 0.7, -0.2, 1.9, 0.05, -0.6, 1.3, 0.9};
+  const auto test = wilcoxon_exact(d);
+  ASSERT_TRUE(test.has_value());
+  EXPECT_EQ(test->w, 13);
+  EXPECT_NEAR(test->p_value, 0.16015625, 1e-15);  // scipy.stats.wilcoxon(d, method="exact")
+}
+
+TEST(WilcoxonExact, IsRefusedWhereItDoesNotHold) {
+  EXPECT_FALSE(wilcoxon_exact(std::vector<double>{1, -1, 2}).has_value());
+  EXPECT_FALSE(wilcoxon_exact(std::vector<double>{0, 1, 2}).has_value());
+  EXPECT_FALSE(wilcoxon_exact(std::vector<double>{}).has_value());
+}
+
+TEST(Wilcoxon, HasNoAnswerWithoutANonzeroDifference) {
+  const std::vector<double> zeros(5, 0.0);
+  EXPECT_FALSE(wilcoxon(zeros, Zeros::kWilcoxon, false).has_value());
+  EXPECT_FALSE(wilcoxon(zeros, Zeros::kPratt, false).has_value());
 }
 
 TEST(RankTests, OfClustersTakeTheirMeanDifferences) {
@@ -139,6 +191,55 @@ TEST(WinRate, OfSeveralSeedsTakesThePromptsAsTrials) {
   const auto one = win_rate(6, 2, 2, 10, 0.95), three = win_rate(18, 6, 6, 10, 0.95);
   EXPECT_EQ(three->rate, one->rate);
   EXPECT_EQ(three->ci.low, one->ci.low);
+}
+
+using Numbers = std::vector<double>;
+
+TEST(InfluentialClusters, AreTheFewestThatCarryMoreThanHalf) {
+  EXPECT_EQ(influential_clusters(Numbers{1, 0, 0, 0}), 1);
+  EXPECT_EQ(influential_clusters(Numbers{1, 1, 1, 1}), 3) << "two of four leave half, not less than half";
+  EXPECT_EQ(influential_clusters(Numbers{5, 3, 1, 1}), 2);
+  EXPECT_EQ(influential_clusters(Numbers{6, 3, 1, 1}), 1);
+}
+
+TEST(InfluentialClusters, DoNotDependOnTheSideOrTheOrder) {
+  EXPECT_EQ(influential_clusters(Numbers{-1, -6, 1, -3}), 1);
+  EXPECT_EQ(influential_clusters(Numbers{1, 6, -1, 3}), 1);
+}
+
+TEST(InfluentialClusters, ThreeFlipsAmongManySmallDifferences) {
+  Numbers sums(762, 0.003);  // 2.277 of the sum, three flips 3
+  sums[10] = sums[300] = sums[700] = 1;
+  EXPECT_EQ(influential_clusters(sums), 3);
+}
+
+TEST(InfluentialClusters, OfNoMeanDifferenceAreNone) {
+  EXPECT_FALSE(influential_clusters(Numbers{}).has_value());
+  EXPECT_FALSE(influential_clusters(Numbers{0, 0}).has_value());
+  EXPECT_FALSE(influential_clusters(Numbers{0.1, 0.2, -0.3}).has_value());
+}
+
+PairedTests tests_with(double t, double wilcoxon, double sign) {
+  return {.t = TTest{2, t}, .wilcoxon = RankTest{.w = 1, .p_value = wilcoxon}, .sign_p = sign};
+}
+
+TEST(Disagreement, IsAnotherConclusionThanTheTs) {
+  EXPECT_FALSE(disagreement(tests_with(.01, .04, .049)).any());
+  EXPECT_FALSE(disagreement(tests_with(.2, .06, .05)).any());
+  EXPECT_TRUE(disagreement(tests_with(.04, .06, .01)).wilcoxon);
+  EXPECT_FALSE(disagreement(tests_with(.04, .06, .01)).sign);
+  EXPECT_TRUE(disagreement(tests_with(.06, .06, .01)).sign);
+  EXPECT_TRUE(disagreement(tests_with(.02, .008, .009), 0.01).wilcoxon);
+}
+
+TEST(Disagreement, NeedsATAndCountsNoTestThatIsNotThere) {
+  auto tests = tests_with(.2, .01, .01);
+  tests.t.reset();
+  EXPECT_FALSE(disagreement(tests).any());
+  tests = tests_with(.01, .2, .2);
+  tests.wilcoxon.reset();
+  tests.sign_p.reset();
+  EXPECT_FALSE(disagreement(tests).any());
 }
 
 TEST(Power, OfTheDetectableEffectIs80Percent) {
