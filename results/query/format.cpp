@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "results/query/format_cells.h"
 
 namespace harness {
 namespace {

@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "core/text.h"
-#include "results/query/format_cells.h"
+#include "results/query/format.h"
 
 namespace harness {
 namespace {

@@ -1,10 +1,9 @@
-#include "results/query/format_cells.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "core/text.h"
+#include "results/query/format.h"
 
 namespace harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "results/query/format_cells.h"
+#include "results/query/format.h"
 
 namespace harness {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "results/query/format_cells.h"
+#include "results/query/format.h"
 
 namespace harness {
 namespace {

@@ -1,5 +1,5 @@
 #include "core/text.h"
-#include "results/query/format_cells.h"
+#include "results/query/format.h"
 #include "results/table/markup.h"
 
 namespace harness {

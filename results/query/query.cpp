@@ -13,7 +13,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "results/query/saved_params.h"
+#include "results/query/saved_queries.h"
 #include "results/query/sql_guard.h"
 #include "results/query/sql_hint.h"
 #include "results/schema/database_file.h"

@@ -41,7 +41,7 @@ struct QueryRequest {
 ///
 /// A parameter `:name` takes its value from `params`: as a number where the text is one in its usual form,
 /// else as text; a saved query has defaults and checks its values
-/// (saved_params.h). Throws Error with SQLite's message, line and column, and the
+/// (saved_queries.h). Throws Error with SQLite's message, line and column, and the
 /// nearest name for a table, column or function that is not there; for a parameter without a value or a value
 /// without a parameter; for several statements; and as open_database for the file.
 ResultSet run_query(const std::filesystem::path& db, const QueryRequest& request);

@@ -1,5 +1,3 @@
-#include "results/query/saved_params.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "results/query/experiments.h"
+#include "results/query/saved_queries.h"
 #include "results/store/columns.h"
 #include "results/store/sql.h"
 

@@ -13,29 +13,23 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "tests/error_of.h"
+#include "tests/refusals.h"
 
 namespace harness {
 namespace {
 
-std::filesystem::path scratch() {
-  const auto folder =
-      std::filesystem::temp_directory_path() / testing::UnitTest::GetInstance()->current_test_info()->name();
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
-  return folder;
-}
-
 TEST(Files, AFolderIsReplacedWholeOrNotAtAll) {
-  const auto folder = scratch();
-  write_folder_atomically(folder / "a", [](const auto& aside) { write_file_atomically(aside / "x", "1"); });
-  EXPECT_THROW(write_folder_atomically(folder / "a",
+  const TemporaryFolder temporary;
+  write_folder_atomically(temporary.path() / "a",
+                          [](const auto& aside) { write_file_atomically(aside / "x", "1"); });
+  EXPECT_THROW(write_folder_atomically(temporary.path() / "a",
                                        [](const auto& aside) {
                                          write_file_atomically(aside / "y", "2");
                                          throw Error("no");
                                        }),
                Error);
-  EXPECT_EQ(read_file(folder / "a/x"), "1");
-  EXPECT_FALSE(std::filesystem::exists(folder / "a/y"));
+  EXPECT_EQ(read_file(temporary.path() / "a/x"), "1");
+  EXPECT_FALSE(std::filesystem::exists(temporary.path() / "a/y"));
 }
 
 TEST(Files, AWriteThatFailsNamesThePathAndTheReason) {
@@ -51,19 +45,19 @@ TEST(Sha256, MatchesTheStandardsExample) {
 }
 
 TEST(Png, PixelsComeBackAndEqualImagesGiveEqualBytes) {
-  const auto folder = scratch();
+  const TemporaryFolder temporary;
   Image image{3, 2, {}};
   for (int i = 0; i < 18; ++i) image.rgb.push_back(static_cast<std::uint8_t>(i * 14));
-  write_file_atomically(folder / "a.png", png_bytes(image));
-  EXPECT_EQ(read_png(folder / "a.png").rgb, image.rgb);
+  write_file_atomically(temporary.path() / "a.png", png_bytes(image));
+  EXPECT_EQ(read_png(temporary.path() / "a.png").rgb, image.rgb);
   EXPECT_EQ(png_bytes(image), png_bytes(image));
 }
 
 TEST(Png, ATruncatedFileIsAnErrorThatNamesIt) {
-  const auto folder = scratch();
+  const TemporaryFolder temporary;
   const auto bytes = png_bytes({8, 8, std::vector<std::uint8_t>(192, 7)});
-  write_file_atomically(folder / "cut.png", bytes.substr(0, bytes.size() - 20));
-  EXPECT_THROW(read_png(folder / "cut.png"), Error);
+  write_file_atomically(temporary.path() / "cut.png", bytes.substr(0, bytes.size() - 20));
+  EXPECT_THROW(read_png(temporary.path() / "cut.png"), Error);
 }
 
 TEST(Text, TheNearestNameIsFoundAndAFarOneIsNot) {

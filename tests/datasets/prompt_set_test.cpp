@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "tests/error_of.h"
+#include "tests/refusals.h"
 
 namespace harness {
 namespace {
@@ -17,14 +18,6 @@ namespace fs = std::filesystem;
 /// A file of its own for each test, removed at the end.
 class PromptFile : public testing::Test {
  protected:
-  PromptFile() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ =
-        fs::temp_directory_path() / ("harness-prompts-" + std::to_string(::getpid()) + "-" + test->name());
-    fs::create_directories(folder_);
-  }
-  ~PromptFile() override { fs::remove_all(folder_); }
-
   fs::path write(const std::string& bytes) {
     std::ofstream(folder_ / "test.txt", std::ios::binary) << bytes;
     return folder_ / "test.txt";
@@ -40,7 +33,8 @@ class PromptFile : public testing::Test {
     return message.substr(folder.size());
   }
 
-  fs::path folder_;
+  const TemporaryFolder temporary_;
+  const fs::path& folder_ = temporary_.path();
 };
 
 constexpr const char* kGood = "A sign that reads \"Open\".";
