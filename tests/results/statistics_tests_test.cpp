@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "results/statistics/power.h"
 #include "results/statistics/statistics.h"
@@ -304,85 +305,79 @@ PairedComparison over_runs(PairedComparison c, std::int64_t runs, Interval ci, d
   return c;
 }
 
-TEST(Verdict, WithOneRunAMethodIsOnTheseCheckpoints) {
-  auto c = comparison(0.02, 0.01, 0.03);
-  c.p_value = 0.001;
-  const auto verdict = verdict_of(c, Better::kUp, {.adjusted_p = 0.001});
-  EXPECT_EQ(verdict.claim, Claim::kCheckpoints);
-  EXPECT_TRUE(verdict.differs);
-  EXPECT_FALSE(verdict.resolved());
-  EXPECT_EQ(verdict.text, "these checkpoints differ");
-  EXPECT_EQ(verdict_of(comparison(0.02, -0.01, 0.03), Better::kUp, {}).text,
-            "no difference shown between these checkpoints");
-}
-
-TEST(Verdict, NeedsThreeRunsToSayBetter) {
-  const auto c = comparison(0.02, 0.01, 0.03);
-  const VerdictSettings settings{.adjusted_p = 0.001};
-  const auto two = verdict_of(over_runs(c, 2, {0.01, 0.03}, 0.001), Better::kUp, settings);
-  EXPECT_FALSE(two.resolved());
-  EXPECT_EQ(two.text, "these checkpoints differ");
-  const auto three = verdict_of(over_runs(c, 3, {0.01, 0.03}, 0.001), Better::kUp, settings);
-  EXPECT_TRUE(three.resolved());
-  EXPECT_EQ(three.text, "better");
-}
-
-TEST(Verdict, OfATrainingsStatisticsIsNotOnCheckpoints) {
-  auto c = comparison(0.02, 0.01, 0.03);
+/// Of a training, whose clusters are its runs.
+PairedComparison of_runs_alone(PairedComparison c, std::int64_t runs) {
   c.crossed.emplace();
-  c.crossed->runs = 2;
+  c.crossed->runs = runs;
   c.crossed->of_runs_alone = true;
-  const auto verdict = verdict_of(c, Better::kUp, {.adjusted_p = 0.001, .unit = "seeds"});
-  EXPECT_FALSE(verdict.differs);
-  EXPECT_EQ(verdict.text, "not judged: 2 of 3 training runs");
+  return c;
 }
 
-TEST(Verdict, SaysWhichWayAResolvedDifferenceGoes) {
-  const auto up = over_runs(comparison(0.02, 0.01, 0.03), 3, {0.01, 0.03}, 0.001);
-  const auto down = over_runs(comparison(-0.02, -0.03, -0.01), 3, {-0.03, -0.01}, 0.001);
-  EXPECT_EQ(verdict_of(up, Better::kDown, {.adjusted_p = 0.001}).text, "worse");
-  EXPECT_EQ(verdict_of(up, Better::kNone, {.adjusted_p = 0.001}).text, "higher");
-  EXPECT_EQ(verdict_of(down, Better::kDown, {}).text, "better");
-  EXPECT_EQ(verdict_of(down, Better::kNone, {}).text, "lower");
+PairedComparison with_ties(PairedComparison c, std::int64_t ties) {
+  c.ties = ties;
+  return c;
+}
+
+PairedComparison of_one_pair() {
+  PairedComparison c;
+  c.n = c.clusters = 1;
+  c.delta = 0.5;
+  return c;
+}
+
+TEST(Verdict, SaysWhatMayBeConcluded) {
+  const auto c = comparison(0.02, 0.01, 0.03);
+  const auto three = over_runs(c, 3, {0.01, 0.03}, 0.001);
+  const auto fallen = over_runs(comparison(-0.02, -0.03, -0.01), 3, {-0.03, -0.01}, 0.001);
+  const VerdictSettings sure{.adjusted_p = 0.001};
+  const std::string not_shown = "no difference shown between these checkpoints";
+  struct Row {
+    PairedComparison comparison;
+    Better better;
+    VerdictSettings settings;
+    std::string text;
+  };
+  const std::vector<Row> rows = {
+      {c, Better::kUp, sure, "these checkpoints differ"},
+      {comparison(0.02, -0.01, 0.03), Better::kUp, {}, not_shown},
+      {over_runs(c, 2, {0.01, 0.03}, 0.001), Better::kUp, sure, "these checkpoints differ"},
+      {three, Better::kUp, sure, "better"},
+      {of_runs_alone(c, 2),
+       Better::kUp,
+       {.adjusted_p = 0.001, .unit = "seeds"},
+       "not judged: 2 of 3 training runs"},
+      {three, Better::kDown, sure, "worse"},
+      {three, Better::kNone, sure, "higher"},
+      {fallen, Better::kDown, {}, "better"},
+      {fallen, Better::kNone, {}, "lower"},
+      {over_runs(c, 3, {-0.01, 0.05}, 0.12), Better::kUp, sure, "not resolved"},
+      {over_runs(comparison(0.02, -0.001, 0.04), 3, {0.01, 0.03}, 0.001), Better::kUp, sure,
+       "not resolved: not over prompts alone"},
+      {over_runs(comparison(0.02, 0.001, 0.03), 3, {0.001, 0.03}, 0.02),
+       Better::kUp,
+       {.adjusted_p = 0.1},
+       "not resolved (p 0.1 after Holm)"},
+      {over_runs(comparison(0.02, 0.001, 0.03), 3, {0.001, 0.03}, 0.06),
+       Better::kUp,
+       {.adjusted_p = 0.06},
+       "not resolved (p 0.06)"},
+      {{}, Better::kUp, {}, "no complete pair"},
+      {with_ties(comparison(0, 0, 0), 762), Better::kUp, {}, not_shown + ": equal on every pair"},
+      {of_one_pair(), Better::kUp, {.unit = "seeds"}, not_shown + ": fewer than two seeds"}};
+  const std::set<std::string> of_methods = {"better", "worse", "higher", "lower"};
+  for (const auto& row : rows) {
+    const auto verdict = verdict_of(row.comparison, row.better, row.settings);
+    EXPECT_EQ(verdict.text, row.text);
+    EXPECT_EQ(verdict.resolved(), of_methods.contains(row.text)) << row.text;
+    EXPECT_EQ(verdict.differs, verdict.resolved() || row.text == "these checkpoints differ") << row.text;
+  }
 }
 
 TEST(Verdict, OfThreeRunsIsByTheirIntervalAndNotByThatOfThePrompts) {
   const auto c = over_runs(comparison(0.02, 0.01, 0.03), 3, {-0.01, 0.05}, 0.12);
-  const auto verdict = verdict_of(c, Better::kUp, {.adjusted_p = 0.001});
-  EXPECT_FALSE(verdict.differs);
-  EXPECT_EQ(verdict.text, "not resolved");
   EXPECT_EQ(interval_of(c)->low, -0.01);
   EXPECT_EQ(p_value_of(c), 0.12);
   EXPECT_EQ(interval_of(c, Claim::kCheckpoints)->low, 0.01);
-}
-
-TEST(Verdict, OfMethodsMustBeTrueOfTheseCheckpointsToo) {
-  const auto c = over_runs(comparison(0.02, -0.001, 0.04), 3, {0.01, 0.03}, 0.001);
-  const auto verdict = verdict_of(c, Better::kUp, {.adjusted_p = 0.001});
-  EXPECT_FALSE(verdict.resolved());
-  EXPECT_EQ(verdict.text, "not resolved: not over prompts alone");
-}
-
-TEST(Verdict, IsNotResolvedByTheIntervalAlone) {
-  const auto c = comparison(0.02, 0.001, 0.03);
-  const auto text = [&](double p_value, double adjusted) {
-    return verdict_of(over_runs(c, 3, {0.001, 0.03}, p_value), Better::kUp, {.adjusted_p = adjusted}).text;
-  };
-  EXPECT_EQ(text(0.02, 0.1), "not resolved (p 0.1 after Holm)");
-  EXPECT_EQ(text(0.06, 0.06), "not resolved (p 0.06)");
-}
-
-TEST(Verdict, SaysWhyThereIsNothingToJudge) {
-  EXPECT_EQ(verdict_of({}, Better::kUp, {}).text, "no complete pair");
-  auto equal = comparison(0, 0, 0);
-  equal.ties = 762;
-  EXPECT_EQ(verdict_of(equal, Better::kUp, {}).text,
-            "no difference shown between these checkpoints: equal on every pair");
-  PairedComparison one;
-  one.n = one.clusters = 1;
-  one.delta = 0.5;
-  EXPECT_EQ(verdict_of(one, Better::kUp, {.unit = "seeds"}).text,
-            "no difference shown between these checkpoints: fewer than two seeds");
 }
 
 }  // namespace
