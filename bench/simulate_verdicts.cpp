@@ -60,7 +60,6 @@ std::string percent(std::int64_t count, std::int64_t of, int digits = 1) {
 }
 
 // Random numbers
-// ---------------------------------------------------------------------------------------------------------
 
 class Random {
  public:
@@ -77,7 +76,6 @@ class Random {
 };
 
 // The crossed rule
-// ---------------------------------------------------------------------------------------------------------
 
 /// What a simulated comparison is made of. Of normal values, run means and mean squares hold all there is to
 /// know and are independent, so that drawing them is drawing 762 prompts.
@@ -189,7 +187,6 @@ void add_table(const Noise& noise, int runs, const Rule& rule, Random& random, R
 }
 
 // The rule over prompts alone
-// ---------------------------------------------------------------------------------------------------------
 
 struct OldRates {
   std::int64_t comparisons = 0, resolved = 0, with_runs = 0;
@@ -260,7 +257,6 @@ void add_old_tables(const Noise& noise, int runs, int tables, std::uint32_t seed
 }
 
 // Differences that are mostly 0, and a few flips
-// ---------------------------------------------------------------------------------------------------------
 
 /// Standard error over 762 prompts .0034: half of the prompts do not differ, 0.8 % flip from 0 to 1 or back,
 /// the others differ a little.
@@ -292,7 +288,6 @@ Drawn with_flips(const Noise& noise, int runs, Random& random) {
 }
 
 // Guardrail alarms
-// ---------------------------------------------------------------------------------------------------------
 
 constexpr double kMinimalEffect = 0.02;
 constexpr int kGuardrails = 7;
@@ -352,7 +347,6 @@ double alarm_share(const Truth& truth, const Noise& noise, int runs, bool crosse
 }
 
 // Report
-// ---------------------------------------------------------------------------------------------------------
 
 /// Calls work(0) .. work(count - 1) on several threads.
 void in_parallel(std::size_t count, int threads, const std::function<void(std::size_t)>& work) {

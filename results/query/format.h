@@ -30,7 +30,6 @@ QueryFormat query_format(std::string_view name);
 void write_rows(const ResultSet& rows, QueryFormat format, const TakePiece& take);
 
 // What the formats are made of
-// ---------------------------------------------------------------------------------------------------------
 
 /// Text on its way out: collected, and handed on whenever there is enough of it.
 class PieceWriter {

@@ -44,7 +44,6 @@ bool is_whole_number(const std::string& text) {
 }
 
 // What there is, in all or (?1) in one experiment
-// ---------------------------------------------------------------------------------------------------------
 
 constexpr auto kMethods = R"sql(
   SELECT 'base' UNION SELECT method FROM runs UNION SELECT arm FROM table_runs WHERE arm <> ''
@@ -117,8 +116,6 @@ std::string selection_metric(const StoredReproduction& e, const Names& known) {
   const auto& measured = other.empty() ? metric : other;
   return holds(known, measured) || known.empty() ? measured : known.front();
 }
-
-// ---------------------------------------------------------------------------------------------------------
 
 class SavedValuesMaker {
  public:

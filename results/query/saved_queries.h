@@ -45,11 +45,9 @@ struct SavedValues {
 };
 
 /// Fills `given` up with defaults, and chooses the experiment of a query that looks at one: the last one
-/// finished that fits `table`, `prompts` and the methods, unless `experiment` names it.
-///
-/// Throws Error for a parameter that the query has not, a missing one, a value of the wrong kind, and a
-/// method, metric, table, split, prompt set, seed or experiment that the DB does not hold; each with the
-/// nearest name and what there is.
+/// finished that fits `table`, `prompts` and the methods, unless `experiment` names it. Throws Error for a
+/// parameter that the query has not, a missing one, a value of the wrong kind, and a name that the DB does
+/// not hold; each with the nearest name and what there is.
 SavedValues saved_values(SQLite::Database& db, const SavedQuery& query, const QueryParams& given);
 
 }  // namespace harness

@@ -17,7 +17,6 @@ namespace harness {
 namespace {
 
 // Sums over resamples
-// ---------------------------------------------------------------------------------------------------------
 
 constexpr std::uint32_t kResamplesPerThread = 64;  // fewer are not worth a thread
 
@@ -102,7 +101,6 @@ ResampledSums::ResampledSums(const UnitColumns& units, std::uint32_t resamples, 
 }
 
 // What is made of them
-// ---------------------------------------------------------------------------------------------------------
 
 std::vector<double> residuals(const ClusterSums& sums) {
   auto result = sums.differences();

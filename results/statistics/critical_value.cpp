@@ -23,7 +23,6 @@ double runs_weight(double odds, double kappa) {
 }
 
 // Quadrature
-// ---------------------------------------------------------------------------------------------------------
 
 /// Estimate over truth of the runs' variance, chi^2 / freedom, on a grid of its logarithm: the trapezoidal
 /// rule of a density that vanishes at both ends.
@@ -51,7 +50,6 @@ RunsVariance::RunsVariance(std::int64_t freedom) {
 }
 
 // kappa at one level
-// ---------------------------------------------------------------------------------------------------------
 
 /// True shares of the runs, as logarithms of R / P: at both ends the critical value is exact.
 constexpr double kLowestRatio = -7, kHighestRatio = 12, kRatioStep = 0.5;
@@ -111,7 +109,6 @@ class Calibration {
 };
 
 // kappa at all levels
-// ---------------------------------------------------------------------------------------------------------
 
 /// log kappa at the levels two_sided_tail(kStep), two_sided_tail(2 kStep), ..., and on lines between. It
 /// never rises as the level falls, so that the critical value always does as the level rises.

@@ -16,7 +16,6 @@ double mean_delta(std::span<const RunDifference> per_run) {
 }
 
 // From pairs to one number a run and cluster
-// ---------------------------------------------------------------------------------------------------------
 
 struct Cell {
   double sum = 0, count = 0;  ///< of the differences of a run's pairs in a cluster
@@ -107,7 +106,6 @@ CrossedComparison without_estimate(const Balanced& data) {
 }
 
 // The estimate
-// ---------------------------------------------------------------------------------------------------------
 
 double run_mean_square(std::span<const RunDifference> per_run, double delta, double clusters) {
   double squares = 0;

@@ -32,7 +32,6 @@ const Differences kThreeByFive = {
     {.12, -.05, .30, .02, .11}, {.20, -.10, .25, .08, .02}, {.05, .01, .41, .00, .15}};
 
 // The analysis of variance
-// ---------------------------------------------------------------------------------------------------------
 
 TEST(Crossed, AnalysisOfVarianceAgreesWithExactFractions) {
   // Python's fractions.Fraction on the textbook sums of squares, SS_S = G sum (m_s - m)^2 and so on.
@@ -82,7 +81,6 @@ TEST(Crossed, OrderOfPairsChangesNothing) {
 }
 
 // Where one kind of noise is all there is
-// ---------------------------------------------------------------------------------------------------------
 
 TEST(Crossed, WithoutNoiseBetweenRunsIsThePairedTOverClusters) {
   std::vector<PairedValue> pairs;  // clusters of one and of two pairs, the same in three runs
@@ -121,7 +119,6 @@ TEST(Crossed, DoesNotSubtractWherePromptsDifferLessThanTheResidual) {
 }
 
 // Unbalanced data
-// ---------------------------------------------------------------------------------------------------------
 
 TEST(Crossed, LeavesOutAPromptThatOneRunLacks) {
   auto pairs = pairs_of(kThreeByFive);
@@ -166,7 +163,6 @@ TEST(Crossed, AClusterCountsWithTheNumberOfItsPairs) {
 }
 
 // Degenerate
-// ---------------------------------------------------------------------------------------------------------
 
 Differences constant(std::size_t runs, std::size_t prompts, double value) {
   return Differences(runs, std::vector<double>(prompts, value));
@@ -216,7 +212,6 @@ TEST(Crossed, DifferencesThatCancelWithinAClusterAreNotEqual) {
 }
 
 // Level and coverage
-// ---------------------------------------------------------------------------------------------------------
 
 /// Normal by Box-Muller from the generator alone: the standard's distributions differ between libraries.
 class Normal {
@@ -284,7 +279,6 @@ TEST(CrossedCoverage, Is94To96PercentWhateverTheNoise) {
 }
 
 // Power
-// ---------------------------------------------------------------------------------------------------------
 
 /// 762 prompts with a standard error of .0034 for one run, half of it in all runs alike; runs .006 apart.
 const VarianceComponents kGlyph{.run = 3.6e-5, .prompt = 0.0044, .residual = 0.0044};

@@ -233,7 +233,6 @@ TEST(StatisticsParity, TheRecordedCasePasses) {
 }
 
 // Intervals by their kind; goldens by tests/results/statistics_peer.py (numpy 2.4.6, scipy 1.17.1).
-// ---------------------------------------------------------------------------------------------------------
 
 BootstrapSettings golden(IntervalKind kind) {
   return {.resamples = 2000, .seed = 7, .interval = kind};

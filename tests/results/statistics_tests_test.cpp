@@ -277,7 +277,6 @@ TEST(Power, SaysNothingWithoutAnEffectOrASpread) {
 }
 
 // Verdicts
-// ---------------------------------------------------------------------------------------------------------
 
 // sqrt(f / chi2.ppf(0.975, f)), sqrt(f / chi2.ppf(0.025, f)).
 TEST(SpreadUncertainty, IsThatOfANormalSamplesStandardDeviation) {
