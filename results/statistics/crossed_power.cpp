@@ -48,14 +48,7 @@ std::optional<std::int64_t> runs_needed(double effect, const VarianceComponents&
   };
   if (components.prompt > 0 && power_of_all_runs(effect, components, clusters, settings) < settings.power)
     return std::nullopt;
-  if (enough(kFewestRuns)) return kFewestRuns;
-  std::int64_t low = kFewestRuns, high = 2 * kFewestRuns;
-  while (high < kMostRuns && !enough(high)) {
-    low = high;
-    high = std::min(2 * high, kMostRuns);
-  }
-  if (!enough(high)) return std::nullopt;
-  return least_enough(low, high, enough);
+  return least_enough(kFewestRuns, kMostRuns, enough);
 }
 
 std::vector<DetectableAtRuns> detectable_at_usual_runs(const VarianceComponents& components,

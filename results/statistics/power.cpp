@@ -1,5 +1,6 @@
 #include "results/statistics/power.h"
 
+#include <algorithm>
 #include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/non_central_t.hpp>
 #include <cmath>
@@ -52,10 +53,7 @@ std::optional<std::int64_t> units_needed(double effect, double standard_error, s
     const double scale = std::sqrt(static_cast<double>(units) / static_cast<double>(wanted));
     return power_of(effect, standard_error * scale, wanted, settings) >= settings.power;
   };
-  std::int64_t high = 2;
-  while (high < kMostUnits && !enough(high)) high *= 2;
-  if (high >= kMostUnits) return std::nullopt;
-  return least_enough(high / 2, high, enough);  // half of it is not enough, or 1
+  return least_enough(2, kMostUnits, enough);
 }
 
 double zero_of(const std::function<double(double)>& lack, int bits) {
@@ -64,8 +62,14 @@ double zero_of(const std::function<double(double)>& lack, int bits) {
   return zero_between(lack, 0, high, bits);
 }
 
-std::int64_t least_enough(std::int64_t low, std::int64_t high,
-                          const std::function<bool(std::int64_t)>& enough) {
+std::optional<std::int64_t> least_enough(std::int64_t fewest, std::int64_t most,
+                                         const std::function<bool(std::int64_t)>& enough) {
+  std::int64_t low = fewest - 1, high = fewest;
+  while (!enough(high)) {
+    if (high == most) return std::nullopt;
+    low = high;
+    high = std::min(2 * high, most);
+  }
   while (high - low > 1) {
     const auto middle = low + (high - low) / 2;
     (enough(middle) ? high : low) = middle;

@@ -39,8 +39,8 @@ std::optional<std::int64_t> units_needed(double effect, double standard_error, s
 /// less the wanted one: the smallest effect that is found.
 double zero_of(const std::function<double(double)>& lack, int bits);
 
-/// The least count that is enough: above `low`, which is not, and at most `high`, which is.
-std::int64_t least_enough(std::int64_t low, std::int64_t high,
-                          const std::function<bool(std::int64_t)>& enough);
+/// The least count from `fewest` on that is enough; nothing where `most` are not.
+std::optional<std::int64_t> least_enough(std::int64_t fewest, std::int64_t most,
+                                         const std::function<bool(std::int64_t)>& enough);
 
 }  // namespace harness

@@ -38,18 +38,14 @@ std::optional<double> discrimination(std::span<const double> run_deltas) {
   return std::abs(delta) / std::sqrt(squares / (runs - 1) / runs);
 }
 
-std::optional<NullYardstick> null_yardstick(std::span<const NullComparison> comparisons) {
+std::optional<NullYardstick> null_yardstick(std::span<const std::vector<double>> comparisons) {
   NullYardstick result;
   double squares = 0;
-  for (const auto& comparison : comparisons) {
-    if (comparison.run_deltas.empty()) continue;
-    ++result.comparisons;
-    result.runs += static_cast<std::int64_t>(comparison.run_deltas.size());
-    result.called_different += comparison.called_different ? 1 : 0;
-    squares += squares_about(0, comparison.run_deltas);
+  for (const auto& run_deltas : comparisons) {
+    result.runs += static_cast<std::int64_t>(run_deltas.size());
+    squares += squares_about(0, run_deltas);
   }
   if (result.runs == 0) return std::nullopt;
-  result.share = static_cast<double>(result.called_different) / static_cast<double>(result.comparisons);
   result.run_sd = std::sqrt(squares / static_cast<double>(result.runs));
   return result;
 }
