@@ -6,8 +6,8 @@
 #include <limits>
 #include <random>
 
-#include "results/statistics/crossed_power.h"
 #include "results/statistics/numeric.h"
+#include "results/statistics/power.h"
 #include "results/statistics/statistics.h"
 
 namespace harness {
