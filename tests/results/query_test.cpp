@@ -38,6 +38,16 @@ class QueryTest : public StoreTest {
     return error_of([&] { query(sql, params); });
   }
   std::string text(const std::string& sql, QueryFormat format) const { return written(query(sql), format); }
+
+  /// A completed experiment of these runs, with their names.
+  std::int64_t experiment(const std::vector<std::string>& evaluations, const Params& runs) {
+    ReproductionRecord record{.table_id = "t", .backbone = "glyph", .scale = "smoke", .seeds = {42}};
+    record.signature = "s";
+    for (const auto& [run, method] : runs) record.methods.push_back(method);
+    record.evaluations = evaluations;
+    record.runs = runs;
+    return store().record_reproduction(record);
+  }
 };
 
 class Queries : public QueryTest {
@@ -46,14 +56,7 @@ class Queries : public QueryTest {
     store().record_run(a_run("r1", "dual"));
     store().record_checkpoint({.run_id = "r1", .step = 40, .lambda_late = 0.01});
     evaluated(an_evaluation("e1", "r1", 40), {0.25, std::nullopt, 0.5, 1});
-    store().record_reproduction({.table_id = "t",
-                                 .backbone = "glyph",
-                                 .scale = "smoke",
-                                 .seeds = {42},
-                                 .methods = {"dual"},
-                                 .signature = "s",
-                                 .evaluations = {"e1"},
-                                 .runs = {{"r1", "dual"}}});
+    experiment({"e1"}, {{"r1", "dual"}});
     close();
   }
 };
@@ -473,7 +476,7 @@ class PairedQueries : public QueryTest {
          update_event(2, false, {{"reward_mean", 0.75}},
                       {{"lambda_center", {0.5, 0.25}}, {"log_ratio_mean", {-0.25, -0.125}}})});
     store().ingest(train_job("r2"));
-    experiment();
+    both();
     close();
   }
 
@@ -485,16 +488,7 @@ class PairedQueries : public QueryTest {
     return values;
   }
 
-  std::int64_t experiment() {
-    return store().record_reproduction({.table_id = "t",
-                                        .backbone = "glyph",
-                                        .scale = "smoke",
-                                        .seeds = {42},
-                                        .methods = {"ratio-norm", "dual"},
-                                        .signature = "s",
-                                        .evaluations = {"er1", "er2"},
-                                        .runs = {{"r1", "ratio-norm"}, {"r2", "dual"}}});
-  }
+  std::int64_t both() { return experiment({"er1", "er2"}, {{"r1", "ratio-norm"}, {"r2", "dual"}}); }
 
  private:
   void add(const std::string& run, const std::string& method,
@@ -564,7 +558,7 @@ TEST_F(PairedQueries, FailuresSelectionsAndTrainingTakeAMethod) {
 TEST_F(PairedQueries, ComparisonsAreThoseOfTheExperiment) {
   {
     auto& open = store();
-    const auto id = experiment();
+    const auto id = both();
     const ComparisonRecord record{
         .split = "test", .metric = "ocr_reward", .baseline = "ratio-norm", .method = "dual"};
     open.record_comparisons(id, std::span(&record, 1));
