@@ -16,6 +16,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "results/store/store.h"
+#include "tests/error_of.h"
 
 namespace harness {
 
@@ -40,18 +41,6 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
-
-/// The Error that `body` throws; a failed test and an empty Error if it throws none.
-template <class Body>
-Error error_of(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no Error";
-  return Error("none");
-}
 
 inline Json started(const std::string& id) {
   return {{"type", "job_started"}, {"id", id},      {"kind", "evaluate"}, {"pid", 1},
