@@ -4,6 +4,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <memory>
 
@@ -105,14 +106,13 @@ ClipTokenizer ClipTokenizer::load(const std::filesystem::path& folder) {
                   folder.string());
     }
     if (token.normalized) {
-      tokenizer.normal_tokens_.emplace_back(normalise(content), id);
+      tokenizer.normal_tokens_.push_back({normalise(content), id});
     } else {
-      tokenizer.raw_tokens_.emplace_back(content, id);
+      tokenizer.raw_tokens_.push_back({content, id});
     }
   }
-  const auto size = [](const auto& token) { return token.first.size(); };
-  for (auto* tokens : {&tokenizer.raw_tokens_, &tokenizer.normal_tokens_})
-    std::ranges::stable_sort(*tokens, std::greater(), size);
+  sort_longest_first(tokenizer.raw_tokens_);
+  sort_longest_first(tokenizer.normal_tokens_);
   tokenizer.start_id_ = id_of(config.bos_token);
   tokenizer.end_id_ = id_of(config.eos_token);
   tokenizer.padding_id_ = id_of(config.pad_token);
@@ -120,24 +120,7 @@ ClipTokenizer ClipTokenizer::load(const std::filesystem::path& folder) {
   return tokenizer;
 }
 
-void ClipTokenizer::cut_out(std::string_view text, const Tokens& tokens, Ids& ids,
-                            const std::function<void(std::string_view)>& append_rest) {
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto found = std::ranges::find_if(
-        tokens, [rest = text.substr(i)](const auto& token) { return rest.starts_with(token.first); });
-    if (found == tokens.end()) {
-      ++i;
-      continue;
-    }
-    if (i > begin) append_rest(text.substr(begin, i - begin));
-    ids.push_back(found->second);
-    begin = i += found->first.size();
-  }
-  if (begin < text.size()) append_rest(text.substr(begin));
-}
-
-void ClipTokenizer::append_words(std::string_view normal, Ids& ids) const {
+void ClipTokenizer::append_words(std::string_view normal, TokenIds& ids) const {
   const auto text = utf8_to_utf32(normal);
   std::u32string_view rest = text;
   const auto take = [&](std::size_t length) {
@@ -155,10 +138,10 @@ void ClipTokenizer::append_words(std::string_view normal, Ids& ids) const {
   }
 }
 
-std::vector<std::int64_t> ClipTokenizer::encode(std::string_view text) const {
+TokenIds ClipTokenizer::encode(std::string_view text) const {
   if (const auto offset = invalid_utf8_at(text))
     throw Error(fmt::format("invalid UTF-8 at byte {}", *offset), "text", "save the text as UTF-8");
-  Ids ids{start_id_};
+  TokenIds ids{start_id_};
   cut_out(text, raw_tokens_, ids, [&](std::string_view part) {
     cut_out(normalise(part), normal_tokens_, ids, [&](std::string_view rest) { append_words(rest, ids); });
   });
@@ -166,23 +149,14 @@ std::vector<std::int64_t> ClipTokenizer::encode(std::string_view text) const {
   return ids;
 }
 
-ClipTokenizer::Padded ClipTokenizer::encode_padded(std::span<const std::string> texts,
-                                                   std::int64_t max_length) const {
-  if (max_length < 2) throw Error(fmt::format("{} tokens have no room for start and end", max_length));
-  const auto columns = static_cast<std::size_t>(max_length);
-  Padded padded;
-  for (const auto& text : texts) {
-    auto row = encode(text);
-    if (row.size() > columns) {
-      row.resize(columns);
-      row.back() = end_id_;
-    }
-    Ids mask(row.size(), 1);
-    mask.resize(columns, 0);
-    row.resize(columns, padding_id_);
-    padded.ids.insert(padded.ids.end(), row.begin(), row.end());
-    padded.attention_mask.insert(padded.attention_mask.end(), mask.begin(), mask.end());
-  }
+TokenIds ClipTokenizer::encode(std::string_view text, std::int64_t length) const {
+  return encode_padded(std::array{std::string(text)}, length).ids;
+}
+
+PaddedTokens ClipTokenizer::encode_padded(std::span<const std::string> texts, std::int64_t length) const {
+  if (length < 2) throw Error(fmt::format("{} tokens have no room for start and end", length));
+  PaddedTokens padded;
+  for (const auto& text : texts) padded.add(encode(text), length, padding_id_);
   return padded;
 }
 

@@ -1,6 +1,5 @@
 #include "models/tokenizers/text_tokenizer.h"
 
-#include <array>
 #include <map>
 #include <string>
 
@@ -10,21 +9,6 @@
 
 namespace harness {
 namespace {
-
-class ClipTextTokenizer : public TextTokenizer {
- public:
-  explicit ClipTextTokenizer(ClipTokenizer tokenizer) : tokenizer_(std::move(tokenizer)) {}
-
-  std::vector<std::int64_t> encode(std::string_view text, std::int64_t length) const override {
-    const std::array<std::string, 1> texts{std::string(text)};
-    return tokenizer_.encode_padded(texts, length).ids;
-  }
-  std::int64_t vocab_size() const override { return tokenizer_.vocab_size(); }
-  std::int64_t end_id() const override { return tokenizer_.end_id(); }
-
- private:
-  ClipTokenizer tokenizer_;
-};
 
 /// Null where the file does not say it.
 Json tokenizer_class(const std::filesystem::path& file) {
@@ -53,7 +37,7 @@ std::unique_ptr<TextTokenizer> load_text_tokenizer(const std::filesystem::path& 
     if (const auto found = makers().find(named.get<std::string>()); found != makers().end())
       return found->second();
   }
-  return std::make_unique<ClipTextTokenizer>(ClipTokenizer::load(folder));
+  return std::make_unique<ClipTokenizer>(ClipTokenizer::load(folder));
 }
 
 }  // namespace harness

@@ -5,7 +5,6 @@
 #include "models/encoders/clip_image_processor.h"
 #include "models/loading.h"
 #include "models/parity/parity.h"
-#include "models/parity/parity_check.h"
 #include "tests/recorded_cases.h"
 
 namespace harness {
@@ -14,22 +13,9 @@ namespace {
 namespace fs = std::filesystem;
 using torch::Tensor;
 
-class ClipModelParity : public testing::TestWithParam<const char*> {};
-
-TEST_P(ClipModelParity, OutputsMatchTheReference) {
-  torch::set_num_threads(1);
-  const auto folder = case_folder(GetParam());
-  const auto result = compare_with_case(folder, run_model_case(folder));
-  EXPECT_TRUE(result.passed()) << result.message;
-}
-
-// make_cases.py --seed 72 --variant 6 (quick_gelu, image processor) and 5 (gelu), without the largest images
-INSTANTIATE_TEST_SUITE_P(Cases, ClipModelParity,
-                         testing::Values("clip_model_quick_gelu", "clip_model_gelu", "clip_image_processor"));
-
 TEST(ClipImageProcessor, PixelsOfTheReferenceAreMetToTheByte) {
   const auto folder = case_folder("clip_image_processor");
-  const auto computed = run_model_case(folder);
+  const auto computed = model_parity_kinds().at("clip_image_processor")(ParityCase::read(folder));
   for (const auto& [name, tensor] : load_tensors(folder / "outputs.safetensors"))
     EXPECT_TRUE(computed.at(name).equal(tensor)) << name;
 }

@@ -1,10 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "models/loading.h"
-#include "models/parity/parity.h"
-#include "models/parity/parity_check.h"
 #include "tests/recorded_cases.h"
 
 namespace harness {
@@ -12,30 +8,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using torch::Tensor;
-
-class ClipParity : public testing::TestWithParam<const char*> {};
-
-TEST_P(ClipParity, OutputsMatchTheReference) {
-  const auto folder = case_folder(GetParam());
-  const auto result = compare_with_case(folder, run_model_case(folder));
-  EXPECT_TRUE(result.passed()) << result.message;
-}
-
-// make_cases.py --seed 110 --variant 1
-INSTANTIATE_TEST_SUITE_P(Cases, ClipParity,
-                         testing::Values("clip_text_pooled", "clip_text_projection_gelu",
-                                         "clip_text_projection_quick_gelu", "tokenizer_clip",
-                                         "tokenizer_clip_pad_bang"));
-
-TEST(TokenizerParity, AnUnknownFamilyIsAnError) {
-  const ModelCopy copy("tokenizer_clip");
-  copy.write("case.json", R"({"kind": "tokenizer", "params": {"family": "bert"}})");
-  fs::copy(case_folder("tokenizer_clip") / "inputs.safetensors", copy.folder());
-  EXPECT_PROBLEM(message_of([&] { run_model_case(copy.folder()); }),
-                 "tokenizer family \"bert\" is not known");
-}
-
-// --- Text encoder ---
 
 constexpr auto kPooledCase = "clip_text_pooled", kProjectionCase = "clip_text_projection_gelu";
 

@@ -1,11 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "models/loading.h"
-#include "models/parity/parity.h"
-#include "models/parity/parity_check.h"
-#include "models/parity/parity_kinds.h"
 #include "tests/recorded_cases.h"
 
 namespace harness {
@@ -14,27 +9,6 @@ namespace {
 namespace fs = std::filesystem;
 using Ids = std::vector<std::int64_t>;
 using torch::Tensor;
-
-class T5Parity : public testing::TestWithParam<const char*> {};
-
-TEST_P(T5Parity, OutputsMatchTheReference) {
-  torch::set_num_threads(1);
-  const auto folder = case_folder(GetParam());
-  const auto result = compare_with_case(folder, run_model_case(folder));
-  EXPECT_TRUE(result.passed()) << result.message;
-}
-
-INSTANTIATE_TEST_SUITE_P(Cases, T5Parity,
-                         testing::Values("t5_encoder", "t5_encoder_relu", "tokenizer_t5",
-                                         "tokenizer_t5_map"));
-
-TEST(TokenizerCase, AnUnknownFamilyIsRefused) {
-  ParityCase c{.folder = "case", .kind = "tokenizer", .params = {{"family", "bert"}}, .inputs = {}};
-  EXPECT_EQ(message_of([&] { run_tokenizer_case(c); }),
-            "case: tokenizer family \"bert\" is not known; known: \"clip\", \"t5\"");
-}
-
-// ---- Encoder
 
 class T5Weights : public testing::Test {
  protected:
