@@ -15,6 +15,8 @@ inline constexpr int kGlyphLines = 3;
 inline constexpr int kGlyphCells = kGlyphColumns * kGlyphLines;
 inline constexpr int kGlyphCellWidth = 8;
 inline constexpr int kGlyphCellHeight = 16;
+inline constexpr int kGlyphWidth = kGlyphColumns * kGlyphCellWidth,
+                     kGlyphHeight = kGlyphLines * kGlyphCellHeight;
 inline constexpr int kGlyphStyles = 16;
 inline constexpr std::int64_t kGlyphVocabulary = 131;  ///< 0 pad, 1 and 2 unused, byte + 3
 
