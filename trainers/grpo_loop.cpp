@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 
 #include "core/error.h"
 #include "core/streams.h"
@@ -27,12 +26,6 @@ using torch::Tensor;
 constexpr double kMissingLimit = 0.05;   // share of an epoch's rewards that may be missing
 constexpr std::size_t kLateWindow = 10;  // off-policy updates behind a checkpoint's Lambda_late
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return values.empty() ? kNan : sum / static_cast<double>(values.size());
-}
 
 std::vector<double> to_doubles(const Tensor& x) {
   const auto wide = x.detach().to(torch::kCPU, torch::kFloat64).contiguous();
@@ -61,6 +54,16 @@ struct LossShare {
   double of_update = 0;   ///< 1 / (shards * steps)
   double of_counted = 1;  ///< samples of the update over those that are not left out
 };
+
+constexpr std::pair<const char*, double StepLaw::*> kStepStatistics[] = {
+    {"lambda_center", &StepLaw::lambda_center},
+    {"lambda_var", &StepLaw::lambda_var},
+    {"log_ratio_mean", &StepLaw::log_ratio_mean},
+    {"log_ratio_var", &StepLaw::log_ratio_var},
+    {"ratio_median", &StepLaw::ratio_median},
+    {"step_ess", &StepLaw::step_ess},
+    {"path_ess", &StepLaw::path_ess},
+    {"clip_fraction", &StepLaw::clip_fraction}};
 
 /// Weights of an update's (shard, step).
 std::vector<double> weights_of(const std::vector<std::vector<StepTrace>>& traces) {
@@ -129,9 +132,6 @@ class GrpoLoop {
   }
 
  private:
-  // Sampling
-  // ------------------------------------------------------------------------------------------------------
-
   /// The prompts of all epochs to come.
   void announce_prompts() {
     std::vector<PromptText> texts;
@@ -218,9 +218,6 @@ class GrpoLoop {
       epoch.left_out.push_back(static_cast<int>(std::ranges::count(counted, 0.0F)));
     }
   }
-
-  // One update
-  // ------------------------------------------------------------------------------------------------------
 
   void update(const Epoch& epoch, std::int64_t epoch_number, std::int64_t part) {
     const bool fresh = part < settings_.updates_per_epoch, on_policy = part == 0;
@@ -334,7 +331,7 @@ class GrpoLoop {
     std::vector<Penalty> penalties;
     for (std::size_t i = 0; i < count; ++i) {
       const auto from = lambdas.begin() + static_cast<std::ptrdiff_t>(i * late);
-      penalties.push_back(method_.penalty(mean_of({from, from + static_cast<std::ptrdiff_t>(late)})));
+      penalties.push_back(method_.penalty(mean_of({from, late})));
     }
     return penalties;
   }
@@ -408,9 +405,6 @@ class GrpoLoop {
                 "lower lr, or raise eps_lambda", Status::kFailed);
   }
 
-  // Records
-  // ---------------------------------------------------------------------------------------------------------
-
   /// The samples of all shards together, a record a trained step.
   std::vector<StepRecord> step_records(const std::vector<std::vector<StepTrace>>& traces) const {
     std::vector<StepRecord> records(static_cast<std::size_t>(settings_.trained_steps));
@@ -464,21 +458,18 @@ class GrpoLoop {
     if (method_.has_penalty()) s["penalty"] = mean_of(penalty_values);
     for (const auto& [name, value] : method_.statistics()) s[name] = value;
 
-    const auto put = [&](const char* name, auto value_of) {
-      auto& row = record.per_step[name];
-      row.assign(static_cast<std::size_t>(settings_.sampling_steps), kNan);
-      for (std::size_t k = 0; k < steps; ++k) row[k] = value_of(k);
-    };
-    put("lambda_center", [&](std::size_t k) { return laws[k].lambda_center; });
-    put("lambda_var", [&](std::size_t k) { return laws[k].lambda_var; });
-    put("log_ratio_mean", [&](std::size_t k) { return laws[k].log_ratio_mean; });
-    put("log_ratio_var", [&](std::size_t k) { return laws[k].log_ratio_var; });
-    put("ratio_median", [&](std::size_t k) { return laws[k].ratio_median; });
-    put("step_ess", [&](std::size_t k) { return laws[k].step_ess; });
-    put("path_ess", [&](std::size_t k) { return laws[k].path_ess; });
-    put("clip_fraction", [&](std::size_t k) { return laws[k].clip_fraction; });
-    if (weighted) put("lambda_weight", [&](std::size_t k) { return weights[k]; });
+    for (const auto& [name, value] : kStepStatistics) {
+      for (std::size_t k = 0; k < steps; ++k) row_of(record, name)[k] = laws[k].*value;
+    }
+    if (weighted) std::ranges::copy(weights, row_of(record, "lambda_weight").begin());
     return record;
+  }
+
+  /// A value a step, NaN where nobody puts one.
+  std::vector<double>& row_of(UpdateRecord& record, const char* name) const {
+    auto& row = record.per_step[name];
+    row.resize(static_cast<std::size_t>(settings_.sampling_steps), kNan);
+    return row;
   }
 
   /// What the law predicts of an off-policy update goes to its record; where its samples are fresh, they
@@ -487,11 +478,6 @@ class GrpoLoop {
              UpdateRecord& record) {
     if (settings_.law_audit == AuditMode::kOff) return;
     const auto latent_size = static_cast<double>(backbone_.latent().size());
-    const auto put = [&](const char* name, std::size_t k, double value) {
-      auto& row = record.per_step[name];
-      row.resize(static_cast<std::size_t>(settings_.sampling_steps), kNan);
-      row[k] = value;
-    };
     for (std::size_t k = 0; k < samples.size(); ++k) {
       const auto& y = samples[k].y;
       const auto& centers = samples[k].lambda_center;
@@ -500,13 +486,13 @@ class GrpoLoop {
       double lambda_velocity = 0;
       for (const auto& shard : traces)
         lambda_velocity += shard[k].lambda_velocity / static_cast<double>(traces.size());
-      put("lambda_velocity", k, lambda_velocity);
-      put("predicted_var", k, errors.predicted_variance);
+      row_of(record, "lambda_velocity")[k] = lambda_velocity;
+      row_of(record, "predicted_var")[k] = errors.predicted_variance;
       if (!record.fresh) continue;
-      put("drift_error", k, errors.drift);
-      put("drift_error_sq", k, errors.drift_square);
-      put("var_error", k, errors.variance);
-      put("var_error_sq", k, errors.variance_square);
+      row_of(record, "drift_error")[k] = errors.drift;
+      row_of(record, "drift_error_sq")[k] = errors.drift_square;
+      row_of(record, "var_error")[k] = errors.variance;
+      row_of(record, "var_error_sq")[k] = errors.variance_square;
     }
   }
 

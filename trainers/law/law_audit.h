@@ -69,9 +69,8 @@ class LawAudit {
   void restore(const Json& state, const std::string& where);
 
  private:
-  struct Sums {
-    double samples = 0, log_ratio = 0, center = 0, predicted_variance = 0;
-    double drift = 0, drift_square = 0, variance = 0, variance_square = 0, own = 0, own_square = 0;
+  struct Sums : LawErrors {
+    double samples = 0, log_ratio = 0, center = 0;
   };
   std::vector<Sums> sums_;
   double latent_size_, noise_level_;

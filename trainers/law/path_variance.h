@@ -30,6 +30,8 @@ struct StepLaw {
 /// One StepLaw a record. Records: the trained steps in sampling order, all with the same n >= 1 samples.
 std::vector<StepLaw> step_laws(std::span<const StepRecord> records, std::int64_t latent_size);
 
+double mean_of(std::span<const double> values);
+
 /// Effective sample share (sum w)^2 / (n sum w^2) of weights exp(log_weights) (E21). Any common factor
 /// cancels.
 double effective_share(std::span<const double> log_weights);
