@@ -5,12 +5,10 @@
 #include <array>
 #include <cmath>
 
-#include "core/files.h"
 #include "embedded/glyph_data.h"
 #include "embedded/glyph_tokenizer.h"
-#include "models/encoders/clip_model.h"
+#include "models/loading.h"
 #include "models/nn/random_weights.h"
-#include "models/nn/weights_io.h"
 
 namespace harness {
 namespace {
@@ -280,13 +278,7 @@ class ClipPretraining {
   }
 
   void save() {
-    const auto& out = options_.out;
-    make_folder(out);
-    TensorMap weights;
-    for (const auto& item : model_->named_parameters())
-      weights[item.key()] = item.value().detach().to(torch::kFloat16);
-    save_tensors(out / "model.safetensors", weights, {{"format", "pt"}});
-    common_.save_json("config.json", clip_config().to_json());
+    save_clip_model(options_.out, model_, torch::kFloat16);
     const std::array<double, 3> half = {0.5, 0.5, 0.5};
     const Json images = {{"image_processor_type", "CLIPImageProcessor"},
                          {"do_resize", true},

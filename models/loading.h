@@ -33,7 +33,6 @@ void save_sd3_transformer(const std::filesystem::path& folder, Sd3Transformer mo
 void save_autoencoder(const std::filesystem::path& folder, AutoencoderKl model, torch::ScalarType dtype);
 
 /// Writes config.json and model.safetensors as transformers does.
-void save_clip_model(const std::filesystem::path& folder, ClipModel model,
-                     torch::ScalarType dtype = torch::kFloat32);
+void save_clip_model(const std::filesystem::path& folder, ClipModel model, torch::ScalarType dtype);
 
 }  // namespace harness

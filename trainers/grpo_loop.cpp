@@ -199,10 +199,7 @@ class GrpoLoop {
           Status::kFailed);
     }
     epoch.reward_mean = mean_of(present);
-    double squares = 0;
-    for (const double r : present) squares += (r - epoch.reward_mean) * (r - epoch.reward_mean);
-    epoch.reward_std =
-        present.size() > 1 ? std::sqrt(squares / static_cast<double>(present.size() - 1)) : kNan;
+    epoch.reward_std = std::sqrt(sample_variance(present));
     const auto group_size = static_cast<std::size_t>(settings_.group_size);
     std::size_t next = 0;
     for (const auto& shard : epoch.shards) {
@@ -440,10 +437,6 @@ class GrpoLoop {
     }
     for (const auto& penalty : penalties) penalty_values.push_back(penalty.value);
     const auto laws = step_laws(records, backbone_.latent().size());
-    std::vector<int> late;
-    for (int k = 0; k < settings_.trained_steps; ++k) {
-      if (settings_.is_late(k)) late.push_back(k);
-    }
 
     UpdateRecord record;
     auto& s = record.stats;
@@ -452,8 +445,9 @@ class GrpoLoop {
     s["zero_std_groups"] = epoch.zero_std_groups;
     s["missing_rewards"] = epoch.missing;
     s["loss"] = mean_of(losses);
-    s["lambda_late"] = lambda_late(laws, late);
-    s["clip_fraction"] = mean_clip_fraction(laws);
+    s["lambda_late"] = mean_over(std::span(laws).last(static_cast<std::size_t>(settings_.late_steps)),
+                                 &StepLaw::lambda_center);
+    s["clip_fraction"] = mean_over(laws, &StepLaw::clip_fraction);
     if (!slopes.empty()) s[on_policy ? "on_policy_slope" : "off_policy_slope"] = mean_of(slopes);
     if (method_.has_penalty()) s["penalty"] = mean_of(penalty_values);
     for (const auto& [name, value] : method_.statistics()) s[name] = value;

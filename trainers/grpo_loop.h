@@ -11,7 +11,6 @@
 
 #include "backbones/backbone.h"
 #include "core/processes/worker_pool.h"
-#include "models/nn/torch.h"
 #include "trainers/law/law_audit.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"

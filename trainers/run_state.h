@@ -9,7 +9,6 @@
 #include "backbones/backbone.h"
 #include "core/json.h"
 #include "trainers/optimisation/ema.h"
-#include "trainers/optimisation/named_tensors.h"
 #include "trainers/optimisation/optimiser.h"
 
 namespace harness {

@@ -2,12 +2,17 @@
 
 #include "backbones/backbone.h"
 #include "core/file_checksums.h"
+#include "datasets/prompt_set.h"
 #include "worker/job.h"
 
 namespace harness {
 
 /// The backbone that a job asks for, on the job's device (opened here).
 BackboneSource backbone_source(const Job& job);
+
+/// The prompts of the job's path `name`, which are those that it was planned with. `what`: "run",
+/// "evaluation".
+std::vector<Prompt> planned_prompts(const Job& job, const std::string& name, const char* what);
 
 /// The model files of a job, which are those that it was planned with. Throws Error where the folder has
 /// other bytes now; none are held for a backbone with random weights.

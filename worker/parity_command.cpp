@@ -1,7 +1,6 @@
 #include "core/streams.h"
 #include "trainers/parity.h"
 #include "worker/commands.h"
-#include "worker/threads.h"
 
 namespace harness {
 

@@ -1,6 +1,5 @@
 #include "worker/reporter.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>

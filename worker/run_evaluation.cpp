@@ -1,16 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "backbones/model_choices.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/processes/worker_pool.h"
 #include "core/sha256.h"
-#include "datasets/prompt_set.h"
-#include "models/nn/device.h"
-#include "models/nn/torch.h"
 #include "trainers/loop_settings.h"
 #include "trainers/rollout.h"
 #include "trainers/run_state.h"
@@ -18,26 +14,19 @@
 #include "worker/commands.h"
 #include "worker/scored_images.h"
 #include "worker/scoring.h"
-#include "worker/threads.h"
 
 namespace harness {
 namespace {
 
 std::vector<Prompt> prompts_of(const Job& job) {
-  // Whether each prompt must quote a target was decided when the evaluation was planned.
-  const auto set = load_prompt_set(job.path("prompts"), kPickscorePrompts);
-  if (set.sha256 != job.get<std::string>("prompts_sha256")) {
-    throw Error("was changed since the evaluation was planned", job.path("prompts").string(),
-                "repeat the command");
-  }
+  const auto all = planned_prompts(job, "prompts", "evaluation");
   const auto file = job.path("positions");
   std::vector<Prompt> prompts;
   for (const auto& position : read_json(file)) {
     const auto i = position.get<std::size_t>();
-    if (i >= set.prompts.size())
-      throw Error(fmt::format("position {} lies outside the {} prompts", i, set.prompts.size()),
-                  file.string());
-    prompts.push_back(set.prompts[i]);
+    if (i >= all.size())
+      throw Error(fmt::format("position {} lies outside the {} prompts", i, all.size()), file.string());
+    prompts.push_back(all[i]);
   }
   return prompts;
 }

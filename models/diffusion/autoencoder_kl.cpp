@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "models/nn/module_path.h"
-#include "models/nn/parameters.h"
 
 namespace harness {
 namespace {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/error.h"
 #include "models/nn/module_path.h"
 #include "models/nn/ops.h"
 

@@ -67,7 +67,7 @@ TEST(ClipModel, SavedAndLoadedItIsTheSame) {
   const torch::NoGradGuard no_grad;
   auto model = random_model();
   const ModelCopy copy;
-  save_clip_model(copy.folder(), model);
+  save_clip_model(copy.folder(), model, torch::kFloat32);
   auto loaded = load_clip_model(copy.folder());
   EXPECT_TRUE(loaded->image_embeds(some_images(3)).equal(model->image_embeds(some_images(3))));
   EXPECT_TRUE(loaded->text_embeds(some_ids()).equal(model->text_embeds(some_ids())));
