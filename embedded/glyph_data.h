@@ -16,13 +16,11 @@ using GlyphEngine = boost::random::mt19937_64;
 int uniform_int(GlyphEngine& engine, int low, int high);
 double uniform(GlyphEngine& engine, double low = 0, double high = 1);
 
-/// Invented phrases that fit the grid: 1 to 5 words of random letters, digits and marks, no dictionary, so
-/// that no test target is learned by heart.
+/// Invented phrases that fit the grid, of random letters: no test target is learned by heart.
 std::vector<std::string> glyph_phrases(std::uint64_t seed);
 const std::string& any_phrase(const std::vector<std::string>& phrases, GlyphEngine& engine);
 
-/// How strongly the ink of a training image is drawn: with `faded_share` a strength uniform in low..high,
-/// else 1.
+/// The ink of a training image: with probability `share` a strength uniform in low..high, else 1.
 struct GlyphFading {
   double share = 0, low = 0, high = 1;
 };

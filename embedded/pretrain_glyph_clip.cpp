@@ -239,8 +239,7 @@ class ClipPretraining {
     return torch::cross_entropy_loss(read, cells, weights);
   }
 
-  /// Held-out phrases: how often the right one of 512 is found, and the right one of two that differ by a
-  /// letter, or of a clear and a faded image.
+  /// Held-out phrases: how often the right one of 512 is found, or of two by a letter, or of clear and faded.
   Json measure() {
     constexpr int kTexts = 512;
     const torch::NoGradGuard no_grad;

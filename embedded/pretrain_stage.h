@@ -19,8 +19,7 @@ struct PretrainProgress {
   double images_per_second = 0;
 };
 
-/// What `harness pretrain` is told. Schedules are in steps, so that a seed gives the same weights on a slow
-/// machine.
+/// Of `harness pretrain`. Schedules are in steps, so that a seed gives the same weights on a slow machine.
 struct PretrainOptions {
   std::uint64_t seed = 1;
   int threads = 2;

@@ -17,15 +17,13 @@ Sd3Transformer load_sd3_transformer(const std::filesystem::path& folder, const P
 AutoencoderKl load_autoencoder(const std::filesystem::path& folder, const Placement& placement = {});
 
 /// A text encoder from a folder as transformers saves it: config.json and model.safetensors, or its shards.
-/// It has a projection if config.json says so. Throws Error like the above.
 ClipTextModel load_clip_text_model(const std::filesystem::path& folder, const Placement& placement = {});
 
-/// A CLIPModel with both towers from a folder as transformers saves it. Throws Error like the above.
+/// A CLIPModel with both towers.
 ClipModel load_clip_model(const std::filesystem::path& folder, const Placement& placement = {});
 
-/// A T5 encoder from a folder as transformers saves it: config.json and model.safetensors, or its shards. The
-/// duplicate of the embedding that some hold is not read. With float16 `wo` stays in float32. Throws as
-/// above.
+/// A T5 encoder. The duplicate of the embedding that some hold is not read. With float16 `wo` stays in
+/// float32.
 T5Encoder load_t5_encoder(const std::filesystem::path& folder, const Placement& placement = {});
 
 /// Writes a folder as diffusers does; floating-point weights are stored as `dtype`.

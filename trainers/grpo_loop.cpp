@@ -310,8 +310,7 @@ class GrpoLoop {
     record.stats["damping_undone"] = is_undone ? 1 : 0;
   }
 
-  /// L of each shard, without gradient, at the present weights: what the penalty's derivative is taken at
-  /// (E51).
+  /// L of each shard at the present weights, without gradient: where the penalty's derivative is taken (E51).
   std::vector<Penalty> measure_penalties(const Epoch& epoch, std::size_t first, std::size_t count) {
     const auto late = static_cast<std::size_t>(settings_.late_steps);
     const auto begin = static_cast<std::size_t>(settings_.trained_steps) - late;
@@ -361,8 +360,7 @@ class GrpoLoop {
     }
     loss = loss * share.of_update;
     if (stats.late && !on_policy && method_.has_penalty()) {
-      // Each shard's penalty counts as much as its share of the mean over shards; share is 1 / (shards *
-      // steps).
+      // Each shard's penalty counts as its share of the mean over shards; of_update is 1 / (shards steps).
       const double per_shard = share.of_update * settings_.trained_steps;
       loss = loss + per_shard * penalty.derivative / settings_.late_steps * stats.lambda_center.mean();
     }
@@ -466,8 +464,7 @@ class GrpoLoop {
     return row;
   }
 
-  /// What the law predicts of an off-policy update goes to its record; where its samples are fresh, they
-  /// enter the audit.
+  /// What the law predicts of an off-policy update goes to its record; fresh samples enter the audit.
   void audit(const std::vector<StepRecord>& samples, const std::vector<std::vector<StepTrace>>& traces,
              UpdateRecord& record) {
     if (settings_.law_audit == AuditMode::kOff) return;
@@ -503,8 +500,7 @@ class GrpoLoop {
     if (held) hooks_.on_warning("the path-variance law is broken. " + law_.message);
   }
 
-  /// Keeps what a checkpoint states of the updates before it: off-policy ones only, as on-policy ones are 0
-  /// by construction.
+  /// What a checkpoint states of the updates before it, the off-policy ones: others are 0 by construction.
   void remember(const UpdateRecord& record) {
     if (record.on_policy) return;
     lambda_window_.push_back(record.stats.at("lambda_late"));

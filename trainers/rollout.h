@@ -19,8 +19,7 @@ struct SampleAddress {
   std::uint32_t sample = 0;  ///< which of the prompt's images
 };
 
-/// Normal noise [B,C,h,w] on `device`, made on the CPU: row i belongs to rows[i] whatever else is in the
-/// shard.
+/// Normal noise [B,C,h,w], made on the CPU: row i belongs to rows[i] whatever else is in the shard.
 torch::Tensor shard_noise(std::uint32_t seed, std::uint32_t epoch, NoiseStream stream, int step,
                           const std::vector<SampleAddress>& rows, const LatentShape& latent,
                           torch::Device device);

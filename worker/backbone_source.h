@@ -10,8 +10,7 @@ namespace harness {
 /// The backbone that a job asks for, on the job's device (opened here).
 BackboneSource backbone_source(const Job& job);
 
-/// The prompts of the job's path `name`, which are those that it was planned with. `what`: "run",
-/// "evaluation".
+/// The prompts of the job's path `name`, as planned with. `what`: "run" or "evaluation", for messages.
 std::vector<Prompt> planned_prompts(const Job& job, const std::string& name, const char* what);
 
 /// The model files of a job, which are those that it was planned with. Throws Error where the folder has

@@ -22,8 +22,7 @@ int parity_command(const Json& request);
 /// and what a worker will take: {"ok", "resources"} on stdout.
 int check_command(const Json& request);
 
-/// One intra-op thread for the calling thread: parallelism is over shards, and a shard's bits must not depend
-/// on how many threads there are.
+/// One intra-op thread for the calling thread: a shard's bits must not depend on how many there are.
 void use_one_thread();
 
 /// What this build can do: registry.json.

@@ -80,8 +80,7 @@ class Evaluation {
     for (std::size_t begin = 0; begin < prompts_.size(); begin += size) {
       if (!shard_is_done(begin)) shards.push_back(begin);
     }
-    // While a wave of shards is drawn, the scores of the one before it come in; events keep the order of the
-    // prompts.
+    // While a wave of shards is drawn, the scores of the one before come in; events keep the prompts' order.
     const auto wave = static_cast<std::size_t>(2 * pool_.threads());
     std::vector<Pending> drawn;
     for (std::size_t i = 0; i < shards.size(); i += wave) {

@@ -19,8 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How often to keep a resume point: a kill shall cost little work, and keeping them a small share of the
-/// time.
+/// When to keep a resume point: a kill shall cost little work, and keeping them a small share of the time.
 class ResumeSchedule {
  public:
   bool is_due() const { return Clock::now() - last_ >= std::max(kShortest, kShare * cost_); }

@@ -22,8 +22,7 @@ struct ClipTowerConfig {
   double layer_norm_eps = 1e-5;
 };
 
-/// Flags of transformers' CLIPTextModel and CLIPTextModelWithProjection (config.json), and of the text_config
-/// of a CLIPModel.
+/// config.json of CLIPTextModel and CLIPTextModelWithProjection, and the text_config of a CLIPModel.
 struct ClipTextConfig : ClipTowerConfig {
   std::int64_t vocab_size = 49408;
   std::int64_t max_position_embeddings = 77;

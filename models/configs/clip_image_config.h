@@ -36,8 +36,7 @@ struct ClipImageConfig {
   /// Throws Error at a flag or value that is not implemented.
   static ClipImageConfig from_json(const Json& document, const std::string& where);
 
-  /// FOLDER/preprocessor_config.json, or the image processor within FOLDER/processor_config.json. Throws
-  /// Error if there is neither.
+  /// FOLDER/preprocessor_config.json, or what FOLDER/processor_config.json holds of it.
   static ClipImageConfig load(const std::filesystem::path& folder);
 };
 

@@ -7,8 +7,7 @@
 
 namespace harness {
 
-/// scheduler_config.json of a diffusers folder (FlowMatchEulerDiscreteScheduler), as far as it bears on the
-/// grid.
+/// scheduler_config.json of a FlowMatchEulerDiscreteScheduler, as far as it bears on the grid.
 struct SchedulerConfig {
   int num_train_timesteps = 1000;
   double shift = 1;

@@ -56,8 +56,7 @@ class ClipTextModelImpl : public torch::nn::Module {
 };
 TORCH_MODULE(ClipTextModel);
 
-/// This module's name for a key of a published text encoder. transformers writes a CLIPTextModel with and
-/// without `text_model.` in front, and older versions position_ids, which are no weights.
+/// This module's name for a checkpoint's key, with or without `text_model.`; position_ids are no weights.
 std::string clip_text_key(const std::string& key);
 
 }  // namespace harness

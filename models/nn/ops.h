@@ -14,8 +14,7 @@ torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const 
 /// GELU, tanh form.
 torch::Tensor gelu_tanh(const torch::Tensor& x);
 
-/// Layer norm without weights (eps 1e-6), then x (1 + scale) + shift. x [B,N,C]; scale, shift [B,C] ->
-/// [B,N,C].
+/// Layer norm without weights (eps 1e-6), then x (1 + scale) + shift. x [B,N,C]; scale, shift [B,C].
 torch::Tensor modulated_norm(const torch::Tensor& x, const torch::Tensor& scale, const torch::Tensor& shift);
 
 /// x + gate * y. x, y [B,N,C]; gate [B,C] -> [B,N,C].
@@ -28,8 +27,7 @@ torch::Tensor attention(const torch::Tensor& q, const torch::Tensor& k, const to
 /// x / rms(x) * weight over the last axis of each head, in float32 (eps 1e-6). x [B,N,H*d]; weight [d].
 torch::Tensor head_rms_norm(const torch::Tensor& x, const torch::Tensor& weight);
 
-/// Sinusoidal embedding of t [B] -> [B,channels]: cosines, then sines, exponent -ln(10000) i / (channels /
-/// 2).
+/// Sinusoidal embedding of t [B] -> [B,channels]: cosines, sines, exponent -2 ln(10000) i / channels.
 torch::Tensor timestep_embedding(const torch::Tensor& t, std::int64_t channels);
 
 }  // namespace harness

@@ -44,8 +44,7 @@ class WithoutLowRank {
   bool outer_;
 };
 
-/// x W^T + b over the last axis (`linear`). Weights start at 0: they are loaded, or drawn by
-/// initialise_uniform.
+/// x W^T + b over the last axis. Weights start at 0: they are loaded, or drawn by initialise_uniform.
 struct DenseImpl : torch::nn::Module {
   DenseImpl(std::int64_t in, std::int64_t out, bool with_bias = true);
 

@@ -47,10 +47,9 @@ const ParityKinds& model_parity_kinds();
 /// Repeats a case of one of `kinds` and compares. What the repetition throws is the report's message.
 ParityReport check_case(const std::filesystem::path& folder, const ParityKinds& kinds);
 
-/// Compares with FOLDER/outputs.safetensors under FOLDER/case.json's tolerance: the shape is the same,
-/// non-finite elements are at the same places, and error <= atol + rtol * max|reference|, where the first
-/// entry of `overrides` whose glob fits the name replaces both numbers. Integer tensors without an override
-/// must be equal; a missing tensor fails.
+/// Compares with FOLDER/outputs.safetensors under case.json's tolerance: the same shapes, non-finite elements
+/// at the same places, error <= atol + rtol * max|reference|, both by the first of `overrides` whose glob
+/// fits. Integers without an override must be equal; a missing tensor fails.
 ParityReport compare_with_case(const std::filesystem::path& folder, const TensorMap& computed);
 
 }  // namespace harness

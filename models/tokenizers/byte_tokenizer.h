@@ -4,8 +4,7 @@
 
 namespace harness {
 
-/// The UTF-8 bytes of a text as their values 0 to 255, between a start token 256 and an end token 257, which
-/// also fills up.
+/// The UTF-8 bytes of a text between a start token 256 and an end token 257, which also fills up.
 class ByteTokenizer : public TextTokenizer {
  public:
   static constexpr const char* kClass = "ByteTokenizer";  ///< tokenizer_class in tokenizer_config.json

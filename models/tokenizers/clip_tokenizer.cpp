@@ -65,8 +65,7 @@ std::string normalise(std::string_view text) {
   return utf32_to_utf8(normal);
 }
 
-/// Number of code points of the word at the start of `text`: a contraction, letters, one number, or other
-/// marks; 0 at white space.
+/// Code points of the word at the start: a contraction, letters, one number, other marks; 0 at white space.
 std::size_t word_length(std::u32string_view text) {
   for (const std::u32string_view ending : {U"'s", U"'t", U"'re", U"'ve", U"'m", U"'ll", U"'d"}) {
     if (text.starts_with(ending)) return ending.size();

@@ -178,8 +178,6 @@ TEST(ClipModel, NorDoesItWithTheWidthsOfPublicImageTowers) {
   }
 }
 
-// --- Image processor ---
-
 Image ramp(int width, int height) {
   Image image{width, height, {}};
   for (int y = 0; y < height; ++y) {

@@ -118,8 +118,6 @@ TEST(T5Folder, SettingsThatCannotBeMetAreRefused) {
   }
 }
 
-// ---- The model file, field by field
-
 std::string varint(std::uint64_t value) {
   std::string out;
   for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));

@@ -6,8 +6,7 @@
 
 namespace harness {
 
-/// What one denoising step of an update's batch left behind; entry i belongs to the same sample in every
-/// step.
+/// One denoising step of an update's batch; entry i belongs to the same sample in every step.
 struct StepRecord {
   std::vector<double> y = {};              ///< mean-reduced log-ratio (E22)
   std::vector<double> lambda_center = {};  ///< E27
@@ -34,8 +33,7 @@ double mean_of(std::span<const double> values);
 /// Divisor n - 1; NaN of fewer than two.
 double sample_variance(std::span<const double> values);
 
-/// Effective sample share (sum w)^2 / (n sum w^2) of weights exp(log_weights) (E21). Any common factor
-/// cancels.
+/// Effective sample share (sum w)^2 / (n sum w^2) of weights exp(log_weights), up to any factor (E21).
 double effective_share(std::span<const double> log_weights);
 
 /// Mean of one statistic over the steps: Lambda_late (E47) of lambda_center over the late ones, the clip
