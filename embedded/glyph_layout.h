@@ -29,8 +29,7 @@ struct GlyphLayout {
 /// dropped and long words broken; if it still needs more than 3 lines, its characters are cut at 36.
 GlyphLayout glyph_layout(std::string_view target);
 
-/// What the layout leaves out of a target: characters that no printable ASCII stands for, each once, and how
-/// many of the others are cut off behind the last cell.
+/// What a layout leaves out: characters without printable ASCII, each once; others cut off at the end.
 struct GlyphLoss {
   std::vector<std::string> dropped;  ///< UTF-8
   std::size_t cut = 0;

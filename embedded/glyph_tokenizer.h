@@ -5,8 +5,7 @@
 
 namespace harness {
 
-/// What the embedded scorer's text tower reads: the style of a prompt, the 36 cells of its quoted text as the
-/// glyph backbone lays it out, an end token.
+/// What the scorer's text tower reads: a prompt's style, the 36 cells of its quoted text, an end token.
 class GlyphTokenizer : public TextTokenizer {
  public:
   static constexpr const char* kClass = "GlyphTokenizer";  ///< tokenizer_class of tokenizer_config.json

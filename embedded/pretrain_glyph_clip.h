@@ -10,10 +10,10 @@ struct PretrainClipOptions : PretrainOptions {
 };
 
 /// Trains the embedded scorer from nothing: a small CLIPModel whose text tower reads the glyph backbone's
-/// layout of a prompt, with CLIP's contrastive loss (arXiv:2103.00020) on generated pairs. Faded renderings
-/// of the right text stand among the images, so that the score falls with legibility too. Projections start
-/// whitened: untrained towers give all inputs nearly one direction. A head that reads a patch's characters
-/// helps on the way and is dropped. Writes float16.
+/// layout of a prompt, with CLIP's contrastive loss (arXiv:2103.00020) on generated pairs, and writes
+/// float16. Faded renderings of the right text are among the images, so that the score falls with legibility
+/// too. Projections start whitened: untrained towers give all inputs nearly one direction. A head that reads
+/// a patch's characters helps on the way.
 void pretrain_glyph_clip(const PretrainClipOptions& options);
 
 }  // namespace harness

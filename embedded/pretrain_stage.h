@@ -46,10 +46,9 @@ class Pretraining {
 
   explicit Pretraining(const PretrainOptions& options);
 
-  /// One stage: micro-batches on a pool of single-threaded workers, gradients added in their order (so that
-  /// no number of threads changes a bit), AdamW with betas 0.9 and 0.99, norm clipped to 1. Learning rate:
-  /// linear warm-up, constant to 30 % of the steps, then linear to 3 % of the peak.
-  /// after_update: called under NoGradGuard.
+  /// Micro-batches on a pool of single-threaded workers, gradients added in their order (so that no number of
+  /// threads changes a bit), AdamW with betas 0.9 and 0.99, norm clipped to 1. Learning rate: linear warm-up,
+  /// constant to 30 % of the steps, then linear to 3 %. after_update runs under NoGradGuard.
   void train(
       const StagePlan& plan, std::vector<torch::Tensor> parameters, const Loss& loss,
       const std::function<void()>& after_update = [] {});

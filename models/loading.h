@@ -19,11 +19,9 @@ AutoencoderKl load_autoencoder(const std::filesystem::path& folder, const Placem
 /// A text encoder from a folder as transformers saves it: config.json and model.safetensors, or its shards.
 ClipTextModel load_clip_text_model(const std::filesystem::path& folder, const Placement& placement = {});
 
-/// A CLIPModel with both towers.
 ClipModel load_clip_model(const std::filesystem::path& folder, const Placement& placement = {});
 
-/// A T5 encoder. The duplicate of the embedding that some hold is not read. With float16 `wo` stays in
-/// float32.
+/// The duplicate of the embedding that some hold is not read. With float16 `wo` stays in float32.
 T5Encoder load_t5_encoder(const std::filesystem::path& folder, const Placement& placement = {});
 
 /// Writes a folder as diffusers does; floating-point weights are stored as `dtype`.

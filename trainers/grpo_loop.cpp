@@ -12,7 +12,6 @@
 #include "trainers/damping.h"
 #include "trainers/law/path_variance.h"
 #include "trainers/optimisation/gradient_sum.h"
-#include "trainers/prompt_order.h"
 #include "trainers/reduced_law.h"
 #include "trainers/rollout.h"
 #include "trainers/run_state.h"
@@ -65,7 +64,6 @@ constexpr std::pair<const char*, double StepLaw::*> kStepStatistics[] = {
     {"path_ess", &StepLaw::path_ess},
     {"clip_fraction", &StepLaw::clip_fraction}};
 
-/// Weights of an update's (shard, step).
 std::vector<double> weights_of(const std::vector<std::vector<StepTrace>>& traces) {
   std::vector<double> weights;
   for (const auto& shard : traces) {
@@ -290,7 +288,6 @@ class GrpoLoop {
   /// The gradient of a KL term is not damped, and one backward pass gives both together.
   bool takes_out_weights() const { return settings_.kl == 0; }
 
-  /// What the gradient's norm is clipped to.
   double norm_limit(const std::optional<Damping>& damping) const {
     const bool after_clip = damping && method_.damps_after_clip();
     return settings_.max_grad_norm * (after_clip ? damping->mean_weight : 1);
@@ -305,8 +302,10 @@ class GrpoLoop {
     const double undamped = is_damped ? l2_norm(sum.undamped()) : step.grad_norm;
     record.stats["grad_norm_undamped"] = undamped;
     if (!is_damped) return;
-    const bool is_undone =
-        !method_.damps_after_clip() && is_undone_by_clip(step.grad_norm, undamped, settings_.max_grad_norm);
+    // Clipped with and without the weights, the gradient has the same length either way.
+    const bool is_undone = !method_.damps_after_clip() &&
+                           norm_clip(step.grad_norm, settings_.max_grad_norm) < 1 &&
+                           norm_clip(undamped, settings_.max_grad_norm) < 1;
     record.stats["damping_undone"] = is_undone ? 1 : 0;
   }
 

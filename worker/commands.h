@@ -12,8 +12,7 @@ bool run_training(const Job& job, Reporter& reporter);
 /// Draws and scores the images of an evaluation; images already in the log are kept. True when complete.
 bool run_evaluation(const Job& job, Reporter& reporter);
 
-/// `harness sample`, `harness pretrain`, `harness parity`: request as harness/ writes it; the answer under
-/// "json" goes to stdout. Returns the exit status.
+/// `harness sample`, `pretrain`, `parity`: the answer under "json" goes to stdout. Returns the exit status.
 int sample_command(const Json& request);
 int pretrain_command(const Json& request);
 int parity_command(const Json& request);

@@ -148,8 +148,7 @@ class Evaluation {
                        [this](const Prompt& p) { return recorded_.scorers.contains(p.position); });
   }
 
-  /// Draws one shard. A short last one is filled up with its last prompt, and the filling is thrown away: a
-  /// row's bits depend on the shard's size.
+  /// A short last shard is filled up with its last prompt: a row's bits depend on the shard's size.
   std::vector<Pending> draw(std::size_t begin) {
     std::vector<const Prompt*> chosen;
     std::vector<SampleAddress> rows;
@@ -179,19 +178,16 @@ class Evaluation {
   void record(std::vector<Pending>& drawn) {
     for (auto& one : drawn) {
       const auto score = one.score.get();
-      const auto text = [](const std::optional<std::string>& value) {
-        return value ? Json(*value) : Json(nullptr);
-      };
       Json metrics = Json::object();
-      for (const auto& [name, value] : score.metrics) metrics[name] = value ? Json(*value) : Json(nullptr);
+      for (const auto& [name, value] : score.metrics) metrics[name] = or_null(value);
       Json event = {{"type", "sample"},
                     {"position", one.prompt->position},
                     {"sample", 0},
                     {"seed", seed_},
                     {"path", one.path},
                     {"sha256", one.sha256},
-                    {"transcript", text(score.transcript)},
-                    {"transcript_raw", text(score.transcript_raw)},
+                    {"transcript", or_null(score.transcript)},
+                    {"transcript_raw", or_null(score.transcript_raw)},
                     {"metrics", metrics},
                     {"reasons", score.reasons}};
       auto state = scoring_.state();

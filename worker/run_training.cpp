@@ -42,11 +42,6 @@ std::vector<TrainingPrompt> training_prompts(const Job& job) {
   return prompts;
 }
 
-Json optional_number(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-/// The method as the job was planned with it, or an error.
 void require_same_source(const Job& job) {
   const auto name = job.get<std::string>("method");
   const auto found = methods().find(name);
@@ -118,9 +113,9 @@ bool run_training(const Job& job, Reporter& reporter) {
                     {"step", c.step},
                     {"path", std::filesystem::relative(c.folder, job.folder).string()},
                     {"sha256", c.sha256},
-                    {"lambda_late", optional_number(c.lambda_late)},
-                    {"lambda_late_last", optional_number(c.lambda_late_last)},
-                    {"clip_fraction", optional_number(c.clip_fraction)}});
+                    {"lambda_late", or_null(c.lambda_late)},
+                    {"lambda_late_last", or_null(c.lambda_late_last)},
+                    {"clip_fraction", or_null(c.clip_fraction)}});
     reporter.wake();
   };
   hooks.on_warning = [&](const std::string& message) {

@@ -57,8 +57,7 @@ struct ClipConfig {
   std::int64_t projection_dim = 512;
   double logit_scale_init = 2.6592;
 
-  /// `text_config_dict` and `vision_config_dict` of older files go before `text_config` and `vision_config`,
-  /// as in transformers. Throws Error as the two above.
+  /// `text_config_dict` and `vision_config_dict` of older files go first, as in transformers.
   static ClipConfig from_json(const Json& document, const std::string& where);
   Json to_json() const;
 };

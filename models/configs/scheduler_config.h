@@ -15,8 +15,7 @@ struct SchedulerConfig {
   double base_shift = 0.5, max_shift = 1.15;
   int base_image_seq_len = 256, max_image_seq_len = 4096;
 
-  /// Throws Error at a scheduler of another class, an option that is not implemented, a value out of range,
-  /// and ends of the shift that do not make a line.
+  /// Throws Error at another class, what is not implemented, a value out of range, ends that make no line.
   static SchedulerConfig from_json(const Json& document, const std::string& where);
 };
 

@@ -24,8 +24,7 @@ class AutoencoderKlImpl : public torch::nn::Module {
   /// latents [B,latent_channels,h,w], not scaled -> image [B,3,f h,f w], about -1..1.
   torch::Tensor decode(const torch::Tensor& latents);
 
-  /// The same of latents larger than `sample_size`, in overlapping tiles of that size whose seams are
-  /// blended, as diffusers does. Equal to decode() where one tile suffices.
+  /// The same in overlapping tiles of `sample_size`, seams blended as diffusers does; for one tile equal.
   torch::Tensor decode_tiled(const torch::Tensor& latents);
 
   /// (mean - shift) * scaling: the space in which the flow model works; and back.

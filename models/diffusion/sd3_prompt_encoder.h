@@ -10,7 +10,6 @@
 
 namespace harness {
 
-/// What Stable Diffusion 3's text side is made from.
 struct Sd3TextSource {
   std::filesystem::path folder;  ///< text_encoder{,_2,_3}/, tokenizer{,_2,_3}/
   Placement placement;           ///< where the encoders run, and their precision

@@ -44,7 +44,6 @@ class ClipTextModelImpl : public torch::nn::Module {
  public:
   explicit ClipTextModelImpl(const ClipTextConfig& config);
 
-  /// input_ids [B,S], int64, below vocab_size.
   ClipTextOutput forward(const torch::Tensor& input_ids);
 
   const ClipTextConfig& config() const { return config_; }

@@ -50,8 +50,7 @@ class LoraAdapter {
   LoraAdapter(const LoraAdapter&) = delete;
   LoraAdapter& operator=(const LoraAdapter&) = delete;
 
-  /// peft's "gaussian": A normal with standard deviation 1 / rank, from `seed` alone; B = 0, so that the
-  /// network computes what it did without the adapter.
+  /// peft's "gaussian", from `seed` alone: A normal with standard deviation 1 / rank, B = 0.
   void initialise(std::uint64_t seed);
 
   /// The adapter's own tensors: LAYER.lora_A.weight [rank,in], LAYER.lora_B.weight [out,rank], in order.
@@ -90,10 +89,9 @@ enum class LoraForm {
 void save_lora(const std::filesystem::path& folder, const LoraConfig& config,
                const std::vector<NamedTensor>& weights, LoraForm form = LoraForm::kPeft);
 
-/// Attaches the adapter of a folder, whichever form it has, to a transformer; matrices are widened to
-/// float32. A file of diffusers' form without metadata has the layers, rank and alphas (MODULE.alpha; none:
-/// the rank) of its tensors, as in diffusers. Throws Error at no adapter or two, and at tensors that do not
-/// fit, by name.
+/// Attaches the adapter of a folder, of whichever form, to a transformer; matrices are widened to float32. A
+/// file of diffusers' form without metadata has the layers, rank and alphas (MODULE.alpha; none: the rank) of
+/// its tensors, as in diffusers. Error at no adapter or two, and at tensors that do not fit, by name.
 std::unique_ptr<LoraAdapter> load_lora(const std::filesystem::path& folder, torch::nn::Module& model);
 
 }  // namespace harness

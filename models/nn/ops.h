@@ -4,9 +4,8 @@
 
 namespace harness {
 
-// B batch, N tokens, C channels, H heads. Each function has one path for float32 on the CPU (own kernels and
-// oneDNN) and one of LibTorch operators for everything else; which one runs depends on device and dtype
-// alone, never on the gradient mode.
+// B batch, N tokens, C channels, H heads. float32 on the CPU takes own kernels and oneDNN, everything else
+// LibTorch's operators: a matter of device and dtype alone, never of the gradient mode.
 
 /// x W^T + b over the last axis. x [..,K], weight [N,K], bias [N] or undefined -> [..,N].
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);

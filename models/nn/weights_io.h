@@ -22,7 +22,6 @@ struct NamedTensor {
   torch::Tensor tensor;
 };
 
-/// One tensor of a file.
 torch::Tensor read_tensor(const SafetensorsFile& file, const std::string& name);
 
 /// Writes contiguous CPU copies as safetensors, atomically.

@@ -15,8 +15,7 @@ namespace harness {
 class BytePairs {
  public:
   /// vocab.json: tokens and their ids, 0 to N-1, among them the 256 bytes (as the characters that stand for
-  /// them) with and without "</w>". merges.txt: two tokens a line, the first merge to apply first. Throws
-  /// Error naming file and line at anything else.
+  /// them) with and without "</w>". merges.txt: two tokens a line, the first merge first. Throws Error.
   static BytePairs load(const std::filesystem::path& vocab, const std::filesystem::path& merges);
 
   std::int64_t size() const { return static_cast<std::int64_t>(ids_.size()); }

@@ -20,8 +20,7 @@ struct WholeToken {
 /// In the order in which they are looked for.
 void sort_longest_first(std::vector<WholeToken>& tokens);
 
-/// Appends the id of each token that stands in `text`, the leftmost and of `tokens` the first, and calls
-/// `append_rest` with what lies between, in order.
+/// Appends the ids of tokens in `text`, the leftmost first; `append_rest` gets what lies between, in order.
 void cut_out(std::string_view text, const std::vector<WholeToken>& tokens, TokenIds& ids,
              const std::function<void(std::string_view)>& append_rest);
 

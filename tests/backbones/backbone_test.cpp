@@ -8,14 +8,6 @@
 namespace harness {
 namespace {
 
-TEST(Backbone, AFolderOfAnotherModelIsNamed) {
-  const auto folder = std::filesystem::temp_directory_path() / "other-model";
-  std::filesystem::create_directories(folder);
-  write_file_atomically(folder / "model_index.json", R"({"_class_name": "SomethingPipeline"})");
-  EXPECT_PROBLEM(message_of([&] { Backbone::load({.name = "glyph", .folder = folder}); }),
-                 "SomethingPipeline");
-}
-
 TEST(Backbone, GuidanceOneEqualsThePlainVelocityAndZeroTheUnconditional) {
   const torch::NoGradGuard no_grad;
   torch::set_num_threads(1);

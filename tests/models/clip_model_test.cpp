@@ -131,12 +131,6 @@ TEST(ClipModel, HalfPrecisionWeightsAreReadAsFloat32) {
   EXPECT_EQ(model->text_embeds(case_inputs().at("input_ids")).scalar_type(), torch::kFloat32);
 }
 
-TEST(ClipModel, AFolderOfAnotherModelSaysWhatItIs) {
-  const ModelCopy copy("clip_text_pooled");
-  EXPECT_PROBLEM(message_of([&] { load_clip_model(copy.folder()); }),
-                 "\"model_type\" is \"clip_text_model\", which is not implemented");
-}
-
 TEST(ClipModel, MissingWeightsAreNamedBeforeAnyAreRead) {
   const ModelCopy copy(kCase);
   auto weights = load_tensors(copy.folder() / "model.safetensors");

@@ -101,27 +101,22 @@ TEST(ClipTextModel, AProjectionIsThereIfAndOnlyIfTheConfigurationNamesIt) {
                  "missing text_projection.weight");
 }
 
-/// Pooled states and all states for one row of ids under an eos_token_id.
-std::pair<Tensor, Tensor> pool(std::int64_t eos, const std::vector<std::int64_t>& ids) {
-  const ModelCopy copy(kPooledCase);
-  copy.edit("config.json", {{"eos_token_id", eos}});
-  const auto out = run_folder(copy.folder(), torch::tensor(ids, torch::kInt64).unsqueeze(0));
-  return {out.pooled[0], out.last_hidden_state[0]};
-}
-
-TEST(ClipTextModel, EosTokenId2PoolsAtTheFirstOfTheLargestId) {
-  const auto [pooled, states] = pool(2, {5, 2, 90, 7, 90, 2});
-  EXPECT_TRUE(pooled.equal(states[2]));
-}
-
-TEST(ClipTextModel, AnyOtherEosTokenIdPoolsAtItsFirstPlace) {
-  const auto [pooled, states] = pool(7, {5, 2, 90, 7, 90, 7});
-  EXPECT_TRUE(pooled.equal(states[3]));
-}
-
-TEST(ClipTextModel, ARowWithoutEosPoolsAtPosition0AsTheReferenceDoes) {
-  const auto [pooled, states] = pool(8, {5, 2, 90, 7, 90, 7});
-  EXPECT_TRUE(pooled.equal(states[0]));
+TEST(ClipTextModel, PoolsWhereTheEndTokenIs) {
+  struct Row {
+    const char* name;
+    std::int64_t eos;
+    std::vector<std::int64_t> ids;
+    int place;
+  };
+  for (const auto& [name, eos, ids, place] :
+       {Row{"eos_token_id 2: the first of the largest id", 2, {5, 2, 90, 7, 90, 2}, 2},
+        {"any other: its first place", 7, {5, 2, 90, 7, 90, 7}, 3},
+        {"none: position 0, as the reference", 8, {5, 2, 90, 7, 90, 7}, 0}}) {
+    const ModelCopy copy(kPooledCase);
+    copy.edit("config.json", {{"eos_token_id", eos}});
+    const auto out = run_folder(copy.folder(), torch::tensor(ids, torch::kInt64).unsqueeze(0));
+    EXPECT_TRUE(out.pooled[0].equal(out.last_hidden_state[0][place])) << name;
+  }
 }
 
 TEST(ClipTextModel, NoStateDependsOnLaterTokens) {

@@ -56,9 +56,8 @@ TEST(Dual, HugeOverspendStaysFinite) {
   EXPECT_EQ(method->penalty(-1e6).derivative, 0);
 }
 
-// What the loop does: derivative / |K_late| on each late step's differentiable lambda_center, plus the
-// surrogate losses. It must be the gradient of the whole loss E51 with respect to the means, here of 3 late
-// steps of 2 samples.
+// What the loop does, derivative / |K_late| on each late step's lambda_center plus the surrogate losses, must
+// be the gradient of the whole loss E51 with respect to the means, here of 3 late steps of 2 samples.
 TEST(Dual, LoopCoefficientsGiveTheGradientOfTheWholeLoss) {
   constexpr int kSteps = 3;
   constexpr double kS = 0.3, kDt = 0.1;

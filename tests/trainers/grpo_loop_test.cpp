@@ -6,7 +6,7 @@
 #include <set>
 
 #include "tests/recorded_cases.h"
-#include "trainers/prompt_order.h"
+#include "tests/refusals.h"
 #include "trainers/rollout.h"
 #include "trainers/run_state.h"
 #include "trainers/sampling/noise.h"
@@ -45,12 +45,7 @@ double distance_between(const std::vector<NamedTensor>& a, const std::vector<tor
 
 class GrpoLoop : public testing::Test {
  protected:
-  void SetUp() override {
-    torch::set_num_threads(1);
-    root_ = fs::temp_directory_path() / testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(root_);
-  }
-  void TearDown() override { fs::remove_all(root_); }
+  void SetUp() override { torch::set_num_threads(1); }
 
   Outcome run(const std::string& folder, const std::string& method_name, int threads,
               std::int64_t stop_after = -1, bool fail_scorer = false,
@@ -100,7 +95,8 @@ class GrpoLoop : public testing::Test {
     return result;
   }
 
-  fs::path root_;
+  const TemporaryFolder scratch_;
+  const fs::path root_ = scratch_.path();
   Json method_settings_ = Json::object();
   std::set<int> equal_rewards_;  ///< prompts whose images all have the same reward
 };
@@ -194,15 +190,6 @@ TEST_F(GrpoLoop, FreshSamplesEnterTheAuditAndReusedOnesDoNot) {
   EXPECT_FALSE(off.updates[1].per_step.contains("drift_error"));
 }
 
-TEST_F(GrpoLoop, EveryMethodMovesTheWeights) {
-  for (const auto& [name, info] : methods()) {
-    const auto result = run(name, name, 2, 2);
-    ASSERT_EQ(result.updates.size(), 2U) << name;
-    EXPECT_GT(result.updates[0].stats.at("update_norm"), 0) << name;
-    EXPECT_GT(result.updates[1].stats.at("lambda_late"), 0) << name;
-  }
-}
-
 TEST_F(GrpoLoop, TooManyMissingRewardsStopTheRun) {
   EXPECT_PROBLEM(message_of([&] { run("a", "flow-grpo", 2, -1, true); }),
                  "12 of the 12 rewards of epoch 1 are missing");
@@ -262,6 +249,9 @@ TEST_F(GrpoLoop, DampingIsUndoneWhereTheClipActsWithAndWithoutIt) {
   };
   EXPECT_EQ(undone("tight", 1e-3), 1);
   EXPECT_EQ(undone("loose", 1e9), 0);
+  const auto norms = run("norms", "lambda-controlled", 2, 2).updates.at(1).stats;
+  const double between = std::sqrt(norms.at("grad_norm") * norms.at("grad_norm_undamped"));
+  EXPECT_EQ(undone("between", between), 0) << "the damped gradient is within the limit";
   method_settings_["damp"] = "after-clip";
   EXPECT_EQ(undone("after", 1e-3), 0);
 }

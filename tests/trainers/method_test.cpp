@@ -238,16 +238,14 @@ struct GradientCase {
   bool through_center;  // the gradient flows through lambda_center
 };
 
-/// The loss that a method makes of given statistics; advantages and radii such that some samples are clipped,
-/// some not.
+/// The loss of given statistics; advantages and radii such that some samples are clipped, some not.
 double loss_of(const Method& method, const std::vector<double>& y, const std::vector<double>& center) {
   return surrogate_loss(method.step(stats_of(y, center)),
                         torch::tensor({1.3, -0.7, 0.4, -2.0}, torch::kFloat64))
       .item<double>();
 }
 
-/// Holds the gradients by y and, where one flows, by lambda_center to central differences of step `h`;
-/// whether one flows.
+/// Holds gradients by y and, where one flows, by lambda_center to central differences; whether one flows.
 bool expect_derivatives(const std::string& name, const Method& method, const std::vector<double>& y,
                         const std::vector<double>& center, double h, double tolerance) {
   const auto stats = stats_of(y, center);

@@ -15,8 +15,7 @@ using torch::Tensor;
 
 const std::vector<std::int64_t> kShapes[] = {{16, 16, 6, 12}, {3, 16, 32, 32}, {5, 7}};
 
-// The expressions of numerics version 1, written out: a faster step on the CPU must give their bits, or raise
-// the version.
+// Numerics version 1, written out: a faster step on the CPU gives these bits, or raises the version.
 TEST(StepOps, TransitionOnTheCpuHasTheBitsOfItsDefinition) {
   for (const auto& shape : kShapes) {
     const StepInputs in(shape);

@@ -1,5 +1,4 @@
-// The whole chain through the real programs: harness, harness-worker, harness-scorer, the embedded weights, a
-// table made small.
+// The whole chain through the real programs, with the embedded weights and a table made small.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -34,9 +33,6 @@ const std::string kHarness = std::string(HARNESS_BINARY_DIR) + "/harness";
 class Chain : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::temp_directory_path() / fmt::format("harness-chain-{}", ::getpid());
-    fs::remove_all(root_);
-    fs::create_directories(root_);
     Json table = read_json(kTree / "harness/tables/sd35-ocr.json");
     table["id"] = "chain";
     table["methods"] = {"ratio-norm", "lambda-controlled"};
@@ -50,7 +46,6 @@ class Chain : public testing::Test {
                                   {"updates", 4}}}};
     write_file_atomically(root_ / "chain.json", table.dump(2));
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   std::string reproduce(const std::string& out, const std::string& more = {}) const {
     return fmt::format("{} reproduce --table {} --scale smoke --out {} {}", kHarness,
@@ -79,8 +74,7 @@ class Chain : public testing::Test {
     return parse_json(query(out, sql, "json"), "stdout");
   }
 
-  /// Every image of the run is stored with the value of `metric` that `value_of` finds in it, and the mean
-  /// rewards lie between 0 and 1.
+  /// Each image is stored with the `metric` that `value_of` finds in it; mean rewards are between 0 and 1.
   void expect_scored(const std::string& out, const std::string& metric,
                      const std::function<double(const Image&)>& value_of) const {
     const auto images = json_rows(
@@ -133,7 +127,8 @@ class Chain : public testing::Test {
     return document;
   }
 
-  fs::path root_;
+  const TemporaryFolder folder_;
+  const fs::path root_ = folder_.path();
 };
 
 /// Starts a shell line in its own process group.
@@ -338,8 +333,7 @@ TEST_F(Chain, EachSeedOfTheDebugBackboneHasWeightsOfItsOwnAndReusedSamplesAreTol
 
 TEST_F(Chain, KilledWorkersAndOrchestratorsLeaveTheSameRowsWhenTheCommandIsRepeated) {
   expect_reproduced("whole");
-  // Delays of different lengths after a worker has started reach evaluation, training and test; what is done
-  // is kept, so that the attempts get to the end.
+  // Delays of different lengths reach evaluation, training and test; what is done is kept.
   int kills = 0;
   for (int attempt = 0; attempt < 14; ++attempt) {
     Process harness = start(reproduce("killed"));
@@ -362,8 +356,7 @@ TEST_F(Chain, KilledWorkersAndOrchestratorsLeaveTheSameRowsWhenTheCommandIsRepea
   EXPECT_EQ(table("whole"), table("killed"));
 }
 
-/// A copy of the embedded weights in `folder`, and those numbers of its image decoder replaced (F16) whose
-/// names begin with `tensors`.
+/// The embedded weights with those numbers of the decoder replaced (F16) whose names begin with `tensors`.
 void copy_weights_with(const fs::path& folder, const std::string& tensors, std::uint16_t number) {
   fs::remove_all(folder);
   fs::copy(kTree / "models/backbones/glyph", folder, fs::copy_options::recursive);
@@ -555,8 +548,7 @@ TEST(ParityCommand, AModelsUnknownKeyIsAWarningAndOneThatSpeaksOfItsComputationF
   EXPECT_NE(refused.out.find("unknown key \"quantization_config\""), std::string::npos) << refused.out;
 }
 
-// A model folder as diffusers saves it, small and random: text encoders, autoencoder and transformer of
-// Stable Diffusion 3.5 with its flags.
+// A small random folder as diffusers saves it, of Stable Diffusion 3.5's classes and flags.
 TEST_F(Chain, AFolderOfStableDiffusion3TrainsALowRankAdapterFromStartToTable) {
   patch_table({{"task", "compressibility"},  // no OCR engine reads what random weights draw
                {"settings", {{"clip_rule", "absolute"}, {"clip", 0.01}}}});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -15,6 +16,7 @@
 #include "evaluators/jpeg.h"
 #include "tests/programs.h"
 #include "tests/recorded_cases.h"
+#include "tests/refusals.h"
 #include "worker/commands.h"
 
 namespace harness {
@@ -82,10 +84,7 @@ TEST(Scoring, AVersionOrProfileThatThisBuildDoesNotHaveStopsTheJob) {
 
 TEST(Scoring, TheRegistryNamesScorersWithFoldersAndTheirTasks) {
   const auto named = [](const Json& list, const std::string& name) {
-    for (const auto& one : list) {
-      if (one.at("name") == name) return one;
-    }
-    return Json();
+    return *std::ranges::find_if(list, [&](const Json& one) { return one.at("name") == name; });
   };
   const auto pickscore = named(describe_evaluators(), "pickscore");
   EXPECT_EQ(pickscore.at("metrics").at(0).at("name"), "pickscore");
@@ -114,15 +113,11 @@ TEST(Scoring, TheRegistryTellsDirectionUnitAndTitleOfEveryMetric) {
 class WorkerWithScorers : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::temp_directory_path() / fmt::format("harness-scoring-{}", ::getpid());
-    fs::remove_all(root_);
-    fs::create_directories(root_);
     ASSERT_EQ(::mkfifo((root_ / "input").c_str(), 0600), 0);  // a worker ends when its input does
     for (int i = 0; i < 11; ++i) prompts_ += fmt::format("A sign that reads \"WORD {}\"\n", i);
     write_file(root_ / "prompts.txt", prompts_);
     write_file(root_ / "positions.json", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]");
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   std::string worker(const std::string& words) const {
     return fmt::format("{}/harness-worker {} <>{}/input 2>&1", HARNESS_BINARY_DIR, words, root_.string());
@@ -214,7 +209,8 @@ class WorkerWithScorers : public testing::Test {
     write_file(file, kept);
   }
 
-  fs::path root_;
+  const TemporaryFolder folder_;
+  const fs::path root_ = folder_.path();
   std::string prompts_;
 };
 

@@ -36,8 +36,7 @@ double sample_variance(std::span<const double> values);
 /// Effective sample share (sum w)^2 / (n sum w^2) of weights exp(log_weights), up to any factor (E21).
 double effective_share(std::span<const double> log_weights);
 
-/// Mean of one statistic over the steps: Lambda_late (E47) of lambda_center over the late ones, the clip
-/// fraction (E59) over all.
+/// Mean over the steps: Lambda_late (E47) of lambda_center over late ones, the clip fraction (E59) over all.
 double mean_over(std::span<const StepLaw> laws, double StepLaw::*statistic);
 
 }  // namespace harness

@@ -22,8 +22,7 @@ struct EmaOptions {
   std::int64_t update_after_step = 0;  ///< kDiffusers: updates to wait before averaging
   /// Times that the average moves towards the same weights when it acts. The public Flow-GRPO loop calls its
   /// average after each micro-batch, with the number u of updates done, and it acts where interval divides u
-  /// + 1: kFlowGrpo with more than one repeat acts after updates interval - 1, 2 interval - 1, ... with t =
-  /// u.
+  /// + 1: kFlowGrpo with several repeats acts after updates interval - 1, 2 interval - 1, ... with t = u.
   int repeats = 1;
 };
 

@@ -15,7 +15,6 @@ struct AdamWOptions {
   double weight_decay = 1e-4;
 };
 
-/// What one optimiser step did.
 struct StepReport {
   double grad_norm = 0;         ///< global norm of the gradients, before clipping
   double clip_coefficient = 1;  ///< what they were multiplied by; below 1: the norm clip acted
