@@ -25,7 +25,6 @@ SettingRows<ModelChoices> choice_rows(const ModelChoices& defaults);
 /// only some backbones know them. `settings` may hold others.
 ModelChoices read_model_choices(const std::string& backbone, const Json& settings, const std::string& where);
 
-/// `settings` without those that `backbone` knows.
 Json without_model_choices(Json settings, const std::string& backbone);
 
 /// Those of all backbones. One that several have alike is there once, with all their names.

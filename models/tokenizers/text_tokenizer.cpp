@@ -1,29 +1,30 @@
 #include "models/tokenizers/text_tokenizer.h"
 
-#include <array>
+#include <algorithm>
 #include <map>
 #include <string>
 
+#include "core/error.h"
 #include "core/json.h"
-#include "models/tokenizers/byte_tokenizer.h"
+#include "core/text.h"
 #include "models/tokenizers/clip_tokenizer.h"
 
 namespace harness {
 namespace {
 
-class ClipTextTokenizer : public TextTokenizer {
+/// The UTF-8 bytes of a text between a start token 256 and an end token 257, which also fills up.
+class ByteTokenizer : public TextTokenizer {
  public:
-  explicit ClipTextTokenizer(ClipTokenizer tokenizer) : tokenizer_(std::move(tokenizer)) {}
-
   std::vector<std::int64_t> encode(std::string_view text, std::int64_t length) const override {
-    const std::array<std::string, 1> texts{std::string(text)};
-    return tokenizer_.encode_padded(texts, length).ids;
+    if (invalid_utf8_at(text)) throw Error("the text is not UTF-8", "ByteTokenizer");
+    std::vector<std::int64_t> ids(static_cast<std::size_t>(length), end_id());
+    ids[0] = 256;
+    const auto kept = std::min(text.size(), ids.size() - 2);
+    for (std::size_t i = 0; i < kept; ++i) ids[i + 1] = static_cast<unsigned char>(text[i]);
+    return ids;
   }
-  std::int64_t vocab_size() const override { return tokenizer_.vocab_size(); }
-  std::int64_t end_id() const override { return tokenizer_.end_id(); }
-
- private:
-  ClipTokenizer tokenizer_;
+  std::int64_t vocab_size() const override { return 258; }
+  std::int64_t end_id() const override { return 257; }
 };
 
 /// Null where the file does not say it.
@@ -48,12 +49,12 @@ bool register_text_tokenizer(const char* class_name, std::unique_ptr<TextTokeniz
 
 std::unique_ptr<TextTokenizer> load_text_tokenizer(const std::filesystem::path& folder) {
   const auto named = tokenizer_class(folder / "tokenizer_config.json");
-  if (named == ByteTokenizer::kClass) return std::make_unique<ByteTokenizer>();
+  if (named == "ByteTokenizer") return std::make_unique<ByteTokenizer>();
   if (named.is_string()) {
     if (const auto found = makers().find(named.get<std::string>()); found != makers().end())
       return found->second();
   }
-  return std::make_unique<ClipTextTokenizer>(ClipTokenizer::load(folder));
+  return std::make_unique<ClipTokenizer>(ClipTokenizer::load(folder));
 }
 
 }  // namespace harness
