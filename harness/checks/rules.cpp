@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <span>
 
 #include "core/files.h"
@@ -13,6 +14,38 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kProblemsShown = 3;
+
+/// Everything that a rule file may ask for.
+const std::map<std::string, Check*>& known_checks() {
+  static const std::map<std::string, Check*> checks = {
+      {"database", check_database},
+      {"jobs", check_jobs},
+      {"event-logs", check_event_logs},
+      {"builds", check_builds},
+      {"ids", check_ids},
+      {"settings", check_settings},
+      {"seeds", check_seeds},
+      {"pairing", check_pairing},
+      {"prompts", check_prompts},
+      {"split", check_split},
+      {"counts", check_counts},
+      {"selection", check_selection},
+      {"test-once", check_test_once},
+      {"tested-arms", check_tested_arms},
+      {"spec", check_spec},
+      {"query", check_query},
+      {"metrics", check_metrics},
+      {"comparisons", check_comparisons},
+      {"directions", check_directions},
+      {"alarms", check_alarms},
+      {"law-audit", check_law_audit},
+      {"on-policy", check_on_policy},
+      {"images", check_images},
+      {"checkpoints", check_checkpoints},
+      {"artifacts", check_artifacts},
+  };
+  return checks;
+}
 
 std::vector<std::string> check_names() {
   std::vector<std::string> names;
@@ -74,14 +107,14 @@ RuleResult apply_rule(const Json& rule, const std::string& where, const CheckedE
   Fields fields(rule, where);
   fields.mark("name");
   fields.mark("check");
-  RuleResult result{.name = name, .passed = false, .message = {}, .findings = {}};
+  RuleResult result{.name = name};
   try {
     result.findings = known_checks().at(check)(experiment, fields);
   } catch (const Error& error) {
     if (error.where().starts_with(where)) throw;  // the rule itself is wrong
     result.findings.add(error.what());
   } catch (const nlohmann::json::exception& error) {
-    result.findings.add(fmt::format("what is stored is not of the form that was written: {}", error.what()));
+    result.findings.add("what is stored is not of the form that was written: {}", error.what());
   }
   fields.finish();
   add_place(result.findings, workspace);
@@ -91,37 +124,6 @@ RuleResult apply_rule(const Json& rule, const std::string& where, const CheckedE
 }
 
 }  // namespace
-
-const std::map<std::string, CheckFunction>& known_checks() {
-  static const std::map<std::string, CheckFunction> checks = {
-      {"database", check_database},
-      {"jobs", check_jobs},
-      {"event-logs", check_event_logs},
-      {"builds", check_builds},
-      {"ids", check_ids},
-      {"settings", check_settings},
-      {"seeds", check_seeds},
-      {"pairing", check_pairing},
-      {"prompts", check_prompts},
-      {"split", check_split},
-      {"counts", check_counts},
-      {"selection", check_selection},
-      {"test-once", check_test_once},
-      {"tested-arms", check_tested_arms},
-      {"spec", check_spec},
-      {"query", check_query},
-      {"metrics", check_metrics},
-      {"comparisons", check_comparisons},
-      {"directions", check_directions},
-      {"alarms", check_alarms},
-      {"law-audit", check_law_audit},
-      {"on-policy", check_on_policy},
-      {"images", check_images},
-      {"checkpoints", check_checkpoints},
-      {"artifacts", check_artifacts},
-  };
-  return checks;
-}
 
 RuleFile read_rule_file(const fs::path& file) {
   const Json document = read_json(file);

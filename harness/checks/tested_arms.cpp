@@ -96,7 +96,7 @@ std::map<Tested, Variants> compared_variants(const std::vector<TestedArm>& arms)
 }  // namespace
 
 Findings check_tested_arms(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{.problems = {}, .summary = {}, .hint = {}};
+  Findings findings;
   const auto arms = tested_arms(experiment.store);
   std::vector<std::string> found;
   for (const auto& [of, variants] : compared_variants(arms)) {

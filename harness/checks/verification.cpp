@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/error.h"
 #include "core/event_log.h"
@@ -11,13 +12,13 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "datasets/python_random.h"
+#include "harness/checks/rows_of.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/scorers.h"
 #include "harness/plan/worker_request.h"
 #include "harness/run/builds.h"
 #include "harness/run/scheduler.h"
 #include "harness/terminal/progress.h"
-#include "results/store/rows.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -37,18 +38,27 @@ fs::path folder_now(const Store& store, const std::string& recorded) {
               "only what is still on disk can be verified");
 }
 
-RecordedJob read_job_row(const Store& store, const Query& row) {
-  return {.id = row.text(0),
-          .kind = row.text(1),
-          .run = row.text(2),
-          .label = row.text(3),
-          .folder = folder_now(store, row.text(4))};
+/// Done jobs by `condition` on ?1, and with ?2 trainings, in order.
+template <class Key>
+std::vector<RecordedJob> done_jobs(Store& store, const std::string& condition, const Key& key,
+                                   bool trainings) {
+  const auto sql = R"sql(
+    SELECT j.id, j.kind, j.run_id, j.folder, r.method || ' (seed ' || r.seed || ')', ' at ' || c.step || ' on ' || e.split
+    FROM jobs AS j JOIN runs AS r ON r.id = j.run_id LEFT JOIN evaluations AS e ON e.id = j.evaluation_id
+    LEFT JOIN checkpoints AS c ON c.id = e.checkpoint_id
+    WHERE j.state = 'done' AND (j.kind = 'evaluate' OR (j.kind = 'train' AND ?2)) AND )sql" +
+                   condition;
+  std::vector<RecordedJob> jobs;
+  for (const auto& [id, kind, run, folder, name, place] :
+       rows_of<std::string, std::string, std::string, std::string, std::string, std::string>(
+           store, sql.c_str(), key, trainings))
+    jobs.push_back({.id = id,
+                    .kind = kind,
+                    .run = run,
+                    .label = kind == "train" ? "train " + name : name + place,
+                    .folder = folder_now(store, folder)});
+  return jobs;
 }
-
-constexpr auto kTraining = R"sql(
-  SELECT j.id, j.kind, j.run_id, 'train ' || r.method || ' (seed ' || r.seed || ')', j.folder
-  FROM jobs AS j JOIN runs AS r ON r.id = j.run_id
-  WHERE j.kind = 'train' AND j.state = 'done' AND j.run_id = ?1)sql";
 
 /// Paths of a job in a workspace that was moved since, and the scorer of this build.
 Json paths_now(const Json& job, const fs::path& folder) {
@@ -93,128 +103,100 @@ void prepare(const RecordedJob& job, const VerificationSettings& settings, const
   write_file(folder / kJobFile, document.dump(1) + "\n");
 }
 
-bool same_bits(const Json& a, const Json& b) {
-  if (a.is_null() || b.is_null()) return a.is_null() && b.is_null();
-  return a.get<double>() == b.get<double>();  // SQLite keeps no sign of a zero
-}
-
 std::string shown(const Json& value) {
   return value.is_null() ? "nothing" : value.is_string() ? in_quotes(value.get<std::string>()) : value.dump();
 }
 
-/// Collects differences of one job; the first of a kind are enough for a person.
-class Differences {
- public:
-  explicit Differences(Verification& result) : result_(result) {}
-
-  void expect_text(const std::string& what, const Json& recorded, const Json& now) {
-    if (recorded != now) add(what, recorded, now);
-  }
-  void expect_number(const std::string& what, const Json& recorded, const Json& now) {
-    if (!same_bits(recorded, now)) add(what, recorded, now);
-  }
-  void add(const std::string& what, const Json& recorded, const Json& now) {
-    result_.differences.push_back(
-        fmt::format("{}: {} is recorded, and {} came out", what, shown(recorded), shown(now)));
-  }
-
- private:
-  Verification& result_;
-};
-
-Json optional_text(const Query& row, int column) {
-  const auto text = row.optional_text(column);
-  return text ? Json(*text) : Json();
+void add_difference(Verification& out, const std::string& what, const Json& recorded, const Json& now) {
+  out.differences.push_back(
+      fmt::format("{}: {} is recorded, and {} came out", what, shown(recorded), shown(now)));
 }
+
+/// Bit for bit, but that SQLite keeps no sign of a zero.
+void expect(Verification& out, const std::string& what, const Json& recorded, const Json& now) {
+  if (recorded != now) add_difference(out, what, recorded, now);
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+using Number = std::optional<double>;
+using Text = std::optional<std::string>;
 
 /// The picture that grids and reports show is the one that was scored. One that was deleted shows nothing.
 void compare_file(const std::string& name, const std::string& recorded, const fs::path& file,
-                  Differences& out) {
+                  Verification& out) {
   if (!fs::is_regular_file(file)) return;
-  if (const auto now = sha256_file(file); now != recorded)
-    out.add(fmt::format("{}, SHA-256 of {}", name, file.string()), recorded, now);
+  expect(out, fmt::format("{}, SHA-256 of {}", name, file.string()), recorded, sha256_file(file));
 }
 
-void compare_image(Store& store, const RecordedJob& job, const Json& event, Differences& out) {
-  const auto& evaluation = job.id;
-  const auto position = event.at("position").get<std::int64_t>();
-  const auto name = fmt::format("prompt {}", position);
-  const auto sample = event.at("sample").get<std::int64_t>();
-  struct Recorded {
-    std::string sha256, path;
-    Json transcript, raw;
-  };
-  const auto samples = checked_rows<Recorded>(
-      store, R"sql(SELECT s.sha256, s.path, s.transcript, s.transcript_raw FROM samples AS s
-                   JOIN prompts AS p ON p.id = s.prompt_id
-                   WHERE s.evaluation_id = ?1 AND p.position = ?2 AND s.sample = ?3)sql",
-      [](const Query& row) {
-        return Recorded{row.text(0), row.text(1), optional_text(row, 2), optional_text(row, 3)};
-      },
-      evaluation, position, sample);
-  if (samples.empty()) return out.add(name, Json(), "an image");
-  compare_file(name, samples[0].sha256, job.folder / samples[0].path, out);
-  out.expect_text(name + ", SHA-256 of the image", samples[0].sha256, event.at("sha256"));
-  out.expect_text(name + ", transcript", samples[0].transcript, event.at("transcript"));
-  out.expect_text(name + ", raw transcript", samples[0].raw, event.at("transcript_raw"));
-  using Metric = std::pair<std::string, Json>;
-  const auto metrics = checked_rows<Metric>(
-      store, R"sql(SELECT m.name, m.value FROM metrics AS m JOIN prompts AS p ON p.id = m.prompt_id
-                   WHERE m.evaluation_id = ?1 AND p.position = ?2 AND m.sample = ?3 ORDER BY m.name)sql",
-      [](const Query& row) {
-        const auto value = row.real(1);
-        return Metric(row.text(0), value ? Json(*value) : Json());
-      },
-      evaluation, position, sample);
+void compare_metrics(Store& store, const Json& event, const std::string& image, Verification& out) {
+  constexpr auto kSql = R"sql(
+    SELECT m.name, m.value FROM metrics AS m JOIN prompts AS p ON p.id = m.prompt_id
+    WHERE m.evaluation_id = ?1 AND p.position = ?2 AND m.sample = ?3)sql";
+  std::map<std::string, Json> recorded;
+  for (const auto& [metric, value] :
+       rows_of<std::string, Number>(store, kSql, out.job.id, event.at("position").get<std::int64_t>(),
+                                    event.at("sample").get<std::int64_t>()))
+    recorded[metric] = or_null(value);
   const auto& now = event.at("metrics");
   for (const auto& [metric, value] : now.items()) {
-    if (std::ranges::count(metrics, metric, &Metric::first) == 0)
-      out.add(fmt::format("{}, {}", name, metric), Json(), value);
+    if (!recorded.contains(metric)) add_difference(out, fmt::format("{}, {}", image, metric), Json(), value);
   }
-  for (const auto& [metric, value] : metrics) {
+  for (const auto& [metric, value] : recorded) {
+    const auto what = fmt::format("{}, {}", image, metric);
     if (now.contains(metric)) {
-      out.expect_number(fmt::format("{}, {}", name, metric), value, now.at(metric));
+      expect(out, what, value, now.at(metric));
     } else {
-      out.add(fmt::format("{}, {}", name, metric), value, Json());
+      add_difference(out, what, value, Json());
     }
   }
 }
 
-void compare_evaluation(Store& store, Events events, Verification& result) {
-  Differences out(result);
+void compare_image(Store& store, const Json& event, Verification& out) {
+  const auto position = event.at("position").get<std::int64_t>();
+  const auto name = fmt::format("prompt {}", position);
+  constexpr auto kSql = R"sql(
+    SELECT s.sha256, s.path, s.transcript, s.transcript_raw FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
+    WHERE s.evaluation_id = ?1 AND p.position = ?2 AND s.sample = ?3)sql";
+  const auto samples = rows_of<std::string, std::string, Text, Text>(store, kSql, out.job.id, position,
+                                                                     event.at("sample").get<std::int64_t>());
+  if (samples.empty()) return add_difference(out, name, Json(), "an image");
+  const auto& [sha256, path, transcript, raw] = samples.front();
+  compare_file(name, sha256, out.job.folder / path, out);
+  expect(out, name + ", SHA-256 of the image", sha256, event.at("sha256"));
+  expect(out, name + ", transcript", or_null(transcript), event.at("transcript"));
+  expect(out, name + ", raw transcript", or_null(raw), event.at("transcript_raw"));
+  compare_metrics(store, event, name, out);
+}
+
+void compare_evaluation(Store& store, Events events, Verification& out) {
   for (const auto& event : events) {
     if (event.value("type", "") != "sample") continue;
-    compare_image(store, result.job, event, out);
-    ++result.compared;
+    compare_image(store, event, out);
+    ++out.compared;
   }
 }
 
-using Place = std::tuple<std::int64_t, std::int64_t, std::string>;  ///< update, timestep (-1: none), name
-
-void compare_training(Store& store, Events events, Verification& result) {
-  Differences out(result);
+void compare_training(Store& store, Events events, Verification& out) {
+  using Place = std::tuple<std::int64_t, std::int64_t, std::string>;  // update, timestep (-1: none), name
   std::map<Place, Json> recorded;
-  const auto rows = checked_rows<std::pair<Place, Json>>(
-      store, "SELECT update_index, ifnull(timestep, -1), name, value FROM train_stats WHERE run_id = ?1",
-      [](const Query& row) {
-        const auto value = row.real(3);
-        return std::pair(Place(row.integer(0), row.integer(1), row.text(2)), value ? Json(*value) : Json());
-      },
-      result.job.run);
-  recorded.insert(rows.begin(), rows.end());
   std::set<std::string> measured_then;
-  for (const auto& [place, value] : recorded) measured_then.insert(std::get<2>(place));
+  for (const auto& [update, timestep, name, value] : rows_of<std::int64_t, std::int64_t, std::string, Number>(
+           store, "SELECT update_index, ifnull(timestep, -1), name, value FROM train_stats WHERE run_id = ?1",
+           out.job.run)) {
+    recorded[{update, timestep, name}] = or_null(value);
+    measured_then.insert(name);
+  }
   const auto compare = [&](std::int64_t update, std::int64_t timestep, const std::string& name,
                            const Json& now) {
     if (!measured_then.contains(name)) return;  // a statistic that programs record since
     const auto found = recorded.find({update, timestep, name});
     const auto what = fmt::format("update {}{}, {}", update,
                                   timestep < 0 ? std::string() : fmt::format(", step {}", timestep), name);
-    if (found == recorded.end()) {
-      if (!now.is_null()) out.add(what, Json(), now);
-    } else {
-      out.expect_number(what, found->second, now);
-    }
+    expect(out, what, found == recorded.end() ? Json() : found->second, now);
   };
   for (const auto& event : events) {
     const auto type = event.value("type", "");
@@ -225,15 +207,14 @@ void compare_training(Store& store, Events events, Verification& result) {
         for (std::size_t k = 0; k < values.size(); ++k)
           compare(update, static_cast<std::int64_t>(k), name, values[k]);
       }
-      ++result.compared;
+      ++out.compared;
     } else if (type == "checkpoint") {
       const auto step = event.at("step").get<std::int64_t>();
-      const auto manifests = checked_rows<std::string>(
-          store, "SELECT sha256 FROM checkpoints WHERE run_id = ?1 AND step = ?2",
-          [](const Query& row) { return row.text(0); }, result.job.run, step);
-      out.expect_text(fmt::format("checkpoint {}, SHA-256 of its manifest", step),
-                      manifests.empty() ? Json() : Json(manifests[0]), event.at("sha256"));
-      ++result.compared;
+      const auto manifests = rows_of<std::string>(
+          store, "SELECT sha256 FROM checkpoints WHERE run_id = ?1 AND step = ?2", out.job.run, step);
+      expect(out, fmt::format("checkpoint {}, SHA-256 of its manifest", step),
+             manifests.empty() ? Json() : Json(manifests[0]), event.at("sha256"));
+      ++out.compared;
     }
   }
 }
@@ -314,23 +295,11 @@ bool is_complete(const fs::path& folder) {
 }  // namespace
 
 std::vector<RecordedJob> jobs_of_experiment(Store& store, std::int64_t experiment, bool trainings) {
-  std::vector<RecordedJob> jobs;
-  const auto read = [&](const Query& row) { return read_job_row(store, row); };
-  if (trainings) {
-    const auto runs = checked_rows<std::string>(
-        store, "SELECT run_id FROM reproduction_runs WHERE reproduction_id = ?1 ORDER BY run_id",
-        [](const Query& row) { return row.text(0); }, experiment);
-    for (const auto& run : runs)
-      std::ranges::move(checked_rows<RecordedJob>(store, kTraining, read, run), std::back_inserter(jobs));
-  }
-  constexpr auto kTested = R"sql(
-    SELECT j.id, j.kind, j.run_id,
-           r.method || ' (seed ' || r.seed || ') at ' || c.step || ' on ' || e.split, j.folder
-    FROM reproduction_evaluations AS m JOIN evaluations AS e ON e.id = m.evaluation_id
-    JOIN checkpoints AS c ON c.id = e.checkpoint_id JOIN runs AS r ON r.id = c.run_id
-    JOIN jobs AS j ON j.evaluation_id = e.id
-    WHERE m.reproduction_id = ?1 AND e.split = 'test' AND j.state = 'done' ORDER BY r.method, r.seed, c.step)sql";
-  std::ranges::move(checked_rows<RecordedJob>(store, kTested, read, experiment), std::back_inserter(jobs));
+  auto jobs = done_jobs(store, R"sql(
+    CASE j.kind WHEN 'train' THEN r.id IN (SELECT run_id FROM reproduction_runs WHERE reproduction_id = ?1)
+    ELSE e.split = 'test' AND e.id IN (SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = ?1) END
+    ORDER BY j.kind = 'evaluate', iif(j.kind = 'train', r.id, ''), r.method, r.seed, c.step)sql",
+                        experiment, trainings);
   if (jobs.empty())
     throw Error("has no tested checkpoint to verify", fmt::format("experiment {}", experiment),
                 "--training runs its trainings again");
@@ -338,24 +307,14 @@ std::vector<RecordedJob> jobs_of_experiment(Store& store, std::int64_t experimen
 }
 
 std::vector<RecordedJob> jobs_of_run(Store& store, const std::string& run, bool trainings) {
-  const auto ids = checked_rows<std::string>(
-      store, "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id",
-      [](const Query& row) { return row.text(0); }, run);
+  const auto ids = rows_of<std::string>(
+      store, "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id", run);
   if (ids.size() != 1) {
     throw Error(fmt::format("{} run of this workspace begins with {}", ids.empty() ? "no" : "more than one",
                             in_quotes(run)),
                 store.path().string(), "`harness list runs` shows them");
   }
-  const auto read = [&](const Query& row) { return read_job_row(store, row); };
-  std::vector<RecordedJob> jobs;
-  if (trainings) jobs = checked_rows<RecordedJob>(store, kTraining, read, ids[0]);
-  constexpr auto kEvaluations = R"sql(
-    SELECT j.id, j.kind, j.run_id,
-           r.method || ' (seed ' || r.seed || ') at ' || c.step || ' on ' || e.split, j.folder
-    FROM evaluations AS e JOIN checkpoints AS c ON c.id = e.checkpoint_id JOIN runs AS r ON r.id = c.run_id
-    JOIN jobs AS j ON j.evaluation_id = e.id
-    WHERE r.id = ?1 AND j.state = 'done' ORDER BY c.step, e.split)sql";
-  std::ranges::move(checked_rows<RecordedJob>(store, kEvaluations, read, ids[0]), std::back_inserter(jobs));
+  auto jobs = done_jobs(store, "r.id = ?1 ORDER BY j.kind = 'evaluate', c.step, e.split", ids[0], trainings);
   if (jobs.empty())
     throw Error("has nothing done that could be verified", "run " + ids[0], "finish it, or give --training");
   return jobs;
@@ -369,7 +328,7 @@ Json Verification::to_json() const {
           {"compared", compared},
           {"same", same()},
           {"differences", differences},
-          {"machine", machine ? Json(*machine) : Json()}};
+          {"machine", or_null(machine)}};
 }
 
 std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJob>& jobs,
