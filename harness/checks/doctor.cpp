@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <sstream>
 
@@ -33,6 +34,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kSetup = "run scripts/setup, then scripts/build";
+constexpr double kNeededByDefault = 1e9;  ///< bytes of memory and of disk
 
 std::string gigabytes(double bytes) {
   return fmt::format("{:.1f} GB", bytes / 1e9);
@@ -55,36 +57,37 @@ std::optional<fs::path> in_path(const std::string& program) {
   return std::nullopt;
 }
 
-Finding program_finding(const std::string& topic, const std::string& name, const std::string& program,
-                        const std::string& version_argument, const std::string& hint) {
-  Finding finding{.topic = topic, .name = name, .hint = hint};
-  if (const auto file = in_path(program)) {
-    finding.found = true;
-    finding.detail = first_line({file->string(), version_argument}).value_or(file->string());
+using Detail = std::optional<std::string>;
+using Look = std::function<Detail()>;
+
+/// The finding with the detail that `look` gives: it is missing where there is none, or where `look` throws,
+/// which `failed` puts in words.
+Finding look_for(
+    Finding finding, const Look& look,
+    const std::function<void(const Error&, Finding&)>& failed = [](const Error& error, Finding& missing) {
+      missing.detail = error.what();
+    }) {
+  try {
+    const auto detail = look();
+    finding.found = detail.has_value();
+    finding.detail = detail.value_or("");
+  } catch (const Error& error) {
+    failed(error, finding);
   }
   return finding;
 }
 
-std::vector<Finding> machine() {
-  const auto& build = build_info();
-  const double memory =
-      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  constexpr double kMemoryOfDefault = 1e9;
-  return {{.topic = "machine",
-           .name = "processor",
-           .found = true,
-           .detail = fmt::format("{}, {} cores, {}", build.cpu, core_count(), build.cpu_features)},
-          {.topic = "machine",
-           .name = "memory",
-           .found = memory >= kMemoryOfDefault,
-           .needed = true,
-           .detail = gigabytes(memory),
-           .hint = "the embedded default needs about 1 GB"}};
+Finding program_finding(const std::string& name, const std::string& program, const std::string& hint) {
+  return look_for({.name = name, .hint = hint}, [&]() -> Detail {
+    const auto file = in_path(program);
+    if (!file) return std::nullopt;
+    return first_line({file->string(), "--version"}).value_or(file->string());
+  });
 }
 
-/// Runs `program` with `argument`; its output if it ends well, else why not, in `problem`.
-std::optional<std::string> answer_of(const fs::path& program, const std::string& argument,
-                                     std::string& problem) {
+/// What a program prints. Throws Error where it does not end well.
+std::string answer_of(const std::string& name, const fs::path& program, const std::string& argument) {
+  std::string problem;
   try {
     auto finished = run_program({program.string(), argument});
     if (finished.status.ok()) return finished.out;
@@ -92,207 +95,161 @@ std::optional<std::string> answer_of(const fs::path& program, const std::string&
   } catch (const Error& error) {
     problem = error.what();
   }
-  return std::nullopt;
+  throw Error(fmt::format("{} does not answer: {}", name, problem));
 }
 
-Finding registry_finding() {
-  Finding finding{.topic = "program",
-                  .name = "registry",
-                  .needed = true,
-                  .hint = "run scripts/build: the build makes it"};
-  try {
-    const auto registry = load_registry();
-    finding.found = true;
-    finding.detail = fmt::format("{} methods, {} backbones, {} evaluators", registry.methods.size(),
-                                 registry.backbones.size(), registry.evaluators.size());
-  } catch (const Error& error) {
-    finding.detail = error.what();
-  }
-  return finding;
-}
-
-/// LibTorch is found when the program that links it answers.
-Finding libtorch_finding() {
-  Finding finding{.topic = "training", .name = "LibTorch", .needed = true, .hint = kSetup};
-  try {
-    const auto worker = worker_program();
-    std::string problem;
-    finding.found = answer_of(worker, "describe", problem).has_value();
-    finding.detail = finding.found ? fmt::format("harness-worker answers ({})", worker.string())
-                                   : fmt::format("{} does not answer: {}", worker.string(), problem);
-  } catch (const Error& error) {
-    finding.detail = error.what();
-  }
-  return finding;
+std::vector<Finding> machine() {
+  const auto& build = build_info();
+  const double memory =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  return {{.name = "processor",
+           .found = true,
+           .detail = fmt::format("{}, {} cores, {}", build.cpu, core_count(), build.cpu_features)},
+          {.name = "memory",
+           .found = memory >= kNeededByDefault,
+           .needed = true,
+           .detail = gigabytes(memory),
+           .hint = "the embedded default needs about 1 GB"}};
 }
 
 std::vector<Finding> program() {
   const auto& build = build_info();
-  return {{.topic = "program",
-           .name = "harness",
+  return {{.name = "harness",
            .found = true,
            .detail = fmt::format("{} (revision {}, {}), {}", build.version, build.git_revision,
                                  build.build_type, executable_folder().string())},
-          {.topic = "program",
-           .name = "libraries",
+          {.name = "libraries",
            .found = true,
            .detail = fmt::format("SQLite {}, cairo {}, Pango {}", sqlite3_libversion(),
                                  cairo_version_string(), pango_version_string())},
-          registry_finding()};
+          look_for({.name = "registry", .needed = true, .hint = "run scripts/build: the build makes it"}, [] {
+            const auto registry = load_registry();
+            return fmt::format("{} methods, {} backbones, {} evaluators", registry.methods.size(),
+                               registry.backbones.size(), registry.evaluators.size());
+          })};
+}
+
+/// LibTorch is found when the program that links it answers.
+Finding libtorch() {
+  return look_for({.name = "LibTorch", .needed = true, .hint = kSetup}, [] {
+    const auto worker = worker_program().string();
+    answer_of(worker, worker, "describe");
+    return fmt::format("harness-worker answers ({})", worker);
+  });
 }
 
 std::vector<Finding> gpu() {
-  constexpr const char* kForGpu = "only for --device cuda:N: ";
-  Finding device{
-      .topic = "training",
-      .name = "CUDA device",
-
-      .hint = std::string(kForGpu) + "this machine has no NVIDIA device, or its driver is not loaded"};
-  if (fs::exists("/dev/nvidia0")) {
-    const auto name =
-        first_line({"nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"});
-    device.found = name.has_value();
-    device.detail = name.value_or("");
-    device.hint = std::string(kForGpu) + "nvidia-smi does not answer; install the driver";
-  }
-  Finding toolkit{.topic = "training",
-                  .name = "CUDA toolkit",
-
-                  .hint = std::string(kForGpu) + "install nvcc 13 and build the preset \"cuda\""};
-  for (const fs::path& nvcc : {in_path("nvcc").value_or(""), fs::path("/usr/local/cuda/bin/nvcc")}) {
-    if (toolkit.found || nvcc.empty() || !fs::exists(nvcc)) continue;
-    toolkit.found = true;
-    toolkit.detail = first_line({nvcc.string(), "--version"}, "release").value_or(nvcc.string());
-  }
-  return {std::move(device), std::move(toolkit)};
+  const std::string for_gpu = "only for --device cuda:N: ";
+  const bool has_device = fs::exists("/dev/nvidia0");
+  return {
+      look_for(
+          {.name = "CUDA device",
+           .hint = for_gpu + (has_device ? "nvidia-smi does not answer; install the driver"
+                                         : "this machine has no NVIDIA device, or its driver is not loaded")},
+          [&]() -> Detail {
+            if (!has_device) return std::nullopt;
+            return first_line(
+                {"nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"});
+          }),
+      look_for({.name = "CUDA toolkit", .hint = for_gpu + "install nvcc 13 and build the preset \"cuda\""},
+               []() -> Detail {
+                 for (const fs::path& nvcc :
+                      {in_path("nvcc").value_or(""), fs::path("/usr/local/cuda/bin/nvcc")}) {
+                   if (fs::exists(nvcc))
+                     return first_line({nvcc.string(), "--version"}, "release").value_or(nvcc.string());
+                 }
+                 return std::nullopt;
+               })};
 }
 
 /// Weights of every backbone, in the chosen folder or where the backbone looks.
-std::vector<Finding> weights(const std::string& chosen) {
+std::vector<Finding> weights(const Registry& registry, const std::string& chosen) {
   std::vector<Finding> findings;
-  std::vector<BackboneInfo> backbones;
-  try {
-    backbones = load_registry().backbones;
-  } catch (const Error&) {
-    return findings;  // said above
-  }
   const auto named = chosen.empty() ? std::string() : backbone_of_folder(chosen);
-  for (const auto& backbone : backbones) {
-    Finding finding{.topic = "training",
-                    .name = "weights of " + backbone.name,
-                    .needed = !backbone.default_weights.empty()};
-    try {
+  for (const auto& backbone : registry.backbones) {
+    const auto look = [&] {
       const auto folder = find_weights(backbone, backbone.name == named ? chosen : "");
-      finding.found = true;
-      finding.detail = folder.empty() ? "random, by seed"
-                                      : fmt::format("{}, sha256 {}", folder.string(),
-                                                    weights_checksum(folder).substr(0, 12));
-    } catch (const Error& error) {
-      finding.hint =
-          finding.needed
+      return folder.empty()
+                 ? "random, by seed"
+                 : fmt::format("{}, sha256 {}", folder.string(), weights_checksum(folder).substr(0, 12));
+    };
+    const auto failed = [&](const Error& error, Finding& missing) {
+      missing.hint =
+          missing.needed
               ? fmt::format("{}; {}", error.problem(), kSetup)
               : fmt::format("only for --backbone {}: name its folder with --weights DIR", backbone.name);
-    }
-    findings.push_back(std::move(finding));
+    };
+    findings.push_back(look_for(
+        {.name = "weights of " + backbone.name, .needed = !backbone.default_weights.empty()}, look, failed));
   }
   return findings;
 }
 
 Finding tesseract() {
-  Finding finding{.topic = "evaluation",
-                  .name = "Tesseract",
-                  .needed = true,
-                  .hint = "reads the text in images: apt-get install tesseract-ocr-eng, or scripts/setup"};
-  std::string problem;
-  try {
-    const auto text = answer_of(scorer_path(), "--describe", problem);
-    const auto hello = text ? Json::parse(*text, nullptr, false) : Json();
-    if (!hello.is_object()) {
-      finding.detail = "harness-scorer does not answer: " + problem;
-      return finding;
-    }
-    finding.found = true;
+  const auto look = [] {
+    const auto hello = Json::parse(answer_of("harness-scorer", scorer_path(), "--describe"), nullptr, false);
+    if (!hello.is_object()) throw Error("harness-scorer does not answer: ");
     const auto settings = hello.value("settings", Json::object());
-    finding.detail = fmt::format("{} {}", settings.value("engine", hello.value("name", "scorer")),
-                                 settings.value("engine_version", hello.value("version", "")));
+    auto detail = fmt::format("{} {}", settings.value("engine", hello.value("name", "scorer")),
+                              settings.value("engine_version", hello.value("version", "")));
     for (const auto& data : hello.value("data", Json::array()))
-      finding.detail +=
-          fmt::format(", {} {}", data.value("file", ""), data.value("sha256", "").substr(0, 12));
-  } catch (const Error& error) {
-    finding.detail = error.what();
-  }
-  return finding;
+      detail += fmt::format(", {} {}", data.value("file", ""), data.value("sha256", "").substr(0, 12));
+    return detail;
+  };
+  return look_for({.name = "Tesseract",
+                   .needed = true,
+                   .hint = "reads the text in images: apt-get install tesseract-ocr-eng, or scripts/setup"},
+                  look);
 }
 
-/// The sets of a folder laid out like the public repositories, one a task.
-std::vector<Finding> public_prompts(const std::string& folder) {
-  constexpr const char* kHint =
-      "only for --prompts DIR: a folder with ocr/test.txt or pickscore/test.txt (`harness doctor --prompts "
-      "DIR` "
-      "checks one)";
-  std::vector<Finding> findings;
-  for (const auto& task : prompt_tasks()) {
-    if (folder.empty() || !fs::exists(fs::path(folder) / task / "test.txt")) continue;
-    const auto set = load_prompt_set(find_prompt_file(folder, task), task);
-    findings.push_back({.topic = "evaluation",
-                        .name = "public prompts",
-                        .found = true,
-                        .detail = fmt::format("{}, {} prompts, sha256 {}{}", set.name, set.prompts.size(),
-                                              set.sha256.substr(0, 12), set.known ? "" : " (unknown)")});
-  }
-  if (!findings.empty()) return findings;
-  if (!folder.empty()) find_prompt_file(folder, kOcrPrompts);  // says what is missing
-  return {{.topic = "evaluation", .name = "public prompts", .hint = kHint}};
-}
-
-/// What is in a scorer's folder; one that cannot be read makes the finding a missing one.
-std::string scorer_folder_text(const fs::path& folder, Finding& finding) {
-  try {
-    const auto files = scorer_files(folder);
-    const auto sum = sha256_hex(canonical_json(Json(files)));
-    return fmt::format("{}, {} files {}", folder.string(), files.size(), sum.substr(0, 12));
-  } catch (const Error& error) {
-    finding.found = false;
-    finding.hint = error.hint().empty() ? "fetch the folder again" : error.hint();
-    return fmt::format("{} {}", folder.string(), error.problem());
-  }
-}
-
+/// The generated sets, and those of a folder laid out like the public repositories, one a task.
 std::vector<Finding> prompts(const std::string& folder) {
   const auto generated = generated_prompt_set();
-  std::vector<Finding> findings = {{.topic = "evaluation",
-                                    .name = "generated prompts",
+  std::vector<Finding> findings = {{.name = "generated prompts",
                                     .found = true,
                                     .needed = true,
                                     .detail = fmt::format("{} prompts, sha256 {}", generated.prompts.size(),
                                                           generated.sha256.substr(0, 12))}};
-  const auto given = public_prompts(folder);
-  findings.insert(findings.end(), given.begin(), given.end());
+  for (const auto& task : prompt_tasks()) {
+    if (folder.empty() || !fs::exists(fs::path(folder) / task / "test.txt")) continue;
+    const auto set = load_prompt_set(find_prompt_file(folder, task), task);
+    findings.push_back({.name = "public prompts",
+                        .found = true,
+                        .detail = fmt::format("{}, {} prompts, sha256 {}{}", set.name, set.prompts.size(),
+                                              set.sha256.substr(0, 12), set.known ? "" : " (unknown)")});
+  }
+  if (findings.size() > 1) return findings;
+  if (!folder.empty()) find_prompt_file(folder, kOcrPrompts);  // says what is missing
+  findings.push_back(
+      {.name = "public prompts",
+       .hint = "only for --prompts DIR: a folder with ocr/test.txt or pickscore/test.txt (`harness "
+               "doctor --prompts DIR` checks one)"});
   return findings;
 }
 
 /// Scorers whose model comes from outside: where each was found, or where it was looked for.
-std::vector<Finding> scorers(const std::string& chosen) {
+std::vector<Finding> scorers(const Registry& registry, const std::string& chosen) {
   std::vector<Finding> findings;
-  Registry registry;
-  try {
-    registry = load_registry();
-  } catch (const Error&) {
-    return findings;  // said above
-  }
   const ScorerFolders folders(registry, chosen);
   for (const auto& evaluator : registry.evaluators) {
     if (evaluator.folder_class.empty()) continue;
-    Finding finding{.topic = "evaluation", .name = "scorer " + evaluator.name};
-    if (const auto folder = folders.find(evaluator.name)) {
-      finding.found = true;
-      finding.detail = scorer_folder_text(*folder, finding);
-    } else {
-      finding.hint = fmt::format("only for {}: no folder {}; it takes the public folder of a {}",
-                                 join(names_of(evaluator.metrics), ", "), folders.looked_for(evaluator.name),
-                                 evaluator.folder_class);
-    }
-    findings.push_back(std::move(finding));
+    const auto folder = folders.find(evaluator.name);
+    const auto look = [&]() -> Detail {
+      if (!folder) return std::nullopt;
+      const auto files = scorer_files(*folder);
+      return fmt::format("{}, {} files {}", folder->string(), files.size(),
+                         sha256_hex(canonical_json(Json(files))).substr(0, 12));
+    };
+    const auto failed = [&](const Error& error, Finding& missing) {
+      missing.hint = error.hint().empty() ? "fetch the folder again" : error.hint();
+      missing.detail = fmt::format("{} {}", folder->string(), error.problem());
+    };
+    findings.push_back(
+        look_for({.name = "scorer " + evaluator.name,
+                  .hint = fmt::format("only for {}: no folder {}; it takes the public folder of a {}",
+                                      join(names_of(evaluator.metrics), ", "),
+                                      folders.looked_for(evaluator.name), evaluator.folder_class)},
+                 look, failed));
   }
   return findings;
 }
@@ -302,18 +259,17 @@ std::vector<Finding> external_scorers(const std::string& chosen) {
   std::vector<Finding> findings;
   if (chosen.empty()) return findings;
   for (const auto& folder : external_scorer_folders(chosen)) {
-    Finding finding{.topic = "evaluation", .name = "scorer " + folder.filename().string()};
-    try {
+    const auto look = [&] {
       const auto scorer = read_external_scorer(folder);
       try_external_scorer(scorer);
-      finding.found = true;
-      finding.detail = fmt::format("external, version {}, answers with {}", scorer.version,
-                                   join(scorer.metric_names(), ", "));
-    } catch (const Error& error) {
-      finding.detail = fmt::format("{}: {}", error.where(), error.problem());
-      finding.hint = error.hint();
-    }
-    findings.push_back(std::move(finding));
+      return fmt::format("external, version {}, answers with {}", scorer.version,
+                         join(scorer.metric_names(), ", "));
+    };
+    const auto failed = [](const Error& error, Finding& missing) {
+      missing.detail = fmt::format("{}: {}", error.where(), error.problem());
+      missing.hint = error.hint();
+    };
+    findings.push_back(look_for({.name = "scorer " + folder.filename().string()}, look, failed));
   }
   return findings;
 }
@@ -331,34 +287,31 @@ bool has_font(const std::string& family) {
 
 std::vector<Finding> pictures() {
   const bool font = has_font("DejaVu Sans");
-  return {{.topic = "pictures",
-           .name = "font DejaVu Sans",
+  return {{.name = "font DejaVu Sans",
            .found = font,
            .needed = true,
            .detail = font ? "found" : "",
            .hint = "labels of grids and figures: apt-get install fonts-dejavu-core"},
-          program_finding("pictures", "gnuplot", "gnuplot", "--version",
+          program_finding("gnuplot", "gnuplot",
                           "only for figures (`harness figure`): apt-get install gnuplot-nox"),
-          program_finding("pictures", "pdflatex", "pdflatex", "--version",
+          program_finding("pdflatex", "pdflatex",
                           "only to set table.tex: apt-get install texlive-latex-recommended")};
 }
 
 /// Python, which only scripts that compare with the public implementations use.
 std::vector<Finding> checks() {
-  auto python = program_finding("checks", "Python", "python3", "--version",
+  auto python = program_finding("Python", "python3",
                                 "only for scripts/setup and the check scripts: apt-get install python3");
-  Finding packages{
-      .topic = "checks",
-      .name = "torch and diffusers for Python",
-
-      .hint = "only for scripts/check-lora and the peer benchmarks, which say how to install them"};
-  if (python.found) {
-    const auto versions = first_line({"python3", "-c",
-                                      "from importlib.metadata import version as v; print('torch ' + "
-                                      "v('torch') + ', diffusers ' + v('diffusers'))"});
-    packages.found = versions.has_value();
-    packages.detail = versions.value_or("");
-  }
+  const auto look = [&]() -> Detail {
+    if (!python.found) return std::nullopt;
+    return first_line({"python3", "-c",
+                       "from importlib.metadata import version as v; print('torch ' + "
+                       "v('torch') + ', diffusers ' + v('diffusers'))"});
+  };
+  auto packages =
+      look_for({.name = "torch and diffusers for Python",
+                .hint = "only for scripts/check-lora and the peer benchmarks, which say how to install them"},
+               look);
   return {std::move(python), std::move(packages)};
 }
 
@@ -369,88 +322,86 @@ fs::path existing_part(fs::path folder) {
   return folder;
 }
 
-Finding disk(const Workspace& workspace) {
-  Finding finding{
-      .topic = "workspace", .name = "disk", .needed = true, .hint = "the embedded default needs about 1 GB"};
+Finding disk(const fs::path& place) {
+  Finding finding{.name = "disk", .needed = true, .hint = "the embedded default needs about 1 GB"};
   struct statvfs info {};
-  const auto place = existing_part(workspace.folder);
   if (::statvfs(place.c_str(), &info) != 0) return finding;
   const double free = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize);
-  finding.found = free >= 1e9;
+  finding.found = free >= kNeededByDefault;
   finding.detail = fmt::format("{} free at {}", gigabytes(free), place.string());
   return finding;
 }
 
-Finding writable(const Workspace& workspace) {
-  const auto place = existing_part(workspace.folder);
-  const bool can = ::access(place.c_str(), W_OK) == 0;
-  return {.topic = "workspace",
-          .name = "folder",
-          .found = can,
-          .needed = true,
-          .detail = fmt::format("{}{}", workspace.folder.string(),
-                                fs::exists(workspace.folder) ? "" : " (not made yet)"),
-          .hint = "it cannot be written: choose another with --out"};
-}
-
-Finding file_system(const Workspace& workspace) {
-  const auto network = network_file_system_of(workspace.db);
-  return {.topic = "workspace",
-          .name = "file system",
-          .found = !network,
-          .detail = network ? *network : "local",
-          .hint =
-              "a network file system: the DB then uses a rollback journal and one process at a time; --db "
-              "FILE beside --out DIR can put it on a local disk"};
-}
-
 Finding database(const Workspace& workspace) {
-  Finding finding{.topic = "workspace", .name = "database", .found = true};
-  if (!fs::exists(workspace.db)) {
-    finding.detail = fmt::format("none yet at {}", workspace.db.string());
-    return finding;
-  }
-  try {
+  const auto look = [&] {
+    if (!fs::exists(workspace.db)) return fmt::format("none yet at {}", workspace.db.string());
     Store store(workspace.db, OpenMode::kReadOnly);
-    finding.detail = fmt::format("{}, schema version {}, {}", workspace.db.string(),
-                                 schema_version(store.database()), counted(std::ssize(store.runs()), "run"));
-  } catch (const Error& error) {
-    finding.found = false;
-    finding.detail = error.problem();
-    finding.hint = with_place(error.hint().empty() ? kRebuildHint : error.hint(), workspace.options);
-  }
-  return finding;
+    return fmt::format("{}, schema version {}, {}", workspace.db.string(), schema_version(store.database()),
+                       counted(std::ssize(store.runs()), "run"));
+  };
+  const auto failed = [&](const Error& error, Finding& missing) {
+    missing.detail = error.problem();
+    missing.hint = with_place(error.hint().empty() ? kRebuildHint : error.hint(), workspace.options);
+  };
+  return look_for({.name = "database"}, look, failed);
 }
 
-/// Who works in the workspace: not a fault, but what a waiting command waits for.
-Finding locks(const Workspace& workspace) {
-  Finding finding{.topic = "workspace", .name = "locks", .found = true, .detail = "none held"};
+std::vector<Finding> workspace_findings(const Workspace& workspace) {
+  const auto place = existing_part(workspace.folder);
   const auto lock = workspace.folder / ".lock";
-  if (event_log_is_held(lock))
-    finding.detail = fmt::format("a harness works here (pid {})", trim(read_file(lock)));
-  return finding;
+  const auto network = network_file_system_of(workspace.db);
+  return {
+      {.name = "folder",
+       .found = ::access(place.c_str(), W_OK) == 0,
+       .needed = true,
+       .detail = workspace.folder.string() + (fs::exists(workspace.folder) ? "" : " (not made yet)"),
+       .hint = "it cannot be written: choose another with --out"},
+      disk(place),
+      {.name = "file system",
+       .found = !network,
+       .detail = network.value_or("local"),
+       .hint = "a network file system: the DB then uses a rollback journal and one process at a time; --db "
+               "FILE beside --out DIR can put it on a local disk"},
+      database(workspace),
+      // Who works here: not a fault, but what a waiting command waits for.
+      {.name = "locks",
+       .found = true,
+       .detail = event_log_is_held(lock) ? fmt::format("a harness works here (pid {})", trim(read_file(lock)))
+                                         : "none held"}};
+}
+
+/// What this build knows; nothing where it cannot be read, which is a finding of its own.
+std::optional<Registry> known_registry() {
+  try {
+    return load_registry();
+  } catch (const Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
 
 std::vector<Finding> examine(const DoctorOptions& options) {
   std::vector<Finding> all;
-  const auto add = [&](std::vector<Finding> findings) {
-    std::move(findings.begin(), findings.end(), std::back_inserter(all));
+  const auto add = [&](const char* topic, std::vector<Finding> findings) {
+    for (auto& finding : findings) {
+      finding.topic = topic;
+      all.push_back(std::move(finding));
+    }
   };
-  add(machine());
-  add(program());
-  add({libtorch_finding()});
-  add(gpu());
-  add(weights(options.weights));
-  add({tesseract()});
-  add(scorers(options.scorers));
-  add(external_scorers(options.scorers));
-  add(prompts(options.prompts));
-  add(pictures());
-  add(checks());
-  const auto& workspace = options.workspace;
-  add({writable(workspace), disk(workspace), file_system(workspace), database(workspace), locks(workspace)});
+  const auto registry = known_registry();
+  add("machine", machine());
+  add("program", program());
+  add("training", {libtorch()});
+  add("training", gpu());
+  if (registry) add("training", weights(*registry, options.weights));
+  add("evaluation", {tesseract()});
+  if (registry) add("evaluation", scorers(*registry, options.scorers));
+  add("evaluation", external_scorers(options.scorers));
+  add("evaluation", prompts(options.prompts));
+  add("pictures", pictures());
+  add("checks", checks());
+  add("workspace", workspace_findings(options.workspace));
   return all;
 }
 

@@ -11,8 +11,8 @@ namespace harness {
 
 /// One thing that a feature stands on.
 struct Finding {
-  std::string topic =
-      {};  ///< "machine", "program", "training", "evaluation", "pictures", "checks", "workspace"
+  /// "machine", "program", "training", "evaluation", "pictures", "checks" or "workspace"
+  std::string topic = {};
   std::string name = {};  ///< "Tesseract"
   bool found = false;
   bool needed = false;      ///< by the embedded default; without it that does not run
