@@ -265,12 +265,7 @@ int compare(const CompareOptions& options) {
     report.validation = recorded_comparisons(store, experiment, "validation");
   if (fewest_runs(asked) == 1) report.yardstick = yardstick_for(store, experiment, report.split);
   add_comparisons(asked, better, report);
-  if (options.json) {
-    print_json(report_json(report));
-  } else {
-    print_report(report);
-  }
-  return 0;
+  return print_answer(options.json, report_json(report), [&] { print_report(report); });
 }
 
 Command make_compare() {
@@ -305,9 +300,7 @@ Examples:
   command.add("--window", &o->window, "", {.hidden = true});
   add_workspace_options(command, o->db.place);
   add_filter_options(command, o->db, true);
-  add_json_option(command, o->json);
-  command.run = [o] { return compare(*o); };
-  return command;
+  return with_json(std::move(command), o, compare);
 }
 
 const bool kRegistered = register_command(50, make_compare);

@@ -18,33 +18,31 @@ struct Options {
   bool journal = false, force = false, json = false;
 };
 
+void put_kept(const Json& made) {
+  if (!made.at("kept").is_null()) put("the old file is {}\n", made.at("kept").get<std::string>());
+}
+
 int write_journal(const Options& options) {
   if (options.force)
     throw Error("--force has no meaning with --journal: nothing is left out", "harness db rebuild");
   const auto made = rebuild_journal(find_workspace(options.place));
-  if (options.json) {
-    print_json(made);
-    return 0;
-  }
-  put("{}: written from the results DB\n", made.at("journal").get<std::string>());
-  if (!made.at("kept").is_null()) put("the old file is {}\n", made.at("kept").get<std::string>());
-  return 0;
+  return print_answer(options.json, made, [&] {
+    put("{}: written from the results DB\n", made.at("journal").get<std::string>());
+    put_kept(made);
+  });
 }
 
 int rebuild(const Options& options) {
   if (options.journal) return write_journal(options);
   const auto made = rebuild_database(find_workspace(options.place, Joining::kAllowed), options.force);
-  if (options.json) {
-    print_json(made);
-    return 0;
-  }
-  for (const auto& text : made.at("left_out")) tell("left out: {}\n", text.get<std::string>());
-  put("{}: {}, {}, {}, from the logs\n", made.at("db").get<std::string>(),
-      counted(made.at("runs").get<int>(), "run"),
-      counted(made.at("evaluations").get<int>(), "finished evaluation"),
-      counted(made.at("experiments").get<int>(), "experiment"));
-  if (!made.at("kept").is_null()) put("the old file is {}\n", made.at("kept").get<std::string>());
-  return 0;
+  return print_answer(options.json, made, [&] {
+    for (const auto& text : made.at("left_out")) tell("left out: {}\n", text.get<std::string>());
+    put("{}: {}, {}, {}, from the logs\n", made.at("db").get<std::string>(),
+        counted(made.at("runs").get<int>(), "run"),
+        counted(made.at("evaluations").get<int>(), "finished evaluation"),
+        counted(made.at("experiments").get<int>(), "experiment"));
+    put_kept(made);
+  });
 }
 
 int check(const Options& options) {
@@ -98,9 +96,7 @@ Examples:
   harness db check
   harness db check --out runs --json)"};
   add_workspace_options(command, o->place);
-  add_json_option(command, o->json);
-  command.run = [o] { return check(*o); };
-  return command;
+  return with_json(std::move(command), o, check);
 }
 
 Command make_db() {

@@ -65,11 +65,9 @@ std::filesystem::path output_folder(const Store& store, const Experiment& experi
 
 void print_artifacts(const Experiment& experiment, const std::map<std::string, std::string>& paths,
                      bool json) {
-  if (json) {
-    print_json({{"table", experiment.table_id}, {"artifacts", paths}});
-  } else {
+  print_answer(json, {{"table", experiment.table_id}, {"artifacts", paths}}, [&] {
     for (const auto& [name, path] : paths) put("{}\n", path);
-  }
+  });
 }
 
 }  // namespace harness

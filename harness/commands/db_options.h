@@ -2,8 +2,10 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/command_line/command_line.h"
@@ -15,8 +17,15 @@ namespace harness {
 /// Adds --out and --db of the commands that work in a workspace; find_workspace says what they mean.
 void add_workspace_options(Command& command, WorkspaceChoice& choice, const std::string& help = "workspace");
 
-/// Adds --json.
 void add_json_option(Command& command, bool& json);
+
+/// The command with --json, which `run` carries out with the options that it keeps.
+template <class Options>
+Command with_json(Command command, const std::shared_ptr<Options>& options, int (*run)(const Options&)) {
+  add_json_option(command, options->json);
+  command.run = [options, run] { return run(*options); };
+  return command;
+}
 
 /// --out, --db and the choice of an experiment, shared by the commands that work from the DB alone.
 struct DbOptions {

@@ -65,9 +65,7 @@ Examples:
       {.is_path = true});
   add_db_option(command, o->db);
   add_filter_options(command, o->db, false);
-  add_json_option(command, o->json);
-  command.run = [o] { return grid(*o); };
-  return command;
+  return with_json(std::move(command), o, grid);
 }
 
 const bool kRegistered = register_command(60, make_grid_command);

@@ -19,6 +19,13 @@ std::vector<std::string> figure_names() {
   return names_of(known_figures());
 }
 
+std::vector<Json> figure_rows() {
+  std::vector<Json> rows;
+  for (const auto& figure : known_figures())
+    rows.push_back({{"name", figure.name}, {"summary", figure.summary}, {"table", figure.table}});
+  return rows;
+}
+
 std::vector<std::string> method_names() {
   return names_of(load_registry().methods);
 }

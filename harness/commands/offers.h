@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/json.h"
 #include "harness/plan/workspace.h"
 
 namespace harness {
@@ -16,6 +17,9 @@ std::vector<std::string> scale_names();
 std::vector<std::string> query_names();
 /// "lr=", "dual.beta_max="
 std::vector<std::string> setting_names();
+
+/// Figures as rows of a list.
+std::vector<Json> figure_rows();
 
 // Out of a workspace; they throw Error if it has no readable DB.
 std::vector<std::string> run_ids(const WorkspaceChoice& choice);

@@ -40,9 +40,7 @@ Examples:
   command.add("-o,--output", &o->out, "model folder to write; unset: glyph-weights or glyph-clip-weights",
               {.is_path = true});
   command.add("--threads", &o->threads, "worker threads; unset: one a core. Never changes the result");
-  add_json_option(command, o->json);
-  command.run = [o] { return pretrain(*o); };
-  return command;
+  return with_json(std::move(command), o, pretrain);
 }
 
 const bool kRegistered = register_command(100, make_pretrain);

@@ -40,12 +40,7 @@ int list_queries(bool json) {
                     {"parameters", text},
                     {"sql", query.sql}});
   }
-  if (json) {
-    print_json(rows);
-  } else {
-    print_rows(rows, {"name", "parameters", "summary"});
-  }
-  return 0;
+  return print_list(json, rows, {"name", "parameters", "summary"});
 }
 
 /// Headings alone would look like an answer to somebody who reads them; a program that reads them wants them.

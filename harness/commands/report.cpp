@@ -68,9 +68,7 @@ Examples:
               "pixels of an image's longer side; larger ones are shrunk to it and stored as JPEG");
   add_db_option(command, o->db);
   add_filter_options(command, o->db, true);
-  add_json_option(command, o->json);
-  command.run = [o] { return report(*o); };
-  return command;
+  return with_json(std::move(command), o, report);
 }
 
 const bool kRegistered = register_command(80, make_report_command);

@@ -24,27 +24,17 @@
 namespace harness {
 namespace {
 
-struct ShowOptions {
-  WorkspaceChoice place;
-  std::string id;
-  bool json = false;
-};
-
 struct Options {
   WorkspaceChoice place;
+  std::string id;
   std::vector<std::string> ids;
   bool yes = false, force = false, dry_run = false, json = false;
 };
 
-int show(const ShowOptions& options) {
+int show(const Options& options) {
   Store store(find_workspace(options.place).db, OpenMode::kReadOnly);
   const auto report = run_report(store, find_run(store, options.id));
-  if (options.json) {
-    print_json(report);
-  } else {
-    print_run_report(report);
-  }
-  return 0;
+  return print_answer(options.json, report, [&] { print_run_report(report); });
 }
 
 /// A workspace's DB, open for a command that changes runs.
@@ -274,7 +264,7 @@ int prune(const Options& options) {
 }
 
 Command make_show() {
-  auto o = std::make_shared<ShowOptions>();
+  auto o = std::make_shared<Options>();
   Command command{"show", "What a run is, took and left: times, machine, disk, metrics", R"(
 Examples:
   harness runs show 0562654bf1b14d57
@@ -282,9 +272,7 @@ Examples:
   command.add("id", &o->id, "id of the run, or its beginning",
               {.required = true, .offers = [&place = o->place] { return run_ids(place); }});
   add_workspace_options(command, o->place);
-  add_json_option(command, o->json);
-  command.run = [o] { return show(*o); };
-  return command;
+  return with_json(std::move(command), o, show);
 }
 
 Command make_rm() {
@@ -326,9 +314,7 @@ Examples:
   command.add("id", &o->ids, "ids of removed runs, or their beginnings",
               {.required = true, .offers = [&place = o->place] { return removed_names(place); }});
   add_workspace_options(command, o->place);
-  add_json_option(command, o->json);
-  command.run = [o] { return restore(*o); };
-  return command;
+  return with_json(std::move(command), o, restore);
 }
 
 Command make_adopt() {
@@ -346,9 +332,7 @@ Examples:
   command.add("id", &o->ids, "names of run folders in the workspace, or their beginnings",
               {.required = true});
   add_workspace_options(command, o->place);
-  add_json_option(command, o->json);
-  command.run = [o] { return adopt(*o); };
-  return command;
+  return with_json(std::move(command), o, adopt);
 }
 
 Command make_prune() {

@@ -71,9 +71,7 @@ Examples:
   command.add("--image-size", &o->image_size, "pixels a side, for backbones that leave the choice");
   command.add("--device", &o->device, "auto, cpu or cuda:N (cuda: the first)",
               {.offers = choices({"auto", "cpu", "cuda:0"})});
-  add_json_option(command, o->json);
-  command.run = [o] { return sample(*o); };
-  return command;
+  return with_json(std::move(command), o, sample);
 }
 
 const bool kRegistered = register_command(90, make_sample);

@@ -70,6 +70,7 @@ void print_results(const std::vector<Verification>& results) {
 }
 
 int verify(const VerifyOptions& o) {
+  if (o.settings.images == 0) throw Error("must be 1 or more", "--images", "--all takes all of them");
   const auto db = database_of(o.db);
   Store store(db, OpenMode::kReadOnly);
   auto settings = o.settings;
@@ -78,15 +79,14 @@ int verify(const VerifyOptions& o) {
                                   : jobs_of_run(store, o.run, o.training);
   const Scratch scratch(db, o.keep);
   const auto results = verify_jobs(store, jobs, settings, scratch.folder());
-  if (o.json) {
-    Json list = Json::array();
-    for (const auto& r : results) list.push_back(r.to_json());
-    print_json({{"jobs", std::move(list)}});
-  } else {
+  Json list = Json::array();
+  for (const auto& r : results) list.push_back(r.to_json());
+  const auto print_words = [&] {
     print_results(results);
     if (o.keep) put("\nkept: {}\n", scratch.folder().string());
-  }
-  return std::ranges::all_of(results, &Verification::same) ? 0 : 1;
+  };
+  return print_answer(o.json, {{"jobs", std::move(list)}}, print_words,
+                      std::ranges::all_of(results, &Verification::same) ? 0 : 1);
 }
 
 Command make_verify() {
@@ -110,12 +110,7 @@ Examples:
   command.add("--sample-seed", &o->settings.seed, "which images");
   command.add("--training", &o->training, "train again too");
   command.add("--keep", &o->keep, "keep the folder of the repeated jobs, beside the DB");
-  add_json_option(command, o->json);
-  command.run = [o] {
-    if (o->settings.images == 0) throw Error("must be 1 or more", "--images", "--all takes all of them");
-    return verify(*o);
-  };
-  return command;
+  return with_json(std::move(command), o, verify);
 }
 
 const bool kRegistered = register_command(130, make_verify);
