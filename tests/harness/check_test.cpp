@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <memory>
 #include <set>
 #include <variant>
 
@@ -18,31 +17,10 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<std::string> kReproduce = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
-
-/// One finished workspace for all tests, and copies of it to change.
-class Checks : public ::testing::Test {
+class Checks : public FinishedRun {
  protected:
-  static void SetUpTestSuite() {
-    place_ = std::make_unique<Workplace>();
-    ASSERT_EQ(place_->run(kReproduce).status, 0);
-  }
-  static void TearDownTestSuite() { place_.reset(); }
-
-  static Workplace& place() { return *place_; }
-
-  fs::path copy() const {
-    static int number = 0;
-    const auto folder = place().folder() / ("copy" + std::to_string(++number));
-    fs::copy(place().folder() / "runs", folder, fs::copy_options::recursive);
-    return folder;
-  }
-
-  static Outcome check(const fs::path& workspace, std::vector<std::string> more = {"--json"}) {
-    std::vector<std::string> arguments = {"check", "sd35-ocr", "--db",
-                                          (workspace / "results.sqlite").string()};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return place().run(arguments);
+  static Outcome check(const fs::path& workspace, const std::vector<std::string>& more = {"--json"}) {
+    return place().run(with({"check", "sd35-ocr", "--db", (workspace / "results.sqlite").string()}, more));
   }
 
   /// Names of the rules that do not hold.
@@ -54,11 +32,7 @@ class Checks : public ::testing::Test {
     }
     return names;
   }
-
-  static std::unique_ptr<Workplace> place_;
 };
-
-std::unique_ptr<Workplace> Checks::place_;
 
 TEST_F(Checks, AFinishedExperimentKeepsEveryRuleAlsoWhereItWasMovedTo) {
   for (const auto& workspace : {place().folder() / "runs", copy()}) {
@@ -446,9 +420,7 @@ TEST_F(Checks, AMetricThatIsAltogetherGoneIsFound) {
 TEST_F(Checks, AGridOfOnesOwnChoiceLeavesTheTablesGridAlone) {
   for (const std::vector<std::string>& choice :
        {std::vector<std::string>{"--pick", "paper"}, {"--pick", "wins,failures", "-n", "12"}, {}}) {
-    std::vector<std::string> command = {"grid", "sd35-ocr"};
-    command.insert(command.end(), choice.begin(), choice.end());
-    EXPECT_EQ(place().run(command).status, 0);
+    EXPECT_EQ(place().run(with({"grid", "sd35-ocr"}, choice)).status, 0);
   }
   EXPECT_TRUE(fs::exists(place().folder() / "runs/sd35-ocr/grid-wins-failures-12.tex"));
   EXPECT_EQ(check(place().folder() / "runs").status, 0);

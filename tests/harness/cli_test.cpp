@@ -215,9 +215,7 @@ TEST(Inputs, BrokenOnesAreNamedWithStatus2BeforeAnythingIsWritten) {
   fs::create_directories(prompts);
   write_file_atomically(prompts / "test.txt", "a sign \"A\"\n\nb \"B\"");
   const auto refuse = [&](const std::vector<std::string>& more, const std::string& text) {
-    std::vector<std::string> arguments = {"reproduce", "--table", "sd35-ocr"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const auto outcome = place.run(arguments);
+    const auto outcome = place.run(with({"reproduce", "--table", "sd35-ocr"}, more));
     EXPECT_EQ(outcome.status, 2) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(text));
     EXPECT_FALSE(fs::exists(place.folder() / "runs"));

@@ -73,9 +73,8 @@ class GrownWorkspace : public testing::Test {
     reproduce({"--set", "lr=0.001"});
   }
 
-  static void reproduce(std::vector<std::string> more) {
-    more.insert(more.begin(), {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"});
-    const auto outcome = place().run(more);
+  static void reproduce(const std::vector<std::string>& more) {
+    const auto outcome = place().run(with({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}, more));
     ASSERT_EQ(outcome.status, 0) << outcome.err;
   }
   static Json rows(const std::string& sql) { return place().json({"query", sql, "--format", "json"}); }
