@@ -11,8 +11,8 @@
 #include "harness/commands/db_options.h"
 #include "harness/show/grid_model.h"
 #include "harness/show/training_table.h"
-#include "harness/terminal/comma_list.h"
 #include "harness/terminal/output.h"
+#include "harness/terminal/seeds.h"
 
 namespace harness {
 namespace {

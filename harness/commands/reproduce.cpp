@@ -5,7 +5,6 @@
 #include "harness/commands/command.h"
 #include "harness/commands/db_options.h"
 #include "harness/commands/offers.h"
-#include "harness/terminal/comma_list.h"
 #include "harness/terminal/seeds.h"
 
 namespace harness {
