@@ -28,11 +28,17 @@ constexpr double kRandomWeightsMb = 1;
 
 struct Measured {
   double images = 0, seconds = 0;
+
+  void replace(double& rate) const {
+    if (seconds > 0) rate = images / seconds;
+  }
 };
 
-/// Adds up finished jobs that ran in one go: the time of a continued job covers only its last part.
-void add_measured(Store& store, const std::string& backbone, Measured& train, Measured& evaluate,
-                  double& memory_mb) {
+/// Takes the place of guesses: finished jobs that ran in one go. The time of a continued job covers only its
+/// last part.
+void measure(Store& store, const std::string& backbone, Rates& rates) {
+  Measured train, evaluate;
+  double memory_mb = 0;
   constexpr auto kSql = R"sql(
     SELECT j.kind, r.config, ifnull(e.n, 0), json_extract(done.detail, '$.wall_seconds'),
            json_extract(done.detail, '$.peak_rss_mb')
@@ -52,6 +58,10 @@ void add_measured(Store& store, const std::string& backbone, Measured& train, Me
     sum.seconds += query.real(3).value_or(0);
     memory_mb = std::max(memory_mb, query.real(4).value_or(0));
   }
+  train.replace(rates.train_images_per_second);
+  evaluate.replace(rates.evaluate_images_per_second);
+  if (memory_mb > 0) rates.peak_memory_mb = memory_mb;
+  rates.measured = train.seconds > 0 && evaluate.seconds > 0;
 }
 
 double folder_megabytes(const fs::path& folder) {
@@ -68,17 +78,13 @@ class JobList {
 
   std::vector<PlannedJob> make() && {
     for (const auto& run : plan_.runs) add_run(run);
-    const bool all = std::all_of(jobs_.begin(), jobs_.end(), [](const PlannedJob& job) { return job.done; });
+    const bool all = std::ranges::all_of(jobs_, &PlannedJob::done);
     jobs_.push_back({"report", "", "statistics, table and grid", "report", all, kReportSeconds});
     return std::move(jobs_);
   }
 
  private:
-  bool is_done(const std::string& id) {
-    if (store_ == nullptr) return false;
-    const auto status = store_->job_state(id);
-    return status && status->state == JobState::kDone;
-  }
+  bool is_known_done(const std::string& id) { return store_ != nullptr && is_done(*store_, id); }
 
   double evaluation_seconds(const std::string& split) const {
     return static_cast<double>(plan_.positions(split).size()) / rates_.evaluate_images_per_second;
@@ -87,26 +93,19 @@ class JobList {
   void add_validation(const RunPlan& run, int step) {
     const auto job = plan_.evaluation(run, step, "validation");
     jobs_.push_back(
-        {"evaluate", job.id, job.label, job.id, is_done(job.id), evaluation_seconds("validation")});
+        {"evaluate", job.id, job.label, job.id, is_known_done(job.id), evaluation_seconds("validation")});
   }
 
   void add_test(const RunPlan& run, std::optional<int> step) {
-    PlannedJob planned{.kind = "test",
-                       .id = "",
-                       .label = "",
-                       .key = test_key(run),
-                       .done = false,
-                       .seconds = evaluation_seconds("test")};
+    const auto seconds = evaluation_seconds("test");
     if (step) {
       const auto job = plan_.evaluation(run, *step, "test");
-      planned.id = job.id;
-      planned.label = job.label;
-      planned.done = is_done(job.id);
+      jobs_.push_back({"test", job.id, job.label, test_key(run), is_known_done(job.id), seconds});
     } else {
-      planned.label =
+      const auto label =
           fmt::format("evaluate the selected checkpoint of {} on test (seed {})", run.name, run.seed);
+      jobs_.push_back({"test", "", label, test_key(run), false, seconds});
     }
-    jobs_.push_back(std::move(planned));
   }
 
   void add_selection(const RunPlan& run, std::optional<int> step) {
@@ -122,7 +121,7 @@ class JobList {
       return;
     }
     const double seconds = training_images(run.job.identity.at("settings")) / rates_.train_images_per_second;
-    jobs_.push_back({"train", run.job.id, run.job.label, run.job.id, is_done(run.job.id), seconds});
+    jobs_.push_back({"train", run.job.id, run.job.label, run.job.id, is_known_done(run.job.id), seconds});
     if (plan_.spec.is_training()) return;
     for (const auto step : plan_.checkpoints) add_validation(run, step);
     std::optional<int> selected;
@@ -214,14 +213,7 @@ Rates measured_rates(Store* store, const std::string& backbone, int threads, con
               .peak_memory_mb =
                   resources.empty() ? kMemoryMb : resources.at("memory").at("total").get<double>() / 1e6,
               .resources = resources};
-  if (store == nullptr) return rates;
-  Measured train, evaluate;
-  double memory_mb = 0;
-  add_measured(*store, backbone, train, evaluate, memory_mb);
-  if (train.seconds > 0) rates.train_images_per_second = train.images / train.seconds;
-  if (evaluate.seconds > 0) rates.evaluate_images_per_second = evaluate.images / evaluate.seconds;
-  if (memory_mb > 0) rates.peak_memory_mb = memory_mb;
-  rates.measured = train.seconds > 0 && evaluate.seconds > 0;
+  if (store != nullptr) measure(*store, backbone, rates);
   return rates;
 }
 

@@ -36,8 +36,8 @@ class PlanRunner {
 
   // The scheduler's hooks.
   std::optional<Task> next();
-  void ingest(const Task& task);
-  bool complete(const Task& task);
+  void ingest(const Task& task) { ingest(jobs_.at(task.id)); }
+  bool complete(const Task& task) { return is_done(task.id); }
 
   /// Notes and warnings that came in since the last call.
   std::vector<Note> take_notes() { return std::exchange(notes_, {}); }
@@ -56,7 +56,9 @@ class PlanRunner {
   void record_run(const RunPlan& run);
   void record_base(const RunPlan& run);
   void catch_up(const RunPlan& run);
+  void catch_up(const PlannedEvaluation& evaluation);
   void catch_up(const JobRecord& job);
+  void ingest(const JobRecord& job);
   /// The evaluations that a selection compares; empty until all of them are done.
   std::vector<Candidate> candidates_of(const RunPlan& run);
   void select(const RunPlan& run);
@@ -86,6 +88,8 @@ JobRecord evaluation_job(const Job& job);
 
 /// The selection of the starting weights, which no data has influenced.
 SelectionRecord fixed_selection(const std::string& run);
+
+bool is_done(Store& store, const std::string& job);
 
 /// The selection that the DB holds for exactly these candidates, or nothing. Only reads.
 std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store);
