@@ -36,12 +36,13 @@ status, and what cannot be written to standard error stops no work.
 
 Command harness_program() {
   const auto& build = build_info();
-  return {
+  Command program{
       .name = "harness",
       .help = "Paired, reproducible benchmarks of RL post-training for flow-matching text-to-image models.",
       .notes = kNotes,
-      .version = fmt::format("harness {} ({}, {})", build.version, build.git_revision, build.build_type),
-      .commands = registered_commands()};
+      .version = fmt::format("harness {} ({}, {})", build.version, build.git_revision, build.build_type)};
+  for (const auto& [place, make] : command_makers()) program.commands.push_back(make());
+  return program;
 }
 
 /// --out and --db as typed, whatever else the command takes.

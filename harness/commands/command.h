@@ -1,16 +1,21 @@
 #pragma once
 
-#include <vector>
+#include <map>
 
 #include "core/command_line/command_line.h"
 
 namespace harness {
 
-/// Adds a command to the program, at a place in the help's list. A command is one file of this folder, which
-/// ends with `const bool kRegistered = register_command(PLACE, make_command);`
-bool register_command(int place, Command (*make)());
+/// What makes each command, with targets of its own, by its place in the help's list. A command is one file
+/// of this folder, which ends with `const bool kRegistered = register_command(PLACE, make_command);`
+inline std::multimap<int, Command (*)()>& command_makers() {
+  static std::multimap<int, Command (*)()> by_place;
+  return by_place;
+}
 
-/// Every command, in the order of the help, with targets of its own.
-std::vector<Command> registered_commands();
+inline bool register_command(int place, Command (*make)()) {
+  command_makers().emplace(place, make);
+  return true;
+}
 
 }  // namespace harness
