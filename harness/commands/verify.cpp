@@ -34,15 +34,18 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
+struct VerifyOptions {
+  DbOptions db;
+  std::string run;
+  std::size_t images = 32;  ///< of each evaluation
+  std::int64_t seed = 0;    ///< which images, the same for every evaluation of a split
+  bool training = false, all = false, keep = false, json = false;
+};
+
 /// A recorded job that can be run again: an evaluation, or a training.
 struct RecordedJob {
   std::string id, kind, run, label;
   std::filesystem::path folder;  ///< where it is now, if the workspace was moved too
-};
-
-struct VerificationSettings {
-  std::size_t images = 32;  ///< of each evaluation; 0: all
-  std::int64_t seed = 0;    ///< which images, the same for every evaluation of a split
 };
 
 /// What running a job again gave.
@@ -110,25 +113,24 @@ Json paths_now(const Json& job, const fs::path& folder) {
 }
 
 /// Some positions of a list, the same ones for the same list.
-Json some_positions(const Json& all, const VerificationSettings& settings) {
-  if (settings.images == 0 || settings.images >= all.size()) return all;
-  auto places =
-      PythonRandom(settings.seed)
-          .sample(static_cast<std::int64_t>(all.size()), static_cast<std::int64_t>(settings.images));
+Json some_positions(const Json& all, const VerifyOptions& options) {
+  if (options.all || options.images >= all.size()) return all;
+  auto places = PythonRandom(options.seed)
+                    .sample(static_cast<std::int64_t>(all.size()), static_cast<std::int64_t>(options.images));
   std::sort(places.begin(), places.end());
   Json chosen = Json::array();
   for (const auto place : places) chosen.push_back(all.at(static_cast<std::size_t>(place)));
   return chosen;
 }
 
-void prepare(const RecordedJob& job, const VerificationSettings& settings, const fs::path& folder) {
+void prepare(const RecordedJob& job, const VerifyOptions& options, const fs::path& folder) {
   make_folder(folder);
   Json document = read_json(job.folder / kJobFile);
   document["paths"] = paths_now(document, job.folder);
   document["options"]["threads"] = core_count();
   if (job.kind == "evaluate") {
     const auto file = folder / kPositionsFile;
-    write_file(file, some_positions(read_json(job.folder / kPositionsFile), settings).dump());
+    write_file(file, some_positions(read_json(job.folder / kPositionsFile), options).dump());
     document["paths"]["positions"] = fs::absolute(file).string();
   }
   write_file(folder / kJobFile, document.dump(1) + "\n");
@@ -368,7 +370,7 @@ std::vector<RecordedJob> jobs_of_run(Store& store, const std::string& run, bool 
 /// Nothing of the workspace is written. Throws Error where a job cannot be run again (Status::kInterrupted
 /// after a signal), or the DB lacks rows of an evaluation.
 std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJob>& jobs,
-                                      const VerificationSettings& settings, const fs::path& scratch) {
+                                      const VerifyOptions& options, const fs::path& scratch) {
   std::vector<std::string> evaluations;
   for (const auto& job : jobs) {
     if (job.kind == "evaluate") evaluations.push_back(job.id);
@@ -385,7 +387,7 @@ std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJo
       .next = [&]() -> std::optional<Task> {
         if (started == jobs.size()) return std::nullopt;
         const auto& job = jobs[started++];
-        prepare(job, settings, folder_of(job.id));
+        prepare(job, options, folder_of(job.id));
         return Task{.id = job.id, .label = job.label, .folder = folder_of(job.id), .progress_key = job.id};
       },
       .ingest = [](const Task&) {},
@@ -401,13 +403,6 @@ std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJo
 }
 
 constexpr std::size_t kDifferencesPrinted = 5;
-
-struct VerifyOptions {
-  DbOptions db;
-  std::string run;
-  VerificationSettings settings;
-  bool training = false, all = false, keep = false, json = false;
-};
 
 /// A folder for the repeated jobs, beside the DB; gone afterwards unless it is to be kept.
 class Scratch {
@@ -452,15 +447,13 @@ void print_results(const std::vector<Verification>& results) {
 }
 
 int verify(const VerifyOptions& o) {
-  if (o.settings.images == 0) throw Error("must be 1 or more", "--images", "--all takes all of them");
+  if (o.images == 0) throw Error("must be 1 or more", "--images", "--all takes all of them");
   const auto db = database_of(o.db);
   Store store(db, OpenMode::kReadOnly);
-  auto settings = o.settings;
-  if (o.all) settings.images = 0;
   const auto jobs = o.run.empty() ? jobs_of_experiment(store, chosen_experiment(store, o.db).id, o.training)
                                   : jobs_of_run(store, o.run, o.training);
   const Scratch scratch(db, o.keep);
-  const auto results = verify_jobs(store, jobs, settings, scratch.folder());
+  const auto results = verify_jobs(store, jobs, o, scratch.folder());
   Json list = Json::array();
   for (const auto& r : results) list.push_back(to_json(r));
   const auto print_words = [&] {
@@ -487,9 +480,9 @@ Examples:
               {.offers = [&db = o->db] { return run_ids(db.place); }});
   add_workspace_options(command, o->db.place);
   add_filter_options(command, o->db, true);
-  command.add("--images", &o->settings.images, "images of each evaluation");
+  command.add("--images", &o->images, "images of each evaluation");
   command.add("--all", &o->all, "all images");
-  command.add("--sample-seed", &o->settings.seed, "which images");
+  command.add("--sample-seed", &o->seed, "which images");
   command.add("--training", &o->training, "train again too");
   command.add("--keep", &o->keep, "keep the folder of the repeated jobs, beside the DB");
   return with_json(std::move(command), o, verify);
