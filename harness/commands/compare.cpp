@@ -50,19 +50,14 @@ std::vector<std::string> directed_columns(const Experiment& experiment) {
   return names;
 }
 
-std::vector<std::string> splits_of(const std::vector<EvaluatedCheckpoint>& checkpoints) {
-  std::vector<std::string> splits;
-  for (const auto& checkpoint : checkpoints) {
-    if (std::find(splits.begin(), splits.end(), checkpoint.split) == splits.end())
-      splits.push_back(checkpoint.split);
-  }
-  return splits;
+bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::count(names, name) > 0;
 }
 
 std::vector<std::string> without_repeats(const std::vector<std::string>& names) {
   std::vector<std::string> once;
   for (const auto& name : names) {
-    if (std::ranges::find(once, name) == once.end()) once.push_back(name);
+    if (!holds(once, name)) once.push_back(name);
   }
   return once;
 }
@@ -74,17 +69,14 @@ std::vector<std::string> compared_methods(const StoredReproduction& experiment) 
   return known;
 }
 
-bool has_all(const StoredReproduction& experiment, const std::vector<std::string>& methods) {
-  const auto known = compared_methods(experiment);
-  return std::ranges::all_of(
-      methods, [&](const std::string& method) { return std::ranges::find(known, method) != known.end(); });
-}
-
 /// The last other experiment that has every method asked for, or how else to go on.
 std::string where_else(Store& store, const Experiment& experiment, const std::string& method,
                        const std::vector<std::string>& wanted) {
   for (const auto& other : store.reproductions()) {
-    if (other.id != experiment.id && has_all(other, wanted))
+    const auto has = [known = compared_methods(other)](const std::string& name) {
+      return holds(known, name);
+    };
+    if (other.id != experiment.id && std::ranges::all_of(wanted, has))
       return fmt::format("experiment {} has {}: --experiment {}", other.id,
                          wanted.size() == 2 ? "both" : "all", other.id);
   }
@@ -99,11 +91,11 @@ void require_methods(Store& store, const CompareOptions& options, const Experime
   wanted.insert(wanted.end(), options.methods.begin(), options.methods.end());
   const auto known = compared_methods(experiment);
   for (const auto& method : wanted) {
-    if (std::ranges::find(known, method) != known.end()) continue;
+    if (holds(known, method)) continue;
     throw Error(fmt::format("experiment {} has no method {}", experiment.id, in_quotes(method)),
                 "harness compare", where_else(store, experiment, method, wanted));
   }
-  if (std::ranges::find(options.methods, options.baseline) == options.methods.end()) return;
+  if (!holds(options.methods, options.baseline)) return;
   throw Error(fmt::format("{} is the baseline and the method: the same twice", options.baseline),
               "harness compare", "name two methods, or base for the starting weights");
 }
@@ -122,7 +114,7 @@ void require_measured(const Experiment& experiment, const std::string& metric) {
 void require_metric(Store& store, const Experiment& experiment,
                     const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& metric,
                     const std::vector<std::string>& known) {
-  if (std::ranges::find(known, metric) == known.end()) require_measured(experiment, metric);
+  if (!holds(known, metric)) require_measured(experiment, metric);
   for (const auto& checkpoint : checkpoints) {
     const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
     if (not_run.contains(metric)) {
@@ -159,10 +151,12 @@ std::vector<std::string> chosen_metrics(Store& store, const Experiment& experime
 
 /// --split, or unset the one that the table shows.
 std::string chosen_split(const CompareOptions& options, const Experiment& experiment,
-                         const std::vector<EvaluatedCheckpoint>& checkpoints, bool over_training) {
+                         const std::vector<EvaluatedCheckpoint>& checkpoints) {
+  std::vector<std::string> known;
+  for (const auto& checkpoint : checkpoints) known.push_back(checkpoint.split);
+  if (experiment.is_training()) known = {kTrainingSplit};
   const auto split = !options.split.empty() ? options.split : experiment.shown_split();
-  require_choice(split, over_training ? std::vector<std::string>{kTrainingSplit} : splits_of(checkpoints),
-                 "split", "--split");
+  require_choice(split, without_repeats(known), "split", "--split");
   return split;
 }
 
@@ -178,7 +172,7 @@ void require_sensible_effect(const Experiment& experiment, const std::optional<d
                              const std::vector<std::string>& metrics) {
   if (!effect || *effect <= 1) return;
   for (const auto& column : experiment.table.columns) {
-    if (std::ranges::find(metrics, column.name) == metrics.end()) continue;
+    if (!holds(metrics, column.name)) continue;
     if (column.unit != "fraction" && column.unit != "percent") continue;
     throw Error(fmt::format("{} lies between 0 and 1 and cannot differ by {:g}", column.name, *effect),
                 "--effect", "give a fraction: 0.02 for two points");
@@ -302,7 +296,7 @@ int compare(const CompareOptions& options) {
   const auto named = over_training ? known : named_by_table(experiment.table, known);
   report.metrics = chosen_metrics(store, experiment, options, checkpoints, named, known);
   require_sensible_effect(experiment, options.effect, report.metrics);
-  report.split = chosen_split(options, experiment, checkpoints, over_training);
+  report.split = chosen_split(options, experiment, checkpoints);
   report.warnings = warnings_of(experiment, report.split);
   if (over_training) report.unit = "seeds";
   report.table = experiment.table_id;

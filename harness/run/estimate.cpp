@@ -72,71 +72,51 @@ double folder_megabytes(const fs::path& folder) {
   return bytes / 1e6;
 }
 
-class JobList {
- public:
-  JobList(const Plan& plan, Store* store, const Rates& rates) : plan_(plan), store_(store), rates_(rates) {}
+/// The jobs of a plan as they are added.
+struct JobList {
+  const Plan& plan;
+  Store* store;
+  const Rates& rates;
+  std::vector<PlannedJob> jobs = {};
 
-  std::vector<PlannedJob> make() && {
-    for (const auto& run : plan_.runs) add_run(run);
-    const bool all = std::ranges::all_of(jobs_, &PlannedJob::done);
-    jobs_.push_back({"report", "", "statistics, table and grid", "report", all, kReportSeconds});
-    return std::move(jobs_);
+  void add(const char* kind, const Job& job, const std::string& key, double seconds) {
+    jobs.push_back({kind, job.id, job.label, key, store != nullptr && is_done(*store, job.id), seconds});
   }
 
- private:
-  bool is_known_done(const std::string& id) { return store_ != nullptr && is_done(*store_, id); }
-
-  double evaluation_seconds(const std::string& split) const {
-    return static_cast<double>(plan_.positions(split).size()) / rates_.evaluate_images_per_second;
+  double seconds_on(const std::string& split) const {
+    return static_cast<double>(plan.positions(split).size()) / rates.evaluate_images_per_second;
   }
 
   void add_validation(const RunPlan& run, int step) {
-    const auto job = plan_.evaluation(run, step, "validation");
-    jobs_.push_back(
-        {"evaluate", job.id, job.label, job.id, is_known_done(job.id), evaluation_seconds("validation")});
+    const auto job = plan.evaluation(run, step, "validation");
+    add("evaluate", job, job.id, seconds_on("validation"));
   }
 
   void add_test(const RunPlan& run, std::optional<int> step) {
-    const auto seconds = evaluation_seconds("test");
-    if (step) {
-      const auto job = plan_.evaluation(run, *step, "test");
-      jobs_.push_back({"test", job.id, job.label, test_key(run), is_known_done(job.id), seconds});
-    } else {
-      const auto label =
-          fmt::format("evaluate the selected checkpoint of {} on test (seed {})", run.name, run.seed);
-      jobs_.push_back({"test", "", label, test_key(run), false, seconds});
-    }
-  }
-
-  void add_selection(const RunPlan& run, std::optional<int> step) {
-    const auto outcome = step ? fmt::format(": {}", *step) : std::string();
-    const auto label = fmt::format("select a checkpoint of {} (seed {}){}", run.name, run.seed, outcome);
-    jobs_.push_back({"select", "", label, "select " + run.job.id, step.has_value(), 0});
+    if (!plan.spec.tests()) return;
+    if (step) return add("test", plan.evaluation(run, *step, "test"), test_key(run), seconds_on("test"));
+    const auto label =
+        fmt::format("evaluate the selected checkpoint of {} on test (seed {})", run.name, run.seed);
+    jobs.push_back({"test", "", label, test_key(run), false, seconds_on("test")});
   }
 
   void add_run(const RunPlan& run) {
     if (run.is_base()) {
       add_validation(run, 0);
-      if (plan_.spec.tests()) add_test(run, 0);
-      return;
+      return add_test(run, 0);
     }
-    const double seconds = training_images(run.job.identity.at("settings")) / rates_.train_images_per_second;
-    jobs_.push_back({"train", run.job.id, run.job.label, run.job.id, is_known_done(run.job.id), seconds});
-    if (plan_.spec.is_training()) return;
-    for (const auto step : plan_.checkpoints) add_validation(run, step);
-    std::optional<int> selected;
-    if (store_ != nullptr) {
-      if (const auto selection = recorded_selection(plan_, run, *store_))
-        selected = static_cast<int>(selection->step);
-    }
-    add_selection(run, selected);
-    if (plan_.spec.tests()) add_test(run, selected);
+    add("train", run.job, run.job.id,
+        training_images(run.job.identity.at("settings")) / rates.train_images_per_second);
+    if (plan.spec.is_training()) return;
+    for (const auto step : plan.checkpoints) add_validation(run, step);
+    const auto found = store != nullptr ? recorded_selection(plan, run, *store) : std::nullopt;
+    const auto selected = found ? std::optional(static_cast<int>(found->step)) : std::nullopt;
+    const auto outcome = selected ? fmt::format(": {}", *selected) : std::string();
+    jobs.push_back({"select", "",
+                    fmt::format("select a checkpoint of {} (seed {}){}", run.name, run.seed, outcome),
+                    "select " + run.job.id, selected.has_value(), 0});
+    add_test(run, selected);
   }
-
-  const Plan& plan_;
-  Store* store_;
-  const Rates& rates_;
-  std::vector<PlannedJob> jobs_;
 };
 
 std::string bytes_text(double bytes) {
@@ -218,7 +198,11 @@ Rates measured_rates(Store* store, const std::string& backbone, int threads, con
 }
 
 std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates& rates) {
-  return JobList(plan, store, rates).make();
+  JobList list{plan, store, rates};
+  for (const auto& run : plan.runs) list.add_run(run);
+  const bool all = std::ranges::all_of(list.jobs, &PlannedJob::done);
+  list.jobs.push_back({"report", "", "statistics, table and grid", "report", all, kReportSeconds});
+  return std::move(list.jobs);
 }
 
 double estimated_disk_mb(const Plan& plan, const Json& resources) {
