@@ -48,22 +48,19 @@ int rebuild(const Options& options) {
 int check(const Options& options) {
   const auto checked = check_database(find_workspace(options.place));
   const auto& findings = checked.at("findings");
-  if (options.json) {
-    print_json(checked);
-    return findings.empty() ? 0 : 1;
-  }
-  for (const auto& note : checked.at("notes")) tell("note: {}\n", note.get<std::string>());
-  for (const auto& finding : findings) put("{}\n", finding.get<std::string>());
-  const auto db = checked.at("db").get<std::string>();
-  if (findings.empty()) {
-    const bool compared = checked.at("notes").empty();
-    put("{}: sound (schema version {}): file, foreign keys, evaluations, images{}\n", db,
-        checked.at("version").get<int>(), compared ? ", every row as in the logs" : "");
-    return 0;
-  }
-  tell("{}: {}{}\n", db, counted(std::ssize(findings), "finding"),
-       checked.at("hint").is_null() ? std::string() : "; " + checked.at("hint").get<std::string>());
-  return 1;
+  const auto print_words = [&] {
+    for (const auto& note : checked.at("notes")) tell("note: {}\n", note.get<std::string>());
+    for (const auto& finding : findings) put("{}\n", finding.get<std::string>());
+    const auto db = checked.at("db").get<std::string>();
+    if (findings.empty()) {
+      const bool compared = checked.at("notes").empty();
+      return put("{}: sound (schema version {}): file, foreign keys, evaluations, images{}\n", db,
+                 checked.at("version").get<int>(), compared ? ", every row as in the logs" : "");
+    }
+    tell("{}: {}{}\n", db, counted(std::ssize(findings), "finding"),
+         checked.at("hint").is_null() ? std::string() : "; " + checked.at("hint").get<std::string>());
+  };
+  return print_answer(options.json, checked, print_words, findings.empty() ? 0 : 1);
 }
 
 Command make_rebuild() {

@@ -176,10 +176,9 @@ int adopt(const Options& options) {
   for (const auto& run : adopted) {
     const auto left = run.at("left_to_reproduce").get<int>();
     lines.push_back(fmt::format(
-        "adopted run {} ({}, seed {}) with {} {}{}", run.at("name").get<std::string>(),
+        "adopted run {} ({}, seed {}) with {}{}", run.at("name").get<std::string>(),
         run.at("method").get<std::string>(), run.at("seed").get<std::int64_t>(),
-        run.at("evaluations").get<int>(),
-        run.at("evaluations").get<int>() == 1 ? "evaluation" : "evaluations",
+        counted(run.at("evaluations").get<int>(), "evaluation"),
         left == 0 ? "" : fmt::format("; {} on the test split left to `harness reproduce`", left)));
   }
   answer(options, {{"adopted", adopted}}, lines);
@@ -243,8 +242,7 @@ int prune(const Options& options) {
   for (const auto& entry : contents) bytes += entry.at("bytes").get<double>();
   const bool nothing = entries.empty() && !std::filesystem::exists(workspace.trash_folder());
   if (!options.json && !entries.empty()) print_contents(contents);
-  const auto size =
-      fmt::format("{} in {} {}", size_text(bytes), entries.size(), entries.size() == 1 ? "run" : "runs");
+  const auto size = fmt::format("{} in {}", size_text(bytes), counted(std::ssize(entries), "run"));
   if (!options.dry_run && !nothing) {
     const WorkspaceLock lock(workspace);
     if (!options.yes && !is_agreed("harness runs prune", fmt::format("Delete {} for good?", size))) {

@@ -171,6 +171,28 @@ void print_scorers(const Plan& plan) {
   for (const auto& [metric, reason] : plan.metrics_not_run) put("Not run: {}: {}.\n", metric, reason);
 }
 
+/// Megabytes that the plan's run folders will take: images, encoded prompts, checkpoints and resume points.
+double estimated_disk_mb(const Plan& plan, const Json& resources) {
+  const Json stored = resources.value("stored", Json::object());
+  // Shipped as float16, kept as float32; random weights are those of a debug model.
+  const double weights = stored.contains("trained_weights") ? stored["trained_weights"].get<double>() / 1e6
+                         : plan.inputs.weights.empty()      ? kRandomWeightsMb
+                                                            : 2 * folder_megabytes(plan.inputs.weights);
+  const double sample = stored.contains("image") ? stored["image"].get<double>() / 1e6 : kSampleKb / 1e3;
+  double megabytes = stored.value("prompt", 0.0) / 1e6 *
+                     static_cast<double>(plan.inputs.validation.size() + plan.inputs.test.size());
+  const auto tested = plan.spec.tests() ? plan.inputs.test.size() : 0;
+  for (const auto& run : plan.runs) {
+    const auto evaluations = run.is_base() ? std::size_t{1} : plan.checkpoints.size();
+    megabytes += sample * static_cast<double>(evaluations * plan.inputs.validation.size() + tested);
+    if (run.is_base()) continue;
+    const auto copies =
+        plan.checkpoints.size() * kWeightCopiesPerCheckpoint + kResumePoints * kWeightCopiesPerResume;
+    megabytes += weights * static_cast<double>(copies);
+  }
+  return megabytes;
+}
+
 double seconds_left(const std::vector<PlannedJob>& jobs, int parallel) {
   double left = 0;
   for (const auto& job : jobs) left += job.done ? 0 : job.seconds;
@@ -203,27 +225,6 @@ std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates
   const bool all = std::ranges::all_of(list.jobs, &PlannedJob::done);
   list.jobs.push_back({"report", "", "statistics, table and grid", "report", all, kReportSeconds});
   return std::move(list.jobs);
-}
-
-double estimated_disk_mb(const Plan& plan, const Json& resources) {
-  const Json stored = resources.value("stored", Json::object());
-  // Shipped as float16, kept as float32; random weights are those of a debug model.
-  const double weights = stored.contains("trained_weights") ? stored["trained_weights"].get<double>() / 1e6
-                         : plan.inputs.weights.empty()      ? kRandomWeightsMb
-                                                            : 2 * folder_megabytes(plan.inputs.weights);
-  const double sample = stored.contains("image") ? stored["image"].get<double>() / 1e6 : kSampleKb / 1e3;
-  double megabytes = stored.value("prompt", 0.0) / 1e6 *
-                     static_cast<double>(plan.inputs.validation.size() + plan.inputs.test.size());
-  const auto tested = plan.spec.tests() ? plan.inputs.test.size() : 0;
-  for (const auto& run : plan.runs) {
-    const auto evaluations = run.is_base() ? std::size_t{1} : plan.checkpoints.size();
-    megabytes += sample * static_cast<double>(evaluations * plan.inputs.validation.size() + tested);
-    if (run.is_base()) continue;
-    const auto copies =
-        plan.checkpoints.size() * kWeightCopiesPerCheckpoint + kResumePoints * kWeightCopiesPerResume;
-    megabytes += weights * static_cast<double>(copies);
-  }
-  return megabytes;
 }
 
 Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel) {

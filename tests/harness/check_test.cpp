@@ -394,10 +394,9 @@ void make_version_4(const fs::path& workspace) {
     db.exec("PRAGMA foreign_keys = OFF");
     db.exec("ATTACH '" + newer.string() + "' AS newer");
     for (const auto& table : tables) {
-      std::string columns;
-      SQLite::Statement info(db, "SELECT name FROM pragma_table_info('" + table + "')");
-      while (info.executeStep()) columns += (columns.empty() ? "" : ", ") + info.getColumn(0).getString();
-      info.reset();
+      const auto columns =
+          db.execAndGet("SELECT group_concat(name, ', ') FROM pragma_table_info('" + table + "')")
+              .getString();
       db.exec("DELETE FROM main." + table);
       db.exec(fmt::format("INSERT INTO main.{0} ({1}) SELECT {1} FROM newer.{0}", table, columns));
     }
