@@ -7,7 +7,6 @@
 
 #include "core/streams.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/terminal/output.h"
 #include "results/paper/paper_audit.h"
 

@@ -8,8 +8,6 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
-#include "harness/commands/offers.h"
 #include "harness/plan/plan.h"
 #include "harness/run/estimate.h"
 #include "harness/show/comparison_report.h"

@@ -10,7 +10,6 @@
 #include "datasets/prompt_set.h"
 #include "datasets/split.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/plan/workspace.h"
 #include "harness/terminal/output.h"
 

@@ -6,7 +6,6 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/runs/rebuild.h"
 #include "harness/terminal/output.h"
 

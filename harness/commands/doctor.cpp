@@ -22,7 +22,6 @@
 #include "core/weights/weights_folder.h"
 #include "datasets/prompt_set.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/plan/external_scorers.h"
 #include "harness/plan/inputs.h"
 #include "harness/plan/registry.h"

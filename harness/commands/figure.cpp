@@ -7,8 +7,6 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
-#include "harness/commands/offers.h"
 #include "harness/show/figures.h"
 #include "harness/terminal/output.h"
 

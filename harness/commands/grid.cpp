@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/show/grid_model.h"
 #include "harness/show/training_table.h"
 #include "harness/terminal/output.h"

@@ -9,8 +9,6 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
-#include "harness/commands/offers.h"
 #include "harness/plan/external_scorers.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/scorers.h"

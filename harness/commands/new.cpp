@@ -9,7 +9,6 @@
 #include "core/files.h"
 #include "core/streams.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/plan/registry.h"
 #include "harness/terminal/output.h"
 

@@ -15,7 +15,6 @@
 #include "datasets/python_random_parity.h"
 #include "evaluators/text_metrics_parity.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/plan/worker_request.h"
 #include "harness/terminal/output.h"
 #include "results/statistics/statistics_parity.h"

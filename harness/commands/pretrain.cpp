@@ -2,7 +2,6 @@
 
 #include "core/error.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/plan/worker_request.h"
 #include "harness/terminal/output.h"
 

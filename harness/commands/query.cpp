@@ -7,8 +7,6 @@
 #include "core/error.h"
 #include "core/streams.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
-#include "harness/commands/offers.h"
 #include "harness/terminal/output.h"
 #include "results/query/format.h"
 #include "results/query/saved_queries.h"

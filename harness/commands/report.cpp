@@ -9,7 +9,6 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/show/report_model.h"
 
 namespace harness {

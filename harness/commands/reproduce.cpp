@@ -3,8 +3,6 @@
 #include <memory>
 
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
-#include "harness/commands/offers.h"
 #include "harness/terminal/seeds.h"
 
 namespace harness {

@@ -12,8 +12,6 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
-#include "harness/commands/offers.h"
 #include "harness/runs/adoption.h"
 #include "harness/runs/rebuild.h"
 #include "harness/runs/removal.h"

@@ -7,8 +7,6 @@
 #include "core/error.h"
 #include "datasets/prompt_set.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
-#include "harness/commands/offers.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/worker_request.h"
 #include "harness/terminal/seeds.h"

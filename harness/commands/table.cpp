@@ -5,7 +5,6 @@
 #include "core/error.h"
 #include "core/streams.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/show/artifacts.h"
 #include "harness/show/table_model.h"
 #include "harness/show/training_table.h"

@@ -20,8 +20,6 @@
 #include "datasets/python_random.h"
 #include "harness/checks/rows_of.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
-#include "harness/commands/offers.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/scorers.h"
 #include "harness/plan/worker_request.h"
