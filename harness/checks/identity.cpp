@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "core/sha256.h"
 #include "harness/checks/check_list.h"
@@ -58,10 +57,9 @@ void expect_digest(const CheckedExperiment& experiment, Findings& findings) {
 /// Names of the settings in which two objects differ, with both values.
 void compare_settings(const Json& expected, const Json& found, const std::string& name,
                       const std::string& source, Findings& findings) {
-  std::set<std::string> keys;
-  for (const auto& [key, value] : expected.items()) keys.insert(key);
-  for (const auto& [key, value] : found.items()) keys.insert(key);
-  for (const auto& key : keys) {
+  Json both = expected;
+  both.update(found);
+  for (const auto& [key, value] : both.items()) {
     const auto a = expected.value(key, Json()), b = found.value(key, Json());
     if (a != b) findings.add("{}: setting {} is {}, and {} has {}", name, key, shown(b), source, shown(a));
   }

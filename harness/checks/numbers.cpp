@@ -43,9 +43,9 @@ std::string fault_of(const std::string& metric, const std::string& target, const
   return fmt::format("is stored as {}, and the transcript gives {}", shown(value), shown(computed));
 }
 
-std::string key_of(const std::string& split, const std::string& metric, const std::string& baseline,
-                   const std::string& method) {
-  return fmt::format("{} over {}, {} on {}", method, baseline, metric, split);
+std::string key_of(const auto& comparison) {
+  return fmt::format("{} over {}, {} on {}", comparison.method, comparison.baseline, comparison.metric,
+                     comparison.split);
 }
 
 /// Rates were once stated with the paired t, which stands beside McNemar's test today.
@@ -73,7 +73,7 @@ std::map<std::string, ComparisonRow> stored_comparisons(const CheckedExperiment&
     const auto [turned, is_new] = turned_metrics.try_emplace(row.metric);
     if (is_new) turned->second = counts_are_turned(experiment, row.metric);
     if (turned->second) std::swap(row.wins, row.losses);
-    auto key = key_of(row.split, row.metric, row.baseline, row.method);
+    auto key = key_of(row);
     stored[std::move(key)] = std::move(row);
   }
   return stored;
@@ -148,7 +148,7 @@ Findings check_comparisons(const CheckedExperiment& experiment, Fields&) {
   auto stored = stored_comparisons(experiment);
   const auto computed = compare_all(experiment.store, experiment);
   for (const auto& record : computed) {
-    const auto key = key_of(record.split, record.metric, record.baseline, record.method);
+    const auto key = key_of(record);
     const auto found = stored.find(key);
     if (found == stored.end()) {
       findings.add("{}: is not in the DB", key);

@@ -88,17 +88,11 @@ void check_selection_of(const CheckedExperiment& experiment, const CheckedRun& r
                findings);
 }
 
-/// When something was said in a log for the first and the last time; nothing if it never was.
-struct Times {
-  std::optional<double> first, last;
-};
-
-Times times_of(const JobLog& log, const std::string& type) {
-  Times times;
+/// When something was said in a log.
+std::vector<double> times_of(const JobLog& log, const std::string& type) {
+  std::vector<double> times;
   for (const auto& event : log.events) {
-    if (event.value("type", "") != type) continue;
-    times.last = event.at("time").get<double>();
-    if (!times.first) times.first = times.last;
+    if (event.value("type", "") == type) times.push_back(event.at("time"));
   }
   return times;
 }
@@ -106,11 +100,11 @@ Times times_of(const JobLog& log, const std::string& type) {
 /// The log is the record of the order, which the times of DB rows are not: a DB can be made again.
 void check_order(const CheckedExperiment& experiment, const CheckedRun& run, const CheckedEvaluation& test,
                  Findings& findings) {
-  const auto begun = times_of(experiment.log(test.folder), "job_started").first;
-  if (!begun || run.is_base()) return;
+  const auto begun = times_of(experiment.log(test.folder), "job_started");
+  if (begun.empty() || run.is_base()) return;
   for (const auto* candidate : experiment.evaluations_of(run.run.id, experiment.table.selection.split)) {
-    const auto ended = times_of(experiment.log(candidate->folder), "job_completed").last;
-    if (ended && *ended > *begun)
+    const auto ended = times_of(experiment.log(candidate->folder), "job_completed");
+    if (!ended.empty() && ended.back() > begun.front())
       findings.add("{}: began before {} was finished", experiment.name(test), experiment.name(*candidate));
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <span>
 
 #include "core/files.h"
@@ -47,12 +48,6 @@ const std::map<std::string, Check*>& known_checks() {
   return checks;
 }
 
-std::vector<std::string> check_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, check] : known_checks()) names.push_back(name);
-  return names;
-}
-
 /// The rule's own name and its check; what else it holds is its check's.
 std::pair<std::string, std::string> head_of(const Json& rule, const std::string& where) {
   if (!rule.is_object()) throw Error("is not an object", where);
@@ -60,7 +55,9 @@ std::pair<std::string, std::string> head_of(const Json& rule, const std::string&
   auto check = fields.required<std::string>("check");
   auto name = fields.optional<std::string>("name", check);
   if (!known_checks().contains(check)) {
-    throw Error(fmt::format("unknown check \"{}\"", check), where, suggestion(check, check_names()));
+    const auto known = std::views::keys(known_checks());
+    throw Error(fmt::format("unknown check \"{}\"", check), where,
+                suggestion(check, std::vector(known.begin(), known.end())));
   }
   return {std::move(name), std::move(check)};
 }

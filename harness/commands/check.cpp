@@ -45,7 +45,7 @@ void print_results(const std::vector<RuleResult>& results, const std::string& ti
 }
 
 int check_table(const CheckOptions& o) {
-  Store store(database_of(o.db), OpenMode::kReadOnly);
+  Store store(find_workspace(o.db.place).db, OpenMode::kReadOnly);
   const CheckedExperiment experiment(store, chosen_experiment(store, o.db));
   const auto rules = o.rules.empty() ? rules_of(experiment.table) : read_rule_file(o.rules);
   const auto results = apply_rules(rules, experiment, o.db.place.options());

@@ -34,10 +34,6 @@ void add_db_option(Command& command, DbOptions& options) {
               {.default_text = "runs/results.sqlite", .is_path = true});
 }
 
-std::filesystem::path database_of(const DbOptions& options) {
-  return find_workspace(options.place).db;
-}
-
 void add_table_argument(Command& command, DbOptions& options) {
   command.add("id", &options.filter.table, std::string("table") + kLast, {.offers = known_tables});
 }

@@ -47,9 +47,6 @@ struct DbOptions {
   std::vector<std::string> seeds;  ///< as typed
 };
 
-/// The DB that --out and --db mean.
-std::filesystem::path database_of(const DbOptions& options);
-
 /// Adds --db alone, for commands whose -o is a file or folder to write.
 void add_db_option(Command& command, DbOptions& options);
 

@@ -285,7 +285,7 @@ int compare(const CompareOptions& options) {
   require_effect(options.effect);
   ComparisonReport report{.baseline = options.baseline, .split = {}, .effect = options.effect};
   report.bootstrap.interval = interval_from_name(options.interval, "--interval");
-  Store store(database_of(options.db), OpenMode::kReadOnly);
+  Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
   const auto experiment = chosen_experiment(store, options.db);
   const auto checkpoints = evaluated_checkpoints(store, experiment);
   const bool over_training = experiment.is_training();

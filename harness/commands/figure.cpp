@@ -28,7 +28,7 @@ int figure(const FigureOptions& options) {
   auto db = options.db;
   const auto info = std::ranges::find(known_figures(), options.name, &FigureInfo::name);
   if (db.filter.table.empty() && !db.filter.experiment) db.filter.table = info->table;
-  Store store(database_of(db), OpenMode::kReadOnly);
+  Store store(find_workspace(db.place).db, OpenMode::kReadOnly);
   const auto experiment = chosen_experiment(store, db);
   const auto folder = output_folder(store, experiment, options.out);
   print_artifacts(experiment,

@@ -29,7 +29,7 @@ int grid(const GridOptions& options) {
   for (const auto& name : comma_list(options.pick, "--pick"))
     choice.groups.push_back(grid_group_from_name(name));
   if (options.rows) require_range(static_cast<std::int64_t>(*options.rows), 1, 200, "-n");
-  Store store(database_of(options.db), OpenMode::kReadOnly);
+  Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
   const auto experiment = chosen_experiment(store, options.db);
   if (experiment.is_training()) {
     throw Error(

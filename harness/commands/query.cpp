@@ -57,7 +57,7 @@ int query(const QueryOptions& o) {
   if (o.sql.empty())
     throw Error("needs a SELECT or the name of a saved query", "harness query", "see `harness query --list`");
   const auto format = query_format(o.json ? "json" : o.format);
-  const auto rows = run_query(database_of(o.db), {.sql = o.sql, .params = o.params});
+  const auto rows = run_query(find_workspace(o.db.place).db, {.sql = o.sql, .params = o.params});
   if (!rows.experiment.empty()) tell("{}\n", rows.experiment);
   print_answer(rows, format);
   return 0;

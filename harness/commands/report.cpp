@@ -32,7 +32,7 @@ fs::path output_file(const Store& store, const Experiment& experiment, const std
 
 int report(const ReportOptions& options) {
   require_range(options.image_size, 16, 4096, "--image-size");
-  Store store(database_of(options.db), OpenMode::kReadOnly);
+  Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
   const auto experiment = chosen_experiment(store, options.db);
   const auto file = output_file(store, experiment, options.out);
   const auto made = make_report(store, experiment, {.longest = options.image_size});

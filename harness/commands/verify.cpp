@@ -446,7 +446,7 @@ void print_results(const std::vector<Verification>& results) {
 
 int verify(const VerifyOptions& o) {
   if (o.images == 0) throw Error("must be 1 or more", "--images", "--all takes all of them");
-  const auto db = database_of(o.db);
+  const auto db = find_workspace(o.db.place).db;
   Store store(db, OpenMode::kReadOnly);
   const auto jobs = o.run.empty() ? jobs_of_experiment(store, chosen_experiment(store, o.db).id, o.training)
                                   : jobs_of_run(store, o.run, o.training);

@@ -17,25 +17,16 @@ void expect_refused(const std::string& line, const std::string& text) {
   EXPECT_EQ(outcome.out, "") << line;
 }
 
+// Others stand in the snapshot of the main error messages, word for word.
 TEST(CommandLine, UnknownNamesGetTheNearestKnownOneAndStatus2) {
-  const std::string reproduce = "reproduce --table sd35-ocr ";
-  expect_refused("repoduce", R"(unknown command "repoduce"; did you mean "reproduce"?)");
-  expect_refused("reproduce --tabel sd35-ocr", R"(did you mean "--table"?)");
-  expect_refused("reproduce --table sd35-orc", R"(unknown table "sd35-orc"; did you mean "sd35-ocr"?)");
-  expect_refused(reproduce + "--methods ratio-nrm", R"(did you mean "ratio-norm"?)");
-  expect_refused(reproduce + "--scale smok", R"(did you mean "smoke"?)");
-  expect_refused(reproduce + "--backbone glyhp", R"(did you mean "glyph"?)");
-  expect_refused(reproduce + "--set group_sise=4", R"(did you mean "group_size"?)");
-  expect_refused(reproduce + "--set dual.beta_mx=4", R"(did you mean "beta_max"?)");
-  expect_refused("list tabels", R"(did you mean "tables"?)");
+  expect_refused("reproduce --table sd35-ocr --backbone glyhp", R"(did you mean "glyph"?)");
+  expect_refused("reproduce --table sd35-ocr --set dual.beta_mx=4", R"(did you mean "beta_max"?)");
   expect_refused("datasets splt", R"(did you mean "split"?)");
-  expect_refused("", "no command given");
 }
 
 TEST(CommandLine, AValueOfTheWrongKindIsNamedWithWhatIsWanted) {
   const std::string reproduce = "reproduce --table sd35-ocr ";
   expect_refused(reproduce + "--set lr=nan", R"(setting lr must be a number between 0 and 1, not "nan")");
-  expect_refused(reproduce + "--seeds 42,x", R"(--seeds: "x" is not a seed)");
   expect_refused(reproduce + "--seeds 42,42", "seed 42 is named twice");
   expect_refused(reproduce + "--seeds 4294967296", "is not a seed");
   expect_refused(reproduce + "--seeds -1", "");
@@ -62,17 +53,6 @@ TEST(CommandLine, UnderJsonAnErrorIsOneDocumentOnStdout) {
   const auto document = parse_json(outcome.out, "stdout");
   EXPECT_EQ(document.at("error").at("where"), "--table");
   EXPECT_EQ(document.at("error").at("hint"), R"(did you mean "sd35-ocr"?)");
-}
-
-TEST(CommandLine, HelpOfEveryCommandHasExamplesAndStatus0) {
-  Workplace place;
-  EXPECT_EQ(place.run({"--help"}).status, 0);
-  for (const char* command : {"reproduce", "list", "query", "table", "compare", "grid", "figure", "sample",
-                              "pretrain", "datasets", "parity", "runs", "db", "doctor", "completion"}) {
-    const auto outcome = place.run({command, "--help"});
-    EXPECT_EQ(outcome.status, 0) << command;
-    EXPECT_THAT(outcome.out, HasSubstr("Examples:")) << command;
-  }
 }
 
 TEST(CommandLine, HelpIsACommandToo) {
