@@ -241,9 +241,8 @@ std::optional<Experiment> larger_experiment(Store& store, const Experiment& expe
   return std::nullopt;
 }
 
-/// What an experiment with `runs` training runs a method lacks for a claim about methods: how many more, the
-/// command that makes them, and how long it takes by what was measured in this workspace; or which experiment
-/// has them. Empty where nothing is missing.
+/// What an experiment with `runs` training runs a method lacks for a claim about methods, with the command
+/// that makes them and how long it takes, or which experiment has them. Empty where nothing is missing.
 std::string missing_runs(Store& store, const Experiment& experiment, std::int64_t runs) {
   if (runs >= kFewestRuns) return {};
   if (const auto larger = larger_experiment(store, experiment)) {

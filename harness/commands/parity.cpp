@@ -81,8 +81,7 @@ std::optional<ParityReport> check_here(const fs::path& folder, const Json& case_
 }
 
 /// {"cases": [{"name", "kind", "passed", "max_abs", "max_rel", "message"}]} in the order given: kinds without
-/// a model are checked here, the others in harness-worker. Throws Error (status 2) for a folder without a
-/// case.
+/// a model are checked here, the others in harness-worker.
 Json check_parity(const std::vector<fs::path>& folders) {
   std::vector<Json> cases(folders.size());
   std::vector<std::size_t> for_worker;

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/streams.h"
+#include "core/text.h"
 #include "harness/commands/command.h"
 #include "harness/terminal/output.h"
 #include "results/query/format.h"
@@ -25,17 +26,17 @@ int list_queries(bool json) {
   std::vector<Json> rows;
   for (const auto& query : saved_queries()) {
     Json params = Json::array();
-    std::string text;
+    std::vector<std::string> names;
     for (const auto& param : query.params) {
       params.push_back({{"name", param.name},
                         {"default", param.fallback ? Json(*param.fallback) : Json()},
                         {"help", param.help}});
-      text += fmt::format("{}{}", text.empty() ? "" : ", ", param.name);
+      names.emplace_back(param.name);
     }
     rows.push_back({{"name", query.name},
                     {"summary", query.summary},
                     {"params", params},
-                    {"parameters", text},
+                    {"parameters", join(names, ", ")},
                     {"sql", query.sql}});
   }
   return print_list(json, rows, {"name", "parameters", "summary"});

@@ -334,9 +334,8 @@ bool is_complete(const fs::path& folder) {
   return found;
 }
 
-/// The jobs of one experiment's tested checkpoints, or of one run (a unique prefix of its id), in order:
-/// trainings first, if they are wanted. Throws Error (status 2) for an unknown run, one that is not done, and
-/// a folder that is gone.
+/// The jobs of one experiment's tested checkpoints, or of one run (a unique prefix of its id): trainings
+/// first, if they are wanted.
 std::vector<RecordedJob> jobs_of_experiment(Store& store, std::int64_t experiment, bool trainings) {
   auto jobs = done_jobs(store, R"sql(
     CASE j.kind WHEN 'train' THEN r.id IN (SELECT run_id FROM reproduction_runs WHERE reproduction_id = ?1)
@@ -364,9 +363,7 @@ std::vector<RecordedJob> jobs_of_run(Store& store, const std::string& run, bool 
 }
 
 /// Runs a sample of each evaluation (trainings: whole) again in an empty folder `scratch`, one folder a job,
-/// and compares images, transcripts, scores, training statistics and checkpoints with the DB bit for bit.
-/// Nothing of the workspace is written. Throws Error where a job cannot be run again (Status::kInterrupted
-/// after a signal), or the DB lacks rows of an evaluation.
+/// and compares what came out with the DB bit for bit. Nothing of the workspace is written.
 std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJob>& jobs,
                                       const VerifyOptions& options, const fs::path& scratch) {
   std::vector<std::string> evaluations;

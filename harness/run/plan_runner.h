@@ -21,9 +21,8 @@ struct PlannedEvaluation {
   std::string split;
 };
 
-/// Carries a plan out against the results DB: says which job comes next, brings in what workers wrote,
-/// selects checkpoints. All state is in the DB and the run folders, so a new PlanRunner on the same plan goes
-/// on where the last one stopped.
+/// Says which job of a plan comes next, brings in what workers wrote, selects checkpoints. All state is in
+/// the DB and the run folders: a new PlanRunner on the same plan goes on where the last one stopped.
 class PlanRunner {
  public:
   /// `threads`: of each worker. Records prompt sets, runs and the starting weights; reads what is in the logs
@@ -98,9 +97,8 @@ std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPla
 /// cannot both make it.
 void require_own_folders(const Plan& plan, Store& store);
 
-/// The evaluations of a plan if all of it is done already (every run; validation of each with its selection
-/// and, where the table tests, test; nothing of it if the table is one of the training), else nothing. Only
-/// reads.
+/// The evaluations of a plan if all of it is done already (none of a table of the training), else nothing.
+/// Only reads.
 std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store);
 
 }  // namespace harness
