@@ -151,6 +151,15 @@ const BackboneType& backbone_type(const std::string& name);
 /// The build's backbones by name: members of BackboneType as keys but choices, without empty ones.
 Json describe_backbones();
 
+/// The settings of a run that are the backbone's rather than the loop's: they stand among the loop's, and
+/// only some backbones know them. `settings` may hold others.
+ModelChoices read_model_choices(const std::string& backbone, const Json& settings, const std::string& where);
+
+Json without_model_choices(Json settings, const std::string& backbone);
+
+/// Those of all backbones. One that several have alike is there once, with all their names.
+std::vector<Setting> backbone_settings();
+
 /// What a worker takes, in bytes, from headers and configurations alone, which it checks: "memory":
 /// {"velocity_network", "image_decoder", "largest_text_encoder", "training", "activations", "total"},
 /// encoders one at a time; "stored": {"trained_weights", "image", "prompt"}, each of one. Throws as

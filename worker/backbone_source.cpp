@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "backbones/model_choices.h"
+#include "backbones/backbone.h"
 #include "core/weights/weights_folder.h"
 #include "models/nn/device.h"
 #include "worker/commands.h"

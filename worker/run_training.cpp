@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "backbones/model_choices.h"
+#include "backbones/backbone.h"
 #include "core/error.h"
 #include "core/source_sums/build_info.h"
 #include "core/source_sums/source_sums.h"

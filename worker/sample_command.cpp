@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "backbones/model_choices.h"
+#include "backbones/backbone.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/image.h"

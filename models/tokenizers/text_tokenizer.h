@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -19,12 +17,5 @@ class TextTokenizer {
   virtual std::int64_t vocab_size() const = 0;
   virtual std::int64_t end_id() const = 0;
 };
-
-/// For a constant's initialiser in the file of a tokenizer that folders name as `tokenizer_class`.
-bool register_text_tokenizer(const char* class_name, std::unique_ptr<TextTokenizer> (*make)());
-
-/// The tokenizer of a model folder, by the `tokenizer_class` of its tokenizer_config.json: a registered one,
-/// "ByteTokenizer" (a text's UTF-8 bytes), or else CLIP's. Throws Error at missing and malformed files.
-std::unique_ptr<TextTokenizer> load_text_tokenizer(const std::filesystem::path& folder);
 
 }  // namespace harness

@@ -1,4 +1,4 @@
-#include "models/tokenizers/text_tokenizer.h"
+#include "models/tokenizers/load_tokenizer.h"
 
 #include <algorithm>
 #include <map>
