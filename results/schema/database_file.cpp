@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <string_view>
 #include <thread>
 
@@ -218,41 +218,22 @@ std::string network_notice(const std::string& name, const fs::path& path) {
       path.string(), name);
 }
 
+/// SQLite does not tell a file that may not grow from a disk that fails.
+bool has_file_size_limit() {
+  struct ::rlimit limit {};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 }  // namespace
 
 std::optional<std::string> network_file_system(std::uint64_t magic) {
-  switch (magic & 0xffffffffU) {
-    case 0x00006969:
-      return "NFS";
-    case 0x0000517b:
-      return "SMB";
-    case 0xff534d42:
-      return "CIFS";
-    case 0xfe534d42:
-      return "SMB2";
-    case 0x0bd00bd0:
-      return "Lustre";
-    case 0x47504653:
-      return "GPFS";
-    case 0x00c36400:
-      return "Ceph";
-    case 0x19830326:
-      return "BeeGFS";
-    case 0xaad7aaea:
-      return "PanFS";
-    case 0x01161970:
-      return "GFS2";
-    case 0x7461636f:
-      return "OCFS2";
-    case 0x5346414f:
-      return "AFS";
-    case 0x01021997:
-      return "9p";
-    case 0x65735546:
-      return "FUSE";
-    default:
-      return std::nullopt;
-  }
+  static const std::map<std::uint64_t, std::string> kNames = {
+      {0x00006969, "NFS"},    {0x0000517b, "SMB"},  {0xff534d42, "CIFS"},  {0xfe534d42, "SMB2"},
+      {0x0bd00bd0, "Lustre"}, {0x47504653, "GPFS"}, {0x00c36400, "Ceph"},  {0x19830326, "BeeGFS"},
+      {0xaad7aaea, "PanFS"},  {0x01161970, "GFS2"}, {0x7461636f, "OCFS2"}, {0x5346414f, "AFS"},
+      {0x01021997, "9p"},     {0x65735546, "FUSE"}};
+  const auto found = kNames.find(magic & 0xffffffffU);
+  return found == kNames.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::optional<std::string> network_file_system_of(const fs::path& path) {
@@ -322,16 +303,6 @@ void require_own_database(const fs::path& path) {
 OpenedDatabase open_database(const fs::path& path, OpenMode mode) {
   return open_database(path, mode, network_file_system_of(path));
 }
-
-namespace {
-
-/// SQLite does not tell a file that may not grow from a disk that fails.
-bool has_file_size_limit() {
-  struct ::rlimit limit {};
-  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-}
-
-}  // namespace
 
 Error database_error(const SQLite::Exception& failure, const fs::path& path) {
   const auto where = path.string();
