@@ -143,7 +143,15 @@ class LoggedDatabase {
   std::optional<std::string> build_of(const std::string& run) const { return builds_.at(run); }
 
  private:
-  void read(const JobRecord& job, const std::string& name, Findings& findings);
+  void read(const JobRecord& job, const std::string& name, Findings& findings) {
+    try {
+      made_->ingest(job);
+      read_.insert(job.id);
+    } catch (const Error& error) {
+      if (error.where() == path().string()) throw;  // a full disk is no fault of the log
+      findings.add(fmt::format("{}: {}", name, error.what()));
+    }
+  }
 
   ScratchFolder folder_{"harness-check-"};
   std::optional<Store> made_;  ///< while it is filled: on a network file system its lock keeps others out
@@ -186,16 +194,6 @@ LoggedDatabase::LoggedDatabase(const CheckedExperiment& experiment, Findings& fi
   });
   for (const auto& run : made_->runs()) builds_[run.id] = run.build;
   made_.reset();
-}
-
-void LoggedDatabase::read(const JobRecord& job, const std::string& name, Findings& findings) {
-  try {
-    made_->ingest(job);
-    read_.insert(job.id);
-  } catch (const Error& error) {
-    if (error.where() == path().string()) throw;  // a full disk is no fault of the log
-    findings.add(fmt::format("{}: {}", name, error.what()));
-  }
 }
 
 /// The values in which the row differs, "value 0.5, reason NULL", on one side.

@@ -4,7 +4,6 @@
 
 #include "core/files.h"
 #include "core/text.h"
-#include "results/store/journal_export.h"
 #include "results/store/journal_history.h"
 #include "results/store/store_impl.h"
 
@@ -155,7 +154,7 @@ std::vector<std::string> Store::unknown_to(const JournalText& journal, const std
   return impl_->guarded([&] {
     Query row(impl_->sql["SELECT id, digest FROM reproductions ORDER BY id"]);
     while (row.step()) {
-      if (!history.numbers.contains(row.text(1)) && is_of(impl_->sql, row.integer(0), own))
+      if (!history.numbers.contains(row.text(1)) && impl_->is_of(row.integer(0), own))
         unknown.push_back(fmt::format("experiment {}", row.integer(0)));
     }
     return unknown;
@@ -219,7 +218,7 @@ std::vector<std::string> Store::keep_journal(const fs::path& file) {
     case JournalStanding::kUnmarked: {
       Journal journal(file);
       const auto own = own_runs(workspace, text);
-      impl_->guarded([&] { export_missing(*this, *impl_, journal, own, history_of(text.records).runs); });
+      impl_->guarded([&] { impl_->export_into(*this, journal, own, history_of(text.records).runs); });
       impl_->write([&] { impl_->know_journal(journal.id(), journal.end()); });
       if (found.kind == JournalStanding::kAhead)
         notes.push_back(
@@ -261,7 +260,7 @@ void Store::write_journal(const fs::path& file, const JournalText& before) {
   std::string id;
   {
     Journal journal(aside);
-    impl_->guarded([&] { export_whole(*this, *impl_, journal, own); });
+    impl_->guarded([&] { impl_->export_into(*this, journal, own, {}); });
     id = journal.id();
     // The DB knows the new one before it takes its place.
     impl_->write([&] { impl_->know_journal(id, journal.end()); });

@@ -87,10 +87,16 @@ struct Store::Impl {
   /// Throws Error if the run has no such checkpoint.
   std::int64_t checkpoint_id(const std::string& run_id, std::int64_t step);
 
-  std::optional<JobStatus> job_status(const std::string& id);
-
   std::optional<std::int64_t> reproduction_id(const std::string& digest);
   std::int64_t next_reproduction_id();
+  /// True if an experiment rests on `own` runs alone.
+  bool is_of(std::int64_t experiment, const std::set<std::string>& own);
+
+  /// Appends everything that the DB holds of `own` runs and the file does not, in an order in which every
+  /// record finds what it rests on. Those of the runs `recorded` there that the DB lacks were removed since.
+  void export_into(Store& store, Journal& file, const std::set<std::string>& own,
+                   const std::set<std::string>& recorded);
+
   std::string run_of_evaluation(const std::string& id);
   std::string run_of_job(const std::string& id);
 
