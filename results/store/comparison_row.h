@@ -33,4 +33,7 @@ ComparisonRow row_of(const ComparisonRecord& comparison);
 /// The comparison as far as it is kept: without the runs' own differences and the further tests.
 ComparisonRecord comparison_of(const ComparisonRow& row);
 
+/// Its numbers with the names of their columns, in the order of the columns.
+std::vector<std::pair<std::string, std::optional<double>>> numbers_of(const ComparisonRow& row);
+
 }  // namespace harness
