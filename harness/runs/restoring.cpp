@@ -79,10 +79,6 @@ Json restore_run(Store& store, const Workspace& workspace, const TrashEntry& ent
   return {{"name", entry.run}, {"folder", place.string()}, {"rows", !entry.records.empty()}};
 }
 
-std::int64_t number_of(const std::vector<Json>& records) {
-  return records.front().at("data").at("id").get<std::int64_t>();
-}
-
 }  // namespace
 
 Json restore_runs(Store& store, const Workspace& workspace, const std::vector<std::string>& names) {
@@ -106,10 +102,10 @@ Json restore_runs(Store& store, const Workspace& workspace, const std::vector<st
       } catch (const Error& error) {
         if (error.where() != workspace.folder.string()) throw;
         // Another of its runs is still away.
-        waiting.push_back(number_of(records));
+        waiting.push_back(number_of(records.front()));
         continue;
       }
-      experiments.push_back(store.number_of_experiment(records.front()).value_or(number_of(records)));
+      experiments.push_back(store.number_of_experiment(records.front()).value_or(number_of(records.front())));
     }
     fs::remove(file);
   }

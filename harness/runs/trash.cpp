@@ -68,10 +68,6 @@ fs::path free_place(const Workspace& workspace, const std::string& run) {
   }
 }
 
-std::int64_t number_of(const std::vector<Json>& records) {
-  return records.front().at("data").at("id").get<std::int64_t>();
-}
-
 }  // namespace
 
 std::vector<TrashEntry> trash_of(const Workspace& workspace) {
@@ -128,7 +124,7 @@ std::vector<std::pair<fs::path, std::vector<Json>>> kept_experiments(const Works
       // Damaged: its experiment can only be reproduced again.
     }
   }
-  std::ranges::sort(kept, {}, [](const auto& one) { return number_of(one.second); });
+  std::ranges::sort(kept, {}, [](const auto& one) { return number_of(one.second.front()); });
   return kept;
 }
 

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sqlite3.h>
 
 #include <algorithm>
 #include <fstream>
@@ -289,19 +290,6 @@ void require_same_beginning(const std::filesystem::path& log, std::uint64_t offs
 
 }  // namespace
 
-std::string Store::Impl::run_of_job(const std::string& id) {
-  Query job(sql["SELECT run_id FROM jobs WHERE id = ?1"], id);
-  return job.step() ? job.text(0) : std::string();
-}
-
-std::string Store::Impl::run_of_evaluation(const std::string& id) {
-  constexpr auto kSql = R"sql(
-    SELECT run_id FROM evaluations JOIN checkpoints ON checkpoints.id = checkpoint_id
-    WHERE evaluations.id = ?1)sql";
-  Query evaluation(sql[kSql], id);
-  return evaluation.step() ? evaluation.text(0) : std::string();
-}
-
 IngestReport Store::ingest(const JobRecord& job, const LogRange& range) {
   const auto log = (range.folder.empty() ? job.folder : range.folder) / "events.log";
   constexpr std::uint64_t kBatch = 8u << 20;
@@ -317,7 +305,12 @@ IngestReport Store::ingest(const JobRecord& job, const LogRange& range) {
       const auto batch = read_events(log, offset, std::min(kBatch, range.end - offset));
       if (batch.events.empty()) return false;
       Ingestion ingestion(*impl_, job, log.string(), report);
-      for (const auto& event : batch.events) ingestion.take(event);
+      try {
+        for (const auto& event : batch.events) ingestion.take(event);
+      } catch (const SQLite::Exception& failure) {
+        if ((failure.getErrorCode() & 0xff) != SQLITE_CONSTRAINT) throw;
+        throw Error(failure.what(), log.string(), {}, Status::kFailed);  // the log's fault, not the DB's
+      }
       impl_->sql.run("UPDATE jobs SET log_offset = ?2 WHERE id = ?1", job.id, batch.next_offset);
       return true;
     });

@@ -78,6 +78,10 @@ std::string utc_now();
 // A record has "type", usually "key" (a later one of the same type and key replaces it), "run" where it
 // belongs to a run, and "data". The readers throw Error for a missing or wrong field.
 
+std::string type_of(const Json& record);
+/// The number of the experiment or of the selection that it records or names.
+std::int64_t number_of(const Json& record);
+
 Json journal_record(const PromptSet& set);
 Json journal_record(const RunRecord& run);
 Json journal_record(const CheckpointRecord& checkpoint);

@@ -9,14 +9,6 @@
 namespace harness {
 namespace {
 
-std::string type_of(const Json& record) {
-  return record.value("type", std::string());
-}
-
-std::int64_t number_of(const Json& record) {
-  return record.at("data").at("id").get<std::int64_t>();
-}
-
 /// The number of the experiment that a record tells more of; nothing for any other record.
 std::optional<std::int64_t> named_experiment(const Json& record) {
   static const std::set<std::string> kTypes = {"experiment_again", "comparisons", "alarms", "artifact"};

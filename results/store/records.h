@@ -227,7 +227,7 @@ struct ReplayReport {
   std::int64_t runs = 0, evaluations = 0, experiments = 0;
   std::vector<std::string> left_out = {};  ///< one line each: what, and why
   /// Number and digest of experiments whose number means another one at the journal's end, or none.
-  std::vector<std::pair<std::int64_t, std::string>> numbers = {};
+  std::map<std::int64_t, std::string> numbers = {};
 };
 
 /// How a DB stands to the journal of a workspace.

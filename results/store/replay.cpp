@@ -12,10 +12,6 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-std::string type_of(const Json& record) {
-  return record.value("type", std::string());
-}
-
 /// Carries records out against a DB that lacks them.
 class Replay {
  public:
@@ -54,18 +50,15 @@ class Replay {
  private:
   void evaluation(const Json& record) {
     auto evaluation = from_journal<EvaluationRecord>(record);
-    if (!has_prompts(evaluation.prompt_set_sha256)) {
+    constexpr auto kPrompts = "SELECT count(*) FROM prompt_sets WHERE sha256 = ?1";
+    std::string lacking;
+    if (impl_.number(kPrompts, evaluation.prompt_set_sha256) == 0)
+      lacking = "the journal does not hold its prompts";
+    else if (!has_checkpoint(evaluation.run_id, evaluation.step))
+      lacking = fmt::format("the run's event log does not reach checkpoint {}", evaluation.step);
+    if (!lacking.empty()) {
       if (!gone_.contains(evaluation.id))
-        leave_out("evaluation " + evaluation.id, evaluation.run_id, "the journal does not hold its prompts");
-      return;
-    }
-    const auto checkpoints = store_.checkpoints(evaluation.run_id);
-    const bool is_there = std::ranges::any_of(
-        checkpoints, [&](const CheckpointRecord& c) { return c.step == evaluation.step; });
-    if (!is_there) {
-      if (!gone_.contains(evaluation.id))
-        leave_out("evaluation " + evaluation.id, evaluation.run_id,
-                  fmt::format("the run's event log does not reach checkpoint {}", evaluation.step));
+        leave_out("evaluation " + evaluation.id, evaluation.run_id, lacking);
       return;
     }
     if (evaluation.selection_id) evaluation.selection_id = selection_of(evaluation);
@@ -95,9 +88,8 @@ class Replay {
     const auto selection = from_journal<SelectionRecord>(record);
     const auto is_gone = [&](const std::string& id) { return !store_.evaluation(id); };
     if (std::ranges::any_of(selection.candidates, is_gone)) return;
-    const auto checkpoints = store_.checkpoints(selection.run_id);
-    if (std::ranges::count(checkpoints, selection.step, &CheckpointRecord::step) == 0) return;
-    selections_[record.at("data").at("id").get<std::int64_t>()] = store_.record_selection(selection);
+    if (!has_checkpoint(selection.run_id, selection.step)) return;
+    selections_[number_of(record)] = store_.record_selection(selection);
   }
 
   void job(const Json& record) {
@@ -148,10 +140,8 @@ class Replay {
 
   void of_experiment(const HistoryEntry& entry) {
     std::optional<std::int64_t> id;
-    if (entry.experiment) {
-      id = impl_.reproduction_id(*entry.experiment);
-      if (!id) return;  // it was left out
-    }
+    if (entry.experiment) id = impl_.reproduction_id(*entry.experiment);
+    if (entry.experiment && !id) return;  // it was left out
     const auto type = type_of(entry.record);
     if (type == "artifact") {
       auto artifact = from_journal<ArtifactRecord>(entry.record);
@@ -168,8 +158,7 @@ class Replay {
 
   /// The number that an experiment had, or the next one where another experiment of this DB has it.
   std::int64_t free_number(std::int64_t wanted, std::int64_t highest) {
-    Query taken(impl_.sql["SELECT 1 FROM reproductions WHERE id = ?1"], wanted);
-    if (!taken.step()) return wanted;
+    if (impl_.number("SELECT count(*) FROM reproductions WHERE id = ?1", wanted) == 0) return wanted;
     return std::max(highest + 1, impl_.next_reproduction_id());
   }
 
@@ -199,9 +188,9 @@ class Replay {
     return false;
   }
 
-  bool has_prompts(const std::string& sha256) {
-    Query known(impl_.sql["SELECT 1 FROM prompt_sets WHERE sha256 = ?1"], sha256);
-    return known.step();
+  bool has_checkpoint(const std::string& run, std::int64_t step) {
+    constexpr auto kSql = "SELECT count(*) FROM checkpoints WHERE run_id = ?1 AND step = ?2";
+    return impl_.number(kSql, run, step) > 0;
   }
 
   /// Where the job's folder is now: the workspace may have been moved.
@@ -230,23 +219,16 @@ class Replay {
   std::vector<Json> states_;
 };
 
-std::int64_t count_of(StatementCache& sql, std::string_view statement) {
-  Query count(sql[statement]);
-  return count.step() ? count.integer(0) : 0;
-}
-
 /// Experiments whose number means another one, or none, at the end of the journal.
-std::vector<std::pair<std::int64_t, std::string>> unsettled_numbers(StatementCache& sql,
-                                                                    const History& history) {
-  std::vector<std::pair<std::int64_t, std::string>> unsettled;
-  Query row(sql["SELECT id, digest FROM reproductions ORDER BY id"]);
-  while (row.step()) {
-    if (!history.numbers.contains(row.text(1))) continue;  // of another workspace
-    const auto meaning = history.meaning.find(row.integer(0));
-    if (meaning == history.meaning.end() || meaning->second != row.text(1))
-      unsettled.emplace_back(row.integer(0), row.text(1));
-  }
-  return unsettled;
+std::map<std::int64_t, std::string> unsettled_numbers(std::map<std::int64_t, std::string> experiments,
+                                                      const History& history) {
+  std::erase_if(experiments, [&](const auto& experiment) {
+    const auto& [number, digest] = experiment;
+    if (!history.numbers.contains(digest)) return true;  // of another workspace
+    const auto meaning = history.meaning.find(number);
+    return meaning != history.meaning.end() && meaning->second == digest;
+  });
+  return experiments;
 }
 
 }  // namespace
@@ -274,14 +256,13 @@ ReplayReport Store::replay(const fs::path& workspace, const JournalText& journal
   replay.settle();
   for (const auto& text : history.orphans) replay.report.left_out.push_back(text);
   return impl_->write([&] {
-    auto& sql = impl_->sql;
-    sql.run("UPDATE counters SET value = max(value, ?1) WHERE name = 'reproductions'", last);
+    impl_->sql.run("UPDATE counters SET value = max(value, ?1) WHERE name = 'reproductions'", last);
     if (is_marked) impl_->know_journal(journal.id(), journal.end());
     auto& report = replay.report;
-    report.runs = count_of(sql, "SELECT count(*) FROM runs");
-    report.evaluations = count_of(sql, "SELECT count(*) FROM evaluations WHERE state = 'done'");
-    report.experiments = count_of(sql, "SELECT count(*) FROM reproductions");
-    report.numbers = unsettled_numbers(sql, history);
+    report.runs = impl_->number("SELECT count(*) FROM runs");
+    report.evaluations = impl_->number("SELECT count(*) FROM evaluations WHERE state = 'done'");
+    report.experiments = impl_->number("SELECT count(*) FROM reproductions");
+    report.numbers = unsettled_numbers(impl_->experiments(), history);
     return report;
   });
 }

@@ -49,8 +49,8 @@ class Store {
 
   // --- Recording ---
 
-  /// Its id. A set of the same checksum is recorded once.
-  std::int64_t record_prompt_set(const PromptSet& set);
+  /// A set of the same checksum is recorded once.
+  void record_prompt_set(const PromptSet& set);
 
   /// Inserts the run as planned, or makes a known one a member of this table too; its state then stays as it
   /// is.

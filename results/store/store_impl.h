@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -77,11 +78,18 @@ struct Store::Impl {
     }
   }
 
-  /// What a SELECT gives that always has a row.
-  std::int64_t number(std::string_view select) {
-    Query row(sql[select]);
-    row.step();
-    return row.integer(0);
+  /// The first column of the first row; 0 without one.
+  template <class... Values>
+  std::int64_t number(std::string_view select, const Values&... values) {
+    Query row(sql[select], values...);
+    return row.step() ? row.integer(0) : 0;
+  }
+
+  /// The same; "" without one.
+  template <class... Values>
+  std::string text(std::string_view select, const Values&... values) {
+    Query row(sql[select], values...);
+    return row.step() ? row.text(0) : std::string();
   }
 
   /// Throws Error if the run has no such checkpoint.
@@ -97,8 +105,8 @@ struct Store::Impl {
   void export_into(Store& store, Journal& file, const std::set<std::string>& own,
                    const std::set<std::string>& recorded);
 
-  std::string run_of_evaluation(const std::string& id);
-  std::string run_of_job(const std::string& id);
+  /// The experiments that are recorded: number and digest.
+  std::map<std::int64_t, std::string> experiments();
 
   // Inside a transaction of the caller:
 
