@@ -1,0 +1,71 @@
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include "tests/harness/workplace.h"
+
+namespace harness::test {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+inline const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
+
+inline std::vector<std::string> smoke(const std::vector<std::string>& more) {
+  auto arguments = kSmoke;
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+/// A workplace, and what the program must answer in it.
+class SmokeTest : public testing::Test {
+ protected:
+  Outcome ok(const std::vector<std::string>& arguments, const std::string& why = "") {
+    const auto outcome = place.run(arguments);
+    EXPECT_EQ(outcome.status, 0) << testing::PrintToString(arguments) << outcome.out << outcome.err << why;
+    return outcome;
+  }
+
+  /// Ends with `status` and says each of `said` on standard error.
+  Outcome fails(int status, const std::vector<std::string>& arguments,
+                const std::vector<std::string>& said = {}) {
+    const auto outcome = place.run(arguments);
+    EXPECT_EQ(outcome.status, status) << testing::PrintToString(arguments) << outcome.out << outcome.err;
+    for (const auto& part : said)
+      EXPECT_THAT(outcome.err, HasSubstr(part)) << testing::PrintToString(arguments);
+    return outcome;
+  }
+
+  Outcome expect_sound(const std::vector<std::string>& where = {}) {
+    std::vector<std::string> arguments = {"db", "check"};
+    arguments.insert(arguments.end(), where.begin(), where.end());
+    return ok(arguments);
+  }
+
+  /// As if nothing had been done here.
+  void begin_anew() {
+    fs::remove_all(runs);
+    place.environment = usual_;
+  }
+
+  /// Changes a byte in the middle.
+  static void damage(const fs::path& file) {
+    auto bytes = read_file(file);
+    bytes[bytes.size() / 2] ^= 1;
+    write_file_atomically(file, bytes);
+  }
+
+  Workplace place;
+  const fs::path runs = place.folder() / "runs", db = runs / "results.sqlite", journal = runs / "journal.log";
+
+ private:
+  const std::map<std::string, std::string> usual_ = place.environment;
+};
+
+/// One in which kSmoke was run.
+class MadeTest : public SmokeTest {
+ protected:
+  MadeTest() { ok(kSmoke); }
+};
+
+}  // namespace harness::test
