@@ -38,7 +38,6 @@ class Ingestion {
   void take(const Json& event) {
     Fields fields(event, log_);
     const auto type = fields.required<std::string>("type");
-    ++report_.events;
     // The two frequent ones first.
     if (type == "sample") return sample(fields);
     if (type == "update") return update(fields);
@@ -92,7 +91,6 @@ class Ingestion {
         put(name, values[k]);
       }
     }
-    ++report_.updates;
   }
 
   void checkpoint(Fields& event) {
@@ -105,7 +103,6 @@ class Ingestion {
                                   .lambda_late_last = number("lambda_late_last"),
                                   .clip_fraction = number("clip_fraction")};
     store_.put_checkpoint(record);
-    report_.checkpoints.push_back(record.step);
   }
 
   void sample(Fields& event) {
@@ -123,7 +120,6 @@ class Ingestion {
                            .transcript_raw = text_or_null(event, "transcript_raw")};
     put_record(sql_, kSample, sample);
     put_metrics(event, sample);
-    ++report_.samples;
   }
 
   void not_run(Fields& event) {
@@ -195,7 +191,6 @@ class Ingestion {
         metric.reason = found->get<std::string>();
       }
       put_record(sql_, kMetric, metric);
-      ++report_.metrics;
     }
   }
 

@@ -249,8 +249,6 @@ struct JournalStanding {
 
 /// What one call of Store::ingest brought.
 struct IngestReport {
-  std::int64_t events = 0, updates = 0, samples = 0, metrics = 0;
-  std::vector<std::int64_t> checkpoints = {};  ///< steps recorded, in order of the log
   std::vector<Note> notes = {};
   JobStatus job = {};  ///< afterwards
 };
