@@ -28,7 +28,8 @@ std::string written(const ResultSet& rows, QueryFormat format) {
 class Queries : public StoreTest {
  protected:
   Queries() {
-    with_checkpoint("r1", "dual", 40, 0.01);
+    store().record_run(a_run("r1", "dual"));
+    store().record_checkpoint({.run_id = "r1", .step = 40, .lambda_late = 0.01});
     evaluated(an_evaluation("e1", "r1", 40), {0.25, std::nullopt, 0.5, 1});
     store().record_reproduction({.table_id = "t",
                                  .backbone = "glyph",

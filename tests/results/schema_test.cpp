@@ -4,7 +4,6 @@
 
 #include "core/json.h"
 #include "results/schema/database_file.h"
-#include "results/schema/schema_sql.h"
 #include "tests/results/store_fixture.h"
 
 namespace harness {
@@ -169,59 +168,45 @@ class Refused : public Schemas {
     EXPECT_EQ(sha256_file(path()), before);
   }
 
-  /// The same, and SQLite never came near the file.
-  void expect_not_opened(const std::string& problem) {
-    expect_refused(problem);
-    for (const char* companion : {"-wal", "-shm", "-journal"}) {
-      EXPECT_FALSE(std::filesystem::exists(path().string() + companion)) << companion;
-    }
-  }
-
   void write(const std::string& bytes) { std::ofstream(path(), std::ios::binary) << bytes; }
 };
 
-TEST_F(Refused, DatabaseOfAnotherProgram) {
-  SQLite::Database(path().string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
-      .exec("PRAGMA application_id = 1234; CREATE TABLE runs (id TEXT)");
-  expect_not_opened("is a database of another program (application id 0x4d2)");
+TEST_F(Refused, WhatIsNoResultsDatabaseOrANewerOneAndSqliteNeverComesNearIt) {
+  struct Case {
+    std::string name, sql, bytes, problem;
+  };
+  const std::vector<Case> cases = {
+      {"another program's", "PRAGMA application_id = 1234; CREATE TABLE runs (id TEXT)", "",
+       "is a database of another program (application id 0x4d2)"},
+      {"without an application id", "CREATE TABLE t (x)", "", "is a database of another program"},
+      {"in WAL mode", "PRAGMA journal_mode = WAL; CREATE TABLE t (x); INSERT INTO t VALUES (1)", "",
+       "is a database of another program"},
+      {"a text", "", "these are my notes, please do not overwrite them\n" + std::string(200, 'x'),
+       "is not an SQLite database"},
+      {"shorter than a header", "", "SQLite format 3", "is not an SQLite database"},
+      {"newer", "", "", "has schema version 99, this program knows 8"}};
+  for (const auto& [name, sql, bytes, problem] : cases) {
+    SCOPED_TRACE(name);
+    std::filesystem::remove(path());
+    if (!sql.empty()) {
+      SQLite::Database(path().string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE).exec(sql);
+    } else if (!bytes.empty()) {
+      write(bytes);
+    } else {
+      open_database(path(), OpenMode::kReadWrite).db->exec("PRAGMA user_version = 99");
+    }
+    expect_refused(problem);
+    for (const char* companion : {"-wal", "-shm", "-journal"})
+      EXPECT_FALSE(std::filesystem::exists(path().string() + companion)) << companion;
+  }
 }
 
-TEST_F(Refused, DatabaseWithoutAnApplicationId) {
-  SQLite::Database(path().string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE).exec("CREATE TABLE t (x)");
-  expect_not_opened("is a database of another program");
-}
-
-TEST_F(Refused, ForeignDatabaseInWalMode) {
-  SQLite::Database(path().string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
-      .exec("PRAGMA journal_mode = WAL; CREATE TABLE t (x); INSERT INTO t VALUES (1)");
-  expect_not_opened("is a database of another program");
-}
-
-TEST_F(Refused, NewerSchema) {
-  open_database(path(), OpenMode::kReadWrite).db->exec("PRAGMA user_version = 99");
-  expect_not_opened("has schema version 99, this program knows 8");
-}
-
-TEST_F(Refused, TextFile) {
-  write("these are my notes, please do not overwrite them\n" + std::string(200, 'x'));
-  expect_not_opened("is not an SQLite database");
-}
-
-TEST_F(Refused, FileShorterThanAHeader) {
-  write("SQLite format 3");
-  expect_not_opened("is not an SQLite database");
-}
-
-TEST_F(Refused, TruncatedDatabase) {
+TEST_F(Refused, DamagedDatabase) {
   open_database(path(), OpenMode::kReadWrite);
-  const auto bytes = read_file(path());
-  write(bytes.substr(0, bytes.size() / 2));
+  const auto whole = read_file(path());
+  write(whole.substr(0, whole.size() / 2));
   expect_refused("is damaged");
-}
-
-TEST_F(Refused, DatabaseWithOverwrittenSchemaPage) {
-  open_database(path(), OpenMode::kReadWrite);
-  auto bytes = read_file(path());
+  auto bytes = whole;
   for (std::size_t i = 100; i < 4096; ++i) bytes[i] = static_cast<char>(i * 31);
   write(bytes);
   expect_refused("is damaged");
@@ -253,10 +238,10 @@ TEST_F(Schemas, EmptyFileIsTakenAsANewDatabase) {
 }
 
 TEST_F(Schemas, Version2TellsFreshFromOnPolicyAndKnowsTheRunsOfAReproduction) {
-  static constexpr Migration kFirst[] = {{1, kSchemaVersion1}};
-  constexpr Schema kVersion1{.migrations = kFirst, .views = ""};
   {
-    auto opened = open(kVersion1);
+    auto first = schema_until(current_schema(), 1);
+    first.views = "";
+    auto opened = open(first);
     for (const int inner_epochs : {1, 2}) {
       const auto run = fmt::format("r{}", inner_epochs);
       opened.db->exec(
