@@ -1,7 +1,6 @@
 #include "harness/runs/rebuild.h"
 
 #include <SQLiteCpp/Backup.h>
-#include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "harness/runs/trash.h"
 #include "results/store/database_diff.h"
 #include "results/store/journal_history.h"
+#include "results/store/sql.h"
 #include "results/store/store.h"
 
 namespace harness {
@@ -34,17 +34,12 @@ fs::path folder_beside(const fs::path& db) {
 
 /// Settles a DB into its one file, so that it may be renamed. A damaged one is left to what it is.
 void settle_file(const fs::path& db) {
-  const auto settle = [&] {
-    try {
+  try {
+    guarded(db, [&] {
       Store store(db, OpenMode::kReadWrite);
       store.database().exec("PRAGMA wal_checkpoint(TRUNCATE)");
       store.database().exec("PRAGMA journal_mode = DELETE");
-    } catch (const SQLite::Exception& failure) {
-      throw database_error(failure, db);
-    }
-  };
-  try {
-    settle();
+    });
   } catch (const Error& error) {
     if (error.status() == Status::kFailed) throw;
   }
@@ -202,11 +197,7 @@ JournalText journal_from(const Workspace& workspace, OldDatabase& old) {
 
 /// The rows of other workspaces as they are; those of this one are rebuilt.
 void keep_others(Store& old, Store& made, const std::set<std::string>& own) {
-  try {
-    SQLite::Backup(made.database(), old.database()).executeStep();
-  } catch (const SQLite::Exception& failure) {
-    throw database_error(failure, made.path());
-  }
+  guarded(made.path(), [&] { SQLite::Backup(made.database(), old.database()).executeStep(); });
   for (const auto& run : own) made.forget(run);
 }
 

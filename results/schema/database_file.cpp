@@ -165,7 +165,7 @@ void bring_up_to_date(SQLite::Database& db, const Schema& schema, const fs::path
 
 bool is_readable(const Schema& schema, int from) {
   return std::ranges::all_of(schema.migrations, [from](const Migration& step) {
-    return step.version <= from || step.is_readable_without();
+    return step.version <= from || *step.sql == '\0' || step.for_readers != nullptr;
   });
 }
 

@@ -175,10 +175,6 @@ class ForeignKeysOff {
 
 }  // namespace
 
-bool Migration::is_readable_without() const {
-  return std::string_view(sql).empty() || for_readers != nullptr;
-}
-
 Schema schema_until(const Schema& schema, int version) {
   return {.migrations = schema.migrations.first(static_cast<std::size_t>(version)), .views = schema.views};
 }

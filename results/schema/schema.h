@@ -25,9 +25,6 @@ struct Migration {
   /// TEMP tables and views that show a connection which only reads an older DB what `sql` would make of it;
   /// nothing: such a DB cannot be read. Views read from them.
   const char* for_readers = nullptr;
-
-  /// True if a DB without this step can be read as if it had it.
-  bool is_readable_without() const;
 };
 
 /// Everything that a DB is built from. The views hold no data and are made anew by every migration, so that a

@@ -150,17 +150,8 @@ std::map<std::string, std::uint64_t> log_ends(Store& store) {
   return ends;
 }
 
-template <class Body>
-auto RowDiff::guarded(Body&& body) {
-  try {
-    return body();
-  } catch (const SQLite::Exception& failure) {
-    throw database_error(failure, store_.path());
-  }
-}
-
 RowDiff::RowDiff(Store& store, const std::filesystem::path& other) : store_(store) {
-  guarded([&] {
+  guarded(store_.path(), [&] {
     SQLite::Statement attach(store_.database(), "ATTACH ?1 AS other");
     attach.bind(1, other.string());
     attach.exec();
@@ -174,7 +165,7 @@ RowDiff::~RowDiff() {
 std::vector<std::string> RowDiff::summary(const std::string& name_of_other,
                                           const std::optional<std::set<std::string>>& runs) {
   const auto list = runs ? std::optional(canonical_json(Json(*runs))) : std::nullopt;
-  return guarded([&] {
+  return guarded(store_.path(), [&] {
     std::vector<std::string> found;
     for (const auto& rows : all_rows()) {
       compare_side(store_.database(), rows, "main", "other", list, "the DB", found);
@@ -202,7 +193,7 @@ std::vector<DifferentRow> RowDiff::rows(const RowsOfJob& of, const std::string& 
         (found.*side).emplace_back(row.getColumnName(i), value_text(row.getColumn(i)));
     }
   };
-  guarded([&] {
+  guarded(store_.path(), [&] {
     collect("main", "other", &DifferentRow::here);
     collect("other", "main", &DifferentRow::other);
   });
@@ -213,7 +204,7 @@ std::vector<DifferentRow> RowDiff::rows(const RowsOfJob& of, const std::string& 
 
 std::int64_t RowDiff::count(const RowsOfJob& of, const std::string& id) {
   const auto& sql = std::ranges::find(all_rows(), std::string_view(of.table), &Rows::table)->sql;
-  return guarded([&] {
+  return guarded(store_.path(), [&] {
     SQLite::Statement count(store_.database(),
                             fmt::format("SELECT count(*) FROM ({}) WHERE {} = ?1",
                                         fmt::format(fmt::runtime(sql), "main"), of.column));

@@ -28,14 +28,9 @@ struct Store::Impl {
   Impl(std::filesystem::path file, OpenMode mode)
       : path(std::move(file)), opened(open_database(path, mode)), sql(*opened.db) {}
 
-  /// Runs `body`, turning SQLite's failures into Errors that name the file.
   template <class Body>
   auto guarded(Body&& body) {
-    try {
-      return body();
-    } catch (const SQLite::Exception& failure) {
-      throw database_error(failure, path);
-    }
+    return harness::guarded(path, body);
   }
 
   /// The same inside a transaction that takes the write lock at once; it commits if `body` returns.
