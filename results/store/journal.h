@@ -103,8 +103,7 @@ Json journal_number(std::int64_t reproduction_id, const std::string& digest);
 /// Numbers of experiments up to this one were given.
 Json journal_last_number(std::int64_t reproduction_id);
 
-/// What a record tells: of a PromptSet, RunRecord, CheckpointRecord, EvaluationRecord, SelectionRecord,
-/// JobRecord, ReproductionRecord or ArtifactRecord, the comparisons or the alarms of an experiment.
+/// What a record tells, of any type that journal_record takes.
 template <class Record>
 Record from_journal(const Json& record);
 template <>

@@ -105,8 +105,7 @@ struct Store::Impl {
 
   // Inside a transaction of the caller:
 
-  /// What a record of the journal makes of the DB; the only writer of what the journal holds
-  /// (journal_apply.cpp).
+  /// What a record makes of the DB; the only writer of what the journal holds (journal_apply.cpp).
   void apply(const Json& record, const std::string& at);
 
   /// The same for what is new: a job that is recorded with this folder leaves no trace.

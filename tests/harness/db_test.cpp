@@ -311,8 +311,6 @@ TEST_F(DbCheck, FindingsAreTheAnswerAndStandardErrorHasOneLineOfSummaryAndHint) 
   }
 }
 
-// --- A DB and a journal that do not fit ---
-
 std::set<std::string> experiments(Workplace& place, const std::vector<std::string>& where = {}) {
   std::vector<std::string> arguments = {"list", "experiments", "--json"};
   arguments.insert(arguments.end(), where.begin(), where.end());
@@ -538,8 +536,6 @@ TEST_F(SharedDb, AWorkspaceWithAHistoryJoinsByRebuild) {
   for (const char* folder : {"a", "b"}) expect_sound({"--out", folder, "--db", "shared.sqlite"});
 }
 
-// --- A journal that is damaged ---
-
 TEST_F(DamagedJournal, IsWrittenAgainFromASoundDbAndEveryHintSaysSo) {
   ok(smoke({"--methods", "ratio-norm"}));
   const auto before = experiments(place);
@@ -646,8 +642,6 @@ TEST_F(DamagedJournal, ALastLineThatAPowerCutTookIsWrittenAgain) {
   }
 }
 
-// --- Event logs and rows that are gone ---
-
 TEST_F(LogThatIsGone, OfAJobThatWasBegunSaysWhatMendsItAndThatDoes) {
   for (const bool is_cut : {false, true}) {
     begin_anew();
@@ -699,8 +693,6 @@ TEST_F(DeletedRows, AreNoticedBeforeATableIsMadeOfTheRest) {
   ok(kSmoke);
   EXPECT_EQ(place.run({"table"}).out, table);
 }
-
-// --- Clocks, leftovers, disks ---
 
 TEST_F(ClockSetBack, ChangesNothingAboutWhichExperimentIsTheLast) {
   // As if the first had been recorded while the clock was ahead.

@@ -151,8 +151,6 @@ TEST_F(Schemas, OpeningTwiceChangesNothing) {
   EXPECT_EQ(sha256_file(path()), before);
 }
 
-// --- What is refused, untouched ---
-
 class Refused : public Schemas {
  protected:
   /// Opening in either mode must fail with `problem` and leave every byte.
@@ -223,8 +221,6 @@ TEST_F(Refused, MissingFileWhereOneIsRead) {
   EXPECT_EQ(error.problem(), "there is no results database");
   EXPECT_FALSE(std::filesystem::exists(path()));
 }
-
-// --- Journals ---
 
 TEST_F(Schemas, CreationMakesTheFolder) {
   const auto deep = path().parent_path() / "a" / "b" / "results.sqlite";

@@ -338,8 +338,6 @@ TEST_F(StoreTest, ReadOnlyStoreReadsAndRefusesToWrite) {
   EXPECT_THROW(reader.record_run(a_run("r2", "base")), Error);
 }
 
-// --- Views ---
-
 class Views : public StoreTest {
  protected:
   /// Runs of two methods and the starting weights on both splits; checkpoint 60 selected of each method.
