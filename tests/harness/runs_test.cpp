@@ -23,12 +23,6 @@ std::string run_of(Workplace& place, const std::string& method) {
   return {};
 }
 
-std::string query(Workplace& place, const std::string& sql) {
-  const auto outcome = place.run({"query", sql, "--format", "csv"});
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
-  return outcome.out;
-}
-
 class RunOfDual : public MadeTest {
  protected:
   const std::string id = run_of(place, "dual"), rows = place.metric_rows();
@@ -76,10 +70,9 @@ TEST_F(RunsShow, SaysWhatARunIsWhatItTookAndWhereItIs) {
   ASSERT_NE(tested, report.at("checkpoints").end());
   EXPECT_TRUE(tested->at("selected").get<bool>());
   EXPECT_EQ(tested->at("n_missing"), 1);
-  EXPECT_EQ(query(place,
-                  "SELECT count(*) AS n FROM v_results WHERE method = 'dual' AND split = 'test' AND metric = "
+  EXPECT_EQ(query("SELECT count(*) AS n FROM v_results WHERE method = 'dual' AND split = 'test' AND metric = "
                   "'cer' AND mean = " +
-                      tested->at("metrics").at("cer").dump()),
+                  tested->at("metrics").at("cer").dump()),
             "n\n1\n");
   const auto text = ok({"runs", "show", id});
   for (const char* part :
@@ -175,7 +168,7 @@ TEST_F(RunsRm, RefusesARunThatATableUsesUnlessForced) {
   EXPECT_EQ(removed.at("removed").at(0).at("experiments").at(0).at("experiment"), 1);
   EXPECT_EQ(removed.at("removed").at(0).at("experiments").at(0).at("table"), "sd35-ocr");
   EXPECT_FALSE(fs::exists(runs / id));
-  EXPECT_EQ(query(place, "SELECT count(*) AS n FROM runs WHERE id = '" + id + "'"), "n\n0\n");
+  EXPECT_EQ(query("SELECT count(*) AS n FROM runs WHERE id = '" + id + "'"), "n\n0\n");
   EXPECT_EQ(place.json({"list", "experiments", "--json"}), Json::array());
   expect_sound();
   // The others are as they were, so that the command only repeats what is gone.
@@ -275,7 +268,7 @@ TEST_F(RunsRm, KilledBeforeTheFolderMovesCanGoOnEndOrBeUndone) {
     EXPECT_EQ(killed_at(place, "rename", id + "/run", {"runs", "rm", id, "--yes", "--force"}).status,
               1000 + SIGKILL);
     // The rows are gone as a whole, and the folder stands whole under the run's name.
-    EXPECT_EQ(query(place, "SELECT count(*) AS n FROM runs WHERE id = '" + id + "'"), "n\n0\n");
+    EXPECT_EQ(query("SELECT count(*) AS n FROM runs WHERE id = '" + id + "'"), "n\n0\n");
     const auto check = fails(1, {"db", "check"});
     EXPECT_THAT(check.out, HasSubstr("`harness runs rm " + id + "` ends it"));
     EXPECT_THAT(check.out, HasSubstr("`harness runs restore " + id + "` undoes it"));
@@ -341,7 +334,7 @@ TEST_F(RunsRestore, ARunThatCannotBeReadAgainStaysInTheTrash) {
   EXPECT_TRUE(fs::exists(log));
   EXPECT_FALSE(fs::exists(runs / id));
   EXPECT_EQ(read_file(journal), records);
-  EXPECT_EQ(query(place, "SELECT count(*) AS n FROM runs WHERE id = '" + id + "'"), "n\n0\n");
+  EXPECT_EQ(query("SELECT count(*) AS n FROM runs WHERE id = '" + id + "'"), "n\n0\n");
 }
 
 // Its rows were made from the logs: without them it would come back as a run that was never begun.
@@ -461,8 +454,7 @@ TEST_F(RunsAdopt, ACopiedFolderIsTakenInAndReproduceRunsNothingOfItAgain) {
       "SELECT count(*) AS n FROM metrics AS m JOIN evaluations AS e ON e.id = m.evaluation_id "
       "JOIN checkpoints AS c ON c.id = e.checkpoint_id WHERE c.run_id = '" +
       id + "'";
-  EXPECT_EQ(place.run({"query", rows, "--format", "csv", "--db", "there/results.sqlite"}).out,
-            query(place, rows));
+  EXPECT_EQ(place.run({"query", rows, "--format", "csv", "--db", "there/results.sqlite"}).out, query(rows));
   EXPECT_EQ(place.json({"runs", "show", id, "--out", "there", "--json"}).at("tables").at(0).at("table"),
             "sd35-ocr");
   expect_sound({"--out", "there"});

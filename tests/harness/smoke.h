@@ -36,6 +36,9 @@ class SmokeTest : public testing::Test {
     return outcome;
   }
 
+  /// The answer to a query, as CSV.
+  std::string query(const std::string& sql) { return ok({"query", sql, "--format", "csv"}).out; }
+
   Outcome expect_sound(const std::vector<std::string>& where = {}) {
     std::vector<std::string> arguments = {"db", "check"};
     arguments.insert(arguments.end(), where.begin(), where.end());
