@@ -16,7 +16,6 @@
 #include "harness/runs/stored_files.h"
 #include "harness/runs/trash.h"
 #include "results/store/database_diff.h"
-#include "results/store/journal_history.h"
 #include "results/store/sql.h"
 #include "results/store/store.h"
 
@@ -110,6 +109,11 @@ ReadJournal read_damaged_journal(const fs::path& file) {
                .damaged_lines = salvaged.damaged_lines};
   }
   return journal;
+}
+
+void require_folder(const Workspace& workspace) {
+  if (!fs::is_directory(workspace.folder))
+    throw Error("is not a folder", workspace.folder.string(), "name the workspace with --out");
 }
 
 /// Refuses a file that is no results DB before anything is written, and a newer program's. The workspace's
@@ -231,12 +235,6 @@ struct Checked {
   }
 };
 
-/// A journal that is gone, though the DB was written with one: a DB of an earlier version names none.
-Error missing_journal_error(const Workspace& workspace) {
-  return Error("is gone, and the DB was written with it; rows were not compared with the logs",
-               workspace.journal().string(), "`harness db rebuild --journal` writes it from the results DB");
-}
-
 /// The part of the journal that the DB is to hold; nothing where there is none to compare with.
 std::optional<JournalText> journal_to_compare(const Workspace& workspace, Store& store, Checked& checked) {
   const auto blame = [&](const Error& error) {
@@ -247,9 +245,12 @@ std::optional<JournalText> journal_to_compare(const Workspace& workspace, Store&
   auto& journal = read.text;
   if (read.damage && !(journal.empty() && store.runs().empty())) return blame(*read.damage);
   if (journal.empty()) {
+    // A DB of an earlier version names no journal.
     const bool names_one = store.standing(workspace.folder, journal).is_shared;
     if (names_one && !store.own_runs(workspace.folder, journal).empty())
-      return blame(missing_journal_error(workspace));
+      return blame(Error("is gone, and the DB was written with it; rows were not compared with the logs",
+                         workspace.journal().string(),
+                         "`harness db rebuild --journal` writes it from the results DB"));
     checked.notes.push_back(fmt::format(
         "rows were not compared with the logs: there is no {}; the next reproduce writes it from the DB, or "
         "`harness db rebuild --journal`",
@@ -363,8 +364,7 @@ Store open_workspace(const Workspace& workspace, const std::function<void(const 
 }
 
 Json rebuild_database(const Workspace& workspace, bool force) {
-  if (!fs::is_directory(workspace.folder))
-    throw Error("is not a folder", workspace.folder.string(), "name the workspace with --out");
+  require_folder(workspace);
   require_results_file(workspace.db);
   const WorkspaceLock lock(workspace);
   auto old = open_old_database(workspace.db);
@@ -409,8 +409,7 @@ Json rebuild_database(const Workspace& workspace, bool force) {
 }
 
 Json rebuild_journal(const Workspace& workspace) {
-  if (!fs::is_directory(workspace.folder))
-    throw Error("is not a folder", workspace.folder.string(), "name the workspace with --out");
+  require_folder(workspace);
   const WorkspaceLock lock(workspace);
   { const Store there(workspace.db, OpenMode::kReadOnly); }  // refuses a missing or empty one
   Store store(workspace.db, OpenMode::kReadWrite);

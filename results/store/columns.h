@@ -6,7 +6,6 @@
 #include <map>
 
 #include "datasets/prompt_set.h"
-#include "results/store/comparison_row.h"
 #include "results/store/records.h"
 #include "results/store/sql.h"
 

@@ -1,5 +1,3 @@
-#include "results/store/comparison_row.h"
-
 #include <type_traits>
 
 #include "results/statistics/verdict.h"

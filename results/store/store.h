@@ -13,7 +13,6 @@
 
 #include "datasets/prompt_set.h"
 #include "results/schema/database_file.h"
-#include "results/store/comparison_row.h"
 #include "results/store/journal.h"
 #include "results/store/records.h"
 
