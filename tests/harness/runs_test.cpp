@@ -94,18 +94,16 @@ TEST_F(RunsShow, SaysHowFarTheAverageOfACheckpointLagsBehindThePolicy) {
 }
 
 TEST_F(RunsShow, ATableCountsDampedPairsOfShardAndStep) {
-  const auto table = ok(kSmoke);
-  EXPECT_THAT(table.out, HasSubstr("37.5 %"));
+  const auto table = ok(kSmoke, {"37.5 %"});
   EXPECT_THAT(table.out,
               HasSubstr("Norm clip: of 3 damped updates of lambda-controlled, 1 had the same length "
                         "without the damping."));
 }
 
 TEST_F(RunsShow, ATableSaysHowFarTheEvaluatedAverageLagsUnlessRawWeightsWereEvaluated) {
-  const auto table = ok(kSmoke);
-  EXPECT_THAT(table.out, HasSubstr("The evaluated average lags the policy, in updates at the selected "
-                                   "checkpoints: ratio-norm "));
-  EXPECT_THAT(table.out, HasSubstr(" (seed 42), dual "));
+  ok(kSmoke, {"The evaluated average lags the policy, in updates at the selected "
+              "checkpoints: ratio-norm ",
+              " (seed 42), dual "});
   const auto other = ok(smoke({"--set", "eval_weights=raw"}));
   EXPECT_THAT(other.out, Not(HasSubstr("The evaluated average")));
 }
@@ -269,9 +267,8 @@ TEST_F(RunsRm, KilledBeforeTheFolderMovesCanGoOnEndOrBeUndone) {
               1000 + SIGKILL);
     // The rows are gone as a whole, and the folder stands whole under the run's name.
     EXPECT_EQ(query("SELECT count(*) AS n FROM runs WHERE id = '" + id + "'"), "n\n0\n");
-    const auto check = fails(1, {"db", "check"});
-    EXPECT_THAT(check.out, HasSubstr("`harness runs rm " + id + "` ends it"));
-    EXPECT_THAT(check.out, HasSubstr("`harness runs restore " + id + "` undoes it"));
+    fails(1, {"db", "check"}, {},
+          {"`harness runs rm " + id + "` ends it", "`harness runs restore " + id + "` undoes it"});
     if (way == "go on") {
       // A whole folder is read again by the next reproduce: nothing is trained twice.
       place.environment["HARNESS_FAKE_MODE"] = "die";
@@ -280,7 +277,7 @@ TEST_F(RunsRm, KilledBeforeTheFolderMovesCanGoOnEndOrBeUndone) {
     } else if (way == "end") {
       ok({"runs", "rm", id, "--yes"});
       EXPECT_FALSE(fs::exists(runs / id));
-      ok({"runs", "restore", id}, "what was written down first is still known");
+      ok({"runs", "restore", id});  // what was written down first is still known
       EXPECT_EQ(place.metric_rows(), rows);
     } else {
       ok({"runs", "restore", id});
@@ -293,16 +290,14 @@ TEST_F(RunsRm, KilledBeforeTheFolderMovesCanGoOnEndOrBeUndone) {
 TEST_F(RunsRm, WhatItRemovedIsInTheTrashAndRestoreBringsRunAndExperimentBack) {
   const auto table = place.run({"table"}).out;
   const auto experiments = place.run({"list", "experiments"}).out;
-  const auto removed = ok({"runs", "rm", id, "--yes", "--force"});
-  EXPECT_THAT(removed.out, HasSubstr("`harness runs restore " + id + "` brings it back"));
+  ok({"runs", "rm", id, "--yes", "--force"}, {"`harness runs restore " + id + "` brings it back"});
   EXPECT_TRUE(fs::exists(trash / id / "run/job.json"));
   const auto entry = read_json(trash / id / "removed.json");
   EXPECT_EQ(entry.at("label"), "dual, seed 42");
   EXPECT_EQ(entry.at("by"), "runs rm");
   EXPECT_THAT(entry.at("from").get<std::string>(), HasSubstr(id));
   EXPECT_EQ(place.json({"list", "experiments", "--json"}), Json::array());
-  const auto restored = ok({"runs", "restore", id.substr(0, 8)});
-  EXPECT_THAT(restored.out, HasSubstr("restored experiment 1"));
+  ok({"runs", "restore", id.substr(0, 8)}, {"restored experiment 1"});
   EXPECT_EQ(place.metric_rows(), rows);
   EXPECT_EQ(place.run({"table"}).out, table);
   EXPECT_EQ(place.run({"list", "experiments"}).out, experiments);
@@ -310,15 +305,14 @@ TEST_F(RunsRm, WhatItRemovedIsInTheTrashAndRestoreBringsRunAndExperimentBack) {
   expect_sound();
   ok({"db", "rebuild"});
   EXPECT_EQ(place.run({"table"}).out, table);
-  EXPECT_EQ(place.run({"runs", "restore", id}).status, 2) << "it is not in the trash";
+  fails(2, {"runs", "restore", id});  // it is not in the trash
 }
 
 TEST_F(RunsRestore, AnExperimentComesBackWithTheLastOfItsRuns) {
   const auto first = run_of(place, "dual"), second = run_of(place, "ratio-norm");
   ok({"runs", "rm", first, "--yes", "--force"});
-  ok({"runs", "rm", second, "--yes"}, "no experiment rests on it any more");
-  const auto half = ok({"runs", "restore", first});
-  EXPECT_THAT(half.err, HasSubstr("experiment 1 comes back once its other runs are restored"));
+  ok({"runs", "rm", second, "--yes"});  // no experiment rests on it any more
+  ok({"runs", "restore", first}, {}, {"experiment 1 comes back once its other runs are restored"});
   EXPECT_EQ(place.json({"list", "experiments", "--json"}), Json::array());
   EXPECT_THAT(place.run({"runs", "restore", second}).out, HasSubstr("restored experiment 1"));
   EXPECT_EQ(place.json({"list", "experiments", "--json"}).size(), 1u);
@@ -398,8 +392,7 @@ TEST_F(RunsPrune, ListsWhatIsInTheTrashAndDeletesItForGood) {
 }
 
 TEST_F(Fresh, PutsWhatWasThereIntoTheTrash) {
-  const auto fresh = ok(smoke({"--fresh"}));
-  EXPECT_THAT(fresh.err, HasSubstr("`harness runs prune` frees the disk"));
+  ok(smoke({"--fresh"}), {}, {"`harness runs prune` frees the disk"});
   EXPECT_EQ(read_json(trash / id / "removed.json").at("by"), "reproduce --fresh");
   fails(1, {"runs", "restore", id}, {"it was trained anew since"});
   EXPECT_TRUE(fs::exists(trash / id / "run"));
@@ -433,8 +426,8 @@ std::string copy_dual_to(Workplace& place, const std::string& workspace) {
 
 TEST_F(RunsAdopt, ACopiedFolderIsTakenInAndReproduceRunsNothingOfItAgain) {
   const auto id = copy_dual_to(place, "there");
-  const auto check = fails(1, {"db", "check", "--out", "there"});
-  EXPECT_THAT(check.out, HasSubstr("`harness runs adopt " + id + " --out there` takes it in"));
+  const auto check = fails(1, {"db", "check", "--out", "there"}, {},
+                           {"`harness runs adopt " + id + " --out there` takes it in"});
   EXPECT_THAT(check.err, Not(HasSubstr("db rebuild"))) << "no row is wrong";
   const auto adopted = place.json({"runs", "adopt", id.substr(0, 8), "--out", "there", "--json"});
   EXPECT_EQ(adopted.at("adopted").at(0).at("name"), id);
@@ -542,7 +535,7 @@ TEST_F(RunsAdopt, ARefusalLeavesNothingInAWorkspaceThatHadNoRecords) {
   fs::rename(bare / id / "events.log", bare / id / "away");
   fails(1, {"runs", "adopt", id, "--out", "bare"});
   EXPECT_EQ(contents(), std::set<std::string>{id});
-  EXPECT_EQ(place.run({"runs", "adopt", id, "0123", "--out", "bare"}).status, 2) << "there is no such folder";
+  fails(2, {"runs", "adopt", id, "0123", "--out", "bare"});  // there is no such folder
   EXPECT_EQ(contents(), std::set<std::string>{id});
   fs::rename(bare / id / "away", bare / id / "events.log");
   ok({"runs", "adopt", id, "--out", "bare"});
@@ -567,8 +560,7 @@ TEST_F(RunsRm, AFolderWithoutRowsIsRemovedByItsName) {
   const auto stray = place.folder() / "runs/00000000000000aa";
   fs::create_directories(stray);
   write_file(stray / "job.json", "{}");
-  const auto removed = ok({"runs", "rm", "00000000000000aa", "--yes"});
-  EXPECT_THAT(removed.out, HasSubstr("a folder without rows"));
+  ok({"runs", "rm", "00000000000000aa", "--yes"}, {"a folder without rows"});
   EXPECT_FALSE(fs::exists(stray));
   EXPECT_THAT(place.run({"runs", "restore", "00000000000000aa"}).out, HasSubstr("which had no rows"));
   EXPECT_TRUE(fs::exists(stray));

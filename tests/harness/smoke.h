@@ -20,20 +20,15 @@ inline std::vector<std::string> smoke(const std::vector<std::string>& more) {
 /// A workplace, and what the program must answer in it.
 class SmokeTest : public testing::Test {
  protected:
-  Outcome ok(const std::vector<std::string>& arguments, const std::string& why = "") {
-    const auto outcome = place.run(arguments);
-    EXPECT_EQ(outcome.status, 0) << testing::PrintToString(arguments) << outcome.out << outcome.err << why;
-    return outcome;
+  /// Succeeds, and says each of `out` on standard output and of `err` on standard error.
+  Outcome ok(const std::vector<std::string>& arguments, const std::vector<std::string>& out = {},
+             const std::vector<std::string>& err = {}) {
+    return expect(0, arguments, out, err);
   }
-
-  /// Ends with `status` and says each of `said` on standard error.
+  /// Ends with `status`, likewise.
   Outcome fails(int status, const std::vector<std::string>& arguments,
-                const std::vector<std::string>& said = {}) {
-    const auto outcome = place.run(arguments);
-    EXPECT_EQ(outcome.status, status) << testing::PrintToString(arguments) << outcome.out << outcome.err;
-    for (const auto& part : said)
-      EXPECT_THAT(outcome.err, HasSubstr(part)) << testing::PrintToString(arguments);
-    return outcome;
+                const std::vector<std::string>& err = {}, const std::vector<std::string>& out = {}) {
+    return expect(status, arguments, out, err);
   }
 
   /// The answer to a query, as CSV.
@@ -62,6 +57,16 @@ class SmokeTest : public testing::Test {
   const fs::path runs = place.folder() / "runs", db = runs / "results.sqlite", journal = runs / "journal.log";
 
  private:
+  Outcome expect(int status, const std::vector<std::string>& arguments, const std::vector<std::string>& out,
+                 const std::vector<std::string>& err) {
+    SCOPED_TRACE(testing::PrintToString(arguments));
+    const auto outcome = place.run(arguments);
+    EXPECT_EQ(outcome.status, status) << outcome.out << outcome.err;
+    for (const auto& part : out) EXPECT_THAT(outcome.out, HasSubstr(part));
+    for (const auto& part : err) EXPECT_THAT(outcome.err, HasSubstr(part));
+    return outcome;
+  }
+
   const std::map<std::string, std::string> usual_ = place.environment;
 };
 
