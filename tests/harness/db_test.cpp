@@ -266,9 +266,8 @@ TEST_F(DbRebuild, AFileThatIsNoResultsDbIsRefusedByNameAndStaysAsItIs) {
     const auto before = read_file(place.folder() / file);
     for (const char* command : {"rebuild", "check"}) {
       for (const bool with_out : {false, true}) {
-        std::vector<std::string> words = {"db", command, "--db", file};
-        if (with_out) words.insert(words.end(), {"--out", "runs"});
-        const auto refused = fails(2, words, {said});
+        const auto where = with_out ? Words{"--out", "runs"} : Words();
+        const auto refused = fails(2, with({"db", command, "--db", file}, where), {said});
         EXPECT_THAT(refused.err, Not(HasSubstr("db rebuild"))) << "which would refuse it again";
       }
     }
@@ -306,11 +305,9 @@ TEST_F(DbCheck, FindingsAreTheAnswerAndStandardErrorHasOneLineOfSummaryAndHint) 
   }
 }
 
-std::set<std::string> experiments(Workplace& place, const std::vector<std::string>& where = {}) {
-  std::vector<std::string> arguments = {"list", "experiments", "--json"};
-  arguments.insert(arguments.end(), where.begin(), where.end());
+std::set<std::string> experiments(Workplace& place, const Words& where = {}) {
   std::set<std::string> names;
-  for (const auto& experiment : place.json(arguments))
+  for (const auto& experiment : place.json(with({"list", "experiments", "--json"}, where)))
     names.insert(experiment.at("name").get<std::string>() + " " + experiment.at("methods").dump() + " " +
                  experiment.at("seeds").dump());
   return names;
@@ -473,9 +470,8 @@ TEST_F(DbAndJournal, ADbElsewhereIsThatOfItsWorkspace) {
 }
 
 TEST_F(SharedDb, IsCheckedAndRebuiltForOneWorkspaceWithoutTouchingTheOther) {
-  const auto in = [](const std::string& folder, std::vector<std::string> command) {
-    command.insert(command.end(), {"--out", folder, "--db", "shared.sqlite"});
-    return command;
+  const auto in = [](const std::string& folder, const Words& command) {
+    return with(command, {"--out", folder, "--db", "shared.sqlite"});
   };
   ok(in("a", kSmoke));
   ok(in("b", smoke({"--seeds", "43"})));
@@ -485,9 +481,7 @@ TEST_F(SharedDb, IsCheckedAndRebuiltForOneWorkspaceWithoutTouchingTheOther) {
   const auto rows = place.metric_rows("shared.sqlite");
   const auto known = experiments(place, {"--db", "shared.sqlite"});
   for (const bool force : {false, true}) {
-    auto rebuild = in("a", {"db", "rebuild"});
-    if (force) rebuild.push_back("--force");
-    ok(rebuild);
+    ok(with(in("a", {"db", "rebuild"}), force ? Words{"--force"} : Words()));
     EXPECT_EQ(place.metric_rows("shared.sqlite"), rows);
     EXPECT_EQ(experiments(place, {"--db", "shared.sqlite"}), known);
   }

@@ -191,9 +191,7 @@ TEST_F(Reproduce, ADryRunAfterItShowsAllDoneAndChangesNoFile) {
 
 TEST_F(Reproduce, AnotherSettingOrOtherWeightsAreANewRun) {
   const auto ids = [&](const std::vector<std::string>& more) {
-    auto arguments = smoke({"--dry-run", "--json"});
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return training_ids(place, arguments);
+    return training_ids(place, with(smoke({"--dry-run", "--json"}), more));
   };
   const auto usual = ids({});
   EXPECT_EQ(ids({}), usual);
@@ -407,10 +405,8 @@ TEST_F(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
   EXPECT_EQ(betas.at("c 0.5.beta_max").at("origin"), "row c 0.5");
   EXPECT_EQ(betas.at("dual.beta_max").at("value"), "by task");
   const auto ids = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = {"reproduce", "--table", "mine.json", "--dry-run",
-                                          "--json",    "--seeds", "42"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return training_ids(place, arguments);
+    return training_ids(
+        place, with({"reproduce", "--table", "mine.json", "--dry-run", "--json", "--seeds", "42"}, more));
   };
   const auto usual = ids({});
   ASSERT_EQ(usual.size(), 2u);

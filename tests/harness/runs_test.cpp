@@ -10,9 +10,7 @@
 namespace harness::test {
 namespace {
 
-using RunsShow = SmokeTest;
 using ListRuns = SmokeTest;
-using RunsAdopt = SmokeTest;
 
 /// Id of the first trained run of a method.
 std::string run_of(Workplace& place, const std::string& method) {
@@ -27,7 +25,15 @@ class RunOfDual : public MadeTest {
  protected:
   const std::string id = run_of(place, "dual"), rows = place.metric_rows();
   const fs::path trash = runs / ".trash";
+
+  /// A second workspace of the same place that lacks the run, whose folder is copied into it.
+  void make_there() {
+    ok(smoke({"--methods", "ratio-norm", "--out", "there"}));
+    fs::copy(runs / id, place.folder() / "there" / id, fs::copy_options::recursive);
+  }
 };
+using RunsShow = RunOfDual;
+using RunsAdopt = RunOfDual;
 using RunsRm = RunOfDual;
 using RunsRestore = RunOfDual;
 using RunsPrune = RunOfDual;
@@ -48,8 +54,6 @@ std::optional<fs::path> begun(const Workplace& place, bool evaluation) {
 }
 
 TEST_F(RunsShow, SaysWhatARunIsWhatItTookAndWhereItIs) {
-  ok(kSmoke);
-  const auto id = run_of(place, "dual");
   const auto report = place.json({"runs", "show", id.substr(0, 8), "--json"});
   EXPECT_EQ(report.at("name"), id);
   EXPECT_EQ(report.at("method"), "dual");
@@ -81,8 +85,6 @@ TEST_F(RunsShow, SaysWhatARunIsWhatItTookAndWhereItIs) {
 }
 
 TEST_F(RunsShow, SaysHowFarTheAverageOfACheckpointLagsBehindThePolicy) {
-  ok(kSmoke);
-  const auto id = run_of(place, "dual");
   for (const auto& checkpoint : place.json({"runs", "show", id, "--json"}).at("checkpoints")) {
     EXPECT_EQ(checkpoint.at("ema_lag"), checkpoint.at("step").get<double>() / 2);
     EXPECT_EQ(checkpoint.at("ema_start_share"), 0.125);
@@ -93,24 +95,17 @@ TEST_F(RunsShow, SaysHowFarTheAverageOfACheckpointLagsBehindThePolicy) {
   EXPECT_THAT(base, Not(HasSubstr("average lags"))) << "the starting weights have none";
 }
 
-TEST_F(RunsShow, ATableCountsDampedPairsOfShardAndStep) {
-  const auto table = ok(kSmoke, {"37.5 %"});
-  EXPECT_THAT(table.out,
-              HasSubstr("Norm clip: of 3 damped updates of lambda-controlled, 1 had the same length "
-                        "without the damping."));
-}
-
-TEST_F(RunsShow, ATableSaysHowFarTheEvaluatedAverageLagsUnlessRawWeightsWereEvaluated) {
-  ok(kSmoke, {"The evaluated average lags the policy, in updates at the selected "
-              "checkpoints: ratio-norm ",
-              " (seed 42), dual "});
+TEST_F(RunsShow, ATableCountsDampedPairsAndSaysHowFarTheAverageLagsUnlessRawWeightsWereEvaluated) {
+  ok(kSmoke,
+     {"37.5 %",
+      "Norm clip: of 3 damped updates of lambda-controlled, 1 had the same length without the damping.",
+      "The evaluated average lags the policy, in updates at the selected checkpoints: ratio-norm ",
+      " (seed 42), dual "});
   const auto other = ok(smoke({"--set", "eval_weights=raw"}));
   EXPECT_THAT(other.out, Not(HasSubstr("The evaluated average")));
 }
 
 TEST_F(RunsShow, AnUnknownIdNamesTheNearestAndAnAmbiguousOneAllThatItMayMean) {
-  ok(kSmoke);
-  const auto id = run_of(place, "dual");
   auto wrong = id;
   wrong[3] = wrong[3] == '0' ? '1' : '0';
   fails(2, {"runs", "show", wrong}, {"did you mean \"" + id + "\" (dual, seed 42)?"});
@@ -118,7 +113,7 @@ TEST_F(RunsShow, AnUnknownIdNamesTheNearestAndAnAmbiguousOneAllThatItMayMean) {
   fails(2, {"runs"});
 }
 
-TEST_F(RunsShow, AStartThatWasKilledIsAnInterruption) {
+TEST_F(ListRuns, AStartThatWasKilledIsAnInterruption) {
   place.environment["HARNESS_FAKE_DELAY_US"] = "200000";
   place.environment["HARNESS_FAKE_KIND"] = "train";
   const auto pid = place.start(kSmoke);
@@ -415,17 +410,8 @@ TEST_F(RunsRm, ARunThatTheJournalRecordsAndTheDbLacksIsNoStrayFolder) {
   EXPECT_TRUE(fs::exists(runs / id / "job.json"));
 }
 
-/// A second workspace of the same place that lacks the run of dual, whose folder is copied into it.
-std::string copy_dual_to(Workplace& place, const std::string& workspace) {
-  EXPECT_EQ(place.run(kSmoke).status, 0);
-  EXPECT_EQ(place.run(smoke({"--methods", "ratio-norm", "--out", workspace})).status, 0);
-  const auto id = run_of(place, "dual");
-  fs::copy(place.folder() / "runs" / id, place.folder() / workspace / id, fs::copy_options::recursive);
-  return id;
-}
-
 TEST_F(RunsAdopt, ACopiedFolderIsTakenInAndReproduceRunsNothingOfItAgain) {
-  const auto id = copy_dual_to(place, "there");
+  make_there();
   const auto check = fails(1, {"db", "check", "--out", "there"}, {},
                            {"`harness runs adopt " + id + " --out there` takes it in"});
   EXPECT_THAT(check.err, Not(HasSubstr("db rebuild"))) << "no row is wrong";
@@ -441,37 +427,35 @@ TEST_F(RunsAdopt, ACopiedFolderIsTakenInAndReproduceRunsNothingOfItAgain) {
   ok({"db", "rebuild", "--out", "there"});
   EXPECT_EQ(place.json({"runs", "show", id, "--out", "there", "--json"}).at("tables"), Json::array());
   place.environment["HARNESS_FAKE_MODE"] = "die";
-  const auto both = smoke({"--methods", "ratio-norm,dual", "--out", "there"});
-  ok(both);
-  const auto rows =
+  ok(smoke({"--methods", "ratio-norm,dual", "--out", "there"}));
+  const auto of_run =
       "SELECT count(*) AS n FROM metrics AS m JOIN evaluations AS e ON e.id = m.evaluation_id "
       "JOIN checkpoints AS c ON c.id = e.checkpoint_id WHERE c.run_id = '" +
       id + "'";
-  EXPECT_EQ(place.run({"query", rows, "--format", "csv", "--db", "there/results.sqlite"}).out, query(rows));
+  EXPECT_EQ(place.run({"query", of_run, "--format", "csv", "--db", "there/results.sqlite"}).out,
+            query(of_run));
   EXPECT_EQ(place.json({"runs", "show", id, "--out", "there", "--json"}).at("tables").at(0).at("table"),
             "sd35-ocr");
   expect_sound({"--out", "there"});
 }
 
 TEST_F(RunsAdopt, FoldersAloneMakeAWorkspace) {
-  ok(kSmoke);
   std::vector<std::string> adopt = {"runs", "adopt", "--out", "bare"};
   fs::create_directories(place.folder() / "bare");
   for (const auto& run : place.json({"list", "runs", "--json"})) {
-    const auto id = run.at("name").get<std::string>();
-    fs::copy(runs / id, place.folder() / "bare" / id, fs::copy_options::recursive);
-    adopt.push_back(id);
+    const auto name = run.at("name").get<std::string>();
+    fs::copy(runs / name, place.folder() / "bare" / name, fs::copy_options::recursive);
+    adopt.push_back(name);
   }
   ok(adopt);
   expect_sound({"--out", "bare"});
   place.environment["HARNESS_FAKE_MODE"] = "die";
-  const auto again = smoke({"--out", "bare"});
-  ok(again);
+  ok(smoke({"--out", "bare"}));
   EXPECT_EQ(place.metric_rows("bare/results.sqlite"), place.metric_rows());
 }
 
 TEST_F(RunsAdopt, WhatIsNotWholeIsRefusedAndChangesNothing) {
-  const auto id = copy_dual_to(place, "there");
+  make_there();
   const auto folder = place.folder() / "there" / id, original = runs / id;
   const auto some = [&](const std::string& part, const std::string& below = "eval-validation") {
     for (const auto& entry : fs::recursive_directory_iterator(folder)) {
@@ -523,7 +507,7 @@ TEST_F(RunsAdopt, WhatIsNotWholeIsRefusedAndChangesNothing) {
 }
 
 TEST_F(RunsAdopt, ARefusalLeavesNothingInAWorkspaceThatHadNoRecords) {
-  const auto id = copy_dual_to(place, "there");
+  make_there();
   const auto bare = place.folder() / "bare";
   fs::create_directories(bare);
   fs::copy(runs / id, bare / id, fs::copy_options::recursive);
@@ -542,8 +526,6 @@ TEST_F(RunsAdopt, ARefusalLeavesNothingInAWorkspaceThatHadNoRecords) {
 }
 
 TEST_F(RunsAdopt, ARunThatIsThereAlreadyIsNamedHoweverItsIdWasTyped) {
-  ok(kSmoke);
-  const auto id = run_of(place, "dual");
   for (const auto& typed : {id, id.substr(0, 8)}) {
     fails(2, {"runs", "adopt", typed}, {"run " + id + " (dual, seed 42) is already in this workspace"});
   }

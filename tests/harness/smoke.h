@@ -11,34 +11,33 @@ using ::testing::Not;
 
 inline const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
 
-inline std::vector<std::string> smoke(const std::vector<std::string>& more) {
-  auto arguments = kSmoke;
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
+using Words = std::vector<std::string>;
+
+inline Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+inline Words smoke(const Words& more) {
+  return with(kSmoke, more);
 }
 
 /// A workplace, and what the program must answer in it.
 class SmokeTest : public testing::Test {
  protected:
   /// Succeeds, and says each of `out` on standard output and of `err` on standard error.
-  Outcome ok(const std::vector<std::string>& arguments, const std::vector<std::string>& out = {},
-             const std::vector<std::string>& err = {}) {
+  Outcome ok(const Words& arguments, const Words& out = {}, const Words& err = {}) {
     return expect(0, arguments, out, err);
   }
   /// Ends with `status`, likewise.
-  Outcome fails(int status, const std::vector<std::string>& arguments,
-                const std::vector<std::string>& err = {}, const std::vector<std::string>& out = {}) {
+  Outcome fails(int status, const Words& arguments, const Words& err = {}, const Words& out = {}) {
     return expect(status, arguments, out, err);
   }
 
   /// The answer to a query, as CSV.
   std::string query(const std::string& sql) { return ok({"query", sql, "--format", "csv"}).out; }
 
-  Outcome expect_sound(const std::vector<std::string>& where = {}) {
-    std::vector<std::string> arguments = {"db", "check"};
-    arguments.insert(arguments.end(), where.begin(), where.end());
-    return ok(arguments);
-  }
+  Outcome expect_sound(const Words& where = {}) { return ok(with({"db", "check"}, where)); }
 
   /// As if nothing had been done here.
   void begin_anew() {
@@ -57,8 +56,7 @@ class SmokeTest : public testing::Test {
   const fs::path runs = place.folder() / "runs", db = runs / "results.sqlite", journal = runs / "journal.log";
 
  private:
-  Outcome expect(int status, const std::vector<std::string>& arguments, const std::vector<std::string>& out,
-                 const std::vector<std::string>& err) {
+  Outcome expect(int status, const Words& arguments, const Words& out, const Words& err) {
     SCOPED_TRACE(testing::PrintToString(arguments));
     const auto outcome = place.run(arguments);
     EXPECT_EQ(outcome.status, status) << outcome.out << outcome.err;
