@@ -45,10 +45,9 @@ const Schema& current_schema();
 /// PRAGMA user_version.
 int schema_version(SQLite::Database& db);
 
-/// Brings `db` (empty, or of an older version) to schema.version() in one transaction: all steps or none.
-/// Sets application_id, checks every foreign key before it commits, and leaves foreign keys on. Does nothing
-/// where the version is already there. Throws SQLite::Exception if a statement fails, Error (Status::kFailed)
-/// if a row would point nowhere; the DB then is as before.
+/// Brings `db` (empty, or of an older version) to schema.version() in one transaction: all steps or none, and
+/// leaves foreign keys on. Throws SQLite::Exception if a statement fails, Error (Status::kFailed) if a row
+/// would point nowhere; the DB then is as before.
 void migrate(SQLite::Database& db, const Schema& schema);
 
 }  // namespace harness

@@ -10,8 +10,7 @@
 #include "results/store/sql.h"
 
 // Every record of the DB, described once: its fields are the columns of its table, in the order in which rows
-// are shown. What is inserted, bound, read, compared and written into the journal follows from that. A heavy
-// header, for the .cpp files that derive something.
+// are shown. All else follows from that. A heavy header, for the .cpp files that derive something.
 
 namespace harness {
 

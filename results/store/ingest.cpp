@@ -262,8 +262,7 @@ class Ingestion {
 
 constexpr const char* kReadAgainHint =
     "`harness db rebuild` reads what is there again and the command then goes on; to begin the run anew, "
-    "repeat "
-    "the command with --fresh, or remove the run with `harness runs rm`";
+    "repeat the command with --fresh, or remove the run with `harness runs rm`";
 
 /// The log must begin with what was read of it before: `offset` bytes, whole lines.
 void require_same_beginning(const std::filesystem::path& log, std::uint64_t offset) {

@@ -13,9 +13,8 @@
 
 namespace harness {
 
-/// What `harness` itself decided in a workspace, in order: prompt sets, runs, evaluations, selections,
-/// finished experiments, removals (core/EVENTS.md). Together with the event logs of the run folders it is all
-/// that the DB is made of. The lines are those of an event log, written before the DB commits.
+/// What `harness` itself decided in a workspace, in order (core/EVENTS.md). Together with the event logs of
+/// the run folders it is all that the DB is made of. Its lines are written before the DB commits.
 class Journal {
  public:
   /// Opens or creates the file and holds its lock for life. Throws as EventLogWriter does.
