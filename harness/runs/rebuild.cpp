@@ -322,12 +322,7 @@ std::string advice_for(const std::string& run, const Workspace& workspace, const
 }
 
 void check_folders(const Workspace& workspace, Store& store, Checked& checked) {
-  JournalRuns recorded;
-  try {
-    recorded = runs_in_journal(workspace.journal());
-  } catch (const Error&) {
-    // A damaged one is a finding of its own.
-  }
+  const auto recorded = runs_in_journal(workspace.journal());  // a damaged one is a finding of its own
   const auto trash = trash_of(workspace);
   for (const auto& run : unknown_run_folders(store, workspace)) {
     checked.findings.push_back(fmt::format("{} is the folder of a run that the DB does not know; {}",

@@ -198,25 +198,19 @@ TEST_F(Refused, DamagedDatabase) {
   expect_refused("is damaged");
 }
 
-TEST_F(Refused, Folder) {
-  std::filesystem::create_directories(path());
-  const auto error = error_of([&] { open_database(path(), OpenMode::kReadWrite); });
-  EXPECT_EQ(error.problem(), "is a folder, not a results database");
-}
-
-TEST_F(Refused, MissingFileWhereOneIsRead) {
+TEST_F(Refused, AFolderAndAMissingFileWhereOneIsRead) {
   const auto error = error_of([&] { open_database(path(), OpenMode::kReadOnly); });
   EXPECT_EQ(error.problem(), "there is no results database");
   EXPECT_FALSE(std::filesystem::exists(path()));
+  std::filesystem::create_directories(path());
+  EXPECT_EQ(error_of([&] { open_database(path(), OpenMode::kReadWrite); }).problem(),
+            "is a folder, not a results database");
 }
 
-TEST_F(Schemas, CreationMakesTheFolder) {
+TEST_F(Schemas, CreationMakesTheFolderAndTakesAnEmptyFile) {
   const auto deep = path().parent_path() / "a" / "b" / "results.sqlite";
   open_database(deep, OpenMode::kReadWrite);
   EXPECT_TRUE(std::filesystem::exists(deep));
-}
-
-TEST_F(Schemas, EmptyFileIsTakenAsANewDatabase) {
   std::ofstream(path()).flush();
   EXPECT_EQ(schema_version(*open_database(path(), OpenMode::kReadWrite).db), current_schema().version());
 }
