@@ -11,7 +11,7 @@
 #include "harness/checks/check_list.h"
 #include "harness/checks/rows_of.h"
 #include "harness/plan/inputs.h"
-#include "harness/runs/checkpoint_files.h"
+#include "harness/runs/stored_files.h"
 
 // Files against the checksums that were taken when they were written.
 

@@ -11,7 +11,6 @@
 #include "harness/checks/rows_of.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
-#include "results/store/comparison_numbers.h"
 
 // Numbers made again from what they were made from.
 

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
+
+#include "results/store/store.h"
 
 namespace harness {
 
@@ -22,5 +25,18 @@ bool is_inside(const std::string& path);
 /// Holds the files of the checkpoint in `folder` against its manifest.json; reads them all. Names in the
 /// manifest that lead out of the folder are skipped. Throws Error if the manifest cannot be read.
 std::vector<ChangedFile> changed_files(const std::filesystem::path& folder);
+
+/// The images of an evaluation held against the checksums that were taken when they were scored.
+struct ImageCheck {
+  std::int64_t images = 0, missing = 0, changed = 0;
+  std::string example = {};  ///< the first file that is missing or changed
+
+  bool holds() const { return missing + changed == 0; }
+  std::string text() const;  ///< "of 60 images, 2 gone and 1 not the file that was scored, such as FILE"
+};
+
+/// Reads every image file of the evaluation, which lies in `folder` (1000 of 512 pixels: half a second).
+ImageCheck check_stored_images(Store& store, const std::string& evaluation,
+                               const std::filesystem::path& folder);
 
 }  // namespace harness
