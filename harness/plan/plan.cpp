@@ -9,9 +9,10 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "harness/plan/guardrail_rule.h"
 #include "harness/plan/scorers.h"
 #include "harness/plan/worker_request.h"
+#include "results/table/table.h"
+#include "results/verdict/guardrails.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -45,6 +46,28 @@ void fit_updates(ResolvedSettings& settings, const std::vector<int>& checkpoints
                 "setting updates (from " + updates.origin + ")",
                 "raise it, or choose a scale with earlier checkpoints");
   }
+}
+
+/// The side of a metric that is not its good one; either side of one without a good direction may be harmful.
+void require_harmful_side(const GuardrailMetric& metric, const MetricCatalogue& metrics,
+                          const std::string& where) {
+  const auto* info = metrics.find(metric.name);
+  if (info == nullptr || info->better == "none" || better_from_name(info->better) == metric.better) return;
+  const char* harmful = metric.better == Better::kUp ? "lower" : "higher";
+  throw Error(fmt::format("\"{}\" cannot be the harmful side of {}: {} ({})", harmful, metric.name,
+                          direction_text(info->better), metrics.source(metric.name)),
+              where + ": harmful", fmt::format("give \"{}\"", info->better == "lower" ? "higher" : "lower"));
+}
+
+/// rules/guardrails.json of $HARNESS_PATH, the share folder or the source tree, as it is. Throws Error with
+/// the place of what is wrong in it, also for a harmful side that is the metric's good one.
+Json load_guardrail_rule(const MetricCatalogue& metrics) {
+  const auto file = find_data_file("rules/guardrails.json");
+  auto document = read_json(file);
+  const auto rule = read_guardrail_rule(document, file.string());
+  for (std::size_t i = 0; i < rule.metrics.size(); ++i)
+    require_harmful_side(rule.metrics[i], metrics, fmt::format("{}: metrics[{}]", file.string(), i));
+  return document;
 }
 
 /// Optional metrics without an evaluator or without files are left out, with the reason that the table

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -166,6 +167,14 @@ Registry read_registry(const std::filesystem::path& file) {
 
 Registry load_registry() {
   return read_registry(find_data_file("registry.json"));
+}
+
+std::string plain_name(const std::string& name) {
+  std::string plain;
+  for (const unsigned char c : name) {
+    if (std::isalnum(c) != 0) plain += static_cast<char>(std::tolower(c));
+  }
+  return plain;
 }
 
 std::string note_of_backbone(const std::string& name) {

@@ -89,6 +89,9 @@ Registry read_registry(const std::filesystem::path& file);
 /// What tables say of a backbone's numbers; empty where this build does not know it.
 std::string note_of_backbone(const std::string& name);
 
+/// Letters and digits alone, small: "OCR reward", "ocr-reward" and "ocr_reward" are one name.
+std::string plain_name(const std::string& name);
+
 /// Names of a list of things that have one.
 template <class T>
 std::vector<std::string> names_of(const std::vector<T>& items) {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 
 #include "core/error.h"
@@ -38,15 +37,7 @@ Json describe_scorer(const std::string& profile) {
   return hello;
 }
 
-/// `name` without case and what people put between words, so that "PickScore_v1" is near "pickscore".
-std::string plain_name(const std::string& name) {
-  std::string plain;
-  for (const unsigned char c : name) {
-    if (std::isalnum(c) != 0) plain += static_cast<char>(std::tolower(c));
-  }
-  return plain;
-}
-
+/// So that "PickScore_v1" is near "pickscore".
 std::string nearest(const std::string& name, const std::vector<std::string>& known) {
   for (const auto& candidate : known) {
     if (plain_name(name).find(plain_name(candidate)) != std::string::npos)

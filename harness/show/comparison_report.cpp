@@ -98,9 +98,6 @@ Json family_json(const ComparisonReport& report) {
   return family;
 }
 
-// Text
-// ---------------------------------------------------------------------------------------------------------
-
 constexpr double kSmall = 0.01, kLarge = 10000;  // outside, four decimals say too little or too much
 
 /// Four decimals, or scientific notation for metrics of another size.
@@ -127,19 +124,19 @@ class MetricNumbers {
   bool plain_;
 };
 
-std::string p_text(std::optional<double> p) {
-  return format_p_value(p);
-}
-
 std::string win_rate_text(const std::optional<WinRate>& win_rate) {
   if (!win_rate) return kDash;
   return fmt::format("{:.1f} % [{:.1f}, {:.1f}]", 100 * win_rate->rate, 100 * win_rate->ci.low,
                      100 * win_rate->ci.high);
 }
 
+bool any(const ComparedMethod& method, auto holds) {
+  return std::ranges::any_of(method.metrics, holds);
+}
+
 /// True if some comparison takes the yardstick's spread of runs.
 bool uses_yardstick(const ComparedMethod& method) {
-  return std::ranges::any_of(method.metrics, &ComparedMetric::by_yardstick);
+  return any(method, &ComparedMetric::by_yardstick);
 }
 
 bool is_of_methods(const ComparedMetric& metric) {
@@ -147,15 +144,14 @@ bool is_of_methods(const ComparedMetric& metric) {
 }
 
 bool is_of_methods(const ComparisonReport& report) {
-  return std::ranges::any_of(report.methods, [](const ComparedMethod& method) {
-    return std::ranges::any_of(method.metrics, [](const ComparedMetric& m) { return is_of_methods(m); });
+  return std::ranges::any_of(report.methods, [](const auto& method) {
+    return any(method, [](const ComparedMetric& m) { return is_of_methods(m); });
   });
 }
 
 /// True if some comparison rests on two training runs or more.
 bool has_runs(const ComparedMethod& method) {
-  return std::ranges::any_of(method.metrics,
-                             [](const ComparedMetric& m) { return m.record.result.crossed.has_value(); });
+  return any(method, [](const ComparedMetric& m) { return m.record.result.crossed.has_value(); });
 }
 
 std::string short_test_name(const ComparedMetric& compared) {
@@ -166,15 +162,11 @@ std::string short_test_name(const ComparedMetric& compared) {
   return r.test == "paired-t-clustered" ? "t, clustered" : "t";
 }
 
-bool has_validation(const ComparedMethod& method) {
-  return std::ranges::any_of(method.metrics,
-                             [](const ComparedMetric& m) { return m.validation_delta.has_value(); });
-}
-
 void print_differences(const ComparedMethod& method, const ComparisonReport& report) {
   const auto level = format_percent(report.bootstrap.confidence) + " % interval";
   std::vector<std::string> columns = {"metric", report.baseline, method.method, "difference", level};
-  if (has_validation(method)) columns.emplace_back("validation");
+  if (any(method, [](const ComparedMetric& m) { return m.validation_delta.has_value(); }))
+    columns.emplace_back("validation");
   for (const char* name : {"p", "test", "Holm", "verdict"}) columns.emplace_back(name);
   std::vector<Json> rows;
   for (const auto& compared : method.metrics) {
@@ -186,9 +178,9 @@ void print_differences(const ComparedMethod& method, const ComparisonReport& rep
                     {"difference", numbers.difference(r.delta)},
                     {level, numbers.interval(interval_of(r))},
                     {"validation", numbers.difference(compared.validation_delta)},
-                    {"p", p_text(p_value_of(r))},
+                    {"p", format_p_value(p_value_of(r))},
                     {"test", short_test_name(compared)},
-                    {"Holm", p_text(compared.adjusted_p)},
+                    {"Holm", format_p_value(compared.adjusted_p)},
                     {"verdict", compared.verdict.text}});
   }
   print_rows(rows, columns);
@@ -233,7 +225,7 @@ void print_pairs(const ComparedMethod& method, const ComparisonReport& report) {
     runs = fmt::format("runs for {:g}", *report.effect);
     // What prompts alone would take says nothing of methods.
     const bool by_prompt = report.unit == "prompts";
-    if (!by_prompt || !std::ranges::any_of(method.metrics, [](const auto& m) { return is_of_methods(m); }))
+    if (!by_prompt || !any(method, [](const ComparedMetric& m) { return is_of_methods(m); }))
       columns.push_back(prompts);
     if (by_prompt && (has_runs(method) || uses_yardstick(method))) columns.push_back(runs);
   }
@@ -247,8 +239,8 @@ void print_pairs(const ComparedMethod& method, const ComparisonReport& report) {
                 {"missing", r.n_missing},
                 {"W / T / L", fmt::format("{} / {} / {}", r.wins, r.ties, r.losses)},
                 {"win rate", win_rate_text(r.win_rate)},
-                {"sign p", p_text(r.tests.sign_p)},
-                {"Wilcoxon p", p_text(wilcoxon)},
+                {"sign p", format_p_value(r.tests.sign_p)},
+                {"Wilcoxon p", format_p_value(wilcoxon)},
                 {"detectable", MetricNumbers(r).value(compared.detectable)}};
     if (report.effect) {
       const bool has_spread = compared.detectable.has_value();
@@ -291,9 +283,8 @@ bool is_in_family(const ComparisonReport& report, const ComparisonRecord& record
 
 /// Over which family Holm's adjustment is.
 std::string family_text(const ComparisonReport& report) {
-  const bool all_in_family = std::ranges::all_of(report.methods, [&](const ComparedMethod& method) {
-    return std::ranges::all_of(method.metrics,
-                               [&](const ComparedMetric& m) { return is_in_family(report, m.record); });
+  const bool all_in_family = std::ranges::none_of(report.methods, [&](const ComparedMethod& method) {
+    return any(method, [&](const ComparedMetric& m) { return !is_in_family(report, m.record); });
   });
   auto text = fmt::format(
       "Holm: over all {} differences of table {}, shown here or not, as in the table (cer_paper "
@@ -339,9 +330,8 @@ void print_spread_uncertainty(const ComparisonReport& report) {
 /// An effect between methods takes runs, and how many nobody knows from one.
 void print_unknown_spread(const ComparisonReport& report) {
   const auto knows = [](const ComparedMethod& method) {
-    return uses_yardstick(method) || std::ranges::any_of(method.metrics, [](const ComparedMetric& metric) {
-             return metric.record.result.seeds > 1;
-           });
+    return uses_yardstick(method) ||
+           any(method, [](const ComparedMetric& metric) { return metric.record.result.seeds > 1; });
   };
   if (!report.effect || report.unit != "prompts" || std::ranges::any_of(report.methods, knows)) return;
   put("Training runs that it takes to find {:g} between the methods: not known, as one run a method tells no "

@@ -25,31 +25,18 @@ std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std:
     SELECT prompts.id, min(prompts.id) OVER (PARTITION BY prompts.text)
     FROM prompts JOIN evaluations ON evaluations.prompt_set_id = prompts.prompt_set_id
     WHERE evaluations.id = ?1)sql";
-  std::map<std::int64_t, std::int64_t> clusters;
-  for (const auto& [prompt, cluster] : checked_rows<std::pair<std::int64_t, std::int64_t>>(
-           store, kSql, [](const Query& row) { return std::pair(row.integer(0), row.integer(1)); },
-           evaluation_id)) {
-    clusters[prompt] = cluster;
-  }
-  return clusters;
+  const auto rows = checked_rows<std::pair<std::int64_t, std::int64_t>>(
+      store, kSql, [](const Query& row) { return std::pair(row.integer(0), row.integer(1)); }, evaluation_id);
+  return {rows.begin(), rows.end()};
 }
 
 const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint>& checkpoints,
                                            const std::string& method, std::int64_t seed,
                                            const std::string& split) {
-  for (const auto& checkpoint : checkpoints) {
-    if (checkpoint.method == method && checkpoint.seed == seed && checkpoint.split == split &&
-        checkpoint.selected) {
-      return &checkpoint;
-    }
-  }
-  return nullptr;
-}
-
-/// The same images, none of them measured.
-std::vector<MetricValue> without_values(std::vector<MetricValue> values) {
-  for (auto& value : values) value.value.reset();
-  return values;
+  const auto found = std::ranges::find_if(checkpoints, [&](const EvaluatedCheckpoint& c) {
+    return c.method == method && c.seed == seed && c.split == split && c.selected;
+  });
+  return found == checkpoints.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -79,11 +66,9 @@ std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Exper
                                .selected = row.integer(7) != 0};
   };
   auto checkpoints = checked_rows<EvaluatedCheckpoint>(store, kSql, read, experiment.id);
-  const auto key = [&](const EvaluatedCheckpoint& c) {
+  std::ranges::sort(checkpoints, {}, [&](const EvaluatedCheckpoint& c) {
     return std::tuple(rank(experiment, c.method), c.seed, c.split, c.step);
-  };
-  std::sort(checkpoints.begin(), checkpoints.end(),
-            [&](const auto& a, const auto& b) { return key(a) < key(b); });
+  });
   return checkpoints;
 }
 
@@ -110,7 +95,7 @@ std::vector<PairedValue> paired_values(Store& store, const std::vector<Evaluated
     const auto* other = find_checkpoint(checkpoints, baseline, checkpoint.seed, split);
     const auto clusters = clusters_by_prompt(store, checkpoint.evaluation_id);
     const auto ours = store.metric_values(checkpoint.evaluation_id, metric);
-    const auto theirs = other ? store.metric_values(other->evaluation_id, metric) : without_values(ours);
+    const auto theirs = other ? store.metric_values(other->evaluation_id, metric) : ours;
     if (theirs.size() != ours.size()) {
       throw Error(fmt::format("{} and {} have {} and {} values of {} on the {} split", baseline, method,
                               theirs.size(), ours.size(), metric, split),
@@ -121,7 +106,7 @@ std::vector<PairedValue> paired_values(Store& store, const std::vector<Evaluated
         throw Error(fmt::format("{} and {} were not measured on the same prompts", baseline, method),
                     store.path().string(), "repeat the run with --fresh", Status::kFailed);
       }
-      pairs.push_back({.baseline = theirs[i].value,
+      pairs.push_back({.baseline = other ? theirs[i].value : std::nullopt,
                        .method = ours[i].value,
                        .cluster = clusters.at(ours[i].prompt_id),
                        .seed = checkpoint.seed});

@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "results/query/experiments.h"
 #include "results/schema/schema.h"
+#include "results/store/rows.h"
 #include "results/table/table.h"
 
 namespace harness {
@@ -136,6 +137,22 @@ std::string Experiment::shown_split() const {
 
 Better Experiment::better(const std::string& metric) const {
   return better_from_name(table.better(metric));
+}
+
+std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment) {
+  constexpr auto kSql = R"sql(
+    SELECT member.run_id, member.arm, runs.method, runs.seed,
+           (SELECT max(update_index) FROM train_stats WHERE run_id = runs.id)
+    FROM reproduction_runs AS member JOIN runs ON runs.id = member.run_id
+    WHERE member.reproduction_id = ?1 ORDER BY runs.seed, runs.rowid)sql";
+  const auto read = [](const Query& row) {
+    return ExperimentRun{.id = row.text(0),
+                         .row = row.text(1),
+                         .method = row.text(2),
+                         .seed = row.integer(3),
+                         .updates = row.optional_integer(4).value_or(0)};
+  };
+  return checked_rows<ExperimentRun>(store, kSql, read, experiment.id);
 }
 
 Experiment find_experiment(Store& store, const ExperimentFilter& filter) {

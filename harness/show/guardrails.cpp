@@ -10,10 +10,9 @@ namespace {
 /// The verdicts of the table on those metrics that it names.
 std::vector<JudgedDifference> judged_by_table(const TableSpec& spec,
                                               std::span<const ComparisonRecord> comparisons) {
-  const auto named = spec.metrics();
   std::vector<TableComparison> shown;
   for (const auto& c : comparisons) {
-    if (std::ranges::find(named, c.metric) != named.end())
+    if (spec.names(c.metric))
       shown.push_back({.baseline = c.baseline,
                        .method = c.method,
                        .metric = c.metric,

@@ -14,7 +14,7 @@
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
 #include "results/store/journal.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -32,10 +32,45 @@ std::string nearest_run(const std::string& id, const std::vector<StoredRun>& run
   return fmt::format("did you mean \"{}\" ({}, seed {})? {}", run.id, run.method, run.seed, kList);
 }
 
+/// One start of a job until its end or until nobody wrote any more.
+struct Session {
+  double begin = 0, end = 0;          ///< seconds since 1970, first and last event
+  std::string ending;                 ///< "done", "failed: ...", "running" or "interrupted"
+  std::int64_t update = 0, from = 0;  ///< the last update reached, and the one it went on from
+  Json start = Json::object();        ///< its job_started
+};
+
+/// The starts of the job whose log lies in `folder`, in order. Throws Error for a damaged log.
+std::vector<Session> sessions_of(const fs::path& folder) {
+  const auto log = folder / "events.log";
+  std::vector<Session> sessions;
+  for (const auto& event : Events(log)) {
+    const auto type = event.value("type", std::string());
+    const double time = event.value("time", 0.0);
+    if (type == "job_started")
+      sessions.push_back(
+          {.begin = time, .end = time, .ending = "interrupted", .update = 0, .from = 0, .start = event});
+    if (sessions.empty()) continue;
+    auto& session = sessions.back();
+    session.end = std::max(session.end, time);
+    if (type == "resumed") session.from = event.value("resumed_from", std::int64_t{0});
+    if (type == "update") session.update = event.value("update_index", std::int64_t{0});
+    if (type == "job_completed") session.ending = "done";
+    if (type == "job_failed") session.ending = "failed: " + event.value("what", std::string());
+  }
+  if (!sessions.empty() && sessions.back().ending == "interrupted" && event_log_is_held(log))
+    sessions.back().ending = "running";
+  return sessions;
+}
+
 double seconds_of(const std::vector<Session>& sessions) {
   double sum = 0;
   for (const auto& session : sessions) sum += session.end - session.begin;
   return sum;
+}
+
+Json or_null(const auto& value) {
+  return value ? Json(*value) : Json();
 }
 
 struct JobFolder {
@@ -139,28 +174,27 @@ Json checkpoints_of(Store& store, const std::string& run) {
   SQLite::Statement statement(store.database(), kSql);
   Query row(statement, run);
   Json rows = Json::array();
-  const auto number = [](const std::optional<double>& value) { return value ? Json(*value) : Json(); };
   while (row.step()) {
-    const Json split = row.optional_text(4) ? Json(*row.optional_text(4)) : Json();
+    const Json split = or_null(row.optional_text(4));
     const bool same =
         !rows.empty() && rows.back().at("step") == row.integer(0) && rows.back().at("split") == split;
     if (!same) {
       rows.push_back({{"step", row.integer(0)},
                       {"path", row.optional_text(1).value_or("")},
-                      {"lambda_late", number(row.real(2))},
-                      {"clip_fraction", number(row.real(3))},
-                      {"ema_lag", number(row.real(12))},
-                      {"ema_start_share", number(row.real(13))},
+                      {"lambda_late", or_null(row.real(2))},
+                      {"clip_fraction", or_null(row.real(3))},
+                      {"ema_lag", or_null(row.real(12))},
+                      {"ema_start_share", or_null(row.real(13))},
                       {"split", split},
-                      {"state", row.optional_text(5) ? Json(*row.optional_text(5)) : Json()},
-                      {"n", row.optional_integer(6) ? Json(*row.optional_integer(6)) : Json()},
+                      {"state", or_null(row.optional_text(5))},
+                      {"n", or_null(row.optional_integer(6))},
                       {"selected", row.integer(10) != 0},
                       {"peek", row.optional_integer(11).value_or(0) != 0},
                       {"n_missing", 0},
                       {"metrics", Json::object()}});
     }
     if (const auto metric = row.optional_text(7)) {
-      rows.back()["metrics"][*metric] = number(row.real(8));
+      rows.back()["metrics"][*metric] = or_null(row.real(8));
       rows.back()["n_missing"] = std::max(rows.back().at("n_missing").get<std::int64_t>(), row.integer(9));
     }
   }
@@ -168,17 +202,11 @@ Json checkpoints_of(Store& store, const std::string& run) {
 }
 
 std::vector<Json> tables_of(Store& store, const std::string& run) {
-  SQLite::Statement statement(store.database(),
-                              "SELECT table_id, scale, arm FROM table_runs WHERE run_id = ?1");
-  Query row(statement, run);
-  std::vector<Json> tables;
-  while (row.step()) tables.push_back({{"table", row.text(0)}, {"scale", row.text(1)}, {"row", row.text(2)}});
-  return tables;
-}
-
-std::optional<std::string> failure_of(Store& store, const std::string& run) {
-  const auto status = store.job_state(run);
-  return status ? status->failure : std::nullopt;
+  const auto read = [](const Query& row) {
+    return Json{{"table", row.text(0)}, {"scale", row.text(1)}, {"row", row.text(2)}};
+  };
+  return checked_rows<Json>(store, "SELECT table_id, scale, arm FROM table_runs WHERE run_id = ?1", read,
+                            run);
 }
 
 }  // namespace
@@ -221,39 +249,15 @@ std::string live_state(Store& store, const StoredRun& run) {
   return state == "running" ? "interrupted" : state;
 }
 
-std::vector<Session> sessions_of(const fs::path& folder) {
-  const auto log = folder / "events.log";
-  std::vector<Session> sessions;
-  for (const auto& event : Events(log)) {
-    const auto type = event.value("type", std::string());
-    const double time = event.value("time", 0.0);
-    if (type == "job_started")
-      sessions.push_back(
-          {.begin = time, .end = time, .ending = "interrupted", .update = 0, .from = 0, .start = event});
-    if (sessions.empty()) continue;
-    auto& session = sessions.back();
-    session.end = std::max(session.end, time);
-    if (type == "resumed") session.from = event.value("resumed_from", std::int64_t{0});
-    if (type == "update") session.update = event.value("update_index", std::int64_t{0});
-    if (type == "job_completed") session.ending = "done";
-    if (type == "job_failed") session.ending = "failed: " + event.value("what", std::string());
-  }
-  if (!sessions.empty() && sessions.back().ending == "interrupted" && event_log_is_held(log))
-    sessions.back().ending = "running";
-  return sessions;
-}
-
 std::vector<Json> experiments_with(Store& store, const std::string& run_id) {
   constexpr auto kSql = R"sql(
     SELECT id, table_id, scale FROM reproductions
     WHERE id IN (SELECT reproduction_id FROM reproduction_runs WHERE run_id = ?1)
     ORDER BY id)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query row(statement, run_id);
-  std::vector<Json> experiments;
-  while (row.step())
-    experiments.push_back({{"experiment", row.integer(0)}, {"table", row.text(1)}, {"scale", row.text(2)}});
-  return experiments;
+  const auto read = [](const Query& row) {
+    return Json{{"experiment", row.integer(0)}, {"table", row.text(1)}, {"scale", row.text(2)}};
+  };
+  return checked_rows<Json>(store, kSql, read, run_id);
 }
 
 std::string size_text(double bytes) {
@@ -264,21 +268,21 @@ std::string size_text(double bytes) {
 
 Json run_report(Store& store, const StoredRun& run) {
   const auto folder = folder_of(store, run);
-  const auto failure = failure_of(store, run.id);
+  const auto status = store.job_state(run.id);
   Json report = {{"name", run.id},
                  {"method", run.method},
                  {"backbone", run.backbone},
                  {"task", run.task},
                  {"seed", run.seed},
                  {"state", live_state(store, run)},
-                 {"failure", failure ? Json(*failure) : Json()},
+                 {"failure", status ? or_null(status->failure) : Json()},
                  {"created", run.created},
-                 {"finished", run.finished ? Json(*run.finished) : Json()},
+                 {"finished", or_null(run.finished)},
                  {"folder", folder.string()},
                  {"folder_exists", fs::is_directory(folder)},
                  {"tables", tables_of(store, run.id)},
                  {"experiments", experiments_with(store, run.id)},
-                 {"build", run.build ? Json(*run.build) : Json()},
+                 {"build", or_null(run.build)},
                  {"numerics_version", run.numerics_version},
                  {"precision", run.config.value("precision", "")},
                  {"device", run.config.value("device", "")},

@@ -91,13 +91,13 @@ void add_training(Store& store, const EvaluatedCheckpoint& evaluated, const Json
 }
 
 TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
+  const auto evaluation = store.evaluation(evaluated.evaluation_id).value();
   TableRow row;
   row.method = evaluated.method;
   row.seed = evaluated.seed;
   row.checkpoint = evaluated.step;
   row.split = evaluated.split;
   row.peeked = evaluated.peeked;
-  const auto evaluation = store.evaluation(evaluated.evaluation_id).value();
   row.n = evaluation.n;
   std::set<ImageKey> missing;
   for (const auto& metric : metrics_of(store, {evaluated})) {
@@ -123,13 +123,10 @@ TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
 }
 
 std::map<std::string, std::string> stored_artifacts(Store& store, const Experiment& experiment) {
-  std::map<std::string, std::string> artifacts;
-  for (auto& [name, path] : checked_rows<std::pair<std::string, std::string>>(
-           store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1",
-           [](const Query& row) { return std::pair(row.text(0), row.text(1)); }, experiment.id)) {
-    artifacts[name] = path;
-  }
-  return artifacts;
+  const auto rows = checked_rows<std::pair<std::string, std::string>>(
+      store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1",
+      [](const Query& row) { return std::pair(row.text(0), row.text(1)); }, experiment.id);
+  return {rows.begin(), rows.end()};
 }
 
 /// What the jobs behind an experiment want said under every table made from it, each text once: those of its
@@ -186,24 +183,13 @@ void add_validation(Store& store, const Experiment& experiment, TableModel& mode
   }
 }
 
-void withdraw_claims(TableModel& model) {
-  for (auto& claim : model.claims) {
-    claim.judged = false;
-    claim.holds.reset();
-  }
-}
-
-bool reuses_samples(const Experiment& experiment) {
-  return experiment.effective.settings.value("inner_epochs", 1) > 1;
-}
-
 void fill_training_table(Store& store, const Experiment& experiment, const std::string& window_unit,
                          TableModel& model) {
   model.over_training = true;
   model.rows = training_rows(store, experiment, window_unit);
   model.comparisons = training_comparisons(experiment, model.columns, model.rows);
   model.notes.insert(model.notes.begin(), window_note(experiment, window_unit));
-  if (reuses_samples(experiment)) {
+  if (experiment.effective.settings.value("inner_epochs", 1) > 1) {
     model.notes.push_back(
         "Samples are used several times here (inner_epochs): those that were trained on correlate with the "
         "policy's "
@@ -288,7 +274,11 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   model.wall_seconds = experiment.wall_seconds;
   model.claims = decide_claims(experiment, model);
   for (auto& claim : printed_differences(model)) model.claims.push_back(std::move(claim));
-  if (!model.scale_warning.empty()) withdraw_claims(model);
+  if (model.scale_warning.empty()) return model;
+  for (auto& claim : model.claims) {
+    claim.judged = false;
+    claim.holds.reset();
+  }
   return model;
 }
 
