@@ -10,7 +10,7 @@
 #include "backbones/model_choices.h"
 #include "core/image.h"
 #include "core/json.h"
-#include "models/diffusion/text_condition.h"
+#include "models/diffusion/prompt_encoder.h"
 #include "models/nn/lora.h"
 #include "models/nn/torch.h"
 #include "models/nn/weights_io.h"
@@ -46,9 +46,8 @@ struct Workload {
 struct UsualSampler {
   int steps = 0;
   double guidance = 1;
-  double shift = 1;  ///< of the noise levels
-  int train_timesteps =
-      0;  ///< of the diffusers scheduler whose grid is taken; 0: equal steps before the shift
+  double shift = 1;         ///< of the noise levels
+  int train_timesteps = 0;  ///< of the diffusers scheduler whose grid is taken; 0: equal steps
 };
 
 /// That a prompt cannot be drawn as it is.
@@ -91,12 +90,10 @@ class Backbone {
   /// The network whose parameters are trained, or adapted.
   virtual torch::nn::Module& velocity_network() = 0;
 
-  /// The weights that training changes, under their key names: the adapter's where there is one, else the
-  /// whole velocity network's. The tensors are the backbone's own.
+  /// The weights that training changes, by key name: the adapter's if there is one, else the whole network's.
   std::vector<NamedTensor> trainable();
 
-  /// Adds a new adapter to the velocity network in place of an earlier one; from then on it alone is trained.
-  /// Throws Error (`where`: the setting) as LoraAdapter does.
+  /// Adds a new adapter in place of an earlier one; from then on it alone is trained. Throws as LoraAdapter.
   LoraAdapter& add_adapter(const LoraConfig& config, std::uint64_t seed, const std::string& where);
   /// The same with the adapter of a folder (load_lora).
   LoraAdapter& load_adapter(const std::filesystem::path& folder);
@@ -151,16 +148,22 @@ const std::map<std::string, BackboneType>& backbones();
 /// Throws Error for an unknown name, with the nearest known one.
 const BackboneType& backbone_type(const std::string& name);
 
-/// What the build says of its backbones, by name: the members of BackboneType as keys, but for choices;
-/// those that are empty are left out.
+/// The build's backbones by name: members of BackboneType as keys but choices, without empty ones.
 Json describe_backbones();
 
-/// What a worker takes, in bytes, from the headers and configurations of a model folder alone:
-/// "memory": {"velocity_network", "image_decoder", "largest_text_encoder", "training", "activations",
-/// "total"}, weights as placed, text encoders one at a time; "stored": {"trained_weights" (float32), "image"
-/// (8-bit, not compressed), "prompt" (encoded)}, each of one. Reading it checks the folder: configurations,
-/// and the names and shapes of all weights. Empty for backbones so small that nobody asks. Throws Error as
-/// Backbone::load does.
+/// The settings of a run that are the backbone's rather than the loop's: they stand among the loop's, and
+/// only some backbones know them. `settings` may hold others.
+ModelChoices read_model_choices(const std::string& backbone, const Json& settings, const std::string& where);
+
+Json without_model_choices(Json settings, const std::string& backbone);
+
+/// Those of all backbones. One that several have alike is there once, with all their names.
+std::vector<Setting> backbone_settings();
+
+/// What a worker takes, in bytes, from headers and configurations alone, which it checks: "memory":
+/// {"velocity_network", "image_decoder", "largest_text_encoder", "training", "activations", "total"},
+/// encoders one at a time; "stored": {"trained_weights", "image", "prompt"}, each of one. Throws as
+/// Backbone::load.
 Json estimate_resources(const BackboneSource& source, const Workload& workload);
 
 /// The precision of large networks on a device.

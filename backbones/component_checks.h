@@ -10,8 +10,7 @@
 
 namespace harness {
 
-// Each component of a model folder fits itself; whether they fit each other only their configurations tell.
-// All throw Error.
+// Each component fits itself; whether they fit each other their configurations tell. All throw Error.
 
 /// The folder must say that it holds a pipeline of class `wanted` with these components (class by name).
 void check_index(const std::filesystem::path& folder, const std::string& wanted, const std::string& backbone,

@@ -13,7 +13,6 @@ namespace harness {
 namespace {
 
 constexpr auto kPipeline = "GlyphPipeline";
-constexpr std::int64_t kHeight = kGlyphLines * kGlyphCellHeight, kWidth = kGlyphColumns * kGlyphCellWidth;
 
 TableInputs glyph_inputs(const std::vector<PromptText>& prompts) {
   std::vector<std::int64_t> tokens, styles;
@@ -60,8 +59,9 @@ void check_components(const Sd3Config& transformer, const AutoencoderConfig& vae
   const auto fail = [&](const std::string& problem) {
     throw Error("components do not fit each other: " + problem, folder.string(), "fetch the folder again");
   };
-  if (latent.rows * vae.reduction() != kHeight || latent.columns * vae.reduction() != kWidth) {
-    fail(fmt::format("the VAE cannot cut an image of {} x {} by {}", kWidth, kHeight, vae.reduction()));
+  if (latent.rows * vae.reduction() != kGlyphHeight || latent.columns * vae.reduction() != kGlyphWidth) {
+    fail(fmt::format("the VAE cannot cut an image of {} x {} by {}", kGlyphWidth, kGlyphHeight,
+                     vae.reduction()));
   }
   for (const auto side : {latent.rows, latent.columns}) {
     if (side % transformer.patch_size == 0 && side / transformer.patch_size <= transformer.pos_embed_max_size)
@@ -79,7 +79,7 @@ std::unique_ptr<Backbone> load(const BackboneSource& source) {
                {"text_encoder", "GlyphTextEncoder"}});
   auto vae = load_autoencoder(folder / "vae");
   const auto reduction = vae->config().reduction();
-  const LatentShape latent{vae->config().latent_channels, kHeight / reduction, kWidth / reduction};
+  const LatentShape latent{vae->config().latent_channels, kGlyphHeight / reduction, kGlyphWidth / reduction};
   auto transformer = load_sd3_transformer(folder / "transformer");
   auto encoder = load_glyph_text_encoder(folder / "text_encoder");
   check_components(transformer->config(), vae->config(), encoder, latent, folder);

@@ -1,8 +1,5 @@
 #include "backbones/model_choices.h"
 
-#include <algorithm>
-
-#include "backbones/backbone.h"
 #include "core/text.h"
 
 namespace harness {
@@ -26,45 +23,6 @@ SettingRows<ModelChoices> choice_rows(const ModelChoices& defaults) {
           in(&ModelChoices::lora, &LoraConfig::target_modules),
           "layers that get an update, by comma: those whose name ends with one of these after a dot"),
   };
-}
-
-ModelChoices read_model_choices(const std::string& backbone, const Json& settings, const std::string& where) {
-  ModelChoices choices;
-  const auto& rows = backbone_type(backbone).choices;
-  if (rows.empty()) return choices;
-  Json own = Json::object();
-  for (const auto& [setting, read] : rows) {
-    if (settings.contains(setting.name)) own[setting.name] = settings.at(setting.name);
-  }
-  Settings s(settings_of(rows), own, where);
-  read_rows(rows, s, choices);
-  choices.lora.check(where);
-  s.finish();
-  return choices;
-}
-
-Json without_model_choices(Json settings, const std::string& backbone) {
-  for (const auto& [setting, read] : backbone_type(backbone).choices) settings.erase(setting.name);
-  return settings;
-}
-
-std::vector<Setting> backbone_settings() {
-  std::vector<Setting> all;
-  for (const auto& [backbone, type] : backbones()) {
-    for (auto setting : settings_of(type.choices)) {
-      const auto same = std::ranges::find_if(all, [&](const Setting& other) {
-        setting.backbones = other.backbones;
-        return setting == other;
-      });
-      if (same != all.end()) {
-        same->backbones.push_back(backbone);
-      } else {
-        setting.backbones = {backbone};
-        all.push_back(std::move(setting));
-      }
-    }
-  }
-  return all;
 }
 
 }  // namespace harness

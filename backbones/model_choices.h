@@ -1,10 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
-#include <vector>
 
-#include "core/json.h"
 #include "core/settings/setting_rows.h"
 #include "models/nn/lora.h"
 
@@ -20,15 +17,5 @@ struct ModelChoices {
 
 /// The settings by which a run chooses, with these defaults, for a backbone with a low-rank adapter.
 SettingRows<ModelChoices> choice_rows(const ModelChoices& defaults);
-
-/// The settings of a run that are the backbone's rather than the loop's: they stand among the loop's, and
-/// only some backbones know them. `settings` may hold others.
-ModelChoices read_model_choices(const std::string& backbone, const Json& settings, const std::string& where);
-
-/// `settings` without those that `backbone` knows.
-Json without_model_choices(Json settings, const std::string& backbone);
-
-/// Those of all backbones. One that several have alike is there once, with all their names.
-std::vector<Setting> backbone_settings();
 
 }  // namespace harness

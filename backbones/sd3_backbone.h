@@ -5,7 +5,6 @@
 
 #include "backbones/backbone.h"
 #include "models/diffusion/autoencoder_kl.h"
-#include "models/diffusion/prompt_encoder.h"
 #include "models/diffusion/sd3_transformer.h"
 
 namespace harness {
@@ -21,8 +20,7 @@ class Sd3Backbone : public Backbone {
   TextCondition encode_empty(std::int64_t count) { return encoder_->encode_empty(count); }
   void prepare(const std::vector<PromptText>& prompts) override { encoder_->prepare(prompts); }
 
-  /// With guidance g other than 1 the unconditional half stands first in one batch of 2B, and the result is
-  /// v_0 + g (v - v_0), gradients through both.
+  /// Guidance g other than 1: v_0 + g (v - v_0), the unconditional half first in one batch of 2B.
   torch::Tensor velocity(const torch::Tensor& latents, double sigma, const TextCondition& condition,
                          double guidance) override;
   /// The same with prompts of one's own in the unconditional half.

@@ -102,6 +102,19 @@ void check_texts(const std::filesystem::path& folder) {
   read_scheduler_config(folder / "scheduler/scheduler_config.json");
 }
 
+std::int64_t trained_bytes(Backbone& backbone) {
+  std::int64_t count = 0;
+  for (const auto& weight : backbone.trainable()) count += weight.tensor.numel();
+  return count * static_cast<std::int64_t>(sizeof(float));
+}
+
+std::int64_t largest_encoder(const std::filesystem::path& folder, torch::ScalarType dtype) {
+  const Placement unread{.dtype = dtype, .read = false};
+  return std::max({weight_bytes(*load_clip_text_model(folder / "text_encoder", unread), dtype),
+                   weight_bytes(*load_clip_text_model(folder / "text_encoder_2", unread), dtype),
+                   weight_bytes(*load_t5_encoder(folder / "text_encoder_3", unread), dtype)});
+}
+
 }  // namespace
 
 std::unique_ptr<Sd3Backbone> load_sd3_folder(const BackboneSource& source) {
@@ -134,23 +147,6 @@ std::unique_ptr<Sd3Backbone> load_sd3_folder(const BackboneSource& source) {
                         "settings lora_targets, lora_rank");
   return backbone;
 }
-
-namespace {
-
-std::int64_t trained_bytes(Backbone& backbone) {
-  std::int64_t count = 0;
-  for (const auto& weight : backbone.trainable()) count += weight.tensor.numel();
-  return count * static_cast<std::int64_t>(sizeof(float));
-}
-
-std::int64_t largest_encoder(const std::filesystem::path& folder, torch::ScalarType dtype) {
-  const Placement unread{.dtype = dtype, .read = false};
-  return std::max({weight_bytes(*load_clip_text_model(folder / "text_encoder", unread), dtype),
-                   weight_bytes(*load_clip_text_model(folder / "text_encoder_2", unread), dtype),
-                   weight_bytes(*load_t5_encoder(folder / "text_encoder_3", unread), dtype)});
-}
-
-}  // namespace
 
 Json sd3_folder_resources(const BackboneSource& source, const Workload& workload) {
   auto headers_only = source;

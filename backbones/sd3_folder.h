@@ -6,8 +6,7 @@ namespace harness {
 
 inline constexpr const char* kSd3Pipeline = "StableDiffusion3Pipeline";
 
-/// A public model folder of Stable Diffusion 3, as diffusers saves it, with a new adapter. Throws Error as
-/// Backbone::load does.
+/// A public folder of Stable Diffusion 3 (diffusers), with a new adapter. Throws as Backbone::load.
 std::unique_ptr<Sd3Backbone> load_sd3_folder(const BackboneSource& source);
 
 /// For BackboneType::resources. Reads tokenizers and scheduler as well, which no header of weights speaks of.

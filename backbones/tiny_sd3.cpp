@@ -2,9 +2,8 @@
 #include "embedded/glyph_text_encoder.h"
 #include "models/nn/random_weights.h"
 
-// SD3's own classes in a debug size, with random weights: nothing is learned and nothing is downloaded. The
-// latent is 16 x 32 x 32, D = 16384, which is the ratio of lambda_center to lambda_var that the paper's
-// tiny-SD3 table prints.
+// SD3's classes in a debug size with random weights. The latent is 16 x 32 x 32, D = 16384, the ratio of
+// lambda_center to lambda_var in the paper's tiny-SD3 table.
 
 namespace harness {
 namespace {

@@ -1,7 +1,5 @@
 // One GRPO epoch of the embedded model, timed: the counterpart of grpo_peer.py. Random rewards, no OCR;
 // prints the same JSON line.
-//
-//   grpo_epoch [--epochs 4] [--threads 2] [--prompts 8] [--group 8] [--steps 10] [--method ratio-norm]
 
 #include <fmt/format.h>
 #include <torch/version.h>

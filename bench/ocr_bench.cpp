@@ -1,6 +1,4 @@
-// bench-ocr: how fast and how well harness-scorer reads drawings of the generated targets. Prints one JSON
-// line.
-//   bench-ocr [--images N] [--workers N] [--fade K] [--by font|palette] [--sheet FOLDER]
+// bench-ocr: how fast and how well harness-scorer reads drawings of the generated targets, in one JSON line.
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -136,7 +134,7 @@ int main(int argc, char** argv) {
   program.add("--images", &o.images, "");
   program.add("--workers", &o.workers, "");
   program.add("--fade", &o.fade, "Opacity of the ink");
-  program.add("--by", &o.by, "Mean reward by font or palette");
+  program.add("--by", &o.by, "font or palette: the mean reward by it");
   program.add("--sheet", &o.sheet, "Write the drawings to this folder instead of reading them");
   program.run = [&] { return harness::run(o); };
   return harness::run_program(program, argc, argv);

@@ -49,9 +49,9 @@ std::vector<PairedMetric> five_metrics(int seeds = 1) {
 
 /// Resamples of one comparison of 762 pairs on the given number of threads.
 void bootstrap(benchmark::State& state) {
-  const auto sums = cluster_sums(pairs(0));
+  const BootstrapInput input{.pooled = cluster_sums(pairs(0))};
   const BootstrapSettings settings{.threads = static_cast<unsigned>(state.range(0))};
-  for (auto _ : state) benchmark::DoNotOptimize(bootstrap_deltas(sums, settings));
+  for (auto _ : state) benchmark::DoNotOptimize(bootstrap_intervals({&input, 1}, settings));
   state.SetItemsProcessed(state.iterations() * settings.resamples);
 }
 BENCHMARK(bootstrap)->Arg(1)->Arg(2)->UseRealTime()->Unit(benchmark::kMillisecond);
@@ -82,14 +82,9 @@ class Workspace {
     make_folder(folder_ / "eval");
     prompts_ = {.name = "ocr-bench", .sha256 = "bench", .known = false, .origin = "bench", .prompts = {}};
     EventLogWriter log(folder_ / "eval/events.log");
-    log.append({{"type", "job_started"},
-                {"id", "eval"},
-                {"kind", "evaluate"},
-                {"pid", 1},
-                {"host", "here"},
-                {"build", "b"},
-                {"cpu", "c"},
-                {"threads", 1}});
+    log.append(parse_json(R"({"type": "job_started", "id": "eval", "kind": "evaluate", "pid": 1,
+                              "host": "here", "build": "b", "cpu": "c", "threads": 1})",
+                          "bench"));
     for (int i = 0; i < kPrompts; ++i) {
       prompts_.prompts.push_back(
           {.position = i, .text = fmt::format("a sign \"W{}\"", i), .target = fmt::format("W{}", i)});
@@ -106,10 +101,8 @@ class Workspace {
                   {"metrics", metrics},
                   {"reasons", Json::object()}});
     }
-    log.append({{"type", "job_completed"},
-                {"wall_seconds", 1.0},
-                {"peak_rss_mb", 1.0},
-                {"summary", Json::object()}});
+    log.append(parse_json(
+        R"({"type": "job_completed", "wall_seconds": 1.0, "peak_rss_mb": 1.0, "summary": {}})", "bench"));
   }
   ~Workspace() { fs::remove_all(folder_); }
   Workspace(const Workspace&) = delete;

@@ -1,9 +1,6 @@
 // bench-ocr-scene: how fast and how well harness-scorer reads generated scenes: each reading of the profile
 // ocr-scene alone, what the profile chooses from them, and the profile ocr-glyph for comparison. The
-// profile's constants were chosen on the scenes of seeds 0 to 119; those from 120 on are held out. Prints a
-// table, or with
-// --json one line.
-//   bench-ocr-scene [--scenes N] [--sheet FOLDER] [--by backdrop|panel|font|ink] [--json]
+// profile's constants were chosen on the scenes of seeds 0 to 119; those from 120 on are held out.
 
 #include <fmt/format.h>
 
@@ -193,7 +190,8 @@ int main(int argc, char** argv) {
   harness::Command program{"bench-ocr-scene",
                            "Speed and accuracy of harness-scorer on generated scenes with text."};
   program.add("--scenes", &o.scenes, "Seeds 0 to N - 1");
-  program.add("--by", &o.by, "The profile's figures by a trait of the scenes, both halves together");
+  program.add("--by", &o.by,
+              "backdrop, panel, font or ink: the profile's figures by this trait, both halves together");
   program.add("--sheet", &o.sheet, "Write the scenes to this folder instead of reading them");
   program.add("--json", &o.json, "All figures as JSON");
   program.run = [&] { return harness::run(o); };

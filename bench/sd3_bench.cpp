@@ -1,9 +1,6 @@
 // bench-sd3: a Stable Diffusion 3 folder timed on recorded inputs; the counterpart of sd3_peer.py, whose
 // `make` wrote both. Prints one JSON line: medians of seconds for a velocity, for a guided velocity with the
 // gradient of a LoRA adapter through both halves, and for sampling with guidance and decoding.
-//
-//   bench-sd3 FOLDER [--device cpu] [--threads 2] [--steps 10] [--repeats 3] [--checkpointing] [--velocity
-//   OUT]
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <torch/cuda.h>

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -13,6 +12,7 @@
 
 #include "core/command_line/command_line.h"
 #include "results/statistics/crossed.h"
+#include "results/statistics/numeric.h"
 #include "results/verdict/guardrails.h"
 #include "results/verdict/multiplicity.h"
 
@@ -42,23 +42,24 @@ struct Noise {
   double residual_variance() const { return (1 - stable) * prompt_se * prompt_se * kPrompts; }
 };
 
-std::vector<Noise> noises(std::initializer_list<double> stable) {
+constexpr std::pair<double, double> kUsualNoise[] = {{.0034, 0},    {.0034, .001}, {.0034, .003},
+                                                     {.0034, .006}, {.0034, .012}, {.0034, .027},
+                                                     {.0008, .001}, {.0008, .003}};
+
+std::vector<Noise> noises(std::span<const std::pair<double, double>> errors_and_sds,
+                          std::initializer_list<double> stable) {
   std::vector<Noise> grid;
-  for (const auto& [error, sd] : std::vector<std::pair<double, double>>{{.0034, 0},
-                                                                        {.0034, .001},
-                                                                        {.0034, .003},
-                                                                        {.0034, .006},
-                                                                        {.0034, .012},
-                                                                        {.0034, .027},
-                                                                        {.0008, .001},
-                                                                        {.0008, .003}}) {
+  for (const auto& [error, sd] : errors_and_sds) {
     for (const double share : stable) grid.push_back({error, sd, share});
   }
   return grid;
 }
 
+std::string percent(std::int64_t count, std::int64_t of, int digits = 1) {
+  return fmt::format("{:.{}f}", 100 * static_cast<double>(count) / static_cast<double>(of), digits);
+}
+
 // Random numbers
-// ---------------------------------------------------------------------------------------------------------
 
 class Random {
  public:
@@ -75,7 +76,6 @@ class Random {
 };
 
 // The crossed rule
-// ---------------------------------------------------------------------------------------------------------
 
 /// What a simulated comparison is made of. Of normal values, run means and mean squares hold all there is to
 /// know and are independent, so that drawing them is drawing 762 prompts.
@@ -112,7 +112,7 @@ struct Rule {
   explicit Rule(int runs)
       : freedom{runs - 1, kPrompts - 1},
         crossed(freedom, kLevel),
-        prompts(quantile(complement(boost::math::students_t(kPrompts - 1), kLevel / 2))) {}
+        prompts(t_critical(kPrompts - 1, kLevel)) {}
   PartsFreedom freedom;
   CriticalValue crossed;
   double prompts;  ///< of the t over prompts alone
@@ -138,10 +138,7 @@ Estimate estimate(const Drawn& drawn, const Rule& rule) {
   result.prompts = around(rule.prompts * prompt_error);
   if (result.crossed.excludes_zero())
     result.crossed_p = crossed_p_value(result.delta / error, parts, rule.freedom);
-  if (result.prompts.excludes_zero()) {
-    const boost::math::students_t t(kPrompts - 1);
-    result.prompts_p = 2 * cdf(complement(t, std::abs(result.delta) / prompt_error));
-  }
+  if (result.prompts.excludes_zero()) result.prompts_p = t_p_value(result.delta / prompt_error, kPrompts - 1);
   return result;
 }
 
@@ -151,10 +148,6 @@ struct Rates {
   std::int64_t claims = 0, tables_with_claim = 0;            ///< crossed, Holm over the table
   std::int64_t firm_claims = 0, tables_with_firm_claim = 0;  ///< and the checkpoints differ
   double half_width = 0;                                     ///< sum
-
-  std::string share(std::int64_t count, std::int64_t of) const {
-    return fmt::format("{:.1f}", 100 * static_cast<double>(count) / static_cast<double>(of));
-  }
 };
 
 /// One table of equal methods: four metrics and a restated one, two methods against one baseline.
@@ -194,7 +187,6 @@ void add_table(const Noise& noise, int runs, const Rule& rule, Random& random, R
 }
 
 // The rule over prompts alone
-// ---------------------------------------------------------------------------------------------------------
 
 struct OldRates {
   std::int64_t comparisons = 0, resolved = 0, with_runs = 0;
@@ -265,7 +257,6 @@ void add_old_tables(const Noise& noise, int runs, int tables, std::uint32_t seed
 }
 
 // Differences that are mostly 0, and a few flips
-// ---------------------------------------------------------------------------------------------------------
 
 /// Standard error over 762 prompts .0034: half of the prompts do not differ, 0.8 % flip from 0 to 1 or back,
 /// the others differ a little.
@@ -297,7 +288,6 @@ Drawn with_flips(const Noise& noise, int runs, Random& random) {
 }
 
 // Guardrail alarms
-// ---------------------------------------------------------------------------------------------------------
 
 constexpr double kMinimalEffect = 0.02;
 constexpr int kGuardrails = 7;
@@ -357,7 +347,6 @@ double alarm_share(const Truth& truth, const Noise& noise, int runs, bool crosse
 }
 
 // Report
-// ---------------------------------------------------------------------------------------------------------
 
 /// Calls work(0) .. work(count - 1) on several threads.
 void in_parallel(std::size_t count, int threads, const std::function<void(std::size_t)>& work) {
@@ -383,20 +372,31 @@ std::vector<std::vector<Cell>> simulate(std::span<const Noise> grid, const Optio
   return cells;
 }
 
-std::string noise_cells(const Noise& noise) {
-  return fmt::format("{:.4f} | {:.3f} | {:.0f} %", noise.prompt_se, noise.run_sd, 100 * noise.stable);
-}
+/// A column of a report: "a / b / c" of a noise's cells from the number of runs `first` on.
+template <class Cell>
+struct Column {
+  std::size_t first;
+  std::function<std::string(const Cell&)> text;
+};
 
-/// "a / b / c" of the cells from the column `first` on.
-template <class Cell, class Text>
-std::string across(const std::vector<Cell>& cells, std::size_t first, const Text& text) {
-  std::string line;
-  for (std::size_t i = first; i < cells.size(); ++i) line += (i > first ? " / " : "") + text(cells[i]);
-  return line;
+/// A line for each noise.
+template <class Cell>
+void print_cells(std::span<const Noise> grid, const std::vector<std::vector<Cell>>& cells,
+                 const std::vector<Column<Cell>>& columns) {
+  for (std::size_t i = 0; i < grid.size(); ++i) {
+    const auto& noise = grid[i];
+    fmt::print("| {:.4f} | {:.3f} | {:.0f} % |", noise.prompt_se, noise.run_sd, 100 * noise.stable);
+    for (const auto& [first, text] : columns) {
+      for (std::size_t k = first; k < cells[i].size(); ++k)
+        fmt::print("{}{}", k > first ? " / " : " ", text(cells[i][k]));
+      fmt::print(" |");
+    }
+    fmt::print("\n");
+  }
 }
 
 void report_crossed(const Options& options) {
-  const auto grid = noises({0, 0.5, 1});
+  const auto grid = noises(kUsualNoise, {0, 0.5, 1});
   const auto cells = simulate<Rates>(grid, options, [&](const Noise& noise, int runs, Random& random) {
     Rates rates;
     const Rule rule(runs);
@@ -410,25 +410,19 @@ void report_crossed(const Options& options) {
       "| false claims, % of comparisons (3 / 5 / 8) | tables with a false claim, % (3 / 5 / 8) | and the "
       "checkpoints differ (3 / 5 / 8) |\n|---|---|---|---|---|---|---|---|\n",
       options.tables);
-  for (std::size_t i = 0; i < grid.size(); ++i) {
-    const auto text = [&](std::size_t first, auto of) { return across(cells[i], first, of); };
-    fmt::print("| {} | {} | {} | {} | {} | {} |\n", noise_cells(grid[i]),
-               text(0, [](const Rates& r) { return r.share(r.covered, r.comparisons); }),
-               text(1,
-                    [](const Rates& r) {
-                      return fmt::format("{:.1f}", 1e3 * r.half_width / static_cast<double>(r.comparisons));
-                    }),
-               text(1, [](const Rates& r) { return r.share(r.claims, r.comparisons); }),
-               text(1, [](const Rates& r) { return r.share(r.tables_with_claim, r.tables); }),
-               text(1, [](const Rates& r) { return r.share(r.tables_with_firm_claim, r.tables); }));
-  }
+  const auto half_width = [](const Rates& r) {
+    return fmt::format("{:.1f}", 1e3 * r.half_width / static_cast<double>(r.comparisons));
+  };
+  print_cells<Rates>(grid, cells,
+                     {{0, [](const Rates& r) { return percent(r.covered, r.comparisons); }},
+                      {1, half_width},
+                      {1, [](const Rates& r) { return percent(r.claims, r.comparisons); }},
+                      {1, [](const Rates& r) { return percent(r.tables_with_claim, r.tables); }},
+                      {1, [](const Rates& r) { return percent(r.tables_with_firm_claim, r.tables); }}});
 }
 
 void report_flips(const Options& options) {
-  std::vector<Noise> grid;
-  for (const double sd : {0.0, .001, .003, .006, .012, .027}) {
-    for (const double stable : {0.0, 0.5, 1.0}) grid.push_back({.0034, sd, stable});
-  }
+  const auto grid = noises(std::span(kUsualNoise).first(6), {0, 0.5, 1});
   const auto cells = simulate<int>(grid, options, [&](const Noise& noise, int runs, Random& random) {
     const Rule rule(runs);
     int covered = 0;
@@ -440,15 +434,11 @@ void report_flips(const Options& options) {
       "\nThe same where half of the prompts do not differ and 0.8 % flip by +-1, {} comparisons a cell.\n\n"
       "| prompt SE of one run | run sd | stable | coverage, % (2 / 3 / 5 / 8 runs) |\n|---|---|---|---|\n",
       options.heavy);
-  for (std::size_t i = 0; i < grid.size(); ++i) {
-    fmt::print("| {} | {} |\n", noise_cells(grid[i]), across(cells[i], 0, [&](int covered) {
-                 return fmt::format("{:.1f}", 100.0 * covered / options.heavy);
-               }));
-  }
+  print_cells<int>(grid, cells, {{0, [&](int covered) { return percent(covered, options.heavy); }}});
 }
 
 void report_old(const Options& options) {
-  const auto grid = noises({0.5});
+  const auto grid = noises(kUsualNoise, {0.5});
   const auto cells = simulate<OldRates>(grid, options, [&](const Noise& noise, int runs, Random& random) {
     OldRates rates;
     constexpr int kBatch = 5;
@@ -457,9 +447,6 @@ void report_old(const Options& options) {
                      static_cast<std::uint32_t>(done), random, rates);
     return rates;
   });
-  const auto percent = [](std::int64_t count, std::int64_t of) {
-    return fmt::format("{:.0f}", 100.0 * static_cast<double>(count) / static_cast<double>(of));
-  };
   fmt::print(
       "\nFor comparison, intervals over prompts (percentile bootstrap, 1,000 resamples) with Holm for each "
       "pair "
@@ -468,14 +455,11 @@ void report_old(const Options& options) {
       "| prompt SE of one run | run sd | stable | false, % of comparisons (2 / 3 / 5 / 8 runs) | runs drawn "
       "too | tables, % | runs drawn too |\n|---|---|---|---|---|---|---|\n",
       options.old_tables);
-  for (std::size_t i = 0; i < grid.size(); ++i) {
-    const auto text = [&](auto of) { return across(cells[i], 0, of); };
-    fmt::print("| {} | {} | {} | {} | {} |\n", noise_cells(grid[i]),
-               text([&](const OldRates& r) { return percent(r.resolved, r.comparisons); }),
-               text([&](const OldRates& r) { return percent(r.with_runs, r.comparisons); }),
-               text([&](const OldRates& r) { return percent(r.tables_resolved, r.tables); }),
-               text([&](const OldRates& r) { return percent(r.tables_with_runs, r.tables); }));
-  }
+  print_cells<OldRates>(grid, cells,
+                        {{0, [](const OldRates& r) { return percent(r.resolved, r.comparisons, 0); }},
+                         {0, [](const OldRates& r) { return percent(r.with_runs, r.comparisons, 0); }},
+                         {0, [](const OldRates& r) { return percent(r.tables_resolved, r.tables, 0); }},
+                         {0, [](const OldRates& r) { return percent(r.tables_with_runs, r.tables, 0); }}});
 }
 
 void report_alarms(const Options& options) {
@@ -500,11 +484,11 @@ void report_alarms(const Options& options) {
 }
 
 int run(const Options& options) {
-  constexpr int kMost = 1000000000;
-  require_range(options.tables, 1, kMost, "--tables");
-  require_range(options.old_tables, 1, kMost, "--old-tables");
-  require_range(options.heavy, 1, kMost, "--flips");
-  require_range(options.panels, 1, kMost, "--panels");
+  for (const auto& [count, option] : {std::pair(options.tables, "--tables"),
+                                      {options.old_tables, "--old-tables"},
+                                      {options.heavy, "--flips"},
+                                      {options.panels, "--panels"}})
+    require_range(count, 1, 1000000000, option);
   require_range(options.threads, 1, 1024, "--threads");
   for (const auto& report : {report_crossed, report_flips, report_alarms, report_old}) {
     report(options);

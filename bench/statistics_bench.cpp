@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "evaluators/image_statistics.h"
 #include "evaluators/jpeg.h"
+#include "results/statistics/numeric.h"
 
 namespace harness {
 namespace {
@@ -55,17 +56,8 @@ Values measure(const fs::path& folder) {
   return values;
 }
 
-double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 double deviation(const std::vector<double>& values) {
-  const double centre = mean(values);
-  double sum = 0;
-  for (const double value : values) sum += (value - centre) * (value - centre);
-  return std::sqrt(sum / static_cast<double>(values.size() - 1));
+  return std::sqrt(squares_about(mean(values), values) / static_cast<double>(values.size() - 1));
 }
 
 void print_values(const Values& values) {

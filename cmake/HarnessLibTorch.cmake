@@ -34,8 +34,6 @@ target_compile_definitions(harness_libtorch INTERFACE HARNESS_TORCH_LIB="${torch
 # The kernels of this project's own (trainers/, models/) are written for the vector width found at run time.
 
 # One precompiled header for all that includes LibTorch: 20 s once instead of 10 a file.
-file(WRITE ${CMAKE_BINARY_DIR}/pch.cpp.in "// Holds the shared precompiled header.\n")
-configure_file(${CMAKE_BINARY_DIR}/pch.cpp.in ${CMAKE_BINARY_DIR}/pch.cpp COPYONLY)
 add_library(harness_torch_pch STATIC ${CMAKE_BINARY_DIR}/pch.cpp)
 # The header is only valid for targets with the same warning flags.
 # The wheel's folder holds headers of another fmt than the system's, without its library.

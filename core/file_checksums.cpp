@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -38,19 +37,6 @@ std::string state_of_file(const fs::path& file) {
   return state_of_file(file, info);
 }
 
-/// Takes `part` off the front of `text`; false if it does not begin with it.
-bool take(std::string_view& text, std::string_view part) {
-  if (!text.starts_with(part)) return false;
-  text.remove_prefix(part.size());
-  return true;
-}
-
-bool take_digits(std::string_view& text) {
-  const auto digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  text.remove_prefix(digits);
-  return digits > 0;
-}
-
 }  // namespace
 
 HeldFiles::HeldFiles(const std::vector<fs::path>& files) {
@@ -66,24 +52,13 @@ void HeldFiles::expect_unchanged() const {
   }
 }
 
-bool is_weights_file(const fs::path& file, std::string_view stem) {
-  const auto name = file.filename().string();
-  std::string_view rest = name;
-  if (!take(rest, stem)) return false;
-  if (rest == ".safetensors") return true;
-  return take(rest, "-") && take_digits(rest) && take(rest, "-of-") && take_digits(rest) &&
-         rest == ".safetensors";
-}
-
 std::string remembered_sha256(const fs::path& file) {
   struct ::stat info {};
   const auto folder = memory_folder();
   if (::stat(file.c_str(), &info) != 0 || info.st_size < kLarge || folder.empty()) return sha256_file(file);
   const auto memory = folder / sha256_hex(state_of_file(file, info));
   constexpr std::size_t kDigits = 64;
-  if (fs::exists(memory)) {
-    if (auto known = read_file(memory); known.size() == kDigits) return known;
-  }
+  if (fs::exists(memory) && fs::file_size(memory) == kDigits) return read_file(memory);
   auto sum = sha256_file(file);
   try {
     make_folder(folder);

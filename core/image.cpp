@@ -16,15 +16,11 @@ void append_bytes(png_structp png, png_bytep data, png_size_t size) {
   static_cast<std::string*>(png_get_io_ptr(png))->append(reinterpret_cast<const char*>(data), size);
 }
 
-struct Cursor {
-  std::string_view bytes;
-};
-
 void take_bytes(png_structp png, png_bytep data, png_size_t size) {
-  auto& cursor = *static_cast<Cursor*>(png_get_io_ptr(png));
-  if (cursor.bytes.size() < size) png_error(png, "the file ends too early");
-  std::memcpy(data, cursor.bytes.data(), size);
-  cursor.bytes.remove_prefix(size);
+  auto& bytes = *static_cast<std::string_view*>(png_get_io_ptr(png));
+  if (bytes.size() < size) png_error(png, "the file ends too early");
+  std::memcpy(data, bytes.data(), size);
+  bytes.remove_prefix(size);
 }
 
 [[noreturn]] void on_error(png_structp png, png_const_charp message) {
@@ -67,7 +63,6 @@ Image read_png(const std::filesystem::path& path) {
 
 Image decode_png(std::string_view bytes, const std::filesystem::path& path) {
   Image image;
-  Cursor cursor{bytes};
   std::string message;
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &message, on_error, on_warning);
   png_infop info = png_create_info_struct(png);
@@ -76,7 +71,7 @@ Image decode_png(std::string_view bytes, const std::filesystem::path& path) {
     throw Error(fmt::format("is not a readable PNG: {}", message), path.string());
   }
   png_set_user_limits(png, kMaxSide, kMaxSide);
-  png_set_read_fn(png, &cursor, take_bytes);
+  png_set_read_fn(png, &bytes, take_bytes);
   png_read_info(png, info);
   const auto width = png_get_image_width(png, info), height = png_get_image_height(png, info);
   if (static_cast<std::size_t>(width) * height > kMaxPixels) png_error(png, "more than 64 megapixels");

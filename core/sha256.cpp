@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "core/text.h"
 
 namespace harness {
 namespace {
@@ -23,13 +24,7 @@ class Digest {
     std::array<unsigned char, EVP_MAX_MD_SIZE> bytes;
     unsigned int size = 0;
     EVP_DigestFinal_ex(context_.get(), bytes.data(), &size);
-    constexpr char kDigits[] = "0123456789abcdef";
-    std::string text;
-    for (unsigned int i = 0; i < size; ++i) {
-      text += kDigits[bytes[i] >> 4];
-      text += kDigits[bytes[i] & 15];
-    }
-    return text;
+    return hexadecimal({reinterpret_cast<const char*>(bytes.data()), size});
   }
 
  private:

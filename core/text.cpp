@@ -44,24 +44,16 @@ bool is_terminal_control(char32_t c) {
          within(0x2066, 0x2069);
 }
 
-/// Appends "\x9b" or "\u202e": `digits` hexadecimal digits after a backslash and `kind`.
-void append_escape(std::string& out, char kind, std::uint32_t value, int digits) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  out += '\\';
-  out += kind;
-  while (digits-- > 0) out += kDigits[(value >> (4 * digits)) & 15];
-}
-
 /// Appends what stands at `i`, as itself or as an escape; gives its length in bytes.
 std::size_t append_shown(std::string& out, std::string_view text, std::size_t i,
                          bool (*unprintable)(char32_t)) {
   const auto [length, value] = code_point_at(text, i);
   if (length == 0) {
-    append_escape(out, 'x', static_cast<unsigned char>(text[i]), 2);
+    out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[i]));
     return 1;
   }
   if (unprintable(value)) {
-    append_escape(out, 'u', static_cast<std::uint32_t>(value), value > 0xffff ? 5 : 4);
+    out += fmt::format("\\u{:04x}", static_cast<std::uint32_t>(value));
   } else {
     out += text.substr(i, static_cast<std::size_t>(length));
   }
@@ -73,37 +65,22 @@ bool is_plain(char c) {
   return (c >= 0x20 && c < 0x7f) || c == '\n' || c == '\t';
 }
 
+/// Edit distance; where `swaps`, two neighbours in the other order count 1 (optimal string alignment).
 template <class Text>
-std::size_t edit_distance(const Text& a, const Text& b) {
-  std::vector<std::size_t> row(b.size() + 1);
+std::size_t edit_distance(const Text& a, const Text& b, bool swaps) {
+  std::vector<std::size_t> second_last(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
+    std::swap(second_last, last);
+    std::swap(last, row);
     row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      const bool swapped = swaps && i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], second_last[j - 2] + 1);
     }
   }
   return row[b.size()];
-}
-
-/// As edit_distance, and two neighbours in the other order count 1 (optimal string alignment): the commonest
-/// slip of a keyboard.
-std::size_t typing_distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
-  std::iota(d[0].begin(), d[0].end(), std::size_t{0});
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      d[i][j] =
-          std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  }
-  return d[a.size()][b.size()];
 }
 
 /// The shortest candidate that `word` is the beginning of; nothing for a word of one or two letters.
@@ -126,7 +103,7 @@ std::optional<std::string> nearest(std::string_view word, std::span<const std::s
   for (const auto& candidate : candidates) {
     const auto [shorter, longer] = std::minmax({word.size(), candidate.size()});
     if (longer - shorter >= best_distance) continue;
-    const auto distance = typing_distance(word, candidate);
+    const auto distance = edit_distance(word, std::string_view(candidate), true);
     if (distance < best_distance) {
       best = &candidate;
       best_distance = distance;
@@ -190,13 +167,7 @@ std::string printable(std::string_view text) {
 
 std::string printable_line(std::string_view text) {
   std::string out;
-  for (const char c : printable(text)) {
-    if (c == '\n' || c == '\t') {
-      out += c == '\n' ? "\\n" : "\\t";
-    } else {
-      out += c;
-    }
-  }
+  for (const char c : printable(text)) out += c == '\n' ? "\\n" : c == '\t' ? "\\t" : std::string(1, c);
   return out;
 }
 
@@ -232,6 +203,17 @@ std::string squeeze_white_space(std::string_view text) {
     out.push_back(c);
   }
   return utf32_to_utf8(out);
+}
+
+std::string hexadecimal(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const char c : bytes) {
+    text += kDigits[static_cast<unsigned char>(c) >> 4];
+    text += kDigits[static_cast<unsigned char>(c) & 15];
+  }
+  return text;
 }
 
 std::string_view beginning_within(std::string_view text, int columns) {
@@ -299,7 +281,7 @@ std::string shell_word(std::string_view word) {
 }
 
 std::size_t levenshtein(std::u32string_view a, std::u32string_view b) {
-  return edit_distance(a, b);
+  return edit_distance(a, b, false);
 }
 
 }  // namespace harness

@@ -43,6 +43,9 @@ std::u32string to_lower(std::u32string_view text);
 /// Every run of Unicode white space becomes one U+0020; both ends are trimmed.
 std::string squeeze_white_space(std::string_view text);
 
+/// Two lower-case digits a byte.
+std::string hexadecimal(std::string_view bytes);
+
 /// The longest beginning of `text`, ending between two characters, that takes at most `columns` on a terminal
 /// when printable_line shows it. Its time is bounded by `columns`, however long the text.
 std::string_view beginning_within(std::string_view text, int columns);

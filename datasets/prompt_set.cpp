@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -43,12 +42,8 @@ void require_task(const std::string& task) {
   throw Error(fmt::format("no prompt sets for task \"{}\"", task), "task", suggestion(task, tasks));
 }
 
-/// The text's control characters, U+0000 to U+001F and U+007F to U+009F.
-std::optional<char32_t> first_control_character(std::u32string_view text) {
-  for (const char32_t c : text) {
-    if (c < 0x20 || (c >= 0x7f && c < 0xa0)) return c;
-  }
-  return std::nullopt;
+bool is_control_character(char32_t c) {
+  return c < 0x20 || (c >= 0x7f && c < 0xa0);
 }
 
 void check_line(const std::string& line, const std::string& where) {
@@ -70,7 +65,7 @@ void check_line(const std::string& line, const std::string& where) {
   if (text.front() == 0xfeff) {
     throw Error("the line starts with a byte order mark", where, "save the file as UTF-8 without it");
   }
-  if (const auto control = first_control_character(text)) {
+  if (const auto control = std::ranges::find_if(text, is_control_character); control != text.end()) {
     throw Error(fmt::format("control character U+{:04X}", static_cast<unsigned>(*control)), where,
                 "a prompt is one line of plain text");
   }

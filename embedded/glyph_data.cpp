@@ -3,31 +3,19 @@
 #include <array>
 #include <boost/random/discrete_distribution.hpp>
 #include <boost/random/gamma_distribution.hpp>
-#include <boost/random/mersenne_twister.hpp>
 #include <boost/random/uniform_int_distribution.hpp>
 #include <boost/random/uniform_real_distribution.hpp>
 #include <cmath>
-#include <span>
 
 namespace harness {
 namespace {
-
-// Boost's distributions, unlike the standard library's, are the same everywhere.
-using Engine = boost::random::mt19937_64;
-
-double uniform(Engine& engine, double low = 0, double high = 1) {
-  return boost::random::uniform_real_distribution<double>(low, high)(engine);
-}
-int uniform_int(Engine& engine, int low, int high) {
-  return boost::random::uniform_int_distribution<int>(low, high)(engine);
-}
 
 /// Share of each letter in English text, in percent, a to z.
 constexpr std::array<double, 26> kEnglish = {8.2,  1.5,  2.8, 4.3,  12.7, 2.2,  2.0, 6.1,   7.0,
                                              0.15, 0.77, 4.0, 2.4,  6.7,  7.5,  1.9, 0.095, 6.0,
                                              6.3,  9.1,  2.8, 0.98, 2.4,  0.15, 2.0, 0.074};
 
-std::string random_word(Engine& engine) {
+std::string random_word(GlyphEngine& engine) {
   static const auto letters = [] {
     std::array<double, 26> weights;
     for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = 0.7 * kEnglish[i] / 100 + 0.3 / 26;
@@ -53,7 +41,7 @@ std::string random_word(Engine& engine) {
   return word;
 }
 
-std::string random_phrase(Engine& engine) {
+std::string random_phrase(GlyphEngine& engine) {
   static constexpr std::array<double, 5> kWords = {.10, .25, .38, .21, .06};
   static constexpr std::string_view kMarks = "!?.,:;'&%$#@*+-=/()\"";
   const int words =
@@ -77,30 +65,40 @@ std::string random_phrase(Engine& engine) {
 
 }  // namespace
 
-std::vector<std::string> glyph_phrases(std::uint64_t seed, std::size_t count) {
-  constexpr std::size_t kLongest = 30;
-  Engine engine(seed);
+int uniform_int(GlyphEngine& engine, int low, int high) {
+  return boost::random::uniform_int_distribution<int>(low, high)(engine);
+}
+
+double uniform(GlyphEngine& engine, double low, double high) {
+  return boost::random::uniform_real_distribution<double>(low, high)(engine);
+}
+
+std::vector<std::string> glyph_phrases(std::uint64_t seed) {
+  constexpr std::size_t kCount = 50'000, kLongest = 30;
+  GlyphEngine engine(seed);
   std::vector<std::string> phrases;
-  while (phrases.size() < count) {
+  while (phrases.size() < kCount) {
     auto phrase = random_phrase(engine);
     if (phrase.size() <= kLongest && glyph_layout(phrase).fits) phrases.push_back(std::move(phrase));
   }
   return phrases;
 }
 
+const std::string& any_phrase(const std::vector<std::string>& phrases, GlyphEngine& engine) {
+  return phrases[static_cast<std::size_t>(uniform_int(engine, 0, static_cast<int>(phrases.size()) - 1))];
+}
+
 GlyphBatch glyph_batch(const GlyphRenderer& renderer, const std::vector<std::string>& phrases,
                        const GlyphFading& fading, std::int64_t size, std::uint64_t seed) {
-  constexpr std::int64_t kHeight = kGlyphLines * kGlyphCellHeight, kWidth = kGlyphColumns * kGlyphCellWidth;
-  constexpr std::size_t kImage = 3 * kHeight * kWidth;
-  Engine engine(seed);
-  GlyphBatch batch{torch::empty({size, 3, kHeight, kWidth}), torch::empty({size, kGlyphCells}, torch::kInt64),
-                   torch::empty({size}, torch::kInt64)};
+  constexpr std::size_t kImage = 3 * kGlyphHeight * kGlyphWidth;
+  GlyphEngine engine(seed);
+  GlyphBatch batch{torch::empty({size, 3, kGlyphHeight, kGlyphWidth}),
+                   torch::empty({size, kGlyphCells}, torch::kInt64), torch::empty({size}, torch::kInt64)};
   auto* pixels = batch.images.mutable_data_ptr<float>();
   auto* tokens = batch.tokens.mutable_data_ptr<std::int64_t>();
   auto* styles = batch.styles.mutable_data_ptr<std::int64_t>();
   for (std::int64_t i = 0; i < size; ++i) {
-    const auto layout = glyph_layout(
-        phrases[static_cast<std::size_t>(uniform_int(engine, 0, static_cast<int>(phrases.size()) - 1))]);
+    const auto layout = glyph_layout(any_phrase(phrases, engine));
     GlyphLook look{.font = uniform_int(engine, 0, renderer.fonts() - 1),
                    .style = uniform_int(engine, 0, kGlyphStyles - 1)};
     if (uniform(engine) < fading.share)

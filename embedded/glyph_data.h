@@ -1,5 +1,6 @@
 #pragma once
 
+#include <boost/random/mersenne_twister.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,12 +11,16 @@
 
 namespace harness {
 
-/// Invented phrases for pretraining: 1 to 5 words of random letters, digits and marks, no dictionary, so that
-/// no test target is learned by heart. All fit the grid. The same seed gives the same list.
-std::vector<std::string> glyph_phrases(std::uint64_t seed, std::size_t count);
+// Boost's engine and distributions, unlike the standard library's, are the same everywhere.
+using GlyphEngine = boost::random::mt19937_64;
+int uniform_int(GlyphEngine& engine, int low, int high);
+double uniform(GlyphEngine& engine, double low = 0, double high = 1);
 
-/// How strongly the ink of a training image is drawn: with `faded_share` a strength uniform in low..high,
-/// else 1.
+/// Invented phrases that fit the grid, of random letters: no test target is learned by heart.
+std::vector<std::string> glyph_phrases(std::uint64_t seed);
+const std::string& any_phrase(const std::vector<std::string>& phrases, GlyphEngine& engine);
+
+/// The ink of a training image: with probability `share` a strength uniform in low..high, else 1.
 struct GlyphFading {
   double share = 0, low = 0, high = 1;
 };
@@ -26,7 +31,7 @@ struct GlyphBatch {
   torch::Tensor styles;  ///< [B] int64, 1..16
 };
 
-/// Draws `size` random phrases, fonts, styles and strengths. The same `seed` gives the same batch.
+/// `size` random phrases, fonts, styles and strengths.
 GlyphBatch glyph_batch(const GlyphRenderer& renderer, const std::vector<std::string>& phrases,
                        const GlyphFading& fading, std::int64_t size, std::uint64_t seed);
 

@@ -7,14 +7,15 @@
 
 namespace harness {
 
-// The embedded model draws text into a fixed grid of cells: 3 lines of 12 characters, one character to a cell
-// of 8 x 16 pixels, so an image is 96 x 48. Where a character stands is decided here, before the model sees
-// the prompt: the model does not learn word wrap.
+// The embedded model draws text into a grid of 3 lines of 12 cells, one character to a cell of 8 x 16 pixels.
+// Where a character stands is decided here: the model does not learn word wrap.
 inline constexpr int kGlyphColumns = 12;
 inline constexpr int kGlyphLines = 3;
 inline constexpr int kGlyphCells = kGlyphColumns * kGlyphLines;
 inline constexpr int kGlyphCellWidth = 8;
 inline constexpr int kGlyphCellHeight = 16;
+inline constexpr int kGlyphWidth = kGlyphColumns * kGlyphCellWidth,
+                     kGlyphHeight = kGlyphLines * kGlyphCellHeight;
 inline constexpr int kGlyphStyles = 16;
 inline constexpr std::int64_t kGlyphVocabulary = 131;  ///< 0 pad, 1 and 2 unused, byte + 3
 
@@ -23,14 +24,12 @@ struct GlyphLayout {
   bool fits = true;   ///< false where the fallback changed the text
 };
 
-/// Greedy word wrap at 12 columns, balanced to the smallest width with as many lines, each line centred; one
-/// line stands in the middle row. A text that does not fit is never skipped: accents are taken off and other
-/// non-ASCII characters dropped; words longer than 12 are broken; if it still needs more than 3 lines, its
-/// characters are set without regard to words and cut at 36.
+/// Greedy word wrap at 12 columns, balanced to the smallest width with as many lines, each centred; one line
+/// stands in the middle row. Of a text that does not fit accents are taken off, other non-ASCII characters
+/// dropped and long words broken; if it still needs more than 3 lines, its characters are cut at 36.
 GlyphLayout glyph_layout(std::string_view target);
 
-/// What the layout leaves out of a target: characters that no printable ASCII stands for, each once, and how
-/// many of the others are cut off behind the last cell.
+/// What a layout leaves out: characters without printable ASCII, each once; others cut off at the end.
 struct GlyphLoss {
   std::vector<std::string> dropped;  ///< UTF-8
   std::size_t cut = 0;
@@ -40,8 +39,7 @@ GlyphLoss glyph_loss(std::string_view target);
 /// Token ids of the 36 cells: byte + 3. The unconditional prompt is 36 zeros.
 std::vector<std::int64_t> glyph_tokens(const GlyphLayout& layout);
 
-/// Colour style of a prompt, 1..16: CRC-32 of the prompt without its quoted part, modulo 16, plus 1 (0 is the
-/// unconditional style).
+/// Colour style of a prompt, 1..16 (0: unconditional): CRC-32 without the quoted part, modulo 16, plus 1.
 int glyph_style(std::string_view prompt);
 
 }  // namespace harness

@@ -12,7 +12,6 @@ namespace harness {
 namespace {
 
 constexpr int kCharacters = 95;
-constexpr int kWidth = kGlyphColumns * kGlyphCellWidth, kHeight = kGlyphLines * kGlyphCellHeight;
 
 using Rgb = std::array<float, 3>;
 
@@ -64,9 +63,9 @@ GlyphRenderer::GlyphRenderer(const std::filesystem::path& atlas) {
 
 void GlyphRenderer::draw(const GlyphLayout& layout, const GlyphLook& look, std::span<float> image) const {
   const Palette palette = palette_of(look.style);
-  for (int y = 0; y < kHeight; ++y) {
-    const float down = static_cast<float>(y) / (kHeight - 1);
-    for (int x = 0; x < kWidth; ++x) {
+  for (int y = 0; y < kGlyphHeight; ++y) {
+    const float down = static_cast<float>(y) / (kGlyphHeight - 1);
+    for (int x = 0; x < kGlyphWidth; ++x) {
       const char c =
           layout.cells[static_cast<std::size_t>(y / kGlyphCellHeight * kGlyphColumns + x / kGlyphCellWidth)];
       const auto cell = static_cast<std::size_t>((look.font * kCharacters + (c - ' ')) * kGlyphCellHeight +
@@ -77,7 +76,8 @@ void GlyphRenderer::draw(const GlyphLayout& layout, const GlyphLook& look, std::
         const float background =
             palette.top[channel] + (palette.bottom[channel] - palette.top[channel]) * down;
         const float value = background * (1 - a) + palette.ink[channel] * a;
-        image[channel * kHeight * kWidth + static_cast<std::size_t>(y * kWidth + x)] = value * 2 - 1;
+        image[channel * kGlyphHeight * kGlyphWidth + static_cast<std::size_t>(y * kGlyphWidth + x)] =
+            value * 2 - 1;
       }
     }
   }

@@ -1,29 +1,24 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "embedded/glyph_layout.h"
 
 namespace harness {
 
-/// How one training image looks; what the prompt does not say (font, fading) is drawn at random by the
-/// caller.
+/// How one training image looks; the caller draws what the prompt does not say.
 struct GlyphLook {
   int font = 0;
   int style = 0;       ///< 0..15
   float strength = 1;  ///< 1 clean, 0 invisible ink
 };
 
-/// Draws layouts from an atlas of pre-rendered characters, in the palette of a style. Used to pretrain the
-/// embedded model only.
+/// Draws layouts from an atlas of pre-rendered characters, for pretraining alone.
 class GlyphRenderer {
  public:
-  /// A greyscale PNG, one font a row of 95 cells (printable ASCII) of 8 x 16 pixels. Throws Error if it has
-  /// another shape.
+  /// A greyscale PNG, one font a row of 95 cells (printable ASCII). Throws Error at another shape.
   explicit GlyphRenderer(const std::filesystem::path& atlas);
 
   int fonts() const { return fonts_; }

@@ -11,9 +11,8 @@
 
 namespace harness {
 
-/// Byte-level text table of the embedded model: token embedding plus cell embedding, no layers (the joint
-/// blocks do the mixing), and a style embedding as the pooled projection. Keys: token.weight [131,C],
-/// cell.weight [36,C], style.weight [17,P].
+/// Byte-level text table: token plus cell embedding, no layers, and a style embedding as the pooled
+/// projection. Keys: token.weight [131,C], cell.weight [36,C], style.weight [17,P].
 class GlyphTextEncoderImpl : public torch::nn::Module {
  public:
   GlyphTextEncoderImpl(std::int64_t width, std::int64_t pooled_width);

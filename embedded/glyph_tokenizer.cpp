@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "models/tokenizers/load_tokenizer.h"
 
 namespace harness {
 namespace {

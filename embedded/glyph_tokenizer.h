@@ -5,9 +5,7 @@
 
 namespace harness {
 
-/// What the embedded scorer's text tower reads: the style of a prompt, then the 36 cells of its quoted text
-/// as the glyph backbone lays it out, then an end token. A prompt's other words count only by the style that
-/// follows from them.
+/// What the scorer's text tower reads: a prompt's style, the 36 cells of its quoted text, an end token.
 class GlyphTokenizer : public TextTokenizer {
  public:
   static constexpr const char* kClass = "GlyphTokenizer";  ///< tokenizer_class of tokenizer_config.json

@@ -1,29 +1,18 @@
 #include "embedded/pretrain_glyph.h"
 
-#include <fmt/format.h>
-
-#include <chrono>
-#include <cmath>
-
 #include "core/files.h"
-#include "core/json.h"
-#include "core/processes/worker_pool.h"
-#include "core/sha256.h"
-#include "core/source_sums/build_info.h"
 #include "embedded/glyph_data.h"
 #include "embedded/glyph_text_encoder.h"
 #include "models/loading.h"
 #include "models/nn/random_weights.h"
-#include "models/nn/torch.h"
-#include "models/nn/weights_io.h"
 
 namespace harness {
 namespace {
 
 using torch::Tensor;
-using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kPhrases = 50'000;
+constexpr int kStepsA = 2650, kStepsB = 1648, kStepsC = 382, kStepsD = 3000;
+constexpr double kFadedShare = 0.6;  // of stage C's data
 constexpr std::int64_t kWidth = 128, kPooled = 32;
 
 Sd3Config transformer_config() {
@@ -70,16 +59,14 @@ void initialise_modulation(torch::nn::Module& transformer) {
 
 class GlyphPretraining {
  public:
-  GlyphPretraining(const PretrainOptions& options, const PretrainReport& report)
+  explicit GlyphPretraining(const PretrainOptions& options)
       : options_(options),
-        report_(report),
+        common_(options),
         renderer_(options.atlas),
-        phrases_(glyph_phrases(mixed_seed({options.seed, 100}), kPhrases)),
-        pool_(options.threads, [] { torch::set_num_threads(1); }),
+        phrases_(glyph_phrases(mixed_seed({options.seed, 100}))),
         vae_(autoencoder_config()),
         transformer_(transformer_config()),
         encoder_(kWidth, kPooled) {
-    torch::set_num_threads(1);
     initialise_uniform(*vae_, mixed_seed({options.seed, 101}));
     initialise_uniform(*transformer_, mixed_seed({options.seed, 102}));
     initialise_modulation(*transformer_);
@@ -90,14 +77,12 @@ class GlyphPretraining {
   }
 
   void run() {
-    const auto start = Clock::now();
     train_autoencoder();
     measure_latents();
-    train_flow({"B", 2, options_.flow_steps, 4, 16, 200, 1e-3, false, 0.01, true}, {});
-    train_flow({"C", 3, options_.faded_steps, 4, 16, 50, 6e-4, false, 0.01, true},
-               {options_.faded_share, 0.1, 0.5});
+    train_flow({"B", 2, kStepsB, 4, 16, 200, 1e-3, false, 0.01, true}, {});
+    train_flow({"C", 3, kStepsC, 4, 16, 50, 6e-4, false, 0.01, true}, {kFadedShare, 0.1, 0.5});
     train_decoder();
-    save(std::chrono::duration<double>(Clock::now() - start).count());
+    save();
   }
 
  private:
@@ -106,18 +91,15 @@ class GlyphPretraining {
   }
 
   void train_autoencoder() {
-    const StagePlan plan{"A", 1, options_.autoencoder_steps, 2, 8, 100, 3e-3, true, 1e-4, false};
-    PretrainStage stage(options_.seed, pool_, plan, vae_->parameters(), curve_);
-    stage.run(
-        [&](std::uint64_t seed) {
-          const auto images = batch({0.2, 0, 1}, plan.micro_size, seed).images;
-          const auto [mean, logvar] = vae_->encode(images);
-          const auto noise = torch::randn(mean.sizes(), seeded_generator(seed));
-          const auto out = vae_->decode(mean + (logvar / 2).exp() * noise);
-          const auto kl = 0.5 * (mean.square() + logvar.exp() - 1 - logvar).mean();
-          return torch::mse_loss(out, images) + 0.1 * torch::l1_loss(out, images) + 1e-4 * kl;
-        },
-        report_);
+    const StagePlan plan{"A", 1, kStepsA, 2, 8, 100, 3e-3, true, 1e-4, false};
+    common_.train(plan, vae_->parameters(), [&](std::uint64_t seed) {
+      const auto images = batch({0.2, 0, 1}, plan.micro_size, seed).images;
+      const auto [mean, logvar] = vae_->encode(images);
+      const auto noise = torch::randn(mean.sizes(), seeded_generator(seed));
+      const auto out = vae_->decode(mean + (logvar / 2).exp() * noise);
+      const auto kl = 0.5 * (mean.square() + logvar.exp() - 1 - logvar).mean();
+      return torch::mse_loss(out, images) + 0.1 * torch::l1_loss(out, images) + 1e-4 * kl;
+    });
   }
 
   /// Scale and shift that give the latents mean 0 and standard deviation 1.
@@ -134,52 +116,46 @@ class GlyphPretraining {
   void train_flow(const StagePlan& plan, const GlyphFading& fading) {
     auto parameters = transformer_->parameters();
     for (const auto& p : encoder_->parameters()) parameters.push_back(p);
-    PretrainStage stage(options_.seed, pool_, plan, parameters, curve_);
-    stage.run(
-        [&](std::uint64_t seed) {
-          auto data = batch(fading, plan.micro_size, seed);
-          auto random = seeded_generator(seed);
-          Tensor x0;
-          {
-            const torch::NoGradGuard no_grad;
-            x0 = vae_->to_flow(vae_->encode(data.images).first);
-            const auto kept =
-                torch::rand({plan.micro_size}, random) >= 0.1;  // guidance dropout: text and style together
-            data.tokens *= kept.unsqueeze(1);
-            data.styles *= kept;
-          }
-          const auto t = torch::randn({plan.micro_size}, random).sigmoid();
-          const auto noise = torch::randn(x0.sizes(), random);
-          const auto t4 = t.view({-1, 1, 1, 1});
-          const auto condition = encoder_->forward(data.tokens, data.styles);
-          const auto v =
-              transformer_->forward((1 - t4) * x0 + t4 * noise, condition.text, condition.pooled, 1000 * t);
-          return torch::mse_loss(v, noise - x0);
-        },
-        report_);
+    common_.train(plan, parameters, [&](std::uint64_t seed) {
+      auto data = batch(fading, plan.micro_size, seed);
+      auto random = seeded_generator(seed);
+      Tensor x0;
+      {
+        const torch::NoGradGuard no_grad;
+        x0 = vae_->to_flow(vae_->encode(data.images).first);
+        const auto kept =
+            torch::rand({plan.micro_size}, random) >= 0.1;  // guidance dropout: text and style together
+        data.tokens *= kept.unsqueeze(1);
+        data.styles *= kept;
+      }
+      const auto t = torch::randn({plan.micro_size}, random).sigmoid();
+      const auto noise = torch::randn(x0.sizes(), random);
+      const auto t4 = t.view({-1, 1, 1, 1});
+      const auto condition = encoder_->forward(data.tokens, data.styles);
+      const auto v =
+          transformer_->forward((1 - t4) * x0 + t4 * noise, condition.text, condition.pooled, 1000 * t);
+      return torch::mse_loss(v, noise - x0);
+    });
   }
 
   void train_decoder() {
-    const StagePlan plan{"D", 4, options_.decoder_steps, 2, 8, 50, 2e-3, true, 1e-4, false};
-    PretrainStage stage(options_.seed, pool_, plan, vae_->decoder_parameters(), curve_);
-    stage.run(
-        [&](std::uint64_t seed) {
-          const auto images = batch({0.3, 0, 1}, plan.micro_size, seed).images;
-          Tensor latents;
-          {
-            const torch::NoGradGuard no_grad;
-            auto random = seeded_generator(seed);
-            latents = vae_->encode(images).first;
-            const auto u = torch::rand({plan.micro_size, 1, 1, 1}, random);
-            latents = latents + u * 0.1 * latent_std_ * torch::randn(latents.sizes(), random);
-          }
-          const auto out = vae_->decode(latents);
-          return torch::mse_loss(out, images) + 0.1 * torch::l1_loss(out, images);
-        },
-        report_);
+    const StagePlan plan{"D", 4, kStepsD, 2, 8, 50, 2e-3, true, 1e-4, false};
+    common_.train(plan, vae_->decoder_parameters(), [&](std::uint64_t seed) {
+      const auto images = batch({0.3, 0, 1}, plan.micro_size, seed).images;
+      Tensor latents;
+      {
+        const torch::NoGradGuard no_grad;
+        auto random = seeded_generator(seed);
+        latents = vae_->encode(images).first;
+        const auto u = torch::rand({plan.micro_size, 1, 1, 1}, random);
+        latents = latents + u * 0.1 * latent_std_ * torch::randn(latents.sizes(), random);
+      }
+      const auto out = vae_->decode(latents);
+      return torch::mse_loss(out, images) + 0.1 * torch::l1_loss(out, images);
+    });
   }
 
-  void save(double seconds) {
+  void save() {
     const auto& out = options_.out;
     make_folder(out / "text_encoder");
     save_sd3_transformer(out / "transformer", transformer_, torch::kFloat16);
@@ -187,45 +163,30 @@ class GlyphPretraining {
     TensorMap table;
     for (const auto& [name, tensor] : state_of(*encoder_)) table[name] = tensor.detach().to(torch::kFloat16);
     save_tensors(out / "text_encoder/model.safetensors", table, {{"format", "pt"}});
-    const Json encoder{{"_class_name", "GlyphTextEncoder"}, {"width", kWidth}, {"pooled_width", kPooled}};
-    write_file_atomically(out / "text_encoder/config.json", encoder.dump(2) + "\n");
-    const Json index{{"_class_name", "GlyphPipeline"},
-                     {"transformer", {"diffusers", "SD3Transformer2DModel"}},
-                     {"vae", {"diffusers", "AutoencoderKL"}},
-                     {"text_encoder", {"harness", "GlyphTextEncoder"}}};
-    write_file_atomically(out / "model_index.json", index.dump(2) + "\n");
-    write_file_atomically(out / "curve.csv", curve_.csv);
-    const Json record{{"command", fmt::format("harness pretrain glyph --seed {}", options_.seed)},
-                      {"seed", options_.seed},
-                      {"steps",
-                       {{"A", options_.autoencoder_steps},
-                        {"B", options_.flow_steps},
-                        {"C", options_.faded_steps},
-                        {"D", options_.decoder_steps}}},
-                      {"faded_share", options_.faded_share},
-                      {"seconds", std::round(seconds)},
-                      {"threads", options_.threads},
-                      {"cpu", build_info().cpu},
-                      {"cpu_features", build_info().cpu_features}};
-    write_file_atomically(out / "pretrain.json", record.dump(2) + "\n");
+    common_.save_json("text_encoder/config.json",
+                      {{"_class_name", "GlyphTextEncoder"}, {"width", kWidth}, {"pooled_width", kPooled}});
+    common_.save_json("model_index.json", {{"_class_name", "GlyphPipeline"},
+                                           {"transformer", {"diffusers", "SD3Transformer2DModel"}},
+                                           {"vae", {"diffusers", "AutoencoderKL"}},
+                                           {"text_encoder", {"harness", "GlyphTextEncoder"}}});
+    common_.save_record("glyph", {{"steps", {{"A", kStepsA}, {"B", kStepsB}, {"C", kStepsC}, {"D", kStepsD}}},
+                                  {"faded_share", kFadedShare}});
   }
 
   const PretrainOptions& options_;
-  const PretrainReport& report_;
+  Pretraining common_;
   GlyphRenderer renderer_;
   std::vector<std::string> phrases_;
-  WorkerPool pool_;
   AutoencoderKl vae_;
   Sd3Transformer transformer_;
   GlyphTextEncoder encoder_;
   double latent_std_ = 1;
-  PretrainCurve curve_;
 };
 
 }  // namespace
 
-void pretrain_glyph(const PretrainOptions& options, const PretrainReport& report) {
-  GlyphPretraining(options, report).run();
+void pretrain_glyph(const PretrainOptions& options) {
+  GlyphPretraining(options).run();
 }
 
 }  // namespace harness

@@ -1,24 +1,14 @@
 #include "embedded/pretrain_glyph_clip.h"
 
-#include <fmt/format.h>
 #include <torch/nn/modules/linear.h>
 
 #include <array>
-#include <boost/random/mersenne_twister.hpp>
-#include <boost/random/uniform_int_distribution.hpp>
-#include <boost/random/uniform_real_distribution.hpp>
-#include <chrono>
 #include <cmath>
 
-#include "core/files.h"
-#include "core/json.h"
-#include "core/source_sums/build_info.h"
 #include "embedded/glyph_data.h"
-#include "embedded/glyph_renderer.h"
 #include "embedded/glyph_tokenizer.h"
-#include "models/encoders/clip_model.h"
+#include "models/loading.h"
 #include "models/nn/random_weights.h"
-#include "models/nn/weights_io.h"
 
 namespace harness {
 namespace {
@@ -26,12 +16,7 @@ namespace {
 using torch::Tensor;
 using torch::indexing::None;
 using torch::indexing::Slice;
-using Clock = std::chrono::steady_clock;
-// Boost's distributions, unlike the standard library's, are the same everywhere.
-using Engine = boost::random::mt19937_64;
 
-constexpr std::size_t kPhrases = 50'000;
-constexpr std::int64_t kHeight = kGlyphLines * kGlyphCellHeight, kWidth = kGlyphColumns * kGlyphCellWidth;
 constexpr std::int64_t kImageSize = 96, kPatch = 16, kChannels = 128;
 constexpr double kMostScale = 4.6052;  // log 100, as CLIP's
 
@@ -56,13 +41,6 @@ ClipConfig clip_config() {
   return config;
 }
 
-int uniform_int(Engine& engine, int low, int high) {
-  return boost::random::uniform_int_distribution<int>(low, high)(engine);
-}
-double uniform(Engine& engine, double low = 0, double high = 1) {
-  return boost::random::uniform_real_distribution<double>(low, high)(engine);
-}
-
 /// What a prompt asks for.
 struct Wish {
   GlyphLayout layout;
@@ -70,7 +48,7 @@ struct Wish {
 };
 
 /// One letter or up to four are others, or the style is.
-Wish near_miss(Wish wish, Engine& engine, bool one_letter = false) {
+Wish near_miss(Wish wish, GlyphEngine& engine, bool one_letter = false) {
   constexpr double kOtherStyle = 0.15, kOneLetter = 0.6;
   const double kind = one_letter ? 1 : uniform(engine);
   if (kind < kOtherStyle) {
@@ -107,12 +85,12 @@ struct PairPlan {
 class PairSource {
  public:
   PairSource(const std::filesystem::path& atlas, std::uint64_t seed)
-      : renderer_(atlas), phrases_(glyph_phrases(seed, kPhrases)) {}
+      : renderer_(atlas), phrases_(glyph_phrases(seed)) {}
 
   PairBatch draw(const PairPlan& plan, std::uint64_t seed) const {
-    Engine engine(seed);
+    GlyphEngine engine(seed);
     const auto wishes = draw_wishes(plan, engine);
-    PairBatch batch{torch::empty({plan.texts + plan.faded, 3, kHeight, kWidth}), tokens_of(wishes)};
+    PairBatch batch{torch::empty({plan.texts + plan.faded, 3, kGlyphHeight, kGlyphWidth}), tokens_of(wishes)};
     for (std::int64_t i = 0; i < plan.texts; ++i)
       render(wishes[static_cast<std::size_t>(i)], uniform(engine, 0.85, 1), engine, batch.images[i]);
     for (std::int64_t i = 0; i < plan.faded; ++i) {
@@ -126,13 +104,11 @@ class PairSource {
     return batch;
   }
 
-  Wish wish(Engine& engine, int style) const {
-    const auto& phrase =
-        phrases_[static_cast<std::size_t>(uniform_int(engine, 0, static_cast<int>(phrases_.size()) - 1))];
-    return {glyph_layout(phrase), style};
+  Wish wish(GlyphEngine& engine, int style) const {
+    return {glyph_layout(any_phrase(phrases_, engine)), style};
   }
 
-  void render(const Wish& wish, double strength, Engine& engine, const Tensor& image) const {
+  void render(const Wish& wish, double strength, GlyphEngine& engine, const Tensor& image) const {
     const GlyphLook look{.font = uniform_int(engine, 0, renderer_.fonts() - 1),
                          .style = wish.style,
                          .strength = static_cast<float>(strength)};
@@ -147,7 +123,7 @@ class PairSource {
   }
 
  private:
-  std::vector<Wish> draw_wishes(const PairPlan& plan, Engine& engine) const {
+  std::vector<Wish> draw_wishes(const PairPlan& plan, GlyphEngine& engine) const {
     std::vector<int> styles;
     for (int i = 0; i < plan.styles; ++i) styles.push_back(uniform_int(engine, 0, kGlyphStyles - 1));
     std::vector<Wish> wishes;
@@ -188,14 +164,12 @@ Tensor pair_labels(std::int64_t n) {
 
 class ClipPretraining {
  public:
-  ClipPretraining(const PretrainClipOptions& options, const PretrainReport& report)
+  explicit ClipPretraining(const PretrainClipOptions& options)
       : options_(options),
-        report_(report),
+        common_(options),
         pairs_(options.atlas, mixed_seed({options.seed, 200})),
-        pool_(options.threads, [] { torch::set_num_threads(1); }),
         model_(clip_config()),
         reader_(torch::nn::LinearOptions(kChannels, kCellsOfPatch * kGlyphVocabulary)) {
-    torch::set_num_threads(1);
     initialise_clip(model_, mixed_seed({options.seed, 201}));
     const torch::NoGradGuard no_grad;
     auto random = seeded_generator(mixed_seed({options.seed, 202}));
@@ -210,13 +184,11 @@ class ClipPretraining {
   }
 
   void run() {
-    const auto start = Clock::now();
     train({"R", 1, options_.reading_steps, 2, 64, 100, 1e-3, false, 0.01, false},
           {.texts = 64, .faded = 0, .styles = 4, .near_misses = 0});
     train({"C", 2, options_.contrast_steps, 2, 64, 50, 1e-3, false, 0.01, true},
           {.texts = 48, .faded = 16, .styles = 6, .near_misses = 0.5});
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    save(seconds);
+    save();
   }
 
  private:
@@ -238,9 +210,9 @@ class ClipPretraining {
   void train(const StagePlan& stage_plan, const PairPlan& plan) {
     auto parameters = model_->parameters();
     for (const auto& p : reader_->parameters()) parameters.push_back(p);
-    PretrainStage stage(options_.seed, pool_, stage_plan, parameters, curve_);
-    stage.after_update = [this] { model_->named_parameters()["logit_scale"].clamp_(0, kMostScale); };
-    stage.run([&](std::uint64_t seed) { return loss(pairs_.draw(plan, seed)); }, report_);
+    common_.train(
+        stage_plan, parameters, [&](std::uint64_t seed) { return loss(pairs_.draw(plan, seed)); },
+        [this] { model_->named_parameters()["logit_scale"].clamp_(0, kMostScale); });
   }
 
   Tensor loss(const PairBatch& batch) {
@@ -267,15 +239,15 @@ class ClipPretraining {
     return torch::cross_entropy_loss(read, cells, weights);
   }
 
-  /// Held-out phrases: how often the right one of 512 is found, and the right one of two that differ by a
-  /// letter, or of a clear and a faded image.
+  /// Held-out phrases: how often the right one of 512 is found, or of two by a letter, or of clear and faded.
   Json measure() {
     constexpr int kTexts = 512;
     const torch::NoGradGuard no_grad;
     const PairSource held_out(options_.atlas, mixed_seed({options_.seed, 204}));
-    Engine engine(mixed_seed({options_.seed, 205}));
+    GlyphEngine engine(mixed_seed({options_.seed, 205}));
     std::vector<Wish> wishes, misses;
-    const auto images = torch::empty({kTexts, 3, kHeight, kWidth}), faded = torch::empty_like(images);
+    const auto images = torch::empty({kTexts, 3, kGlyphHeight, kGlyphWidth}),
+               faded = torch::empty_like(images);
     for (int i = 0; i < kTexts; ++i) {
       wishes.push_back(held_out.wish(engine, uniform_int(engine, 0, kGlyphStyles - 1)));
       misses.push_back(near_miss(wishes.back(), engine, true));
@@ -304,14 +276,8 @@ class ClipPretraining {
             {"cosine_of_other_texts", mean((cosines.sum() - right.sum()) / (kTexts * (kTexts - 1)))}};
   }
 
-  void save(double seconds) {
-    const auto& out = options_.out;
-    make_folder(out);
-    TensorMap weights;
-    for (const auto& item : model_->named_parameters())
-      weights[item.key()] = item.value().detach().to(torch::kFloat16);
-    save_tensors(out / "model.safetensors", weights, {{"format", "pt"}});
-    write_file_atomically(out / "config.json", clip_config().to_json().dump(2) + "\n");
+  void save() {
+    save_clip_model(options_.out, model_, torch::kFloat16);
     const std::array<double, 3> half = {0.5, 0.5, 0.5};
     const Json images = {{"image_processor_type", "CLIPImageProcessor"},
                          {"do_resize", true},
@@ -324,34 +290,24 @@ class ClipPretraining {
                          {"image_mean", half},
                          {"image_std", half},
                          {"do_convert_rgb", true}};
-    write_file_atomically(out / "preprocessor_config.json", images.dump(2) + "\n");
-    const Json tokenizer = {{"tokenizer_class", GlyphTokenizer::kClass}};
-    write_file_atomically(out / "tokenizer_config.json", tokenizer.dump(2) + "\n");
-    write_file_atomically(out / "curve.csv", curve_.csv);
-    const Json record{{"command", fmt::format("harness pretrain glyph-clip --seed {}", options_.seed)},
-                      {"seed", options_.seed},
-                      {"steps", {{"R", options_.reading_steps}, {"C", options_.contrast_steps}}},
-                      {"retrieval", measure()},
-                      {"seconds", std::round(seconds)},
-                      {"threads", options_.threads},
-                      {"cpu", build_info().cpu},
-                      {"cpu_features", build_info().cpu_features}};
-    write_file_atomically(out / "pretrain.json", record.dump(2) + "\n");
+    common_.save_json("preprocessor_config.json", images);
+    common_.save_json("tokenizer_config.json", {{"tokenizer_class", GlyphTokenizer::kClass}});
+    common_.save_record("glyph-clip",
+                        {{"steps", {{"R", options_.reading_steps}, {"C", options_.contrast_steps}}},
+                         {"retrieval", measure()}});
   }
 
   const PretrainClipOptions& options_;
-  const PretrainReport& report_;
+  Pretraining common_;
   PairSource pairs_;
-  WorkerPool pool_;
   ClipModel model_;
   torch::nn::Linear reader_;
-  PretrainCurve curve_;
 };
 
 }  // namespace
 
-void pretrain_glyph_clip(const PretrainClipOptions& options, const PretrainReport& report) {
-  ClipPretraining(options, report).run();
+void pretrain_glyph_clip(const PretrainClipOptions& options) {
+  ClipPretraining(options).run();
 }
 
 }  // namespace harness

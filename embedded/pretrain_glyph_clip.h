@@ -1,28 +1,19 @@
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-
 #include "embedded/pretrain_stage.h"
 
 namespace harness {
 
-/// Settings of `harness pretrain glyph-clip`. Schedules are in steps, as those of `pretrain glyph`.
-struct PretrainClipOptions {
-  std::uint64_t seed = 1;
-  int threads = 2;
+struct PretrainClipOptions : PretrainOptions {
   std::int64_t reading_steps = 800;    ///< stage R: pairs that differ at large, and a head that reads patches
   std::int64_t contrast_steps = 1600;  ///< stage C: with near-miss texts and faded images among the pairs
-  std::filesystem::path atlas;
-  std::filesystem::path out;  ///< receives the files of a CLIP scorer's folder, pretrain.json and curve.csv
 };
 
-/// Trains the embedded scorer from nothing: a small CLIPModel whose text tower reads the glyph backbone's own
-/// layout of a prompt (36 cells and a style), with the symmetric contrastive loss of CLIP (arXiv:2103.00020)
-/// on generated pairs of prompt and rendering. Renderings of the right text that are faded stand among the
-/// images that a text has to be told from, so that the score falls with legibility and not only with wrong
-/// letters. Projections start whitened: untrained towers give all inputs nearly one direction. A head that
-/// reads the characters of a patch helps the image tower on its way and is dropped. Writes float16.
-void pretrain_glyph_clip(const PretrainClipOptions& options, const PretrainReport& report);
+/// Trains the embedded scorer from nothing: a small CLIPModel whose text tower reads the glyph backbone's
+/// layout of a prompt, with CLIP's contrastive loss (arXiv:2103.00020) on generated pairs, and writes
+/// float16. Faded renderings of the right text are among the images, so that the score falls with legibility
+/// too. Projections start whitened: untrained towers give all inputs nearly one direction. A head that reads
+/// a patch's characters helps on the way.
+void pretrain_glyph_clip(const PretrainClipOptions& options);
 
 }  // namespace harness

@@ -17,15 +17,11 @@ Sd3Transformer load_sd3_transformer(const std::filesystem::path& folder, const P
 AutoencoderKl load_autoencoder(const std::filesystem::path& folder, const Placement& placement = {});
 
 /// A text encoder from a folder as transformers saves it: config.json and model.safetensors, or its shards.
-/// It has a projection if config.json says so. Throws Error like the above.
 ClipTextModel load_clip_text_model(const std::filesystem::path& folder, const Placement& placement = {});
 
-/// A CLIPModel with both towers from a folder as transformers saves it. Throws Error like the above.
 ClipModel load_clip_model(const std::filesystem::path& folder, const Placement& placement = {});
 
-/// A T5 encoder from a folder as transformers saves it: config.json and model.safetensors, or its shards. The
-/// duplicate of the embedding that some hold is not read. With float16 `wo` stays in float32. Throws as
-/// above.
+/// The duplicate of the embedding that some hold is not read. With float16 `wo` stays in float32.
 T5Encoder load_t5_encoder(const std::filesystem::path& folder, const Placement& placement = {});
 
 /// Writes a folder as diffusers does; floating-point weights are stored as `dtype`.
@@ -33,7 +29,6 @@ void save_sd3_transformer(const std::filesystem::path& folder, Sd3Transformer mo
 void save_autoencoder(const std::filesystem::path& folder, AutoencoderKl model, torch::ScalarType dtype);
 
 /// Writes config.json and model.safetensors as transformers does.
-void save_clip_model(const std::filesystem::path& folder, ClipModel model,
-                     torch::ScalarType dtype = torch::kFloat32);
+void save_clip_model(const std::filesystem::path& folder, ClipModel model, torch::ScalarType dtype);
 
 }  // namespace harness

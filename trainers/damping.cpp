@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trainers/optimisation/optimiser.h"
-
 namespace harness {
 
 std::optional<Damping> damping_of(const std::vector<double>& weights) {
@@ -16,10 +14,6 @@ std::optional<Damping> damping_of(const std::vector<double>& weights) {
   }
   const auto n = static_cast<double>(weights.size());
   return Damping{.mean_weight = sum / n, .share = below / n};
-}
-
-bool is_undone_by_clip(double damped, double undamped, double limit) {
-  return norm_clip(damped, limit) < 1 && norm_clip(undamped, limit) < 1;
 }
 
 }  // namespace harness

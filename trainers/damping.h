@@ -14,9 +14,4 @@ struct Damping {
 /// weights: one a (shard, step), NaN where the method damps nothing. Nothing where it damps nowhere.
 std::optional<Damping> damping_of(const std::vector<double>& weights);
 
-/// Whether the norm clip took from a damped update what its weights have in common: the gradient is clipped
-/// to `limit` with the weights (norm `damped`) and without them (`undamped`), and has the same length either
-/// way.
-bool is_undone_by_clip(double damped, double undamped, double limit);
-
 }  // namespace harness

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 
 #include "core/error.h"
 #include "core/streams.h"
@@ -13,7 +12,6 @@
 #include "trainers/damping.h"
 #include "trainers/law/path_variance.h"
 #include "trainers/optimisation/gradient_sum.h"
-#include "trainers/prompt_order.h"
 #include "trainers/reduced_law.h"
 #include "trainers/rollout.h"
 #include "trainers/run_state.h"
@@ -27,12 +25,6 @@ using torch::Tensor;
 constexpr double kMissingLimit = 0.05;   // share of an epoch's rewards that may be missing
 constexpr std::size_t kLateWindow = 10;  // off-policy updates behind a checkpoint's Lambda_late
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return values.empty() ? kNan : sum / static_cast<double>(values.size());
-}
 
 std::vector<double> to_doubles(const Tensor& x) {
   const auto wide = x.detach().to(torch::kCPU, torch::kFloat64).contiguous();
@@ -62,7 +54,16 @@ struct LossShare {
   double of_counted = 1;  ///< samples of the update over those that are not left out
 };
 
-/// Weights of an update's (shard, step).
+constexpr std::pair<const char*, double StepLaw::*> kStepStatistics[] = {
+    {"lambda_center", &StepLaw::lambda_center},
+    {"lambda_var", &StepLaw::lambda_var},
+    {"log_ratio_mean", &StepLaw::log_ratio_mean},
+    {"log_ratio_var", &StepLaw::log_ratio_var},
+    {"ratio_median", &StepLaw::ratio_median},
+    {"step_ess", &StepLaw::step_ess},
+    {"path_ess", &StepLaw::path_ess},
+    {"clip_fraction", &StepLaw::clip_fraction}};
+
 std::vector<double> weights_of(const std::vector<std::vector<StepTrace>>& traces) {
   std::vector<double> weights;
   for (const auto& shard : traces) {
@@ -129,9 +130,6 @@ class GrpoLoop {
   }
 
  private:
-  // Sampling
-  // ------------------------------------------------------------------------------------------------------
-
   /// The prompts of all epochs to come.
   void announce_prompts() {
     std::vector<PromptText> texts;
@@ -199,10 +197,7 @@ class GrpoLoop {
           Status::kFailed);
     }
     epoch.reward_mean = mean_of(present);
-    double squares = 0;
-    for (const double r : present) squares += (r - epoch.reward_mean) * (r - epoch.reward_mean);
-    epoch.reward_std =
-        present.size() > 1 ? std::sqrt(squares / static_cast<double>(present.size() - 1)) : kNan;
+    epoch.reward_std = std::sqrt(sample_variance(present));
     const auto group_size = static_cast<std::size_t>(settings_.group_size);
     std::size_t next = 0;
     for (const auto& shard : epoch.shards) {
@@ -218,9 +213,6 @@ class GrpoLoop {
       epoch.left_out.push_back(static_cast<int>(std::ranges::count(counted, 0.0F)));
     }
   }
-
-  // One update
-  // ------------------------------------------------------------------------------------------------------
 
   void update(const Epoch& epoch, std::int64_t epoch_number, std::int64_t part) {
     const bool fresh = part < settings_.updates_per_epoch, on_policy = part == 0;
@@ -296,7 +288,6 @@ class GrpoLoop {
   /// The gradient of a KL term is not damped, and one backward pass gives both together.
   bool takes_out_weights() const { return settings_.kl == 0; }
 
-  /// What the gradient's norm is clipped to.
   double norm_limit(const std::optional<Damping>& damping) const {
     const bool after_clip = damping && method_.damps_after_clip();
     return settings_.max_grad_norm * (after_clip ? damping->mean_weight : 1);
@@ -311,13 +302,14 @@ class GrpoLoop {
     const double undamped = is_damped ? l2_norm(sum.undamped()) : step.grad_norm;
     record.stats["grad_norm_undamped"] = undamped;
     if (!is_damped) return;
-    const bool is_undone =
-        !method_.damps_after_clip() && is_undone_by_clip(step.grad_norm, undamped, settings_.max_grad_norm);
+    // Clipped with and without the weights, the gradient has the same length either way.
+    const bool is_undone = !method_.damps_after_clip() &&
+                           norm_clip(step.grad_norm, settings_.max_grad_norm) < 1 &&
+                           norm_clip(undamped, settings_.max_grad_norm) < 1;
     record.stats["damping_undone"] = is_undone ? 1 : 0;
   }
 
-  /// L of each shard, without gradient, at the present weights: what the penalty's derivative is taken at
-  /// (E51).
+  /// L of each shard at the present weights, without gradient: where the penalty's derivative is taken (E51).
   std::vector<Penalty> measure_penalties(const Epoch& epoch, std::size_t first, std::size_t count) {
     const auto late = static_cast<std::size_t>(settings_.late_steps);
     const auto begin = static_cast<std::size_t>(settings_.trained_steps) - late;
@@ -334,7 +326,7 @@ class GrpoLoop {
     std::vector<Penalty> penalties;
     for (std::size_t i = 0; i < count; ++i) {
       const auto from = lambdas.begin() + static_cast<std::ptrdiff_t>(i * late);
-      penalties.push_back(method_.penalty(mean_of({from, from + static_cast<std::ptrdiff_t>(late)})));
+      penalties.push_back(method_.penalty(mean_of({from, late})));
     }
     return penalties;
   }
@@ -367,8 +359,7 @@ class GrpoLoop {
     }
     loss = loss * share.of_update;
     if (stats.late && !on_policy && method_.has_penalty()) {
-      // Each shard's penalty counts as much as its share of the mean over shards; share is 1 / (shards *
-      // steps).
+      // Each shard's penalty counts as its share of the mean over shards; of_update is 1 / (shards steps).
       const double per_shard = share.of_update * settings_.trained_steps;
       loss = loss + per_shard * penalty.derivative / settings_.late_steps * stats.lambda_center.mean();
     }
@@ -408,9 +399,6 @@ class GrpoLoop {
                 "lower lr, or raise eps_lambda", Status::kFailed);
   }
 
-  // Records
-  // ---------------------------------------------------------------------------------------------------------
-
   /// The samples of all shards together, a record a trained step.
   std::vector<StepRecord> step_records(const std::vector<std::vector<StepTrace>>& traces) const {
     std::vector<StepRecord> records(static_cast<std::size_t>(settings_.trained_steps));
@@ -446,10 +434,6 @@ class GrpoLoop {
     }
     for (const auto& penalty : penalties) penalty_values.push_back(penalty.value);
     const auto laws = step_laws(records, backbone_.latent().size());
-    std::vector<int> late;
-    for (int k = 0; k < settings_.trained_steps; ++k) {
-      if (settings_.is_late(k)) late.push_back(k);
-    }
 
     UpdateRecord record;
     auto& s = record.stats;
@@ -458,40 +442,32 @@ class GrpoLoop {
     s["zero_std_groups"] = epoch.zero_std_groups;
     s["missing_rewards"] = epoch.missing;
     s["loss"] = mean_of(losses);
-    s["lambda_late"] = lambda_late(laws, late);
-    s["clip_fraction"] = mean_clip_fraction(laws);
+    s["lambda_late"] = mean_over(std::span(laws).last(static_cast<std::size_t>(settings_.late_steps)),
+                                 &StepLaw::lambda_center);
+    s["clip_fraction"] = mean_over(laws, &StepLaw::clip_fraction);
     if (!slopes.empty()) s[on_policy ? "on_policy_slope" : "off_policy_slope"] = mean_of(slopes);
     if (method_.has_penalty()) s["penalty"] = mean_of(penalty_values);
     for (const auto& [name, value] : method_.statistics()) s[name] = value;
 
-    const auto put = [&](const char* name, auto value_of) {
-      auto& row = record.per_step[name];
-      row.assign(static_cast<std::size_t>(settings_.sampling_steps), kNan);
-      for (std::size_t k = 0; k < steps; ++k) row[k] = value_of(k);
-    };
-    put("lambda_center", [&](std::size_t k) { return laws[k].lambda_center; });
-    put("lambda_var", [&](std::size_t k) { return laws[k].lambda_var; });
-    put("log_ratio_mean", [&](std::size_t k) { return laws[k].log_ratio_mean; });
-    put("log_ratio_var", [&](std::size_t k) { return laws[k].log_ratio_var; });
-    put("ratio_median", [&](std::size_t k) { return laws[k].ratio_median; });
-    put("step_ess", [&](std::size_t k) { return laws[k].step_ess; });
-    put("path_ess", [&](std::size_t k) { return laws[k].path_ess; });
-    put("clip_fraction", [&](std::size_t k) { return laws[k].clip_fraction; });
-    if (weighted) put("lambda_weight", [&](std::size_t k) { return weights[k]; });
+    for (const auto& [name, value] : kStepStatistics) {
+      for (std::size_t k = 0; k < steps; ++k) row_of(record, name)[k] = laws[k].*value;
+    }
+    if (weighted) std::ranges::copy(weights, row_of(record, "lambda_weight").begin());
     return record;
   }
 
-  /// What the law predicts of an off-policy update goes to its record; where its samples are fresh, they
-  /// enter the audit.
+  /// A value a step, NaN where nobody puts one.
+  std::vector<double>& row_of(UpdateRecord& record, const char* name) const {
+    auto& row = record.per_step[name];
+    row.resize(static_cast<std::size_t>(settings_.sampling_steps), kNan);
+    return row;
+  }
+
+  /// What the law predicts of an off-policy update goes to its record; fresh samples enter the audit.
   void audit(const std::vector<StepRecord>& samples, const std::vector<std::vector<StepTrace>>& traces,
              UpdateRecord& record) {
     if (settings_.law_audit == AuditMode::kOff) return;
     const auto latent_size = static_cast<double>(backbone_.latent().size());
-    const auto put = [&](const char* name, std::size_t k, double value) {
-      auto& row = record.per_step[name];
-      row.resize(static_cast<std::size_t>(settings_.sampling_steps), kNan);
-      row[k] = value;
-    };
     for (std::size_t k = 0; k < samples.size(); ++k) {
       const auto& y = samples[k].y;
       const auto& centers = samples[k].lambda_center;
@@ -500,13 +476,13 @@ class GrpoLoop {
       double lambda_velocity = 0;
       for (const auto& shard : traces)
         lambda_velocity += shard[k].lambda_velocity / static_cast<double>(traces.size());
-      put("lambda_velocity", k, lambda_velocity);
-      put("predicted_var", k, errors.predicted_variance);
+      row_of(record, "lambda_velocity")[k] = lambda_velocity;
+      row_of(record, "predicted_var")[k] = errors.predicted_variance;
       if (!record.fresh) continue;
-      put("drift_error", k, errors.drift);
-      put("drift_error_sq", k, errors.drift_square);
-      put("var_error", k, errors.variance);
-      put("var_error_sq", k, errors.variance_square);
+      row_of(record, "drift_error")[k] = errors.drift;
+      row_of(record, "drift_error_sq")[k] = errors.drift_square;
+      row_of(record, "var_error")[k] = errors.variance;
+      row_of(record, "var_error_sq")[k] = errors.variance_square;
     }
   }
 
@@ -523,8 +499,7 @@ class GrpoLoop {
     if (held) hooks_.on_warning("the path-variance law is broken. " + law_.message);
   }
 
-  /// Keeps what a checkpoint states of the updates before it: off-policy ones only, as on-policy ones are 0
-  /// by construction.
+  /// What a checkpoint states of the updates before it, the off-policy ones: others are 0 by construction.
   void remember(const UpdateRecord& record) {
     if (record.on_policy) return;
     lambda_window_.push_back(record.stats.at("lambda_late"));

@@ -11,7 +11,6 @@
 
 #include "backbones/backbone.h"
 #include "core/processes/worker_pool.h"
-#include "models/nn/torch.h"
 #include "trainers/law/law_audit.h"
 #include "trainers/loop_settings.h"
 #include "trainers/method.h"
@@ -50,17 +49,15 @@ struct TrainHooks {
   std::function<void(const CheckpointRecord&)> on_checkpoint;
   std::function<void(const std::string& message)> on_warning = [](const std::string&) {};
   std::function<void(std::int64_t update)>
-      on_resume;  ///< called once, with the update that the run goes on from (0: the start)
+      on_resume;  ///< once: the update that it goes on from, 0: the start
   std::function<bool()> should_stop = [] { return false; };  ///< asked between epochs
-  std::function<bool()> should_save = [] {
-    return true;
-  };  ///< asked at each epoch's end: is it time for a resume point?
+  std::function<bool()> should_save = [] { return true; };   ///< at each epoch's end: a resume point?
   /// What the rewards' side has to find again when the run goes on, kept in resume points.
   std::function<Json()> reward_state = [] { return Json::object(); };
   std::function<void(const Json& state, const std::string& where)> restore_rewards =
       [](const Json&, const std::string&) {};
-  std::function<void(std::chrono::steady_clock::duration)> on_saved = [](auto) {
-  };  ///< what writing a resume point took
+  /// What writing a resume point took.
+  std::function<void(std::chrono::steady_clock::duration)> on_saved = [](auto) {};
 };
 
 struct TrainJob {
@@ -72,16 +69,14 @@ struct TrainJob {
   std::string resume_key;        ///< must be equal for a resume point to be taken: build and CPU features
 };
 
-/// What a run came to: whether all its updates are done, and what its log-ratios say of the path-variance
-/// law.
+/// Whether all updates are done, and what the log-ratios say of the path-variance law.
 struct TrainOutcome {
   bool done = false;
   LawVerdict law;
 };
 
-/// Trains with `method` until the last update or a stop.
-/// Throws Error if the on-policy log-ratio is not 0, a value is not finite, more than 5 % of an epoch's
-/// rewards are missing, or, where law_audit is "stop", the law is broken.
+/// Trains until the last update or a stop. Throws Error if the on-policy log-ratio is not 0, a value is not
+/// finite, over 5 % of an epoch's rewards are missing or, where law_audit is "stop", the law is broken.
 TrainOutcome train(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool,
                    const TrainHooks& hooks);
 

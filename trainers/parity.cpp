@@ -5,10 +5,8 @@
 #include <map>
 
 #include "backbones/sd3_folder.h"
-#include "core/error.h"
 #include "models/loading.h"
 #include "models/nn/lora.h"
-#include "models/parity/parity_case.h"
 #include "trainers/method.h"
 #include "trainers/optimisation/ema.h"
 #include "trainers/optimisation/optimiser.h"
@@ -49,9 +47,6 @@ std::vector<float> floats(const torch::Tensor& t) {
 constexpr std::pair<const char*, torch::ScalarType> kPrecisions[] = {{"f32.", torch::kFloat32},
                                                                      {"f64.", torch::kFloat64}};
 
-// ---- scheduler
-// ------------------------------------------------------------------------------------------------------
-
 void record_schedule(const ParityCase& c, const Schedule& schedule, std::size_t step,
                      const std::string& label, TensorMap& out) {
   out[label + ".sigmas"] = torch::tensor(schedule.sigmas);
@@ -85,9 +80,6 @@ TensorMap run_scheduler(const ParityCase& c) {
   return out;
 }
 
-// ---- sde_step
-// -------------------------------------------------------------------------------------------------------
-
 TensorMap run_sde_step(const ParityCase& c) {
   const auto noise_level = c.param_fields().required<double>("noise_level");
   const auto sigmas = floats(c.input("sigmas"));
@@ -110,9 +102,6 @@ TensorMap run_sde_step(const ParityCase& c) {
   }
   return rows.stacked();
 }
-
-// ---- grpo_losses
-// ----------------------------------------------------------------------------------------------------
 
 struct LossCase {
   std::string method;  // as this project names it
@@ -177,9 +166,6 @@ TensorMap run_grpo_losses(const ParityCase& c) {
   return rows.stacked();
 }
 
-// ---- adamw_ema
-// ------------------------------------------------------------------------------------------------------
-
 AdamWOptions adamw_options(Fields& params) {
   const auto betas = params.required<std::vector<double>>("betas");
   if (betas.size() != 2) throw Error("betas are not two numbers", params.where());
@@ -224,15 +210,6 @@ TensorMap run_adamw_ema(const ParityCase& c) {
   return rows.stacked();
 }
 
-// ---- sd3_pipeline
-
-std::vector<PromptText> prompts_of(const ParityCase& c, const char* list) {
-  std::vector<PromptText> prompts;
-  for (const auto& text : c.text_fields().required<std::vector<std::string>>(list))
-    prompts.push_back({text, ""});
-  return prompts;
-}
-
 /// A whole call of the pipeline from given noise, the latents kept after every step.
 TensorMap run_sd3_pipeline(const ParityCase& c) {
   const torch::NoGradGuard no_grad;
@@ -246,8 +223,8 @@ TensorMap run_sd3_pipeline(const ParityCase& c) {
   const auto schedule = shifted_schedule(Grid::kDiffusers, params.required<int>("num_inference_steps"),
                                          scheduler.shift, scheduler.num_train_timesteps);
   const auto guidance = params.required<double>("guidance_scale");
-  const auto positive = backbone.encode(prompts_of(c, "prompts")),
-             negative = backbone.encode(prompts_of(c, "negative_prompts"));
+  const auto positive = backbone.encode(c.prompts("prompts")),
+             negative = backbone.encode(c.prompts("negative_prompts"));
   auto x = c.input("latents");
   TensorMap out;
   for (int k = 0; k < schedule.steps(); ++k) {
@@ -260,9 +237,6 @@ TensorMap run_sd3_pipeline(const ParityCase& c) {
   out["image_u8"] = out["image"].mul(255).round().to(torch::kUInt8);
   return out;
 }
-
-// ---- lora
-// -----------------------------------------------------------------------------------------------------------
 
 torch::Tensor sd3_sample(Sd3Transformer& model, const ParityCase& c) {
   return model->forward(c.input("hidden_states"), c.input("encoder_hidden_states"),
@@ -304,24 +278,13 @@ TensorMap run_lora(const ParityCase& c) {
   return out;
 }
 
-const std::map<std::string, TensorMap (*)(const ParityCase&)> kRunners = {
-    {"adamw_ema", run_adamw_ema}, {"grpo_losses", run_grpo_losses},   {"lora", run_lora},
-    {"scheduler", run_scheduler}, {"sd3_pipeline", run_sd3_pipeline}, {"sde_step", run_sde_step}};
-
 }  // namespace
 
-bool is_trainer_case(const std::string& kind) {
-  return kRunners.contains(kind);
-}
-
-TensorMap run_trainer_case(const std::filesystem::path& folder) {
-  const auto c = ParityCase::read(folder);
-  const auto runner = kRunners.find(c.kind);
-  if (runner == kRunners.end()) {
-    throw Error(fmt::format("kind \"{}\" is not one of this part's", c.kind),
-                (folder / "case.json").string());
-  }
-  return runner->second(c);
+const ParityKinds& trainer_parity_kinds() {
+  static const ParityKinds kinds = {
+      {"adamw_ema", run_adamw_ema}, {"grpo_losses", run_grpo_losses},   {"lora", run_lora},
+      {"scheduler", run_scheduler}, {"sd3_pipeline", run_sd3_pipeline}, {"sde_step", run_sde_step}};
+  return kinds;
 }
 
 }  // namespace harness

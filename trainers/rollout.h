@@ -13,14 +13,19 @@ namespace harness {
 
 // B: images of a shard; K: sampling steps; C, h, w: the latent.
 
+/// Positions of the training prompts of `epoch` (from 1), `count` of `total`, none twice within a pass
+/// through the set. Every pass has its own permutation, by Philox address (stream kChoice) from the seed
+/// alone: every method sees the same prompts in the same order.
+std::vector<int> epoch_prompts(std::uint32_t seed, std::int64_t epoch, std::int64_t count,
+                               std::int64_t total);
+
 /// One image of a shard, as noise addresses name it.
 struct SampleAddress {
   std::uint32_t prompt = 0;  ///< position in its whole set
   std::uint32_t sample = 0;  ///< which of the prompt's images
 };
 
-/// Normal noise [B,C,h,w] on `device`, made on the CPU: row i belongs to rows[i] whatever else is in the
-/// shard.
+/// Normal noise [B,C,h,w], made on the CPU: row i belongs to rows[i] whatever else is in the shard.
 torch::Tensor shard_noise(std::uint32_t seed, std::uint32_t epoch, NoiseStream stream, int step,
                           const std::vector<SampleAddress>& rows, const LatentShape& latent,
                           torch::Device device);

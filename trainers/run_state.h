@@ -9,14 +9,12 @@
 #include "backbones/backbone.h"
 #include "core/json.h"
 #include "trainers/optimisation/ema.h"
-#include "trainers/optimisation/named_tensors.h"
 #include "trainers/optimisation/optimiser.h"
 
 namespace harness {
 
-/// Writes weights (raw and averaged) and a manifest with their checksums to FOLDER. With `lora`, which says
-/// what adapter the weights are, the averaged ones also go to FOLDER/adapter/ in peft's form, for other
-/// programs. Returns the manifest's SHA-256.
+/// Writes weights (raw and averaged) and a manifest with their checksums, whose SHA-256 it returns. With
+/// `lora` the averages also go to FOLDER/adapter/ in peft's form, for other programs.
 std::string write_checkpoint(const std::filesystem::path& folder, const std::vector<NamedTensor>& weights,
                              const Ema& ema, const Json& facts, const LoraConfig* lora = nullptr);
 
@@ -29,9 +27,8 @@ void write_resume_point(const std::filesystem::path& run, std::int64_t update,
                         const std::vector<NamedTensor>& weights, const AdamW& optimiser, const Ema& ema,
                         const Json& state);
 
-/// Restores the newest whole resume point and returns its state, or nothing if there is none. A point whose
-/// key differs from `key` is an Error that asks for --fresh; a damaged one is left for the one before it, and
-/// `warn` says so.
+/// Restores the newest whole resume point and returns its state, if there is one. A point of another `key` is
+/// an Error that asks for --fresh; a damaged one is left for the one before it, and `warn` says so.
 std::optional<Json> read_resume_point(const std::filesystem::path& run, const std::string& key,
                                       std::vector<NamedTensor> weights, AdamW& optimiser, Ema& ema,
                                       const std::function<void(const std::string&)>& warn);

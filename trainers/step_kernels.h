@@ -4,10 +4,9 @@
 
 namespace harness::kernels {
 
-// CUDA kernels of one SDE step, launched on a stream and not waited for. Arrays lie on that stream's device,
-// which must be the current one, and are dense: B samples of D coordinates. Sums over D are taken in an order
-// that depends on D alone. This header is read by nvcc too: no LibTorch, C++17. Every function returns null,
-// or why the launch failed.
+// CUDA kernels of one SDE step, launched on a stream of the current device and not waited for. Arrays are
+// dense: B samples of D coordinates; sums over D are taken in an order that depends on D alone. Read by nvcc
+// too: no LibTorch, C++17. Every function returns null, or why the launch failed.
 
 /// B and D, and where to launch: `stream` is a cudaStream_t.
 struct Launch {
@@ -15,8 +14,7 @@ struct Launch {
   void* stream;
 };
 
-/// What a mean (E8) is made of: x_weight x + velocity_weight v. velocity: float, or bfloat16 where the flag
-/// says so.
+/// x_weight x + velocity_weight v (E8). velocity: float, or bfloat16 where the flag says so.
 struct MeanInput {
   const float* x;
   const void* velocity;

@@ -11,10 +11,8 @@ namespace harness {
 // and reduced_law.h. Which of the two is a matter of device, dtype and build, never of batch or gradients,
 // and both give the same bits for means and next latents. Latents, velocities, noise: [B, ...].
 
-/// Whether this build has the kernels.
 bool has_step_kernels();
 
-/// One transition of a rollout.
 struct Transition {
   torch::Tensor mean;  ///< [B, ...] E8
   torch::Tensor next;  ///< [B, ...] mean + s noise
@@ -37,7 +35,6 @@ struct ReducedLaw {
 ReducedLaw reduced_law(double s, const torch::Tensor& mean_old, const torch::Tensor& mean_new,
                        const torch::Tensor& next);
 
-/// All of a step's statistics from its means.
 StepStats step_stats(double s, double dt, int step, bool late, const torch::Tensor& mean_old,
                      const torch::Tensor& mean_new, const torch::Tensor& next);
 

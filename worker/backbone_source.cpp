@@ -2,11 +2,16 @@
 
 #include <fmt/format.h>
 
-#include "backbones/model_choices.h"
+#include "backbones/backbone.h"
 #include "core/weights/weights_folder.h"
 #include "models/nn/device.h"
+#include "worker/commands.h"
 
 namespace harness {
+
+void use_one_thread() {
+  torch::set_num_threads(1);
+}
 
 BackboneSource backbone_source(const Job& job) {
   const auto name = job.get<std::string>("backbone");
@@ -21,6 +26,16 @@ BackboneSource backbone_source(const Job& job) {
           .choices = std::move(choices),
           .text_cache = job.path("text_cache"),
           .weights_sha256 = job.get<std::string>("weights_sha256")};
+}
+
+std::vector<Prompt> planned_prompts(const Job& job, const std::string& name, const char* what) {
+  // Whether each must quote a target was decided in the plan.
+  auto set = load_prompt_set(job.path(name), kPickscorePrompts);
+  if (set.sha256 != job.get<std::string>(name + "_sha256")) {
+    throw Error(fmt::format("was changed since the {} was planned", what), job.path(name).string(),
+                "repeat the command");
+  }
+  return std::move(set.prompts);
 }
 
 HeldFiles hold_weights(const Job& job) {

@@ -2,6 +2,7 @@
 
 #include "backbones/backbone.h"
 #include "core/file_checksums.h"
+#include "datasets/prompt_set.h"
 #include "worker/job.h"
 
 namespace harness {
@@ -9,8 +10,10 @@ namespace harness {
 /// The backbone that a job asks for, on the job's device (opened here).
 BackboneSource backbone_source(const Job& job);
 
-/// The model files of a job, which are those that it was planned with. Throws Error where the folder has
-/// other bytes now; none are held for a backbone with random weights.
+/// The prompts of the job's path `name`, as planned with. `what`: "run" or "evaluation", for messages.
+std::vector<Prompt> planned_prompts(const Job& job, const std::string& name, const char* what);
+
+/// The files of a job, as planned with; Error where the bytes are others now. None for random weights.
 HeldFiles hold_weights(const Job& job);
 
 }  // namespace harness

@@ -12,8 +12,7 @@ bool run_training(const Job& job, Reporter& reporter);
 /// Draws and scores the images of an evaluation; images already in the log are kept. True when complete.
 bool run_evaluation(const Job& job, Reporter& reporter);
 
-/// `harness sample`, `harness pretrain`, `harness parity`: request as harness/ writes it; the answer under
-/// "json" goes to stdout. Returns the exit status.
+/// `harness sample`, `pretrain`, `parity`: the answer under "json" goes to stdout. Returns the exit status.
 int sample_command(const Json& request);
 int pretrain_command(const Json& request);
 int parity_command(const Json& request);
@@ -21,6 +20,9 @@ int parity_command(const Json& request);
 /// Whether the settings of a plan fit together and its model folder can be read (Error, status 2, where not),
 /// and what a worker will take: {"ok", "resources"} on stdout.
 int check_command(const Json& request);
+
+/// One intra-op thread for the calling thread: a shard's bits must not depend on how many there are.
+void use_one_thread();
 
 /// What this build can do: registry.json.
 Json describe_build();

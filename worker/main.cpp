@@ -6,7 +6,6 @@
 #include "core/json.h"
 #include "core/streams.h"
 #include "worker/commands.h"
-#include "worker/threads.h"
 
 namespace harness {
 namespace {

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 
 #include "core/files.h"
 #include "core/streams.h"
@@ -28,32 +27,24 @@ int pretrain_command(const Json& request) {
   Fields fields(request, "pretrain");
   const auto what = fields.required<std::string>("backbone");
   const auto as_json = fields.required<bool>("json");
-  const auto seed = static_cast<std::uint64_t>(fields.required<std::int64_t>("seed"));
-  const auto threads = fields.required<int>("threads");
-  const std::filesystem::path out = fields.required<std::string>("output");
+  PretrainClipOptions options;
+  options.seed = static_cast<std::uint64_t>(fields.required<std::int64_t>("seed"));
+  options.threads = fields.required<int>("threads");
+  options.out = fields.required<std::string>("output");
+  options.atlas = find_data_file("backbones/glyph/atlas.png");
+  options.report = print_progress;
   fields.finish();
-  const auto atlas = find_data_file("backbones/glyph/atlas.png");
-  make_folder(out);
+  make_folder(options.out);
   if (what == "glyph-clip") {
-    PretrainClipOptions options;
-    options.seed = seed;
-    options.threads = threads;
-    options.atlas = atlas;
-    options.out = out;
-    pretrain_glyph_clip(options, print_progress);
+    pretrain_glyph_clip(options);
   } else {
-    PretrainOptions options;
-    options.seed = seed;
-    options.threads = threads;
-    options.atlas = atlas;
-    options.out = out;
-    pretrain_glyph(options, print_progress);
-    write_file_atomically(out / "atlas.png", read_file(atlas));
+    pretrain_glyph(options);
+    write_file_atomically(options.out / "atlas.png", read_file(options.atlas));
   }
   if (as_json) {
-    put("{}\n", Json{{"path", out.string()}, {"seed", seed}}.dump());
+    put("{}\n", Json{{"path", options.out.string()}, {"seed", options.seed}}.dump());
   } else {
-    put("{}\n", out.string());
+    put("{}\n", options.out.string());
   }
   return 0;
 }

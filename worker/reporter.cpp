@@ -1,6 +1,5 @@
 #include "worker/reporter.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -41,8 +40,7 @@ double peak_rss_mb() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-/// An orchestrator that was killed leaves a worker that ends after its shard or epoch: wait for it to let go
-/// of the log.
+/// A killed orchestrator leaves a worker that ends after its shard or epoch: wait for it to free the log.
 std::filesystem::path wait_until_free(const std::filesystem::path& log) {
   constexpr auto kPatience = std::chrono::seconds(20);
   const auto start = std::chrono::steady_clock::now();

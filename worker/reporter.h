@@ -15,7 +15,7 @@ namespace harness {
 /// events, `alive` every 2 s, `progress {...}`. Notices when the orchestrator closes our standard input.
 class Reporter {
  public:
-  /// Takes the log's lock and records `job_started`; `resumed_from` follows in `note_resumed`.
+  /// Takes the log's lock and records `job_started`.
   explicit Reporter(const Job& job);
   ~Reporter();
   Reporter(const Reporter&) = delete;

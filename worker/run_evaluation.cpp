@@ -1,16 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
-#include "backbones/model_choices.h"
+#include "backbones/backbone.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/processes/worker_pool.h"
 #include "core/sha256.h"
-#include "datasets/prompt_set.h"
-#include "models/nn/device.h"
-#include "models/nn/torch.h"
 #include "trainers/loop_settings.h"
 #include "trainers/rollout.h"
 #include "trainers/run_state.h"
@@ -18,26 +14,19 @@
 #include "worker/commands.h"
 #include "worker/scored_images.h"
 #include "worker/scoring.h"
-#include "worker/threads.h"
 
 namespace harness {
 namespace {
 
 std::vector<Prompt> prompts_of(const Job& job) {
-  // Whether each prompt must quote a target was decided when the evaluation was planned.
-  const auto set = load_prompt_set(job.path("prompts"), kPickscorePrompts);
-  if (set.sha256 != job.get<std::string>("prompts_sha256")) {
-    throw Error("was changed since the evaluation was planned", job.path("prompts").string(),
-                "repeat the command");
-  }
+  const auto all = planned_prompts(job, "prompts", "evaluation");
   const auto file = job.path("positions");
   std::vector<Prompt> prompts;
   for (const auto& position : read_json(file)) {
     const auto i = position.get<std::size_t>();
-    if (i >= set.prompts.size())
-      throw Error(fmt::format("position {} lies outside the {} prompts", i, set.prompts.size()),
-                  file.string());
-    prompts.push_back(set.prompts[i]);
+    if (i >= all.size())
+      throw Error(fmt::format("position {} lies outside the {} prompts", i, all.size()), file.string());
+    prompts.push_back(all[i]);
   }
   return prompts;
 }
@@ -91,8 +80,7 @@ class Evaluation {
     for (std::size_t begin = 0; begin < prompts_.size(); begin += size) {
       if (!shard_is_done(begin)) shards.push_back(begin);
     }
-    // While a wave of shards is drawn, the scores of the one before it come in; events keep the order of the
-    // prompts.
+    // While a wave of shards is drawn, the scores of the one before come in; events keep the prompts' order.
     const auto wave = static_cast<std::size_t>(2 * pool_.threads());
     std::vector<Pending> drawn;
     for (std::size_t i = 0; i < shards.size(); i += wave) {
@@ -160,8 +148,7 @@ class Evaluation {
                        [this](const Prompt& p) { return recorded_.scorers.contains(p.position); });
   }
 
-  /// Draws one shard. A short last one is filled up with its last prompt, and the filling is thrown away: a
-  /// row's bits depend on the shard's size.
+  /// A short last shard is filled up with its last prompt: a row's bits depend on the shard's size.
   std::vector<Pending> draw(std::size_t begin) {
     std::vector<const Prompt*> chosen;
     std::vector<SampleAddress> rows;
@@ -191,19 +178,16 @@ class Evaluation {
   void record(std::vector<Pending>& drawn) {
     for (auto& one : drawn) {
       const auto score = one.score.get();
-      const auto text = [](const std::optional<std::string>& value) {
-        return value ? Json(*value) : Json(nullptr);
-      };
       Json metrics = Json::object();
-      for (const auto& [name, value] : score.metrics) metrics[name] = value ? Json(*value) : Json(nullptr);
+      for (const auto& [name, value] : score.metrics) metrics[name] = or_null(value);
       Json event = {{"type", "sample"},
                     {"position", one.prompt->position},
                     {"sample", 0},
                     {"seed", seed_},
                     {"path", one.path},
                     {"sha256", one.sha256},
-                    {"transcript", text(score.transcript)},
-                    {"transcript_raw", text(score.transcript_raw)},
+                    {"transcript", or_null(score.transcript)},
+                    {"transcript_raw", or_null(score.transcript_raw)},
                     {"metrics", metrics},
                     {"reasons", score.reasons}};
       auto state = scoring_.state();

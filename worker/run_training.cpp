@@ -4,27 +4,22 @@
 #include <chrono>
 #include <utility>
 
-#include "backbones/model_choices.h"
+#include "backbones/backbone.h"
 #include "core/error.h"
 #include "core/source_sums/build_info.h"
 #include "core/source_sums/source_sums.h"
-#include "datasets/prompt_set.h"
-#include "models/nn/device.h"
-#include "models/nn/torch.h"
 #include "trainers/grpo_loop.h"
 #include "trainers/method.h"
 #include "worker/backbone_source.h"
 #include "worker/commands.h"
 #include "worker/scoring.h"
-#include "worker/threads.h"
 
 namespace harness {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// How often to keep a resume point: a kill shall cost little work, and keeping them a small share of the
-/// time.
+/// When to keep a resume point: a kill shall cost little work, and keeping them a small share of the time.
 class ResumeSchedule {
  public:
   bool is_due() const { return Clock::now() - last_ >= std::max(kShortest, kShare * cost_); }
@@ -41,26 +36,12 @@ class ResumeSchedule {
 };
 
 std::vector<TrainingPrompt> training_prompts(const Job& job) {
-  // The plan has seen to it that each quotes a target where one is needed.
-  const auto set = load_prompt_set(job.path("train_prompts"), kPickscorePrompts);
-  if (set.sha256 != job.get<std::string>("train_prompts_sha256")) {
-    throw Error("was changed since the run was planned", job.path("train_prompts").string(),
-                "repeat the command");
-  }
   std::vector<TrainingPrompt> prompts;
-  for (const auto& p : set.prompts) prompts.push_back({p.position, {p.text, p.target}});
+  for (const auto& p : planned_prompts(job, "train_prompts", "run"))
+    prompts.push_back({p.position, {p.text, p.target}});
   return prompts;
 }
 
-Json optional_number(const std::optional<double>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-}  // namespace
-
-namespace {
-
-/// The method as the job was planned with it, or an error.
 void require_same_source(const Job& job) {
   const auto name = job.get<std::string>("method");
   const auto found = methods().find(name);
@@ -132,9 +113,9 @@ bool run_training(const Job& job, Reporter& reporter) {
                     {"step", c.step},
                     {"path", std::filesystem::relative(c.folder, job.folder).string()},
                     {"sha256", c.sha256},
-                    {"lambda_late", optional_number(c.lambda_late)},
-                    {"lambda_late_last", optional_number(c.lambda_late_last)},
-                    {"clip_fraction", optional_number(c.clip_fraction)}});
+                    {"lambda_late", or_null(c.lambda_late)},
+                    {"lambda_late_last", or_null(c.lambda_late_last)},
+                    {"clip_fraction", or_null(c.clip_fraction)}});
     reporter.wake();
   };
   hooks.on_warning = [&](const std::string& message) {

@@ -1,9 +1,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdio>
 
-#include "backbones/model_choices.h"
+#include "backbones/backbone.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/image.h"
@@ -11,13 +10,11 @@
 #include "core/streams.h"
 #include "datasets/prompt_set.h"
 #include "models/nn/device.h"
-#include "models/nn/torch.h"
 #include "trainers/loop_settings.h"
 #include "trainers/rollout.h"
 #include "trainers/run_state.h"
 #include "trainers/sampling/schedule.h"
 #include "worker/commands.h"
-#include "worker/threads.h"
 
 namespace harness {
 

@@ -11,8 +11,7 @@ namespace {
 
 /// Whether a scorer failed on the image of a sample event.
 bool has_failure(const Json& event) {
-  const Json none = Json::object();
-  const Json& reasons = event.contains("reasons") ? event.at("reasons") : none;
+  const auto reasons = event.value("reasons", Json::object());
   return std::ranges::any_of(reasons, [](const Json& reason) { return reason != kNoTargetReason; });
 }
 

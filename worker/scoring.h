@@ -5,8 +5,7 @@
 
 namespace harness {
 
-/// The scorers that a job's identity names. Throws Error if one at hand is not the one of the identity
-/// (another version, other sources or files).
+/// A job's scorers. Throws Error if one at hand is not the one of the identity (version, sources or files).
 Scorers open_scorers(const Job& job);
 
 }  // namespace harness

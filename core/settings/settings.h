@@ -44,9 +44,8 @@ const Setting* find_setting(const std::vector<Setting>& settings, const std::str
 std::vector<Setting> merged(std::vector<Setting> base, const std::vector<Setting>& more);
 
 /// `value` as the setting's own type: a whole number given for a number with fractions becomes one, so that 1
-/// and 1.0 are one run. null stands for itself where the default is null. Throws Error for another type, a
-/// value out of range or none of the choices; `hint`: what to do, in place of the nearest choice or the
-/// default.
+/// and 1.0 are one run; null where the default is null. Throws Error for another type, a value out of range
+/// or none of the choices; `hint`: what to do, in place of the nearest choice or the default.
 Json checked(const Setting& setting, const Json& value, const std::string& where,
              const std::string& hint = {});
 

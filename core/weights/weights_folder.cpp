@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <regex>
 
 #include "core/error.h"
 #include "core/file_checksums.h"
@@ -16,13 +17,21 @@ namespace {
 
 constexpr auto kIndexFile = "model_index.json";
 
+/// STEM.safetensors or a shard of it, STEM-00001-of-00002.safetensors.
+bool is_weights_file(const std::string& name, std::string_view stem) {
+  static const std::regex kEnding(R"((-[0-9]+-of-[0-9]+)?\.safetensors)");
+  return name.starts_with(stem) &&
+         std::regex_match(name.begin() + static_cast<std::ptrdiff_t>(stem.size()), name.end(), kEnding);
+}
+
 /// Files that a model is read from: weights named by a stem, configurations, a tokenizer's texts. Published
 /// folders also hold the same weights in other precisions (model.fp16.safetensors), which nobody reads.
 bool is_model_file(const fs::directory_entry& entry, std::initializer_list<std::string_view> stems) {
   if (!entry.is_regular_file()) return false;
-  const auto extension = entry.path().extension();
+  const auto name = entry.path().filename();
+  const auto extension = name.extension();
   if (extension == ".safetensors")
-    return std::ranges::any_of(stems, [&](auto stem) { return is_weights_file(entry.path(), stem); });
+    return std::ranges::any_of(stems, [&](auto stem) { return is_weights_file(name, stem); });
   return extension == ".json" || extension == ".txt" || extension == ".model";
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "models/loading.h"
+#include "models/tokenizers/load_tokenizer.h"
 
 namespace harness {
 namespace fs = std::filesystem;

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -59,23 +60,23 @@ class CheckedExperiment : public Experiment {
 
 /// What a check found. No problem: it holds, and `summary` says what was looked at.
 struct Findings {
-  std::vector<std::string> problems;
-  std::string summary, hint;  ///< hint: what to do where it does not hold
-  std::string warning = {};   ///< it holds, and the reader should know this
+  std::vector<std::string> problems = {};
+  std::string summary = {}, hint = {};  ///< hint: what to do where it does not hold
+  std::string warning = {};             ///< it holds, and the reader should know this
 
   void add(std::string problem) { problems.push_back(std::move(problem)); }
+  template <class... Values>
+  void add(fmt::format_string<Values...> format, Values&&... values) {
+    problems.push_back(fmt::format(format, std::forward<Values>(values)...));
+  }
 };
-
-using CheckFunction = std::function<Findings(const CheckedExperiment&, Fields& rule)>;
-
-/// Everything that a rule file may ask for, by name. A check reads its own fields of the rule.
-const std::map<std::string, CheckFunction>& known_checks();
 
 struct RuleResult {
   std::string name;
   bool passed = false;
-  std::string message;  ///< on one line: what was looked at, or what does not hold, where, and what to do
-  Findings findings;
+  std::string message =
+      {};  ///< on one line: what was looked at, or what does not hold, where, and what to do
+  Findings findings = {};
 };
 
 /// A table's rules: an ordered list of {"name", "check", fields of that check}.

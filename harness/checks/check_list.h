@@ -4,38 +4,17 @@
 
 namespace harness {
 
-// One function a check; known_checks() gives them their names. What each promises stands in
-// harness/rules/README.md.
+/// Looks at an experiment, and reads its own fields of the rule. What each promises stands in
+/// harness/rules/README.md; the map in rules.cpp gives them their names.
+using Check = Findings(const CheckedExperiment& experiment, Fields& rule);
 
-Findings check_database(const CheckedExperiment& experiment, Fields& rule);
-Findings check_jobs(const CheckedExperiment& experiment, Fields& rule);
-Findings check_event_logs(const CheckedExperiment& experiment, Fields& rule);
-
-Findings check_builds(const CheckedExperiment& experiment, Fields& rule);
-Findings check_ids(const CheckedExperiment& experiment, Fields& rule);
-Findings check_settings(const CheckedExperiment& experiment, Fields& rule);
-Findings check_seeds(const CheckedExperiment& experiment, Fields& rule);
-Findings check_pairing(const CheckedExperiment& experiment, Fields& rule);
-
-Findings check_prompts(const CheckedExperiment& experiment, Fields& rule);
-Findings check_split(const CheckedExperiment& experiment, Fields& rule);
-Findings check_counts(const CheckedExperiment& experiment, Fields& rule);
-
-Findings check_selection(const CheckedExperiment& experiment, Fields& rule);
-Findings check_test_once(const CheckedExperiment& experiment, Fields& rule);
-Findings check_tested_arms(const CheckedExperiment& experiment, Fields& rule);
-Findings check_spec(const CheckedExperiment& experiment, Fields& rule);
-Findings check_query(const CheckedExperiment& experiment, Fields& rule);
-
-Findings check_metrics(const CheckedExperiment& experiment, Fields& rule);
-Findings check_directions(const CheckedExperiment& experiment, Fields& rule);
-Findings check_alarms(const CheckedExperiment& experiment, Fields& rule);
-Findings check_comparisons(const CheckedExperiment& experiment, Fields& rule);
-Findings check_law_audit(const CheckedExperiment& experiment, Fields& rule);
-Findings check_on_policy(const CheckedExperiment& experiment, Fields& rule);
-
-Findings check_images(const CheckedExperiment& experiment, Fields& rule);
-Findings check_checkpoints(const CheckedExperiment& experiment, Fields& rule);
-Findings check_artifacts(const CheckedExperiment& experiment, Fields& rule);
+Check check_database, check_jobs, check_event_logs;                                      // records.cpp
+Check check_builds, check_ids, check_settings, check_seeds, check_pairing;               // identity.cpp
+Check check_prompts, check_split, check_counts;                                          // prompts.cpp
+Check check_selection, check_test_once, check_spec, check_query;                         // protocol.cpp
+Check check_tested_arms;                                                                 // tested_arms.cpp
+Check check_directions;                                                                  // directions.cpp
+Check check_metrics, check_alarms, check_comparisons, check_law_audit, check_on_policy;  // numbers.cpp
+Check check_images, check_checkpoints, check_artifacts;                                  // files.cpp
 
 }  // namespace harness

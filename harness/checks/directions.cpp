@@ -5,9 +5,9 @@
 
 #include "core/sha256.h"
 #include "harness/checks/check_list.h"
+#include "harness/checks/rows_of.h"
 #include "harness/show/evaluated_checkpoints.h"
 #include "harness/show/table_model.h"
-#include "results/store/rows.h"
 #include "results/table/table_view.h"
 
 // Which side of a metric is the good one, in everything that a table says of it.
@@ -31,8 +31,7 @@ void check_columns(const CheckedExperiment& experiment, Findings& findings) {
     const bool takes_no_side = experiment.table.is_training() && (stated == "none" || own == "none");
     const bool is_shown = experiment.table.is_training() || built_in_catalogue().find(name) != nullptr;
     if (stated == own || takes_no_side || !is_shown) continue;
-    findings.add(
-        fmt::format("column {}: recorded with better \"{}\", and {}", name, stated, direction_text(own)));
+    findings.add("column {}: recorded with better \"{}\", and {}", name, stated, direction_text(own));
   }
 }
 
@@ -41,8 +40,8 @@ void check_record(const CheckedExperiment& experiment, Findings& findings) {
   for (const auto& name : recorded.names()) {
     const auto own = direction_of_metric(experiment, name);
     if (recorded.find(name)->better != own)
-      findings.add(fmt::format("{}: recorded as a metric of which {}, and {}", name,
-                               direction_text(recorded.find(name)->better), direction_text(own)));
+      findings.add("{}: recorded as a metric of which {}, and {}", name,
+                   direction_text(recorded.find(name)->better), direction_text(own));
   }
 }
 
@@ -86,21 +85,20 @@ void check_verdict(const CheckedExperiment& experiment, const Judged& judged, co
   if (word.empty()) return;
   const auto direction = direction_of_metric(experiment, judged.metric);
   if (direction == "none") {
-    findings.add(fmt::format("{}{}: \"{}\", and {}", source, name_of(judged), judged.verdict,
-                             direction_text(direction)));
+    findings.add("{}{}: \"{}\", and {}", source, name_of(judged), judged.verdict, direction_text(direction));
     return;
   }
   const double sign = direction == "lower" ? -1 : 1;
   if ((sign * judged.delta > 0) != (word == "better")) {
-    findings.add(fmt::format("{}{}: \"{}\" at a difference of {:+.4g}, and {}", source, name_of(judged),
-                             judged.verdict, judged.delta, direction_text(direction)));
+    findings.add("{}{}: \"{}\" at a difference of {:+.4g}, and {}", source, name_of(judged), judged.verdict,
+                 judged.delta, direction_text(direction));
     return;
   }
   const bool more_wins = judged.wins > judged.losses;
   if (judged.wins == judged.losses || more_wins == (word == "better")) return;
   if (!is_counted_right(experiment, judged, sign))
-    findings.add(fmt::format("{}{}: \"{}\" with {} wins and {} losses, which the pairs do not give", source,
-                             name_of(judged), judged.verdict, judged.wins, judged.losses));
+    findings.add("{}{}: \"{}\" with {} wins and {} losses, which the pairs do not give", source,
+                 name_of(judged), judged.verdict, judged.wins, judged.losses);
 }
 
 std::size_t check_table(const CheckedExperiment& experiment, Findings& findings) {
@@ -118,9 +116,9 @@ std::size_t check_table(const CheckedExperiment& experiment, Findings& findings)
 void check_written_table(const CheckedExperiment& experiment, Findings& findings) {
   const auto file = experiment.store.path().parent_path() / experiment.table_id / "table.json";
   if (!std::filesystem::exists(file)) return;
-  const auto sums = checked_rows<std::string>(
+  const auto sums = rows_of<std::string>(
       experiment.store, "SELECT sha256 FROM artifacts WHERE reproduction_id = ?1 AND name = 'table.json'",
-      [](const Query& q) { return q.text(0); }, experiment.id);
+      experiment.id);
   if (std::ranges::find(sums, sha256_file(file)) == sums.end()) return;
   for (const auto& c : read_json(file).value("comparisons", Json::array())) {
     if (c.at("delta").is_null()) continue;
@@ -135,8 +133,6 @@ void check_written_table(const CheckedExperiment& experiment, Findings& findings
 
 Findings check_directions(const CheckedExperiment& experiment, Fields&) {
   Findings findings{
-      .problems = {},
-      .summary = {},
       .hint =
           "a verdict with the wrong sign is not to be quoted: take \"better\" out of the table's file and "
           "repeat the reproduce; nothing is trained or scored again"};

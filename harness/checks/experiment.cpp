@@ -11,13 +11,6 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// Files lie beside the DB, so that a workspace can be moved and copied; where no run does, the DB lies
-/// elsewhere, and they are where they were recorded.
-bool is_beside_its_runs(Store& store, const std::vector<CheckedRun>& runs) {
-  return std::ranges::any_of(
-      runs, [&](const CheckedRun& run) { return fs::exists(store.path().parent_path() / run.run.id); });
-}
-
 JobLog read_log(const fs::path& file) {
   JobLog log;
   if (!fs::exists(file)) {
@@ -45,20 +38,21 @@ bool CheckedRun::is_base() const {
 CheckedExperiment::CheckedExperiment(Store& opened, Experiment chosen)
     : Experiment(std::move(chosen)), store(opened) {
   for (const auto& [run_id, arm] : Experiment::runs) {
-    const auto stored = store.run(run_id);
-    if (!stored) {
+    if (const auto stored = store.run(run_id)) {
+      runs.push_back({.run = *stored, .arm = arm, .folder = stored->folder});
+    } else {
       missing.push_back(fmt::format("run {} ({})", run_id, arm));
-      continue;
     }
-    runs.push_back({.run = *stored, .arm = arm, .folder = stored->folder});
   }
   const auto rank = [&](const CheckedRun& run) {
     return std::tuple(!run.is_base(), std::ranges::find(methods, run.arm) - methods.begin(), run.run.seed);
   };
   std::ranges::sort(runs, {}, rank);
-  const bool beside = is_beside_its_runs(store, runs);
-  for (auto& run : runs) {
-    if (beside) run.folder = store.path().parent_path() / run.run.id;
+  // Files lie beside the DB, so that a workspace can be moved and copied; where no run does, the DB lies
+  // elsewhere, and they are where they were recorded.
+  const auto beside = [&](const CheckedRun& run) { return store.path().parent_path() / run.run.id; };
+  if (std::ranges::any_of(runs, [&](const CheckedRun& run) { return fs::exists(beside(run)); })) {
+    for (auto& run : runs) run.folder = beside(run);
   }
   auto ids = Experiment::evaluations;
   for (const auto& checked : runs) {

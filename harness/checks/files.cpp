@@ -9,9 +9,9 @@
 #include "core/sha256.h"
 #include "core/weights/weights_folder.h"
 #include "harness/checks/check_list.h"
+#include "harness/checks/rows_of.h"
 #include "harness/plan/inputs.h"
-#include "harness/runs/checkpoint_files.h"
-#include "results/store/rows.h"
+#include "harness/runs/stored_files.h"
 
 // Files against the checksums that were taken when they were written.
 
@@ -19,20 +19,15 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-struct StoredImage {
-  std::string path, sha256;
-  std::int64_t position, sample;
-};
-
 /// Adds a problem unless the file is there with these bytes.
 bool expect_file(const fs::path& file, const std::string& sha256, const std::string& what,
                  Findings& findings) {
   if (!fs::is_regular_file(file)) {
-    findings.add(fmt::format("{}: {} is not there", what, file.string()));
+    findings.add("{}: {} is not there", what, file.string());
     return false;
   }
   if (remembered_sha256(file) == sha256) return true;
-  findings.add(fmt::format("{}: {} is not the file that was written", what, file.string()));
+  findings.add("{}: {} is not the file that was written", what, file.string());
   return false;
 }
 
@@ -43,22 +38,21 @@ void check_trained(const CheckedExperiment& experiment, const CheckedRun& run, s
     const auto what = fmt::format("{} at {}", experiment.name(run), checkpoint.step);
     const auto path = checkpoint.path.value_or("");
     if (path.empty() || !is_inside(path)) {
-      findings.add(fmt::format("{}: no path", what));
+      findings.add("{}: no path", what);
       continue;
     }
     steps.insert(checkpoint.step);
     const auto folder = run.folder / path;
     if (!expect_file(folder / "manifest.json", checkpoint.sha256.value_or(""), what, findings)) continue;
     const auto step = read_json(folder / "manifest.json").value("step", std::int64_t{-1});
-    if (step != checkpoint.step)
-      findings.add(fmt::format("{}: its manifest is of checkpoint {}", what, step));
+    if (step != checkpoint.step) findings.add("{}: its manifest is of checkpoint {}", what, step);
     for (const auto& changed : changed_files(folder))
-      findings.add(fmt::format("{}: {} {}", what, changed.file.string(), changed.problem()));
+      findings.add("{}: {} {}", what, changed.file.string(), changed.problem());
     ++found;
   }
   for (const auto& step : run.run.config.at("settings").at("checkpoints")) {
     if (!steps.contains(step.get<std::int64_t>()))
-      findings.add(fmt::format("{}: checkpoint {} is not in the DB", experiment.name(run), step.dump()));
+      findings.add("{}: checkpoint {} is not in the DB", experiment.name(run), step.dump());
   }
 }
 
@@ -74,36 +68,30 @@ void check_weights(const CheckedExperiment& experiment, const CheckedRun& run, b
   if (!fs::is_directory(path)) {
     absent = true;
   } else if (weights_checksum(path) != expected) {
-    findings.add(fmt::format("{}: are not the weights that were trained from", path));
+    findings.add("{}: are not the weights that were trained from", path);
   }
 }
 
 }  // namespace
 
 Findings check_images(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{.problems = {},
-                    .summary = {},
-                    .hint = "restore the images from a copy, or repeat the reproduce with --fresh"};
+  Findings findings{.hint = "restore the images from a copy, or repeat the reproduce with --fresh"};
   std::size_t images = 0;
   for (const auto& e : experiment.evaluations) {
     const auto name = experiment.name(e);
     std::set<std::string> paths;
-    for (const auto& image : checked_rows<StoredImage>(
-             experiment.store, R"sql(
-               SELECT s.path, s.sha256, p.position, s.sample
-               FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
-               WHERE s.evaluation_id = ?1 ORDER BY p.position, s.sample)sql",
-             [](const Query& q) {
-               return StoredImage{q.text(0), q.text(1), q.integer(2), q.integer(3)};
-             },
-             e.evaluation.id)) {
-      const auto what = fmt::format("{}: prompt {}", name, image.position);
-      if (!is_inside(image.path)) {
-        findings.add(fmt::format("{}: {} lies outside the evaluation's folder", what, image.path));
-      } else if (!paths.insert(image.path).second) {
-        findings.add(fmt::format("{}: {} stands for two images", what, image.path));
+    constexpr auto kSql = R"sql(
+      SELECT s.path, s.sha256, p.position FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
+      WHERE s.evaluation_id = ?1 ORDER BY p.position, s.sample)sql";
+    for (const auto& [path, sha256, position] :
+         rows_of<std::string, std::string, std::int64_t>(experiment.store, kSql, e.evaluation.id)) {
+      const auto what = fmt::format("{}: prompt {}", name, position);
+      if (!is_inside(path)) {
+        findings.add("{}: {} lies outside the evaluation's folder", what, path);
+      } else if (!paths.insert(path).second) {
+        findings.add("{}: {} stands for two images", what, path);
       } else {
-        expect_file(e.folder / image.path, image.sha256, what, findings);
+        expect_file(e.folder / path, sha256, what, findings);
       }
       ++images;
     }
@@ -113,9 +101,7 @@ Findings check_images(const CheckedExperiment& experiment, Fields&) {
 }
 
 Findings check_checkpoints(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{.problems = {},
-                    .summary = {},
-                    .hint = "restore the checkpoint from a copy, or train again with --fresh"};
+  Findings findings{.hint = "restore the checkpoint from a copy, or train again with --fresh"};
   std::size_t found = 0;
   bool absent = false;
   for (const auto& run : experiment.runs) {
@@ -131,17 +117,13 @@ Findings check_checkpoints(const CheckedExperiment& experiment, Fields&) {
 }
 
 Findings check_artifacts(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{
-      .problems = {}, .summary = {}, .hint = "repeat the reproduce: it writes them again from the DB"};
-  const auto& store = experiment.store;
+  Findings findings{.hint = "repeat the reproduce: it writes them again from the DB"};
+  auto& store = experiment.store;
   const auto folder = store.path().parent_path() / experiment.table_id;
-  using Pair = std::pair<std::string, std::string>;
   std::map<std::string, std::set<std::string>> sums;
-  for (const auto& [name, sum] : checked_rows<Pair>(
-           experiment.store, "SELECT name, sha256 FROM artifacts WHERE table_id = ?1",
-           [](const Query& q) { return Pair(q.text(0), q.text(1)); }, experiment.table_id)) {
+  for (const auto& [name, sum] : rows_of<std::string, std::string>(
+           store, "SELECT name, sha256 FROM artifacts WHERE table_id = ?1", experiment.table_id))
     sums[name].insert(sum);
-  }
   std::size_t intact = 0;
   for (const auto& [name, known] : sums) {
     const auto file = folder / name;
@@ -149,7 +131,7 @@ Findings check_artifacts(const CheckedExperiment& experiment, Fields&) {
     if (known.contains(sha256_file(file))) {
       ++intact;
     } else {
-      findings.add(fmt::format("{} was changed after harness wrote it", file.string()));
+      findings.add("{} was changed after harness wrote it", file.string());
     }
   }
   findings.summary = fmt::format("{} tables and pictures are as they were written", intact);

@@ -1,13 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "core/sha256.h"
 #include "harness/checks/check_list.h"
+#include "harness/checks/rows_of.h"
 #include "harness/plan/plan.h"
 #include "harness/run/builds.h"
-#include "results/store/rows.h"
 
 // What was asked for: ids, settings, seeds, and that the arms differ in nothing but their method.
 
@@ -28,49 +27,41 @@ void expect_field(const Json& config, const char* field, const Json& column, con
                   Findings& findings) {
   const auto configured = config.value(field, Json());
   if (configured == column) return;
-  findings.add(fmt::format("{}: {} is {} in its row and {} in its configuration", name, field, shown(column),
-                           shown(configured)));
+  findings.add("{}: {} is {} in its row and {} in its configuration", name, field, shown(column),
+               shown(configured));
 }
 
 void expect_id(const std::string& id, const Json& config, const std::string& name, Findings& findings) {
   const auto computed = job_id(config);
   if (computed != id)
-    findings.add(
-        fmt::format("{}: its configuration has the id {}, and it is stored as {}", name, computed, id));
+    findings.add("{}: its configuration has the id {}, and it is stored as {}", name, computed, id);
 }
 
 /// The sum over what an experiment was: its spec, signature, seeds, runs and evaluations.
 void expect_digest(const CheckedExperiment& experiment, Findings& findings) {
   const auto& r = experiment;
-  using Member = std::pair<std::string, std::string>;
-  const auto evaluations = checked_rows<std::string>(
-      experiment.store,
+  const auto evaluations = rows_of<std::string>(
+      r.store,
       "SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = ?1 ORDER BY evaluation_id",
-      [](const Query& row) { return row.text(0); }, r.id);
-  const auto runs = checked_rows<Member>(
-      experiment.store,
-      "SELECT run_id, arm FROM reproduction_runs WHERE reproduction_id = ?1 ORDER BY run_id, arm",
-      [](const Query& row) { return Member(row.text(0), row.text(1)); }, r.id);
-  const auto stored = checked_rows<std::string>(
-      experiment.store, "SELECT digest FROM reproductions WHERE id = ?1",
-      [](const Query& row) { return row.text(0); }, r.id);
+      r.id);
+  const auto runs = rows_of<std::string, std::string>(
+      r.store, "SELECT run_id, arm FROM reproduction_runs WHERE reproduction_id = ?1 ORDER BY run_id, arm",
+      r.id);
+  const auto stored = rows_of<std::string>(r.store, "SELECT digest FROM reproductions WHERE id = ?1", r.id);
   const auto digest = sha256_hex(canonical_json(Json::array(
       {r.table_id, r.backbone, r.scale, r.seeds, r.methods, r.spec, r.signature, evaluations, runs})));
   if (digest != stored.at(0))
-    findings.add(
-        fmt::format("experiment {}: its spec, signature, seeds, runs or evaluations were changed", r.id));
+    findings.add("experiment {}: its spec, signature, seeds, runs or evaluations were changed", r.id);
 }
 
 /// Names of the settings in which two objects differ, with both values.
 void compare_settings(const Json& expected, const Json& found, const std::string& name,
                       const std::string& source, Findings& findings) {
-  std::set<std::string> keys;
-  for (const auto& [key, value] : expected.items()) keys.insert(key);
-  for (const auto& [key, value] : found.items()) keys.insert(key);
-  for (const auto& key : keys) {
+  Json both = expected;
+  both.update(found);
+  for (const auto& [key, value] : both.items()) {
     const auto a = expected.value(key, Json()), b = found.value(key, Json());
-    if (a != b)
-      findings.add(fmt::format("{}: setting {} is {}, and {} has {}", name, key, shown(b), source, shown(a)));
+    if (a != b) findings.add("{}: setting {} is {}, and {} has {}", name, key, shown(b), source, shown(a));
   }
 }
 
@@ -128,7 +119,7 @@ void check_run_settings(const CheckedExperiment& experiment, const CheckedRun& r
 
 Findings check_builds(const CheckedExperiment& experiment, Fields& rule) {
   const bool must_be_same = rule.optional<bool>("same", false);
-  Findings findings{.problems = {}, .summary = {}, .hint = "--fresh runs them again with this build"};
+  Findings findings{.hint = "--fresh runs them again with this build"};
   std::vector<std::string> jobs;
   for (const auto& run : experiment.runs) jobs.push_back(run.run.id);
   for (const auto& e : experiment.evaluations) jobs.push_back(e.evaluation.id);
@@ -146,7 +137,7 @@ Findings check_builds(const CheckedExperiment& experiment, Fields& rule) {
 }
 
 Findings check_ids(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{.problems = {}, .summary = {}, .hint = kRepeat};
+  Findings findings{.hint = kRepeat};
   for (const auto& checked : experiment.runs) {
     const auto& run = checked.run;
     const auto name = experiment.name(checked);
@@ -174,7 +165,7 @@ Findings check_ids(const CheckedExperiment& experiment, Fields&) {
 }
 
 Findings check_settings(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{.problems = {}, .summary = {}, .hint = kRepeat};
+  Findings findings{.hint = kRepeat};
   for (const auto& run : experiment.runs) {
     if (!run.is_base()) check_run_settings(experiment, run, findings);
   }
@@ -190,7 +181,7 @@ Findings check_settings(const CheckedExperiment& experiment, Fields&) {
 }
 
 Findings check_seeds(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{.problems = {}, .summary = {}, .hint = kRepeat};
+  Findings findings{.hint = kRepeat};
   std::vector<std::string> arms = experiment.methods;
   if (!experiment.table.is_training()) arms.insert(arms.begin(), kBaseMethod);
   for (const auto& arm : arms) {
@@ -198,7 +189,7 @@ Findings check_seeds(const CheckedExperiment& experiment, Fields&) {
       const auto runs = std::ranges::count_if(experiment.runs, [&](const CheckedRun& run) {
         return run.arm == arm && run.run.config.value("seed", Json()) == seed;
       });
-      if (runs != 1) findings.add(fmt::format("{} has {} runs of seed {}", arm, runs, seed));
+      if (runs != 1) findings.add("{} has {} runs of seed {}", arm, runs, seed);
     }
   }
   for (const auto& run : experiment.runs)
@@ -207,14 +198,11 @@ Findings check_seeds(const CheckedExperiment& experiment, Fields&) {
     const auto name = experiment.name(e);
     const auto* run = experiment.run(e.evaluation.run_id);
     expect_field(e.evaluation.config, "seed", e.evaluation.seed, name, findings);
-    if (e.evaluation.seed != run->run.seed)
-      findings.add(fmt::format("{}: drawn with seed {}", name, e.evaluation.seed));
-    for (const auto seed : checked_rows<std::int64_t>(
+    if (e.evaluation.seed != run->run.seed) findings.add("{}: drawn with seed {}", name, e.evaluation.seed);
+    for (const auto seed : rows_of<std::int64_t>(
              experiment.store, "SELECT DISTINCT seed FROM samples WHERE evaluation_id = ?1 AND seed <> ?2",
-             [](const Query& row) { return row.integer(0); }, e.evaluation.id, e.evaluation.seed)) {
-      findings.add(
-          fmt::format("{}: images of seed {} among those of seed {}", name, seed, e.evaluation.seed));
-    }
+             e.evaluation.id, e.evaluation.seed))
+      findings.add("{}: images of seed {} among those of seed {}", name, seed, e.evaluation.seed);
   }
   findings.summary =
       fmt::format("one run a row and seed ({}), images of the same seed", fmt::join(experiment.seeds, ", "));
@@ -222,15 +210,13 @@ Findings check_seeds(const CheckedExperiment& experiment, Fields&) {
 }
 
 Findings check_pairing(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{
-      .problems = {}, .summary = {}, .hint = "compare runs of one reproduce only; repeat it with --fresh"};
+  Findings findings{.hint = "compare runs of one reproduce only; repeat it with --fresh"};
   const auto expect_same = [&](const Json& a, const Json& b, std::initializer_list<const char*> fields,
                                const std::string& first, const std::string& second) {
     for (const auto* field : fields) {
       const auto x = a.value(field, Json()), y = b.value(field, Json());
       if (!x.is_null() && !y.is_null() && x != y)
-        findings.add(
-            fmt::format("{} and {} differ in {}: {} and {}", first, second, field, shown(x), shown(y)));
+        findings.add("{} and {} differ in {}: {} and {}", first, second, field, shown(x), shown(y));
     }
   };
   for (const auto& run : experiment.runs) {

@@ -8,10 +8,9 @@
 
 #include "evaluators/ocr.h"
 #include "harness/checks/check_list.h"
+#include "harness/checks/rows_of.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
-#include "results/store/comparison_numbers.h"
-#include "results/store/rows.h"
 
 // Numbers made again from what they were made from.
 
@@ -29,33 +28,23 @@ std::string shown(const std::optional<double>& value) {
   return value ? fmt::format("{:.6g}", *value) : "NULL";
 }
 
-struct ScoredText {
-  std::int64_t position;
-  std::string name, target;
-  std::optional<double> value;
-  std::optional<std::string> transcript;
-};
+using Number = std::optional<double>;
+using Text = std::optional<std::string>;
 
-void check_score(const ScoredText& row, const std::string& name, Findings& findings) {
-  if (!row.transcript) {
-    if (row.value)
-      findings.add(fmt::format("{}: prompt {}: {} is {} without a transcript", name, row.position, row.name,
-                               shown(row.value)));
-    return;
-  }
+/// Where a text metric is not what it is computed from: what it is instead. Empty if it is.
+std::string fault_of(const std::string& metric, const std::string& target, const Number& value,
+                     const Text& transcript) {
+  if (!transcript) return value ? fmt::format("is {} without a transcript", shown(value)) : std::string();
   ScorerAnswer read;
-  read.transcript_raw = row.transcript;
-  const auto scores = ocr_score(row.target, read);
-  const auto& computed = scores.metrics.at(row.name);
-  if (!is_close(computed, row.value)) {
-    findings.add(fmt::format("{}: prompt {}: {} is stored as {}, and the transcript gives {}", name,
-                             row.position, row.name, shown(row.value), shown(computed)));
-  }
+  read.transcript_raw = transcript;
+  const auto computed = ocr_score(target, read).metrics.at(metric);
+  if (is_close(computed, value)) return {};
+  return fmt::format("is stored as {}, and the transcript gives {}", shown(value), shown(computed));
 }
 
-std::string key_of(const std::string& split, const std::string& metric, const std::string& baseline,
-                   const std::string& method) {
-  return fmt::format("{} over {}, {} on {}", method, baseline, metric, split);
+std::string key_of(const auto& comparison) {
+  return fmt::format("{} over {}, {} on {}", comparison.method, comparison.baseline, comparison.metric,
+                     comparison.split);
 }
 
 /// Rates were once stated with the paired t, which stands beside McNemar's test today.
@@ -83,7 +72,7 @@ std::map<std::string, ComparisonRow> stored_comparisons(const CheckedExperiment&
     const auto [turned, is_new] = turned_metrics.try_emplace(row.metric);
     if (is_new) turned->second = counts_are_turned(experiment, row.metric);
     if (turned->second) std::swap(row.wins, row.losses);
-    auto key = key_of(row.split, row.metric, row.baseline, row.method);
+    auto key = key_of(row);
     stored[std::move(key)] = std::move(row);
   }
   return stored;
@@ -98,13 +87,12 @@ void compare(const std::string& key, const ComparisonRow& computed, const Compar
   const auto now = numbers_of(computed), then = numbers_of(stored);
   for (std::size_t i = 0; i < now.size(); ++i) {
     if (!is_close(now[i].second, then[i].second)) {
-      findings.add(fmt::format("{}: {} is stored as {}, and the rows give {}", key, now[i].first,
-                               shown(then[i].second), shown(now[i].second)));
+      findings.add("{}: {} is stored as {}, and the rows give {}", key, now[i].first, shown(then[i].second),
+                   shown(now[i].second));
     }
   }
   if (text_of(computed) != text_of(stored))
-    findings.add(
-        fmt::format("{}: noted as \"{}\" instead of \"{}\"", key, text_of(stored), text_of(computed)));
+    findings.add("{}: noted as \"{}\" instead of \"{}\"", key, text_of(stored), text_of(computed));
 }
 
 /// The steps whose log-ratios a run trains on.
@@ -116,38 +104,34 @@ int trained_steps(const Json& settings) {
 /// True if a version recorded the experiment that raised alarms without regard to the number of training
 /// runs.
 bool is_of_earlier_claims(const CheckedExperiment& experiment) {
-  const auto counts = checked_rows<std::int64_t>(
-      experiment.store, "SELECT count(*) FROM comparisons WHERE reproduction_id = ?1 AND claim IS NULL",
-      [](const Query& q) { return q.integer(0); }, experiment.id);
-  return counts.at(0) > 0;
+  return !rows_of<int>(experiment.store,
+                       "SELECT 1 FROM comparisons WHERE reproduction_id = ?1 AND claim IS NULL LIMIT 1",
+                       experiment.id)
+              .empty();
 }
 
 }  // namespace
 
 Findings check_metrics(const CheckedExperiment& experiment, Fields&) {
   Findings findings{
-      .problems = {},
-      .summary = {},
       .hint = "scores were changed after scoring: restore the DB and the log, or repeat with --fresh"};
   std::size_t scores = 0, others = 0;
   for (const auto& e : experiment.evaluations) {
     const auto name = experiment.name(e);
-    for (const auto& row : checked_rows<ScoredText>(
-             experiment.store, R"sql(
-               SELECT p.position, m.name, p.target, m.value, s.transcript
-               FROM metrics AS m JOIN prompts AS p ON p.id = m.prompt_id
-               JOIN samples AS s ON s.evaluation_id = m.evaluation_id AND s.prompt_id = m.prompt_id
-                 AND s.sample = m.sample
-               WHERE m.evaluation_id = ?1 ORDER BY p.position, m.name)sql",
-             [](const Query& q) {
-               return ScoredText{q.integer(0), q.text(1), q.text(2), q.real(3), q.optional_text(4)};
-             },
-             e.evaluation.id)) {
-      if (std::ranges::count(ocr_metric_names(), row.name) == 0) {
+    constexpr auto kSql = R"sql(
+      SELECT p.position, m.name, p.target, m.value, s.transcript
+      FROM metrics AS m JOIN prompts AS p ON p.id = m.prompt_id
+      JOIN samples AS s ON s.evaluation_id = m.evaluation_id AND s.prompt_id = m.prompt_id AND s.sample = m.sample
+      WHERE m.evaluation_id = ?1 ORDER BY p.position, m.name)sql";
+    for (const auto& [position, metric, target, value, transcript] :
+         rows_of<std::int64_t, std::string, std::string, Number, Text>(experiment.store, kSql,
+                                                                       e.evaluation.id)) {
+      if (std::ranges::count(ocr_metric_names(), metric) == 0) {
         ++others;
         continue;
       }
-      check_score(row, name, findings);
+      const auto fault = fault_of(metric, target, value, transcript);
+      if (!fault.empty()) findings.add("{}: prompt {}: {} {}", name, position, metric, fault);
       ++scores;
     }
   }
@@ -158,32 +142,28 @@ Findings check_metrics(const CheckedExperiment& experiment, Fields&) {
 }
 
 Findings check_comparisons(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{
-      .problems = {},
-      .summary = {},
-      .hint = "stored comparisons do not belong to these rows: repeat the reproduce with --fresh"};
+  Findings findings{.hint =
+                        "stored comparisons do not belong to these rows: repeat the reproduce with --fresh"};
   auto stored = stored_comparisons(experiment);
   const auto computed = compare_all(experiment.store, experiment);
   for (const auto& record : computed) {
-    const auto key = key_of(record.split, record.metric, record.baseline, record.method);
+    const auto key = key_of(record);
     const auto found = stored.find(key);
     if (found == stored.end()) {
-      findings.add(fmt::format("{}: is not in the DB", key));
+      findings.add("{}: is not in the DB", key);
     } else {
       compare(key, computed_row(record, found->second), found->second, findings);
       stored.erase(found);
     }
   }
-  for (const auto& [key, row] : stored) findings.add(fmt::format("{}: rests on no rows", key));
+  for (const auto& [key, row] : stored) findings.add("{}: rests on no rows", key);
   findings.summary =
       fmt::format("{} paired comparisons, computed again, are the stored ones", computed.size());
   return findings;
 }
 
 Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{.problems = {},
-                    .summary = {},
-                    .hint = "stored alarms do not belong to these rows: repeat the reproduce with --fresh"};
+  Findings findings{.hint = "stored alarms do not belong to these rows: repeat the reproduce with --fresh"};
   const auto name_of = [](const AlarmRecord& alarm) {
     return fmt::format("{} of {} on {}, {} by {:.12g}", alarm.guardrail, alarm.method, alarm.split,
                        alarm.harmful, alarm.delta);
@@ -201,10 +181,10 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
     for (const auto& alarm : alarms_of(experiment, comparisons)) computed.insert(name_of(alarm));
   }
   for (const auto& name : computed) {
-    if (!stored.contains(name)) findings.add(fmt::format("{}: is not in the DB", name));
+    if (!stored.contains(name)) findings.add("{}: is not in the DB", name);
   }
   for (const auto& name : stored) {
-    if (!computed.contains(name)) findings.add(fmt::format("{}: rests on no rows", name));
+    if (!computed.contains(name)) findings.add("{}: rests on no rows", name);
   }
   findings.summary =
       experiment.guardrail_rule
@@ -215,10 +195,8 @@ Findings check_alarms(const CheckedExperiment& experiment, Fields&) {
 
 Findings check_law_audit(const CheckedExperiment& experiment, Fields& rule) {
   const auto statistics = rule.required<std::vector<std::string>>("statistics");
-  Findings findings{
-      .problems = {},
-      .summary = {},
-      .hint = "without its law audit a run's ratios are unproven: restore the DB, or train again"};
+  Findings findings{.hint =
+                        "without its law audit a run's ratios are unproven: restore the DB, or train again"};
   std::int64_t rows = 0;
   for (const auto& run : experiment.runs) {
     if (run.is_base()) continue;
@@ -227,17 +205,15 @@ Findings check_law_audit(const CheckedExperiment& experiment, Fields& rule) {
     const int steps = trained_steps(settings);
     const auto updates = settings.at("updates").get<std::int64_t>();
     for (const auto& statistic : statistics) {
-      using Pair = std::pair<std::int64_t, std::int64_t>;
-      const auto counts = checked_rows<Pair>(
-          experiment.store, R"sql(
-            SELECT count(DISTINCT update_index), count(value) FROM train_stats
-            WHERE run_id = ?1 AND name = ?2 AND timestep IS NOT NULL AND timestep < ?3)sql",
-          [](const Query& q) { return Pair(q.integer(0), q.integer(1)); }, run.run.id, statistic, steps);
-      const auto [found, values] = counts.front();
+      constexpr auto kSql = R"sql(
+        SELECT count(DISTINCT update_index), count(value) FROM train_stats
+        WHERE run_id = ?1 AND name = ?2 AND timestep IS NOT NULL AND timestep < ?3)sql";
+      const auto [found, values] =
+          rows_of<std::int64_t, std::int64_t>(experiment.store, kSql, run.run.id, statistic, steps).front();
       rows += values;
       if (found != updates || values != updates * steps) {
-        findings.add(fmt::format("{}: {} values of {} in {} updates; {} updates of {} steps were trained",
-                                 name, values, statistic, found, updates, steps));
+        findings.add("{}: {} values of {} in {} updates; {} updates of {} steps were trained", name, values,
+                     statistic, found, updates, steps);
       }
     }
   }
@@ -248,23 +224,19 @@ Findings check_law_audit(const CheckedExperiment& experiment, Fields& rule) {
 
 Findings check_on_policy(const CheckedExperiment& experiment, Fields&) {
   Findings findings{
-      .problems = {},
-      .summary = {},
       .hint = "a log-ratio at equal policies is an error of the program that ran: do not use the run"};
   std::int64_t rows = 0;
   for (const auto& run : experiment.runs) {
     if (run.is_base()) continue;
     const auto tolerance = run.run.config.at("settings").value("on_policy_tolerance", 0.0);
-    using Pair = std::pair<std::int64_t, double>;
-    const auto found = checked_rows<Pair>(
-        experiment.store, R"sql(
-          SELECT count(*), ifnull(max(abs(value)), 0) FROM train_stats
-          WHERE run_id = ?1 AND on_policy = 1 AND timestep IS NOT NULL AND name IN ('log_ratio_mean', 'lambda_center'))sql",
-        [](const Query& q) { return Pair(q.integer(0), q.real(1).value_or(0)); }, run.run.id);
-    rows += found.front().first;
-    if (found.front().second > tolerance)
-      findings.add(fmt::format("{}: an on-policy log-ratio of {:.3g}, above the tolerance {}",
-                               experiment.name(run), found.front().second, tolerance));
+    constexpr auto kSql = R"sql(
+      SELECT count(*), max(abs(value)) FROM train_stats
+      WHERE run_id = ?1 AND on_policy = 1 AND timestep IS NOT NULL AND name IN ('log_ratio_mean', 'lambda_center'))sql";
+    const auto [means, largest] = rows_of<std::int64_t, Number>(experiment.store, kSql, run.run.id).front();
+    rows += means;
+    if (largest && *largest > tolerance)
+      findings.add("{}: an on-policy log-ratio of {:.3g}, above the tolerance {}", experiment.name(run),
+                   *largest, tolerance);
   }
   findings.summary = fmt::format("{} on-policy means are within the tolerance", rows);
   return findings;

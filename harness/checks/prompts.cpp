@@ -9,8 +9,8 @@
 #include "datasets/prompt_set.h"
 #include "datasets/split.h"
 #include "harness/checks/check_list.h"
+#include "harness/checks/rows_of.h"
 #include "harness/plan/inputs.h"
-#include "results/store/rows.h"
 
 // Which prompts: their texts against the checksum, the split from its seed, and every image of it exactly
 // once.
@@ -18,18 +18,13 @@
 namespace harness {
 namespace {
 
-struct StoredSet {
-  std::int64_t id;
-  std::string name, sha256;
-};
-
 std::vector<Prompt> stored_prompts(Store& store, std::int64_t set) {
-  return checked_rows<Prompt>(
-      store, "SELECT position, text, target FROM prompts WHERE prompt_set_id = ?1 ORDER BY position",
-      [](const Query& row) {
-        return Prompt{static_cast<int>(row.integer(0)), row.text(1), row.text(2)};
-      },
-      set);
+  std::vector<Prompt> prompts;
+  constexpr auto kSql =
+      "SELECT position, text, target FROM prompts WHERE prompt_set_id = ?1 ORDER BY position";
+  for (auto& [position, text, target] : rows_of<int, std::string, std::string>(store, kSql, set))
+    prompts.push_back({position, std::move(text), std::move(target)});
+  return prompts;
 }
 
 /// Checksums of every prompt set that the experiment rests on.
@@ -44,25 +39,25 @@ std::vector<std::string> sets_of(const CheckedExperiment& experiment) {
   return sums;
 }
 
-void check_set(const StoredSet& set, std::vector<Prompt> prompts, Findings& findings) {
+void check_set(const std::string& name, const std::string& sha256, std::vector<Prompt> prompts,
+               Findings& findings) {
   int expected = 0;
   for (const auto& prompt : prompts) {
     if (prompt.position != expected) {
-      return findings.add(
-          fmt::format("prompt set {}: prompt {} is missing, or there twice", set.name, expected));
+      return findings.add("prompt set {}: prompt {} is missing, or there twice", name, expected);
     }
     ++expected;
     if (prompt.target != target_or_nothing(prompt.text)) {
-      findings.add(fmt::format("prompt set {}: the target of prompt {} is not what its text quotes", set.name,
-                               prompt.position));
+      findings.add("prompt set {}: the target of prompt {} is not what its text quotes", name,
+                   prompt.position);
     }
   }
   PromptSet whole;
   whole.prompts = std::move(prompts);
   const auto bytes = prompt_set_bytes(whole);
-  if (sha256_hex(bytes) == set.sha256 || sha256_hex(bytes + "\n") == set.sha256) return;
-  findings.add(fmt::format("prompt set {}: its {} prompts are not those of checksum {}", set.name,
-                           whole.prompts.size(), set.sha256.substr(0, 12)));
+  if (sha256_hex(bytes) == sha256 || sha256_hex(bytes + "\n") == sha256) return;
+  findings.add("prompt set {}: its {} prompts are not those of checksum {}", name, whole.prompts.size(),
+               sha256.substr(0, 12));
 }
 
 struct SplitParameters {
@@ -87,71 +82,51 @@ void check_positions(const CheckedExperiment& experiment, const CheckedEvaluatio
   const auto& e = checked.evaluation;
   const auto name = experiment.name(checked);
   if (e.split_sha256 != positions_checksum(positions)) {
-    findings.add(fmt::format("{}: its prompts are not those that the split's seed gives", name));
+    findings.add("{}: its prompts are not those that the split's seed gives", name);
   }
   if (const auto file = checked.folder / "positions.json"; !std::filesystem::exists(file)) {
-    findings.add(fmt::format("{}: {} is not there", name, file.string()));
+    findings.add("{}: {} is not there", name, file.string());
   } else if (read_json(file) != Json(positions)) {
-    findings.add(fmt::format("{}: {} holds other prompts", name, file.string()));
+    findings.add("{}: {} holds other prompts", name, file.string());
   }
-  auto drawn = checked_rows<int>(
-      experiment.store, R"sql(
-        SELECT DISTINCT position FROM samples JOIN prompts ON prompts.id = prompt_id
-        WHERE evaluation_id = ?1 ORDER BY position)sql",
-      [](const Query& row) { return static_cast<int>(row.integer(0)); }, e.id);
+  const auto drawn = rows_of<int>(experiment.store, R"sql(
+      SELECT DISTINCT position FROM samples JOIN prompts ON prompts.id = prompt_id
+      WHERE evaluation_id = ?1 ORDER BY position)sql",
+                                  e.id);
   auto wanted = positions;
   std::ranges::sort(wanted);
   std::vector<int> foreign, absent;
   std::ranges::set_difference(drawn, wanted, std::back_inserter(foreign));
   std::ranges::set_difference(wanted, drawn, std::back_inserter(absent));
   if (!foreign.empty())
-    findings.add(
-        fmt::format("{}: {} prompts of another split, the first {}", name, foreign.size(), foreign[0]));
+    findings.add("{}: {} prompts of another split, the first {}", name, foreign.size(), foreign[0]);
   if (!absent.empty())
-    findings.add(fmt::format("{}: {} prompts of the split have no image, the first {}", name, absent.size(),
-                             absent[0]));
+    findings.add("{}: {} prompts of the split have no image, the first {}", name, absent.size(), absent[0]);
 }
 
-struct Count {
-  std::string metric;  ///< empty: of images
-  std::int64_t rows, distinct;
-};
-
-std::vector<Count> counts_of(Store& store, const std::string& evaluation) {
-  return checked_rows<Count>(
-      store, R"sql(
-        SELECT '', count(*), count(DISTINCT prompt_id) FROM samples WHERE evaluation_id = ?1
-        UNION ALL
-        SELECT name, count(*), count(DISTINCT prompt_id)
-        FROM metrics WHERE evaluation_id = ?1 GROUP BY name)sql",
-      [](const Query& row) {
-        return Count{row.text(0), row.integer(1), row.integer(2)};
-      },
-      evaluation);
-}
+/// Rows and prompts of each metric, and without a name of the images.
+constexpr auto kCounts = R"sql(
+  SELECT '', count(*), count(DISTINCT prompt_id) FROM samples WHERE evaluation_id = ?1
+  UNION ALL
+  SELECT name, count(*), count(DISTINCT prompt_id) FROM metrics WHERE evaluation_id = ?1 GROUP BY name)sql";
 
 }  // namespace
 
 Findings check_prompts(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{.problems = {},
-                    .summary = {},
-                    .hint = "the DB's prompts were changed: restore it from a copy, or repeat with --fresh"};
+  Findings findings{.hint = "the DB's prompts were changed: restore it from a copy, or repeat with --fresh"};
   std::size_t prompts = 0;
   const auto sums = sets_of(experiment);
   for (const auto& sum : sums) {
-    const auto sets = checked_rows<StoredSet>(
-        experiment.store, "SELECT id, name, sha256 FROM prompt_sets WHERE sha256 = ?1",
-        [](const Query& row) {
-          return StoredSet{row.integer(0), row.text(1), row.text(2)};
-        },
-        sum);
+    const auto sets = rows_of<std::int64_t, std::string>(
+        experiment.store, "SELECT id, name FROM prompt_sets WHERE sha256 = ?1", sum);
     if (sets.size() != 1) {
-      findings.add(fmt::format("the prompt set of checksum {} is not in the DB", sum.substr(0, 12)));
+      findings.add("the prompt set of checksum {} is not in the DB", sum.substr(0, 12));
       continue;
     }
-    auto stored = stored_prompts(experiment.store, sets.front().id);
+    const auto& [id, name] = sets.front();
+    auto stored = stored_prompts(experiment.store, id);
     prompts += stored.size();
-    check_set(sets.front(), std::move(stored), findings);
+    check_set(name, sum, std::move(stored), findings);
   }
   findings.summary =
       fmt::format("{} prompts of {} sets have their checksums and targets", prompts, sums.size());
@@ -164,8 +139,6 @@ Findings check_split(const CheckedExperiment& experiment, Fields& rule) {
                                    .of = rule.optional<int>("of", spec.prompts_first),
                                    .take = rule.optional<int>("take", spec.split_take)};
   Findings findings{
-      .problems = {},
-      .summary = {},
       .hint = "only results on the table's own split belong in it: repeat the reproduce with --fresh"};
   const Json sizes = {parameters.take, parameters.of - parameters.take};
   std::map<std::string, std::vector<int>> positions;
@@ -176,13 +149,12 @@ Findings check_split(const CheckedExperiment& experiment, Fields& rule) {
     const auto name = experiment.name(checked);
     if (e.config.value("split_seed", Json()) != parameters.seed ||
         e.config.value("split_sizes", Json()) != sizes) {
-      findings.add(fmt::format("{}: split {} {} instead of {} {}", name,
-                               e.config.value("split_seed", Json()).dump(),
-                               e.config.value("split_sizes", Json()).dump(), parameters.seed, sizes.dump()));
+      findings.add("{}: split {} {} instead of {} {}", name, e.config.value("split_seed", Json()).dump(),
+                   e.config.value("split_sizes", Json()).dump(), parameters.seed, sizes.dump());
     }
     const auto known = positions.find(e.split);
     if (known == positions.end()) {
-      findings.add(fmt::format("{}: there is no split \"{}\"", name, e.split));
+      findings.add("{}: there is no split \"{}\"", name, e.split);
     } else {
       check_positions(experiment, checked, known->second, findings);
     }
@@ -196,31 +168,25 @@ Findings check_split(const CheckedExperiment& experiment, Fields& rule) {
 
 Findings check_counts(const CheckedExperiment& experiment, Fields&) {
   Findings findings{
-      .problems = {},
-      .summary = {},
       .hint = "rows were lost or written twice: restore the DB from a copy, or repeat with --fresh"};
   std::int64_t images = 0;
   for (const auto& checked : experiment.evaluations) {
     const auto& e = checked.evaluation;
     const auto name = experiment.name(checked);
-    const auto counts = counts_of(experiment.store, e.id);
     std::set<std::string> metrics;
-    for (const auto& count : counts) {
-      if (count.metric.empty()) {
-        images += count.rows;
-      } else {
-        metrics.insert(count.metric);
-      }
-      if (count.rows != e.n || count.distinct != e.n) {
-        findings.add(fmt::format("{}: {} {} of {} prompts, and it is of {}", name, count.rows,
-                                 count.metric.empty() ? "images" : "values of " + count.metric,
-                                 count.distinct, e.n));
+    for (const auto& [metric, rows, distinct] :
+         rows_of<std::string, std::int64_t, std::int64_t>(experiment.store, kCounts, e.id)) {
+      metrics.insert(metric);
+      if (metric.empty()) images += rows;
+      if (rows != e.n || distinct != e.n) {
+        findings.add("{}: {} {} of {} prompts, and it is of {}", name, rows,
+                     metric.empty() ? "images" : "values of " + metric, distinct, e.n);
       }
     }
     // A scorer may give more metrics than its table asks for.
     for (const auto& metric : e.config.value("metrics", std::vector<std::string>{})) {
       if (!metrics.contains(metric) && !e.not_run.contains(metric))
-        findings.add(fmt::format("{}: there is no value of {}", name, metric));
+        findings.add("{}: there is no value of {}", name, metric);
     }
   }
   findings.summary = fmt::format("{} images, each with a row of every metric", images);

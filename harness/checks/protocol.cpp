@@ -49,17 +49,17 @@ void check_choice(const CheckedExperiment& experiment, const CheckedRun& run,
         best.mean ? fmt::format("checkpoint {} has the highest mean {}", best.step, selection.metric)
                   : std::string("there is none");
     return findings.add(
-        fmt::format("{}: checkpoint {} was selected by the scores that were there, {}, and of the prompts "
-                    "that all checkpoints have a score for {}",
-                    name, selection.step, missing_text(best, selection.metric), others));
+        "{}: checkpoint {} was selected by the scores that were there, {}, and of the prompts "
+        "that all checkpoints have a score for {}",
+        name, selection.step, missing_text(best, selection.metric), others);
   }
   if (!same) {
-    findings.add(fmt::format("{}: checkpoint {} was selected, and {} has the highest mean {} on {}", name,
-                             selection.step, best.step, selection.metric, selection.split));
+    findings.add("{}: checkpoint {} was selected, and {} has the highest mean {} on {}", name, selection.step,
+                 best.step, selection.metric, selection.split);
   }
   if (!is_value(selection.value, best) && !was_by_scores_there) {
-    findings.add(fmt::format("{}: the selection records a mean of {}, the rows have {}", name,
-                             selection.value.value_or(NAN), best.mean.value_or(NAN)));
+    findings.add("{}: the selection records a mean of {}, the rows have {}", name,
+                 selection.value.value_or(NAN), best.mean.value_or(NAN));
   }
 }
 
@@ -77,28 +77,22 @@ void check_selection_of(const CheckedExperiment& experiment, const CheckedRun& r
   }
   const auto name = experiment.name(run);
   if (found.size() != 1) {
-    return findings.add(fmt::format("{}: {} selections by the table's rule over its {} checkpoints", name,
-                                    found.size(), candidates.size()));
+    return findings.add("{}: {} selections by the table's rule over its {} checkpoints", name, found.size(),
+                        candidates.size());
   }
   if (run.is_base()) return;
   const auto steps = experiment.effective.checkpoints.size();
   if (candidates.size() != steps)
-    findings.add(fmt::format("{}: {} of {} checkpoints were compared", name, candidates.size(), steps));
+    findings.add("{}: {} of {} checkpoints were compared", name, candidates.size(), steps);
   check_choice(experiment, run, found.front(), scored_candidates(experiment.store, candidates, wanted.metric),
                findings);
 }
 
-/// When something was said in a log for the first and the last time; nothing if it never was.
-struct Times {
-  std::optional<double> first, last;
-};
-
-Times times_of(const JobLog& log, const std::string& type) {
-  Times times;
+/// When something was said in a log.
+std::vector<double> times_of(const JobLog& log, const std::string& type) {
+  std::vector<double> times;
   for (const auto& event : log.events) {
-    if (event.value("type", "") != type) continue;
-    times.last = event.at("time").get<double>();
-    if (!times.first) times.first = times.last;
+    if (event.value("type", "") == type) times.push_back(event.at("time"));
   }
   return times;
 }
@@ -106,25 +100,24 @@ Times times_of(const JobLog& log, const std::string& type) {
 /// The log is the record of the order, which the times of DB rows are not: a DB can be made again.
 void check_order(const CheckedExperiment& experiment, const CheckedRun& run, const CheckedEvaluation& test,
                  Findings& findings) {
-  const auto begun = times_of(experiment.log(test.folder), "job_started").first;
-  if (!begun || run.is_base()) return;
+  const auto begun = times_of(experiment.log(test.folder), "job_started");
+  if (begun.empty() || run.is_base()) return;
   for (const auto* candidate : experiment.evaluations_of(run.run.id, experiment.table.selection.split)) {
-    const auto ended = times_of(experiment.log(candidate->folder), "job_completed").last;
-    if (ended && *ended > *begun)
-      findings.add(fmt::format("{}: began before {} was finished", experiment.name(test),
-                               experiment.name(*candidate)));
+    const auto ended = times_of(experiment.log(candidate->folder), "job_completed");
+    if (!ended.empty() && ended.back() > begun.front())
+      findings.add("{}: began before {} was finished", experiment.name(test), experiment.name(*candidate));
   }
 }
 
 void check_allowed(const CheckedExperiment& experiment, const StoredEvaluation& test, const std::string& name,
                    Findings& findings) {
-  if (test.peek) findings.add(fmt::format("{}: was opened without a selection", name));
+  if (test.peek) findings.add("{}: was opened without a selection", name);
   const auto selection = test.selection_id ? experiment.store.selection(*test.selection_id) : std::nullopt;
   if (!selection) {
-    if (!test.peek) findings.add(fmt::format("{}: no selection allowed it", name));
+    if (!test.peek) findings.add("{}: no selection allowed it", name);
   } else if (selection->run_id != test.run_id || selection->step != test.step) {
-    findings.add(fmt::format("{}: the selection that it names chose checkpoint {} of run {}", name,
-                             selection->step, selection->run_id));
+    findings.add("{}: the selection that it names chose checkpoint {} of run {}", name, selection->step,
+                 selection->run_id);
   }
 }
 
@@ -137,10 +130,10 @@ void check_opened_once(const CheckedExperiment& experiment, const CheckedRun& ru
     const auto name =
         fmt::format("{} on test at {} (evaluation {})", experiment.name(run), other.step, other.id);
     if (other.step != ours.step) {
-      findings.add(fmt::format("{}: the test split was opened for a second checkpoint", name));
+      findings.add("{}: the test split was opened for a second checkpoint", name);
     } else if (other.settings == ours.settings && other.split_sha256 == ours.split_sha256 &&
                other.config.value("metrics", Json()) == ours.config.value("metrics", Json())) {
-      findings.add(fmt::format("{}: the test split was opened twice", name));
+      findings.add("{}: the test split was opened twice", name);
     }
   }
 }
@@ -154,18 +147,16 @@ void check_folders(const CheckedExperiment& experiment, const CheckedRun& run, F
   for (const auto& entry : fs::directory_iterator(run.folder)) {
     const auto name = entry.path().filename().string();
     if (name.starts_with("eval-test-") && !known.contains(name))
-      findings.add(fmt::format("{}: {} is a test evaluation that the DB does not know", experiment.name(run),
-                               entry.path().string()));
+      findings.add("{}: {} is a test evaluation that the DB does not know", experiment.name(run),
+                   entry.path().string());
   }
 }
 
 }  // namespace
 
 Findings check_selection(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{
-      .problems = {},
-      .summary = {},
-      .hint = "the tested checkpoint is not the one that the rule chooses: repeat with --fresh"};
+  Findings findings{.hint =
+                        "the tested checkpoint is not the one that the rule chooses: repeat with --fresh"};
   for (const auto& run : experiment.runs) check_selection_of(experiment, run, findings);
   findings.summary = fmt::format("{} of {} on {}, computed again, chooses the same checkpoints",
                                  experiment.table.selection.rule, experiment.table.selection.metric,
@@ -174,17 +165,14 @@ Findings check_selection(const CheckedExperiment& experiment, Fields&) {
 }
 
 Findings check_test_once(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{.problems = {},
-                    .summary = {},
-                    .hint =
+  Findings findings{.hint =
                         "a test split that was looked at more than once selects: report these numbers as "
                         "validation, or train with new seeds"};
   std::size_t tested = 0;
   for (const auto& run : experiment.runs) {
     const auto tests = experiment.evaluations_of(run.run.id, "test");
     if (tests.size() != (experiment.table.tests() ? 1 : 0)) {
-      findings.add(
-          fmt::format("{}: {} test evaluations in the experiment", experiment.name(run), tests.size()));
+      findings.add("{}: {} test evaluations in the experiment", experiment.name(run), tests.size());
     }
     for (const auto* test : tests) {
       check_allowed(experiment, test->evaluation, experiment.name(*test), findings);
@@ -201,10 +189,8 @@ Findings check_test_once(const CheckedExperiment& experiment, Fields&) {
 }
 
 Findings check_spec(const CheckedExperiment& experiment, Fields& rule) {
-  Findings findings{
-      .problems = {},
-      .summary = {},
-      .hint = "the table was changed or is another one: rules of its own belong in rules/ID.json"};
+  Findings findings{.hint =
+                        "the table was changed or is another one: rules of its own belong in rules/ID.json"};
   const auto scales = rule.optional<std::vector<std::string>>("scales", {});
   const Json& values = rule.get("values");
   if (!values.is_object()) throw Error("must be an object {JSON pointer: value}", rule.where() + ": values");
@@ -216,7 +202,7 @@ Findings check_spec(const CheckedExperiment& experiment, Fields& rule) {
     const auto place = Json::json_pointer(pointer);
     const Json found = experiment.spec.contains(place) ? experiment.spec.at(place) : Json();
     if (found != expected)
-      findings.add(fmt::format("{} is {}, and the rule asks for {}", pointer, found.dump(), expected.dump()));
+      findings.add("{} is {}, and the rule asks for {}", pointer, found.dump(), expected.dump());
   }
   findings.summary = fmt::format("{} values of the table are as the rule asks", values.size());
   return findings;

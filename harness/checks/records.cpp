@@ -11,7 +11,7 @@
 #include "harness/runs/scratch_database.h"
 #include "results/schema/schema.h"
 #include "results/store/database_diff.h"
-#include "results/store/rows.h"
+#include "results/store/sql.h"
 
 // The event logs are the record: what the DB holds must be what they say, no more and no less.
 
@@ -57,20 +57,7 @@ void compare_schema(SQLite::Database& db, Findings& findings) {
   }
 }
 
-struct StoredJob {
-  std::string id, kind, state;
-  std::uint64_t offset = 0;
-};
-
-std::optional<StoredJob> stored_job(Store& store, const std::string& id) {
-  const auto rows = checked_rows<StoredJob>(
-      store, "SELECT id, kind, state, log_offset FROM jobs WHERE id = ?1",
-      [](const Query& row) {
-        return StoredJob{row.text(0), row.text(1), row.text(2), static_cast<std::uint64_t>(row.integer(3))};
-      },
-      id);
-  return rows.empty() ? std::nullopt : std::optional(rows.front());
-}
+enum class JobKind { kBase, kTrain, kEvaluate };
 
 void check_job_file(const fs::path& folder, const std::string& id, const Json& config,
                     const std::string& name, Findings& findings) {
@@ -87,16 +74,16 @@ void check_job_file(const fs::path& folder, const std::string& id, const Json& c
   }
 }
 
-void check_log(const CheckedExperiment& experiment, const fs::path& folder, const StoredJob& job,
-               const std::string& name, Findings& findings) {
+void check_log(const CheckedExperiment& experiment, JobKind kind, const std::string& id, std::uint64_t offset,
+               const fs::path& folder, const std::string& name, Findings& findings) {
   const auto& log = experiment.log(folder);
   const auto where = fmt::format("{}: {}", name, (folder / "events.log").string());
   if (!log.problem.empty()) return findings.add(fmt::format("{}: {}", where, log.problem));
-  if (log.size != job.offset) {
-    findings.add(fmt::format("{}: {} bytes, of which the DB has read {}", where, log.size, job.offset));
+  if (log.size != offset) {
+    findings.add(fmt::format("{}: {} bytes, of which the DB has read {}", where, log.size, offset));
   }
   // An evaluation that lacked too many scores is started once more, and completed again.
-  const bool may_start_again = job.kind == "evaluate";
+  const bool may_start_again = kind == JobKind::kEvaluate;
   std::size_t completed = 0;
   bool is_at_its_end = false, went_on = false;
   for (const auto& event : log.events) {
@@ -104,20 +91,21 @@ void check_log(const CheckedExperiment& experiment, const fs::path& folder, cons
     went_on = went_on || (is_at_its_end && !(may_start_again && type == "job_started"));
     is_at_its_end = type == "job_completed";
     if (is_at_its_end) ++completed;
-    if (type == "job_started" && event.value("id", "") != job.id)
+    if (type == "job_started" && event.value("id", "") != id)
       findings.add(fmt::format("{}: is the log of job {}", where, event.value("id", "?")));
   }
   if (!is_at_its_end || went_on)
     findings.add(fmt::format("{}: was completed {} times, or went on after it", where, completed));
 }
 
-void check_job(const CheckedExperiment& experiment, const std::string& id, const Json& config,
+void check_job(const CheckedExperiment& experiment, JobKind kind, const std::string& id, const Json& config,
                const fs::path& folder, const std::string& name, Findings& findings) {
-  const auto job = stored_job(experiment.store, id);
+  const auto job = experiment.store.job_state(id);
   if (!job) return findings.add(fmt::format("{}: there is no job {}", name, id));
-  if (job->state != "done") findings.add(fmt::format("{}: job {} is {}", name, id, job->state));
+  if (job->state != JobState::kDone)
+    findings.add(fmt::format("{}: job {} is {}", name, id, job_state_name(job->state)));
   check_job_file(folder, id, config, name, findings);
-  if (job->kind != "base") check_log(experiment, folder, *job, name, findings);
+  if (kind != JobKind::kBase) check_log(experiment, kind, id, job->log_offset, folder, name, findings);
 }
 
 // What event logs make of the DB, and what a row is called.
@@ -143,7 +131,15 @@ class LoggedDatabase {
   std::optional<std::string> build_of(const std::string& run) const { return builds_.at(run); }
 
  private:
-  void read(const JobRecord& job, const std::string& name, Findings& findings);
+  void read(const JobRecord& job, const std::string& name, Findings& findings) {
+    try {
+      made_->ingest(job);
+      read_.insert(job.id);
+    } catch (const Error& error) {
+      if (error.where() == path().string()) throw;  // a full disk is no fault of the log
+      findings.add(fmt::format("{}: {}", name, error.what()));
+    }
+  }
 
   ScratchFolder folder_{"harness-check-"};
   std::optional<Store> made_;  ///< while it is filled: on a network file system its lock keeps others out
@@ -188,16 +184,6 @@ LoggedDatabase::LoggedDatabase(const CheckedExperiment& experiment, Findings& fi
   made_.reset();
 }
 
-void LoggedDatabase::read(const JobRecord& job, const std::string& name, Findings& findings) {
-  try {
-    made_->ingest(job);
-    read_.insert(job.id);
-  } catch (const Error& error) {
-    if (error.where() == path().string()) throw;  // a full disk is no fault of the log
-    findings.add(fmt::format("{}: {}", name, error.what()));
-  }
-}
-
 /// The values in which the row differs, "value 0.5, reason NULL", on one side.
 std::string differing_values(const RowValues& of, const RowValues& other) {
   std::vector<std::string> parts;
@@ -230,9 +216,11 @@ Findings check_jobs(const CheckedExperiment& experiment, Fields&) {
                     .summary = {},
                     .hint = "restore the folder from a copy, or repeat the reproduce with --fresh"};
   for (const auto& run : experiment.runs)
-    check_job(experiment, run.run.id, run.run.config, run.folder, experiment.name(run), findings);
+    check_job(experiment, run.is_base() ? JobKind::kBase : JobKind::kTrain, run.run.id, run.run.config,
+              run.folder, experiment.name(run), findings);
   for (const auto& e : experiment.evaluations)
-    check_job(experiment, e.evaluation.id, e.evaluation.config, e.folder, experiment.name(e), findings);
+    check_job(experiment, JobKind::kEvaluate, e.evaluation.id, e.evaluation.config, e.folder,
+              experiment.name(e), findings);
   findings.summary = fmt::format("{} jobs are done, their job files and event logs whole",
                                  experiment.runs.size() + experiment.evaluations.size());
   return findings;

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <ranges>
 #include <span>
 
 #include "core/files.h"
@@ -14,10 +16,36 @@ namespace {
 
 constexpr std::size_t kProblemsShown = 3;
 
-std::vector<std::string> check_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, check] : known_checks()) names.push_back(name);
-  return names;
+/// Everything that a rule file may ask for.
+const std::map<std::string, Check*>& known_checks() {
+  static const std::map<std::string, Check*> checks = {
+      {"database", check_database},
+      {"jobs", check_jobs},
+      {"event-logs", check_event_logs},
+      {"builds", check_builds},
+      {"ids", check_ids},
+      {"settings", check_settings},
+      {"seeds", check_seeds},
+      {"pairing", check_pairing},
+      {"prompts", check_prompts},
+      {"split", check_split},
+      {"counts", check_counts},
+      {"selection", check_selection},
+      {"test-once", check_test_once},
+      {"tested-arms", check_tested_arms},
+      {"spec", check_spec},
+      {"query", check_query},
+      {"metrics", check_metrics},
+      {"comparisons", check_comparisons},
+      {"directions", check_directions},
+      {"alarms", check_alarms},
+      {"law-audit", check_law_audit},
+      {"on-policy", check_on_policy},
+      {"images", check_images},
+      {"checkpoints", check_checkpoints},
+      {"artifacts", check_artifacts},
+  };
+  return checks;
 }
 
 /// The rule's own name and its check; what else it holds is its check's.
@@ -27,7 +55,9 @@ std::pair<std::string, std::string> head_of(const Json& rule, const std::string&
   auto check = fields.required<std::string>("check");
   auto name = fields.optional<std::string>("name", check);
   if (!known_checks().contains(check)) {
-    throw Error(fmt::format("unknown check \"{}\"", check), where, suggestion(check, check_names()));
+    const auto known = std::views::keys(known_checks());
+    throw Error(fmt::format("unknown check \"{}\"", check), where,
+                suggestion(check, std::vector(known.begin(), known.end())));
   }
   return {std::move(name), std::move(check)};
 }
@@ -74,14 +104,14 @@ RuleResult apply_rule(const Json& rule, const std::string& where, const CheckedE
   Fields fields(rule, where);
   fields.mark("name");
   fields.mark("check");
-  RuleResult result{.name = name, .passed = false, .message = {}, .findings = {}};
+  RuleResult result{.name = name};
   try {
     result.findings = known_checks().at(check)(experiment, fields);
   } catch (const Error& error) {
     if (error.where().starts_with(where)) throw;  // the rule itself is wrong
     result.findings.add(error.what());
   } catch (const nlohmann::json::exception& error) {
-    result.findings.add(fmt::format("what is stored is not of the form that was written: {}", error.what()));
+    result.findings.add("what is stored is not of the form that was written: {}", error.what());
   }
   fields.finish();
   add_place(result.findings, workspace);
@@ -91,37 +121,6 @@ RuleResult apply_rule(const Json& rule, const std::string& where, const CheckedE
 }
 
 }  // namespace
-
-const std::map<std::string, CheckFunction>& known_checks() {
-  static const std::map<std::string, CheckFunction> checks = {
-      {"database", check_database},
-      {"jobs", check_jobs},
-      {"event-logs", check_event_logs},
-      {"builds", check_builds},
-      {"ids", check_ids},
-      {"settings", check_settings},
-      {"seeds", check_seeds},
-      {"pairing", check_pairing},
-      {"prompts", check_prompts},
-      {"split", check_split},
-      {"counts", check_counts},
-      {"selection", check_selection},
-      {"test-once", check_test_once},
-      {"tested-arms", check_tested_arms},
-      {"spec", check_spec},
-      {"query", check_query},
-      {"metrics", check_metrics},
-      {"comparisons", check_comparisons},
-      {"directions", check_directions},
-      {"alarms", check_alarms},
-      {"law-audit", check_law_audit},
-      {"on-policy", check_on_policy},
-      {"images", check_images},
-      {"checkpoints", check_checkpoints},
-      {"artifacts", check_artifacts},
-  };
-  return checks;
-}
 
 RuleFile read_rule_file(const fs::path& file) {
   const Json document = read_json(file);

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <span>
 
 #include "core/text.h"
 #include "harness/checks/check_list.h"
-#include "results/store/rows.h"
+#include "harness/checks/rows_of.h"
 
 // Looking at the test split once a run is no protection where many runs are variants of one method: the best
 // of nine looks good on prompts that chose it.
@@ -16,26 +16,16 @@ namespace {
 
 constexpr std::size_t kNamesShown = 10;
 
-/// The prompts that something was tested on, and the method that was.
-struct Tested {
-  std::string method, backbone, prompt_set, split;
-  std::int64_t prompts = 0;
-
-  auto operator<=>(const Tested&) const = default;
-};
-
-struct TestedArm {
-  Tested of;
-  std::string table, arm;
-  std::string settings;  ///< all of them but the seed
-};
-
-std::vector<TestedArm> tested_arms(Store& store) {
-  constexpr auto kSql = R"sql(
-    SELECT run.method, run.backbone || ' ' || run.weights_sha256, prompt_sets.name, evaluation.split_sha256,
-           evaluation.n, experiment.table_id, entry.arm,
+// Where one table holds a method in several settings: the names of these variants with the number of settings
+// of each, all tables together, in order of appearance. `tested_on`: backbone, weights and prompts.
+constexpr auto kVariants = R"sql(
+  WITH tested AS (
+    SELECT row_number() OVER (ORDER BY experiment.id, entry.arm, run.seed) AS nth, run.method,
+           json_array(run.method, run.backbone || ' ' || run.weights_sha256, prompt_sets.name,
+                      evaluation.split_sha256, evaluation.n) AS tested_on,
+           evaluation.n, prompt_sets.name AS prompts, experiment.table_id, entry.arm,
            json_array(json_remove(json_extract(run.config, '$.settings'), '$.checkpoints'),
-                      json_extract(run.config, '$.method_settings'))
+                      json_extract(run.config, '$.method_settings')) AS settings
     FROM reproductions AS experiment
     JOIN reproduction_evaluations AS member ON member.reproduction_id = experiment.id
     JOIN evaluations AS evaluation ON evaluation.id = member.evaluation_id
@@ -43,71 +33,53 @@ std::vector<TestedArm> tested_arms(Store& store) {
     JOIN checkpoints AS checkpoint ON checkpoint.id = evaluation.checkpoint_id
     JOIN runs AS run ON run.id = checkpoint.run_id
     JOIN reproduction_runs AS entry ON entry.reproduction_id = experiment.id AND entry.run_id = run.id
-    WHERE evaluation.split = 'test' AND run.method <> ?1
-    ORDER BY experiment.id, entry.arm, run.seed)sql";
-  const auto read = [](const Query& row) {
-    return TestedArm{.of = {.method = row.text(0),
-                            .backbone = row.text(1),
-                            .prompt_set = row.text(2),
-                            .split = row.text(3),
-                            .prompts = row.integer(4)},
-                     .table = row.text(5),
-                     .arm = row.text(6),
-                     .settings = row.text(7)};
-  };
-  return checked_rows<TestedArm>(store, kSql, read, std::string(kBaseMethod));
-}
+    WHERE evaluation.split = 'test' AND run.method <> ?1),
+  variants AS (
+    SELECT tested_on, method, n, prompts, arm, min(nth) AS nth FROM tested
+    WHERE (tested_on, table_id) IN (
+      SELECT tested_on, table_id FROM tested GROUP BY tested_on, table_id HAVING count(DISTINCT settings) > 1)
+    GROUP BY tested_on, settings)
+  SELECT tested_on, method, n, prompts, arm, count(*) FROM variants
+  GROUP BY tested_on, arm ORDER BY tested_on, min(nth))sql";
 
-/// Settings of arms -> their names, in order of appearance of the names.
+constexpr auto kAnyTested = R"sql(
+  SELECT 1 FROM reproduction_evaluations AS member JOIN evaluations AS e ON e.id = member.evaluation_id
+  JOIN checkpoints AS c ON c.id = e.checkpoint_id JOIN runs AS r ON r.id = c.run_id
+  WHERE e.split = 'test' AND r.method <> ?1 LIMIT 1)sql";
+
 struct Variants {
-  std::map<std::string, std::string> names_by_settings;
-  std::vector<std::string> names;
+  std::string head;
+  std::int64_t settings = 0;
+  std::vector<std::string> names;  ///< "dual (3 settings)"
 
-  void add(const TestedArm& tested) {
-    if (!names_by_settings.emplace(tested.settings, tested.arm).second) return;
-    if (std::ranges::count(names, tested.arm) == 0) names.push_back(tested.arm);
-  }
-
-  /// "nu 0.01, nu 0.025, dual (3 settings)"
   std::string text() const {
-    std::vector<std::string> shown;
-    for (std::size_t i = 0; i < std::min(kNamesShown, names.size()); ++i) {
-      const auto count =
-          std::ranges::count_if(names_by_settings, [&](const auto& arm) { return arm.second == names[i]; });
-      shown.push_back(count > 1 ? fmt::format("{} ({} settings)", names[i], count) : names[i]);
-    }
-    auto text = join(shown, ", ");
-    if (names.size() > kNamesShown) text += fmt::format(" and {} more", names.size() - kNamesShown);
+    const auto shown = std::min(kNamesShown, names.size());
+    auto text = fmt::format("{} {}: {}", settings, head, join(std::span(names).first(shown), ", "));
+    if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
     return text;
   }
 };
 
-/// The arms of a method that one table holds in several settings, all tables together.
-std::map<Tested, Variants> compared_variants(const std::vector<TestedArm>& arms) {
-  std::map<std::pair<Tested, std::string>, Variants> by_table;
-  for (const auto& arm : arms) by_table[{arm.of, arm.table}].add(arm);
-  std::map<Tested, Variants> variants;
-  for (const auto& arm : arms) {
-    if (by_table.at({arm.of, arm.table}).names_by_settings.size() > 1) variants[arm.of].add(arm);
-  }
-  return variants;
-}
-
 }  // namespace
 
 Findings check_tested_arms(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{.problems = {}, .summary = {}, .hint = {}};
-  const auto arms = tested_arms(experiment.store);
-  std::vector<std::string> found;
-  for (const auto& [of, variants] : compared_variants(arms)) {
-    found.push_back(fmt::format("{} arms of {} were tested on the {} test prompts of {}: {}",
-                                variants.names_by_settings.size(), of.method, of.prompts, of.prompt_set,
-                                variants.text()));
+  const std::string base = kBaseMethod;
+  std::map<std::string, Variants> found;
+  for (const auto& [tested_on, method, n, prompts, arm, settings] :
+       rows_of<std::string, std::string, std::int64_t, std::string, std::string, std::int64_t>(
+           experiment.store, kVariants, base)) {
+    auto& variants = found[tested_on];
+    variants.head = fmt::format("arms of {} were tested on the {} test prompts of {}", method, n, prompts);
+    variants.settings += settings;
+    variants.names.push_back(settings > 1 ? fmt::format("{} ({} settings)", arm, settings) : arm);
   }
-  findings.summary = arms.empty() ? "nothing in this workspace was tested"
-                                  : "no variants of one method were compared on test prompts";
-  if (!found.empty()) {
-    findings.warning = join(found, "; ") +
+  std::vector<std::string> texts;
+  for (const auto& [tested_on, variants] : found) texts.push_back(variants.text());
+  Findings findings{.summary = rows_of<int>(experiment.store, kAnyTested, base).empty()
+                                   ? "nothing in this workspace was tested"
+                                   : "no variants of one method were compared on test prompts"};
+  if (!texts.empty()) {
+    findings.warning = join(texts, "; ") +
                        ". Whoever takes the best of them chooses by these prompts: compare settings on "
                        "validation (\"shows\": {\"split\": \"validation\"} in the table)";
   }

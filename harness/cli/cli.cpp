@@ -11,12 +11,12 @@
 
 #include "core/error.h"
 #include "core/file_error.h"
-#include "core/json.h"
 #include "core/source_sums/build_info.h"
 #include "core/streams.h"
 #include "harness/cli/completion.h"
 #include "harness/commands/command.h"
 #include "harness/plan/workspace.h"
+#include "harness/terminal/output.h"
 #include "results/schema/database_file.h"
 
 namespace harness {
@@ -36,12 +36,13 @@ status, and what cannot be written to standard error stops no work.
 
 Command harness_program() {
   const auto& build = build_info();
-  return {
+  Command program{
       .name = "harness",
       .help = "Paired, reproducible benchmarks of RL post-training for flow-matching text-to-image models.",
       .notes = kNotes,
-      .version = fmt::format("harness {} ({}, {})", build.version, build.git_revision, build.build_type),
-      .commands = registered_commands()};
+      .version = fmt::format("harness {} ({}, {})", build.version, build.git_revision, build.build_type)};
+  for (const auto& [place, make] : command_makers()) program.commands.push_back(make());
+  return program;
 }
 
 /// --out and --db as typed, whatever else the command takes.
@@ -68,35 +69,19 @@ int carry_out(const Parsed& parsed) {
   }
 }
 
-int dispatch(int argc, char** argv) {
-  const auto program = harness_program();
-  const auto parsed = parse_command_line(program, argc, argv);
-  return parsed ? carry_out(*parsed) : 0;
-}
-
-void print_error(const Error& error, bool json) {
-  if (json) {
-    const Json document = {
-        {"error", {{"what", error.problem()}, {"where", error.where()}, {"hint", error.hint()}}}};
-    put("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
-  }
-  tell("{}{}\n", error.status() == Status::kInterrupted ? "" : "error: ", error.what());
-}
-
 int report(const Error& error, bool json) {
-  print_error(error, json);
+  if (json)
+    print_json({{"error", {{"what", error.problem()}, {"where", error.where()}, {"hint", error.hint()}}}});
+  tell("{}{}\n", error.status() == Status::kInterrupted ? "" : "error: ", error.what());
   return static_cast<int>(error.status());
 }
 
-bool asks_for_json(int argc, char** argv) {
-  return std::any_of(argv + 1, argv + argc,
-                     [](const char* word) { return std::string_view(word) == "--json"; });
-}
-
 int run(int argc, char** argv) {
-  const bool json = asks_for_json(argc, argv);
+  const bool json = std::count(argv, argv + argc, std::string_view("--json")) > 0;
   try {
-    return dispatch(argc, argv);
+    const auto program = harness_program();
+    const auto parsed = parse_command_line(program, argc, argv);
+    return parsed ? carry_out(*parsed) : 0;
   } catch (const Error& error) {
     return report(error, json);
   } catch (const std::filesystem::filesystem_error& failure) {

@@ -44,13 +44,13 @@ const Option* next_argument(const Place& at) {
   return nullptr;
 }
 
-/// Keeps a text, so that offers can follow from it: the runs of the workspace that --out names.
 /// Nothing has expanded a word that is being typed.
 std::string without_tilde(const std::string& word) {
   const char* home = std::getenv("HOME");
   return home != nullptr && word.starts_with("~/") ? home + word.substr(1) : word;
 }
 
+/// Keeps a text, so that offers can follow from it: the runs of the workspace that --out names.
 void keep(const Option& option, const std::string& typed) {
   const auto value = without_tilde(typed);
   if (auto* const* text = std::get_if<std::string*>(&option.target)) **text = value;

@@ -7,7 +7,6 @@
 
 #include "core/streams.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/terminal/output.h"
 #include "results/paper/paper_audit.h"
 
@@ -46,25 +45,25 @@ void print_results(const std::vector<RuleResult>& results, const std::string& ti
 }
 
 int check_table(const CheckOptions& o) {
-  Store store(database_of(o.db), OpenMode::kReadOnly);
+  Store store(find_workspace(o.db.place).db, OpenMode::kReadOnly);
   const CheckedExperiment experiment(store, chosen_experiment(store, o.db));
   const auto rules = o.rules.empty() ? rules_of(experiment.table) : read_rule_file(o.rules);
   const auto results = apply_rules(rules, experiment, o.db.place.options());
-  if (o.json) {
-    Json list = Json::array();
-    for (const auto& r : results) {
-      list.push_back({{"name", r.name}, {"passed", r.passed}, {"message", r.message}});
-      if (r.passed && !r.findings.warning.empty()) list.back()["warning"] = true;
-    }
-    print_json({{"table", experiment.table_id},
-                {"experiment", experiment.id},
-                {"rule_file", {{"id", rules.id}, {"version", rules.version}}},
-                {"rules", std::move(list)}});
-  } else {
+  Json list = Json::array();
+  for (const auto& r : results) {
+    list.push_back({{"name", r.name}, {"passed", r.passed}, {"message", r.message}});
+    if (r.passed && !r.findings.warning.empty()) list.back()["warning"] = true;
+  }
+  const Json document = {{"table", experiment.table_id},
+                         {"experiment", experiment.id},
+                         {"rule_file", {{"id", rules.id}, {"version", rules.version}}},
+                         {"rules", std::move(list)}};
+  const auto print_words = [&] {
     print_results(results, fmt::format("{}, experiment {}, rules {} version {}", experiment.table_id,
                                        experiment.id, rules.id, rules.version));
-  }
-  return std::ranges::all_of(results, &RuleResult::passed) ? 0 : 1;
+  };
+  return print_answer(o.json, document, print_words,
+                      std::ranges::all_of(results, &RuleResult::passed) ? 0 : 1);
 }
 
 int check_paper(const CheckOptions& o) {
@@ -72,14 +71,9 @@ int check_paper(const CheckOptions& o) {
     throw Error("looks at the paper's printed figures alone", "harness check --paper",
                 "leave out the table and --rules");
   const auto findings = audit_paper();
-  if (o.json) {
-    print_json(paper_audit_json(findings));
-  } else {
-    put("{}", paper_audit_text(findings));
-  }
-  const bool holds = std::ranges::none_of(
-      findings, [](const PaperFinding& f) { return f.verdict == PaperVerdict::kDoesNotAddUp; });
-  return holds ? 0 : 1;
+  const auto wrong = std::ranges::count(findings, PaperVerdict::kDoesNotAddUp, &PaperFinding::verdict);
+  return print_answer(
+      o.json, paper_audit_json(findings), [&] { put("{}", paper_audit_text(findings)); }, wrong == 0 ? 0 : 1);
 }
 
 Command make_check() {

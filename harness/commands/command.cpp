@@ -1,26 +1,148 @@
 #include "harness/commands/command.h"
 
-#include <map>
+#include <fmt/format.h>
+
+#include <set>
+
+#include "core/streams.h"
+#include "harness/plan/registry.h"
+#include "harness/plan/table_spec.h"
+#include "harness/show/figures.h"
+#include "harness/terminal/output.h"
+#include "harness/terminal/seeds.h"
+#include "results/query/experiments.h"
+#include "results/query/saved_queries.h"
 
 namespace harness {
 namespace {
 
-std::multimap<int, Command (*)()>& makers() {
-  static std::multimap<int, Command (*)()> by_place;
-  return by_place;
-}
+constexpr const char* kLast = "; unset: that of the last completed reproduce";
 
 }  // namespace
 
-bool register_command(int place, Command (*make)()) {
-  makers().emplace(place, make);
-  return true;
+void add_workspace_options(Command& command, WorkspaceChoice& choice, const std::string& help) {
+  command.add("-o,--out", &choice.out, help + " (default: the folder of --db, or runs)", {.is_path = true});
+  command.add("--db", &choice.db, "results DB (default: OUT/results.sqlite)", {.is_path = true});
 }
 
-std::vector<Command> registered_commands() {
-  std::vector<Command> commands;
-  for (const auto& [place, make] : makers()) commands.push_back(make());
-  return commands;
+void add_json_option(Command& command, bool& json) {
+  command.add("--json", &json, "one JSON document on standard output");
+}
+
+void add_db_option(Command& command, DbOptions& options) {
+  command.add("--db", &options.place.db, "results DB, in the folder of its workspace",
+              {.default_text = "runs/results.sqlite", .is_path = true});
+}
+
+void add_table_argument(Command& command, DbOptions& options) {
+  command.add("id", &options.filter.table, std::string("table") + kLast, {.offers = known_tables});
+}
+
+void add_filter_options(Command& command, DbOptions& options, bool with_table) {
+  auto& filter = options.filter;
+  if (with_table)
+    command.add("--table", &filter.table, std::string("table") + kLast, {.offers = known_tables});
+  command.add("--backbone", &filter.backbone, std::string("backbone") + kLast, {.offers = backbone_names});
+  command.add("--scale", &filter.scale, std::string("scale") + kLast, {.offers = scale_names});
+  command.add("--prompts", &filter.prompts, std::string("name of the prompt set") + kLast);
+  command.add("--experiment", &filter.experiment, std::string("number in `harness list experiments`") + kLast,
+              {.offers = [&options] { return experiment_numbers(options.place); }});
+  command.add("--seeds", &options.seeds, std::string("seeds, comma-separated, or a range (42..44)") + kLast,
+              {.by_comma = true});
+}
+
+Experiment chosen_experiment(Store& store, const DbOptions& options) {
+  auto filter = options.filter;
+  filter.seeds = parse_seeds(options.seeds);
+  auto experiment = find_experiment(store, filter);
+  tell("{}\n", in_words(experiment));
+  return experiment;
+}
+
+std::filesystem::path output_folder(const Store& store, const Experiment& experiment,
+                                    const std::string& out) {
+  return out.empty() ? store.path().parent_path() / experiment.table_id : std::filesystem::path(out);
+}
+
+void print_artifacts(const Experiment& experiment, const std::map<std::string, std::string>& paths,
+                     bool json) {
+  print_answer(json, {{"table", experiment.table_id}, {"artifacts", paths}}, [&] {
+    for (const auto& [name, path] : paths) put("{}\n", path);
+  });
+}
+
+std::vector<std::string> backbone_names() {
+  return names_of(load_registry().backbones);
+}
+
+std::vector<std::string> figure_names() {
+  return names_of(known_figures());
+}
+
+std::vector<Json> figure_rows() {
+  std::vector<Json> rows;
+  for (const auto& figure : known_figures())
+    rows.push_back({{"name", figure.name}, {"summary", figure.summary}, {"table", figure.table}});
+  return rows;
+}
+
+std::vector<std::string> method_names() {
+  return names_of(load_registry().methods);
+}
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const auto& evaluator : load_registry().evaluators) {
+    for (const auto& metric : evaluator.metrics) names.push_back(metric.name);
+  }
+  return names;
+}
+
+std::vector<std::string> scale_names() {
+  std::set<std::string> names;
+  for (const auto& table : known_tables()) {
+    for (const auto& [name, scale] : load_table_spec(table).scales) names.insert(name);
+  }
+  return {names.begin(), names.end()};
+}
+
+std::vector<std::string> query_names() {
+  std::vector<std::string> names;
+  for (const auto& query : saved_queries()) names.emplace_back(query.name);
+  return names;
+}
+
+std::vector<std::string> setting_names() {
+  const auto registry = load_registry();
+  std::vector<std::string> names;
+  for (const auto& setting : registry.settings) names.push_back(setting.name + "=");
+  for (const auto& method : registry.methods) {
+    for (const auto& setting : method.settings)
+      names.push_back(fmt::format("{}.{}=", method.name, setting.name));
+  }
+  return names;
+}
+
+/// Nothing where opening it could make somebody who presses a key wait for another process.
+std::optional<Store> store_at_once(const WorkspaceChoice& choice) {
+  const auto db = find_workspace(choice).db;
+  if (network_file_system_of(db)) return std::nullopt;
+  return std::make_optional<Store>(db, OpenMode::kReadOnly);
+}
+
+std::vector<std::string> run_ids(const WorkspaceChoice& choice) {
+  auto store = store_at_once(choice);
+  std::vector<std::string> ids;
+  for (const auto& run : store ? store->runs() : std::vector<StoredRun>{}) ids.push_back(run.id);
+  return ids;
+}
+
+std::vector<std::string> experiment_numbers(const WorkspaceChoice& choice) {
+  auto store = store_at_once(choice);
+  std::vector<std::string> numbers;
+  for (const auto& experiment : store ? store->reproductions() : std::vector<StoredReproduction>{})
+    numbers.push_back(fmt::format("{}", experiment.id));
+  return numbers;
 }
 
 }  // namespace harness

@@ -1,16 +1,87 @@
 #pragma once
 
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/command_line/command_line.h"
+#include "core/json.h"
+#include "harness/plan/workspace.h"
+#include "harness/show/experiments.h"
 
 namespace harness {
 
-/// Adds a command to the program, at a place in the help's list. A command is one file of this folder, which
-/// ends with `const bool kRegistered = register_command(PLACE, make_command);`
-bool register_command(int place, Command (*make)());
+/// What makes each command, with targets of its own, by its place in the help's list. A command is one file
+/// of this folder, which ends with `const bool kRegistered = register_command(PLACE, make_command);`
+inline std::multimap<int, Command (*)()>& command_makers() {
+  static std::multimap<int, Command (*)()> by_place;
+  return by_place;
+}
 
-/// Every command, in the order of the help, with targets of its own.
-std::vector<Command> registered_commands();
+inline bool register_command(int place, Command (*make)()) {
+  command_makers().emplace(place, make);
+  return true;
+}
+
+/// Adds --out and --db of the commands that work in a workspace; find_workspace says what they mean.
+void add_workspace_options(Command& command, WorkspaceChoice& choice, const std::string& help = "workspace");
+
+void add_json_option(Command& command, bool& json);
+
+/// The command with --json, which `run` carries out with the options that it keeps.
+template <class Options>
+Command with_json(Command command, const std::shared_ptr<Options>& options, int (*run)(const Options&)) {
+  add_json_option(command, options->json);
+  command.run = [options, run] { return run(*options); };
+  return command;
+}
+
+/// --out, --db and the choice of an experiment, shared by the commands that work from the DB alone.
+struct DbOptions {
+  WorkspaceChoice place;
+  ExperimentFilter filter;
+  std::vector<std::string> seeds;  ///< as typed
+};
+
+/// Adds --db alone, for commands whose -o is a file or folder to write.
+void add_db_option(Command& command, DbOptions& options);
+
+/// Adds the table as the command's argument.
+void add_table_argument(Command& command, DbOptions& options);
+
+/// Adds --backbone, --scale, --prompts, --experiment and --seeds, and --table unless it is the command's own
+/// argument.
+void add_filter_options(Command& command, DbOptions& options, bool with_table);
+
+/// Opens the DB for reading and takes the last experiment that fits; names it on standard error.
+Experiment chosen_experiment(Store& store, const DbOptions& options);
+
+/// Where pictures of an experiment go: -o DIR, or unset the table's folder beside the DB.
+std::filesystem::path output_folder(const Store& store, const Experiment& experiment, const std::string& out);
+
+/// Prints what was written: one path a line, or the document of --json.
+void print_artifacts(const Experiment& experiment, const std::map<std::string, std::string>& paths,
+                     bool json);
+
+// Names that a shell offers as values (Offers), out of the tables and the registry of this build.
+std::vector<std::string> backbone_names();
+std::vector<std::string> figure_names();
+std::vector<std::string> method_names();
+std::vector<std::string> metric_names();
+std::vector<std::string> scale_names();
+std::vector<std::string> query_names();
+/// "lr=", "dual.beta_max="
+std::vector<std::string> setting_names();
+
+/// Figures as rows of a list.
+std::vector<Json> figure_rows();
+
+// Out of a workspace; they throw Error if it has no readable DB.
+std::vector<std::string> run_ids(const WorkspaceChoice& choice);
+std::vector<std::string> experiment_numbers(const WorkspaceChoice& choice);
 
 }  // namespace harness

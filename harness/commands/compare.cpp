@@ -3,20 +3,21 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <thread>
 
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
-#include "harness/commands/offers.h"
 #include "harness/plan/plan.h"
-#include "harness/run/more_runs.h"
+#include "harness/run/estimate.h"
 #include "harness/show/comparison_report.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/table_model.h"
 #include "harness/show/training_table.h"
 #include "harness/show/yardstick.h"
 #include "harness/terminal/output.h"
+#include "harness/terminal/progress.h"
+#include "results/statistics/crossed.h"
 #include "results/table/table_view.h"
 
 namespace harness {
@@ -47,19 +48,14 @@ std::vector<std::string> directed_columns(const Experiment& experiment) {
   return names;
 }
 
-std::vector<std::string> splits_of(const std::vector<EvaluatedCheckpoint>& checkpoints) {
-  std::vector<std::string> splits;
-  for (const auto& checkpoint : checkpoints) {
-    if (std::find(splits.begin(), splits.end(), checkpoint.split) == splits.end())
-      splits.push_back(checkpoint.split);
-  }
-  return splits;
+bool holds(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::count(names, name) > 0;
 }
 
 std::vector<std::string> without_repeats(const std::vector<std::string>& names) {
   std::vector<std::string> once;
   for (const auto& name : names) {
-    if (std::ranges::find(once, name) == once.end()) once.push_back(name);
+    if (!holds(once, name)) once.push_back(name);
   }
   return once;
 }
@@ -71,17 +67,14 @@ std::vector<std::string> compared_methods(const StoredReproduction& experiment) 
   return known;
 }
 
-bool has_all(const StoredReproduction& experiment, const std::vector<std::string>& methods) {
-  const auto known = compared_methods(experiment);
-  return std::ranges::all_of(
-      methods, [&](const std::string& method) { return std::ranges::find(known, method) != known.end(); });
-}
-
 /// The last other experiment that has every method asked for, or how else to go on.
 std::string where_else(Store& store, const Experiment& experiment, const std::string& method,
                        const std::vector<std::string>& wanted) {
   for (const auto& other : store.reproductions()) {
-    if (other.id != experiment.id && has_all(other, wanted))
+    const auto has = [known = compared_methods(other)](const std::string& name) {
+      return holds(known, name);
+    };
+    if (other.id != experiment.id && std::ranges::all_of(wanted, has))
       return fmt::format("experiment {} has {}: --experiment {}", other.id,
                          wanted.size() == 2 ? "both" : "all", other.id);
   }
@@ -96,11 +89,11 @@ void require_methods(Store& store, const CompareOptions& options, const Experime
   wanted.insert(wanted.end(), options.methods.begin(), options.methods.end());
   const auto known = compared_methods(experiment);
   for (const auto& method : wanted) {
-    if (std::ranges::find(known, method) != known.end()) continue;
+    if (holds(known, method)) continue;
     throw Error(fmt::format("experiment {} has no method {}", experiment.id, in_quotes(method)),
                 "harness compare", where_else(store, experiment, method, wanted));
   }
-  if (std::ranges::find(options.methods, options.baseline) == options.methods.end()) return;
+  if (!holds(options.methods, options.baseline)) return;
   throw Error(fmt::format("{} is the baseline and the method: the same twice", options.baseline),
               "harness compare", "name two methods, or base for the starting weights");
 }
@@ -119,7 +112,7 @@ void require_measured(const Experiment& experiment, const std::string& metric) {
 void require_metric(Store& store, const Experiment& experiment,
                     const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& metric,
                     const std::vector<std::string>& known) {
-  if (std::ranges::find(known, metric) == known.end()) require_measured(experiment, metric);
+  if (!holds(known, metric)) require_measured(experiment, metric);
   for (const auto& checkpoint : checkpoints) {
     const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
     if (not_run.contains(metric)) {
@@ -156,10 +149,12 @@ std::vector<std::string> chosen_metrics(Store& store, const Experiment& experime
 
 /// --split, or unset the one that the table shows.
 std::string chosen_split(const CompareOptions& options, const Experiment& experiment,
-                         const std::vector<EvaluatedCheckpoint>& checkpoints, bool over_training) {
+                         const std::vector<EvaluatedCheckpoint>& checkpoints) {
+  std::vector<std::string> known;
+  for (const auto& checkpoint : checkpoints) known.push_back(checkpoint.split);
+  if (experiment.is_training()) known = {kTrainingSplit};
   const auto split = !options.split.empty() ? options.split : experiment.shown_split();
-  require_choice(split, over_training ? std::vector<std::string>{kTrainingSplit} : splits_of(checkpoints),
-                 "split", "--split");
+  require_choice(split, without_repeats(known), "split", "--split");
   return split;
 }
 
@@ -175,7 +170,7 @@ void require_sensible_effect(const Experiment& experiment, const std::optional<d
                              const std::vector<std::string>& metrics) {
   if (!effect || *effect <= 1) return;
   for (const auto& column : experiment.table.columns) {
-    if (std::ranges::find(metrics, column.name) == metrics.end()) continue;
+    if (!holds(metrics, column.name)) continue;
     if (column.unit != "fraction" && column.unit != "percent") continue;
     throw Error(fmt::format("{} lies between 0 and 1 and cannot differ by {:g}", column.name, *effect),
                 "--effect", "give a fraction: 0.02 for two points");
@@ -209,6 +204,63 @@ std::int64_t fewest_runs(const std::vector<ComparisonRecord>& records) {
   return fewest;
 }
 
+/// Those of the experiment, and the numbers after its last one.
+std::vector<std::int64_t> enough_seeds(std::vector<std::int64_t> seeds) {
+  while (static_cast<std::int64_t>(seeds.size()) < kFewestRuns)
+    seeds.push_back(seeds.empty() ? 42 : *std::ranges::max_element(seeds) + 1);
+  return seeds;
+}
+
+/// Seconds of one training run with its evaluations, on one worker after another.
+double seconds_of_a_run(Store& store, const Experiment& experiment) {
+  const auto threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const auto rates = measured_rates(&store, experiment.backbone, threads, Json::object());
+  const auto& effective = experiment.effective;
+  double images = 0;
+  if (!experiment.is_training()) {
+    const auto validation = static_cast<double>(effective.split_sizes.at(0));
+    images = validation * static_cast<double>(effective.checkpoints.size()) +
+             static_cast<double>(effective.split_sizes.at(1));
+  }
+  return training_images(effective.settings) / rates.train_images_per_second +
+         images / rates.evaluate_images_per_second;
+}
+
+/// Another experiment of the same table, rows and settings that has enough runs.
+std::optional<Experiment> larger_experiment(Store& store, const Experiment& experiment) {
+  const auto conditions = conditions_of(experiment);
+  for (auto& record : store.reproductions()) {
+    if (record.id == experiment.id || record.table_id != experiment.table_id ||
+        record.methods != experiment.methods || static_cast<std::int64_t>(record.seeds.size()) < kFewestRuns)
+      continue;
+    Experiment other(std::move(record));
+    if (other.effective.method_settings == experiment.effective.method_settings &&
+        conditions_of(other) == conditions)
+      return other;
+  }
+  return std::nullopt;
+}
+
+/// What an experiment with `runs` training runs a method lacks for a claim about methods, with the command
+/// that makes them and how long it takes, or which experiment has them. Empty where nothing is missing.
+std::string missing_runs(Store& store, const Experiment& experiment, std::int64_t runs) {
+  if (runs >= kFewestRuns) return {};
+  if (const auto larger = larger_experiment(store, experiment)) {
+    return fmt::format("experiment {} of this table has {}: --experiment {}", larger->id,
+                       counted(static_cast<std::int64_t>(larger->seeds.size()), "training run"), larger->id);
+  }
+  const auto seeds = enough_seeds(experiment.seeds);
+  const auto trainings = (kFewestRuns - runs) * static_cast<std::int64_t>(experiment.methods.size());
+  auto command =
+      fmt::format("harness reproduce --table {} --seeds {}", experiment.table_id, fmt::join(seeds, ","));
+  if (experiment.scale != "default") command += " --scale " + experiment.scale;
+  if (experiment.backbone != experiment.table.backbone) command += " --backbone " + experiment.backbone;
+  return fmt::format(
+      "`{}` makes what is missing: {} with their evaluations, about {} at the pace of this machine's runs",
+      command, counted(trainings, "training run"),
+      duration_text(static_cast<double>(trainings) * seconds_of_a_run(store, experiment)));
+}
+
 /// --claim methods of too few training runs says what is missing.
 void require_claim(Store& store, const Experiment& experiment, const CompareOptions& options,
                    const std::vector<ComparisonRecord>& asked) {
@@ -232,7 +284,7 @@ int compare(const CompareOptions& options) {
   require_effect(options.effect);
   ComparisonReport report{.baseline = options.baseline, .split = {}, .effect = options.effect};
   report.bootstrap.interval = interval_from_name(options.interval, "--interval");
-  Store store(database_of(options.db), OpenMode::kReadOnly);
+  Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
   const auto experiment = chosen_experiment(store, options.db);
   const auto checkpoints = evaluated_checkpoints(store, experiment);
   const bool over_training = experiment.is_training();
@@ -241,7 +293,7 @@ int compare(const CompareOptions& options) {
   const auto named = over_training ? known : named_by_table(experiment.table, known);
   report.metrics = chosen_metrics(store, experiment, options, checkpoints, named, known);
   require_sensible_effect(experiment, options.effect, report.metrics);
-  report.split = chosen_split(options, experiment, checkpoints, over_training);
+  report.split = chosen_split(options, experiment, checkpoints);
   report.warnings = warnings_of(experiment, report.split);
   if (over_training) report.unit = "seeds";
   report.table = experiment.table_id;
@@ -265,12 +317,7 @@ int compare(const CompareOptions& options) {
     report.validation = recorded_comparisons(store, experiment, "validation");
   if (fewest_runs(asked) == 1) report.yardstick = yardstick_for(store, experiment, report.split);
   add_comparisons(asked, better, report);
-  if (options.json) {
-    print_json(report_json(report));
-  } else {
-    print_report(report);
-  }
-  return 0;
+  return print_answer(options.json, report_json(report), [&] { print_report(report); });
 }
 
 Command make_compare() {
@@ -305,9 +352,7 @@ Examples:
   command.add("--window", &o->window, "", {.hidden = true});
   add_workspace_options(command, o->db.place);
   add_filter_options(command, o->db, true);
-  add_json_option(command, o->json);
-  command.run = [o] { return compare(*o); };
-  return command;
+  return with_json(std::move(command), o, compare);
 }
 
 const bool kRegistered = register_command(50, make_compare);

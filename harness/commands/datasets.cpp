@@ -10,7 +10,6 @@
 #include "datasets/prompt_set.h"
 #include "datasets/split.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/plan/workspace.h"
 #include "harness/terminal/output.h"
 
@@ -49,12 +48,7 @@ int list(const DatasetsOptions& options) {
       }
     }
   }
-  if (options.json) {
-    print_json(rows);
-  } else {
-    print_rows(rows, {"name", "prompts", "sha256", "origin"});
-  }
-  return 0;
+  return print_list(options.json, rows, {"name", "prompts", "sha256", "origin"});
 }
 
 /// Copies a checked set to OUT/prompts/NAME, in the layout that --prompts reads.
@@ -67,13 +61,10 @@ int import(const DatasetsOptions& options) {
   if (!set.known) tell("note: the checksum {:.12} is not one of the public sets'\n", set.sha256);
   auto row = set_row(set);
   row["folder"] = folder.string();
-  if (options.json) {
-    print_json(row);
-  } else {
+  return print_answer(options.json, row, [&] {
     put("{} ({} prompts) is in {}; use it with --prompts {}\n", set.name, set.prompts.size(), folder.string(),
         folder.string());
-  }
-  return 0;
+  });
 }
 
 PromptSet training_set(const DatasetsOptions& options) {
@@ -92,9 +83,7 @@ int verify(const DatasetsOptions& options) {
       std::ranges::count_if(set.prompts, [](const Prompt& p) { return !p.target.empty(); });
   row["shared_texts"] = shared.texts.size();
   row["shared_targets"] = shared.targets.size();
-  if (options.json) {
-    print_json(row);
-  } else {
+  const auto print_words = [&] {
     put("{}: {} prompts, sha256 {}\n{}\n", set.name, set.prompts.size(), set.sha256,
         set.known ? "the checksum is a known one" : "the checksum is not one of the public sets'");
     put("{} of its prompts quote a text\n", row["prompts_with_target"].get<int>());
@@ -105,20 +94,18 @@ int verify(const DatasetsOptions& options) {
       put("  the target of line {} is that of line {} of the training set: \"{}\"\n", a + 1, b + 1,
           set.prompts[static_cast<std::size_t>(a)].target);
     }
-  }
+  };
   const bool counts_targets = options.task == kOcrPrompts;
-  return shared.texts.empty() && (!counts_targets || shared.targets.empty()) ? 0 : 1;
+  const bool apart = shared.texts.empty() && (!counts_targets || shared.targets.empty());
+  return print_answer(options.json, row, print_words, apart ? 0 : 1);
 }
 
 int split(const DatasetsOptions& options) {
   const auto parts = make_split(options.seed, options.of, options.take);
-  if (options.json) {
-    print_json({{"validation", parts.validation}, {"test", parts.test}});
-  } else {
+  return print_answer(options.json, {{"validation", parts.validation}, {"test", parts.test}}, [&] {
     put("validation ({}): {}\ntest ({}): {}\n", parts.validation.size(), fmt::join(parts.validation, " "),
         parts.test.size(), fmt::join(parts.test, " "));
-  }
-  return 0;
+  });
 }
 
 Command make_below(const char* name, const char* help, const char* notes,

@@ -6,7 +6,6 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/runs/rebuild.h"
 #include "harness/terminal/output.h"
 
@@ -18,54 +17,49 @@ struct Options {
   bool journal = false, force = false, json = false;
 };
 
+void put_kept(const Json& made) {
+  if (!made.at("kept").is_null()) put("the old file is {}\n", made.at("kept").get<std::string>());
+}
+
 int write_journal(const Options& options) {
   if (options.force)
     throw Error("--force has no meaning with --journal: nothing is left out", "harness db rebuild");
   const auto made = rebuild_journal(find_workspace(options.place));
-  if (options.json) {
-    print_json(made);
-    return 0;
-  }
-  put("{}: written from the results DB\n", made.at("journal").get<std::string>());
-  if (!made.at("kept").is_null()) put("the old file is {}\n", made.at("kept").get<std::string>());
-  return 0;
+  return print_answer(options.json, made, [&] {
+    put("{}: written from the results DB\n", made.at("journal").get<std::string>());
+    put_kept(made);
+  });
 }
 
 int rebuild(const Options& options) {
   if (options.journal) return write_journal(options);
   const auto made = rebuild_database(find_workspace(options.place, Joining::kAllowed), options.force);
-  if (options.json) {
-    print_json(made);
-    return 0;
-  }
-  for (const auto& text : made.at("left_out")) tell("left out: {}\n", text.get<std::string>());
-  put("{}: {}, {}, {}, from the logs\n", made.at("db").get<std::string>(),
-      counted(made.at("runs").get<int>(), "run"),
-      counted(made.at("evaluations").get<int>(), "finished evaluation"),
-      counted(made.at("experiments").get<int>(), "experiment"));
-  if (!made.at("kept").is_null()) put("the old file is {}\n", made.at("kept").get<std::string>());
-  return 0;
+  return print_answer(options.json, made, [&] {
+    for (const auto& text : made.at("left_out")) tell("left out: {}\n", text.get<std::string>());
+    put("{}: {}, {}, {}, from the logs\n", made.at("db").get<std::string>(),
+        counted(made.at("runs").get<int>(), "run"),
+        counted(made.at("evaluations").get<int>(), "finished evaluation"),
+        counted(made.at("experiments").get<int>(), "experiment"));
+    put_kept(made);
+  });
 }
 
 int check(const Options& options) {
   const auto checked = check_database(find_workspace(options.place));
   const auto& findings = checked.at("findings");
-  if (options.json) {
-    print_json(checked);
-    return findings.empty() ? 0 : 1;
-  }
-  for (const auto& note : checked.at("notes")) tell("note: {}\n", note.get<std::string>());
-  for (const auto& finding : findings) put("{}\n", finding.get<std::string>());
-  const auto db = checked.at("db").get<std::string>();
-  if (findings.empty()) {
-    const bool compared = checked.at("notes").empty();
-    put("{}: sound (schema version {}): file, foreign keys, evaluations, images{}\n", db,
-        checked.at("version").get<int>(), compared ? ", every row as in the logs" : "");
-    return 0;
-  }
-  tell("{}: {}{}\n", db, counted(std::ssize(findings), "finding"),
-       checked.at("hint").is_null() ? std::string() : "; " + checked.at("hint").get<std::string>());
-  return 1;
+  const auto print_words = [&] {
+    for (const auto& note : checked.at("notes")) tell("note: {}\n", note.get<std::string>());
+    for (const auto& finding : findings) put("{}\n", finding.get<std::string>());
+    const auto db = checked.at("db").get<std::string>();
+    if (findings.empty()) {
+      const bool compared = checked.at("notes").empty();
+      return put("{}: sound (schema version {}): file, foreign keys, evaluations, images{}\n", db,
+                 checked.at("version").get<int>(), compared ? ", every row as in the logs" : "");
+    }
+    tell("{}: {}{}\n", db, counted(std::ssize(findings), "finding"),
+         checked.at("hint").is_null() ? std::string() : "; " + checked.at("hint").get<std::string>());
+  };
+  return print_answer(options.json, checked, print_words, findings.empty() ? 0 : 1);
 }
 
 Command make_rebuild() {
@@ -98,9 +92,7 @@ Examples:
   harness db check
   harness db check --out runs --json)"};
   add_workspace_options(command, o->place);
-  add_json_option(command, o->json);
-  command.run = [o] { return check(*o); };
-  return command;
+  return with_json(std::move(command), o, check);
 }
 
 Command make_db() {

@@ -1,17 +1,428 @@
-#include "harness/checks/doctor.h"
-
 #include <fmt/format.h>
+#include <pango/pangocairo.h>
+#include <sqlite3.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <sstream>
 
+#include "core/error.h"
+#include "core/event_log.h"
+#include "core/files.h"
+#include "core/processes/process.h"
+#include "core/sha256.h"
+#include "core/source_sums/build_info.h"
 #include "core/streams.h"
+#include "core/text.h"
+#include "core/weights/weights_folder.h"
+#include "datasets/prompt_set.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
+#include "harness/plan/external_scorers.h"
+#include "harness/plan/inputs.h"
+#include "harness/plan/registry.h"
+#include "harness/plan/scorers.h"
+#include "harness/plan/worker_request.h"
 #include "harness/terminal/output.h"
+#include "results/schema/database_file.h"
+#include "results/store/store.h"
 
 namespace harness {
+namespace fs = std::filesystem;
 namespace {
+
+/// One thing that a feature stands on.
+struct Finding {
+  std::string topic = {};  ///< the section that it stands in
+  std::string name = {};   ///< "Tesseract"
+  bool found = false;
+  bool needed = false;      ///< by the embedded default; without it that does not run
+  std::string detail = {};  ///< what is there
+  std::string hint = {};    ///< what it is for and what to do, where it is missing
+};
+
+constexpr const char* kSetup = "run scripts/setup, then scripts/build";
+constexpr double kNeededByDefault = 1e9;  ///< bytes of memory and of disk
+
+std::string gigabytes(double bytes) {
+  return fmt::format("{:.1f} GB", bytes / 1e9);
+}
+
+/// The first line with `part` in it that a program prints; nothing if it is not there or prints none.
+std::optional<std::string> first_line(const std::vector<std::string>& words, const std::string& part = "") {
+  std::istringstream text(output_of(words));
+  for (std::string line; std::getline(text, line);)
+    if (line.find(part) != std::string::npos) return std::string(trim(line));
+  return std::nullopt;
+}
+
+std::optional<fs::path> in_path(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  for (const auto& folder : split(path == nullptr ? "" : path, ':')) {
+    const auto file = fs::path(folder) / program;
+    if (::access(file.c_str(), X_OK) == 0 && !fs::is_directory(file)) return file;
+  }
+  return std::nullopt;
+}
+
+using Detail = std::optional<std::string>;
+using Look = std::function<Detail()>;
+
+/// The finding with the detail that `look` gives: it is missing where there is none, or where `look` throws,
+/// which `failed` puts in words.
+Finding look_for(
+    Finding finding, const Look& look,
+    const std::function<void(const Error&, Finding&)>& failed = [](const Error& error, Finding& missing) {
+      missing.detail = error.what();
+    }) {
+  try {
+    const auto detail = look();
+    finding.found = detail.has_value();
+    finding.detail = detail.value_or("");
+  } catch (const Error& error) {
+    failed(error, finding);
+  }
+  return finding;
+}
+
+Finding program_finding(const std::string& name, const std::string& program, const std::string& hint) {
+  return look_for({.name = name, .hint = hint}, [&]() -> Detail {
+    const auto file = in_path(program);
+    if (!file) return std::nullopt;
+    return first_line({file->string(), "--version"}).value_or(file->string());
+  });
+}
+
+/// What a program prints. Throws Error where it does not end well.
+std::string answer_of(const std::string& name, const fs::path& program, const std::string& argument) {
+  std::string problem;
+  try {
+    auto finished = run_program({program.string(), argument});
+    if (finished.status.ok()) return finished.out;
+    problem = finished.status.text();
+  } catch (const Error& error) {
+    problem = error.what();
+  }
+  throw Error(fmt::format("{} does not answer: {}", name, problem));
+}
+
+std::vector<Finding> machine() {
+  const auto& build = build_info();
+  const double memory =
+      static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+  return {{.name = "processor",
+           .found = true,
+           .detail = fmt::format("{}, {} cores, {}", build.cpu, core_count(), build.cpu_features)},
+          {.name = "memory",
+           .found = memory >= kNeededByDefault,
+           .needed = true,
+           .detail = gigabytes(memory),
+           .hint = "the embedded default needs about 1 GB"}};
+}
+
+std::vector<Finding> program() {
+  const auto& build = build_info();
+  return {{.name = "harness",
+           .found = true,
+           .detail = fmt::format("{} (revision {}, {}), {}", build.version, build.git_revision,
+                                 build.build_type, executable_folder().string())},
+          {.name = "libraries",
+           .found = true,
+           .detail = fmt::format("SQLite {}, cairo {}, Pango {}", sqlite3_libversion(),
+                                 cairo_version_string(), pango_version_string())},
+          look_for({.name = "registry", .needed = true, .hint = "run scripts/build: the build makes it"}, [] {
+            const auto registry = load_registry();
+            return fmt::format("{} methods, {} backbones, {} evaluators", registry.methods.size(),
+                               registry.backbones.size(), registry.evaluators.size());
+          })};
+}
+
+/// LibTorch is found when the program that links it answers.
+Finding libtorch() {
+  return look_for({.name = "LibTorch", .needed = true, .hint = kSetup}, [] {
+    const auto worker = worker_program().string();
+    answer_of(worker, worker, "describe");
+    return fmt::format("harness-worker answers ({})", worker);
+  });
+}
+
+std::vector<Finding> gpu() {
+  const std::string for_gpu = "only for --device cuda:N: ";
+  const bool has_device = fs::exists("/dev/nvidia0");
+  return {
+      look_for(
+          {.name = "CUDA device",
+           .hint = for_gpu + (has_device ? "nvidia-smi does not answer; install the driver"
+                                         : "this machine has no NVIDIA device, or its driver is not loaded")},
+          [&]() -> Detail {
+            if (!has_device) return std::nullopt;
+            return first_line(
+                {"nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"});
+          }),
+      look_for({.name = "CUDA toolkit", .hint = for_gpu + "install nvcc 13 and build the preset \"cuda\""},
+               []() -> Detail {
+                 for (const fs::path& nvcc :
+                      {in_path("nvcc").value_or(""), fs::path("/usr/local/cuda/bin/nvcc")}) {
+                   if (fs::exists(nvcc))
+                     return first_line({nvcc.string(), "--version"}, "release").value_or(nvcc.string());
+                 }
+                 return std::nullopt;
+               })};
+}
+
+/// Weights of every backbone, in the chosen folder or where the backbone looks.
+std::vector<Finding> weights(const Registry& registry, const std::string& chosen) {
+  std::vector<Finding> findings;
+  const auto named = chosen.empty() ? std::string() : backbone_of_folder(chosen);
+  for (const auto& backbone : registry.backbones) {
+    const auto look = [&] {
+      const auto folder = find_weights(backbone, backbone.name == named ? chosen : "");
+      return folder.empty()
+                 ? "random, by seed"
+                 : fmt::format("{}, sha256 {}", folder.string(), weights_checksum(folder).substr(0, 12));
+    };
+    const auto failed = [&](const Error& error, Finding& missing) {
+      missing.hint =
+          missing.needed
+              ? fmt::format("{}; {}", error.problem(), kSetup)
+              : fmt::format("only for --backbone {}: name its folder with --weights DIR", backbone.name);
+    };
+    findings.push_back(look_for(
+        {.name = "weights of " + backbone.name, .needed = !backbone.default_weights.empty()}, look, failed));
+  }
+  return findings;
+}
+
+Finding tesseract() {
+  const auto look = [] {
+    const auto hello = Json::parse(answer_of("harness-scorer", scorer_path(), "--describe"), nullptr, false);
+    if (!hello.is_object()) throw Error("harness-scorer does not answer: ");
+    const auto settings = hello.value("settings", Json::object());
+    auto detail = fmt::format("{} {}", settings.value("engine", hello.value("name", "scorer")),
+                              settings.value("engine_version", hello.value("version", "")));
+    for (const auto& data : hello.value("data", Json::array()))
+      detail += fmt::format(", {} {}", data.value("file", ""), data.value("sha256", "").substr(0, 12));
+    return detail;
+  };
+  return look_for({.name = "Tesseract",
+                   .needed = true,
+                   .hint = "reads the text in images: apt-get install tesseract-ocr-eng, or scripts/setup"},
+                  look);
+}
+
+/// The generated sets, and those of a folder laid out like the public repositories, one a task.
+std::vector<Finding> prompts(const std::string& folder) {
+  const auto generated = generated_prompt_set();
+  std::vector<Finding> findings = {{.name = "generated prompts",
+                                    .found = true,
+                                    .needed = true,
+                                    .detail = fmt::format("{} prompts, sha256 {}", generated.prompts.size(),
+                                                          generated.sha256.substr(0, 12))}};
+  for (const auto& task : prompt_tasks()) {
+    if (folder.empty() || !fs::exists(fs::path(folder) / task / "test.txt")) continue;
+    const auto set = load_prompt_set(find_prompt_file(folder, task), task);
+    findings.push_back({.name = "public prompts",
+                        .found = true,
+                        .detail = fmt::format("{}, {} prompts, sha256 {}{}", set.name, set.prompts.size(),
+                                              set.sha256.substr(0, 12), set.known ? "" : " (unknown)")});
+  }
+  if (findings.size() > 1) return findings;
+  if (!folder.empty()) find_prompt_file(folder, kOcrPrompts);  // says what is missing
+  findings.push_back(
+      {.name = "public prompts",
+       .hint = "only for --prompts DIR: a folder with ocr/test.txt or pickscore/test.txt (`harness "
+               "doctor --prompts DIR` checks one)"});
+  return findings;
+}
+
+/// Scorers whose model comes from outside: where each was found, or where it was looked for.
+std::vector<Finding> scorers(const Registry& registry, const std::string& chosen) {
+  std::vector<Finding> findings;
+  const ScorerFolders folders(registry, chosen);
+  for (const auto& evaluator : registry.evaluators) {
+    if (evaluator.folder_class.empty()) continue;
+    const auto folder = folders.find(evaluator.name);
+    const auto look = [&]() -> Detail {
+      if (!folder) return std::nullopt;
+      const auto files = scorer_files(*folder);
+      return fmt::format("{}, {} files {}", folder->string(), files.size(),
+                         sha256_hex(canonical_json(Json(files))).substr(0, 12));
+    };
+    const auto failed = [&](const Error& error, Finding& missing) {
+      missing.hint = error.hint().empty() ? "fetch the folder again" : error.hint();
+      missing.detail = fmt::format("{} {}", folder->string(), error.problem());
+    };
+    findings.push_back(
+        look_for({.name = "scorer " + evaluator.name,
+                  .hint = fmt::format("only for {}: no folder {}; it takes the public folder of a {}",
+                                      join(names_of(evaluator.metrics), ", "),
+                                      folders.looked_for(evaluator.name), evaluator.folder_class)},
+                 look, failed));
+  }
+  return findings;
+}
+
+/// External scorers of the chosen folder: each scores a test image.
+std::vector<Finding> external_scorers(const std::string& chosen) {
+  std::vector<Finding> findings;
+  if (chosen.empty()) return findings;
+  for (const auto& folder : external_scorer_folders(chosen)) {
+    const auto look = [&] {
+      const auto scorer = read_external_scorer(folder);
+      try_external_scorer(scorer);
+      return fmt::format("external, version {}, answers with {}", scorer.version,
+                         join(scorer.metric_names(), ", "));
+    };
+    const auto failed = [](const Error& error, Finding& missing) {
+      missing.detail = fmt::format("{}: {}", error.where(), error.problem());
+      missing.hint = error.hint();
+    };
+    findings.push_back(look_for({.name = "scorer " + folder.filename().string()}, look, failed));
+  }
+  return findings;
+}
+
+bool has_font(const std::string& family) {
+  PangoFontFamily** families = nullptr;
+  int count = 0;
+  pango_font_map_list_families(pango_cairo_font_map_get_default(), &families, &count);
+  const bool found = std::any_of(families, families + count, [&](PangoFontFamily* known) {
+    return family == pango_font_family_get_name(known);
+  });
+  g_free(families);
+  return found;
+}
+
+std::vector<Finding> pictures() {
+  const bool font = has_font("DejaVu Sans");
+  return {{.name = "font DejaVu Sans",
+           .found = font,
+           .needed = true,
+           .detail = font ? "found" : "",
+           .hint = "labels of grids and figures: apt-get install fonts-dejavu-core"},
+          program_finding("gnuplot", "gnuplot",
+                          "only for figures (`harness figure`): apt-get install gnuplot-nox"),
+          program_finding("pdflatex", "pdflatex",
+                          "only to set table.tex: apt-get install texlive-latex-recommended")};
+}
+
+/// Python, which only scripts that compare with the public implementations use.
+std::vector<Finding> checks() {
+  auto python = program_finding("Python", "python3",
+                                "only for scripts/setup and the check scripts: apt-get install python3");
+  const auto look = [&]() -> Detail {
+    if (!python.found) return std::nullopt;
+    return first_line({"python3", "-c",
+                       "from importlib.metadata import version as v; print('torch ' + "
+                       "v('torch') + ', diffusers ' + v('diffusers'))"});
+  };
+  auto packages =
+      look_for({.name = "torch and diffusers for Python",
+                .hint = "only for scripts/check-lora and the peer benchmarks, which say how to install them"},
+               look);
+  return {std::move(python), std::move(packages)};
+}
+
+/// The folder itself, or the nearest one above it that is there.
+fs::path existing_part(fs::path folder) {
+  folder = fs::absolute(folder);
+  while (!fs::exists(folder) && folder.has_relative_path()) folder = folder.parent_path();
+  return folder;
+}
+
+Finding disk(const fs::path& place) {
+  Finding finding{.name = "disk", .needed = true, .hint = "the embedded default needs about 1 GB"};
+  struct statvfs info {};
+  if (::statvfs(place.c_str(), &info) != 0) return finding;
+  const double free = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_frsize);
+  finding.found = free >= kNeededByDefault;
+  finding.detail = fmt::format("{} free at {}", gigabytes(free), place.string());
+  return finding;
+}
+
+Finding database(const Workspace& workspace) {
+  const auto look = [&] {
+    if (!fs::exists(workspace.db)) return fmt::format("none yet at {}", workspace.db.string());
+    Store store(workspace.db, OpenMode::kReadOnly);
+    return fmt::format("{}, schema version {}, {}", workspace.db.string(), schema_version(store.database()),
+                       counted(std::ssize(store.runs()), "run"));
+  };
+  const auto failed = [&](const Error& error, Finding& missing) {
+    missing.detail = error.problem();
+    missing.hint = with_place(error.hint().empty() ? kRebuildHint : error.hint(), workspace.options);
+  };
+  return look_for({.name = "database"}, look, failed);
+}
+
+std::vector<Finding> workspace_findings(const Workspace& workspace) {
+  const auto place = existing_part(workspace.folder);
+  const auto lock = workspace.folder / ".lock";
+  const auto network = network_file_system_of(workspace.db);
+  return {
+      {.name = "folder",
+       .found = ::access(place.c_str(), W_OK) == 0,
+       .needed = true,
+       .detail = workspace.folder.string() + (fs::exists(workspace.folder) ? "" : " (not made yet)"),
+       .hint = "it cannot be written: choose another with --out"},
+      disk(place),
+      {.name = "file system",
+       .found = !network,
+       .detail = network.value_or("local"),
+       .hint = "a network file system: the DB then uses a rollback journal and one process at a time; --db "
+               "FILE beside --out DIR can put it on a local disk"},
+      database(workspace),
+      // Who works here: not a fault, but what a waiting command waits for.
+      {.name = "locks",
+       .found = true,
+       .detail = event_log_is_held(lock) ? fmt::format("a harness works here (pid {})", trim(read_file(lock)))
+                                         : "none held"}};
+}
+
+/// What this build knows; nothing where it cannot be read, which is a finding of its own.
+std::optional<Registry> known_registry() {
+  try {
+    return load_registry();
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+struct Options {
+  WorkspaceChoice place;
+  std::string weights, prompts, scorers;  ///< folders to look into besides the usual places
+  bool json = false;
+};
+
+/// Looks for everything that some feature of this build needs. Changes nothing, and throws only for folders
+/// that were named and are not there.
+std::vector<Finding> examine(const Options& options) {
+  const auto workspace = find_workspace(options.place);
+  std::vector<Finding> all;
+  const auto add = [&](const char* topic, std::vector<Finding> findings) {
+    for (auto& finding : findings) {
+      finding.topic = topic;
+      all.push_back(std::move(finding));
+    }
+  };
+  const auto registry = known_registry();
+  add("machine", machine());
+  add("program", program());
+  add("training", {libtorch()});
+  add("training", gpu());
+  if (registry) add("training", weights(*registry, options.weights));
+  add("evaluation", {tesseract()});
+  if (registry) add("evaluation", scorers(*registry, options.scorers));
+  add("evaluation", external_scorers(options.scorers));
+  add("evaluation", prompts(options.prompts));
+  add("pictures", pictures());
+  add("checks", checks());
+  add("workspace", workspace_findings(workspace));
+  return all;
+}
 
 const char* state_of(const Finding& finding) {
   if (finding.found) return "ok";
@@ -42,24 +453,11 @@ Json findings_json(const std::vector<Finding>& findings, bool healthy) {
   return {{"healthy", healthy}, {"findings", std::move(list)}};
 }
 
-struct Options {
-  WorkspaceChoice place;
-  std::string weights, prompts, scorers;
-  bool json = false;
-};
-
 int doctor(const Options& o) {
-  const auto findings = examine({.workspace = find_workspace(o.place),
-                                 .weights = o.weights,
-                                 .prompts = o.prompts,
-                                 .scorers = o.scorers});
+  const auto findings = examine(o);
   const bool healthy = std::ranges::all_of(findings, [](const Finding& f) { return f.found || !f.needed; });
-  if (o.json) {
-    print_json(findings_json(findings, healthy));
-  } else {
-    print_findings(findings);
-  }
-  return healthy ? 0 : 1;
+  return print_answer(
+      o.json, findings_json(findings, healthy), [&] { print_findings(findings); }, healthy ? 0 : 1);
 }
 
 Command make_doctor() {
@@ -79,9 +477,7 @@ Examples:
   command.add("--scorers", &o->scorers,
               "a folder with one folder a scorer to look at too; external ones score a test image",
               {.is_path = true});
-  add_json_option(command, o->json);
-  command.run = [o] { return doctor(*o); };
-  return command;
+  return with_json(std::move(command), o, doctor);
 }
 
 const bool kRegistered = register_command(180, make_doctor);

@@ -7,8 +7,6 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
-#include "harness/commands/offers.h"
 #include "harness/show/figures.h"
 #include "harness/terminal/output.h"
 
@@ -21,29 +19,16 @@ struct FigureOptions {
   bool list = false, json = false;
 };
 
-int list_figures(bool json) {
-  std::vector<Json> rows;
-  for (const auto& figure : known_figures())
-    rows.push_back({{"name", figure.name}, {"summary", figure.summary}, {"table", figure.table}});
-  if (json) {
-    print_json(rows);
-  } else {
-    print_rows(rows, {"name", "summary"});
-  }
-  return 0;
-}
-
 int figure(const FigureOptions& options) {
-  if (options.list) return list_figures(options.json);
+  if (options.list) return print_list(options.json, figure_rows(), {"name", "summary"});
   const auto known = figure_names();
   if (options.name.empty())
     throw Error("needs a figure's name", "harness figure", "known: " + join(known, ", "));
   require_choice(options.name, known, "figure", "harness figure");
   auto db = options.db;
-  const auto info = std::find_if(known_figures().begin(), known_figures().end(),
-                                 [&](const FigureInfo& f) { return f.name == options.name; });
+  const auto info = std::ranges::find(known_figures(), options.name, &FigureInfo::name);
   if (db.filter.table.empty() && !db.filter.experiment) db.filter.table = info->table;
-  Store store(database_of(db), OpenMode::kReadOnly);
+  Store store(find_workspace(db.place).db, OpenMode::kReadOnly);
   const auto experiment = chosen_experiment(store, db);
   const auto folder = output_folder(store, experiment, options.out);
   print_artifacts(experiment,
@@ -68,9 +53,7 @@ Examples:
               {.is_path = true});
   add_db_option(command, o->db);
   add_filter_options(command, o->db, true);
-  add_json_option(command, o->json);
-  command.run = [o] { return figure(*o); };
-  return command;
+  return with_json(std::move(command), o, figure);
 }
 
 const bool kRegistered = register_command(70, make_figure_command);

@@ -8,11 +8,10 @@
 
 #include "core/error.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/show/grid_model.h"
 #include "harness/show/training_table.h"
-#include "harness/terminal/comma_list.h"
 #include "harness/terminal/output.h"
+#include "harness/terminal/seeds.h"
 
 namespace harness {
 namespace {
@@ -30,7 +29,7 @@ int grid(const GridOptions& options) {
   for (const auto& name : comma_list(options.pick, "--pick"))
     choice.groups.push_back(grid_group_from_name(name));
   if (options.rows) require_range(static_cast<std::int64_t>(*options.rows), 1, 200, "-n");
-  Store store(database_of(options.db), OpenMode::kReadOnly);
+  Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
   const auto experiment = chosen_experiment(store, options.db);
   if (experiment.is_training()) {
     throw Error(
@@ -65,9 +64,7 @@ Examples:
       {.is_path = true});
   add_db_option(command, o->db);
   add_filter_options(command, o->db, false);
-  add_json_option(command, o->json);
-  command.run = [o] { return grid(*o); };
-  return command;
+  return with_json(std::move(command), o, grid);
 }
 
 const bool kRegistered = register_command(60, make_grid_command);

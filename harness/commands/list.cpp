@@ -3,19 +3,18 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <ranges>
+#include <set>
 
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
-#include "harness/commands/offers.h"
 #include "harness/plan/external_scorers.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/scorers.h"
 #include "harness/plan/settings.h"
 #include "harness/plan/table_spec.h"
 #include "harness/show/experiments.h"
-#include "harness/show/figures.h"
 #include "harness/show/run_report.h"
 #include "harness/terminal/output.h"
 #include "results/store/store.h"
@@ -29,41 +28,40 @@ struct ListOptions {
   bool json = false;
 };
 
-struct Listing {
-  std::vector<Json> rows;
-  std::vector<std::string> columns;  ///< for reading; --json shows all fields
-  std::map<std::string, ColumnText> texts = {};
-};
+using Rows = std::vector<Json>;
 
-Listing list_tables() {
-  Listing listing{{}, {"name", "title", "task", "backbone", "methods"}};
-  for (const auto& id : known_tables()) {
-    const auto spec = load_table_spec(id);
-    std::vector<std::string> scales;
-    for (const auto& [name, _] : spec.scales) scales.push_back(name);
-    listing.rows.push_back({{"name", spec.id},
-                            {"title", spec.title},
-                            {"version", spec.version},
-                            {"task", spec.task},
-                            {"backbone", spec.backbone},
-                            {"methods", join(spec.methods, ", ")},
-                            {"scales", scales},
-                            {"reproduces", spec.reproduces},
-                            {"file", spec.file.string()}});
-  }
-  return listing;
+/// Each element as what `row` makes of it.
+template <class Range, class Row>
+Rows rows_of(const Range& range, const Row& row) {
+  Rows rows;
+  for (const auto& element : range) rows.push_back(row(element));
+  return rows;
 }
 
-Listing list_methods() {
-  Listing listing{{}, {"name", "summary", "equations"}};
-  for (const auto& method : load_registry().methods) {
-    listing.rows.push_back({{"name", method.name},
-                            {"summary", method.summary},
-                            {"equations", method.equations},
-                            {"settings", names_of(method.settings)},
-                            {"sources", method.source.files}});
-  }
-  return listing;
+Rows list_tables(const ListOptions&) {
+  return rows_of(known_tables(), [](const std::string& id) -> Json {
+    const auto spec = load_table_spec(id);
+    const auto scales = std::views::keys(spec.scales);
+    return {{"name", spec.id},
+            {"title", spec.title},
+            {"version", spec.version},
+            {"task", spec.task},
+            {"backbone", spec.backbone},
+            {"methods", join(spec.methods, ", ")},
+            {"scales", std::vector<std::string>(scales.begin(), scales.end())},
+            {"reproduces", spec.reproduces},
+            {"file", spec.file.string()}};
+  });
+}
+
+Rows list_methods(const ListOptions&) {
+  return rows_of(load_registry().methods, [](const MethodInfo& method) -> Json {
+    return {{"name", method.name},
+            {"summary", method.summary},
+            {"equations", method.equations},
+            {"settings", names_of(method.settings)},
+            {"sources", method.source.files}};
+  });
 }
 
 /// What this build knows, with the external scorers of --scorers.
@@ -74,11 +72,10 @@ Registry registry_with_scorers(const ListOptions& options) {
   return registry;
 }
 
-Listing list_tasks(const ListOptions& options) {
-  Listing listing{{}, {"name", "summary"}};
-  for (const auto& task : registry_with_scorers(options).tasks)
-    listing.rows.push_back({{"name", task.name}, {"summary", task.summary}});
-  return listing;
+Rows list_tasks(const ListOptions& options) {
+  return rows_of(registry_with_scorers(options).tasks, [](const TaskInfo& task) -> Json {
+    return {{"name", task.name}, {"summary", task.summary}};
+  });
 }
 
 /// "fp32", or "cpu fp32, cuda bf16"
@@ -89,14 +86,12 @@ std::string precision_text(const BackboneInfo& backbone) {
   return join(parts, ", ");
 }
 
-Listing list_backbones() {
-  Listing listing{{}, {"name", "precision", "default_weights"}};
-  for (const auto& backbone : load_registry().backbones) {
-    listing.rows.push_back({{"name", backbone.name},
-                            {"precision", precision_text(backbone)},
-                            {"default_weights", backbone.default_weights}});
-  }
-  return listing;
+Rows list_backbones(const ListOptions&) {
+  return rows_of(load_registry().backbones, [](const BackboneInfo& backbone) -> Json {
+    return {{"name", backbone.name},
+            {"precision", precision_text(backbone)},
+            {"default_weights", backbone.default_weights}};
+  });
 }
 
 /// Where an evaluator's files are from.
@@ -116,18 +111,16 @@ std::string metrics_text(const EvaluatorInfo& evaluator) {
   return join(texts, ", ");
 }
 
-Listing list_evaluators(const ListOptions& options) {
-  Listing listing{{}, {"name", "metrics", "files", "summary"}};
-  for (const auto& evaluator : registry_with_scorers(options).evaluators) {
-    listing.rows.push_back({{"name", evaluator.name},
-                            {"metrics", metrics_text(evaluator)},
-                            {"metric_info", metrics_json(evaluator.metrics)},
-                            {"files", files_text(evaluator)},
-                            {"summary", evaluator.summary},
-                            {"identity", evaluator.identity},
-                            {"sources", evaluator.source.files}});
-  }
-  return listing;
+Rows list_evaluators(const ListOptions& options) {
+  return rows_of(registry_with_scorers(options).evaluators, [](const EvaluatorInfo& evaluator) -> Json {
+    return {{"name", evaluator.name},
+            {"metrics", metrics_text(evaluator)},
+            {"metric_info", metrics_json(evaluator.metrics)},
+            {"files", files_text(evaluator)},
+            {"summary", evaluator.summary},
+            {"identity", evaluator.identity},
+            {"sources", evaluator.source.files}};
+  });
 }
 
 Json setting_row(const std::string& method, const Setting& spec, const SettingValue& value) {
@@ -145,59 +138,58 @@ Json setting_row(const std::string& method, const Setting& spec, const SettingVa
           {"equation", spec.equation}};
 }
 
-Listing list_metrics(const ListOptions& options) {
-  Listing listing{{}, {"name", "better", "unit", "evaluator", "summary"}};
+Rows list_metrics(const ListOptions& options) {
+  Rows rows;
   for (const auto& evaluator : registry_with_scorers(options).evaluators) {
     for (const auto& metric : evaluator.metrics)
-      listing.rows.push_back({{"name", metric.name},
-                              {"title", metric.title},
-                              {"better", metric.better},
-                              {"unit", metric.unit},
-                              {"decimals", metric.decimals},
-                              {"evaluator", evaluator.name},
-                              {"summary", metric.help.empty() ? evaluator.summary : metric.help}});
+      rows.push_back({{"name", metric.name},
+                      {"title", metric.title},
+                      {"better", metric.better},
+                      {"unit", metric.unit},
+                      {"decimals", metric.decimals},
+                      {"evaluator", evaluator.name},
+                      {"summary", metric.help.empty() ? evaluator.summary : metric.help}});
   }
-  return listing;
+  return rows;
 }
 
-Listing list_settings(const ListOptions& options) {
+Rows list_settings(const ListOptions& options) {
   const auto registry = load_registry();
   ResolvedSettings settings = default_settings(registry);
   std::string backbone = options.backbone;  // empty: settings of all
   if (!backbone.empty()) registry.backbone(backbone, "--backbone");
-  std::vector<ArmSpec> rows;
-  for (const auto& method : registry.methods) rows.push_back({.name = method.name, .method = method.name});
-  if (options.table.empty() && !options.scale.empty()) {
-    throw Error("needs a table: scales are a table's", "--scale " + options.scale,
-                "add --table ID; `harness list tables` names them");
-  }
-  if (!options.table.empty()) {
+  std::vector<ArmSpec> arms;
+  if (options.table.empty()) {
+    if (!options.scale.empty()) {
+      throw Error("needs a table: scales are a table's", "--scale " + options.scale,
+                  "add --table ID; `harness list tables` names them");
+    }
+    for (const auto& method : registry.methods) arms.push_back({.name = method.name, .method = method.name});
+  } else {
     const auto whole = load_table_spec(options.table);
-    const auto spec = for_backbone(whole, options.backbone.empty() ? whole.backbone : options.backbone);
+    if (backbone.empty()) backbone = whole.backbone;
+    const auto spec = for_backbone(whole, backbone);
     check_against_registry(spec, registry);
-    backbone =
-        registry.backbone(options.backbone.empty() ? spec.backbone : options.backbone, "--backbone").name;
-    settings = resolve_settings(registry, spec, backbone, options.scale.empty() ? "default" : options.scale,
-                                spec.methods, {});
-    rows.clear();
-    for (const auto& name : spec.methods) rows.push_back(spec.arm(name));
+    settings = resolve_settings(registry, spec, registry.backbone(backbone, "--backbone").name,
+                                options.scale.empty() ? "default" : options.scale, spec.methods, {});
+    for (const auto& name : spec.methods) arms.push_back(spec.arm(name));
   }
-  Listing listing{{}, {"name", "value", "origin", "help"}};
+  Rows rows;
   for (const auto& spec : registry.settings) {
     if (backbone.empty() || spec.belongs_to(backbone))
-      listing.rows.push_back(setting_row("", spec, settings.loop.at(spec.name)));
+      rows.push_back(setting_row("", spec, settings.loop.at(spec.name)));
   }
-  for (const auto& row : rows) {
-    for (const auto& spec : registry.method(row.method, "methods").settings)
-      listing.rows.push_back(setting_row(row.name, spec, settings.methods.at(row.name).at(spec.name)));
-    const auto own = settings.row_loop.find(row.name);
+  for (const auto& arm : arms) {
+    for (const auto& spec : registry.method(arm.method, "methods").settings)
+      rows.push_back(setting_row(arm.name, spec, settings.methods.at(arm.name).at(spec.name)));
+    const auto own = settings.row_loop.find(arm.name);
     if (own == settings.row_loop.end()) continue;
     for (const auto& spec : registry.settings) {
       if (own->second.contains(spec.name))
-        listing.rows.push_back(setting_row(row.name, spec, own->second.at(spec.name)));
+        rows.push_back(setting_row(arm.name, spec, own->second.at(spec.name)));
     }
   }
-  return listing;
+  return rows;
 }
 
 /// The workspace's DB; nothing if neither it nor anything that it is made from is at the default place yet.
@@ -212,103 +204,88 @@ std::optional<Store> open_workspace(const ListOptions& options) {
   return std::optional<Store>(std::in_place, workspace.db, OpenMode::kReadOnly);
 }
 
-/// A table that neither the workspace nor this build knows is a typing error, not an empty list.
-void require_table(const ListOptions& options, std::vector<std::string> stored) {
-  if (options.table.empty()) return;
-  for (const auto& id : known_tables()) stored.push_back(id);
-  std::sort(stored.begin(), stored.end());
-  stored.erase(std::unique(stored.begin(), stored.end()), stored.end());
-  require_choice(options.table, stored, "table", "--table");
+/// Those of a workspace's records that --table asks for. A table that neither the workspace nor this build
+/// knows is a typing error, not an empty list.
+template <class Record>
+std::vector<Record> of_table(std::vector<Record> records, const ListOptions& options) {
+  if (options.table.empty()) return records;
+  const auto built_in = known_tables();
+  std::set<std::string> known(built_in.begin(), built_in.end());
+  for (const auto& record : records) known.insert(record.table_id);
+  require_choice(options.table, {known.begin(), known.end()}, "table", "--table");
+  std::erase_if(records, [&](const Record& record) { return record.table_id != options.table; });
+  return records;
 }
 
-Listing list_experiments(const ListOptions& options) {
-  Listing listing{
-      {},
-      {"name", "table", "backbone", "scale", "prompts", "methods", "seeds", "set", "weights", "finished"},
-      {{"name", {.heading = "number"}}}};
+Rows list_experiments(const ListOptions& options) {
   auto store = open_workspace(options);
-  const auto experiments = store ? store->reproductions() : std::vector<StoredReproduction>{};
-  std::vector<std::string> tables;
-  for (const auto& experiment : experiments) tables.push_back(experiment.table_id);
-  require_table(options, std::move(tables));
-  for (const auto& experiment : experiments) {
-    if (!options.table.empty() && experiment.table_id != options.table) continue;
-    if (!options.scale.empty() && experiment.scale != options.scale) continue;
+  auto experiments = of_table(store ? store->reproductions() : std::vector<StoredReproduction>{}, options);
+  if (!options.scale.empty())
+    std::erase_if(experiments, [&](const auto& experiment) { return experiment.scale != options.scale; });
+  return rows_of(experiments, [](const StoredReproduction& experiment) -> Json {
     const auto effective = Effective::from_json(experiment.spec.at("effective"));
-    listing.rows.push_back({{"name", fmt::format("{}", experiment.id)},
-                            {"table", experiment.table_id},
-                            {"backbone", experiment.backbone},
-                            {"scale", experiment.scale},
-                            {"prompts", effective.prompt_set},
-                            {"methods", experiment.methods},
-                            {"seeds", experiment.seeds},
-                            {"set", assignments(effective.set)},
-                            {"weights", effective.weights_sha256.substr(0, 12)},
-                            {"finished", experiment.finished},
-                            {"signature", experiment.signature}});
-  }
-  return listing;
+    return {{"name", fmt::format("{}", experiment.id)},
+            {"table", experiment.table_id},
+            {"backbone", experiment.backbone},
+            {"scale", experiment.scale},
+            {"prompts", effective.prompt_set},
+            {"methods", experiment.methods},
+            {"seeds", experiment.seeds},
+            {"set", assignments(effective.set)},
+            {"weights", effective.weights_sha256.substr(0, 12)},
+            {"finished", experiment.finished},
+            {"signature", experiment.signature}};
+  });
 }
 
-Listing list_runs(const ListOptions& options) {
-  // A run is without a table until a reproduce asks for it: its folder was taken in.
-  Listing listing{{},
-                  {"name", "table", "method", "seed", "backbone", "scale", "state", "finished"},
-                  {{"name", {.heading = "id"}}, {"table", {.blank = "(adopted)"}}}};
+Rows list_runs(const ListOptions& options) {
   auto store = open_workspace(options);
-  const auto runs = store ? store->runs() : std::vector<StoredRun>{};
-  std::vector<std::string> tables;
-  for (const auto& run : runs) tables.push_back(run.table_id);
-  require_table(options, std::move(tables));
-  for (const auto& run : runs) {
-    if (!options.table.empty() && run.table_id != options.table) continue;
-    listing.rows.push_back({{"name", run.id},
-                            {"table", run.table_id},
-                            {"method", run.method},
-                            {"seed", run.seed},
-                            {"backbone", run.backbone},
-                            {"task", run.task},
-                            {"scale", run.scale},
-                            {"state", live_state(*store, run)},
-                            {"folder", run.folder},
-                            {"created", run.created},
-                            {"finished", run.finished ? Json(*run.finished) : Json()}});
-  }
-  return listing;
+  const auto runs = of_table(store ? store->runs() : std::vector<StoredRun>{}, options);
+  return rows_of(runs, [&](const StoredRun& run) -> Json {
+    return {{"name", run.id},
+            {"table", run.table_id},
+            {"method", run.method},
+            {"seed", run.seed},
+            {"backbone", run.backbone},
+            {"task", run.task},
+            {"scale", run.scale},
+            {"state", live_state(*store, run)},
+            {"folder", run.folder},
+            {"created", run.created},
+            {"finished", run.finished ? Json(*run.finished) : Json()}};
+  });
 }
 
-Listing list_figures() {
-  Listing listing{{}, {"name", "summary"}};
-  for (const auto& figure : known_figures())
-    listing.rows.push_back({{"name", figure.name}, {"summary", figure.summary}, {"table", figure.table}});
-  return listing;
-}
+struct List {
+  const char* name;
+  Rows (*rows)(const ListOptions& options);
+  std::vector<std::string> columns;  ///< for reading; --json shows all fields
+  std::map<std::string, ColumnText> texts = {};
+};
 
-const std::vector<std::string> kLists = {"tables",  "methods", "tasks",    "backbones", "evaluators",
-                                         "metrics", "figures", "settings", "runs",      "experiments"};
-
-Listing make_listing(const ListOptions& options) {
-  if (options.what == "tables") return list_tables();
-  if (options.what == "methods") return list_methods();
-  if (options.what == "tasks") return list_tasks(options);
-  if (options.what == "backbones") return list_backbones();
-  if (options.what == "evaluators") return list_evaluators(options);
-  if (options.what == "runs") return list_runs(options);
-  if (options.what == "experiments") return list_experiments(options);
-  if (options.what == "metrics") return list_metrics(options);
-  if (options.what == "figures") return list_figures();
-  return list_settings(options);
-}
+const std::vector<List> kLists = {
+    {"tables", list_tables, {"name", "title", "task", "backbone", "methods"}},
+    {"methods", list_methods, {"name", "summary", "equations"}},
+    {"tasks", list_tasks, {"name", "summary"}},
+    {"backbones", list_backbones, {"name", "precision", "default_weights"}},
+    {"evaluators", list_evaluators, {"name", "metrics", "files", "summary"}},
+    {"metrics", list_metrics, {"name", "better", "unit", "evaluator", "summary"}},
+    {"figures", [](const ListOptions&) { return figure_rows(); }, {"name", "summary"}},
+    {"settings", list_settings, {"name", "value", "origin", "help"}},
+    // A run is without a table until a reproduce asks for it: its folder was taken in.
+    {"runs",
+     list_runs,
+     {"name", "table", "method", "seed", "backbone", "scale", "state", "finished"},
+     {{"name", {.heading = "id"}}, {"table", {.blank = "(adopted)"}}}},
+    {"experiments",
+     list_experiments,
+     {"name", "table", "backbone", "scale", "prompts", "methods", "seeds", "set", "weights", "finished"},
+     {{"name", {.heading = "number"}}}}};
 
 int list(const ListOptions& options) {
-  require_choice(options.what, kLists, "list", "harness list");
-  const auto listing = make_listing(options);
-  if (options.json) {
-    print_json(listing.rows);
-  } else {
-    print_rows(listing.rows, listing.columns, listing.texts);
-  }
-  return 0;
+  require_choice(options.what, names_of(kLists), "list", "harness list");
+  const auto& chosen = *std::ranges::find(kLists, options.what, &List::name);
+  return print_list(options.json, chosen.rows(options), chosen.columns, chosen.texts);
 }
 
 Command make_list() {
@@ -323,7 +300,7 @@ Examples:
   command.add("what", &o->what,
               "tables, methods, tasks, backbones, evaluators, metrics, figures, settings, runs or "
               "experiments",
-              {.required = true, .offers = choices(kLists)});
+              {.required = true, .offers = choices(names_of(kLists))});
   command.add("--table", &o->table, "settings, runs and experiments of this table", {.offers = known_tables});
   command.add("--backbone", &o->backbone, "settings: with those of a backbone; unset: the table's",
               {.offers = backbone_names});
@@ -332,9 +309,7 @@ Examples:
   command.add("--scorers", &o->scorers,
               "evaluators, metrics and tasks: with the external scorers of this folder", {.is_path = true});
   add_workspace_options(command, o->place, "workspace whose runs and experiments are listed");
-  add_json_option(command, o->json);
-  command.run = [o] { return list(*o); };
-  return command;
+  return with_json(std::move(command), o, list);
 }
 
 const bool kRegistered = register_command(20, make_list);

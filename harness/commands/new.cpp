@@ -9,7 +9,6 @@
 #include "core/files.h"
 #include "core/streams.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/plan/registry.h"
 #include "harness/terminal/output.h"
 
@@ -101,12 +100,8 @@ int new_method(const NewMethodOptions& o) {
     throw Error("already exists", file.string(), "choose another name, or edit that file");
   auto text = filled(read_file(folder / kTemplate), "@METHOD_NAME@", o.name);
   write_file_atomically(file, filled(std::move(text), "@METHOD_CLASS@", class_name(o.name)));
-  if (o.json) {
-    print_json({{"method", o.name}, {"file", file.string()}});
-  } else {
-    put("{}\n\n{}", file.string(), next_steps(o.name, tree));
-  }
-  return 0;
+  return print_answer(o.json, {{"method", o.name}, {"file", file.string()}},
+                      [&] { put("{}\n\n{}", file.string(), next_steps(o.name, tree)); });
 }
 
 Command make_new() {

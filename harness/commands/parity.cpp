@@ -1,17 +1,116 @@
-#include "harness/checks/parity.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "core/error.h"
+#include "core/parity_report.h"
 #include "core/streams.h"
+#include "core/weights/safetensors.h"
+#include "datasets/python_random_parity.h"
+#include "evaluators/text_metrics_parity.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
+#include "harness/plan/worker_request.h"
 #include "harness/terminal/output.h"
+#include "results/statistics/statistics_parity.h"
 
 namespace harness {
+namespace fs = std::filesystem;
 namespace {
+
+void compare_numbers(const std::string& name, const std::vector<double>& reference,
+                     const std::vector<double>& computed, const Tolerance& tolerance, ParityReport& report) {
+  if (reference.size() != computed.size())
+    return report.fail(name, fmt::format("{} values instead of {}", computed.size(), reference.size()));
+  double error = 0, largest = 0;
+  for (std::size_t i = 0; i < reference.size(); ++i) {
+    if (std::isfinite(reference[i]) != std::isfinite(computed[i]))
+      return report.fail(name, fmt::format("value {} is {} instead of {}", i, computed[i], reference[i]));
+    if (!std::isfinite(reference[i])) continue;
+    error = std::max(error, std::abs(reference[i] - computed[i]));
+    largest = std::max(largest, std::abs(reference[i]));
+  }
+  report.add(name, error, largest, tolerance);
+}
+
+void compare_tensor(const std::string& name, const SafetensorsFile& reference, const ParityOutputs& outputs,
+                    const Json& case_json, ParityReport& report) {
+  const auto dtype = reference.at(name).dtype;
+  const auto found = outputs.find(name);
+  if (found == outputs.end()) return report.fail(name, "not computed");
+  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&found->second)) {
+    if (dtype != Dtype::kI64) return report.fail(name, "has another type");
+    if (reference.values<std::int64_t>(name) != *integers) report.fail(name, "differs");
+  } else {
+    if (dtype != Dtype::kF64) return report.fail(name, "has another type");
+    compare_numbers(name, reference.values<double>(name), std::get<std::vector<double>>(found->second),
+                    Tolerance::of(case_json.at("tolerance"), name), report);
+  }
+}
+
+using Compute = std::function<ParityOutputs(const Json&, const std::string&)>;
+
+void check_outputs(const fs::path& folder, const Json& case_json, const Compute& compute,
+                   ParityReport& report) {
+  const SafetensorsFile reference(folder / "outputs.safetensors");
+  const auto outputs = compute(case_json, (folder / "case.json").string());
+  for (const auto& [name, _] : reference.tensors())
+    compare_tensor(name, reference, outputs, case_json, report);
+}
+
+/// Kinds that need no model. An Error of the case itself (a broken file) is that case's failure.
+std::optional<ParityReport> check_here(const fs::path& folder, const Json& case_json,
+                                       const std::string& kind) {
+  ParityReport report{.name = case_json.at("name"), .kind = kind, .tolerance = ""};
+  try {
+    if (kind == "statistics") return check_statistics_case(folder);
+    const std::map<std::string, Compute> computed_here = {{"python_random_sample", python_random_outputs},
+                                                          {"ocr_text_metrics", text_metrics_outputs}};
+    const auto compute = computed_here.find(kind);
+    if (compute == computed_here.end()) return std::nullopt;
+    check_outputs(folder, case_json, compute->second, report);
+  } catch (const Error& error) {
+    report.message = error.what();
+  }
+  return report;
+}
+
+/// {"cases": [{"name", "kind", "passed", "max_abs", "max_rel", "message"}]} in the order given: kinds without
+/// a model are checked here, the others in harness-worker.
+Json check_parity(const std::vector<fs::path>& folders) {
+  std::vector<Json> cases(folders.size());
+  std::vector<std::size_t> for_worker;
+  Json worker_folders = Json::array();
+  for (std::size_t i = 0; i < folders.size(); ++i) {
+    const auto file = folders[i] / "case.json";
+    if (!fs::exists(file))
+      throw Error("holds no case.json", folders[i].string(), "give folders of parity cases");
+    const Json case_json = read_json(file);
+    Fields fields(case_json, file.string());
+    fields.required<std::string>("name");
+    const auto kind = fields.required<std::string>("kind");
+    if (auto answer = check_here(folders[i], case_json, kind)) {
+      cases[i] = answer->to_json();
+    } else {
+      for_worker.push_back(i);
+      worker_folders.push_back(fs::absolute(folders[i]).string());
+    }
+  }
+  if (!for_worker.empty()) {
+    const auto answer = ask_worker("parity", {{"cases", worker_folders}, {"json", true}});
+    const auto& answers = answer.at("cases");
+    if (answers.size() != for_worker.size()) {
+      throw Error("harness-worker answered for another number of cases", "parity", "", Status::kFailed);
+    }
+    for (std::size_t i = 0; i < for_worker.size(); ++i) cases[for_worker[i]] = answers[i];
+  }
+  return {{"cases", cases}};
+}
 
 /// A case as a row for reading.
 Json row_of(const Json& c) {
@@ -53,13 +152,9 @@ struct Options {
 int parity(const Options& o) {
   const auto answer = check_parity({o.folders.begin(), o.folders.end()});
   const auto& cases = answer.at("cases");
-  if (o.json) {
-    print_json(answer);
-  } else {
-    print_cases(cases);
-  }
   const bool all = std::ranges::all_of(cases, [](const Json& c) { return c.at("passed").get<bool>(); });
-  return all ? 0 : 1;
+  return print_answer(
+      o.json, answer, [&] { print_cases(cases); }, all ? 0 : 1);
 }
 
 Command make_parity() {
@@ -72,9 +167,7 @@ Examples:
   harness parity cases/python_random_sample cases/statistics
   harness parity cases/* --json)"};
   command.add("folders", &o->folders, "case folders", {.required = true, .is_path = true});
-  add_json_option(command, o->json);
-  command.run = [o] { return parity(*o); };
-  return command;
+  return with_json(std::move(command), o, parity);
 }
 
 const bool kRegistered = register_command(120, make_parity);

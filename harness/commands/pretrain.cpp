@@ -2,7 +2,6 @@
 
 #include "core/error.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/plan/worker_request.h"
 #include "harness/terminal/output.h"
 
@@ -40,9 +39,7 @@ Examples:
   command.add("-o,--output", &o->out, "model folder to write; unset: glyph-weights or glyph-clip-weights",
               {.is_path = true});
   command.add("--threads", &o->threads, "worker threads; unset: one a core. Never changes the result");
-  add_json_option(command, o->json);
-  command.run = [o] { return pretrain(*o); };
-  return command;
+  return with_json(std::move(command), o, pretrain);
 }
 
 const bool kRegistered = register_command(100, make_pretrain);

@@ -6,9 +6,8 @@
 
 #include "core/error.h"
 #include "core/streams.h"
+#include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
-#include "harness/commands/offers.h"
 #include "harness/terminal/output.h"
 #include "results/query/format.h"
 #include "results/query/saved_queries.h"
@@ -27,25 +26,20 @@ int list_queries(bool json) {
   std::vector<Json> rows;
   for (const auto& query : saved_queries()) {
     Json params = Json::array();
-    std::string text;
+    std::vector<std::string> names;
     for (const auto& param : query.params) {
       params.push_back({{"name", param.name},
                         {"default", param.fallback ? Json(*param.fallback) : Json()},
                         {"help", param.help}});
-      text += fmt::format("{}{}", text.empty() ? "" : ", ", param.name);
+      names.emplace_back(param.name);
     }
     rows.push_back({{"name", query.name},
                     {"summary", query.summary},
                     {"params", params},
-                    {"parameters", text},
+                    {"parameters", join(names, ", ")},
                     {"sql", query.sql}});
   }
-  if (json) {
-    print_json(rows);
-  } else {
-    print_rows(rows, {"name", "parameters", "summary"});
-  }
-  return 0;
+  return print_list(json, rows, {"name", "parameters", "summary"});
 }
 
 /// Headings alone would look like an answer to somebody who reads them; a program that reads them wants them.
@@ -64,7 +58,7 @@ int query(const QueryOptions& o) {
   if (o.sql.empty())
     throw Error("needs a SELECT or the name of a saved query", "harness query", "see `harness query --list`");
   const auto format = query_format(o.json ? "json" : o.format);
-  const auto rows = run_query(database_of(o.db), {.sql = o.sql, .params = o.params});
+  const auto rows = run_query(find_workspace(o.db.place).db, {.sql = o.sql, .params = o.params});
   if (!rows.experiment.empty()) tell("{}\n", rows.experiment);
   print_answer(rows, format);
   return 0;

@@ -9,7 +9,6 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/show/report_model.h"
 
 namespace harness {
@@ -33,7 +32,7 @@ fs::path output_file(const Store& store, const Experiment& experiment, const std
 
 int report(const ReportOptions& options) {
   require_range(options.image_size, 16, 4096, "--image-size");
-  Store store(database_of(options.db), OpenMode::kReadOnly);
+  Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
   const auto experiment = chosen_experiment(store, options.db);
   const auto file = output_file(store, experiment, options.out);
   const auto made = make_report(store, experiment, {.longest = options.image_size});
@@ -68,9 +67,7 @@ Examples:
               "pixels of an image's longer side; larger ones are shrunk to it and stored as JPEG");
   add_db_option(command, o->db);
   add_filter_options(command, o->db, true);
-  add_json_option(command, o->json);
-  command.run = [o] { return report(*o); };
-  return command;
+  return with_json(std::move(command), o, report);
 }
 
 const bool kRegistered = register_command(80, make_report_command);

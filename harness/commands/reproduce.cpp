@@ -3,9 +3,6 @@
 #include <memory>
 
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
-#include "harness/commands/offers.h"
-#include "harness/terminal/comma_list.h"
 #include "harness/terminal/seeds.h"
 
 namespace harness {

@@ -12,8 +12,6 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
-#include "harness/commands/offers.h"
 #include "harness/runs/adoption.h"
 #include "harness/runs/rebuild.h"
 #include "harness/runs/removal.h"
@@ -24,27 +22,17 @@
 namespace harness {
 namespace {
 
-struct ShowOptions {
-  WorkspaceChoice place;
-  std::string id;
-  bool json = false;
-};
-
 struct Options {
   WorkspaceChoice place;
+  std::string id;
   std::vector<std::string> ids;
   bool yes = false, force = false, dry_run = false, json = false;
 };
 
-int show(const ShowOptions& options) {
+int show(const Options& options) {
   Store store(find_workspace(options.place).db, OpenMode::kReadOnly);
   const auto report = run_report(store, find_run(store, options.id));
-  if (options.json) {
-    print_json(report);
-  } else {
-    print_run_report(report);
-  }
-  return 0;
+  return print_answer(options.json, report, [&] { print_run_report(report); });
 }
 
 /// A workspace's DB, open for a command that changes runs.
@@ -186,10 +174,9 @@ int adopt(const Options& options) {
   for (const auto& run : adopted) {
     const auto left = run.at("left_to_reproduce").get<int>();
     lines.push_back(fmt::format(
-        "adopted run {} ({}, seed {}) with {} {}{}", run.at("name").get<std::string>(),
+        "adopted run {} ({}, seed {}) with {}{}", run.at("name").get<std::string>(),
         run.at("method").get<std::string>(), run.at("seed").get<std::int64_t>(),
-        run.at("evaluations").get<int>(),
-        run.at("evaluations").get<int>() == 1 ? "evaluation" : "evaluations",
+        counted(run.at("evaluations").get<int>(), "evaluation"),
         left == 0 ? "" : fmt::format("; {} on the test split left to `harness reproduce`", left)));
   }
   answer(options, {{"adopted", adopted}}, lines);
@@ -253,8 +240,7 @@ int prune(const Options& options) {
   for (const auto& entry : contents) bytes += entry.at("bytes").get<double>();
   const bool nothing = entries.empty() && !std::filesystem::exists(workspace.trash_folder());
   if (!options.json && !entries.empty()) print_contents(contents);
-  const auto size =
-      fmt::format("{} in {} {}", size_text(bytes), entries.size(), entries.size() == 1 ? "run" : "runs");
+  const auto size = fmt::format("{} in {}", size_text(bytes), counted(std::ssize(entries), "run"));
   if (!options.dry_run && !nothing) {
     const WorkspaceLock lock(workspace);
     if (!options.yes && !is_agreed("harness runs prune", fmt::format("Delete {} for good?", size))) {
@@ -274,7 +260,7 @@ int prune(const Options& options) {
 }
 
 Command make_show() {
-  auto o = std::make_shared<ShowOptions>();
+  auto o = std::make_shared<Options>();
   Command command{"show", "What a run is, took and left: times, machine, disk, metrics", R"(
 Examples:
   harness runs show 0562654bf1b14d57
@@ -282,9 +268,7 @@ Examples:
   command.add("id", &o->id, "id of the run, or its beginning",
               {.required = true, .offers = [&place = o->place] { return run_ids(place); }});
   add_workspace_options(command, o->place);
-  add_json_option(command, o->json);
-  command.run = [o] { return show(*o); };
-  return command;
+  return with_json(std::move(command), o, show);
 }
 
 Command make_rm() {
@@ -326,9 +310,7 @@ Examples:
   command.add("id", &o->ids, "ids of removed runs, or their beginnings",
               {.required = true, .offers = [&place = o->place] { return removed_names(place); }});
   add_workspace_options(command, o->place);
-  add_json_option(command, o->json);
-  command.run = [o] { return restore(*o); };
-  return command;
+  return with_json(std::move(command), o, restore);
 }
 
 Command make_adopt() {
@@ -346,9 +328,7 @@ Examples:
   command.add("id", &o->ids, "names of run folders in the workspace, or their beginnings",
               {.required = true});
   add_workspace_options(command, o->place);
-  add_json_option(command, o->json);
-  command.run = [o] { return adopt(*o); };
-  return command;
+  return with_json(std::move(command), o, adopt);
 }
 
 Command make_prune() {

@@ -7,8 +7,6 @@
 #include "core/error.h"
 #include "datasets/prompt_set.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
-#include "harness/commands/offers.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/worker_request.h"
 #include "harness/terminal/seeds.h"
@@ -71,9 +69,7 @@ Examples:
   command.add("--image-size", &o->image_size, "pixels a side, for backbones that leave the choice");
   command.add("--device", &o->device, "auto, cpu or cuda:N (cuda: the first)",
               {.offers = choices({"auto", "cpu", "cuda:0"})});
-  add_json_option(command, o->json);
-  command.run = [o] { return sample(*o); };
-  return command;
+  return with_json(std::move(command), o, sample);
 }
 
 const bool kRegistered = register_command(90, make_sample);

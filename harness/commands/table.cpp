@@ -5,7 +5,6 @@
 #include "core/error.h"
 #include "core/streams.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
 #include "harness/show/artifacts.h"
 #include "harness/show/table_model.h"
 #include "harness/show/training_table.h"
@@ -27,7 +26,7 @@ int table(const Options& o) {
   const auto format = o.json ? std::string("json") : o.format;
   require_choice(format, kFormats, "format", "--format");
   if (!o.window.empty()) require_choice(o.window, kWindows, "window", "--window");
-  Store store(database_of(o.db), OpenMode::kReadOnly);
+  Store store(find_workspace(o.db.place).db, OpenMode::kReadOnly);
   const auto experiment = chosen_experiment(store, o.db);
   if (!o.window.empty() && !experiment.is_training()) {
     throw Error(fmt::format("table {} shows evaluations of checkpoints, which have no window of updates",

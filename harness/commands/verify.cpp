@@ -3,29 +3,401 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "core/error.h"
+#include "core/event_log.h"
 #include "core/files.h"
+#include "core/json.h"
+#include "core/sha256.h"
 #include "core/streams.h"
-#include "harness/checks/verification.h"
+#include "core/text.h"
+#include "datasets/python_random.h"
+#include "harness/checks/rows_of.h"
 #include "harness/commands/command.h"
-#include "harness/commands/db_options.h"
-#include "harness/commands/offers.h"
+#include "harness/plan/registry.h"
+#include "harness/plan/scorers.h"
+#include "harness/plan/worker_request.h"
+#include "harness/run/scheduler.h"
 #include "harness/terminal/output.h"
+#include "harness/terminal/progress.h"
+#include "results/store/store.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::size_t kDifferencesPrinted = 5;
-
 struct VerifyOptions {
   DbOptions db;
   std::string run;
-  VerificationSettings settings;
+  std::size_t images = 32;  ///< of each evaluation
+  std::int64_t seed = 0;    ///< which images, the same for every evaluation of a split
   bool training = false, all = false, keep = false, json = false;
 };
+
+/// A recorded job that can be run again: an evaluation, or a training.
+struct RecordedJob {
+  std::string id, kind, run, label;
+  std::filesystem::path folder;  ///< where it is now, if the workspace was moved too
+};
+
+/// What running a job again gave.
+struct Verification {
+  RecordedJob job;
+  std::size_t compared = 0;                   ///< images, or updates and checkpoints
+  std::vector<std::string> differences = {};  ///< one line each; empty: the same bits
+  std::optional<std::string> machine = {};    ///< how build or processor differ from those that recorded it
+
+  bool same() const { return differences.empty(); }
+};
+
+constexpr auto kJobFile = "job.json", kPositionsFile = "positions.json", kLog = "events.log";
+
+/// The folder of a job: beside the DB, as a workspace may be moved and copied, or where the DB says.
+fs::path folder_now(const Store& store, const std::string& recorded) {
+  const fs::path folder = recorded;
+  const auto workspace = fs::absolute(store.path()).parent_path();
+  for (const auto& place : {workspace / folder.parent_path().filename() / folder.filename(),
+                            workspace / folder.filename(), folder}) {
+    if (fs::exists(place / kJobFile)) return place;
+  }
+  throw Error("has no job.json: the run's files are gone", recorded,
+              "only what is still on disk can be verified");
+}
+
+/// Done jobs by `condition` on ?1, and with ?2 trainings, in order.
+template <class Key>
+std::vector<RecordedJob> done_jobs(Store& store, const std::string& condition, const Key& key,
+                                   bool trainings) {
+  const auto sql = R"sql(
+    SELECT j.id, j.kind, j.run_id, j.folder, r.method || ' (seed ' || r.seed || ')', ' at ' || c.step || ' on ' || e.split
+    FROM jobs AS j JOIN runs AS r ON r.id = j.run_id LEFT JOIN evaluations AS e ON e.id = j.evaluation_id
+    LEFT JOIN checkpoints AS c ON c.id = e.checkpoint_id
+    WHERE j.state = 'done' AND (j.kind = 'evaluate' OR (j.kind = 'train' AND ?2)) AND )sql" +
+                   condition;
+  std::vector<RecordedJob> jobs;
+  for (const auto& [id, kind, run, folder, name, place] :
+       rows_of<std::string, std::string, std::string, std::string, std::string, std::string>(
+           store, sql.c_str(), key, trainings))
+    jobs.push_back({.id = id,
+                    .kind = kind,
+                    .run = run,
+                    .label = kind == "train" ? "train " + name : name + place,
+                    .folder = folder_now(store, folder)});
+  return jobs;
+}
+
+/// Paths of a job in a workspace that was moved since, and the scorer of this build.
+Json paths_now(const Json& job, const fs::path& folder) {
+  Json paths = job.at("paths");
+  const auto positions = paths.value("positions", std::string());
+  const auto recorded = fs::path(positions).parent_path();
+  for (auto& [name, value] : paths.items()) {
+    const fs::path path = value.get<std::string>();
+    if (fs::exists(path) || positions.empty()) continue;
+    const auto workspace = recorded.parent_path().parent_path(), now = folder.parent_path().parent_path();
+    const auto relative = path.lexically_relative(workspace);
+    if (!relative.empty() && *relative.begin() != "..") value = (now / relative).string();
+  }
+  if (!paths.contains("text_cache"))
+    paths["text_cache"] = (folder / "text-cache").string();  // of old versions
+  if (paths.contains("scorer")) paths["scorer"] = scorer_path().string();
+  return paths;
+}
+
+/// Some positions of a list, the same ones for the same list.
+Json some_positions(const Json& all, const VerifyOptions& options) {
+  if (options.all || options.images >= all.size()) return all;
+  auto places = PythonRandom(options.seed)
+                    .sample(static_cast<std::int64_t>(all.size()), static_cast<std::int64_t>(options.images));
+  std::sort(places.begin(), places.end());
+  Json chosen = Json::array();
+  for (const auto place : places) chosen.push_back(all.at(static_cast<std::size_t>(place)));
+  return chosen;
+}
+
+void prepare(const RecordedJob& job, const VerifyOptions& options, const fs::path& folder) {
+  make_folder(folder);
+  Json document = read_json(job.folder / kJobFile);
+  document["paths"] = paths_now(document, job.folder);
+  document["options"]["threads"] = core_count();
+  if (job.kind == "evaluate") {
+    const auto file = folder / kPositionsFile;
+    write_file(file, some_positions(read_json(job.folder / kPositionsFile), options).dump());
+    document["paths"]["positions"] = fs::absolute(file).string();
+  }
+  write_file(folder / kJobFile, document.dump(1) + "\n");
+}
+
+std::string shown(const Json& value) {
+  return value.is_null() ? "nothing" : value.is_string() ? in_quotes(value.get<std::string>()) : value.dump();
+}
+
+void add_difference(Verification& out, const std::string& what, const Json& recorded, const Json& now) {
+  out.differences.push_back(
+      fmt::format("{}: {} is recorded, and {} came out", what, shown(recorded), shown(now)));
+}
+
+/// Bit for bit, but that SQLite keeps no sign of a zero.
+void expect(Verification& out, const std::string& what, const Json& recorded, const Json& now) {
+  if (recorded != now) add_difference(out, what, recorded, now);
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+using Number = std::optional<double>;
+using Text = std::optional<std::string>;
+
+Json to_json(const Verification& v) {
+  return {{"job", v.job.id},
+          {"kind", v.job.kind},
+          {"run", v.job.run},
+          {"name", v.job.label},
+          {"compared", v.compared},
+          {"same", v.same()},
+          {"differences", v.differences},
+          {"machine", or_null(v.machine)}};
+}
+
+/// The picture that grids and reports show is the one that was scored. One that was deleted shows nothing.
+void compare_file(const std::string& name, const std::string& recorded, const fs::path& file,
+                  Verification& out) {
+  if (!fs::is_regular_file(file)) return;
+  expect(out, fmt::format("{}, SHA-256 of {}", name, file.string()), recorded, sha256_file(file));
+}
+
+void compare_metrics(Store& store, const Json& event, const std::string& image, Verification& out) {
+  constexpr auto kSql = R"sql(
+    SELECT m.name, m.value FROM metrics AS m JOIN prompts AS p ON p.id = m.prompt_id
+    WHERE m.evaluation_id = ?1 AND p.position = ?2 AND m.sample = ?3)sql";
+  std::map<std::string, Json> recorded;
+  for (const auto& [metric, value] :
+       rows_of<std::string, Number>(store, kSql, out.job.id, event.at("position").get<std::int64_t>(),
+                                    event.at("sample").get<std::int64_t>()))
+    recorded[metric] = or_null(value);
+  const auto& now = event.at("metrics");
+  for (const auto& [metric, value] : now.items()) {
+    if (!recorded.contains(metric)) add_difference(out, fmt::format("{}, {}", image, metric), Json(), value);
+  }
+  for (const auto& [metric, value] : recorded) {
+    const auto what = fmt::format("{}, {}", image, metric);
+    if (now.contains(metric)) {
+      expect(out, what, value, now.at(metric));
+    } else {
+      add_difference(out, what, value, Json());
+    }
+  }
+}
+
+void compare_image(Store& store, const Json& event, Verification& out) {
+  const auto position = event.at("position").get<std::int64_t>();
+  const auto name = fmt::format("prompt {}", position);
+  constexpr auto kSql = R"sql(
+    SELECT s.sha256, s.path, s.transcript, s.transcript_raw FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
+    WHERE s.evaluation_id = ?1 AND p.position = ?2 AND s.sample = ?3)sql";
+  const auto samples = rows_of<std::string, std::string, Text, Text>(store, kSql, out.job.id, position,
+                                                                     event.at("sample").get<std::int64_t>());
+  if (samples.empty()) return add_difference(out, name, Json(), "an image");
+  const auto& [sha256, path, transcript, raw] = samples.front();
+  compare_file(name, sha256, out.job.folder / path, out);
+  expect(out, name + ", SHA-256 of the image", sha256, event.at("sha256"));
+  expect(out, name + ", transcript", or_null(transcript), event.at("transcript"));
+  expect(out, name + ", raw transcript", or_null(raw), event.at("transcript_raw"));
+  compare_metrics(store, event, name, out);
+}
+
+void compare_evaluation(Store& store, Events events, Verification& out) {
+  for (const auto& event : events) {
+    if (event.value("type", "") != "sample") continue;
+    compare_image(store, event, out);
+    ++out.compared;
+  }
+}
+
+void compare_training(Store& store, Events events, Verification& out) {
+  using Place = std::tuple<std::int64_t, std::int64_t, std::string>;  // update, timestep (-1: none), name
+  std::map<Place, Json> recorded;
+  std::set<std::string> measured_then;
+  for (const auto& [update, timestep, name, value] : rows_of<std::int64_t, std::int64_t, std::string, Number>(
+           store, "SELECT update_index, ifnull(timestep, -1), name, value FROM train_stats WHERE run_id = ?1",
+           out.job.run)) {
+    recorded[{update, timestep, name}] = or_null(value);
+    measured_then.insert(name);
+  }
+  const auto compare = [&](std::int64_t update, std::int64_t timestep, const std::string& name,
+                           const Json& now) {
+    if (!measured_then.contains(name)) return;  // a statistic that programs record since
+    const auto found = recorded.find({update, timestep, name});
+    const auto what = fmt::format("update {}{}, {}", update,
+                                  timestep < 0 ? std::string() : fmt::format(", step {}", timestep), name);
+    expect(out, what, found == recorded.end() ? Json() : found->second, now);
+  };
+  for (const auto& event : events) {
+    const auto type = event.value("type", "");
+    if (type == "update") {
+      const auto update = event.at("update_index").get<std::int64_t>();
+      for (const auto& [name, value] : event.at("stats").items()) compare(update, -1, name, value);
+      for (const auto& [name, values] : event.at("per_step").items()) {
+        for (std::size_t k = 0; k < values.size(); ++k)
+          compare(update, static_cast<std::int64_t>(k), name, values[k]);
+      }
+      ++out.compared;
+    } else if (type == "checkpoint") {
+      const auto step = event.at("step").get<std::int64_t>();
+      const auto manifests = rows_of<std::string>(
+          store, "SELECT sha256 FROM checkpoints WHERE run_id = ?1 AND step = ?2", out.job.run, step);
+      expect(out, fmt::format("checkpoint {}, SHA-256 of its manifest", step),
+             manifests.empty() ? Json() : Json(manifests[0]), event.at("sha256"));
+      ++out.compared;
+    }
+  }
+}
+
+/// What differs between the programs that recorded and repeated a job. Differences are expected from other
+/// compilers and processors at most, never from other sources: those are a change of what is computed.
+std::optional<std::string> other_program(const Json& recorded, const Json& now) {
+  if (recorded.value("build", "") == now.value("build", "")) return std::nullopt;
+  const auto then = recorded.value("sources", ""), here = now.value("sources", "");
+  if (then.empty()) {
+    return fmt::format(
+        "recorded by build {:.12} and repeated by {:.12}; whether their sources are the same is not recorded",
+        recorded.value("build", "?"), now.value("build", "?"));
+  }
+  if (then != here) {
+    return fmt::format("recorded by sources {:.12} and repeated by {:.12}: the code was changed in between",
+                       then, here);
+  }
+  return fmt::format(
+      "recorded by build {:.12} and repeated by {:.12} of the same sources: compiler or libraries "
+      "may round otherwise",
+      recorded.value("build", "?"), now.value("build", "?"));
+}
+
+/// The same of programs and processors; nothing if both agree.
+std::optional<std::string> other_machine(const Json& recorded, const Json& now) {
+  std::vector<std::string> parts;
+  if (const auto program = other_program(recorded, now)) parts.push_back(*program);
+  if (recorded.value("cpu", "") != now.value("cpu", "")) {
+    parts.push_back(
+        fmt::format("recorded on a processor with {}, repeated on one with {}: other bits are to be expected",
+                    recorded.value("cpu", "?"), now.value("cpu", "?")));
+  }
+  if (parts.empty()) return std::nullopt;
+  return join(parts, "; ");
+}
+
+/// A job can only be repeated with the sources of its plug-ins that it was recorded with.
+void require_same_sources(const RecordedJob& job, const Registry& registry) {
+  const Json identity = read_json(job.folder / kJobFile).at("identity");
+  const auto expect = [&](const std::string& plug_in, const std::string& recorded, const SourceInfo& own) {
+    if (own.sha256.empty() || recorded == own.identity) return;
+    throw Error(fmt::format("{} was recorded with other sources of {} ({:.12}) than this build's ({:.12}): a "
+                            "difference would be the code's",
+                            job.label, plug_in, recorded.empty() ? "its first" : recorded, own.sha256),
+                job.folder.string(),
+                "build the sources it was recorded with, or reproduce it with this build", Status::kFailed);
+  };
+  for (const auto& method : registry.methods) {
+    if (job.kind == "train" && identity.value("method", "") == method.name)
+      expect("method " + method.name, identity.value("method_source", ""), method.source);
+  }
+  const auto scorers = identity.value("scorers", Json::object());
+  for (const auto& evaluator : registry.evaluators) {
+    if (scorers.contains(evaluator.name))
+      expect("scorer " + evaluator.name, scorers.at(evaluator.name).value("source", ""), evaluator.source);
+  }
+}
+
+Verification compare_job(Store& store, const RecordedJob& job, const fs::path& folder) {
+  Verification result{.job = job};
+  if (job.kind == "evaluate") {
+    compare_evaluation(store, Events(folder / kLog), result);
+  } else {
+    compare_training(store, Events(folder / kLog), result);
+  }
+  result.machine = other_machine(last_start(job.folder / kLog).value_or(Json::object()),
+                                 last_start(folder / kLog).value_or(Json::object()));
+  return result;
+}
+
+bool is_complete(const fs::path& folder) {
+  bool found = false;
+  for (const auto& event : Events(folder / kLog)) found |= event.value("type", "") == "job_completed";
+  return found;
+}
+
+/// The jobs of one experiment's tested checkpoints, or of one run (a unique prefix of its id): trainings
+/// first, if they are wanted.
+std::vector<RecordedJob> jobs_of_experiment(Store& store, std::int64_t experiment, bool trainings) {
+  auto jobs = done_jobs(store, R"sql(
+    CASE j.kind WHEN 'train' THEN r.id IN (SELECT run_id FROM reproduction_runs WHERE reproduction_id = ?1)
+    ELSE e.split = 'test' AND e.id IN (SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = ?1) END
+    ORDER BY j.kind = 'evaluate', iif(j.kind = 'train', r.id, ''), r.method, r.seed, c.step)sql",
+                        experiment, trainings);
+  if (jobs.empty())
+    throw Error("has no tested checkpoint to verify", fmt::format("experiment {}", experiment),
+                "--training runs its trainings again");
+  return jobs;
+}
+
+std::vector<RecordedJob> jobs_of_run(Store& store, const std::string& run, bool trainings) {
+  const auto ids = rows_of<std::string>(
+      store, "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 ORDER BY id", run);
+  if (ids.size() != 1) {
+    throw Error(fmt::format("{} run of this workspace begins with {}", ids.empty() ? "no" : "more than one",
+                            in_quotes(run)),
+                store.path().string(), "`harness list runs` shows them");
+  }
+  auto jobs = done_jobs(store, "r.id = ?1 ORDER BY j.kind = 'evaluate', c.step, e.split", ids[0], trainings);
+  if (jobs.empty())
+    throw Error("has nothing done that could be verified", "run " + ids[0], "finish it, or give --training");
+  return jobs;
+}
+
+/// Runs a sample of each evaluation (trainings: whole) again in an empty folder `scratch`, one folder a job,
+/// and compares what came out with the DB bit for bit. Nothing of the workspace is written.
+std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJob>& jobs,
+                                      const VerifyOptions& options, const fs::path& scratch) {
+  std::vector<std::string> evaluations;
+  for (const auto& job : jobs) {
+    if (job.kind == "evaluate") evaluations.push_back(job.id);
+  }
+  store.require_complete(evaluations);
+  auto scheduler = SchedulerSettings::from_environment();
+  scheduler.worker = worker_program();
+  const auto registry = load_registry();
+  for (const auto& job : jobs) require_same_sources(job, registry);
+  std::vector<Verification> results;
+  std::size_t started = 0;
+  const auto folder_of = [&](const std::string& id) { return scratch / id; };
+  const SchedulerHooks hooks{
+      .next = [&]() -> std::optional<Task> {
+        if (started == jobs.size()) return std::nullopt;
+        const auto& job = jobs[started++];
+        prepare(job, options, folder_of(job.id));
+        return Task{.id = job.id, .label = job.label, .folder = folder_of(job.id), .progress_key = job.id};
+      },
+      .ingest = [](const Task&) {},
+      .complete = [](const Task& task) { return is_complete(task.folder); },
+      .failed = [](const Task&, const std::string&) {}};
+  {
+    Progress progress;
+    for (const auto& job : jobs) progress.expect(job.id, 1);
+    run_scheduler(scheduler, hooks, progress);
+  }
+  for (const auto& job : jobs) results.push_back(compare_job(store, job, folder_of(job.id)));
+  return results;
+}
+
+constexpr std::size_t kDifferencesPrinted = 5;
 
 /// A folder for the repeated jobs, beside the DB; gone afterwards unless it is to be kept.
 class Scratch {
@@ -70,23 +442,21 @@ void print_results(const std::vector<Verification>& results) {
 }
 
 int verify(const VerifyOptions& o) {
-  const auto db = database_of(o.db);
+  if (o.images == 0) throw Error("must be 1 or more", "--images", "--all takes all of them");
+  const auto db = find_workspace(o.db.place).db;
   Store store(db, OpenMode::kReadOnly);
-  auto settings = o.settings;
-  if (o.all) settings.images = 0;
   const auto jobs = o.run.empty() ? jobs_of_experiment(store, chosen_experiment(store, o.db).id, o.training)
                                   : jobs_of_run(store, o.run, o.training);
   const Scratch scratch(db, o.keep);
-  const auto results = verify_jobs(store, jobs, settings, scratch.folder());
-  if (o.json) {
-    Json list = Json::array();
-    for (const auto& r : results) list.push_back(r.to_json());
-    print_json({{"jobs", std::move(list)}});
-  } else {
+  const auto results = verify_jobs(store, jobs, o, scratch.folder());
+  Json list = Json::array();
+  for (const auto& r : results) list.push_back(to_json(r));
+  const auto print_words = [&] {
     print_results(results);
     if (o.keep) put("\nkept: {}\n", scratch.folder().string());
-  }
-  return std::ranges::all_of(results, &Verification::same) ? 0 : 1;
+  };
+  return print_answer(o.json, {{"jobs", std::move(list)}}, print_words,
+                      std::ranges::all_of(results, &Verification::same) ? 0 : 1);
 }
 
 Command make_verify() {
@@ -105,17 +475,12 @@ Examples:
               {.offers = [&db = o->db] { return run_ids(db.place); }});
   add_workspace_options(command, o->db.place);
   add_filter_options(command, o->db, true);
-  command.add("--images", &o->settings.images, "images of each evaluation");
+  command.add("--images", &o->images, "images of each evaluation");
   command.add("--all", &o->all, "all images");
-  command.add("--sample-seed", &o->settings.seed, "which images");
+  command.add("--sample-seed", &o->seed, "which images");
   command.add("--training", &o->training, "train again too");
   command.add("--keep", &o->keep, "keep the folder of the repeated jobs, beside the DB");
-  add_json_option(command, o->json);
-  command.run = [o] {
-    if (o->settings.images == 0) throw Error("must be 1 or more", "--images", "--all takes all of them");
-    return verify(*o);
-  };
-  return command;
+  return with_json(std::move(command), o, verify);
 }
 
 const bool kRegistered = register_command(130, make_verify);

@@ -10,13 +10,13 @@ namespace harness {
 
 /// Jobs that were recorded by the same code.
 struct CodeGroup {
-  std::string
-      sources;        ///< SHA-256 over all code that can change a number; empty: recorded before jobs kept it
+  /// SHA-256 over all code that can change a number; empty: recorded before jobs kept it.
+  std::string sources;
   std::string build;  ///< SHA-256 of the worker, where `sources` is empty
-  std::vector<std::string> jobs;
+  std::int64_t jobs = 0;
 
-  std::string text()
-      const;  ///< "sources fdd13e917f26", "worker build fdd13e917f26 (its sources are not recorded)"
+  /// "sources fdd13e917f26", "worker build fdd13e917f26 (its sources are not recorded)"
+  std::string text() const;
 };
 
 /// Who recorded these jobs (trainings and evaluations), the largest group first. Jobs that no worker ran are

@@ -28,11 +28,17 @@ constexpr double kRandomWeightsMb = 1;
 
 struct Measured {
   double images = 0, seconds = 0;
+
+  void replace(double& rate) const {
+    if (seconds > 0) rate = images / seconds;
+  }
 };
 
-/// Adds up finished jobs that ran in one go: the time of a continued job covers only its last part.
-void add_measured(Store& store, const std::string& backbone, Measured& train, Measured& evaluate,
-                  double& memory_mb) {
+/// Takes the place of guesses: finished jobs that ran in one go. The time of a continued job covers only its
+/// last part.
+void measure(Store& store, const std::string& backbone, Rates& rates) {
+  Measured train, evaluate;
+  double memory_mb = 0;
   constexpr auto kSql = R"sql(
     SELECT j.kind, r.config, ifnull(e.n, 0), json_extract(done.detail, '$.wall_seconds'),
            json_extract(done.detail, '$.peak_rss_mb')
@@ -52,6 +58,10 @@ void add_measured(Store& store, const std::string& backbone, Measured& train, Me
     sum.seconds += query.real(3).value_or(0);
     memory_mb = std::max(memory_mb, query.real(4).value_or(0));
   }
+  train.replace(rates.train_images_per_second);
+  evaluate.replace(rates.evaluate_images_per_second);
+  if (memory_mb > 0) rates.peak_memory_mb = memory_mb;
+  rates.measured = train.seconds > 0 && evaluate.seconds > 0;
 }
 
 double folder_megabytes(const fs::path& folder) {
@@ -62,82 +72,51 @@ double folder_megabytes(const fs::path& folder) {
   return bytes / 1e6;
 }
 
-class JobList {
- public:
-  JobList(const Plan& plan, Store* store, const Rates& rates) : plan_(plan), store_(store), rates_(rates) {}
+/// The jobs of a plan as they are added.
+struct JobList {
+  const Plan& plan;
+  Store* store;
+  const Rates& rates;
+  std::vector<PlannedJob> jobs = {};
 
-  std::vector<PlannedJob> make() && {
-    for (const auto& run : plan_.runs) add_run(run);
-    const bool all = std::all_of(jobs_.begin(), jobs_.end(), [](const PlannedJob& job) { return job.done; });
-    jobs_.push_back({"report", "", "statistics, table and grid", "report", all, kReportSeconds});
-    return std::move(jobs_);
+  void add(const char* kind, const Job& job, const std::string& key, double seconds) {
+    jobs.push_back({kind, job.id, job.label, key, store != nullptr && is_done(*store, job.id), seconds});
   }
 
- private:
-  bool is_done(const std::string& id) {
-    if (store_ == nullptr) return false;
-    const auto status = store_->job_state(id);
-    return status && status->state == JobState::kDone;
-  }
-
-  double evaluation_seconds(const std::string& split) const {
-    return static_cast<double>(plan_.positions(split).size()) / rates_.evaluate_images_per_second;
+  double seconds_on(const std::string& split) const {
+    return static_cast<double>(plan.positions(split).size()) / rates.evaluate_images_per_second;
   }
 
   void add_validation(const RunPlan& run, int step) {
-    const auto job = plan_.evaluation(run, step, "validation");
-    jobs_.push_back(
-        {"evaluate", job.id, job.label, job.id, is_done(job.id), evaluation_seconds("validation")});
+    const auto job = plan.evaluation(run, step, "validation");
+    add("evaluate", job, job.id, seconds_on("validation"));
   }
 
   void add_test(const RunPlan& run, std::optional<int> step) {
-    PlannedJob planned{.kind = "test",
-                       .id = "",
-                       .label = "",
-                       .key = test_key(run),
-                       .done = false,
-                       .seconds = evaluation_seconds("test")};
-    if (step) {
-      const auto job = plan_.evaluation(run, *step, "test");
-      planned.id = job.id;
-      planned.label = job.label;
-      planned.done = is_done(job.id);
-    } else {
-      planned.label =
-          fmt::format("evaluate the selected checkpoint of {} on test (seed {})", run.name, run.seed);
-    }
-    jobs_.push_back(std::move(planned));
-  }
-
-  void add_selection(const RunPlan& run, std::optional<int> step) {
-    const auto outcome = step ? fmt::format(": {}", *step) : std::string();
-    const auto label = fmt::format("select a checkpoint of {} (seed {}){}", run.name, run.seed, outcome);
-    jobs_.push_back({"select", "", label, "select " + run.job.id, step.has_value(), 0});
+    if (!plan.spec.tests()) return;
+    if (step) return add("test", plan.evaluation(run, *step, "test"), test_key(run), seconds_on("test"));
+    const auto label =
+        fmt::format("evaluate the selected checkpoint of {} on test (seed {})", run.name, run.seed);
+    jobs.push_back({"test", "", label, test_key(run), false, seconds_on("test")});
   }
 
   void add_run(const RunPlan& run) {
     if (run.is_base()) {
       add_validation(run, 0);
-      if (plan_.spec.tests()) add_test(run, 0);
-      return;
+      return add_test(run, 0);
     }
-    const double seconds = training_images(run.job.identity.at("settings")) / rates_.train_images_per_second;
-    jobs_.push_back({"train", run.job.id, run.job.label, run.job.id, is_done(run.job.id), seconds});
-    if (plan_.spec.is_training()) return;
-    for (const auto step : plan_.checkpoints) add_validation(run, step);
-    std::optional<int> selected;
-    if (store_ != nullptr) {
-      if (const auto selection = recorded_selection(plan_, run, *store_))
-        selected = static_cast<int>(selection->step);
-    }
-    add_selection(run, selected);
-    if (plan_.spec.tests()) add_test(run, selected);
+    add("train", run.job, run.job.id,
+        training_images(run.job.identity.at("settings")) / rates.train_images_per_second);
+    if (plan.spec.is_training()) return;
+    for (const auto step : plan.checkpoints) add_validation(run, step);
+    const auto found = store != nullptr ? recorded_selection(plan, run, *store) : std::nullopt;
+    const auto selected = found ? std::optional(static_cast<int>(found->step)) : std::nullopt;
+    const auto outcome = selected ? fmt::format(": {}", *selected) : std::string();
+    jobs.push_back({"select", "",
+                    fmt::format("select a checkpoint of {} (seed {}){}", run.name, run.seed, outcome),
+                    "select " + run.job.id, selected.has_value(), 0});
+    add_test(run, selected);
   }
-
-  const Plan& plan_;
-  Store* store_;
-  const Rates& rates_;
-  std::vector<PlannedJob> jobs_;
 };
 
 std::string bytes_text(double bytes) {
@@ -192,6 +171,28 @@ void print_scorers(const Plan& plan) {
   for (const auto& [metric, reason] : plan.metrics_not_run) put("Not run: {}: {}.\n", metric, reason);
 }
 
+/// Megabytes that the plan's run folders will take: images, encoded prompts, checkpoints and resume points.
+double estimated_disk_mb(const Plan& plan, const Json& resources) {
+  const Json stored = resources.value("stored", Json::object());
+  // Shipped as float16, kept as float32; random weights are those of a debug model.
+  const double weights = stored.contains("trained_weights") ? stored["trained_weights"].get<double>() / 1e6
+                         : plan.inputs.weights.empty()      ? kRandomWeightsMb
+                                                            : 2 * folder_megabytes(plan.inputs.weights);
+  const double sample = stored.contains("image") ? stored["image"].get<double>() / 1e6 : kSampleKb / 1e3;
+  double megabytes = stored.value("prompt", 0.0) / 1e6 *
+                     static_cast<double>(plan.inputs.validation.size() + plan.inputs.test.size());
+  const auto tested = plan.spec.tests() ? plan.inputs.test.size() : 0;
+  for (const auto& run : plan.runs) {
+    const auto evaluations = run.is_base() ? std::size_t{1} : plan.checkpoints.size();
+    megabytes += sample * static_cast<double>(evaluations * plan.inputs.validation.size() + tested);
+    if (run.is_base()) continue;
+    const auto copies =
+        plan.checkpoints.size() * kWeightCopiesPerCheckpoint + kResumePoints * kWeightCopiesPerResume;
+    megabytes += weights * static_cast<double>(copies);
+  }
+  return megabytes;
+}
+
 double seconds_left(const std::vector<PlannedJob>& jobs, int parallel) {
   double left = 0;
   for (const auto& job : jobs) left += job.done ? 0 : job.seconds;
@@ -214,40 +215,16 @@ Rates measured_rates(Store* store, const std::string& backbone, int threads, con
               .peak_memory_mb =
                   resources.empty() ? kMemoryMb : resources.at("memory").at("total").get<double>() / 1e6,
               .resources = resources};
-  if (store == nullptr) return rates;
-  Measured train, evaluate;
-  double memory_mb = 0;
-  add_measured(*store, backbone, train, evaluate, memory_mb);
-  if (train.seconds > 0) rates.train_images_per_second = train.images / train.seconds;
-  if (evaluate.seconds > 0) rates.evaluate_images_per_second = evaluate.images / evaluate.seconds;
-  if (memory_mb > 0) rates.peak_memory_mb = memory_mb;
-  rates.measured = train.seconds > 0 && evaluate.seconds > 0;
+  if (store != nullptr) measure(*store, backbone, rates);
   return rates;
 }
 
 std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates& rates) {
-  return JobList(plan, store, rates).make();
-}
-
-double estimated_disk_mb(const Plan& plan, const Json& resources) {
-  const Json stored = resources.value("stored", Json::object());
-  // Shipped as float16, kept as float32; random weights are those of a debug model.
-  const double weights = stored.contains("trained_weights") ? stored["trained_weights"].get<double>() / 1e6
-                         : plan.inputs.weights.empty()      ? kRandomWeightsMb
-                                                            : 2 * folder_megabytes(plan.inputs.weights);
-  const double sample = stored.contains("image") ? stored["image"].get<double>() / 1e6 : kSampleKb / 1e3;
-  double megabytes = stored.value("prompt", 0.0) / 1e6 *
-                     static_cast<double>(plan.inputs.validation.size() + plan.inputs.test.size());
-  const auto tested = plan.spec.tests() ? plan.inputs.test.size() : 0;
-  for (const auto& run : plan.runs) {
-    const auto evaluations = run.is_base() ? std::size_t{1} : plan.checkpoints.size();
-    megabytes += sample * static_cast<double>(evaluations * plan.inputs.validation.size() + tested);
-    if (run.is_base()) continue;
-    const auto copies =
-        plan.checkpoints.size() * kWeightCopiesPerCheckpoint + kResumePoints * kWeightCopiesPerResume;
-    megabytes += weights * static_cast<double>(copies);
-  }
-  return megabytes;
+  JobList list{plan, store, rates};
+  for (const auto& run : plan.runs) list.add_run(run);
+  const bool all = std::ranges::all_of(list.jobs, &PlannedJob::done);
+  list.jobs.push_back({"report", "", "statistics, table and grid", "report", all, kReportSeconds});
+  return std::move(list.jobs);
 }
 
 Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel) {

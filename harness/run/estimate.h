@@ -38,9 +38,6 @@ std::vector<PlannedJob> planned_jobs(const Plan& plan, Store* store, const Rates
 /// using it once (bench/RESULTS.md), so one that is used u times counts (1 + u) / 2.
 double training_images(const Json& settings);
 
-/// Megabytes that the plan's run folders will take: images, encoded prompts, checkpoints and resume points.
-double estimated_disk_mb(const Plan& plan, const Json& resources);
-
 /// The document of `--dry-run --json`.
 Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel);
 void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const Rates& rates, int parallel);

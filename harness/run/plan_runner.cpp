@@ -25,8 +25,7 @@ Fields identity_of(const Job& job) {
 bool is_in_experiment(Store& store, const std::string& evaluation) {
   SQLite::Statement statement(store.database(),
                               "SELECT 1 FROM reproduction_evaluations WHERE evaluation_id = ?1");
-  Query query(statement, evaluation);
-  return query.step();
+  return Query(statement, evaluation).step();
 }
 
 /// job.json says what the folder is for; only paths and options may change between two starts.
@@ -185,19 +184,15 @@ PlannedEvaluation PlanRunner::planned(const RunPlan& run, int step, const std::s
 void PlanRunner::catch_up(const RunPlan& run) {
   if (!run.is_base()) catch_up(training_job(run.job));
   if (!is_done(run.job.id) || plan_.spec.is_training()) return;
-  for (const auto step : validation_steps(run)) {
-    const auto evaluation = planned(run, step, "validation");
-    if (!fs::exists(evaluation.job.folder) && !store_.evaluation(evaluation.job.id)) continue;
-    record_evaluation(evaluation);
-    catch_up(evaluation_job(evaluation.job));
-  }
+  for (const auto step : validation_steps(run)) catch_up(planned(run, step, "validation"));
   select(run);
-  if (const auto step = selected_step(run); step && plan_.spec.tests()) {
-    const auto evaluation = planned(run, *step, "test");
-    if (!fs::exists(evaluation.job.folder) && !store_.evaluation(evaluation.job.id)) return;
-    record_evaluation(evaluation);
-    catch_up(evaluation_job(evaluation.job));
-  }
+  if (const auto step = selected_step(run); step && plan_.spec.tests()) catch_up(planned(run, *step, "test"));
+}
+
+void PlanRunner::catch_up(const PlannedEvaluation& evaluation) {
+  if (!fs::exists(evaluation.job.folder) && !store_.evaluation(evaluation.job.id)) return;
+  record_evaluation(evaluation);
+  catch_up(evaluation_job(evaluation.job));
 }
 
 void PlanRunner::catch_up(const JobRecord& job) {
@@ -205,7 +200,10 @@ void PlanRunner::catch_up(const JobRecord& job) {
   if (is_done(job.id)) return;
   const auto status = store_.job_state(job.id);
   const bool was_read = status && status->log_offset > 0;
-  if (!was_read && !fs::exists(job.folder / "events.log")) return;
+  if (was_read || fs::exists(job.folder / "events.log")) ingest(job);
+}
+
+void PlanRunner::ingest(const JobRecord& job) {
   const auto report = store_.ingest(job);
   notes_.insert(notes_.end(), report.notes.begin(), report.notes.end());
 }
@@ -282,7 +280,7 @@ Task PlanRunner::prepare_training(const RunPlan& run) {
   const auto record = training_job(run.job);
   store_.record_job(record);
   jobs_[record.id] = record;
-  return {.id = run.job.id, .label = run.job.label, .folder = run.job.folder, .progress_key = run.job.id};
+  return {.id = record.id, .label = run.job.label, .folder = run.job.folder, .progress_key = record.id};
 }
 
 Task PlanRunner::prepare_evaluation(const PlannedEvaluation& evaluation) {
@@ -315,15 +313,6 @@ void PlanRunner::record_evaluation(const PlannedEvaluation& evaluation) {
   const auto record = evaluation_job(evaluation.job);
   store_.record_job(record);
   jobs_[record.id] = record;
-}
-
-void PlanRunner::ingest(const Task& task) {
-  const auto report = store_.ingest(jobs_.at(task.id));
-  notes_.insert(notes_.end(), report.notes.begin(), report.notes.end());
-}
-
-bool PlanRunner::complete(const Task& task) {
-  return is_done(task.id);
 }
 
 std::vector<Candidate> PlanRunner::candidates_of(const RunPlan& run) {
@@ -412,6 +401,11 @@ std::optional<int> PlanRunner::selected_step(const RunPlan& run) const {
   return found->second.first;
 }
 
+bool is_done(Store& store, const std::string& job) {
+  const auto status = store.job_state(job);
+  return status && status->state == JobState::kDone;
+}
+
 std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store) {
   std::vector<std::string> candidates;
   if (!run.is_base()) {
@@ -430,23 +424,18 @@ std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPla
 }
 
 std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store) {
-  const auto is_done = [&](const std::string& id) {
-    const auto status = store.job_state(id);
-    return status && status->state == JobState::kDone;
-  };
   std::vector<std::string> ids;
   for (const auto& run : plan.runs) {
-    if (!is_done(run.job.id)) return std::nullopt;
+    if (!is_done(store, run.job.id)) return std::nullopt;
     if (plan.spec.is_training()) continue;
     const auto selection = recorded_selection(plan, run, store);
     if (!selection) return std::nullopt;
-    for (const auto step : run.is_base() ? std::vector<int>{0} : plan.checkpoints) {
+    for (const auto step : run.is_base() ? std::vector<int>{0} : plan.checkpoints)
       ids.push_back(plan.evaluation(run, step, "validation").id);
-    }
     if (plan.spec.tests()) ids.push_back(plan.evaluation(run, static_cast<int>(selection->step), "test").id);
   }
-  if (!std::all_of(ids.begin(), ids.end(), is_done)) return std::nullopt;
-  return ids;
+  const bool all = std::ranges::all_of(ids, [&](const std::string& id) { return is_done(store, id); });
+  return all ? std::optional(std::move(ids)) : std::nullopt;
 }
 
 }  // namespace harness

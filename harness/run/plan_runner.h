@@ -21,9 +21,8 @@ struct PlannedEvaluation {
   std::string split;
 };
 
-/// Carries a plan out against the results DB: says which job comes next, brings in what workers wrote,
-/// selects checkpoints. All state is in the DB and the run folders, so a new PlanRunner on the same plan goes
-/// on where the last one stopped.
+/// Says which job of a plan comes next, brings in what workers wrote, selects checkpoints. All state is in
+/// the DB and the run folders: a new PlanRunner on the same plan goes on where the last one stopped.
 class PlanRunner {
  public:
   /// `threads`: of each worker. Records prompt sets, runs and the starting weights; reads what is in the logs
@@ -36,8 +35,8 @@ class PlanRunner {
 
   // The scheduler's hooks.
   std::optional<Task> next();
-  void ingest(const Task& task);
-  bool complete(const Task& task);
+  void ingest(const Task& task) { ingest(jobs_.at(task.id)); }
+  bool complete(const Task& task) { return is_done(task.id); }
 
   /// Notes and warnings that came in since the last call.
   std::vector<Note> take_notes() { return std::exchange(notes_, {}); }
@@ -56,7 +55,9 @@ class PlanRunner {
   void record_run(const RunPlan& run);
   void record_base(const RunPlan& run);
   void catch_up(const RunPlan& run);
+  void catch_up(const PlannedEvaluation& evaluation);
   void catch_up(const JobRecord& job);
+  void ingest(const JobRecord& job);
   /// The evaluations that a selection compares; empty until all of them are done.
   std::vector<Candidate> candidates_of(const RunPlan& run);
   void select(const RunPlan& run);
@@ -87,6 +88,8 @@ JobRecord evaluation_job(const Job& job);
 /// The selection of the starting weights, which no data has influenced.
 SelectionRecord fixed_selection(const std::string& run);
 
+bool is_done(Store& store, const std::string& job);
+
 /// The selection that the DB holds for exactly these candidates, or nothing. Only reads.
 std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store);
 
@@ -94,9 +97,8 @@ std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPla
 /// cannot both make it.
 void require_own_folders(const Plan& plan, Store& store);
 
-/// The evaluations of a plan if all of it is done already (every run; validation of each with its selection
-/// and, where the table tests, test; nothing of it if the table is one of the training), else nothing. Only
-/// reads.
+/// The evaluations of a plan if all of it is done already (none of a table of the training), else nothing.
+/// Only reads.
 std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store);
 
 }  // namespace harness

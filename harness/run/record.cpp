@@ -46,26 +46,23 @@ std::string builds_of(const Plan& plan, Store& store) {
     const auto stored = store.run(run.job.id);
     if (!stored || !stored->build) continue;
     const auto build = short_hash(*stored->build);
-    if (std::find(builds.begin(), builds.end(), build) == builds.end()) builds.push_back(build);
+    if (std::ranges::count(builds, build) == 0) builds.push_back(build);
   }
   return join(builds, "+");
 }
 
 std::string inputs_text(const Plan& plan) {
   const auto& inputs = plan.inputs;
-  if (!inputs.has_evaluation()) {
-    return fmt::format("{} {} weights {} | training prompts {} {}", plan.backbone.name,
-                       plan.backbone.precision(plan.device_kind), short_hash(inputs.weights_sha256),
-                       inputs.training.name, short_hash(inputs.training.sha256));
-  }
-  const auto trained_on = inputs.training_file_is_ours
-                              ? std::string()
-                              : fmt::format(" | training prompts {} {}", inputs.training.name,
-                                            short_hash(inputs.training.sha256));
-  return fmt::format("{} {} weights {} | {} {}{} | split seed {} {}/{} of {}, used {}/{}", plan.backbone.name,
-                     plan.backbone.precision(plan.device_kind), short_hash(inputs.weights_sha256),
-                     inputs.evaluation.name, short_hash(inputs.evaluation.sha256), trained_on,
-                     plan.spec.split_seed, inputs.validation_size, inputs.test_size, plan.spec.prompts_first,
+  const auto weights =
+      fmt::format("{} {} weights {}", plan.backbone.name, plan.backbone.precision(plan.device_kind),
+                  short_hash(inputs.weights_sha256));
+  const auto trained_on =
+      fmt::format(" | training prompts {} {}", inputs.training.name, short_hash(inputs.training.sha256));
+  if (!inputs.has_evaluation()) return weights + trained_on;
+  return fmt::format("{} | {} {}{} | split seed {} {}/{} of {}, used {}/{}", weights, inputs.evaluation.name,
+                     short_hash(inputs.evaluation.sha256),
+                     inputs.training_file_is_ours ? std::string() : trained_on, plan.spec.split_seed,
+                     inputs.validation_size, inputs.test_size, plan.spec.prompts_first,
                      inputs.validation.size(), inputs.test.size());
 }
 
@@ -208,10 +205,8 @@ Json effective_spec(const Plan& plan, const std::optional<std::string>& other_co
 }
 
 bool has_comparisons(Store& store, std::int64_t reproduction_id) {
-  SQLite::Statement statement(store.database(),
-                              "SELECT count(*) FROM comparisons WHERE reproduction_id = ?1");
-  Query query(statement, reproduction_id);
-  return query.step() && query.integer(0) > 0;
+  SQLite::Statement statement(store.database(), "SELECT 1 FROM comparisons WHERE reproduction_id = ?1");
+  return Query(statement, reproduction_id).step();
 }
 
 }  // namespace

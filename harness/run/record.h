@@ -13,9 +13,8 @@ namespace harness {
 std::vector<CodeGroup> code_of_plan(const Plan& plan, Store& store,
                                     const std::vector<std::string>& evaluations);
 
-/// Records a finished plan as an experiment (table spec in effect, signature, evaluations) with its
-/// comparisons, which are computed unless they are there already. `code`: code_of_plan. It is then the last
-/// one, which `table`, `compare` and `grid` take.
+/// Records a finished plan as the last experiment, with its comparisons, which are computed unless they are
+/// there already. `code`: code_of_plan.
 Experiment record_plan(const Plan& plan, Store& store, std::vector<std::string> evaluations,
                        const std::vector<CodeGroup>& code, double wall_seconds);
 

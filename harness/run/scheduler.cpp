@@ -1,25 +1,34 @@
 #include "harness/run/scheduler.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <deque>
 #include <exception>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/json.h"
-#include "harness/run/worker_process.h"
+#include "core/processes/process.h"
 
 namespace harness {
 namespace asio = boost::asio;
+namespace fs = std::filesystem;
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -34,6 +43,100 @@ milliseconds from_environment_ms(const char* name, milliseconds fallback) {
   const long value = std::strtol(text, nullptr, 10);
   if (value <= 0) throw Error(fmt::format("\"{}\" is not a number of milliseconds", text), name);
   return milliseconds(value);
+}
+
+Descriptor open_to_append(const fs::path& path) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+  if (file.get() >= 0) return file;
+  throw Error(fmt::format("cannot open: {}", std::strerror(errno)), path.string(), {}, Status::kFailed);
+}
+
+/// One running worker: its standard input is held open by us and nobody else, its standard output gives
+/// lines, its standard error is appended to a file. It leads its own process group, so that a Ctrl-C at the
+/// terminal reaches only us.
+class WorkerProcess {
+ public:
+  using OnLine = std::function<void(std::string_view)>;
+
+  /// Throws Error (Status::kFailed) if the program cannot be started.
+  WorkerProcess(asio::io_context& io, const std::vector<std::string>& words, const fs::path& stderr_file,
+                OnLine on_line)
+      : process_(words,
+                 {.in = kPipe, .out = kPipe, .err = open_to_append(stderr_file).get(), .own_group = true}),
+        output_(io, process_.out.release()),
+        on_line_(std::move(on_line)) {
+    read_more();
+  }
+  /// Kills the group if it still runs.
+  ~WorkerProcess() { *reading_ = false; }
+
+  pid_t pid() const { return process_.pid(); }
+  /// Asks the worker to end after its current shard.
+  void close_input() { process_.in.close(); }
+  /// SIGKILL to the worker and its children.
+  void kill() { process_.kill(); }
+
+  /// How it ended, once it has and what it wrote has been handed to on_line. Its own children (scorers) end
+  /// with their pipes and keepers; what is left of the group is not waited for. Never blocks.
+  std::optional<ExitStatus> ended() {
+    if (!process_.has_ended()) return std::nullopt;
+    const auto status = process_.wait();
+    drain();
+    return status;
+  }
+
+ private:
+  void read_more() {
+    const auto handle = [this, reading = reading_](const boost::system::error_code& error) {
+      if (error || !*reading) return;
+      if (take()) read_more();
+    };
+    output_.async_wait(asio::posix::stream_descriptor::wait_read, handle);
+  }
+
+  /// Reads once; the number of bytes, or nothing at the end of the output.
+  std::optional<std::size_t> take() {
+    const auto bytes = read_some(output_.native_handle());
+    if (!bytes) return std::nullopt;
+    partial_ += *bytes;
+    std::size_t begin = 0;
+    for (auto end = partial_.find('\n'); end != std::string::npos; end = partial_.find('\n', begin)) {
+      on_line_(std::string_view(partial_).substr(begin, end - begin));
+      begin = end + 1;
+    }
+    partial_.erase(0, begin);
+    return bytes->size();
+  }
+
+  void drain() {
+    *reading_ = false;
+    boost::system::error_code ignored;
+    output_.cancel(ignored);
+    while (take().value_or(0) > 0) {
+    }
+  }
+
+  Process process_;
+  asio::posix::stream_descriptor output_;
+  OnLine on_line_;
+  std::string partial_;
+  std::shared_ptr<bool> reading_ = std::make_shared<bool>(true);  ///< seen by handlers that outlive us
+};
+
+/// The last lines of a text file, for error messages; empty if there is none.
+std::string tail_of_file(const fs::path& file, std::size_t lines) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  if (!in) return {};
+  constexpr std::streamoff kWindow = 64 << 10;
+  in.seekg(std::max<std::streamoff>(0, in.tellg() - kWindow));
+  std::deque<std::string> last;
+  for (std::string line; std::getline(in, line);) {
+    last.push_back(line);
+    if (last.size() > lines) last.pop_front();
+  }
+  std::string text;
+  for (const auto& line : last) text += (text.empty() ? "" : "\n") + line;
+  return text;
 }
 
 struct Worker {

@@ -38,10 +38,9 @@ struct SchedulerHooks {
   std::function<void(const Task&, const std::string& what)> failed;
 };
 
-/// Runs jobs until none is left. Throws
-/// Error (Status::kInterrupted) after SIGINT, SIGTERM or SIGHUP: the workers have ended, and what they did is
-/// ingested; Error (Status::kFailed) if a worker failed, died or fell silent: named, with its exit status or
-/// signal and the tail of its log; the other workers are stopped first.
+/// Runs jobs until none is left. Throws Error after the workers have ended and what they did is ingested:
+/// Status::kInterrupted after SIGINT, SIGTERM or SIGHUP; Status::kFailed if a worker failed, died or fell
+/// silent, with its exit status or signal and the tail of its log.
 void run_scheduler(const SchedulerSettings& settings, const SchedulerHooks& hooks, Progress& progress);
 
 }  // namespace harness

@@ -14,9 +14,8 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "harness/run/plan_runner.h"
-#include "harness/runs/checkpoint_files.h"
-#include "harness/runs/images.h"
 #include "harness/runs/scratch_database.h"
+#include "harness/runs/stored_files.h"
 #include "harness/show/run_report.h"
 
 namespace harness {

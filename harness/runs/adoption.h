@@ -12,19 +12,16 @@ namespace harness {
 /// Folders of runs in the workspace that the DB does not know: their names.
 std::vector<std::string> unknown_run_folders(Store& store, const Workspace& workspace);
 
-/// Takes finished runs, whose folders were put into the workspace, into its DB and journal. What a folder
-/// tells is taken: the run, its training, its checkpoints, its evaluations on the validation split; of the
-/// starting weights also those on the test split. Not in a folder, and so not taken: which table asked for
-/// the run, what was selected, and with it the evaluation of a trained checkpoint on the test split; a
-/// `reproduce` that asks for the run brings them in from the same folder. `ids`: whole, or unique beginnings.
-/// Gives [{"name", "method", "seed", "evaluations", "left_to_reproduce"}]. Throws Error (Status::kFailed)
-/// saying what cannot be adopted, and then takes nothing: an id that job.json does not hash to, an unfinished
-/// or damaged log, files that are gone or changed, prompts that are not known here. Throws Error
-/// (Status::kUsage) for a folder that is not there and a run that the DB holds already.
+/// Takes finished runs, whose folders were put into the workspace, into its DB and journal. Not in a folder,
+/// and so left to a `reproduce` that asks for the run: its table, what was selected, and with it the
+/// evaluation of a trained checkpoint on the test split. `ids`: whole, or unique beginnings. Gives [{"name",
+/// "method", "seed", "evaluations", "left_to_reproduce"}]. Throws Error (Status::kFailed) saying what cannot
+/// be adopted, and then takes nothing: an id that job.json does not hash to, an unfinished or damaged log,
+/// files that are gone or changed, prompts that are not known here; (Status::kUsage) for a folder that is not
+/// there and a run that the DB holds already.
 Json adopt_runs(Store& store, const Workspace& workspace, const std::vector<std::string>& ids);
 
-/// For a workspace without a journal: throws what adopt_runs would throw, before a DB, a journal or a lock is
-/// made there. Adopts into a temporary DB.
+/// For a workspace without a journal: throws what adopt_runs would, before anything is made there.
 void try_adoption(const Workspace& workspace, const std::vector<std::string>& ids);
 
 /// Brings removed runs back: their folders out of the trash, their rows, and the experiments that then have

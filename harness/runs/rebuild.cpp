@@ -1,7 +1,6 @@
 #include "harness/runs/rebuild.h"
 
 #include <SQLiteCpp/Backup.h>
-#include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,11 +12,11 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "harness/runs/adoption.h"
-#include "harness/runs/images.h"
 #include "harness/runs/scratch_database.h"
+#include "harness/runs/stored_files.h"
 #include "harness/runs/trash.h"
 #include "results/store/database_diff.h"
-#include "results/store/journal_history.h"
+#include "results/store/sql.h"
 #include "results/store/store.h"
 
 namespace harness {
@@ -34,17 +33,12 @@ fs::path folder_beside(const fs::path& db) {
 
 /// Settles a DB into its one file, so that it may be renamed. A damaged one is left to what it is.
 void settle_file(const fs::path& db) {
-  const auto settle = [&] {
-    try {
+  try {
+    guarded(db, [&] {
       Store store(db, OpenMode::kReadWrite);
       store.database().exec("PRAGMA wal_checkpoint(TRUNCATE)");
       store.database().exec("PRAGMA journal_mode = DELETE");
-    } catch (const SQLite::Exception& failure) {
-      throw database_error(failure, db);
-    }
-  };
-  try {
-    settle();
+    });
   } catch (const Error& error) {
     if (error.status() == Status::kFailed) throw;
   }
@@ -115,6 +109,11 @@ ReadJournal read_damaged_journal(const fs::path& file) {
                .damaged_lines = salvaged.damaged_lines};
   }
   return journal;
+}
+
+void require_folder(const Workspace& workspace) {
+  if (!fs::is_directory(workspace.folder))
+    throw Error("is not a folder", workspace.folder.string(), "name the workspace with --out");
 }
 
 /// Refuses a file that is no results DB before anything is written, and a newer program's. The workspace's
@@ -202,11 +201,7 @@ JournalText journal_from(const Workspace& workspace, OldDatabase& old) {
 
 /// The rows of other workspaces as they are; those of this one are rebuilt.
 void keep_others(Store& old, Store& made, const std::set<std::string>& own) {
-  try {
-    SQLite::Backup(made.database(), old.database()).executeStep();
-  } catch (const SQLite::Exception& failure) {
-    throw database_error(failure, made.path());
-  }
+  guarded(made.path(), [&] { SQLite::Backup(made.database(), old.database()).executeStep(); });
   for (const auto& run : own) made.forget(run);
 }
 
@@ -240,12 +235,6 @@ struct Checked {
   }
 };
 
-/// A journal that is gone, though the DB was written with one: a DB of an earlier version names none.
-Error missing_journal_error(const Workspace& workspace) {
-  return Error("is gone, and the DB was written with it; rows were not compared with the logs",
-               workspace.journal().string(), "`harness db rebuild --journal` writes it from the results DB");
-}
-
 /// The part of the journal that the DB is to hold; nothing where there is none to compare with.
 std::optional<JournalText> journal_to_compare(const Workspace& workspace, Store& store, Checked& checked) {
   const auto blame = [&](const Error& error) {
@@ -256,9 +245,12 @@ std::optional<JournalText> journal_to_compare(const Workspace& workspace, Store&
   auto& journal = read.text;
   if (read.damage && !(journal.empty() && store.runs().empty())) return blame(*read.damage);
   if (journal.empty()) {
+    // A DB of an earlier version names no journal.
     const bool names_one = store.standing(workspace.folder, journal).is_shared;
     if (names_one && !store.own_runs(workspace.folder, journal).empty())
-      return blame(missing_journal_error(workspace));
+      return blame(Error("is gone, and the DB was written with it; rows were not compared with the logs",
+                         workspace.journal().string(),
+                         "`harness db rebuild --journal` writes it from the results DB"));
     checked.notes.push_back(fmt::format(
         "rows were not compared with the logs: there is no {}; the next reproduce writes it from the DB, or "
         "`harness db rebuild --journal`",
@@ -330,12 +322,7 @@ std::string advice_for(const std::string& run, const Workspace& workspace, const
 }
 
 void check_folders(const Workspace& workspace, Store& store, Checked& checked) {
-  JournalRuns recorded;
-  try {
-    recorded = runs_in_journal(workspace.journal());
-  } catch (const Error&) {
-    // A damaged one is a finding of its own.
-  }
+  const auto recorded = runs_in_journal(workspace.journal());  // a damaged one is a finding of its own
   const auto trash = trash_of(workspace);
   for (const auto& run : unknown_run_folders(store, workspace)) {
     checked.findings.push_back(fmt::format("{} is the folder of a run that the DB does not know; {}",
@@ -372,8 +359,7 @@ Store open_workspace(const Workspace& workspace, const std::function<void(const 
 }
 
 Json rebuild_database(const Workspace& workspace, bool force) {
-  if (!fs::is_directory(workspace.folder))
-    throw Error("is not a folder", workspace.folder.string(), "name the workspace with --out");
+  require_folder(workspace);
   require_results_file(workspace.db);
   const WorkspaceLock lock(workspace);
   auto old = open_old_database(workspace.db);
@@ -418,8 +404,7 @@ Json rebuild_database(const Workspace& workspace, bool force) {
 }
 
 Json rebuild_journal(const Workspace& workspace) {
-  if (!fs::is_directory(workspace.folder))
-    throw Error("is not a folder", workspace.folder.string(), "name the workspace with --out");
+  require_folder(workspace);
   const WorkspaceLock lock(workspace);
   { const Store there(workspace.db, OpenMode::kReadOnly); }  // refuses a missing or empty one
   Store store(workspace.db, OpenMode::kReadWrite);

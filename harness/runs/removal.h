@@ -37,9 +37,9 @@ std::vector<Removal> find_removals(Store& store, const Workspace& workspace,
 /// its rows could not be brought back, or a finished experiment rests on it, naming the tables.
 void require_removable(const Removal& removal, const Workspace& workspace, bool force);
 
-/// Takes the rows away, then moves the folder into the trash, what it was being written down first:
-/// interrupted at any point, the DB speaks of whole folders only, and repeating the command ends the removal.
-/// `by`: the command. Gives the name of its entry in the trash; nothing where there was no folder.
+/// Takes the rows away, then moves the folder into the trash, what it was being written down first: repeating
+/// an interrupted command ends the removal. `by`: the command. Gives the name of its entry in the trash;
+/// nothing where there was no folder.
 std::optional<std::string> remove_run(Store& store, const Workspace& workspace, const Removal& removal,
                                       const std::string& by);
 

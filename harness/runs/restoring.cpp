@@ -29,12 +29,8 @@ TrashEntry find_entry(const Workspace& workspace, const std::string& name) {
               all.empty() ? "it is empty" : "there are " + join(all, ", "));
 }
 
-void move_folder(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  fs::rename(from, to, error);
-  if (error)
-    throw Error(fmt::format("cannot be moved to {}: {}", to.string(), error.message()), from.string(),
-                "look at the permissions of both folders", Status::kFailed);
+void move_run(const fs::path& from, const fs::path& to) {
+  move_folder(from, to, "cannot be moved to " + to.string(), "look at the permissions of both folders");
 }
 
 void require_free_place(Store& store, const TrashEntry& entry, const Workspace& workspace) {
@@ -66,21 +62,17 @@ Json restore_run(Store& store, const Workspace& workspace, const TrashEntry& ent
   const auto place = workspace.run_folder(entry.run);
   // Interrupted after this, repeating the command finds the folder in its place and goes on with the rows.
   const bool moved = entry.is_whole();
-  if (moved) move_folder(entry.run_folder(), place);
+  if (moved) move_run(entry.run_folder(), place);
   try {
     store.take_back(entry.records, workspace.folder);
   } catch (const Error& error) {
-    if (moved) move_folder(place, entry.run_folder());
+    if (moved) move_run(place, entry.run_folder());
     throw Error(fmt::format("run {} cannot be restored: {}{}{}", entry.run, error.where(),
                             error.where().empty() ? "" : ": ", error.problem()),
                 entry.folder.string(), "it stays in the trash", Status::kFailed);
   }
   delete_entry(entry);
   return {{"name", entry.run}, {"folder", place.string()}, {"rows", !entry.records.empty()}};
-}
-
-std::int64_t number_of(const std::vector<Json>& records) {
-  return records.front().at("data").at("id").get<std::int64_t>();
 }
 
 }  // namespace
@@ -106,10 +98,10 @@ Json restore_runs(Store& store, const Workspace& workspace, const std::vector<st
       } catch (const Error& error) {
         if (error.where() != workspace.folder.string()) throw;
         // Another of its runs is still away.
-        waiting.push_back(number_of(records));
+        waiting.push_back(number_of(records.front()));
         continue;
       }
-      experiments.push_back(store.number_of_experiment(records.front()).value_or(number_of(records)));
+      experiments.push_back(store.number_of_experiment(records.front()).value_or(number_of(records.front())));
     }
     fs::remove(file);
   }

@@ -68,10 +68,6 @@ fs::path free_place(const Workspace& workspace, const std::string& run) {
   }
 }
 
-std::int64_t number_of(const std::vector<Json>& records) {
-  return records.front().at("data").at("id").get<std::int64_t>();
-}
-
 }  // namespace
 
 std::vector<TrashEntry> trash_of(const Workspace& workspace) {
@@ -101,13 +97,16 @@ TrashEntry prepare_trash(const Workspace& workspace, TrashEntry entry) {
   return entry;
 }
 
-void fill_trash(const TrashEntry& entry, const fs::path& run_folder) {
+void move_folder(const fs::path& from, const fs::path& to, const std::string& problem,
+                 const std::string& hint) {
   std::error_code error;
-  fs::rename(run_folder, entry.run_folder(), error);
-  if (error) {
-    throw Error("cannot be removed: " + error.message(), run_folder.string(),
-                "its rows are gone; repeat the command once the folder may be written", Status::kFailed);
-  }
+  fs::rename(from, to, error);
+  if (error) throw Error(problem + ": " + error.message(), from.string(), hint, Status::kFailed);
+}
+
+void fill_trash(const TrashEntry& entry, const fs::path& run_folder) {
+  move_folder(run_folder, entry.run_folder(), "cannot be removed",
+              "its rows are gone; repeat the command once the folder may be written");
 }
 
 void keep_experiment(const Workspace& workspace, std::int64_t id, const std::vector<Json>& records) {
@@ -128,18 +127,14 @@ std::vector<std::pair<fs::path, std::vector<Json>>> kept_experiments(const Works
       // Damaged: its experiment can only be reproduced again.
     }
   }
-  std::ranges::sort(kept, {}, [](const auto& one) { return number_of(one.second); });
+  std::ranges::sort(kept, {}, [](const auto& one) { return number_of(one.second.front()); });
   return kept;
 }
 
 void delete_entry(const TrashEntry& entry) {
   const auto aside = entry.folder.parent_path() / (kRemovedPrefix + entry.name);
   delete_folder(aside);
-  std::error_code error;
-  fs::rename(entry.folder, aside, error);
-  if (error)
-    throw Error("cannot be removed: " + error.message(), entry.folder.string(), "remove it by hand",
-                Status::kFailed);
+  move_folder(entry.folder, aside, "cannot be removed", "remove it by hand");
   delete_folder(aside);
 }
 

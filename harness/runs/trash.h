@@ -48,6 +48,10 @@ void keep_experiment(const Workspace& workspace, std::int64_t id, const std::vec
 /// The experiments that are kept: the file of each with its records.
 std::vector<std::pair<std::filesystem::path, std::vector<Json>>> kept_experiments(const Workspace& workspace);
 
+/// Renames a folder. Throws Error (Status::kFailed): PROBLEM and the system's reason.
+void move_folder(const std::filesystem::path& from, const std::filesystem::path& to,
+                 const std::string& problem, const std::string& hint);
+
 /// Deletes an entry. Renamed first: what is interrupted is no entry any more.
 void delete_entry(const TrashEntry& entry);
 

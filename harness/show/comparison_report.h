@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/json.h"
-#include "results/statistics/crossed_power.h"
+#include "results/statistics/power.h"
 #include "results/statistics/verdict.h"
 #include "results/store/records.h"
 #include "results/verdict/multiplicity.h"

@@ -69,6 +69,16 @@ void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& c
   }
 }
 
+int print_answer(bool json, const Json& document, const std::function<void()>& words, int status) {
+  json ? print_json(document) : words();
+  return status;
+}
+
+int print_list(bool json, const std::vector<Json>& rows, const std::vector<std::string>& columns,
+               const std::map<std::string, ColumnText>& texts) {
+  return print_answer(json, rows, [&] { print_rows(rows, columns, texts); });
+}
+
 void require_choice(const std::string& value, const std::vector<std::string>& known, const std::string& noun,
                     const std::string& where) {
   if (std::find(known.begin(), known.end(), value) != known.end()) return;

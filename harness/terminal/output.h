@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -21,6 +22,13 @@ struct ColumnText {
 /// Missing fields and nulls are blank.
 void print_rows(const std::vector<Json>& rows, const std::vector<std::string>& columns,
                 const std::map<std::string, ColumnText>& texts = {});
+
+/// What a command answers: the document of --json, or what `words` prints. Gives `status`.
+int print_answer(bool json, const Json& document, const std::function<void()>& words, int status = 0);
+
+/// The same of a list: all of the rows for --json, or print_rows.
+int print_list(bool json, const std::vector<Json>& rows, const std::vector<std::string>& columns,
+               const std::map<std::string, ColumnText>& texts = {});
 
 /// `value` must be one of `known`, else Error (status 2) with the nearest.
 void require_choice(const std::string& value, const std::vector<std::string>& known, const std::string& noun,

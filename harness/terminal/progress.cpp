@@ -80,13 +80,13 @@ void Progress::update(const std::string& job, const JobProgress& progress) {
   tick();
 }
 
-void Progress::finish(const std::string& job, const std::string& message) {
+void Progress::finish(const std::string& job) {
   auto& entry = jobs_[job];
   entry.running = false;
   entry.done = true;
   entry.fraction = 1;
   if (entry.fraction_at_start < 0) entry.fraction_at_start = 0;
-  say(fmt::format("{}: {}", entry.label, message.empty() ? "done" : message));
+  say(entry.label + ": done");
 }
 
 void Progress::say(const std::string& line) {

@@ -30,7 +30,7 @@ class Progress {
   void expect(const std::string& job, double seconds);
   void start(const std::string& job, const std::string& label);
   void update(const std::string& job, const JobProgress& progress);
-  void finish(const std::string& job, const std::string& message = {});
+  void finish(const std::string& job);
   /// A whole line of its own: warnings, notes.
   void say(const std::string& line);
   /// Redraws the live line, or prints a plain one if the last is long ago. Call about once a second.

@@ -9,7 +9,6 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "harness/terminal/comma_list.h"
 
 namespace harness {
 namespace {
@@ -41,6 +40,16 @@ std::optional<SeedRange> range_of(std::string_view text) {
 }
 
 }  // namespace
+
+std::vector<std::string> comma_list(const std::vector<std::string>& words, const std::string& option) {
+  std::vector<std::string> trimmed;
+  for (const auto& word : words) {
+    trimmed.emplace_back(trim(word));
+    if (trimmed.back().empty())
+      throw Error("a name between two commas is missing", option + " " + join(words, ","));
+  }
+  return trimmed;
+}
 
 std::vector<std::int64_t> parse_seeds(const std::vector<std::string>& texts) {
   std::vector<std::int64_t> seeds;

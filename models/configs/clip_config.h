@@ -22,8 +22,7 @@ struct ClipTowerConfig {
   double layer_norm_eps = 1e-5;
 };
 
-/// Flags of transformers' CLIPTextModel and CLIPTextModelWithProjection (config.json), and of the text_config
-/// of a CLIPModel.
+/// config.json of CLIPTextModel and CLIPTextModelWithProjection, and the text_config of a CLIPModel.
 struct ClipTextConfig : ClipTowerConfig {
   std::int64_t vocab_size = 49408;
   std::int64_t max_position_embeddings = 77;
@@ -58,8 +57,7 @@ struct ClipConfig {
   std::int64_t projection_dim = 512;
   double logit_scale_init = 2.6592;
 
-  /// `text_config_dict` and `vision_config_dict` of older files go before `text_config` and `vision_config`,
-  /// as in transformers. Throws Error as the two above.
+  /// `text_config_dict` and `vision_config_dict` of older files go first, as in transformers.
   static ClipConfig from_json(const Json& document, const std::string& where);
   Json to_json() const;
 };

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -33,12 +32,10 @@ struct ClipImageConfig {
   /// The size of every processed image, if the settings alone say it.
   std::optional<ImageSize> output_size() const;
 
-  /// A preprocessor_config.json. `size` and `crop_size` are numbers in older files and objects in newer ones.
-  /// Throws Error at a flag or value that is not implemented.
+  /// A preprocessor_config.json of any age. Throws Error at a flag or value that is not implemented.
   static ClipImageConfig from_json(const Json& document, const std::string& where);
 
-  /// FOLDER/preprocessor_config.json, or the image processor within FOLDER/processor_config.json. Throws
-  /// Error if there is neither.
+  /// FOLDER/preprocessor_config.json, or what FOLDER/processor_config.json holds of it.
   static ClipImageConfig load(const std::filesystem::path& folder);
 };
 

@@ -12,8 +12,7 @@
 namespace harness {
 namespace {
 
-/// Of public files (transformers, diffusers; Stable Diffusion 3 and 3.5, CLIP, PickScore, T5). A star stands
-/// for any beginning or end.
+/// Of public files (transformers, diffusers). A star stands for any beginning or end.
 constexpr auto kQuietKeys =
     // where the file comes from, how it is stored and read
     "_* *_version *dtype architectures name_or_path processor_class tokenizer_class attn_implementation "

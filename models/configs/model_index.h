@@ -14,8 +14,7 @@ struct ModelIndex {
   std::map<std::string, std::string> components;  ///< folder -> class; without the absent ones
   std::string where;
 
-  /// Throws Error where it is not of diffusers' form: `_class_name`, and [LIBRARY, CLASS] or [null, null] for
-  /// each component.
+  /// Throws Error where it is not `_class_name` and a [LIBRARY, CLASS] or [null, null] a component.
   static ModelIndex from_json(const Json& document, const std::string& where);
   static ModelIndex read(const std::filesystem::path& file);
 

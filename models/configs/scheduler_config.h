@@ -7,8 +7,7 @@
 
 namespace harness {
 
-/// scheduler_config.json of a diffusers folder (FlowMatchEulerDiscreteScheduler), as far as it bears on the
-/// grid.
+/// scheduler_config.json of a FlowMatchEulerDiscreteScheduler, as far as it bears on the grid.
 struct SchedulerConfig {
   int num_train_timesteps = 1000;
   double shift = 1;
@@ -16,8 +15,7 @@ struct SchedulerConfig {
   double base_shift = 0.5, max_shift = 1.15;
   int base_image_seq_len = 256, max_image_seq_len = 4096;
 
-  /// Throws Error at a scheduler of another class, an option that is not implemented, a value out of range,
-  /// and ends of the shift that do not make a line.
+  /// Throws Error at another class, what is not implemented, a value out of range, ends that make no line.
   static SchedulerConfig from_json(const Json& document, const std::string& where);
 };
 

@@ -27,8 +27,7 @@ struct Sd3Config {
   std::int64_t width() const { return num_attention_heads * attention_head_dim; }
 
   /// Absent keys have diffusers' defaults. Throws Error at a key or value that is not implemented, a size out
-  /// of range, and sizes that do not go together. Every size is small enough for any product of them that the
-  /// network's shapes need.
+  /// of range, and sizes that do not go together; any product of sizes that the shapes need is in range.
   static Sd3Config from_json(const Json& document, const std::string& where);
   Json to_json() const;
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "models/nn/module_path.h"
-#include "models/nn/parameters.h"
 
 namespace harness {
 namespace {
@@ -20,8 +19,7 @@ GroupNorm group_norm(std::int64_t groups, std::int64_t channels) {
   return GroupNorm(groups, channels, 1e-6);
 }
 
-/// Norm, silu, conv, twice, with a 1x1 shortcut where the number of channels changes. [B,in,H,W] ->
-/// [B,out,H,W].
+/// Norm, silu, conv, twice; a 1x1 shortcut where the channels change. [B,in,H,W] -> [B,out,H,W].
 class ResnetImpl : public torch::nn::Module {
  public:
   ResnetImpl(std::int64_t in, std::int64_t out, std::int64_t groups) {

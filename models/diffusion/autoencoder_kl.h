@@ -18,17 +18,13 @@ class AutoencoderKlImpl : public torch::nn::Module {
  public:
   explicit AutoencoderKlImpl(const AutoencoderConfig& config);
 
-  /// image [B,3,H,W] in -1..1 -> mean and log variance (clamped to -30..20), each
-  /// [B,latent_channels,H/f,W/f].
+  /// image [B,3,H,W] in -1..1 -> mean, log variance (clamped to -30..20) [B,latent_channels,H/f,W/f].
   std::pair<torch::Tensor, torch::Tensor> encode(const torch::Tensor& image);
 
-  /// latents [B,latent_channels,h,w] as the encoder gives them (not scaled) -> image [B,3,f h,f w], about
-  /// -1..1.
+  /// latents [B,latent_channels,h,w], not scaled -> image [B,3,f h,f w], about -1..1.
   torch::Tensor decode(const torch::Tensor& latents);
 
-  /// The same for latents larger than the autoencoder was made for (sample_size), in overlapping tiles of
-  /// that size whose seams are blended, as diffusers does: the memory of one tile. Equal to decode() where
-  /// one tile suffices.
+  /// The same in overlapping tiles of `sample_size`, seams blended as diffusers does; for one tile equal.
   torch::Tensor decode_tiled(const torch::Tensor& latents);
 
   /// (mean - shift) * scaling: the space in which the flow model works; and back.

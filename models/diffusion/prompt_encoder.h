@@ -1,11 +1,23 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
-#include "models/diffusion/text_condition.h"
+#include "models/nn/torch.h"
 
 namespace harness {
+
+/// What the text encoders tell the velocity network: tokens and one pooled vector a prompt.
+struct TextCondition {
+  torch::Tensor text;    ///< [B,S,joint width]
+  torch::Tensor pooled;  ///< [B,pooled width]
+};
+
+/// Text and quoted target of a prompt.
+struct PromptText {
+  std::string text, target;
+};
 
 /// Turns prompts into what conditions the velocity network. Nothing here is trained: results carry no
 /// gradient. A prompt's result does not depend on its neighbours. Safe to use from several threads.

@@ -10,7 +10,6 @@
 
 namespace harness {
 
-/// What Stable Diffusion 3's text side is made from.
 struct Sd3TextSource {
   std::filesystem::path folder;  ///< text_encoder{,_2,_3}/, tokenizer{,_2,_3}/
   Placement placement;           ///< where the encoders run, and their precision
@@ -19,10 +18,9 @@ struct Sd3TextSource {
   std::string identity = {};  ///< of the weights, in the cache's keys: a cache may hold several models'
 };
 
-/// Stable Diffusion 3's prompts (arXiv:2403.03206, as diffusers' encode_prompt): penultimate states of two
-/// CLIP encoders side by side, filled up with zeros to the width of T5, whose states follow as further
-/// tokens; the pooled vector is both CLIP projections side by side. Each encoder is in memory only while a
-/// prompt that is not in the cache is encoded, one encoder after the other and one prompt after the other.
+/// Stable Diffusion 3's prompts (arXiv:2403.03206, diffusers' encode_prompt): penultimate states of two CLIP
+/// encoders side by side, with zeros up to the width of T5, whose states follow as further tokens; pooled:
+/// both CLIP projections. An encoder is in memory only while prompts that are not in the cache are encoded.
 class Sd3PromptEncoder : public PromptEncoder {
  public:
   /// Throws Error at a folder that lacks a part.

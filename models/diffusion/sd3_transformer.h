@@ -12,8 +12,7 @@ namespace harness {
 
 class JointBlock;  // models/diffusion/sd3_transformer.cpp
 
-/// MMDiT: the velocity network of Stable Diffusion 3 and 3.5 (arXiv:2403.03206), weights under diffusers' key
-/// names.
+/// MMDiT: the velocity network of Stable Diffusion 3 (arXiv:2403.03206), weights under diffusers' key names.
 class Sd3TransformerImpl : public torch::nn::Module {
  public:
   explicit Sd3TransformerImpl(const Sd3Config& config);
@@ -42,8 +41,7 @@ class Sd3TransformerImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Sd3Transformer);
 
-/// Two-dimensional sine-cosine position table [1, size^2, width] as diffusers makes it for a grid of `size`
-/// whose unit is `base`.
+/// Sine-cosine position table [1, size^2, width] as diffusers makes it for a grid of `size` of unit `base`.
 torch::Tensor sincos_position_table(std::int64_t width, std::int64_t size, std::int64_t base);
 
 }  // namespace harness

@@ -53,8 +53,7 @@ torch::Tensor logits_per_image(const ClipModel& model, const torch::Tensor& imag
 /// smaller; biases 0, norms 1, logit_scale its initial value.
 void initialise_clip(ClipModel& model, std::uint64_t seed);
 
-/// This module's name for a key of a published CLIPModel: older files hold position_ids, which are no
-/// weights.
+/// This module's name for a checkpoint's key: older files hold position_ids, which are no weights.
 std::string clip_model_key(const std::string& key);
 
 }  // namespace harness

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "core/error.h"
 #include "models/nn/module_path.h"
 
 namespace harness {

@@ -44,7 +44,6 @@ class ClipTextModelImpl : public torch::nn::Module {
  public:
   explicit ClipTextModelImpl(const ClipTextConfig& config);
 
-  /// input_ids [B,S], int64, below vocab_size.
   ClipTextOutput forward(const torch::Tensor& input_ids);
 
   const ClipTextConfig& config() const { return config_; }
@@ -56,8 +55,7 @@ class ClipTextModelImpl : public torch::nn::Module {
 };
 TORCH_MODULE(ClipTextModel);
 
-/// This module's name for a key of a published text encoder. transformers writes a CLIPTextModel with and
-/// without `text_model.` in front, and older versions position_ids, which are no weights.
+/// This module's name for a checkpoint's key, with or without `text_model.`; position_ids are no weights.
 std::string clip_text_key(const std::string& key);
 
 }  // namespace harness

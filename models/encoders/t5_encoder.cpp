@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/error.h"
 #include "models/nn/module_path.h"
 #include "models/nn/ops.h"
 
@@ -21,8 +20,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& weight, double eps) {
   return normal.to(weight.scalar_type()) * weight;
 }
 
-/// float16 clamped to finite values, a little below the largest if any was infinite; other dtypes as they
-/// are.
+/// float16 clamped to finite values, a little below the largest if any was infinite.
 Tensor clamp_half(const Tensor& x) {
   if (x.scalar_type() != torch::kFloat16) return x;
   constexpr double kLargest = 65504;

@@ -13,11 +13,9 @@ namespace harness {
 
 class T5Block;  // models/encoders/t5_encoder.cpp
 
-/// The encoder of T5 (arXiv:1910.10683), weights under transformers' key names.
-///
-/// In float16 the published weights overflow: as in transformers, the feed-forward's `wo` then stays in
-/// float32 (load_t5_encoder sees to it), which makes the residual stream float32 from the first block on, and
-/// what is still float16 is clamped to finite values after each half of a block.
+/// The encoder of T5 (arXiv:1910.10683), weights under transformers' key names. In float16 the published
+/// weights overflow: as in transformers, `wo` then stays in float32, so the residual stream is float32 from
+/// the first block on, and what is still float16 is clamped after each half of a block.
 class T5EncoderImpl : public torch::nn::Module {
  public:
   explicit T5EncoderImpl(const T5Config& config);
@@ -44,9 +42,8 @@ TORCH_MODULE(T5Encoder);
 /// Is NAME one of the weights that stay in float32 where the others are float16?
 bool t5_keeps_float32(const std::string& name);
 
-/// Buckets of relative positions (key - query), int64 of the same shape: half of them for either direction,
-/// half of those exact, the rest spaced logarithmically up to `max_distance`. Computed on the CPU in float32,
-/// so that every device has the same.
+/// Buckets of relative positions (key - query): half of them for either direction, half of those exact, the
+/// rest logarithmic up to `max_distance`. Computed on the CPU, so that every device has the same.
 torch::Tensor t5_position_buckets(const torch::Tensor& relative, std::int64_t buckets,
                                   std::int64_t max_distance);
 

@@ -12,8 +12,7 @@ namespace harness {
 inline constexpr auto kConfigFile = "config.json";
 
 /// A network from a folder that holds config.json and the weights STEM.safetensors, or their shards. Takes
-/// memory only after all of them agree. Throws Error at an unknown flag, a malformed file, or keys that do
-/// not fit.
+/// memory only after all of them agree. Throws Error where they do not.
 template <class Holder, class Config>
 Holder load_component(const std::filesystem::path& folder, const std::string& stem,
                       const Placement& placement, const KeyMap& key_map = {}) {

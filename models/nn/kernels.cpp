@@ -15,8 +15,7 @@
 namespace harness::kernels {
 namespace {
 
-/// exp(x) to about 2 units in the last place: 2^k times a polynomial on [-ln2/2, ln2/2] (Cephes' expf
-/// coefficients).
+/// exp(x) to 2 units in the last place: 2^k times a polynomial on [-ln2/2, ln2/2] (Cephes' expf).
 HARNESS_INLINE float exp_fast(float x) {
   x = x < -87.0F ? -87.0F : (x > 88.0F ? 88.0F : x);
   const float k = std::nearbyintf(x * 1.44269504088896341F);

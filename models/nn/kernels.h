@@ -4,9 +4,8 @@
 
 namespace harness::kernels {
 
-// Fused element-wise kernels for float32 on the CPU, compiled for several vector widths and chosen at run
-// time. They have no threads of their own and no state: the same machine gives the same bits. B batch, N
-// tokens, C channels; all arrays are contiguous.
+// Fused element-wise float32 kernels for the CPU, compiled for several vector widths and chosen at run time,
+// without threads or state. B batch, N tokens, C channels; all arrays are contiguous.
 
 /// y = 0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))).
 void gelu_tanh(const float* x, float* y, std::int64_t count);

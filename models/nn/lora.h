@@ -38,27 +38,22 @@ struct LoraConfig {
   Json to_json() const;
 };
 
-/// The matrices A and B of a network's adapted layers, float32 on the device of the layers, and their
-/// attachment to it. While it lives the network computes with them, its own parameters have requires_grad
-/// false, and no gradient is computed for them; afterwards the network is as it was. A and B start at 0.
-///
-/// Matrices may be changed while no other thread computes, and not while merged.
+/// The matrices A and B of a network's adapted layers (float32, 0 at first) and their attachment to it. While
+/// it lives the network computes with them and its own parameters get no gradient; afterwards it is as it
+/// was. Matrices may be changed while no other thread computes, and not while merged.
 class LoraAdapter {
  public:
   /// Attaches to the Dense layers of `model` that the configuration names, in the order of its modules.
-  /// Throws Error (`where`: what holds the configuration) at a target that matches nothing, or something
-  /// that is no Dense.
+  /// Throws Error (with `where`) at a target that matches nothing, or something that is no Dense.
   LoraAdapter(torch::nn::Module& model, LoraConfig config, const std::string& where);
   ~LoraAdapter();
   LoraAdapter(const LoraAdapter&) = delete;
   LoraAdapter& operator=(const LoraAdapter&) = delete;
 
-  /// peft's "gaussian": A normal with standard deviation 1 / rank, from `seed` alone; B = 0, so that the
-  /// network computes what it did without the adapter.
+  /// peft's "gaussian", from `seed` alone: A normal with standard deviation 1 / rank, B = 0.
   void initialise(std::uint64_t seed);
 
-  /// LAYER.lora_A.weight [rank,in] and LAYER.lora_B.weight [out,rank] of every layer, in the network's order;
-  /// the tensors are the adapter's own.
+  /// The adapter's own tensors: LAYER.lora_A.weight [rank,in], LAYER.lora_B.weight [out,rank], in order.
   std::vector<NamedTensor> parameters() const;
 
   /// Replaces W by W + (alpha / rank) B A, computed in float32 and rounded to W's dtype, for evaluation at
@@ -87,19 +82,16 @@ class LoraAdapter {
 
 enum class LoraForm {
   kPeft,      ///< adapter_config.json and adapter_model.safetensors, for peft's PeftModel.from_pretrained
-  kDiffusers  ///< pytorch_lora_weights.safetensors with the configuration in its metadata, for diffusers'
-              ///< load_lora_weights
+  kDiffusers  ///< pytorch_lora_weights.safetensors, the configuration in its metadata: load_lora_weights
 };
 
 /// Writes FOLDER's files of an adapter whose parameters() are (or have the names of) `weights`, as they are.
 void save_lora(const std::filesystem::path& folder, const LoraConfig& config,
                const std::vector<NamedTensor>& weights, LoraForm form = LoraForm::kPeft);
 
-/// Attaches the adapter of a folder, whichever form it has, to a transformer. Matrices are widened to
-/// float32. A file of diffusers' form without metadata has the layers, the rank and the alphas (MODULE.alpha;
-/// none: alpha = rank) that its tensors have, which is how diffusers reads it. Throws Error at a folder that
-/// holds no adapter or both forms, a configuration that is not plain LoRA, and missing, extra or wrongly
-/// shaped tensors, by name.
+/// Attaches the adapter of a folder, of whichever form, to a transformer; matrices are widened to float32. A
+/// file of diffusers' form without metadata has the layers, rank and alphas (MODULE.alpha; none: the rank) of
+/// its tensors, as in diffusers. Error at no adapter or two, and at tensors that do not fit, by name.
 std::unique_ptr<LoraAdapter> load_lora(const std::filesystem::path& folder, torch::nn::Module& model);
 
 }  // namespace harness

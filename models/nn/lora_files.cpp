@@ -24,8 +24,7 @@ constexpr auto kDiffusersPrefix = "transformer.";
 constexpr auto kDiffusersMetadata = "lora_adapter_metadata";
 constexpr std::string_view kSuffixA = ".lora_A.weight", kAlphaSuffix = ".alpha";
 
-/// Fields of peft's LoraConfig that say nothing about what an adapter computes, or only together with another
-/// that is refused.
+/// Fields of peft's LoraConfig that change nothing, or only together with another that is refused.
 const std::set<std::string> kInert = {
     "auto_mapping", "base_model_name_or_path", "inference_mode", "megatron_core",
     "peft_version", "qalora_group_size",       "revision",       "task_type"};

@@ -18,6 +18,14 @@ bool takes_own_kernels(const Tensor& x) {
   return x.is_cpu() && x.scalar_type() == torch::kFloat32;
 }
 
+const float* in(const Tensor& x) {
+  return x.const_data_ptr<float>();
+}
+
+float* to(const Tensor& x) {
+  return x.mutable_data_ptr<float>();
+}
+
 /// oneDNN's float32 product, x [M,K] times weight [N,K] transposed: on AMD machines twice as fast as the BLAS
 /// inside LibTorch, on Intel's its equal. Either argument may be a transposed view.
 Tensor onednn_linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias) {
@@ -52,15 +60,14 @@ struct GeluFunction : torch::autograd::Function<GeluFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x) {
     context->save_for_backward({x});
     auto y = torch::empty_like(x);
-    kernels::gelu_tanh(x.const_data_ptr<float>(), y.mutable_data_ptr<float>(), x.numel());
+    kernels::gelu_tanh(in(x), to(y), x.numel());
     return y;
   }
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto x = context->get_saved_variables()[0];
     const auto dy = grads[0].contiguous();
     auto dx = torch::empty_like(x);
-    kernels::gelu_tanh_backward(x.const_data_ptr<float>(), dy.const_data_ptr<float>(),
-                                dx.mutable_data_ptr<float>(), x.numel());
+    kernels::gelu_tanh_backward(in(x), in(dy), to(dx), x.numel());
     return {dx};
   }
 };
@@ -77,9 +84,8 @@ struct ModulatedNormFunction : torch::autograd::Function<ModulatedNormFunction> 
          rstd = torch::empty({b, n}, x.options());
     TORCH_CHECK(has_dense_rows(scale) && has_dense_rows(shift) && scale.stride(0) == shift.stride(0),
                 "scale and shift must be chunks of one tensor");
-    kernels::modulated_norm(x.const_data_ptr<float>(), scale.const_data_ptr<float>(),
-                            shift.const_data_ptr<float>(), scale.stride(0), y.mutable_data_ptr<float>(),
-                            mean.mutable_data_ptr<float>(), rstd.mutable_data_ptr<float>(), b, n, c, 1e-6F);
+    kernels::modulated_norm(in(x), in(scale), in(shift), scale.stride(0), to(y), to(mean), to(rstd), b, n, c,
+                            1e-6F);
     context->save_for_backward({x, scale, mean, rstd});
     return y;
   }
@@ -90,11 +96,8 @@ struct ModulatedNormFunction : torch::autograd::Function<ModulatedNormFunction> 
     const auto dy = grads[0].contiguous();
     auto dx = torch::empty_like(x), dscale = torch::empty({b, c}, x.options()),
          dshift = torch::empty({b, c}, x.options());
-    kernels::modulated_norm_backward(x.const_data_ptr<float>(), scale.const_data_ptr<float>(),
-                                     scale.stride(0), saved[2].const_data_ptr<float>(),
-                                     saved[3].const_data_ptr<float>(), dy.const_data_ptr<float>(),
-                                     dx.mutable_data_ptr<float>(), dscale.mutable_data_ptr<float>(),
-                                     dshift.mutable_data_ptr<float>(), b, n, c);
+    kernels::modulated_norm_backward(in(x), in(scale), scale.stride(0), in(saved[2]), in(saved[3]), in(dy),
+                                     to(dx), to(dscale), to(dshift), b, n, c);
     return {dx, dscale, dshift};
   }
 };
@@ -103,9 +106,7 @@ struct GatedAddFunction : torch::autograd::Function<GatedAddFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& gate, const Tensor& y) {
     TORCH_CHECK(has_dense_rows(gate), "gate rows must be dense");
     auto out = torch::empty_like(x);
-    kernels::gated_add(x.const_data_ptr<float>(), gate.const_data_ptr<float>(), gate.stride(0),
-                       y.const_data_ptr<float>(), out.mutable_data_ptr<float>(), x.size(0), x.size(1),
-                       x.size(2));
+    kernels::gated_add(in(x), in(gate), gate.stride(0), in(y), to(out), x.size(0), x.size(1), x.size(2));
     context->save_for_backward({gate, y});
     return out;
   }
@@ -114,9 +115,8 @@ struct GatedAddFunction : torch::autograd::Function<GatedAddFunction> {
     const auto &gate = saved[0], &y = saved[1];
     const auto dout = grads[0].contiguous();
     auto dy = torch::empty_like(y), dgate = torch::empty({y.size(0), y.size(2)}, y.options());
-    kernels::gated_add_backward(gate.const_data_ptr<float>(), gate.stride(0), y.const_data_ptr<float>(),
-                                dout.const_data_ptr<float>(), dy.mutable_data_ptr<float>(),
-                                dgate.mutable_data_ptr<float>(), y.size(0), y.size(1), y.size(2));
+    kernels::gated_add_backward(in(gate), gate.stride(0), in(y), in(dout), to(dy), to(dgate), y.size(0),
+                                y.size(1), y.size(2));
     return {dout, dgate, dy};
   }
 };
@@ -126,7 +126,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& q, const Tensor& k, const Tensor& v) {
     auto p = torch::bmm(q, k.transpose(1, 2));
     const auto n = p.size(2);
-    kernels::scaled_softmax(p.mutable_data_ptr<float>(), p.numel() / n, n, scale_of(q));
+    kernels::scaled_softmax(to(p), p.numel() / n, n, scale_of(q));
     context->save_for_backward({q, k, v, p});
     return torch::bmm(p, v);
   }
@@ -136,8 +136,7 @@ struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
     const auto dy = grads[0].contiguous();
     auto ds = torch::bmm(dy, v.transpose(1, 2));
     const auto n = p.size(2);
-    kernels::scaled_softmax_backward(p.const_data_ptr<float>(), ds.mutable_data_ptr<float>(), p.numel() / n,
-                                     n, scale_of(q));
+    kernels::scaled_softmax_backward(in(p), to(ds), p.numel() / n, n, scale_of(q));
     return {torch::bmm(ds, k), torch::bmm(ds.transpose(1, 2), q), torch::bmm(p.transpose(1, 2), dy)};
   }
 

@@ -4,9 +4,8 @@
 
 namespace harness {
 
-// B batch, N tokens, C channels, H heads. Each function has one path for float32 on the CPU (own kernels and
-// oneDNN) and one of LibTorch operators for everything else; which one runs depends on device and dtype
-// alone, never on the gradient mode.
+// B batch, N tokens, C channels, H heads. float32 on the CPU takes own kernels and oneDNN, everything else
+// LibTorch's operators: a matter of device and dtype alone, never of the gradient mode.
 
 /// x W^T + b over the last axis. x [..,K], weight [N,K], bias [N] or undefined -> [..,N].
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);
@@ -14,8 +13,7 @@ torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const 
 /// GELU, tanh form.
 torch::Tensor gelu_tanh(const torch::Tensor& x);
 
-/// Layer norm without weights (eps 1e-6), then x (1 + scale) + shift. x [B,N,C]; scale, shift [B,C] ->
-/// [B,N,C].
+/// Layer norm without weights (eps 1e-6), then x (1 + scale) + shift. x [B,N,C]; scale, shift [B,C].
 torch::Tensor modulated_norm(const torch::Tensor& x, const torch::Tensor& scale, const torch::Tensor& shift);
 
 /// x + gate * y. x, y [B,N,C]; gate [B,C] -> [B,N,C].
@@ -28,8 +26,7 @@ torch::Tensor attention(const torch::Tensor& q, const torch::Tensor& k, const to
 /// x / rms(x) * weight over the last axis of each head, in float32 (eps 1e-6). x [B,N,H*d]; weight [d].
 torch::Tensor head_rms_norm(const torch::Tensor& x, const torch::Tensor& weight);
 
-/// Sinusoidal embedding of t [B] -> [B,channels]: cosines, then sines, exponent -ln(10000) i / (channels /
-/// 2).
+/// Sinusoidal embedding of t [B] -> [B,channels]: cosines, sines, exponent -2 ln(10000) i / channels.
 torch::Tensor timestep_embedding(const torch::Tensor& t, std::int64_t channels);
 
 }  // namespace harness

@@ -8,24 +8,12 @@ thread_local bool without_low_rank = false;
 
 }  // namespace
 
-WithoutParameterMemory::WithoutParameterMemory() : outer_(without_memory) {
-  without_memory = true;
-}
+WithoutParameterMemory::WithoutParameterMemory() : ScopedFlag(without_memory) {}
 
-WithoutParameterMemory::~WithoutParameterMemory() {
-  without_memory = outer_;
-}
+WithoutLowRank::WithoutLowRank() : ScopedFlag(without_low_rank) {}
 
 bool parameters_have_memory() {
   return !without_memory;
-}
-
-WithoutLowRank::WithoutLowRank() : outer_(without_low_rank) {
-  without_low_rank = true;
-}
-
-WithoutLowRank::~WithoutLowRank() {
-  without_low_rank = outer_;
 }
 
 torch::Tensor new_parameter(at::IntArrayRef shape, double value) {

@@ -1,23 +1,30 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "models/nn/ops.h"
 #include "models/nn/torch.h"
 
 namespace harness {
 
-/// While one lives, parameters that this thread makes with the functions below have a shape and no memory, so
-/// that load_into can give them the checkpoint's tensors without a second copy. They cannot be written to.
-class WithoutParameterMemory {
+/// A flag that is set while this lives.
+class ScopedFlag {
  public:
-  WithoutParameterMemory();
-  ~WithoutParameterMemory();
-  WithoutParameterMemory(const WithoutParameterMemory&) = delete;
-  WithoutParameterMemory& operator=(const WithoutParameterMemory&) = delete;
+  explicit ScopedFlag(bool& flag) : flag_(flag), outer_(std::exchange(flag, true)) {}
+  ~ScopedFlag() { flag_ = outer_; }
+  ScopedFlag(const ScopedFlag&) = delete;
+  ScopedFlag& operator=(const ScopedFlag&) = delete;
 
  private:
+  bool& flag_;
   bool outer_;
+};
+
+/// While one lives, parameters that this thread makes with the functions below have a shape and no memory, so
+/// that load_into can give them the checkpoint's tensors without a second copy. They cannot be written to.
+struct WithoutParameterMemory : ScopedFlag {
+  WithoutParameterMemory();
 };
 
 bool parameters_have_memory();  ///< whether none lives in this thread
@@ -33,24 +40,15 @@ struct LowRank {
 };
 
 /// While one lives, this thread computes without low-rank updates, which gives the base model's output.
-class WithoutLowRank {
- public:
+struct WithoutLowRank : ScopedFlag {
   WithoutLowRank();
-  ~WithoutLowRank();
-  WithoutLowRank(const WithoutLowRank&) = delete;
-  WithoutLowRank& operator=(const WithoutLowRank&) = delete;
-
- private:
-  bool outer_;
 };
 
-/// x W^T + b over the last axis (`linear`). Weights start at 0: they are loaded, or drawn by
-/// initialise_uniform.
+/// x W^T + b over the last axis. Weights start at 0: they are loaded, or drawn by initialise_uniform.
 struct DenseImpl : torch::nn::Module {
   DenseImpl(std::int64_t in, std::int64_t out, bool with_bias = true);
 
-  /// x [..,in] -> [..,out]. A low-rank update is computed in its own dtype from x cast to it, and the sum
-  /// rounded to the dtype of x W^T + b, as peft does.
+  /// x [..,in] -> [..,out]. A low-rank update is computed in its own dtype and the sum rounded, as in peft.
   torch::Tensor forward(const torch::Tensor& x);
 
   torch::Tensor weight;             ///< [out,in]

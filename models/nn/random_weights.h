@@ -14,8 +14,7 @@ std::uint64_t mixed_seed(std::initializer_list<std::uint64_t> parts);
 torch::Generator seeded_generator(std::uint64_t seed);
 
 /// LibTorch's default initialisation, from `seed` alone: weights of two and more dimensions and their biases
-/// uniform within 1 / sqrt(fan in), other parameters as they are (norms: 1 and 0). Parameters are drawn in
-/// order of their names.
+/// uniform within 1 / sqrt(fan in), other parameters as they are. Drawn in the order of their names.
 void initialise_uniform(torch::nn::Module& module, std::uint64_t seed);
 
 }  // namespace harness

@@ -10,10 +10,8 @@ namespace harness {
 using TensorFunction = std::function<std::vector<torch::Tensor>(const std::vector<torch::Tensor>&)>;
 
 /// run(inputs), remembering nothing of what happens inside: the gradient runs it once more (gradient
-/// checkpointing, arXiv:1604.06174). Outputs have the bits of the plain call, and so have gradients of what
-/// is used in one such call alone; what several of them share gets its gradient summed in another order.
-/// `weights`: tensors besides the inputs that `run` uses and that may want a gradient. `run` must compute the
-/// same both times.
+/// checkpointing, arXiv:1604.06174). Outputs have the bits of the plain call, and so have gradients but of
+/// what several calls share, which are summed in another order. `weights`: what else may want a gradient.
 std::vector<torch::Tensor> recomputed(TensorFunction run, const std::vector<torch::Tensor>& inputs,
                                       const std::vector<torch::Tensor>& weights);
 

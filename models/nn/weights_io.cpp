@@ -12,57 +12,21 @@
 namespace harness {
 namespace {
 
+constexpr std::pair<Dtype, torch::ScalarType> kTypes[] = {
+    {Dtype::kBool, torch::kBool},   {Dtype::kU8, torch::kUInt8},      {Dtype::kI8, torch::kInt8},
+    {Dtype::kI16, torch::kInt16},   {Dtype::kI32, torch::kInt32},     {Dtype::kI64, torch::kInt64},
+    {Dtype::kF16, torch::kFloat16}, {Dtype::kBF16, torch::kBFloat16}, {Dtype::kF32, torch::kFloat32},
+    {Dtype::kF64, torch::kFloat64}};
+
 torch::ScalarType scalar_type(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kBool:
-      return torch::kBool;
-    case Dtype::kU8:
-      return torch::kUInt8;
-    case Dtype::kI8:
-      return torch::kInt8;
-    case Dtype::kI16:
-      return torch::kInt16;
-    case Dtype::kI32:
-      return torch::kInt32;
-    case Dtype::kI64:
-      return torch::kInt64;
-    case Dtype::kF16:
-      return torch::kFloat16;
-    case Dtype::kBF16:
-      return torch::kBFloat16;
-    case Dtype::kF32:
-      return torch::kFloat32;
-    case Dtype::kF64:
-      return torch::kFloat64;
-  }
-  TORCH_CHECK(false, "unreachable dtype");
+  return std::ranges::find_if(kTypes, [&](const auto& type) { return type.first == dtype; })->second;
 }
 
 Dtype dtype_of(const torch::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case torch::kBool:
-      return Dtype::kBool;
-    case torch::kUInt8:
-      return Dtype::kU8;
-    case torch::kInt8:
-      return Dtype::kI8;
-    case torch::kInt16:
-      return Dtype::kI16;
-    case torch::kInt32:
-      return Dtype::kI32;
-    case torch::kInt64:
-      return Dtype::kI64;
-    case torch::kFloat16:
-      return Dtype::kF16;
-    case torch::kBFloat16:
-      return Dtype::kBF16;
-    case torch::kFloat32:
-      return Dtype::kF32;
-    case torch::kFloat64:
-      return Dtype::kF64;
-    default:
-      TORCH_CHECK(false, "safetensors cannot hold ", tensor.scalar_type());
+  for (const auto& [dtype, type] : kTypes) {
+    if (type == tensor.scalar_type()) return dtype;
   }
+  TORCH_CHECK(false, "safetensors cannot hold ", tensor.scalar_type());
 }
 
 /// "a, b, c and 5 more"

@@ -22,7 +22,6 @@ struct NamedTensor {
   torch::Tensor tensor;
 };
 
-/// One tensor of a file.
 torch::Tensor read_tensor(const SafetensorsFile& file, const std::string& name);
 
 /// Writes contiguous CPU copies as safetensors, atomically.
@@ -48,9 +47,7 @@ using KeyMap = std::function<std::string(const std::string& key)>;
 void load_state(const TensorMap& state, const ModelWeights& weights, const Placement& placement,
                 const KeyMap& key_map, const std::string& hint);
 
-/// Gives the module's parameters and buffers the checkpoint's values, one tensor at a time, so that the whole
-/// is never in memory twice. Throws Error listing the missing, extra, wrongly shaped and wrongly typed keys
-/// by name before it reads any.
+/// The same of a module's parameters and buffers, so that the whole is never in memory twice.
 void load_into(torch::nn::Module& module, const ModelWeights& weights, const Placement& placement = {},
                const KeyMap& key_map = {});
 

@@ -17,8 +17,7 @@ namespace {
 constexpr auto kWordEnd = "</w>";
 constexpr auto kNoRank = std::numeric_limits<std::int64_t>::max();
 
-/// The printable characters that stand for the 256 bytes: Latin-1's own where it has a visible one, then
-/// those from U+0100 on.
+/// The characters that stand for the 256 bytes: Latin-1's own where visible, else those from U+0100 on.
 std::array<std::string, 256> byte_characters() {
   std::array<std::string, 256> characters;
   char32_t next = 0x100;

@@ -14,10 +14,8 @@ namespace harness {
 /// Byte-pair encoding of words over bytes, the last byte of a word marked by "</w>" (arXiv:1508.07909).
 class BytePairs {
  public:
-  /// vocab.json: an object of tokens and their ids, 0 to N-1, among them the 256 bytes (as the printable
-  /// characters that stand for them) with and without "</w>". merges.txt: a line of two tokens a merge, the
-  /// first to apply first, after an optional line "#version". Throws Error naming file and line at anything
-  /// else, and at a merge whose parts or result are not in the vocabulary.
+  /// vocab.json: tokens and their ids, 0 to N-1, among them the 256 bytes (as the characters that stand for
+  /// them) with and without "</w>". merges.txt: two tokens a line, the first merge first. Throws Error.
   static BytePairs load(const std::filesystem::path& vocab, const std::filesystem::path& merges);
 
   std::int64_t size() const { return static_cast<std::int64_t>(ids_.size()); }

@@ -17,9 +17,8 @@ std::uint32_t little_endian(std::string_view bytes) {
   return value;
 }
 
-// A unit of the double array (github.com/s-yata/darts-clone): label in bits 0..7 (bit 31 set in a unit that
-// holds a value), "has a leaf" in bit 8, distance to the children in bits 10..30, 256 times that if bit 9 is
-// set.
+// A unit of the double array (github.com/s-yata/darts-clone): label in bits 0..7 (bit 31 set: a value), "has
+// a leaf" in bit 8, distance to the children in bits 10..30, 256 times that if bit 9 is set.
 std::uint32_t label(std::uint32_t unit) {
   return unit & 0x800000FFU;
 }

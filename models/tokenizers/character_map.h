@@ -13,9 +13,8 @@ namespace harness {
 /// takes the longest source wherever it ends; the two differ at rare combining marks, as U+00BD U+0301.)
 class CharacterMap {
  public:
-  /// `bytes`: the size of a double-array trie as 32-bit little-endian number, the trie, and the targets, each
-  /// ended by a zero byte; or nothing for a map that changes nothing. Throws Error, with `where`, if
-  /// malformed.
+  /// `bytes`: a double-array trie after its size (32 bits, little-endian), and the targets, each ended by a
+  /// zero byte; nothing: no change. Throws Error, with `where`, if malformed.
   CharacterMap(std::string_view bytes, std::string where);
 
   /// `text` is UTF-8. Throws Error if the map points outside itself.

@@ -4,15 +4,166 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstdlib>
+#include <map>
 #include <memory>
 
 #include "core/error.h"
 #include "core/text.h"
-#include "models/tokenizers/clip_tokenizer_config.h"
+#include "models/configs/config_fields.h"
 
 namespace harness {
+namespace fs = std::filesystem;
 namespace {
+
+/// A token that is found in the text itself, before the text is split into words.
+struct AddedToken {
+  bool normalized;                 ///< found in the normalised text, else in the text as it is
+  std::optional<std::int64_t> id;  ///< where the file states it
+};
+
+/// What the folder says beside its vocabulary and merges.
+struct ClipTokenizerConfig {
+  std::string bos_token, eos_token, pad_token;
+  std::map<std::string, AddedToken> added;       ///< by content, special tokens among them
+  std::optional<std::int64_t> model_max_length;  ///< the longest text in tokens, if there is a limit
+};
+
+/// In the order in which transformers adds them: of two with one content, the later one's flags hold.
+constexpr const char* kSpecialTokens[] = {"bos_token", "eos_token", "unk_token", "sep_token",
+                                          "pad_token", "cls_token", "mask_token"};
+constexpr auto kEndOfText = "<|endoftext|>";
+constexpr auto kDecoder = "added_tokens_decoder";
+
+struct SpecialToken {
+  std::string content;
+  bool normalized;
+};
+using SpecialTokens = std::map<std::string, SpecialToken>;  // by name
+
+/// Every key of a token counts.
+SpecialToken read_token_object(ConfigFields token) {
+  for (const char* flag : {"lstrip", "rstrip", "single_word"}) token.only(flag, {false});
+  token.ignore("__type id special");
+  SpecialToken read{token.required<std::string>("content"), token.required<bool>("normalized")};
+  if (read.content.empty()) throw Error("an empty token", token.where());
+  token.Fields::finish();
+  return read;
+}
+
+/// Replaces the special tokens that the fields name.
+void read_special_tokens(ConfigFields& fields, SpecialTokens& tokens) {
+  for (const char* name : kSpecialTokens) {
+    fields.mark(name);
+    if (!fields.has(name)) continue;
+    const auto& value = fields.get(name);
+    if (value.is_null()) {
+      tokens.erase(name);
+    } else if (value.is_object()) {
+      tokens.insert_or_assign(name, read_token_object(ConfigFields(fields.object(name))));
+    } else {
+      tokens.insert_or_assign(name, SpecialToken{fields.required<std::string>(name), false});
+    }
+  }
+  for (const char* name : {"additional_special_tokens", "extra_special_tokens"})
+    fields.only(name, {nullptr, Json::array(), Json::object()});
+}
+
+void add(ClipTokenizerConfig& config, const Fields& token, std::optional<std::int64_t> id) {
+  const auto [content, normalized] = read_token_object(ConfigFields(token));
+  if (!config.added.emplace(content, AddedToken{normalized, id}).second)
+    throw Error(fmt::format("{} is given a second time", in_quotes(content)), token.where());
+}
+
+void read_decoder(Fields decoder, ClipTokenizerConfig& config) {
+  for (const auto& key : decoder.keys()) {
+    std::int64_t id = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+    if (error != std::errc() || end != key.data() + key.size())
+      throw Error(fmt::format("{} is no id of a token", in_quotes(key)), decoder.where());
+    add(config, decoder.object(key), id);
+  }
+}
+
+/// Added tokens of folders that state them in tokenizer.json only.
+void read_fast_tokenizer(const fs::path& file, ClipTokenizerConfig& config) {
+  if (!fs::exists(file)) return;
+  const Json document = read_json(file);
+  const auto& tokens = Fields(document, file.string()).get("added_tokens");
+  if (!tokens.is_array()) throw Error("added_tokens is no list", file.string());
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    Fields token(tokens.at(i), fmt::format("{}: added_tokens[{}]", file.string(), i));
+    const auto id = token.required<std::int64_t>("id");
+    add(config, token, id);
+  }
+}
+
+void read_special_tokens_map(const fs::path& file, SpecialTokens& tokens) {
+  if (!fs::exists(file)) return;
+  const Json document = read_json(file);
+  ConfigFields fields(document, file.string());
+  read_special_tokens(fields, tokens);
+  fields.finish();
+}
+
+/// Files without a limit hold 1e30.
+std::optional<std::int64_t> read_max_length(ConfigFields& fields) {
+  constexpr auto kKey = "model_max_length";
+  constexpr double kLimit = 1e9;
+  if (fields.optional(kKey, kLimit) >= kLimit) return std::nullopt;
+  return fields.integer(kKey, {2, static_cast<std::int64_t>(kLimit)});
+}
+
+void expect_implemented(ConfigFields& fields) {
+  fields.only("tokenizer_class", {"CLIPTokenizer", "CLIPTokenizerFast"});
+  for (const char* flag : {"add_prefix_space", "split_special_tokens"}) fields.only(flag, {false});
+  fields.only("do_lower_case", {true});
+  for (const char* side : {"padding_side", "truncation_side"}) fields.only(side, {"right"});
+  fields.only("truncation_strategy", {"longest_first"});
+  fields.ignore("stride");  // of texts cut into several
+}
+
+/// tokenizer_config.json. Without `added_tokens_decoder` (files before transformers 4.34) that and the
+/// special tokens come from tokenizer.json and special_tokens_map.json, as transformers reads them.
+ClipTokenizerConfig read_config(const fs::path& folder) {
+  const auto file = folder / "tokenizer_config.json";
+  const Json document = read_json(file);
+  ConfigFields fields(document, file.string());
+  expect_implemented(fields);
+  ClipTokenizerConfig config;
+  config.model_max_length = read_max_length(fields);
+  SpecialTokens special{{"bos_token", {"<|startoftext|>", false}},
+                        {"eos_token", {kEndOfText, false}},
+                        {"unk_token", {kEndOfText, false}},
+                        {"pad_token", {kEndOfText, false}}};
+  read_special_tokens(fields, special);
+  fields.mark(kDecoder);
+  if (fields.has(kDecoder)) {
+    read_decoder(fields.object(kDecoder), config);
+  } else {
+    if (fs::exists(folder / "added_tokens.json"))
+      throw Error("is not implemented", (folder / "added_tokens.json").string(),
+                  fmt::format("state the tokens in {} of tokenizer_config.json", kDecoder));
+    read_special_tokens_map(folder / "special_tokens_map.json", special);
+    read_fast_tokenizer(folder / "tokenizer.json", config);
+  }
+  fields.finish();
+  for (const char* name : {"bos_token", "eos_token", "unk_token", "pad_token"}) {
+    if (!special.contains(name)) throw Error(fmt::format("has no {}", name), file.string());
+  }
+  config.bos_token = special.at("bos_token").content;
+  config.eos_token = special.at("eos_token").content;
+  config.pad_token = special.at("pad_token").content;
+  const auto stated = config.added;
+  for (const char* name : kSpecialTokens) {
+    const auto found = special.find(name);
+    if (found == special.end() || stated.contains(found->second.content)) continue;
+    config.added.insert_or_assign(found->second.content, AddedToken{found->second.normalized, std::nullopt});
+  }
+  return config;
+}
 
 enum class CharacterClass { kSpace, kLetter, kNumber, kOther };
 
@@ -64,8 +215,7 @@ std::string normalise(std::string_view text) {
   return utf32_to_utf8(normal);
 }
 
-/// Number of code points of the word at the start of `text`: a contraction, letters, one number, or other
-/// marks; 0 at white space.
+/// Code points of the word at the start: a contraction, letters, one number, other marks; 0 at white space.
 std::size_t word_length(std::u32string_view text) {
   for (const std::u32string_view ending : {U"'s", U"'t", U"'re", U"'ve", U"'m", U"'ll", U"'d"}) {
     if (text.starts_with(ending)) return ending.size();
@@ -91,7 +241,7 @@ ClipTokenizer ClipTokenizer::load(const std::filesystem::path& folder) {
   }
   ClipTokenizer tokenizer;
   tokenizer.pairs_ = BytePairs::load(folder / "vocab.json", folder / "merges.txt");
-  const auto config = ClipTokenizerConfig::load(folder);
+  const auto config = read_config(folder);
   const auto id_of = [&](const std::string& content) {
     if (const auto id = tokenizer.pairs_.id(content)) return *id;
     throw Error(fmt::format("the special token {} is not in vocab.json", in_quotes(content)),
@@ -105,14 +255,13 @@ ClipTokenizer ClipTokenizer::load(const std::filesystem::path& folder) {
                   folder.string());
     }
     if (token.normalized) {
-      tokenizer.normal_tokens_.emplace_back(normalise(content), id);
+      tokenizer.normal_tokens_.push_back({normalise(content), id});
     } else {
-      tokenizer.raw_tokens_.emplace_back(content, id);
+      tokenizer.raw_tokens_.push_back({content, id});
     }
   }
-  const auto size = [](const auto& token) { return token.first.size(); };
-  for (auto* tokens : {&tokenizer.raw_tokens_, &tokenizer.normal_tokens_})
-    std::ranges::stable_sort(*tokens, std::greater(), size);
+  sort_longest_first(tokenizer.raw_tokens_);
+  sort_longest_first(tokenizer.normal_tokens_);
   tokenizer.start_id_ = id_of(config.bos_token);
   tokenizer.end_id_ = id_of(config.eos_token);
   tokenizer.padding_id_ = id_of(config.pad_token);
@@ -120,24 +269,7 @@ ClipTokenizer ClipTokenizer::load(const std::filesystem::path& folder) {
   return tokenizer;
 }
 
-void ClipTokenizer::cut_out(std::string_view text, const Tokens& tokens, Ids& ids,
-                            const std::function<void(std::string_view)>& append_rest) {
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto found = std::ranges::find_if(
-        tokens, [rest = text.substr(i)](const auto& token) { return rest.starts_with(token.first); });
-    if (found == tokens.end()) {
-      ++i;
-      continue;
-    }
-    if (i > begin) append_rest(text.substr(begin, i - begin));
-    ids.push_back(found->second);
-    begin = i += found->first.size();
-  }
-  if (begin < text.size()) append_rest(text.substr(begin));
-}
-
-void ClipTokenizer::append_words(std::string_view normal, Ids& ids) const {
+void ClipTokenizer::append_words(std::string_view normal, TokenIds& ids) const {
   const auto text = utf8_to_utf32(normal);
   std::u32string_view rest = text;
   const auto take = [&](std::size_t length) {
@@ -155,10 +287,10 @@ void ClipTokenizer::append_words(std::string_view normal, Ids& ids) const {
   }
 }
 
-std::vector<std::int64_t> ClipTokenizer::encode(std::string_view text) const {
+TokenIds ClipTokenizer::encode(std::string_view text) const {
   if (const auto offset = invalid_utf8_at(text))
     throw Error(fmt::format("invalid UTF-8 at byte {}", *offset), "text", "save the text as UTF-8");
-  Ids ids{start_id_};
+  TokenIds ids{start_id_};
   cut_out(text, raw_tokens_, ids, [&](std::string_view part) {
     cut_out(normalise(part), normal_tokens_, ids, [&](std::string_view rest) { append_words(rest, ids); });
   });
@@ -166,23 +298,14 @@ std::vector<std::int64_t> ClipTokenizer::encode(std::string_view text) const {
   return ids;
 }
 
-ClipTokenizer::Padded ClipTokenizer::encode_padded(std::span<const std::string> texts,
-                                                   std::int64_t max_length) const {
-  if (max_length < 2) throw Error(fmt::format("{} tokens have no room for start and end", max_length));
-  const auto columns = static_cast<std::size_t>(max_length);
-  Padded padded;
-  for (const auto& text : texts) {
-    auto row = encode(text);
-    if (row.size() > columns) {
-      row.resize(columns);
-      row.back() = end_id_;
-    }
-    Ids mask(row.size(), 1);
-    mask.resize(columns, 0);
-    row.resize(columns, padding_id_);
-    padded.ids.insert(padded.ids.end(), row.begin(), row.end());
-    padded.attention_mask.insert(padded.attention_mask.end(), mask.begin(), mask.end());
-  }
+TokenIds ClipTokenizer::encode(std::string_view text, std::int64_t length) const {
+  return encode_padded(std::array{std::string(text)}, length).ids;
+}
+
+PaddedTokens ClipTokenizer::encode_padded(std::span<const std::string> texts, std::int64_t length) const {
+  if (length < 2) throw Error(fmt::format("{} tokens have no room for start and end", length));
+  PaddedTokens padded;
+  for (const auto& text : texts) padded.add(encode(text), length, padding_id_);
   return padded;
 }
 

@@ -2,54 +2,45 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "models/tokenizers/byte_pairs.h"
+#include "models/tokenizers/text_tokenizer.h"
+#include "models/tokenizers/token_rows.h"
 
 namespace harness {
 
 /// The tokenizer of CLIP's text encoders as transformers' CLIPTokenizer computes it: NFC, lower case by code
 /// point, words of letters, single digits or other marks, byte pairs within each word. Tokens that the folder
 /// states, such as <|endoftext|>, become their ids wherever a text holds them. Unicode is that of utf8proc.
-class ClipTokenizer {
+class ClipTokenizer : public TextTokenizer {
  public:
   /// A folder as transformers saves it: vocab.json, merges.txt and tokenizer_config.json. Throws Error at a
   /// malformed file, at files that do not fit together, and at flags that this class does not implement.
   static ClipTokenizer load(const std::filesystem::path& folder);
 
   /// Start token, the text, end token; neither padded nor cut off. Throws Error at invalid UTF-8.
-  std::vector<std::int64_t> encode(std::string_view text) const;
+  TokenIds encode(std::string_view text) const;
+  TokenIds encode(std::string_view text, std::int64_t length) const override;
+  PaddedTokens encode_padded(std::span<const std::string> texts, std::int64_t length) const;
 
-  struct Padded {
-    std::vector<std::int64_t> ids;             ///< [texts, max_length], row by row
-    std::vector<std::int64_t> attention_mask;  ///< of the same shape: 1 at tokens, 0 at padding
-  };
-  /// Every text in `max_length` >= 2 tokens: padded on the right, or cut off before its end token.
-  Padded encode_padded(std::span<const std::string> texts, std::int64_t max_length) const;
-
-  std::int64_t vocab_size() const { return pairs_.size(); }
+  std::int64_t vocab_size() const override { return pairs_.size(); }
   std::int64_t start_id() const { return start_id_; }
-  std::int64_t end_id() const { return end_id_; }
+  std::int64_t end_id() const override { return end_id_; }
   std::int64_t padding_id() const { return padding_id_; }
   /// The longest text in tokens for which the model was made, if the folder says so.
   std::optional<std::int64_t> model_max_length() const { return model_max_length_; }
 
  private:
-  using Ids = std::vector<std::int64_t>;
-  using Tokens = std::vector<std::pair<std::string, std::int64_t>>;  ///< longest first
-
-  static void cut_out(std::string_view text, const Tokens& tokens, Ids& ids,
-                      const std::function<void(std::string_view)>& append_rest);
-  void append_words(std::string_view normal, Ids& ids) const;
+  void append_words(std::string_view normal, TokenIds& ids) const;
 
   BytePairs pairs_;
-  Tokens raw_tokens_, normal_tokens_;  ///< looked for before and after the text is normalised
+  std::vector<WholeToken> raw_tokens_,
+      normal_tokens_;  ///< looked for before and after the text is normalised
   std::int64_t start_id_ = 0, end_id_ = 0, padding_id_ = 0;
   std::optional<std::int64_t> model_max_length_;
 };

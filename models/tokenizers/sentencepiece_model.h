@@ -19,8 +19,7 @@ struct SentencePieceModel {
   std::size_t unknown = 0;    ///< id of the piece for unknown characters
   std::string character_map;  ///< precompiled (CharacterMap); empty for none
 
-  /// Throws Error at a file that is empty or no such model, a model without exactly one unknown piece, and a
-  /// flag or type of piece that T5's models do not have.
+  /// Throws Error at no such model, not exactly one unknown piece, and what T5's models do not have.
   static SentencePieceModel read(const std::filesystem::path& path);
   /// The same of a file's bytes; `where` stands for its path in messages.
   static SentencePieceModel parse(std::string_view bytes, const std::string& where);

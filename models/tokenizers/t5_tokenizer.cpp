@@ -137,8 +137,8 @@ class IdBook {
   std::int64_t id_of(const std::string& text) const { return added_.at(text).second.id; }
 
   /// Longest first; `normalized` ones with the text that the character map makes of them.
-  std::vector<AddedT5Token> tokens(bool normalized, const CharacterMap& characters) const {
-    std::vector<AddedT5Token> out;
+  std::vector<WholeToken> tokens(bool normalized, const CharacterMap& characters) const {
+    std::vector<WholeToken> out;
     for (const auto& [_, entry] : added_) {
       if (entry.first == normalized) out.push_back(entry.second);
     }
@@ -146,8 +146,7 @@ class IdBook {
       for (auto& token : out) token.text = characters.apply(token.text);
       std::erase_if(out, [](const auto& token) { return token.text.empty(); });
     }
-    std::stable_sort(out.begin(), out.end(),
-                     [](const auto& a, const auto& b) { return a.text.size() > b.text.size(); });
+    sort_longest_first(out);
     return out;
   }
 
@@ -155,44 +154,10 @@ class IdBook {
 
  private:
   const Unigram& words_;
-  std::map<std::string, std::pair<bool, AddedT5Token>> added_;  ///< whether normalized, and the token
+  std::map<std::string, std::pair<bool, WholeToken>> added_;  ///< whether normalized, and the token
   std::int64_t next_;
   std::string where_;
 };
-
-/// Bytes of white space that `text` (UTF-8) begins with.
-std::size_t leading_white_space(std::string_view text) {
-  std::size_t bytes = 0;
-  for (const char32_t c : utf8_to_utf32(text)) {
-    const auto character = utf32_to_utf8({&c, 1});
-    if (!squeeze_white_space(character).empty()) break;
-    bytes += character.size();
-  }
-  return bytes;
-}
-
-/// Calls `on_token` with the id of each token that stands in `text` (the leftmost, then the longest) and
-/// `on_rest` with what lies between, in order.
-template <class OnToken, class OnRest>
-void cut_out(std::string_view text, const std::vector<AddedT5Token>& tokens, const OnToken& on_token,
-             const OnRest& on_rest) {
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < text.size();) {
-    const auto found = std::find_if(tokens.begin(), tokens.end(), [&](const AddedT5Token& token) {
-      return text.substr(i).starts_with(token.text);
-    });
-    if (found == tokens.end()) {
-      ++i;
-      continue;
-    }
-    on_rest(text.substr(begin, i - begin));
-    on_token(found->id);
-    i += found->text.size();
-    if (found->strips_right) i += leading_white_space(text.substr(i));
-    begin = i;
-  }
-  on_rest(text.substr(begin));
-}
 
 }  // namespace
 
@@ -231,7 +196,7 @@ T5Tokenizer T5Tokenizer::load(const std::filesystem::path& folder) {
   return tokenizer;
 }
 
-void T5Tokenizer::encode_words(std::string_view text, std::vector<std::int64_t>& ids) const {
+void T5Tokenizer::encode_words(std::string_view text, TokenIds& ids) const {
   for (const auto& word : split(squeeze_white_space(text), ' ')) {
     if (word.empty()) continue;
     const auto marked = word.starts_with(kWordStart) ? word : std::string(kWordStart) + word;
@@ -243,39 +208,24 @@ void T5Tokenizer::encode_words(std::string_view text, std::vector<std::int64_t>&
   }
 }
 
-void T5Tokenizer::encode_segment(std::string_view text, std::vector<std::int64_t>& ids) const {
-  const auto add = [&ids](std::int64_t id) { ids.push_back(id); };
-  cut_out(characters_.apply(text), normalized_, add, [&](std::string_view rest) { encode_words(rest, ids); });
+void T5Tokenizer::encode_segment(std::string_view text, TokenIds& ids) const {
+  cut_out(characters_.apply(text), normalized_, ids, [&](std::string_view rest) { encode_words(rest, ids); });
 }
 
-std::vector<std::int64_t> T5Tokenizer::encode(std::string_view text) const {
+TokenIds T5Tokenizer::encode(std::string_view text) const {
   if (const auto at = invalid_utf8_at(text))
     throw Error(fmt::format("is not UTF-8 at byte {}", *at), "text to tokenize");
-  std::vector<std::int64_t> ids;
-  cut_out(
-      text, raw_, [&](std::int64_t id) { ids.push_back(id); },
-      [&](std::string_view rest) { encode_segment(rest, ids); });
+  TokenIds ids;
+  cut_out(text, raw_, ids, [&](std::string_view rest) { encode_segment(rest, ids); });
   ids.push_back(end_);
   return ids;
 }
 
-T5Tokenizer::Padded T5Tokenizer::encode_padded(const std::vector<std::string>& texts,
-                                               std::int64_t max_length) const {
-  if (max_length < 1) throw Error(fmt::format("{} tokens are too few for the end token", max_length));
-  const auto length = static_cast<std::size_t>(max_length);
-  Padded out;
-  for (const auto& text : texts) {
-    auto ids = encode(text);
-    if (ids.size() > length) {
-      ids.resize(length);
-      ids.back() = end_;
-    }
-    out.ids.insert(out.ids.end(), ids.begin(), ids.end());
-    out.ids.resize(out.ids.size() + length - ids.size(), pad_);
-    out.attention_mask.resize(out.attention_mask.size() + ids.size(), 1);
-    out.attention_mask.resize(out.ids.size(), 0);
-  }
-  return out;
+PaddedTokens T5Tokenizer::encode_padded(std::span<const std::string> texts, std::int64_t length) const {
+  if (length < 1) throw Error(fmt::format("{} tokens are too few for the end token", length));
+  PaddedTokens padded;
+  for (const auto& text : texts) padded.add(encode(text), length, pad_);
+  return padded;
 }
 
 }  // namespace harness

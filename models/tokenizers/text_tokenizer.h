@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -13,20 +11,11 @@ class TextTokenizer {
  public:
   virtual ~TextTokenizer() = default;
 
-  /// `length` >= 2 ids: start token, the text, end token, padding; a long text is cut off before its end
-  /// token. Throws Error at invalid UTF-8.
+  /// `length` >= 2 ids: start token, the text (cut off if long), end token, padding. Error at invalid UTF-8.
   virtual std::vector<std::int64_t> encode(std::string_view text, std::int64_t length) const = 0;
 
   virtual std::int64_t vocab_size() const = 0;
   virtual std::int64_t end_id() const = 0;
 };
-
-/// Called by the initialiser of a constant in the file of a tokenizer without files of its own. Folders name
-/// it as their `tokenizer_class`.
-bool register_text_tokenizer(const char* class_name, std::unique_ptr<TextTokenizer> (*make)());
-
-/// The tokenizer of a model folder, by the `tokenizer_class` of its tokenizer_config.json: a registered one,
-/// a ByteTokenizer, or else CLIP's. Throws Error at missing and malformed files.
-std::unique_ptr<TextTokenizer> load_text_tokenizer(const std::filesystem::path& folder);
 
 }  // namespace harness

@@ -18,8 +18,7 @@ class Unigram {
   /// `unknown` is the id for what no piece covers. Throws Error, with `where`, if a piece occurs twice.
   Unigram(const std::vector<ScoredPiece>& vocabulary, std::size_t unknown, const std::string& where);
 
-  /// Appends the ids of a word (UTF-8). A character that no piece covers costs 10 more than the worst piece;
-  /// a run of them becomes one unknown id.
+  /// Appends a word's ids. A character that no piece covers costs 10 more than the worst; a run is one id.
   void encode(std::string_view word, std::vector<std::int64_t>& ids) const;
 
   /// Id of a piece, or -1.

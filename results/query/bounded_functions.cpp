@@ -4,7 +4,6 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -54,17 +53,10 @@ struct Builtin {
   int arguments;  ///< -1: any number
   std::int64_t (*work)(int count, sqlite3_value** values);
 };
-constexpr std::array<Builtin, 11> kBuiltins = {{{"instr", 2, product},
-                                                {"trim", 2, product},
-                                                {"ltrim", 2, product},
-                                                {"rtrim", 2, product},
-                                                {"replace", 3, product},
-                                                {"like", 2, product},
-                                                {"like", 3, product},
-                                                {"glob", 2, product},
-                                                {"json_patch", 2, product},
-                                                {"printf", -1, padding},
-                                                {"format", -1, padding}}};
+constexpr Builtin kBuiltins[] = {{"instr", 2, product},   {"trim", 2, product},    {"ltrim", 2, product},
+                                 {"rtrim", 2, product},   {"replace", 3, product}, {"like", 2, product},
+                                 {"like", 3, product},    {"glob", 2, product},    {"json_patch", 2, product},
+                                 {"printf", -1, padding}, {"format", -1, padding}};
 
 std::string call_of(const char* name, int count) {
   std::string sql = fmt::format("SELECT {}(", name);
@@ -74,74 +66,62 @@ std::string call_of(const char* name, int count) {
 
 }  // namespace
 
-struct BoundedFunctions::Impl {
-  struct Function {
-    Impl* owner = nullptr;
-    Builtin builtin = {};
-    std::map<int, sqlite3_stmt*> originals = {};  ///< by number of arguments
-  };
-
-  sqlite3 *db = nullptr, *own = nullptr;
-  std::function<bool()> expired;
-  std::array<Function, kBuiltins.size()> functions = {};
+struct BoundedFunctions::Function {
+  const BoundedFunctions* owner;
+  Builtin builtin;
+  std::map<int, sqlite3_stmt*> originals = {};  ///< by number of arguments
 
   static void call(sqlite3_context* context, int count, sqlite3_value** values);
-  void answer(Function& function, sqlite3_context* context, int count, sqlite3_value** values) const;
+  void answer(sqlite3_context* context, int count, sqlite3_value** values);
 };
 
-void BoundedFunctions::Impl::call(sqlite3_context* context, int count, sqlite3_value** values) {
+void BoundedFunctions::Function::call(sqlite3_context* context, int count, sqlite3_value** values) {
   auto& function = *static_cast<Function*>(sqlite3_user_data(context));
-  const auto& owner = *function.owner;
-  if (owner.expired()) return sqlite3_interrupt(owner.db);
+  if (function.owner->expired_()) return sqlite3_interrupt(function.owner->db_);
   if (function.builtin.work(count, values) > kMostWork) {
     const auto message = fmt::format("the arguments of {} are too long", function.builtin.name);
     return sqlite3_result_error(context, message.c_str(), -1);
   }
-  owner.answer(function, context, count, values);
+  function.answer(context, count, values);
 }
 
-void BoundedFunctions::Impl::answer(Function& function, sqlite3_context* context, int count,
-                                    sqlite3_value** values) const {
-  auto& original = function.originals[count];
+void BoundedFunctions::Function::answer(sqlite3_context* context, int count, sqlite3_value** values) {
+  auto& original = originals[count];
   if (original == nullptr) {
-    const auto sql = call_of(function.builtin.name, count);
-    sqlite3_prepare_v2(own, sql.c_str(), -1, &original, nullptr);
+    const auto sql = call_of(builtin.name, count);
+    sqlite3_prepare_v2(owner->own_, sql.c_str(), -1, &original, nullptr);
   }
-  if (original == nullptr) return sqlite3_result_error(context, sqlite3_errmsg(own), -1);
+  if (original == nullptr) return sqlite3_result_error(context, sqlite3_errmsg(owner->own_), -1);
   for (int i = 0; i < count; ++i) sqlite3_bind_value(original, i + 1, values[i]);
   if (sqlite3_step(original) == SQLITE_ROW) {
     sqlite3_result_value(context, sqlite3_column_value(original, 0));
-    if (function.builtin.name == std::string_view("json_patch"))
-      sqlite3_result_subtype(context, kJsonSubtype);
+    if (builtin.name == std::string_view("json_patch")) sqlite3_result_subtype(context, kJsonSubtype);
   } else {
-    sqlite3_result_error(context, sqlite3_errmsg(own), -1);
+    sqlite3_result_error(context, sqlite3_errmsg(owner->own_), -1);
   }
   sqlite3_reset(original);
   sqlite3_clear_bindings(original);
 }
 
 BoundedFunctions::BoundedFunctions(sqlite3* db, int length_limit, std::function<bool()> expired)
-    : impl_(std::make_unique<Impl>()) {
-  impl_->db = db;
-  impl_->expired = std::move(expired);
-  sqlite3_open_v2(":memory:", &impl_->own, SQLITE_OPEN_READWRITE, nullptr);
-  sqlite3_limit(impl_->own, SQLITE_LIMIT_LENGTH, length_limit);
-  for (std::size_t i = 0; i < kBuiltins.size(); ++i) {
-    auto& function = impl_->functions[i];
-    function = {.owner = impl_.get(), .builtin = kBuiltins[i], .originals = {}};
-    sqlite3_create_function_v2(db, kBuiltins[i].name, kBuiltins[i].arguments,
-                               SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, &function, Impl::call,
-                               nullptr, nullptr, nullptr);
+    : db_(db), expired_(std::move(expired)) {
+  sqlite3_open_v2(":memory:", &own_, SQLITE_OPEN_READWRITE, nullptr);
+  sqlite3_limit(own_, SQLITE_LIMIT_LENGTH, length_limit);
+  for (const auto& builtin : kBuiltins) functions_.push_back({.owner = this, .builtin = builtin});
+  for (auto& function : functions_) {
+    sqlite3_create_function_v2(db, function.builtin.name, function.builtin.arguments,
+                               SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, &function,
+                               Function::call, nullptr, nullptr, nullptr);
   }
 }
 
 BoundedFunctions::~BoundedFunctions() {
-  for (auto& function : impl_->functions) {
-    sqlite3_create_function_v2(impl_->db, function.builtin.name, function.builtin.arguments, SQLITE_UTF8,
-                               nullptr, nullptr, nullptr, nullptr, nullptr);
+  for (auto& function : functions_) {
+    sqlite3_create_function_v2(db_, function.builtin.name, function.builtin.arguments, SQLITE_UTF8, nullptr,
+                               nullptr, nullptr, nullptr, nullptr);
     for (auto& [count, original] : function.originals) sqlite3_finalize(original);
   }
-  sqlite3_close(impl_->own);
+  sqlite3_close(own_);
 }
 
 }  // namespace harness

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <functional>
-#include <memory>
+#include <vector>
 
 struct sqlite3;
 
@@ -21,8 +21,10 @@ class BoundedFunctions {
   BoundedFunctions& operator=(const BoundedFunctions&) = delete;
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  struct Function;
+  sqlite3 *db_, *own_ = nullptr;
+  std::function<bool()> expired_;
+  std::vector<Function> functions_;
 };
 
 }  // namespace harness

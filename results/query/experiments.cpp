@@ -3,17 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "results/store/columns.h"
-#include "results/store/sql.h"
-
 namespace harness {
-
-std::vector<StoredReproduction> completed_experiments(SQLite::Database& db) {
-  StatementCache sql(db);
-  return read_records<StoredReproduction>(
-      sql, "reproductions",
-      "SELECT *, '[]' AS evaluations, '[]' AS runs FROM reproductions ORDER BY recency DESC");
-}
 
 std::string in_words(const StoredReproduction& e) {
   return fmt::format("experiment {}: table {}, backbone {}, scale {}, prompts {}, seeds {}, finished {}",

@@ -1,18 +1,10 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "results/store/records.h"
 
-namespace SQLite {
-class Database;
-}
-
 namespace harness {
-
-/// The completed experiments, the last one first; without their evaluations and runs.
-std::vector<StoredReproduction> completed_experiments(SQLite::Database& db);
 
 /// As commands name the one that they take: "experiment 3: table sd35-ocr, backbone glyph, ...".
 std::string in_words(const StoredReproduction& experiment);

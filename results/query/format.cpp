@@ -6,16 +6,29 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "results/query/format_cells.h"
 
 namespace harness {
-const std::vector<std::string>& query_format_names() {
-  static const std::vector<std::string> names = {"table", "csv", "json", "jsonl", "md", "latex"};
+namespace {
+
+struct Writer {
+  const char* name;
+  void (*write)(const ResultSet&, PieceWriter&);
+};
+
+/// In the order of QueryFormat.
+constexpr Writer kWriters[] = {{"table", write_table}, {"csv", write_csv},     {"json", write_json},
+                               {"jsonl", write_jsonl}, {"md", write_markdown}, {"latex", write_latex}};
+
+}  // namespace
+
+std::vector<std::string> query_format_names() {
+  std::vector<std::string> names;
+  for (const auto& writer : kWriters) names.emplace_back(writer.name);
   return names;
 }
 
 QueryFormat query_format(std::string_view name) {
-  const auto& names = query_format_names();
+  const auto names = query_format_names();
   const auto found = std::ranges::find(names, name);
   if (found != names.end()) return static_cast<QueryFormat>(found - names.begin());
   const auto near = nearest(name, names);
@@ -25,26 +38,7 @@ QueryFormat query_format(std::string_view name) {
 
 void write_rows(const ResultSet& rows, QueryFormat format, const TakePiece& take) {
   PieceWriter out(take);
-  switch (format) {
-    case QueryFormat::kTable:
-      write_table(rows, out);
-      break;
-    case QueryFormat::kCsv:
-      write_csv(rows, out);
-      break;
-    case QueryFormat::kJson:
-      write_json(rows, out);
-      break;
-    case QueryFormat::kJsonl:
-      write_jsonl(rows, out);
-      break;
-    case QueryFormat::kMarkdown:
-      write_markdown(rows, out);
-      break;
-    case QueryFormat::kLatex:
-      write_latex(rows, out);
-      break;
-  }
+  kWriters[static_cast<std::size_t>(format)].write(rows, out);
   out.hand_on();
 }
 

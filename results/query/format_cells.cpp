@@ -1,10 +1,9 @@
-#include "results/query/format_cells.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "core/text.h"
+#include "results/query/format.h"
 
 namespace harness {
 namespace {
@@ -18,17 +17,6 @@ std::size_t piece_end(std::string_view text, std::size_t begin) {
   const auto first = end - std::min(end - begin, kLongestCharacter);
   while (end < text.size() && end > first && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   return end > first ? end : std::min(text.size(), begin + kText);
-}
-
-std::string hexadecimal(std::string_view bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (const char c : bytes) {
-    text += kDigits[static_cast<unsigned char>(c) >> 4];
-    text += kDigits[static_cast<unsigned char>(c) & 15];
-  }
-  return text;
 }
 
 std::string_view bytes_of(const SqlValue& value) {
@@ -88,11 +76,6 @@ bool is_numeric_column(const ResultSet& rows, std::size_t column) {
     return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value) ||
            std::holds_alternative<std::monostate>(value);
   });
-}
-
-std::string padded(const std::string& text, int width, bool right) {
-  const std::string blanks(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ');
-  return right ? blanks + text : text + blanks;
 }
 
 }  // namespace harness

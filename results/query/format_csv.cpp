@@ -1,4 +1,4 @@
-#include "results/query/format_cells.h"
+#include "results/query/format.h"
 
 namespace harness {
 namespace {
@@ -26,19 +26,13 @@ void write_field(const SqlValue& value, PieceWriter& out) {
 }  // namespace
 
 void write_csv(const ResultSet& rows, PieceWriter& out) {
-  for (std::size_t i = 0; i < rows.columns.size(); ++i) {
-    if (i > 0) out.add(",");
-    write_field(rows.columns[i], out);
-  }
-  out.add("\n");
-  for (const auto& row : rows.rows) {
-    if (!out.is_wanted()) return;
-    for (std::size_t i = 0; i < row.size(); ++i) {
+  write_lines(rows, "", out, [&](const auto& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
       if (i > 0) out.add(",");
-      write_field(row[i], out);
+      write_field(values[i], out);
     }
     out.add("\n");
-  }
+  });
 }
 
 }  // namespace harness

@@ -1,40 +1,23 @@
-#include "results/query/format_json.h"
-
 #include <fmt/format.h>
 
-#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/error.h"
 #include "core/text.h"
+#include "results/query/format.h"
 
 namespace harness {
 namespace {
 
-/// What a byte of a text is in JSON: itself, or an escape.
-std::array<std::string, 256> make_escapes() {
-  std::array<std::string, 256> escapes;
-  for (int byte = 0; byte < 256; ++byte) {
-    const auto c = static_cast<char>(byte);
-    escapes[static_cast<std::size_t>(byte)] =
-        byte < 0x20 || c == '"' || c == '\\' ? nlohmann::json(std::string(1, c)).dump() : std::string(1, c);
-    auto& escape = escapes[static_cast<std::size_t>(byte)];
-    if (escape.size() > 1) escape = escape.substr(1, escape.size() - 2);
-  }
-  return escapes;
-}
-
 /// The inside of a JSON string. Characters that command a terminal are written as escapes (core/text.h).
 std::string escaped(std::string_view text) {
-  static const auto kEscapes = make_escapes();
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) out += kEscapes[static_cast<unsigned char>(c)];
-  return printable(out);
+  const auto quoted = nlohmann::json(std::string(text)).dump();
+  return printable(std::string_view(quoted).substr(1, quoted.size() - 2));
 }
 
+/// Throws Error for two columns of one name, an infinite number, a text that is not UTF-8.
 void require_sayable(const ResultSet& rows) {
   std::set<std::string> seen;
   for (const auto& name : rows.columns) {
@@ -73,30 +56,33 @@ void write_value(const SqlValue& value, PieceWriter& out) {
   }
 }
 
+/// A row as a compact object, its keys in the order of the columns: `first` before the first, `next` before
+/// the others.
+void write_objects(const ResultSet& rows, const char* first, const char* next, PieceWriter& out) {
+  require_sayable(rows);
+  std::vector<std::string> keys;
+  for (const auto& name : rows.columns) keys.push_back(fmt::format("\"{}\":", escaped(name)));
+  for (std::size_t row = 0; row < rows.rows.size() && out.is_wanted(); ++row) {
+    out.add(row > 0 ? next : first).add("{");
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      out.add(i > 0 ? "," : "").add(keys[i]);
+      write_value(rows.rows[row][i], out);
+    }
+    out.add("}");
+  }
+}
+
 }  // namespace
 
-JsonRows::JsonRows(const ResultSet& rows) : rows_(rows) {
-  require_sayable(rows);
-  for (const auto& name : rows.columns) keys_.push_back('"' + escaped(name) + "\":");
-}
-
-void JsonRows::write(std::size_t row, PieceWriter& out) const {
-  out.add("{");
-  for (std::size_t i = 0; i < keys_.size(); ++i) {
-    out.add(i > 0 ? "," : "").add(keys_[i]);
-    write_value(rows_.rows[row][i], out);
-  }
-  out.add("}");
-}
-
 void write_json(const ResultSet& rows, PieceWriter& out) {
-  const JsonRows objects(rows);
   out.add("[");
-  for (std::size_t row = 0; row < rows.rows.size() && out.is_wanted(); ++row) {
-    out.add(row > 0 ? ",\n " : "\n ");
-    objects.write(row, out);
-  }
+  write_objects(rows, "\n ", ",\n ", out);
   out.add(rows.rows.empty() ? "]\n" : "\n]\n");
+}
+
+void write_jsonl(const ResultSet& rows, PieceWriter& out) {
+  write_objects(rows, "", "\n", out);
+  out.add(rows.rows.empty() ? "" : "\n");
 }
 
 }  // namespace harness

@@ -1,5 +1,5 @@
 #include "core/text.h"
-#include "results/query/format_cells.h"
+#include "results/query/format.h"
 #include "results/table/markup.h"
 
 namespace harness {
@@ -19,19 +19,13 @@ void write_latex(const ResultSet& rows, PieceWriter& out) {
   for (std::size_t column = 0; column < rows.columns.size(); ++column)
     alignment += is_numeric_column(rows, column) ? 'r' : 'l';
   out.add("% needs \\usepackage{booktabs}\n\\begin{tabular}{" + alignment + "}\n\\toprule\n");
-  const auto write_line = [&](const auto& values) {
+  write_lines(rows, "\\midrule\n", out, [&](const auto& values) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (i > 0) out.add(" & ");
       write_cell(values[i], out);
     }
     out.add(" \\\\\n");
-  };
-  write_line(rows.columns);
-  out.add("\\midrule\n");
-  for (const auto& row : rows.rows) {
-    if (!out.is_wanted()) return;
-    write_line(row);
-  }
+  });
   out.add("\\bottomrule\n\\end{tabular}\n");
 }
 

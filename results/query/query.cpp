@@ -6,14 +6,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string_view>
 
 #include "core/error.h"
 #include "core/text.h"
-#include "results/query/saved_params.h"
+#include "results/query/saved_queries.h"
 #include "results/query/sql_guard.h"
 #include "results/query/sql_hint.h"
 #include "results/schema/database_file.h"
@@ -185,23 +185,22 @@ void Session::bind(sqlite3_stmt* statement) const {
     }
     wanted.emplace_back(name + 1);
   }
+  std::map<std::string, std::string> given;
   for (const auto& [name, value] : query_.params) {
     if (std::ranges::find(wanted, name) == wanted.end()) {
       throw Error(fmt::format("there is no parameter :{}", name), query_.where,
                   wanted.empty() ? "the query takes none" : suggestion(name, wanted));
     }
-    if (std::ranges::count(query_.params, name, &std::pair<std::string, std::string>::first) > 1) {
+    if (!given.emplace(name, value).second)
       throw Error(fmt::format("parameter :{} is given twice", name), query_.where);
-    }
   }
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    const auto given =
-        std::ranges::find(query_.params, wanted[i], &std::pair<std::string, std::string>::first);
-    if (given == query_.params.end()) {
+    const auto found = given.find(wanted[i]);
+    if (found == given.end()) {
       throw Error(fmt::format("parameter :{} has no value", wanted[i]), query_.where,
                   fmt::format("add -p {} VALUE", wanted[i]));
     }
-    bind_text(statement, static_cast<int>(i) + 1, given->second);
+    bind_text(statement, static_cast<int>(i) + 1, found->second);
   }
 }
 

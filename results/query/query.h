@@ -37,13 +37,10 @@ struct QueryRequest {
   std::size_t max_bytes = std::size_t{256} << 20;  ///< of the rows and SQLite's own memory together
 };
 
-/// The rows of one SELECT. Whatever the SQL, the file is only read (sql_guard.h).
-///
-/// A parameter `:name` takes its value from `params`: as a number where the text is one in its usual form,
-/// else as text; a saved query has defaults and checks its values
-/// (saved_params.h). Throws Error with SQLite's message, line and column, and the
-/// nearest name for a table, column or function that is not there; for a parameter without a value or a value
-/// without a parameter; for several statements; and as open_database for the file.
+/// The rows of one SELECT. Whatever the SQL, the file is only read (sql_guard.h). A parameter `:name` takes
+/// its value from `params`: as a number where the text is one in its usual form, else as text. Throws Error
+/// with SQLite's message, line and column, and the nearest name for one that is not there; for parameters
+/// and values that do not match; for several statements; as saved_values, and as open_database for the file.
 ResultSet run_query(const std::filesystem::path& db, const QueryRequest& request);
 
 }  // namespace harness

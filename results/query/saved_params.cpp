@@ -1,5 +1,3 @@
-#include "results/query/saved_params.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,14 +7,14 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "results/query/experiments.h"
+#include "results/query/saved_queries.h"
+#include "results/store/columns.h"
 #include "results/store/sql.h"
 
 namespace harness {
 namespace {
 
 using Names = std::vector<std::string>;
-
-constexpr auto kFirst = &std::pair<std::string, std::string>::first;
 
 template <class... Values>
 Names names_of(SQLite::Database& db, const char* sql, const Values&... values) {
@@ -46,13 +44,10 @@ bool is_whole_number(const std::string& text) {
 }
 
 // What there is, in all or (?1) in one experiment
-// ---------------------------------------------------------------------------------------------------------
 
 constexpr auto kMethods = R"sql(
   SELECT 'base' UNION SELECT method FROM runs UNION SELECT arm FROM table_runs WHERE arm <> ''
   UNION SELECT arm FROM reproduction_runs)sql";
-constexpr auto kMethodsOfExperiment =
-    "SELECT DISTINCT arm FROM reproduction_runs WHERE reproduction_id = ?1 ORDER BY arm";
 constexpr auto kSplits = R"sql(
   SELECT split FROM evaluations
   WHERE ?1 IS NULL OR id IN (SELECT evaluation_id FROM reproduction_evaluations WHERE reproduction_id = ?1)
@@ -77,15 +72,35 @@ constexpr auto kNotRun = R"sql(
   JOIN evaluations ON evaluations.id = member.evaluation_id, json_each(evaluations.not_run) AS reason
   WHERE member.reproduction_id = ?1 AND reason.key = ?2 LIMIT 1)sql";
 
-/// SQL for the names that a value of the kind may have; without one any value may be given.
-const std::map<ParamKind, const char*> kStored = {
-    {ParamKind::kMethod, kMethods},
-    {ParamKind::kMetric, kMetrics},
-    {ParamKind::kSplit, kSplits},
-    {ParamKind::kTable, "SELECT table_id FROM table_runs UNION SELECT table_id FROM reproductions"},
-    {ParamKind::kPrompts, "SELECT DISTINCT name FROM prompt_sets ORDER BY 1"},
-    {ParamKind::kSeed, "SELECT DISTINCT seed FROM runs ORDER BY 1"},
-    {ParamKind::kExperiment, "SELECT id FROM reproductions ORDER BY id"}};
+/// By parameter, SQL for the names that it may have; any other may have any value.
+const std::map<std::string_view, const char*> kStored = {
+    {"method", kMethods},
+    {"baseline", kMethods},
+    {"metric", kMetrics},
+    {"split", kSplits},
+    {"table", "SELECT table_id FROM table_runs UNION SELECT table_id FROM reproductions"},
+    {"prompts", "SELECT DISTINCT name FROM prompt_sets ORDER BY 1"},
+    {"seed", "SELECT DISTINCT seed FROM runs ORDER BY 1"},
+    {"experiment", "SELECT id FROM reproductions ORDER BY id"}};
+
+/// The last one of this number (?1), table, prompt set, method and baseline, where they are not empty.
+constexpr auto kFittingExperiment = R"sql(
+  SELECT id FROM reproductions AS e
+  WHERE ?1 IN ('', CAST(id AS TEXT)) AND ?2 IN ('', table_id)
+    AND ?3 IN ('', json_extract(spec, '$.effective.prompt_set.name'))
+    AND (?4 = '' OR ?4 IN (SELECT arm FROM reproduction_runs WHERE reproduction_id = e.id))
+    AND (?5 = '' OR ?5 IN (SELECT arm FROM reproduction_runs WHERE reproduction_id = e.id))
+    AND EXISTS (SELECT 1 FROM reproduction_evaluations WHERE reproduction_id = e.id)
+  ORDER BY recency DESC LIMIT 1)sql";
+constexpr const char* kChoosing[] = {"experiment", "table", "prompts", "method", "baseline"};
+
+constexpr auto kExperimentsInWords = R"sql(
+  SELECT format('%d: %s %s (%s)', id, table_id, scale, CASE
+    WHEN EXISTS (SELECT 1 FROM reproduction_evaluations WHERE reproduction_id = e.id) THEN (
+      SELECT group_concat(arm, ', ')
+      FROM (SELECT DISTINCT arm FROM reproduction_runs WHERE reproduction_id = e.id ORDER BY arm))
+    ELSE 'no evaluations' END)
+  FROM reproductions AS e ORDER BY recency DESC)sql";
 
 /// What is measured in place of a metric of the experiment's table; empty if it is measured itself.
 std::string stand_in(const StoredReproduction& e, const std::string& metric) {
@@ -102,13 +117,6 @@ std::string selection_metric(const StoredReproduction& e, const Names& known) {
   return holds(known, measured) || known.empty() ? measured : known.front();
 }
 
-bool chooses_experiment(ParamKind kind) {
-  return kind == ParamKind::kExperiment || kind == ParamKind::kTable || kind == ParamKind::kPrompts ||
-         kind == ParamKind::kMethod;
-}
-
-// ---------------------------------------------------------------------------------------------------------
-
 class SavedValuesMaker {
  public:
   SavedValuesMaker(SQLite::Database& db, const SavedQuery& query)
@@ -116,9 +124,16 @@ class SavedValuesMaker {
 
   SavedValues make(const QueryParams& given) {
     take(given);
-    for (const auto& param : query_.params) require_kind(param);
     for (const auto& param : query_.params) {
-      if (std::ranges::find(given, param.name, kFirst) != given.end()) require_stored(param);
+      const std::string name(param.name);
+      if (values_.contains(name)) {
+        check(param, values_.at(name));
+      } else if (param.fallback) {
+        values_.emplace(name, *param.fallback);
+      } else {
+        throw Error(fmt::format("needs a value for {} ({})", name, param.help), where_,
+                    fmt::format("add -p {} VALUE", name));
+      }
     }
     if (query_.of_one_experiment) fit_to(chosen_experiment());
     return result();
@@ -134,96 +149,69 @@ class SavedValuesMaker {
       if (!values_.emplace(name, value).second)
         throw Error(fmt::format("parameter \"{}\" is given twice", name), where_);
     }
-    for (const auto& param : query_.params) {
-      if (values_.contains(std::string(param.name))) continue;
-      if (!param.fallback) {
-        throw Error(fmt::format("needs a value for {} ({})", param.name, param.help), where_,
-                    fmt::format("add -p {} VALUE", param.name));
-      }
-      values_.emplace(param.name, *param.fallback);
-    }
   }
 
-  void require_kind(const SavedParam& param) const {
-    const auto& text = value(param.name);
+  /// The Error that a value is none of `known`.
+  Error refusal(std::string problem, std::string_view name, const std::string& text,
+                const Names& known) const {
+    return Error(std::move(problem), fmt::format("{}, -p {}", where_, name), nearest_and_all(text, known));
+  }
+
+  /// Its kind, and that the DB holds what it names. An experiment's own metrics and splits are looked at once
+  /// it is chosen.
+  void check(const SavedParam& param, const std::string& text) const {
+    const auto name = param.name;
     if (text.empty() && param.fallback == "") return;
-    const bool counts = param.kind == ParamKind::kCount || param.kind == ParamKind::kSeed ||
-                        param.kind == ParamKind::kExperiment;
-    if (counts && !is_whole_number(text)) {
-      throw Error(fmt::format("{} must be a whole number, not \"{}\"", param.name, text), place(param),
-                  std::string(param.help));
+    if ((name == "n" || name == "seed" || name == "experiment") && !is_whole_number(text)) {
+      throw Error(fmt::format("{} must be a whole number, not \"{}\"", name, text),
+                  fmt::format("{}, -p {}", where_, name), std::string(param.help));
     }
     const Names choices(param.choices.begin(), param.choices.end());
-    if (!choices.empty() && !holds(choices, text)) {
-      throw Error(fmt::format("{} cannot be \"{}\"", param.name, text), place(param),
-                  nearest_and_all(text, choices));
-    }
+    if (!choices.empty() && !holds(choices, text))
+      throw refusal(fmt::format("{} cannot be \"{}\"", name, text), name, text, choices);
+    const auto stored = kStored.find(name);
+    const bool later = query_.of_one_experiment && (name == "metric" || name == "split");
+    if (text.empty() || stored == kStored.end() || later) return;
+    if (const auto known = names_of(db_, stored->second); !holds(known, text))
+      throw refusal(fmt::format("unknown {} \"{}\"", name == "baseline" ? "method" : name, text), name, text,
+                    known);
   }
 
-  /// That the DB holds what a value names. An experiment's own metrics and splits are looked at once it is
-  /// chosen.
-  void require_stored(const SavedParam& param) const {
-    const auto& text = value(param.name);
-    const bool of_experiment = param.kind == ParamKind::kMetric || param.kind == ParamKind::kSplit;
-    const auto stored = kStored.find(param.kind);
-    if (text.empty() || stored == kStored.end() || (query_.of_one_experiment && of_experiment)) return;
-    const auto known = names_of(db_, stored->second);
-    if (holds(known, text)) return;
-    const bool of_methods = param.kind == ParamKind::kMethod;
-    throw Error(fmt::format("unknown {} \"{}\"", of_methods ? "method" : param.name, text), place(param),
-                nearest_and_all(text, known));
+  StoredReproduction chosen_experiment() {
+    const auto found = names_of(db_, kFittingExperiment, values_["experiment"], values_["table"],
+                                values_["prompts"], values_["method"], values_["baseline"]);
+    if (found.empty()) refuse_choice();
+    StatementCache sql(db_);
+    return read_records<StoredReproduction>(
+               sql, "reproductions",
+               "SELECT *, '[]' AS evaluations, '[]' AS runs FROM reproductions WHERE id = ?1", found.front())
+        .front();
   }
 
-  bool fits(const StoredReproduction& e) const {
-    const auto methods = names_of(db_, kMethodsOfExperiment, e.id);
-    const auto agrees = [&](const SavedParam& param) {
-      const auto& text = value(param.name);
-      if (text.empty()) return true;
-      if (param.kind == ParamKind::kExperiment) return text == std::to_string(e.id);
-      if (param.kind == ParamKind::kTable) return text == e.table_id;
-      if (param.kind == ParamKind::kPrompts) return text == prompts_of(e);
-      return param.kind != ParamKind::kMethod || holds(methods, text);
-    };
-    return std::ranges::all_of(query_.params, agrees) && !names_of(db_, kSplits, e.id).empty();
-  }
-
-  [[noreturn]] void refuse_choice(const std::vector<StoredReproduction>& all) const {
-    if (all.empty()) {
+  [[noreturn]] void refuse_choice() {
+    const auto there = names_of(db_, kExperimentsInWords);
+    if (there.empty()) {
       throw Error("looks at a completed experiment, and the database holds none", where_,
                   "let `harness reproduce` go to its end; what was evaluated until then is in v_results and "
                   "v_paired");
     }
-    Names asked, there;
+    Names asked;
     for (const auto& param : query_.params) {
-      if (chooses_experiment(param.kind) && !value(param.name).empty())
-        asked.push_back(fmt::format("{} {}", param.name, value(param.name)));
-    }
-    for (const auto& e : all) {
-      const auto methods = names_of(db_, kMethodsOfExperiment, e.id);
-      const bool evaluated = !names_of(db_, kSplits, e.id).empty();
-      there.push_back(fmt::format("{}: {} {} ({})", e.id, e.table_id, e.scale,
-                                  evaluated ? join(methods, ", ") : std::string("no evaluations")));
+      const std::string name(param.name);
+      if (std::ranges::count(kChoosing, name) > 0 && !values_[name].empty())
+        asked.push_back(fmt::format("{} {}", name, values_[name]));
     }
     throw Error(fmt::format("no completed experiment{}{}", asked.empty() ? " has evaluations" : " has ",
                             join(asked, ", ")),
                 where_, "there are: " + join(there, "; "));
   }
 
-  StoredReproduction chosen_experiment() const {
-    const auto all = completed_experiments(db_);
-    const auto found = std::ranges::find_if(all, [this](const auto& e) { return fits(e); });
-    if (found == all.end()) refuse_choice(all);
-    return *found;
-  }
-
   void fit_split(const StoredReproduction& experiment, std::string& split) const {
     const auto known = names_of(db_, kSplits, experiment.id);
-    if (split.empty()) {
-      split = holds(known, "test") ? "test" : known.front();
-    } else if (!holds(known, split)) {
-      throw Error(fmt::format("experiment {} was not evaluated on a split \"{}\"", experiment.id, split),
-                  where_ + ", -p split", nearest_and_all(split, known));
-    }
+    if (split.empty()) split = holds(known, "test") ? "test" : known.front();
+    if (!holds(known, split))
+      throw refusal(fmt::format("experiment {} was not evaluated on a split \"{}\"", experiment.id, split),
+                    "split", split, known);
   }
 
   void fit_metric(const StoredReproduction& experiment, const std::string& split, std::string& metric) const {
@@ -241,8 +229,8 @@ class SavedValuesMaker {
       throw Error(fmt::format("{} was not run in experiment {}: {}", metric, experiment.id, reasons.front()),
                   where, "there are: " + join(known, ", "));
     }
-    throw Error(fmt::format("experiment {} has no metric \"{}\"", experiment.id, metric), where,
-                nearest_and_all(metric, known));
+    throw refusal(fmt::format("experiment {} has no metric \"{}\"", experiment.id, metric), "metric", metric,
+                  known);
   }
 
   void fit_to(const StoredReproduction& experiment) {
@@ -258,18 +246,15 @@ class SavedValuesMaker {
     SavedValues result{.params = {}, .experiment = experiment_, .asked = {}};
     Names asked;
     for (const auto& param : query_.params) {
-      const auto& text = value(param.name);
-      const bool chooses = param.kind == ParamKind::kTable || param.kind == ParamKind::kPrompts;
-      if (!query_.of_one_experiment || !chooses) result.params.emplace_back(param.name, text);
-      const bool says_what = param.kind != ParamKind::kCount && param.choices.empty();
-      if (!text.empty() && says_what) asked.push_back(fmt::format("{} {}", param.name, text));
+      const std::string name(param.name), &text = values_.at(name);
+      if (!query_.of_one_experiment || (name != "table" && name != "prompts"))
+        result.params.emplace_back(name, text);
+      if (!text.empty() && name != "n" && param.choices.empty())
+        asked.push_back(fmt::format("{} {}", name, text));
     }
     result.asked = join(asked, ", ");
     return result;
   }
-
-  std::string place(const SavedParam& param) const { return fmt::format("{}, -p {}", where_, param.name); }
-  const std::string& value(std::string_view name) const { return values_.at(std::string(name)); }
 
   SQLite::Database& db_;
   const SavedQuery& query_;

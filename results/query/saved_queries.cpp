@@ -6,32 +6,28 @@ namespace harness {
 namespace {
 
 // The experiment of a query, and what it is looked at by.
-const SavedParam kExperiment{"experiment", "", "its number; unset: the last one finished that fits",
-                             ParamKind::kExperiment};
-const SavedParam kTable{"table", "", "unset: that of the experiment", ParamKind::kTable};
-const SavedParam kPrompts{"prompts", "", "name of the prompt set; unset: that of the experiment",
-                          ParamKind::kPrompts};
-const SavedParam kItsMetric{"metric", "", "unset: the one that its checkpoints are selected by",
-                            ParamKind::kMetric};
-const SavedParam kItsSplit{"split", "", "unset: test, or what the experiment has in its place",
-                           ParamKind::kSplit};
-const SavedParam kBaseline{"baseline", {}, "a method, or base", ParamKind::kMethod};
-const SavedParam kMethod{"method", {}, "a method, or base", ParamKind::kMethod};
+const SavedParam kExperiment{"experiment", "", "its number; unset: the last one finished that fits"};
+const SavedParam kTable{"table", "", "unset: that of the experiment"};
+const SavedParam kPrompts{"prompts", "", "name of the prompt set; unset: that of the experiment"};
+const SavedParam kItsMetric{"metric", "", "unset: the one that its checkpoints are selected by"};
+const SavedParam kItsSplit{"split", "", "unset: test, or what the experiment has in its place"};
+const SavedParam kBaseline{"baseline", {}, "a method, or base"};
+const SavedParam kMethod{"method", {}, "a method, or base"};
 
 // Filters.
-const SavedParam kAnyExperiment{"experiment", "", "its number; all where unset", ParamKind::kExperiment};
-const SavedParam kAnyTable{"table", "", "all where unset", ParamKind::kTable};
-const SavedParam kAnyMethod{"method", "", "all where unset", ParamKind::kMethod};
-const SavedParam kAnyMetric{"metric", "", "all where unset", ParamKind::kMetric};
-const SavedParam kAnySplit{"split", "", "validation or test; both where unset", ParamKind::kSplit};
-const SavedParam kAnyPrompts{"prompts", "", "name of the prompt set; all where unset", ParamKind::kPrompts};
+const SavedParam kAnyExperiment{"experiment", "", "its number; all where unset"};
+const SavedParam kAnyTable{"table", "", "all where unset"};
+const SavedParam kAnyMethod{"method", "", "all where unset"};
+const SavedParam kAnyMetric{"metric", "", "all where unset"};
+const SavedParam kAnySplit{"split", "", "validation or test; both where unset"};
+const SavedParam kAnyPrompts{"prompts", "", "name of the prompt set; all where unset"};
 
 const SavedQuery kAlarms{
     .name = "alarms",
     .summary = "rewards that rose over the starting weights while a guardrail moved the harmful way",
     .params = {kAnyExperiment,
                kAnyMethod,
-               {"split", "", "unset: test, or what an experiment has in its place", ParamKind::kSplit}},
+               {"split", "", "unset: test, or what an experiment has in its place"}},
     .sql = R"sql(
 SELECT reproduction_id AS experiment, table_id, backbone, scale, split, method, reward, reward_delta,
        reward_ci95_low, reward_ci95_high, guardrail, harmful, minimal_effect, delta, ci95_low, ci95_high, p_holm,
@@ -53,8 +49,7 @@ ORDER BY reproduction_id, alarms.id
 const SavedQuery kByCheckpoint{
     .name = "checkpoints",
     .summary = "each metric of every evaluated checkpoint",
-    .params = {{"experiment", "", "its number; unset: all, the latest evaluation of each",
-                ParamKind::kExperiment},
+    .params = {{"experiment", "", "its number; unset: all, the latest evaluation of each"},
                kAnyTable,
                kAnySplit,
                kAnyMetric,
@@ -102,9 +97,8 @@ const SavedQuery kByPrompt{
                {"order",
                 "gains",
                 "gains: the largest differences first; losses: the smallest first",
-                ParamKind::kText,
                 {"gains", "losses"}},
-               {"n", "20", "how many prompts", ParamKind::kCount},
+               {"n", "20", "how many prompts"},
                kExperiment,
                kTable},
     .sql = R"sql(
@@ -134,9 +128,7 @@ ORDER BY place
 const SavedQuery kComparisons{
     .name = "comparisons",
     .summary = "paired differences of every finished experiment, with their intervals",
-    .params = {kAnyExperiment,
-               kAnyMetric,
-               {"split", "", "validation, test or train; all where unset", ParamKind::kSplit}},
+    .params = {kAnyExperiment, kAnyMetric, {"split", "", "validation, test or train; all where unset"}},
     .sql = R"sql(
 SELECT reproduction_id AS experiment, table_id, scale, split, metric, baseline, method, n, n_missing, baseline_mean,
        method_mean, delta, ci95_low, ci95_high, wins, ties, losses, p_value, test, claim, runs, runs_ci95_low,
@@ -169,10 +161,9 @@ SavedQuery prompts_by_mean(std::string_view name, std::string_view summary, std:
   return {.name = name,
           .summary = summary,
           .params = {{"metric", "",
-                      "unset: the one that its checkpoints are selected by; a higher value counts as better",
-                      ParamKind::kMetric},
+                      "unset: the one that its checkpoints are selected by; a higher value counts as better"},
                      kItsSplit,
-                     {"n", "20", "how many prompts", ParamKind::kCount},
+                     {"n", "20", "how many prompts"},
                      kExperiment,
                      kTable,
                      kPrompts},
@@ -207,11 +198,10 @@ const SavedQuery kLawAudit{.name = "law",
                                "path-variance law by timestep: measured mean and variance of the log-ratio "
                                "against the predicted ones",
                            .params = {kAnyMethod,
-                                      {"seed", "", "all where unset", ParamKind::kSeed},
+                                      {"seed", "", "all where unset"},
                                       {"fresh",
                                        "",
                                        "1: samples that no update had used; 0: reused ones; both where unset",
-                                       ParamKind::kText,
                                        {"0", "1"}}},
                            .sql = R"sql(
 SELECT runs.table_id, runs.scale, law.method, law.seed, timestep, fresh, samples, lambda_center, lambda_velocity,
@@ -242,11 +232,7 @@ ORDER BY selections.id
 const SavedQuery kSpend{
     .name = "spend",
     .summary = "reward and Lambda_late of every checkpoint: what was bought, and at what price",
-    .params = {kItsMetric,
-               {"split", "validation", "validation or test", ParamKind::kSplit},
-               kAnyMethod,
-               kExperiment,
-               kTable},
+    .params = {kItsMetric, {"split", "validation", "validation or test"}, kAnyMethod, kExperiment, kTable},
     .sql = R"sql(
 WITH member AS (
   SELECT run_id, arm, json_extract(effective_settings, '$.method_settings.tau') AS tau

@@ -9,16 +9,12 @@ struct sqlite3;
 
 namespace harness {
 
-/// While it lives, a connection reads and does nothing else:
-/// - an authorizer allows SELECT, reading columns, recursion and functions (except load_extension and
-/// fts3_tokenizer), and so
-///   refuses every write, ATTACH, PRAGMA, transaction and VACUUM when the statement is prepared;
-/// - lengths of values, statements, patterns and expressions are limited, and more so for functions that
-/// nothing can interrupt;
-/// - sorting stays in memory, of which SQLite gets `max_bytes` less what the rows take, so that an endless
-/// query fills neither memory nor disk;
-/// - a statement stops after `time_limit` of processor time, which a busy machine does not shorten.
-/// The memory limit is SQLite's own, one for the process: one guard at a time.
+/// While it lives, a connection reads and does nothing else: an authorizer allows SELECT, reading columns,
+/// recursion and functions (except load_extension and fts3_tokenizer), and so refuses every write, ATTACH,
+/// PRAGMA, transaction and VACUUM; lengths of values, statements, patterns and expressions are limited;
+/// sorting stays in memory, of which SQLite gets `max_bytes` less what the rows take; a statement stops after
+/// `time_limit` of processor time, which a busy machine does not shorten. The memory limit is SQLite's own,
+/// one for the process: one guard at a time.
 class SqlGuard {
  public:
   SqlGuard(sqlite3* db, std::chrono::milliseconds time_limit, std::size_t max_bytes);

@@ -40,9 +40,7 @@ std::optional<std::string> missing(const std::string& message, std::string_view 
 
 /// A column that is there, and not in what the query reads.
 std::string owners_hint(const std::string& column, const std::vector<std::string>& owners) {
-  constexpr std::size_t kShown = 4;
-  const std::vector<std::string> first(
-      owners.begin(), owners.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, owners.size())));
+  const auto first = std::span(owners).first(std::min<std::size_t>(4, owners.size()));
   const auto more = owners.size() - first.size();
   return column + " is a column of " + join(first, ", ") +
          (more > 0 ? " and " + std::to_string(more) + " more" : "") +
@@ -61,15 +59,11 @@ std::string quotes_hint(const std::string& text, const std::optional<std::string
 }  // namespace
 
 SchemaNames schema_names(SQLite::Database& db) {
-  return {
-      .relations = names_of(db,
-                            "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') "
-                            "AND name NOT LIKE 'sqlite_%' ORDER BY type DESC, name"),
-      .columns = names_of(db,
-                          "SELECT DISTINCT c.name FROM sqlite_schema AS s, pragma_table_info(s.name) AS c "
-                          "WHERE s.type IN ('table', 'view') ORDER BY c.name"),
-      .owners = owners_of(db),
-      .functions = names_of(db, "SELECT DISTINCT name FROM pragma_function_list ORDER BY name")};
+  return {.relations = names_of(db,
+                                "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') "
+                                "AND name NOT LIKE 'sqlite_%' ORDER BY type DESC, name"),
+          .owners = owners_of(db),
+          .functions = names_of(db, "SELECT DISTINCT name FROM pragma_function_list ORDER BY name")};
 }
 
 std::string name_hint(const std::string& message, const SchemaNames& names, bool in_double_quotes) {
@@ -81,7 +75,9 @@ std::string name_hint(const std::string& message, const SchemaNames& names, bool
   if (const auto column = missing(message, "no such column: ")) {
     const auto owners = names.owners.find(*column);
     if (!in_double_quotes && owners != names.owners.end()) return owners_hint(*column, owners->second);
-    const auto near = nearest(*column, names.columns);
+    std::vector<std::string> columns;
+    for (const auto& [name, _] : names.owners) columns.push_back(name);
+    const auto near = nearest(*column, columns);
     return in_double_quotes ? quotes_hint(*column, near) : column_hint(near);
   }
   return "";

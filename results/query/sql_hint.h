@@ -13,7 +13,6 @@ namespace harness {
 /// The names that a query can use.
 struct SchemaNames {
   std::vector<std::string> relations;                      ///< tables and views
-  std::vector<std::string> columns;                        ///< of all of them, each name once
   std::map<std::string, std::vector<std::string>> owners;  ///< column -> the tables and views that have it
   std::vector<std::string> functions;
 };

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <string_view>
 #include <thread>
 
@@ -26,12 +26,6 @@ namespace {
 
 constexpr int kBusyTimeoutMs = 10'000;
 constexpr const char* kOtherFileHint = "name another file with --db";
-
-/// The two numbers of SQLite's file header (bytes 60 and 68, big-endian) that say whose DB it is.
-struct FileHeader {
-  std::uint32_t user_version;
-  std::uint32_t application_id;
-};
 
 std::uint32_t big_endian(const unsigned char* bytes) {
   return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 |
@@ -62,30 +56,29 @@ bool is_header(const std::string& bytes) {
   return bytes.size() == kHeaderBytes && bytes.starts_with(kMagic);
 }
 
-/// Nothing for a missing or empty file. Read without SQLite, which might roll back another program's journal.
-std::optional<FileHeader> read_header(const fs::path& path) {
-  const auto bytes = beginning_of(path);
-  if (bytes.empty()) return std::nullopt;
-  if (!is_header(bytes)) {
-    throw Error("is not an SQLite database", path.string(),
-                is_workspace_database(path) ? kRebuildHint : kOtherFileHint);
-  }
-  const auto* raw = reinterpret_cast<const unsigned char*>(bytes.data());
-  return FileHeader{.user_version = big_endian(raw + 60), .application_id = big_endian(raw + 68)};
-}
-
 void refuse_newer(std::int64_t version, const Schema& schema, const fs::path& path) {
   if (version <= schema.version()) return;
   throw Error(fmt::format("has schema version {}, this program knows {}", version, schema.version()),
               path.string(), "use the newer program that made it, or name another file with --db");
 }
 
-void check_header(const FileHeader& header, const Schema& schema, const fs::path& path) {
-  if (header.application_id != kApplicationId) {
-    throw Error(fmt::format("is a database of another program (application id {:#x})", header.application_id),
+/// False for a missing or empty file. Throws for one that is not SQLite's, another program's or newer. Read
+/// without SQLite, which might roll back another program's journal.
+bool has_own_header(const fs::path& path, const Schema& schema) {
+  const auto bytes = beginning_of(path);
+  if (bytes.empty()) return false;
+  if (!is_header(bytes)) {
+    throw Error("is not an SQLite database", path.string(),
+                is_workspace_database(path) ? kRebuildHint : kOtherFileHint);
+  }
+  const auto* raw = reinterpret_cast<const unsigned char*>(bytes.data());
+  const auto user_version = big_endian(raw + 60), application_id = big_endian(raw + 68);
+  if (application_id != kApplicationId) {
+    throw Error(fmt::format("is a database of another program (application id {:#x})", application_id),
                 path.string(), kOtherFileHint);
   }
-  refuse_newer(header.user_version, schema, path);
+  refuse_newer(user_version, schema, path);
+  return true;
 }
 
 std::string file_uri(const fs::path& path, std::string_view parameters) {
@@ -165,7 +158,7 @@ void bring_up_to_date(SQLite::Database& db, const Schema& schema, const fs::path
 
 bool is_readable(const Schema& schema, int from) {
   return std::ranges::all_of(schema.migrations, [from](const Migration& step) {
-    return step.version <= from || step.is_readable_without();
+    return step.version <= from || *step.sql == '\0' || step.for_readers != nullptr;
   });
 }
 
@@ -218,41 +211,22 @@ std::string network_notice(const std::string& name, const fs::path& path) {
       path.string(), name);
 }
 
+/// SQLite does not tell a file that may not grow from a disk that fails.
+bool has_file_size_limit() {
+  struct ::rlimit limit {};
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 }  // namespace
 
 std::optional<std::string> network_file_system(std::uint64_t magic) {
-  switch (magic & 0xffffffffU) {
-    case 0x00006969:
-      return "NFS";
-    case 0x0000517b:
-      return "SMB";
-    case 0xff534d42:
-      return "CIFS";
-    case 0xfe534d42:
-      return "SMB2";
-    case 0x0bd00bd0:
-      return "Lustre";
-    case 0x47504653:
-      return "GPFS";
-    case 0x00c36400:
-      return "Ceph";
-    case 0x19830326:
-      return "BeeGFS";
-    case 0xaad7aaea:
-      return "PanFS";
-    case 0x01161970:
-      return "GFS2";
-    case 0x7461636f:
-      return "OCFS2";
-    case 0x5346414f:
-      return "AFS";
-    case 0x01021997:
-      return "9p";
-    case 0x65735546:
-      return "FUSE";
-    default:
-      return std::nullopt;
-  }
+  static const std::map<std::uint64_t, std::string> kNames = {
+      {0x00006969, "NFS"},    {0x0000517b, "SMB"},  {0xff534d42, "CIFS"},  {0xfe534d42, "SMB2"},
+      {0x0bd00bd0, "Lustre"}, {0x47504653, "GPFS"}, {0x00c36400, "Ceph"},  {0x19830326, "BeeGFS"},
+      {0xaad7aaea, "PanFS"},  {0x01161970, "GFS2"}, {0x7461636f, "OCFS2"}, {0x5346414f, "AFS"},
+      {0x01021997, "9p"},     {0x65735546, "FUSE"}};
+  const auto found = kNames.find(magic & 0xffffffffU);
+  return found == kNames.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::optional<std::string> network_file_system_of(const fs::path& path) {
@@ -286,16 +260,13 @@ void require_database_place(const fs::path& path) {
 
 OpenedDatabase open_database(const fs::path& path, OpenMode mode, const std::optional<std::string>& network,
                              const Schema& schema) {
-  const auto header = read_header(path);
-  if (header) {
-    check_header(*header, schema, path);
-  } else if (mode == OpenMode::kReadOnly) {
+  const bool is_there = has_own_header(path, schema);
+  if (!is_there && mode == OpenMode::kReadOnly) {
     throw Error(fs::exists(path) ? "is an empty file" : "there is no results database", path.string(),
                 has_journal_beside(path) ? kRebuildHint
                                          : "run `harness reproduce`, or name an existing file with --db");
-  } else {
-    make_folder(fs::absolute(path).parent_path());
   }
+  if (!is_there) make_folder(fs::absolute(path).parent_path());
   try {
     OpenedDatabase opened{.db = connect(path, mode), .notice = {}};
     prepare(*opened.db, mode, network, schema, path);
@@ -316,22 +287,12 @@ bool is_workspace_database(const fs::path& path) {
 }
 
 void require_own_database(const fs::path& path) {
-  if (const auto header = read_header(path)) check_header(*header, current_schema(), path);
+  has_own_header(path, current_schema());
 }
 
 OpenedDatabase open_database(const fs::path& path, OpenMode mode) {
   return open_database(path, mode, network_file_system_of(path));
 }
-
-namespace {
-
-/// SQLite does not tell a file that may not grow from a disk that fails.
-bool has_file_size_limit() {
-  struct ::rlimit limit {};
-  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-}
-
-}  // namespace
 
 Error database_error(const SQLite::Exception& failure, const fs::path& path) {
   const auto where = path.string();

@@ -36,10 +36,9 @@ struct OpenedDatabase {
   std::string notice;  ///< what the user should be told; empty on a local disk
 };
 
-/// Opens a results DB with foreign keys on, full synchronisation and a busy timeout; WAL, or on a network
-/// file system (`network`: its name) a rollback journal and a lock for as long as the DB is open. Throws
-/// Error, and leaves the file byte for byte as it was, if it is missing (read-only), no file, not SQLite,
-/// another program's, corrupt, or of a newer schema.
+/// Opens a results DB with foreign keys on; WAL, or on a network file system (`network`: its name) a rollback
+/// journal and a lock while it is open. Throws Error, and leaves the file byte for byte as it was, if it is
+/// missing (read-only), no file, not SQLite, another program's, corrupt, or of a newer schema.
 OpenedDatabase open_database(const std::filesystem::path& path, OpenMode mode,
                              const std::optional<std::string>& network,
                              const Schema& schema = current_schema());

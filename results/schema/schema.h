@@ -25,9 +25,6 @@ struct Migration {
   /// TEMP tables and views that show a connection which only reads an older DB what `sql` would make of it;
   /// nothing: such a DB cannot be read. Views read from them.
   const char* for_readers = nullptr;
-
-  /// True if a DB without this step can be read as if it had it.
-  bool is_readable_without() const;
 };
 
 /// Everything that a DB is built from. The views hold no data and are made anew by every migration, so that a
@@ -48,10 +45,9 @@ const Schema& current_schema();
 /// PRAGMA user_version.
 int schema_version(SQLite::Database& db);
 
-/// Brings `db` (empty, or of an older version) to schema.version() in one transaction: all steps or none.
-/// Sets application_id, checks every foreign key before it commits, and leaves foreign keys on. Does nothing
-/// where the version is already there. Throws SQLite::Exception if a statement fails, Error (Status::kFailed)
-/// if a row would point nowhere; the DB then is as before.
+/// Brings `db` (empty, or of an older version) to schema.version() in one transaction: all steps or none, and
+/// leaves foreign keys on. Throws SQLite::Exception if a statement fails, Error (Status::kFailed) if a row
+/// would point nowhere; the DB then is as before.
 void migrate(SQLite::Database& db, const Schema& schema);
 
 }  // namespace harness

@@ -1,35 +1,109 @@
 #include "results/statistics/bootstrap.h"
 
 #include <algorithm>
+#include <array>
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <thread>
 
 #include "core/error.h"
 #include "core/text.h"
 #include "results/statistics/bootstrap_indices.h"
-#include "results/statistics/bootstrap_sums.h"
+#include "results/statistics/numeric.h"
 
 namespace harness {
 namespace {
 
-constexpr double kRounding = 1e-12;  // relative; differences below it are equal
+// Sums over resamples
 
-double total(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum;
+constexpr std::uint32_t kResamplesPerThread = 64;  // fewer are not worth a thread
+
+/// Calls work(first, last) for parts of [0, count) on several threads.
+template <class Work>
+void in_parallel(std::uint32_t count, unsigned threads, Work work) {
+  const unsigned wanted = threads ? threads : std::thread::hardware_concurrency();
+  const auto parts = std::clamp(wanted, 1u, std::max(count / kResamplesPerThread, 1u));
+  const auto start_of = [&](std::uint64_t part) { return static_cast<std::uint32_t>(count * part / parts); };
+  std::vector<std::jthread> others;
+  for (unsigned part = 1; part < parts; ++part) {
+    others.emplace_back(work, start_of(part), start_of(part + 1));
+  }
+  work(0, start_of(1));
 }
 
-std::vector<double> differences(const ClusterSums& sums) {
-  std::vector<double> result(sums.size());
-  for (std::size_t i = 0; i < result.size(); ++i) result[i] = sums.method[i] - sums.baseline[i];
-  return result;
+/// Numbers of units (rows) that a bootstrap sums over each resample. Columns are kept four by four, so that
+/// one pass over the drawn rows adds four of them.
+class UnitColumns {
+ public:
+  explicit UnitColumns(std::size_t units) : units_(units) {}
+
+  /// Adds a column of `units` values and returns its number.
+  std::size_t add(std::span<const double> values);
+
+  std::size_t units() const { return units_; }
+  std::size_t columns() const { return columns_; }
+
+  /// Sums of all columns over the drawn rows, each in the order of the draws. sums: [columns].
+  void add_up(std::span<const std::uint32_t> indices, std::span<double> sums) const;
+
+ private:
+  static constexpr std::size_t kLanes = 4;
+  std::size_t units_, columns_ = 0;
+  std::vector<double> values_;  ///< [columns / kLanes, units, kLanes]
+};
+
+/// Column sums of every resample; read as sums(resample, column).
+class ResampledSums {
+ public:
+  /// Draws `units` rows `resamples` times, on `threads` threads (0: as many as the machine has cores).
+  ResampledSums(const UnitColumns& units, std::uint32_t resamples, std::uint32_t seed, unsigned threads);
+  double operator()(std::uint32_t resample, std::size_t column) const {
+    return sums_[resample * columns_ + column];
+  }
+
+ private:
+  std::size_t columns_;
+  std::vector<double> sums_;
+};
+
+std::size_t UnitColumns::add(std::span<const double> values) {
+  const auto lane = columns_ % kLanes;
+  if (lane == 0) values_.resize(values_.size() + units_ * kLanes, 0.0);
+  double* block = values_.data() + columns_ / kLanes * units_ * kLanes;
+  for (std::size_t unit = 0; unit < units_; ++unit) block[unit * kLanes + lane] = values[unit];
+  return columns_++;
 }
+
+void UnitColumns::add_up(std::span<const std::uint32_t> indices, std::span<double> sums) const {
+  for (std::size_t first = 0; first < columns_; first += kLanes) {
+    const double* block = values_.data() + first * units_;
+    std::array<double, kLanes> sum{};
+    for (const auto index : indices) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane) sum[lane] += block[index * kLanes + lane];
+    }
+    std::copy_n(sum.begin(), std::min(kLanes, columns_ - first), sums.begin() + static_cast<long>(first));
+  }
+}
+
+ResampledSums::ResampledSums(const UnitColumns& units, std::uint32_t resamples, std::uint32_t seed,
+                             unsigned threads)
+    : columns_(units.columns()), sums_(resamples * units.columns()) {
+  const auto size = static_cast<std::uint32_t>(units.units());
+  in_parallel(resamples, threads, [&](std::uint32_t first, std::uint32_t last) {
+    std::vector<std::uint32_t> indices(size);
+    for (std::uint32_t resample = first; resample < last; ++resample) {
+      resample_indices(seed, resample, size, indices);
+      units.add_up(indices, std::span(sums_).subspan(resample * columns_, columns_));
+    }
+  });
+}
+
+// What is made of them
 
 std::vector<double> residuals(const ClusterSums& sums) {
-  auto result = differences(sums);
+  auto result = sums.differences();
   const double delta = sums.mean_delta();
   for (std::size_t i = 0; i < result.size(); ++i) result[i] -= sums.count[i] * delta;
   return result;
@@ -65,7 +139,7 @@ class PairCount {
 class Deltas {
  public:
   Deltas(UnitColumns& columns, const ClusterSums& sums)
-      : difference_(columns.add(differences(sums))), count_(columns, sums.count) {}
+      : difference_(columns.add(sums.differences())), count_(columns, sums.count) {}
   double difference(const ResampledSums& sums, std::uint32_t resample) const {
     return sums(resample, difference_);
   }
@@ -181,15 +255,15 @@ struct MetricColumns {
 
 /// Skewness of the leave-one-cluster-out differences over 6: BCa's acceleration.
 double acceleration(const ClusterSums& sums) {
-  const auto d = differences(sums);
+  const auto d = sums.differences();
   const double difference = total(d), n = total(sums.count);
   std::vector<double> left_out(sums.size());
   for (std::size_t i = 0; i < d.size(); ++i) left_out[i] = (difference - d[i]) / (n - sums.count[i]);
-  const double mean = total(left_out) / static_cast<double>(left_out.size());
+  const double centre = mean(left_out);
   double squares = 0, cubes = 0;
   for (const double value : left_out) {
-    squares += (mean - value) * (mean - value);
-    cubes += (mean - value) * (mean - value) * (mean - value);
+    squares += (centre - value) * (centre - value);
+    cubes += (centre - value) * (centre - value) * (centre - value);
   }
   return squares > 0 ? cubes / (6 * std::pow(squares, 1.5)) : 0;
 }
@@ -220,8 +294,10 @@ IntervalKind interval_from_name(const std::string& name, const std::string& wher
   return static_cast<IntervalKind>(found - names.begin());
 }
 
-double ClusterSums::pairs() const {
-  return total(count);
+std::vector<double> ClusterSums::differences() const {
+  std::vector<double> result(size());
+  for (std::size_t i = 0; i < result.size(); ++i) result[i] = method[i] - baseline[i];
+  return result;
 }
 
 double ClusterSums::mean_delta() const {
@@ -244,22 +320,6 @@ std::vector<BootstrapIntervals> bootstrap_intervals(std::span<const BootstrapInp
     }
   }
   return intervals;
-}
-
-std::vector<double> bootstrap_deltas(const ClusterSums& sums, const BootstrapSettings& settings) {
-  UnitColumns units(sums.size());
-  const Deltas deltas(units, sums);
-  return deltas_of(deltas, ResampledSums(units, settings.resamples, settings.seed, settings.threads),
-                   settings.resamples);
-}
-
-double resampled_delta(const ClusterSums& sums, std::span<const std::uint32_t> indices) {
-  double difference = 0, count = 0;
-  for (const auto index : indices) {
-    difference += sums.method[index] - sums.baseline[index];
-    count += sums.count[index];
-  }
-  return difference / count;
 }
 
 double percentile(std::span<const double> sorted, double q) {
@@ -294,16 +354,9 @@ std::optional<Interval> bca_interval(std::vector<double> deltas, const ClusterSu
 std::optional<double> standard_error(const ClusterSums& sums) {
   if (sums.size() < 2) return std::nullopt;
   const auto clusters = static_cast<double>(sums.size());
-  const double delta = sums.mean_delta();
-  double squares = 0, size = 0;
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    const double difference = sums.method[i] - sums.baseline[i];
-    const double residual = difference - sums.count[i] * delta;
-    squares += residual * residual;
-    size += difference * difference;
-  }
+  const double squares = squares_about(0, residuals(sums)), size = squares_about(0, sums.differences());
   if (squares <= kRounding * kRounding * size) return 0;  // equal differences, up to rounding
-  return std::sqrt(clusters / (clusters - 1) * squares) / sums.pairs();
+  return std::sqrt(clusters / (clusters - 1) * squares) / total(sums.count);
 }
 
 }  // namespace harness

@@ -38,8 +38,8 @@ struct BootstrapSettings {
 struct ClusterSums {
   std::vector<double> baseline, method, count;  ///< [clusters]
   std::size_t size() const { return count.size(); }
-  double pairs() const;       ///< of all clusters
-  double mean_delta() const;  ///< method - baseline over all pairs
+  std::vector<double> differences() const;  ///< [clusters], method - baseline
+  double mean_delta() const;                ///< the same over all pairs
 };
 
 /// One metric's pairs, seeds pooled, and, where there are several, those of each seed over the same clusters.
@@ -60,13 +60,6 @@ struct BootstrapIntervals {
 /// resamples have no spread for a studentised interval to end.
 std::vector<BootstrapIntervals> bootstrap_intervals(std::span<const BootstrapInput> metrics,
                                                     const BootstrapSettings& settings);
-
-/// Mean difference of every resample, [resamples]: one vector of cluster indices is drawn and used for both
-/// arms.
-std::vector<double> bootstrap_deltas(const ClusterSums& sums, const BootstrapSettings& settings);
-
-/// The same for one given vector of cluster indices.
-double resampled_delta(const ClusterSums& sums, std::span<const std::uint32_t> indices);
 
 /// Percentile `q` in [0, 1], linear between order statistics (numpy's default: position (n - 1) q). Values
 /// must not be empty.

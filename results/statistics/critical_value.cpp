@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/normal.hpp>
-#include <boost/math/distributions/students_t.hpp>
-#include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
 #include <map>
 #include <mutex>
 #include <vector>
+
+#include "results/statistics/numeric.h"
 
 namespace harness {
 namespace {
@@ -17,21 +17,12 @@ double two_sided_tail(double z) {
   return std::erfc(z / std::sqrt(2.0));
 }
 
-double normal_critical(double level) {
-  return quantile(complement(boost::math::normal(), level / 2));
-}
-
-double t_critical(double freedom, double level) {
-  return quantile(complement(boost::math::students_t(freedom), level / 2));
-}
-
 /// The share of the runs' critical value, R^2 / (R^2 + (kappa P)^2); odds: (P / R)^2.
 double runs_weight(double odds, double kappa) {
   return 1 / (1 + odds * kappa * kappa);
 }
 
 // Quadrature
-// ---------------------------------------------------------------------------------------------------------
 
 /// Estimate over truth of the runs' variance, chi^2 / freedom, on a grid of its logarithm: the trapezoidal
 /// rule of a density that vanishes at both ends.
@@ -59,7 +50,6 @@ RunsVariance::RunsVariance(std::int64_t freedom) {
 }
 
 // kappa at one level
-// ---------------------------------------------------------------------------------------------------------
 
 /// True shares of the runs, as logarithms of R / P: at both ends the critical value is exact.
 constexpr double kLowestRatio = -7, kHighestRatio = 12, kRatioStep = 0.5;
@@ -119,7 +109,6 @@ class Calibration {
 };
 
 // kappa at all levels
-// ---------------------------------------------------------------------------------------------------------
 
 /// log kappa at the levels two_sided_tail(kStep), two_sided_tail(2 kStep), ..., and on lines between. It
 /// never rises as the level falls, so that the critical value always does as the level rises.
@@ -171,18 +160,15 @@ double CriticalValue::operator()(const VarianceParts& parts) const {
 }
 
 double crossed_p_value(double t, const VarianceParts& parts, const PartsFreedom& freedom) {
+  constexpr double kNearest = 1e-12;
   constexpr double kFarthest = 37;  // two_sided_tail of it is the smallest that a double holds in full
   const auto excess = [&](double z) {
     return CriticalValue(freedom, two_sided_tail(z))(parts) - std::abs(t);
   };
   if (t == 0) return 1;
   if (excess(kFarthest) <= 0) return two_sided_tail(kFarthest);
-  double low = 1e-12;
-  if (excess(low) >= 0) return 1;
-  std::uintmax_t steps = 200;
-  const auto bracket = boost::math::tools::toms748_solve(
-      excess, low, kFarthest, boost::math::tools::eps_tolerance<double>(45), steps);
-  return two_sided_tail((bracket.first + bracket.second) / 2);
+  if (excess(kNearest) >= 0) return 1;
+  return two_sided_tail(zero_between(excess, kNearest, kFarthest, 45));
 }
 
 double rejection_rate(double effect, const VarianceParts& parts, const PartsFreedom& freedom, double level) {

@@ -1,24 +1,13 @@
 #include "results/statistics/crossed.h"
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
-#include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
 #include <map>
-#include <numeric>
+
+#include "results/statistics/numeric.h"
 
 namespace harness {
 namespace {
-
-constexpr double kRounding = 1e-12;  // relative; numbers that differ by less are equal
-
-double total(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0);
-}
-
-double mean(std::span<const double> values) {
-  return total(values) / static_cast<double>(values.size());
-}
 
 double mean_delta(std::span<const RunDifference> per_run) {
   double sum = 0;
@@ -27,7 +16,6 @@ double mean_delta(std::span<const RunDifference> per_run) {
 }
 
 // From pairs to one number a run and cluster
-// ---------------------------------------------------------------------------------------------------------
 
 struct Cell {
   double sum = 0, count = 0;  ///< of the differences of a run's pairs in a cluster
@@ -100,14 +88,6 @@ std::vector<std::vector<double>> weighted_values(const Balanced& data, double de
   return values;
 }
 
-double sum_of_squares(std::span<const std::vector<double>> values) {
-  double sum = 0;
-  for (const auto& run : values) {
-    for (const double value : run) sum += value * value;
-  }
-  return sum;
-}
-
 CrossedComparison without_estimate(const Balanced& data) {
   CrossedComparison result;
   result.runs = static_cast<std::int64_t>(data.seeds.size());
@@ -126,7 +106,6 @@ CrossedComparison without_estimate(const Balanced& data) {
 }
 
 // The estimate
-// ---------------------------------------------------------------------------------------------------------
 
 double run_mean_square(std::span<const RunDifference> per_run, double delta, double clusters) {
   double squares = 0;
@@ -138,17 +117,11 @@ double run_mean_square(std::span<const RunDifference> per_run, double delta, dou
 double freedom_of(double critical, const PartsFreedom& freedom, double level) {
   const auto fewest = static_cast<double>(std::min(freedom.runs, freedom.prompts));
   const auto most = static_cast<double>(std::max(freedom.runs, freedom.prompts));
-  const auto excess = [&](double log_freedom) {
-    const boost::math::students_t t(std::exp(log_freedom));
-    return quantile(complement(t, level / 2)) - critical;
-  };
+  const auto excess = [&](double log_freedom) { return t_critical(std::exp(log_freedom), level) - critical; };
   const double low = std::log(fewest), high = std::log(most);
   if (fewest == most || excess(low) <= 0) return fewest;
   if (excess(high) >= 0) return most;
-  std::uintmax_t steps = 100;
-  const auto bracket = boost::math::tools::toms748_solve(
-      excess, low, high, boost::math::tools::eps_tolerance<double>(40), steps);
-  return std::exp((bracket.first + bracket.second) / 2);
+  return std::exp(zero_between(excess, low, high, 40));
 }
 
 void add_interval(CrossedComparison& result, double confidence) {
@@ -164,18 +137,26 @@ void add_interval(CrossedComparison& result, double confidence) {
 
 bool is_constant(const CrossedSquares& squares, std::span<const std::vector<double>> values) {
   const double spread = squares.runs + squares.prompts + squares.residual;
-  return spread <= kRounding * kRounding * sum_of_squares(values);
+  double size = 0;
+  for (const auto& run : values) {
+    for (const double value : run) size += value * value;
+  }
+  return spread <= kRounding * kRounding * size;
 }
 
-CrossedComparison without_spread(CrossedComparison result) {
-  result.state = CrossedState::kNoSpread;
-  return result;
-}
-
-CrossedComparison from_squares(CrossedComparison means, const CrossedSquares& squares, double confidence) {
-  const auto runs = static_cast<double>(means.runs), clusters = static_cast<double>(means.clusters);
-  return crossed_from(std::move(means.per_run), means.clusters, squares.prompts / (clusters - 1),
-                      squares.residual / ((runs - 1) * (clusters - 1)), confidence);
+/// Adds what the sums of squares say to the means of the runs.
+void add_estimate(CrossedComparison& result, const CrossedSquares& squares, double confidence) {
+  const auto s = static_cast<double>(result.runs), g = static_cast<double>(result.clusters);
+  const double run_square = run_mean_square(result.per_run, result.delta, g);
+  const double prompt_square = squares.prompts / (g - 1), residual = squares.residual / ((s - 1) * (g - 1));
+  result.components = {.run = std::max(0.0, run_square - residual) / g,
+                       .prompt = std::max(0.0, prompt_square - residual) / s,
+                       .residual = residual};
+  result.parts = variance_parts(result.per_run, result.clusters, prompt_square, residual);
+  if (result.parts.total() > 0)
+    add_interval(result, confidence);
+  else
+    result.state = CrossedState::kNoSpread;
 }
 
 }  // namespace
@@ -206,26 +187,6 @@ VarianceParts variance_parts(std::span<const RunDifference> per_run, std::int64_
           .prompts = std::max(0.0, prompt_mean_square - residual_mean_square) / (s * g)};
 }
 
-CrossedComparison crossed_from(std::vector<RunDifference> per_run, std::int64_t clusters,
-                               double prompt_mean_square, double residual_mean_square, double confidence) {
-  CrossedComparison result;
-  result.runs = static_cast<std::int64_t>(per_run.size());
-  result.clusters = clusters;
-  const auto s = static_cast<double>(per_run.size()), g = static_cast<double>(clusters);
-  result.delta = mean_delta(per_run);
-  const double run_square = run_mean_square(per_run, result.delta, g);
-  result.per_run = std::move(per_run);
-  result.components = {.run = std::max(0.0, run_square - residual_mean_square) / g,
-                       .prompt = std::max(0.0, prompt_mean_square - residual_mean_square) / s,
-                       .residual = residual_mean_square};
-  result.parts = variance_parts(result.per_run, clusters, prompt_mean_square, residual_mean_square);
-  if (result.parts.total() > 0)
-    add_interval(result, confidence);
-  else
-    result.state = CrossedState::kNoSpread;
-  return result;
-}
-
 std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, double confidence) {
   const auto data = balanced(pairs);
   if (data.weights.empty()) return std::nullopt;
@@ -233,8 +194,10 @@ std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, dou
   if (result.state == CrossedState::kEstimated) {
     const auto values = weighted_values(data, result.delta);
     const auto squares = crossed_squares(values);
-    result = is_constant(squares, values) ? without_spread(std::move(result))
-                                          : from_squares(std::move(result), squares, confidence);
+    if (is_constant(squares, values))
+      result.state = CrossedState::kNoSpread;
+    else
+      add_estimate(result, squares, confidence);
   }
   result.clusters_left_out = data.left_out;
   return result;
@@ -270,11 +233,10 @@ std::optional<CrossedComparison> over_runs(std::span<const PairedValue> pairs, d
   result.components.run = variance;
   result.parts.runs = variance / count;
   const double error = std::sqrt(result.parts.runs);
-  const boost::math::students_t t(count - 1);
   result.standard_error = error;
   result.freedom = count - 1;
-  result.critical = quantile(complement(t, (1 - confidence) / 2));
-  result.p_value = 2 * cdf(complement(t, std::abs(result.delta / error)));
+  result.critical = t_critical(count - 1, 1 - confidence);
+  result.p_value = t_p_value(result.delta / error, count - 1);
   result.ci = Interval{result.delta - *result.critical * error, result.delta + *result.critical * error};
   return result;
 }

@@ -56,29 +56,22 @@ struct CrossedComparison {
 
 /// The mean difference with an interval that holds the noise between runs, between prompts and of both, as an
 /// analysis of variance of runs x clusters gives it (Searle, Casella and McCulloch 1992, Variance Components,
-/// chapter 4): Var(delta) = (MS_S + max(0, MS_P - MS_E)) / (S G). A negative
-/// MS_P - MS_E is not added: prompts then differ by less than the residual explains, and MS_S alone has its
-/// share of that. Interval and p-value use CriticalValue.
-///
-/// A cluster counts with the number of its pairs (the mean of the runs' numbers), as in PairedComparison.
-/// Those that lack a run are left out: all runs then speak of the same prompts, so that a prompt missing in
-/// one of them cannot pass for a difference between runs, and the analysis is the balanced one, which is
-/// exact. Runs without any complete pair do not count. Nothing where no cluster is left.
+/// chapter 4): Var(delta) = (MS_S + max(0, MS_P - MS_E)) / (S G). A negative MS_P - MS_E is not added:
+/// prompts then differ by less than the residual explains, and MS_S alone has its share of that. A cluster
+/// counts with the number of its pairs (the mean of the runs' numbers), as in PairedComparison. Those that
+/// lack a run are left out: all runs then speak of the same prompts, so that a prompt missing in one of them
+/// cannot pass for a difference between runs, and the analysis is the balanced one, which is exact. Runs
+/// without any complete pair do not count. Nothing where no cluster is left.
 std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, double confidence = 0.95);
 
 /// Where every pair is a run of its own, as in the tables of a training: Student's t over the runs. A run's
 /// delta is the mean of its pairs. Nothing without a complete pair.
 std::optional<CrossedComparison> over_runs(std::span<const PairedValue> pairs, double confidence = 0.95);
 
-/// The parts of the variance of the runs' mean, from mean squares as below.
+/// The parts of the variance of the runs' mean, from the mean squares of clusters (G - 1 degrees of freedom)
+/// and of the residual ((S - 1)(G - 1)). At least two runs and two clusters.
 VarianceParts variance_parts(std::span<const RunDifference> per_run, std::int64_t clusters,
                              double prompt_mean_square, double residual_mean_square);
-
-/// The comparison from per-run differences and the mean squares of clusters (G - 1 degrees of freedom) and of
-/// the residual ((S - 1)(G - 1)). At least two runs and two clusters.
-CrossedComparison crossed_from(std::vector<RunDifference> per_run, std::int64_t clusters,
-                               double prompt_mean_square, double residual_mean_square,
-                               double confidence = 0.95);
 
 /// Sums of squares of `clusters` numbers a run: the columns of the analysis.
 struct CrossedSquares {

@@ -1,10 +1,12 @@
 #include "results/statistics/power.h"
 
+#include <algorithm>
 #include <boost/math/distributions/chi_squared.hpp>
 #include <boost/math/distributions/non_central_t.hpp>
-#include <boost/math/distributions/students_t.hpp>
-#include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
+#include <functional>
+
+#include "results/statistics/numeric.h"
 
 namespace harness {
 namespace {
@@ -15,11 +17,51 @@ constexpr double kCertain = 40;
 
 /// P(|T| > t_crit) for a noncentral t with `freedom` degrees of freedom.
 double power_at(double noncentrality, double freedom, const PowerSettings& settings) {
-  const double critical =
-      quantile(complement(boost::math::students_t(freedom), (1 - settings.confidence) / 2));
+  const double critical = t_critical(freedom, 1 - settings.confidence);
   if (noncentrality > kCertain * critical) return 1;
   const boost::math::non_central_t distribution(freedom, noncentrality);
   return cdf(complement(distribution, critical)) + cdf(distribution, -critical);
+}
+
+/// Where `lack`, negative at 0, reaches 0, to `bits` bits: of the power at so many standard errors less the
+/// wanted one, the smallest effect that is found.
+double zero_of(const std::function<double(double)>& lack, int bits) {
+  double high = 4;
+  while (lack(high) < 0) high *= 2;
+  return zero_between(lack, 0, high, bits);
+}
+
+/// The least count from `fewest` on that is enough; nothing where `most` are not.
+std::optional<std::int64_t> least_enough(std::int64_t fewest, std::int64_t most,
+                                         const std::function<bool(std::int64_t)>& enough) {
+  std::int64_t low = fewest - 1, high = fewest;
+  while (!enough(high)) {
+    if (high == most) return std::nullopt;
+    low = high;
+    high = std::min(2 * high, most);
+  }
+  while (high - low > 1) {
+    const auto middle = low + (high - low) / 2;
+    (enough(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+/// The true variance of the mean difference, in the parts that the rule estimates.
+VarianceParts true_parts(const VarianceComponents& components, std::int64_t runs, std::int64_t clusters) {
+  const auto s = static_cast<double>(runs), g = static_cast<double>(clusters);
+  return {.runs = (components.run + components.residual / g) / s, .prompts = components.prompt / g};
+}
+
+bool has_spread(const VarianceComponents& components) {
+  return components.run > 0 || components.prompt > 0 || components.residual > 0;
+}
+
+/// The power that more and more runs come near to: what prompts have in common in all runs stays.
+double power_of_all_runs(double effect, const VarianceComponents& components, std::int64_t clusters,
+                         const PowerSettings& settings) {
+  const VarianceParts left{.runs = 0, .prompts = components.prompt / static_cast<double>(clusters)};
+  return rejection_rate(effect, left, {kFewestRuns - 1, clusters - 1}, 1 - settings.confidence);
 }
 
 }  // namespace
@@ -53,28 +95,44 @@ std::optional<std::int64_t> units_needed(double effect, double standard_error, s
     const double scale = std::sqrt(static_cast<double>(units) / static_cast<double>(wanted));
     return power_of(effect, standard_error * scale, wanted, settings) >= settings.power;
   };
-  std::int64_t high = 2;
-  while (high < kMostUnits && !enough(high)) high *= 2;
-  if (high >= kMostUnits) return std::nullopt;
-  return least_enough(high / 2, high, enough);  // half of it is not enough, or 1
+  return least_enough(2, kMostUnits, enough);
 }
 
-double zero_of(const std::function<double(double)>& lack, int bits) {
-  double high = 4;
-  while (lack(high) < 0) high *= 2;
-  std::uintmax_t steps = 200;
-  const auto [from, to] = boost::math::tools::toms748_solve(
-      lack, 0.0, high, boost::math::tools::eps_tolerance<double>(bits), steps);
-  return (from + to) / 2;
+double crossed_power(double effect, const VarianceComponents& components, std::int64_t runs,
+                     std::int64_t clusters, const PowerSettings& settings) {
+  return rejection_rate(effect, true_parts(components, runs, clusters), {runs - 1, clusters - 1},
+                        1 - settings.confidence);
 }
 
-std::int64_t least_enough(std::int64_t low, std::int64_t high,
-                          const std::function<bool(std::int64_t)>& enough) {
-  while (high - low > 1) {
-    const auto middle = low + (high - low) / 2;
-    (enough(middle) ? high : low) = middle;
+std::optional<double> crossed_detectable_effect(const VarianceComponents& components, std::int64_t runs,
+                                                std::int64_t clusters, const PowerSettings& settings) {
+  if (runs < 2 || clusters < 2 || !has_spread(components)) return std::nullopt;
+  const double error = std::sqrt(true_parts(components, runs, clusters).total());
+  const auto lack = [&](double errors) {
+    return crossed_power(errors * error, components, runs, clusters, settings) - settings.power;
+  };
+  return zero_of(lack, 40) * error;
+}
+
+std::optional<std::int64_t> runs_needed(double effect, const VarianceComponents& components,
+                                        std::int64_t clusters, const PowerSettings& settings) {
+  if (effect == 0 || clusters < 2 || !has_spread(components)) return std::nullopt;
+  const auto enough = [&](std::int64_t runs) {
+    return crossed_power(effect, components, runs, clusters, settings) >= settings.power;
+  };
+  if (components.prompt > 0 && power_of_all_runs(effect, components, clusters, settings) < settings.power)
+    return std::nullopt;
+  return least_enough(kFewestRuns, kMostRuns, enough);
+}
+
+std::vector<DetectableAtRuns> detectable_at_usual_runs(const VarianceComponents& components,
+                                                       std::int64_t clusters, const PowerSettings& settings) {
+  std::vector<DetectableAtRuns> usual;
+  for (const std::int64_t runs : {3, 5, 8}) {
+    if (const auto effect = crossed_detectable_effect(components, runs, clusters, settings))
+      usual.push_back({runs, *effect});
   }
-  return high;
+  return usual;
 }
 
 }  // namespace harness

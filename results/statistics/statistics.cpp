@@ -1,22 +1,16 @@
 #include "results/statistics/statistics.h"
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <unordered_map>
 
 #include "core/score_limit.h"
-#include "results/statistics/influence.h"
+#include "results/statistics/numeric.h"
 
 namespace harness {
 namespace {
-
-double total(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum;
-}
 
 void count_outcomes(std::span<const PairedValue> complete, Better better, PairedComparison& result) {
   const double sign = better == Better::kDown ? -1 : 1;
@@ -62,11 +56,16 @@ BootstrapInput bootstrap_input(std::span<const PairedValue> complete) {
   return input;
 }
 
-std::vector<double> mean_differences(const ClusterSums& sums) {
-  std::vector<double> means;
-  for (std::size_t i = 0; i < sums.size(); ++i)
-    means.push_back((sums.method[i] - sums.baseline[i]) / sums.count[i]);
-  return means;
+/// A rate: every value is 0 or 1, and both occur.
+bool is_rate(std::span<const PairedValue> complete) {
+  bool zero = false, one = false;
+  for (const auto& pair : complete) {
+    for (const double value : {*pair.baseline, *pair.method}) {
+      if (value != 0 && value != 1) return false;
+      (value == 0 ? zero : one) = true;
+    }
+  }
+  return zero && one;
 }
 
 McNemar mcnemar(std::span<const PairedValue> complete) {
@@ -80,7 +79,8 @@ McNemar mcnemar(std::span<const PairedValue> complete) {
 }
 
 PairedTests paired_tests(std::span<const PairedValue> complete, const ClusterSums& sums) {
-  const auto d = mean_differences(sums);
+  auto d = sums.differences();
+  for (std::size_t i = 0; i < d.size(); ++i) d[i] /= sums.count[i];
   const auto plus = std::ranges::count_if(d, [](double x) { return x > 0; });
   const auto minus = std::ranges::count_if(d, [](double x) { return x < 0; });
   PairedTests tests{
@@ -172,17 +172,6 @@ Summary summarize(std::span<const std::optional<double>> values) {
   return summary;
 }
 
-bool is_rate(std::span<const PairedValue> complete) {
-  bool zero = false, one = false;
-  for (const auto& pair : complete) {
-    for (const double value : {*pair.baseline, *pair.method}) {
-      if (value != 0 && value != 1) return false;
-      (value == 0 ? zero : one) = true;
-    }
-  }
-  return zero && one;
-}
-
 ClusterSums cluster_sums(std::span<const PairedValue> pairs) {
   return bootstrap_input(pairs).pooled;
 }
@@ -191,8 +180,7 @@ std::optional<TTest> paired_t(const ClusterSums& sums) {
   const auto error = standard_error(sums);
   if (!error || *error == 0) return std::nullopt;
   const double t = sums.mean_delta() / *error;
-  const boost::math::students_t distribution(static_cast<double>(sums.size() - 1));
-  return TTest{t, 2 * cdf(complement(distribution, std::abs(t)))};
+  return TTest{t, t_p_value(t, static_cast<double>(sums.size() - 1))};
 }
 
 std::vector<PairedComparison> compare_paired(std::span<const PairedMetric> metrics,
@@ -207,7 +195,7 @@ std::vector<PairedComparison> compare_paired(std::span<const PairedMetric> metri
   }
   for (std::size_t i = 0; i < results.size(); ++i) {
     results[i].crossed = crossed_with_runs(metrics[i].pairs, settings.confidence);
-    results[i].carried_by = influential_clusters(inputs[i].pooled);
+    results[i].carried_by = influential_clusters(inputs[i].pooled.differences());
   }
   if (settings.resamples == 0) return results;
   const auto intervals = bootstrap_intervals(inputs, settings);
@@ -222,6 +210,40 @@ PairedComparison compare_paired(std::span<const PairedValue> pairs, Better bette
                                 const BootstrapSettings& settings) {
   const PairedMetric metric{{pairs.begin(), pairs.end()}, better};
   return compare_paired(std::span(&metric, 1), settings).front();
+}
+
+Interval wilson_interval(double rate, double n, double confidence) {
+  const double z = normal_critical(1 - confidence), z2 = z * z;
+  const double centre = rate + z2 / (2 * n);
+  const double half = z * std::sqrt(rate * (1 - rate) / n + z2 / (4 * n * n));
+  const double scale = 1 + z2 / n;
+  return {std::max(0.0, (centre - half) / scale), std::min(1.0, (centre + half) / scale)};
+}
+
+std::optional<WinRate> win_rate(std::int64_t wins, std::int64_t ties, std::int64_t losses,
+                                std::int64_t clusters, double confidence) {
+  const auto pairs = static_cast<double>(wins + ties + losses);
+  if (pairs == 0) return std::nullopt;
+  const double rate = (static_cast<double>(wins) + static_cast<double>(ties) / 2) / pairs;
+  return WinRate{rate, wilson_interval(rate, static_cast<double>(clusters), confidence)};
+}
+
+std::optional<std::int64_t> influential_clusters(std::span<const double> sums) {
+  double size = 0;
+  for (const double value : sums) size += std::abs(value);
+  const double whole = total(sums);
+  if (std::abs(whole) <= kRounding * size) return std::nullopt;
+  std::vector<double> gains;
+  for (const double value : sums) gains.push_back(std::copysign(1.0, whole) * value);
+  std::ranges::sort(gains, std::greater<>());
+  double left = std::abs(whole);
+  std::int64_t removed = 0;
+  for (const double gain : gains) {
+    if (left < std::abs(whole) / 2) break;
+    left -= gain;
+    ++removed;
+  }
+  return removed;
 }
 
 TestDisagreement disagreement(const PairedTests& tests, double level) {

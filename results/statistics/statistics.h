@@ -10,7 +10,6 @@
 #include "results/statistics/crossed.h"
 #include "results/statistics/paired.h"
 #include "results/statistics/rank_tests.h"
-#include "results/statistics/win_rate.h"
 
 namespace harness {
 
@@ -27,6 +26,11 @@ Summary summarize(std::span<const std::optional<double>> values);
 
 struct TTest {
   double t, p_value;
+};
+
+struct WinRate {
+  double rate;  ///< (wins + ties / 2) / pairs
+  Interval ci;  ///< Wilson
 };
 
 /// McNemar's exact test on pairs of 0 and 1.
@@ -61,7 +65,7 @@ struct PairedComparison {
   std::optional<double> standard_error = {};  ///< of delta, from the clusters
   PairedTests tests = {};
   std::optional<WinRate> win_rate = {};
-  std::optional<std::int64_t> carried_by = {};  ///< clusters that carry more than half of delta (influence.h)
+  std::optional<std::int64_t> carried_by = {};  ///< clusters that carry more than half of delta
   /// Training runs drawn too, crossed with prompts; from 2 seeds on. Where a cluster is a seed, of runs
   /// alone.
   std::optional<CrossedComparison> crossed = {};
@@ -81,12 +85,6 @@ std::vector<PairedComparison> compare_paired(std::span<const PairedMetric> metri
 PairedComparison compare_paired(std::span<const PairedValue> pairs, Better better,
                                 const BootstrapSettings& settings = {});
 
-/// The pairs with a number on both sides that is not beyond kLargestScore.
-std::vector<PairedValue> complete_pairs(std::span<const PairedValue> pairs);
-
-/// A rate: every value is 0 or 1, and both occur.
-bool is_rate(std::span<const PairedValue> complete);
-
 /// Sums over the pairs of each cluster, in order of the clusters' first appearance. All pairs must be
 /// complete.
 ClusterSums cluster_sums(std::span<const PairedValue> pairs);
@@ -95,6 +93,21 @@ ClusterSums cluster_sums(std::span<const PairedValue> pairs);
 /// pair a cluster that is the plain paired t exactly. Nothing where it is not defined: fewer than 2 clusters,
 /// or no spread at all.
 std::optional<TTest> paired_t(const ClusterSums& sums);
+
+/// Wilson's score interval (1927, JASA 22) of a rate seen in n trials; the rate need not be a multiple of
+/// 1 / n.
+Interval wilson_interval(double rate, double n, double confidence);
+
+/// Share of pairs won, ties counted half: 0.5 is even. The interval takes the number of clusters as its
+/// number of trials: with several pairs a cluster (seeds of a prompt) it is on the wide side. Nothing without
+/// a pair.
+std::optional<WinRate> win_rate(std::int64_t wins, std::int64_t ties, std::int64_t losses,
+                                std::int64_t clusters, double confidence);
+
+/// How few clusters carry more than half of a mean difference: the smallest number whose removal from the sum
+/// of the differences leaves less than half of it. They are those that differ most on the side of the mean.
+/// sums: the sum of a cluster's differences. Nothing where the sum is 0, up to rounding.
+std::optional<std::int64_t> influential_clusters(std::span<const double> sums);
 
 /// The number of prompts that carry more than half of a difference, where they are so few (5 or fewer of 20
 /// or more) that a reader should look at them before quoting it.

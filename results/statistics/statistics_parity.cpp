@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <span>
 
 #include "core/error.h"
 #include "core/json.h"
+#include "core/weights/safetensors.h"
+#include "results/statistics/numeric.h"
 #include "results/statistics/rank_tests.h"
 #include "results/statistics/statistics.h"
 
@@ -52,7 +55,11 @@ CaseData read_data(const SafetensorsFile& inputs, const std::string& name) {
 void add_bootstrap(const CaseData& data, double confidence, const std::string& name, Outputs& out) {
   const auto sums = cluster_sums(data.pairs);
   std::vector<double> deltas;
-  for (const auto& indices : data.resamples) deltas.push_back(resampled_delta(sums, indices));
+  for (const auto& indices : data.resamples) {
+    double difference = 0;
+    for (const auto index : indices) difference += sums.method[index] - sums.baseline[index];
+    deltas.push_back(difference / static_cast<double>(indices.size()));
+  }
   const auto interval = percentile_interval(deltas, confidence);
   out[name + ".bootstrap_low"] = {interval.low};
   out[name + ".bootstrap_high"] = {interval.high};
@@ -98,22 +105,19 @@ void compare_tensor(const std::string& name, std::span<const double> expected, c
   report.add(name, error, scale, tolerance);
 }
 
-}  // namespace
-
-std::map<std::string, std::vector<double>> compute_statistics_case(const SafetensorsFile& inputs,
-                                                                   const std::vector<std::string>& datasets,
-                                                                   double confidence) {
+/// Every output, by tensor name.
+Outputs compute(const SafetensorsFile& inputs, const std::vector<std::string>& datasets, double confidence) {
   Outputs out;
   for (const auto& name : datasets) {
     const auto data = read_data(inputs, name);
-    double sum = 0;
-    for (const double d : data.differences) sum += d;
-    out[name + ".mean_difference"] = {sum / static_cast<double>(data.differences.size())};
+    out[name + ".mean_difference"] = {mean(data.differences)};
     add_bootstrap(data, confidence, name, out);
     add_rank_tests(data.differences, name, out);
   }
   return out;
 }
+
+}  // namespace
 
 ParityReport check_statistics_case(const std::filesystem::path& folder) {
   const auto file = folder / "case.json";
@@ -130,7 +134,7 @@ ParityReport check_statistics_case(const std::filesystem::path& folder) {
   const Json& tolerance = fields.get("tolerance");
 
   const SafetensorsFile inputs(folder / "inputs.safetensors"), outputs(folder / "outputs.safetensors");
-  const auto computed = compute_statistics_case(inputs, datasets, confidence);
+  const auto computed = compute(inputs, datasets, confidence);
   for (const auto& [name, _] : outputs.tensors())
     compare_tensor(name, outputs.values<double>(name), computed, Tolerance::of(tolerance, name), report);
   return report;

@@ -6,13 +6,11 @@
 #include <map>
 
 #include "datasets/prompt_set.h"
-#include "results/store/comparison_row.h"
 #include "results/store/records.h"
 #include "results/store/sql.h"
 
 // Every record of the DB, described once: its fields are the columns of its table, in the order in which rows
-// are shown. What is inserted, bound, read, compared and written into the journal follows from that. A heavy
-// header, for the .cpp files that derive something.
+// are shown. All else follows from that. A heavy header, for the .cpp files that derive something.
 
 namespace harness {
 

@@ -1,8 +1,29 @@
-#include "results/store/comparison_row.h"
+#include <type_traits>
 
 #include "results/statistics/verdict.h"
+#include "results/store/columns.h"
 
 namespace harness {
+namespace {
+
+/// What a row and a comparison hold under the same names.
+template <class From, class To>
+void copy_numbers(const From& from, To& to) {
+  to.n = from.n;
+  to.n_missing = from.n_missing;
+  to.clusters = from.clusters;
+  to.baseline_mean = from.baseline_mean;
+  to.method_mean = from.method_mean;
+  to.delta = from.delta;
+  to.wins = from.wins;
+  to.ties = from.ties;
+  to.losses = from.losses;
+  to.t = from.t;
+  to.p_value = from.p_value;
+  to.test = from.test;
+}
+
+}  // namespace
 
 ComparisonRow row_of(const ComparisonRecord& comparison) {
   const auto& r = comparison.result;
@@ -10,20 +31,9 @@ ComparisonRow row_of(const ComparisonRecord& comparison) {
                     .metric = comparison.metric,
                     .baseline = comparison.baseline,
                     .method = comparison.method,
-                    .n = r.n,
-                    .n_missing = r.n_missing,
-                    .clusters = r.clusters,
-                    .baseline_mean = r.baseline_mean,
-                    .method_mean = r.method_mean,
-                    .delta = r.delta,
                     .ci95 = r.ci,
-                    .wins = r.wins,
-                    .ties = r.ties,
-                    .losses = r.losses,
-                    .t = r.t,
-                    .p_value = r.p_value,
-                    .test = r.test,
                     .note = comparison.note};
+  copy_numbers(r, row);
   if (comparison.has_claim) row.claim = claim_name(claim_of(r));
   if (!r.crossed) return row;
   row.runs = r.crossed->runs;
@@ -43,19 +53,8 @@ ComparisonRecord comparison_of(const ComparisonRow& row) {
                               .note = row.note,
                               .has_claim = row.claim.has_value()};
   auto& r = comparison.result;
-  r.n = row.n;
-  r.n_missing = row.n_missing;
-  r.clusters = row.clusters;
-  r.baseline_mean = row.baseline_mean;
-  r.method_mean = row.method_mean;
-  r.delta = row.delta;
+  copy_numbers(row, r);
   r.ci = row.ci95;
-  r.wins = row.wins;
-  r.ties = row.ties;
-  r.losses = row.losses;
-  r.t = row.t;
-  r.p_value = row.p_value;
-  r.test = row.test;
   if (!row.runs) return comparison;
   r.seeds = *row.runs;
   auto& runs = r.crossed.emplace();
@@ -67,6 +66,21 @@ ComparisonRecord comparison_of(const ComparisonRow& row) {
   runs.ci = row.runs_ci95;
   if (!runs.ci) runs.state = row.delta == 0.0 ? CrossedState::kEqual : CrossedState::kNoSpread;
   return comparison;
+}
+
+std::vector<std::pair<std::string, std::optional<double>>> numbers_of(const ComparisonRow& row) {
+  std::vector<std::pair<std::string, std::optional<double>>> numbers;
+  for_each_field(row, [&]<class T>(const std::string& name, const T& field) {
+    if constexpr (kIsInterval<T>) {
+      numbers.emplace_back(name + "_low", field ? std::optional(field->low) : std::nullopt);
+      numbers.emplace_back(name + "_high", field ? std::optional(field->high) : std::nullopt);
+    } else if constexpr (kIsOptional<T>) {
+      if constexpr (std::is_arithmetic_v<typename T::value_type>) numbers.emplace_back(name, field);
+    } else if constexpr (std::is_arithmetic_v<T>) {
+      numbers.emplace_back(name, static_cast<double>(field));
+    }
+  });
+  return numbers;
 }
 
 }  // namespace harness

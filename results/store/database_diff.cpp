@@ -14,14 +14,14 @@ namespace {
 struct Rows {
   const char* table;
   std::string sql;  ///< {0}: name of the DB
-  const char* own;  ///< which of these rows belong to the runs ?1 (a JSON list)
+  std::string own;  ///< which of these rows belong to the runs ?1 (a JSON list)
 };
 
 constexpr auto kOwnRun = "run_id IN (SELECT value FROM json_each(?1))";
 constexpr auto kOwnEvaluation = R"sql(evaluation_id IN (
   SELECT e.id FROM {0}.evaluations AS e JOIN {0}.checkpoints AS c ON c.id = e.checkpoint_id
   WHERE c.run_id IN (SELECT value FROM json_each(?1))))sql";
-constexpr auto kOwnExperiment = R"sql(reproduction_id IN (
+constexpr auto kExperiments = R"sql( IN (
   SELECT r.id FROM {0}.reproductions AS r WHERE NOT EXISTS (
     SELECT 1 FROM {0}.reproduction_runs AS m
     WHERE m.reproduction_id = r.id AND m.run_id NOT IN (SELECT value FROM json_each(?1)))))sql";
@@ -32,6 +32,7 @@ const std::vector<Rows>& all_rows() {
     return "SELECT " + columns + " FROM " + from;
   };
   const std::string experiment = "reproduction_id, ";
+  const auto own_experiment = std::string("reproduction_id") + kExperiments;
   const auto nth = fmt::format(", row_number() OVER (PARTITION BY {}) AS nth", select_list<EventRow>());
   static const std::vector<Rows> kRows = {
       {"prompt_sets", select(select_list<PromptSet>(), "{0}.prompt_sets"),
@@ -87,14 +88,11 @@ const std::vector<Rows>& all_rows() {
        select("id, " + select_list<ReproductionRecord>({{"evaluations", ""}, {"runs", ""}}) +
                   ", finished, digest",
               "{0}.reproductions"),
-       R"sql(id IN (
-  SELECT r.id FROM {0}.reproductions AS r WHERE NOT EXISTS (
-    SELECT 1 FROM {0}.reproduction_runs AS m
-    WHERE m.reproduction_id = r.id AND m.run_id NOT IN (SELECT value FROM json_each(?1)))))sql"},
-      {"reproduction_runs", select("reproduction_id, run_id, arm", "{0}.reproduction_runs"), kOwnExperiment},
-      {"comparisons", select(experiment + select_list<ComparisonRow>(), "{0}.comparisons"), kOwnExperiment},
-      {"alarms", select(experiment + select_list<AlarmRecord>(), "{0}.alarms"), kOwnExperiment},
-      {"artifacts", select(select_list<StoredArtifact>(), "{0}.artifacts"), kOwnExperiment}};
+       std::string("id") + kExperiments},
+      {"reproduction_runs", select("reproduction_id, run_id, arm", "{0}.reproduction_runs"), own_experiment},
+      {"comparisons", select(experiment + select_list<ComparisonRow>(), "{0}.comparisons"), own_experiment},
+      {"alarms", select(experiment + select_list<AlarmRecord>(), "{0}.alarms"), own_experiment},
+      {"artifacts", select(select_list<StoredArtifact>(), "{0}.artifacts"), own_experiment}};
   return kRows;
 }
 
@@ -150,17 +148,8 @@ std::map<std::string, std::uint64_t> log_ends(Store& store) {
   return ends;
 }
 
-template <class Body>
-auto RowDiff::guarded(Body&& body) {
-  try {
-    return body();
-  } catch (const SQLite::Exception& failure) {
-    throw database_error(failure, store_.path());
-  }
-}
-
 RowDiff::RowDiff(Store& store, const std::filesystem::path& other) : store_(store) {
-  guarded([&] {
+  guarded(store_.path(), [&] {
     SQLite::Statement attach(store_.database(), "ATTACH ?1 AS other");
     attach.bind(1, other.string());
     attach.exec();
@@ -174,7 +163,7 @@ RowDiff::~RowDiff() {
 std::vector<std::string> RowDiff::summary(const std::string& name_of_other,
                                           const std::optional<std::set<std::string>>& runs) {
   const auto list = runs ? std::optional(canonical_json(Json(*runs))) : std::nullopt;
-  return guarded([&] {
+  return guarded(store_.path(), [&] {
     std::vector<std::string> found;
     for (const auto& rows : all_rows()) {
       compare_side(store_.database(), rows, "main", "other", list, "the DB", found);
@@ -202,7 +191,7 @@ std::vector<DifferentRow> RowDiff::rows(const RowsOfJob& of, const std::string& 
         (found.*side).emplace_back(row.getColumnName(i), value_text(row.getColumn(i)));
     }
   };
-  guarded([&] {
+  guarded(store_.path(), [&] {
     collect("main", "other", &DifferentRow::here);
     collect("other", "main", &DifferentRow::other);
   });
@@ -213,7 +202,7 @@ std::vector<DifferentRow> RowDiff::rows(const RowsOfJob& of, const std::string& 
 
 std::int64_t RowDiff::count(const RowsOfJob& of, const std::string& id) {
   const auto& sql = std::ranges::find(all_rows(), std::string_view(of.table), &Rows::table)->sql;
-  return guarded([&] {
+  return guarded(store_.path(), [&] {
     SQLite::Statement count(store_.database(),
                             fmt::format("SELECT count(*) FROM ({}) WHERE {} = ?1",
                                         fmt::format(fmt::runtime(sql), "main"), of.column));

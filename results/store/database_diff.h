@@ -50,10 +50,6 @@ class RowDiff {
   std::int64_t count(const RowsOfJob& of, const std::string& id);
 
  private:
-  /// Runs `body`, turning SQLite's failures into Errors that name the store's file.
-  template <class Body>
-  auto guarded(Body&& body);
-
   Store& store_;
 };
 

@@ -13,9 +13,8 @@
 
 namespace harness {
 
-/// What `harness` itself decided in a workspace, in order: prompt sets, runs, evaluations, selections,
-/// finished experiments, removals (core/EVENTS.md). Together with the event logs of the run folders it is all
-/// that the DB is made of. The lines are those of an event log, written before the DB commits.
+/// What `harness` itself decided in a workspace, in order (core/EVENTS.md). Together with the event logs of
+/// the run folders it is all that the DB is made of. Its lines are written before the DB commits.
 class Journal {
  public:
   /// Opens or creates the file and holds its lock for life. Throws as EventLogWriter does.
@@ -78,6 +77,10 @@ std::string utc_now();
 // A record has "type", usually "key" (a later one of the same type and key replaces it), "run" where it
 // belongs to a run, and "data". The readers throw Error for a missing or wrong field.
 
+std::string type_of(const Json& record);
+/// The number of the experiment or of the selection that it records or names.
+std::int64_t number_of(const Json& record);
+
 Json journal_record(const PromptSet& set);
 Json journal_record(const RunRecord& run);
 Json journal_record(const CheckpointRecord& checkpoint);
@@ -99,8 +102,7 @@ Json journal_number(std::int64_t reproduction_id, const std::string& digest);
 /// Numbers of experiments up to this one were given.
 Json journal_last_number(std::int64_t reproduction_id);
 
-/// What a record tells: of a PromptSet, RunRecord, CheckpointRecord, EvaluationRecord, SelectionRecord,
-/// JobRecord, ReproductionRecord or ArtifactRecord, the comparisons or the alarms of an experiment.
+/// What a record tells, of any type that journal_record takes.
 template <class Record>
 Record from_journal(const Json& record);
 template <>

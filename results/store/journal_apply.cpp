@@ -18,10 +18,6 @@ std::vector<T> sorted(std::vector<T> items) {
   return items;
 }
 
-std::int64_t id_of(const Json& record) {
-  return record.at("data").at("id").get<std::int64_t>();
-}
-
 void put_prompt_set(Store::Impl& store, const Json& record, const std::string&) {
   static const auto kSet = insert_sql<PromptSet>("prompt_sets") + " ON CONFLICT (sha256) DO NOTHING";
   static const auto kPrompt = insert_sql<Prompt>("prompts", {{"prompt_set_id", ":prompt_set_id"}});
@@ -89,7 +85,7 @@ void put_selection(Store::Impl& store, const Json& record, const std::string& at
       {{"step", ""}, {"id", ":id"}, {"checkpoint_id", ":checkpoint_id"}, {"created", ":created"}});
   const auto selection = from_journal<SelectionRecord>(record);
   const auto checkpoint = store.checkpoint_id(selection.run_id, selection.step);
-  put_record(store.sql, kSelection, selection, std::pair("id", id_of(record)),
+  put_record(store.sql, kSelection, selection, std::pair("id", number_of(record)),
              std::pair("checkpoint_id", checkpoint), std::pair("created", at));
 }
 
@@ -121,7 +117,7 @@ void show_again(StatementCache& sql, std::int64_t id, const std::string& at) {
 }
 
 void put_experiment_again(Store::Impl& store, const Json& record, const std::string& at) {
-  show_again(store.sql, id_of(record), at);
+  show_again(store.sql, number_of(record), at);
 }
 
 void put_experiment(Store::Impl& store, const Json& record, const std::string& at) {
@@ -140,7 +136,7 @@ void put_experiment(Store::Impl& store, const Json& record, const std::string& a
     sql.run("UPDATE reproductions SET wall_seconds = ?2 WHERE id = ?1", *known, experiment.wall_seconds);
     return;
   }
-  const auto id = id_of(record);
+  const auto id = number_of(record);
   put_record(sql, kExperiment, experiment, std::pair("id", id), std::pair("digest", digest),
              std::pair("finished", at));
   sql.run("UPDATE counters SET value = max(value, ?1) WHERE name = 'reproductions'", id);
@@ -157,7 +153,7 @@ void put_experiment(Store::Impl& store, const Json& record, const std::string& a
 void put_comparisons(Store::Impl& store, const Json& record, const std::string&) {
   static const auto kComparison =
       insert_sql<ComparisonRow>("comparisons", {{"reproduction_id", ":reproduction_id"}});
-  const auto id = id_of(record);
+  const auto id = number_of(record);
   store.sql.run("DELETE FROM comparisons WHERE reproduction_id = ?1", id);
   for (const auto& comparison : from_journal<std::vector<ComparisonRecord>>(record))
     put_record(store.sql, kComparison, row_of(comparison), std::pair("reproduction_id", id));
@@ -165,7 +161,7 @@ void put_comparisons(Store::Impl& store, const Json& record, const std::string&)
 
 void put_alarms(Store::Impl& store, const Json& record, const std::string&) {
   static const auto kAlarm = insert_sql<AlarmRecord>("alarms", {{"reproduction_id", ":reproduction_id"}});
-  const auto id = id_of(record);
+  const auto id = number_of(record);
   store.sql.run("DELETE FROM alarms WHERE reproduction_id = ?1", id);
   for (const auto& alarm : from_journal<std::vector<AlarmRecord>>(record))
     put_record(store.sql, kAlarm, alarm, std::pair("reproduction_id", id));
@@ -240,7 +236,7 @@ std::string reproduction_digest(const ReproductionRecord& reproduction) {
 }
 
 void Store::Impl::apply(const Json& record, const std::string& at) {
-  const auto type = record.value("type", std::string());
+  const auto type = type_of(record);
   const auto found = kAppliers.find(type);
   if (found == kAppliers.end())
     throw Error(fmt::format("unknown record \"{}\"", type), "journal",

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "core/files.h"
 #include "core/text.h"
-#include "results/store/journal_export.h"
 #include "results/store/journal_history.h"
 #include "results/store/store_impl.h"
 
@@ -36,26 +36,15 @@ bool is_at_home(const fs::path& db, const fs::path& workspace) {
          fs::weakly_canonical(fs::absolute(workspace));
 }
 
-bool holds(StatementCache& sql, std::string_view statement) {
-  Query row(sql[statement]);
-  return row.step();
-}
-
-std::set<std::string> experiments_of(StatementCache& sql) {
-  Query row(sql["SELECT digest FROM reproductions"]);
-  std::set<std::string> digests;
-  while (row.step()) digests.insert(row.text(0));
-  return digests;
-}
-
 /// A DB of a version before 5 does not name its journal: what both hold tells whether they belong together.
-JournalStanding::Kind kind_of_unmarked(Store& store, StatementCache& sql, const JournalText& journal) {
+JournalStanding::Kind kind_of_unmarked(Store& store, const std::map<std::int64_t, std::string>& experiments,
+                                       const JournalText& journal) {
   const auto history = history_of(journal.records);
-  const auto in_db = experiments_of(sql);
+  const auto digests = std::views::values(experiments);
   bool lacks = false, shares_experiment = false;
   for (const auto& entry : history.entries) {
-    if (entry.record.value("type", "") != "experiment") continue;
-    const bool known = in_db.contains(*entry.experiment);
+    if (type_of(entry.record) != "experiment") continue;
+    const bool known = std::ranges::find(digests, *entry.experiment) != digests.end();
     shares_experiment |= known;
     // One that nothing else was recorded of may have been cut off before the DB had it.
     lacks |= !known && entry.is_named_later;
@@ -65,14 +54,13 @@ JournalStanding::Kind kind_of_unmarked(Store& store, StatementCache& sql, const 
   if (!shares_run && !shares_experiment) return JournalStanding::kOther;
   if (!lacks) return JournalStanding::kUnmarked;
   const bool has_more = std::ranges::any_of(
-      in_db, [&](const std::string& digest) { return !history.numbers.contains(digest); });
+      digests, [&](const std::string& digest) { return !history.numbers.contains(digest); });
   return has_more ? JournalStanding::kOther : JournalStanding::kStale;
 }
 
 /// A workspace whose process was killed before the DB had anything of it.
 bool holds_no_run(const JournalText& journal) {
-  return std::ranges::none_of(journal.records,
-                              [](const Json& record) { return record.value("type", "") == "run"; });
+  return std::ranges::none_of(journal.records, [](const Json& record) { return type_of(record) == "run"; });
 }
 
 /// True if a run of the journal is recorded with a folder that is not this workspace's.
@@ -97,8 +85,7 @@ void Store::Impl::know_journal(const std::string& id, const LogMark& end) {
 
 JournalStanding Store::standing(const fs::path& workspace, const JournalText& journal) {
   return impl_->guarded([&]() -> JournalStanding {
-    auto& sql = impl_->sql;
-    const auto known = known_journals(sql);
+    const auto known = known_journals(impl_->sql);
     const auto id = journal.id();
     const auto ours = std::ranges::find(known, id, &KnownJournal::id);
     const bool is_marked = ours != known.end();
@@ -119,11 +106,12 @@ JournalStanding Store::standing(const fs::path& workspace, const JournalText& jo
       return standing;
     }
     const bool is_beginning = holds_no_run(journal);
-    if (!holds(sql, "SELECT 1 FROM runs") || (is_beginning && standing.is_shared)) {
+    if (impl_->number("SELECT count(*) FROM runs") == 0 || (is_beginning && standing.is_shared)) {
       standing.kind = JournalStanding::kBehind;
       return standing;
     }
-    standing.kind = is_beginning ? JournalStanding::kUnmarked : kind_of_unmarked(*this, sql, journal);
+    standing.kind =
+        is_beginning ? JournalStanding::kUnmarked : kind_of_unmarked(*this, impl_->experiments(), journal);
     // A workspace that shared the DB before version 5 may be the second one that comes back to it.
     const bool is_back =
         standing.kind == JournalStanding::kUnmarked && !is_recorded_elsewhere(*this, workspace, journal);
@@ -153,10 +141,9 @@ std::vector<std::string> Store::unknown_to(const JournalText& journal, const std
     if (!history.runs.contains(run)) unknown.push_back("run " + run);
   }
   return impl_->guarded([&] {
-    Query row(impl_->sql["SELECT id, digest FROM reproductions ORDER BY id"]);
-    while (row.step()) {
-      if (!history.numbers.contains(row.text(1)) && is_of(impl_->sql, row.integer(0), own))
-        unknown.push_back(fmt::format("experiment {}", row.integer(0)));
+    for (const auto& [number, digest] : impl_->experiments()) {
+      if (!history.numbers.contains(digest) && impl_->is_of(number, own))
+        unknown.push_back(fmt::format("experiment {}", number));
     }
     return unknown;
   });
@@ -219,7 +206,7 @@ std::vector<std::string> Store::keep_journal(const fs::path& file) {
     case JournalStanding::kUnmarked: {
       Journal journal(file);
       const auto own = own_runs(workspace, text);
-      impl_->guarded([&] { export_missing(*this, *impl_, journal, own, history_of(text.records).runs); });
+      impl_->guarded([&] { impl_->export_into(*this, journal, own, history_of(text.records).runs); });
       impl_->write([&] { impl_->know_journal(journal.id(), journal.end()); });
       if (found.kind == JournalStanding::kAhead)
         notes.push_back(
@@ -261,7 +248,7 @@ void Store::write_journal(const fs::path& file, const JournalText& before) {
   std::string id;
   {
     Journal journal(aside);
-    impl_->guarded([&] { export_whole(*this, *impl_, journal, own); });
+    impl_->guarded([&] { impl_->export_into(*this, journal, own, {}); });
     id = journal.id();
     // The DB knows the new one before it takes its place.
     impl_->write([&] { impl_->know_journal(id, journal.end()); });

@@ -112,6 +112,14 @@ Json list_record(const std::string& type, std::int64_t id, const std::vector<Ite
 
 }  // namespace
 
+std::string type_of(const Json& record) {
+  return record.value("type", std::string());
+}
+
+std::int64_t number_of(const Json& record) {
+  return record.at("data").at("id").get<std::int64_t>();
+}
+
 Json journal_record(const PromptSet& set) {
   Json prompts = Json::array();
   for (const auto& prompt : set.prompts)

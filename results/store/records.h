@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/json.h"
@@ -161,6 +162,32 @@ struct ComparisonRecord {
       true;  ///< false: of a version that told no claims about methods from claims about checkpoints
 };
 
+/// What the DB and the journal keep of a comparison: a row of `comparisons`. The numbers over training runs
+/// are nothing where there is one run.
+struct ComparisonRow {
+  std::string split = {}, metric = {}, baseline = {}, method = {};
+  std::int64_t n = 0, n_missing = 0, clusters = 0;
+  std::optional<double> baseline_mean = {}, method_mean = {}, delta = {};
+  std::optional<Interval> ci95 = {};
+  std::int64_t wins = 0, ties = 0, losses = 0;
+  std::optional<double> t = {}, p_value = {};
+  std::string test = {};
+  std::optional<std::string> note = {};
+  std::optional<std::string> claim = {};  ///< nothing: of a version that told no claims apart
+  std::optional<std::int64_t> runs = {};
+  std::optional<double> runs_se = {}, runs_df = {};
+  std::optional<Interval> runs_ci95 = {};
+  std::optional<double> runs_p_value = {};
+};
+
+ComparisonRow row_of(const ComparisonRecord& comparison);
+
+/// The comparison as far as it is kept: without the runs' own differences and the further tests.
+ComparisonRecord comparison_of(const ComparisonRow& row);
+
+/// Its numbers with the names of their columns, in the order of the columns.
+std::vector<std::pair<std::string, std::optional<double>>> numbers_of(const ComparisonRow& row);
+
 /// A reward that rose over the starting weights while a guardrail moved beyond its minimal effect
 /// (guardrails.h).
 struct AlarmRecord {
@@ -227,7 +254,7 @@ struct ReplayReport {
   std::int64_t runs = 0, evaluations = 0, experiments = 0;
   std::vector<std::string> left_out = {};  ///< one line each: what, and why
   /// Number and digest of experiments whose number means another one at the journal's end, or none.
-  std::vector<std::pair<std::int64_t, std::string>> numbers = {};
+  std::map<std::int64_t, std::string> numbers = {};
 };
 
 /// How a DB stands to the journal of a workspace.
@@ -249,8 +276,6 @@ struct JournalStanding {
 
 /// What one call of Store::ingest brought.
 struct IngestReport {
-  std::int64_t events = 0, updates = 0, samples = 0, metrics = 0;
-  std::vector<std::int64_t> checkpoints = {};  ///< steps recorded, in order of the log
   std::vector<Note> notes = {};
   JobStatus job = {};  ///< afterwards
 };

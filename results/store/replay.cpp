@@ -12,10 +12,6 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-std::string type_of(const Json& record) {
-  return record.value("type", std::string());
-}
-
 /// Carries records out against a DB that lacks them.
 class Replay {
  public:
@@ -23,31 +19,196 @@ class Replay {
          const std::map<std::string, std::uint64_t>& ends)
       : store_(store), impl_(impl), workspace_(std::move(workspace)), ends_(ends) {}
 
-  void take(const HistoryEntry& entry);
+  void take(const HistoryEntry& entry) {
+    const Json& record = entry.record;
+    const auto type = type_of(record);
+    impl_.replayed_time = record.value("at", utc_now());
+    if (!is_introduced(record)) return;
+    if (type == "evaluation") return evaluation(record);
+    if (type == "not_run") return not_run(record);
+    if (type == "selection") return selection(record);
+    if (type == "job") return job(record);
+    if (type == "job_state") return job_state(record, false);
+    if (type == "experiment") return experiment(entry);
+    static const std::set<std::string> kOfExperiment = {"experiment_again", "comparisons", "alarms",
+                                                        "artifact"};
+    if (kOfExperiment.contains(type)) return of_experiment(entry);
+    carry_out(record);
+  }
+
   /// What was said of jobs after the last event of their logs.
-  void settle();
+  void settle() {
+    for (const auto& record : states_) {
+      impl_.replayed_time = record.value("at", utc_now());
+      job_state(record, true);
+    }
+    impl_.replayed_time.reset();
+  }
 
   ReplayReport report;
 
  private:
-  void evaluation(const Json& record);
-  std::optional<std::int64_t> selection_of(const EvaluationRecord& evaluation);
-  void not_run(const Json& record);
-  void selection(const Json& record);
-  void job(const Json& record);
-  void job_state(const Json& record, bool settled);
-  void experiment(const HistoryEntry& entry);
-  void of_experiment(const HistoryEntry& entry);
-  std::int64_t free_number(std::int64_t wanted, std::int64_t highest);
-  void carry_out(const Json& record);
+  void evaluation(const Json& record) {
+    auto evaluation = from_journal<EvaluationRecord>(record);
+    constexpr auto kPrompts = "SELECT count(*) FROM prompt_sets WHERE sha256 = ?1";
+    std::string lacking;
+    if (impl_.number(kPrompts, evaluation.prompt_set_sha256) == 0)
+      lacking = "the journal does not hold its prompts";
+    else if (!has_checkpoint(evaluation.run_id, evaluation.step))
+      lacking = fmt::format("the run's event log does not reach checkpoint {}", evaluation.step);
+    if (!lacking.empty()) {
+      if (!gone_.contains(evaluation.id))
+        leave_out("evaluation " + evaluation.id, evaluation.run_id, lacking);
+      return;
+    }
+    if (evaluation.selection_id) evaluation.selection_id = selection_of(evaluation);
+    store_.record_evaluation(evaluation);
+  }
+
+  /// The selection that allowed an evaluation: the one of its number in the journal, or where numbers moved
+  /// since the one that chose its checkpoint.
+  std::optional<std::int64_t> selection_of(const EvaluationRecord& evaluation) {
+    const auto fits = [&](const SelectionRecord& s) {
+      return s.run_id == evaluation.run_id && s.step == evaluation.step;
+    };
+    const auto mapped = selections_.find(*evaluation.selection_id);
+    const auto number = mapped == selections_.end() ? *evaluation.selection_id : mapped->second;
+    if (const auto known = store_.selection(number); known && fits(*known)) return number;
+    for (const auto& selection : store_.selections(evaluation.run_id)) {
+      if (fits(selection)) return selection.id;
+    }
+    return std::nullopt;
+  }
+
+  void not_run(const Json& record) {
+    if (store_.evaluation(record.at("data").at("evaluation"))) carry_out(record);
+  }
+
+  void selection(const Json& record) {
+    const auto selection = from_journal<SelectionRecord>(record);
+    const auto is_gone = [&](const std::string& id) { return !store_.evaluation(id); };
+    if (std::ranges::any_of(selection.candidates, is_gone)) return;
+    if (!has_checkpoint(selection.run_id, selection.step)) return;
+    selections_[number_of(record)] = store_.record_selection(selection);
+  }
+
+  void job(const Json& record) {
+    const auto job = from_journal<JobRecord>(record);
+    if (gone_.contains(job.id) || (job.evaluation_id && !store_.evaluation(*job.evaluation_id))) return;
+    store_.record_job(job);
+    const auto end = ends_.find(job.id);
+    const LogRange range{.folder = place_of(job), .end = end == ends_.end() ? LogRange{}.end : end->second};
+    if (!fs::exists(range.folder / "events.log")) return;
+    try {
+      store_.ingest(job, range);
+    } catch (const Error& error) {
+      if (error.where() == impl_.path.string()) throw;  // the DB itself: a full disk is no fault of the log
+      leave_out((job.evaluation_id ? "evaluation " : "run ") + job.id, job.evaluation_id ? job.run_id : "",
+                error.what());
+    }
+  }
+
+  void job_state(const Json& record, bool settled) {
+    const auto id = record.at("data").at("id").get<std::string>();
+    if (!store_.job_state(id)) return;
+    const double spoken = last_event(id);
+    // Its log was read to the end already, which may hold later starts.
+    if (!settled && spoken > 0) {
+      states_.push_back(record);
+      return;
+    }
+    if (settled && record.at("time").get<double>() < spoken) return;
+    carry_out(record);
+  }
+
+  void experiment(const HistoryEntry& entry) {
+    const auto reproduction = from_journal<ReproductionRecord>(entry.record);
+    if (impl_.reproduction_id(*entry.experiment)) return apply(entry.record);
+    std::vector<std::string> parts = reproduction.evaluations;
+    for (const auto& [run, arm] : reproduction.runs) parts.push_back(run);
+    const auto missing = std::ranges::find_if(parts, [&](const auto& part) { return !is_done(part); });
+    if (missing != parts.end()) {
+      if (gone_.insert(*entry.experiment).second)
+        leave_out(fmt::format("experiment {}", entry.number), "",
+                  fmt::format("it rests on {}, which the logs do not complete", *missing));
+      return;
+    }
+    gone_.erase(*entry.experiment);
+    impl_.write(
+        [&] { impl_.carry_out(journal_record(reproduction, free_number(entry.number, entry.highest))); });
+  }
+
+  void of_experiment(const HistoryEntry& entry) {
+    std::optional<std::int64_t> id;
+    if (entry.experiment) id = impl_.reproduction_id(*entry.experiment);
+    if (entry.experiment && !id) return;  // it was left out
+    const auto type = type_of(entry.record);
+    if (type == "artifact") {
+      auto artifact = from_journal<ArtifactRecord>(entry.record);
+      artifact.reproduction_id = id;
+      store_.record_artifact(artifact);
+    } else if (type == "comparisons") {
+      store_.record_comparisons(*id, from_journal<std::vector<ComparisonRecord>>(entry.record));
+    } else if (type == "alarms") {
+      store_.record_alarms(*id, from_journal<std::vector<AlarmRecord>>(entry.record));
+    } else {
+      apply(journal_shown_again(*id));
+    }
+  }
+
+  /// The number that an experiment had, or the next one where another experiment of this DB has it.
+  std::int64_t free_number(std::int64_t wanted, std::int64_t highest) {
+    if (impl_.number("SELECT count(*) FROM reproductions WHERE id = ?1", wanted) == 0) return wanted;
+    return std::max(highest + 1, impl_.next_reproduction_id());
+  }
+
+  void carry_out(const Json& record) {
+    impl_.write([&] { impl_.carry_out(record); });
+  }
+
   /// Without a word to the journal: it says nothing new.
-  void apply(const Json& record);
-  void leave_out(const std::string& what, const std::string& run, const std::string& why);
-  bool is_introduced(const Json& record);
-  bool has_prompts(const std::string& sha256);
-  fs::path place_of(const JobRecord& job) const;
-  bool is_done(const std::string& job);
-  double last_event(const std::string& job);
+  void apply(const Json& record) {
+    impl_.write([&] { impl_.apply(record, *impl_.replayed_time); });
+  }
+
+  void leave_out(const std::string& what, const std::string& run, const std::string& why) {
+    gone_.insert(what.substr(what.find(' ') + 1));
+    report.left_out.push_back(run.empty() ? fmt::format("{}: {}", what, why)
+                                          : fmt::format("{} of run {}: {}", what, run, why));
+  }
+
+  /// True unless the record is of a run of which nothing was recorded before, its beginning being lost.
+  bool is_introduced(const Json& record) {
+    const auto run = record.value("run", std::string());
+    const auto type = type_of(record);
+    if (run.empty() || type == "run" || type == "forget") return true;
+    if (gone_.contains(run)) return false;
+    if (store_.run(run)) return true;
+    leave_out("run " + run, "", "the journal does not hold its beginning");
+    return false;
+  }
+
+  bool has_checkpoint(const std::string& run, std::int64_t step) {
+    constexpr auto kSql = "SELECT count(*) FROM checkpoints WHERE run_id = ?1 AND step = ?2";
+    return impl_.number(kSql, run, step) > 0;
+  }
+
+  /// Where the job's folder is now: the workspace may have been moved.
+  fs::path place_of(const JobRecord& job) const {
+    const auto run = workspace_ / job.run_id;
+    const auto place = job.evaluation_id ? run / job.folder.filename() : run;
+    return fs::exists(place) ? place : job.folder;
+  }
+
+  bool is_done(const std::string& job) {
+    const auto status = store_.job_state(job);
+    return status && status->state == JobState::kDone;
+  }
+
+  double last_event(const std::string& job) {
+    Query last(impl_.sql["SELECT max(time) FROM events WHERE job_id = ?1"], job);
+    return last.step() ? last.real(0).value_or(0) : 0;
+  }
 
   Store& store_;
   Store::Impl& impl_;
@@ -58,216 +219,16 @@ class Replay {
   std::vector<Json> states_;
 };
 
-/// True unless the record is of a run of which nothing was recorded before, its beginning being lost.
-bool Replay::is_introduced(const Json& record) {
-  const auto run = record.value("run", std::string());
-  const auto type = type_of(record);
-  if (run.empty() || type == "run" || type == "forget") return true;
-  if (gone_.contains(run)) return false;
-  if (store_.run(run)) return true;
-  leave_out("run " + run, "", "the journal does not hold its beginning");
-  return false;
-}
-
-void Replay::take(const HistoryEntry& entry) {
-  const Json& record = entry.record;
-  const auto type = type_of(record);
-  impl_.replayed_time = record.value("at", utc_now());
-  if (!is_introduced(record)) return;
-  if (type == "evaluation") return evaluation(record);
-  if (type == "not_run") return not_run(record);
-  if (type == "selection") return selection(record);
-  if (type == "job") return job(record);
-  if (type == "job_state") return job_state(record, false);
-  if (type == "experiment") return experiment(entry);
-  static const std::set<std::string> kOfExperiment = {"experiment_again", "comparisons", "alarms",
-                                                      "artifact"};
-  if (kOfExperiment.contains(type)) return of_experiment(entry);
-  carry_out(record);
-}
-
-void Replay::carry_out(const Json& record) {
-  impl_.write([&] { impl_.carry_out(record); });
-}
-
-void Replay::apply(const Json& record) {
-  impl_.write([&] { impl_.apply(record, *impl_.replayed_time); });
-}
-
-void Replay::leave_out(const std::string& what, const std::string& run, const std::string& why) {
-  gone_.insert(what.substr(what.find(' ') + 1));
-  report.left_out.push_back(run.empty() ? fmt::format("{}: {}", what, why)
-                                        : fmt::format("{} of run {}: {}", what, run, why));
-}
-
-bool Replay::has_prompts(const std::string& sha256) {
-  Query known(impl_.sql["SELECT 1 FROM prompt_sets WHERE sha256 = ?1"], sha256);
-  return known.step();
-}
-
-/// The selection that allowed an evaluation: the one of its number in the journal, or where numbers moved
-/// since the one that chose its checkpoint.
-std::optional<std::int64_t> Replay::selection_of(const EvaluationRecord& evaluation) {
-  const auto fits = [&](const SelectionRecord& s) {
-    return s.run_id == evaluation.run_id && s.step == evaluation.step;
-  };
-  const auto mapped = selections_.find(*evaluation.selection_id);
-  const auto number = mapped == selections_.end() ? *evaluation.selection_id : mapped->second;
-  if (const auto known = store_.selection(number); known && fits(*known)) return number;
-  for (const auto& selection : store_.selections(evaluation.run_id)) {
-    if (fits(selection)) return selection.id;
-  }
-  return std::nullopt;
-}
-
-void Replay::evaluation(const Json& record) {
-  auto evaluation = from_journal<EvaluationRecord>(record);
-  if (!has_prompts(evaluation.prompt_set_sha256)) {
-    if (!gone_.contains(evaluation.id))
-      leave_out("evaluation " + evaluation.id, evaluation.run_id, "the journal does not hold its prompts");
-    return;
-  }
-  const auto checkpoints = store_.checkpoints(evaluation.run_id);
-  const bool is_there =
-      std::ranges::any_of(checkpoints, [&](const CheckpointRecord& c) { return c.step == evaluation.step; });
-  if (!is_there) {
-    if (!gone_.contains(evaluation.id))
-      leave_out("evaluation " + evaluation.id, evaluation.run_id,
-                fmt::format("the run's event log does not reach checkpoint {}", evaluation.step));
-    return;
-  }
-  if (evaluation.selection_id) evaluation.selection_id = selection_of(evaluation);
-  store_.record_evaluation(evaluation);
-}
-
-void Replay::not_run(const Json& record) {
-  if (store_.evaluation(record.at("data").at("evaluation"))) carry_out(record);
-}
-
-void Replay::selection(const Json& record) {
-  const auto selection = from_journal<SelectionRecord>(record);
-  const auto is_gone = [&](const std::string& id) { return !store_.evaluation(id); };
-  if (std::ranges::any_of(selection.candidates, is_gone)) return;
-  const auto checkpoints = store_.checkpoints(selection.run_id);
-  if (std::ranges::count(checkpoints, selection.step, &CheckpointRecord::step) == 0) return;
-  selections_[record.at("data").at("id").get<std::int64_t>()] = store_.record_selection(selection);
-}
-
-/// Where the job's folder is now: the workspace may have been moved.
-fs::path Replay::place_of(const JobRecord& job) const {
-  const auto run = workspace_ / job.run_id;
-  const auto place = job.evaluation_id ? run / job.folder.filename() : run;
-  return fs::exists(place) ? place : job.folder;
-}
-
-void Replay::job(const Json& record) {
-  const auto job = from_journal<JobRecord>(record);
-  if (gone_.contains(job.id) || (job.evaluation_id && !store_.evaluation(*job.evaluation_id))) return;
-  store_.record_job(job);
-  const auto end = ends_.find(job.id);
-  const LogRange range{.folder = place_of(job), .end = end == ends_.end() ? LogRange{}.end : end->second};
-  if (!fs::exists(range.folder / "events.log")) return;
-  try {
-    store_.ingest(job, range);
-  } catch (const Error& error) {
-    if (error.where() == impl_.path.string()) throw;  // the DB itself: a full disk is no fault of the log
-    leave_out((job.evaluation_id ? "evaluation " : "run ") + job.id, job.evaluation_id ? job.run_id : "",
-              error.what());
-  }
-}
-
-bool Replay::is_done(const std::string& job) {
-  const auto status = store_.job_state(job);
-  return status && status->state == JobState::kDone;
-}
-
-double Replay::last_event(const std::string& job) {
-  Query last(impl_.sql["SELECT max(time) FROM events WHERE job_id = ?1"], job);
-  return last.step() ? last.real(0).value_or(0) : 0;
-}
-
-void Replay::job_state(const Json& record, bool settled) {
-  const auto id = record.at("data").at("id").get<std::string>();
-  if (!store_.job_state(id)) return;
-  const double spoken = last_event(id);
-  // Its log was read to the end already, which may hold later starts.
-  if (!settled && spoken > 0) {
-    states_.push_back(record);
-    return;
-  }
-  if (settled && record.at("time").get<double>() < spoken) return;
-  carry_out(record);
-}
-
-void Replay::settle() {
-  for (const auto& record : states_) {
-    impl_.replayed_time = record.value("at", utc_now());
-    job_state(record, true);
-  }
-  impl_.replayed_time.reset();
-}
-
-/// The number that an experiment had, or the next one where another experiment of this DB has it.
-std::int64_t Replay::free_number(std::int64_t wanted, std::int64_t highest) {
-  Query taken(impl_.sql["SELECT 1 FROM reproductions WHERE id = ?1"], wanted);
-  if (!taken.step()) return wanted;
-  return std::max(highest + 1, impl_.next_reproduction_id());
-}
-
-void Replay::experiment(const HistoryEntry& entry) {
-  const auto reproduction = from_journal<ReproductionRecord>(entry.record);
-  if (impl_.reproduction_id(*entry.experiment)) return apply(entry.record);
-  std::vector<std::string> parts = reproduction.evaluations;
-  for (const auto& [run, arm] : reproduction.runs) parts.push_back(run);
-  const auto missing = std::ranges::find_if(parts, [&](const auto& part) { return !is_done(part); });
-  if (missing != parts.end()) {
-    if (gone_.insert(*entry.experiment).second)
-      leave_out(fmt::format("experiment {}", entry.number), "",
-                fmt::format("it rests on {}, which the logs do not complete", *missing));
-    return;
-  }
-  gone_.erase(*entry.experiment);
-  impl_.write(
-      [&] { impl_.carry_out(journal_record(reproduction, free_number(entry.number, entry.highest))); });
-}
-
-void Replay::of_experiment(const HistoryEntry& entry) {
-  std::optional<std::int64_t> id;
-  if (entry.experiment) {
-    id = impl_.reproduction_id(*entry.experiment);
-    if (!id) return;  // it was left out
-  }
-  const auto type = type_of(entry.record);
-  if (type == "artifact") {
-    auto artifact = from_journal<ArtifactRecord>(entry.record);
-    artifact.reproduction_id = id;
-    store_.record_artifact(artifact);
-  } else if (type == "comparisons") {
-    store_.record_comparisons(*id, from_journal<std::vector<ComparisonRecord>>(entry.record));
-  } else if (type == "alarms") {
-    store_.record_alarms(*id, from_journal<std::vector<AlarmRecord>>(entry.record));
-  } else {
-    apply(journal_shown_again(*id));
-  }
-}
-
-std::int64_t count_of(StatementCache& sql, std::string_view statement) {
-  Query count(sql[statement]);
-  return count.step() ? count.integer(0) : 0;
-}
-
 /// Experiments whose number means another one, or none, at the end of the journal.
-std::vector<std::pair<std::int64_t, std::string>> unsettled_numbers(StatementCache& sql,
-                                                                    const History& history) {
-  std::vector<std::pair<std::int64_t, std::string>> unsettled;
-  Query row(sql["SELECT id, digest FROM reproductions ORDER BY id"]);
-  while (row.step()) {
-    if (!history.numbers.contains(row.text(1))) continue;  // of another workspace
-    const auto meaning = history.meaning.find(row.integer(0));
-    if (meaning == history.meaning.end() || meaning->second != row.text(1))
-      unsettled.emplace_back(row.integer(0), row.text(1));
-  }
-  return unsettled;
+std::map<std::int64_t, std::string> unsettled_numbers(std::map<std::int64_t, std::string> experiments,
+                                                      const History& history) {
+  std::erase_if(experiments, [&](const auto& experiment) {
+    const auto& [number, digest] = experiment;
+    if (!history.numbers.contains(digest)) return true;  // of another workspace
+    const auto meaning = history.meaning.find(number);
+    return meaning != history.meaning.end() && meaning->second == digest;
+  });
+  return experiments;
 }
 
 }  // namespace
@@ -295,14 +256,13 @@ ReplayReport Store::replay(const fs::path& workspace, const JournalText& journal
   replay.settle();
   for (const auto& text : history.orphans) replay.report.left_out.push_back(text);
   return impl_->write([&] {
-    auto& sql = impl_->sql;
-    sql.run("UPDATE counters SET value = max(value, ?1) WHERE name = 'reproductions'", last);
+    impl_->sql.run("UPDATE counters SET value = max(value, ?1) WHERE name = 'reproductions'", last);
     if (is_marked) impl_->know_journal(journal.id(), journal.end());
     auto& report = replay.report;
-    report.runs = count_of(sql, "SELECT count(*) FROM runs");
-    report.evaluations = count_of(sql, "SELECT count(*) FROM evaluations WHERE state = 'done'");
-    report.experiments = count_of(sql, "SELECT count(*) FROM reproductions");
-    report.numbers = unsettled_numbers(sql, history);
+    report.runs = impl_->number("SELECT count(*) FROM runs");
+    report.evaluations = impl_->number("SELECT count(*) FROM evaluations WHERE state = 'done'");
+    report.experiments = impl_->number("SELECT count(*) FROM reproductions");
+    report.numbers = unsettled_numbers(impl_->experiments(), history);
     return report;
   });
 }

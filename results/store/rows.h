@@ -10,15 +10,13 @@ namespace harness {
 /// Rows of a SELECT; SQLite's failures become Errors that name the DB.
 template <class Row, class Read, class... Values>
 std::vector<Row> checked_rows(Store& store, const char* sql, Read read, const Values&... values) {
-  try {
+  return guarded(store.path(), [&] {
     SQLite::Statement statement(store.database(), sql);
     Query query(statement, values...);
     std::vector<Row> rows;
     while (query.step()) rows.push_back(read(query));
     return rows;
-  } catch (const SQLite::Exception& failure) {
-    throw database_error(failure, store.path());
-  }
+  });
 }
 
 }  // namespace harness

@@ -3,13 +3,26 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 
 #include <concepts>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <unordered_map>
 
+#include "results/schema/database_file.h"
+
 namespace harness {
+
+/// Runs `body`, turning SQLite's failures into Errors that name the DB's file.
+template <class Body>
+auto guarded(const std::filesystem::path& file, Body&& body) {
+  try {
+    return body();
+  } catch (const SQLite::Exception& failure) {
+    throw database_error(failure, file);
+  }
+}
 
 inline void bind_value(SQLite::Statement& statement, int index, const std::string& value) {
   statement.bind(index, value);

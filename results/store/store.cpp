@@ -43,14 +43,9 @@ SQLite::Database& Store::database() {
   return *impl_->opened.db;
 }
 
-std::int64_t Store::record_prompt_set(const PromptSet& set) {
-  return impl_->write([&] {
-    // Also one that is known: another workspace of this DB may have recorded it, and its journal is not ours.
-    impl_->carry_out(journal_record(set));
-    Query recorded(impl_->sql["SELECT id FROM prompt_sets WHERE sha256 = ?1"], set.sha256);
-    recorded.step();
-    return recorded.integer(0);
-  });
+void Store::record_prompt_set(const PromptSet& set) {
+  // Also one that is known: another workspace of this DB may have recorded it, and its journal is not ours.
+  impl_->write([&] { impl_->carry_out(journal_record(set)); });
 }
 
 void Store::record_run(const RunRecord& run) {
@@ -98,9 +93,10 @@ std::int64_t Store::record_selection(const SelectionRecord& selection) {
 
 void Store::record_not_run(const std::string& evaluation_id, const std::string& metric,
                            const std::string& reason) {
+  constexpr auto kRun =
+      "SELECT run_id FROM evaluations AS e JOIN checkpoints AS c ON c.id = checkpoint_id WHERE e.id = ?1";
   impl_->write([&] {
-    const auto run = impl_->run_of_evaluation(evaluation_id);
-    impl_->carry_out(journal_not_run(run, evaluation_id, metric, reason));
+    impl_->carry_out(journal_not_run(impl_->text(kRun, evaluation_id), evaluation_id, metric, reason));
   });
 }
 
@@ -109,15 +105,13 @@ void Store::record_job(const JobRecord& job) {
 }
 
 void Store::Impl::record_job(const JobRecord& job) {
-  {
-    Query known(sql["SELECT folder FROM jobs WHERE id = ?1"], job.id);
-    if (known.step() && known.text(0) == job.folder.string()) return;
-  }
-  carry_out(journal_record(job));
+  constexpr auto kKnown = "SELECT count(*) FROM jobs WHERE id = ?1 AND folder = ?2";
+  if (number(kKnown, job.id, job.folder.string()) == 0) carry_out(journal_record(job));
 }
 
 void Store::mark_job(const std::string& id, JobState state, const std::optional<std::string>& failure) {
-  impl_->write([&] { impl_->carry_out(journal_job_state(impl_->run_of_job(id), id, state, failure)); });
+  constexpr auto kRun = "SELECT run_id FROM jobs WHERE id = ?1";
+  impl_->write([&] { impl_->carry_out(journal_job_state(impl_->text(kRun, id), id, state, failure)); });
 }
 
 std::int64_t Store::record_reproduction(const ReproductionRecord& reproduction) {
@@ -139,6 +133,13 @@ void Store::show_again(std::int64_t reproduction_id) {
 std::optional<std::int64_t> Store::Impl::reproduction_id(const std::string& digest) {
   Query known(sql["SELECT id FROM reproductions WHERE digest = ?1"], digest);
   return known.step() ? std::optional(known.integer(0)) : std::nullopt;
+}
+
+std::map<std::int64_t, std::string> Store::Impl::experiments() {
+  Query row(sql["SELECT id, digest FROM reproductions"]);
+  std::map<std::int64_t, std::string> known;
+  while (row.step()) known[row.integer(0)] = row.text(1);
+  return known;
 }
 
 std::int64_t Store::Impl::next_reproduction_id() {

@@ -13,7 +13,6 @@
 
 #include "datasets/prompt_set.h"
 #include "results/schema/database_file.h"
-#include "results/store/comparison_row.h"
 #include "results/store/journal.h"
 #include "results/store/records.h"
 
@@ -37,23 +36,18 @@ class Store {
   /// What the user should be told about how the DB was opened; empty on a local disk.
   const std::string& notice() const;
 
-  /// From now on what is recorded here also goes into `file`, so that the DB can be rebuilt (replay).
-  /// First the two are brought together: what the DB lacks of the journal is carried out, a journal that is
-  /// truncated gets its end from the DB, and one that is new while the DB is not begins with what the DB
-  /// holds. Returns what the user should be told of it. Throws Error (status 2) if the DB is not of this
-  /// journal, and as EventLogWriter does.
+  /// From now on what is recorded here also goes into `file`, so that the DB can be rebuilt (replay). First
+  /// each of the two gets what only the other holds. Returns what the user should be told of it. Throws Error
+  /// (status 2) if the DB is not of this journal, and as EventLogWriter does.
   std::vector<std::string> keep_journal(const std::filesystem::path& file);
 
   /// The connection, for the SELECTs of tables, figures and grids.
   SQLite::Database& database();
 
-  // --- Recording ---
+  /// A set of the same checksum is recorded once.
+  void record_prompt_set(const PromptSet& set);
 
-  /// Its id. A set of the same checksum is recorded once.
-  std::int64_t record_prompt_set(const PromptSet& set);
-
-  /// Inserts the run as planned, or makes a known one a member of this table too; its state then stays as it
-  /// is.
+  /// Inserts the run as planned, or makes a known one a member of this table too, its state as it is.
   void record_run(const RunRecord& run);
 
   /// For the starting weights, which no worker reports; a trained run's checkpoints come with its event log.
@@ -71,13 +65,10 @@ class Store {
   /// Its id. An equal one (all fields but wall_seconds) only gets a new time: it is then the last.
   std::int64_t record_reproduction(const ReproductionRecord& reproduction);
 
-  /// Replaces the comparisons of that reproduction.
+  /// Replace those of that reproduction.
   void record_comparisons(std::int64_t reproduction_id, std::span<const ComparisonRecord> comparisons);
-  /// Replaces the alarms of that reproduction.
   void record_alarms(std::int64_t reproduction_id, std::span<const AlarmRecord> alarms);
   void record_artifact(const ArtifactRecord& artifact);
-
-  // --- Jobs ---
 
   /// Inserts the job as planned if it is new.
   void record_job(const JobRecord& job);
@@ -86,11 +77,10 @@ class Store {
   /// State::kFailed.
   void mark_job(const std::string& id, JobState state, const std::optional<std::string>& failure = {});
 
-  /// Brings in what job.folder/events.log holds beyond the committed offset. Every batch of lines is
-  /// committed together with the new offset. A torn last line waits for the next call. An update that is
-  /// recorded again replaces the earlier one. Throws Error if the log is another job's, shorter than what was
-  /// read of it, damaged, or holds an event that EVENTS.md does not allow; if a finished evaluation lacks an
-  /// image or a value; the batch then leaves no trace.
+  /// Brings in what job.folder/events.log holds beyond the committed offset, each batch of lines together
+  /// with the new offset. A torn last line waits for the next call; an update that is recorded again replaces
+  /// the earlier one. Throws Error, and the batch leaves no trace, if the log is another job's, cut, damaged
+  /// or holds what EVENTS.md does not allow, or a finished evaluation lacks an image or a value.
   IngestReport ingest(const JobRecord& job, const LogRange& range = {});
 
   /// Deletes a run with everything that was measured on it, and every reproduction that rests on it
@@ -100,8 +90,6 @@ class Store {
   /// Runs `body`, whose records are one transaction: if it throws, neither the DB nor the journal holds any
   /// of them.
   void atomically(const std::function<void()>& body);
-
-  // --- Making it again ---
 
   /// Fills this DB, which lacks it, from a workspace's journal and the event logs of its run folders. A run
   /// whose logs are gone or damaged is left out with what rests on it, and named in the report.
@@ -124,13 +112,12 @@ class Store {
   /// Writes into a journal that this DB was made from which experiment each number means.
   void settle_numbers(const std::filesystem::path& file, const ReplayReport& report);
 
-  /// What the journal would say of a run and of all that was measured on it, or of an experiment, each record
-  /// with its time: take_back makes the same rows of them.
+  /// What the journal would say of a run with all that was measured on it, or of an experiment.
   std::vector<Json> records_of_run(const std::string& run_id);
   std::vector<Json> records_of_experiment(std::int64_t reproduction_id);
 
-  /// Carries such records out, reading the event logs of the run folders in `workspace`; they go into the
-  /// journal again. All or nothing: throws Error (Status::kFailed) naming what the logs do not complete.
+  /// Carries such records out, reading the event logs in `workspace`; they go into the journal again. All or
+  /// nothing: throws Error (Status::kFailed) naming what the logs do not complete.
   void take_back(const std::vector<Json>& records, const std::filesystem::path& workspace);
 
   /// The number under which the reproduction of such a record is there.
@@ -138,8 +125,6 @@ class Store {
 
   /// Makes a reproduction the last one, its time as it was.
   void show_again(std::int64_t reproduction_id);
-
-  // --- Reading ---
 
   std::optional<JobStatus> job_state(const std::string& id);
   std::vector<PromptSet> prompt_sets();  ///< in order of recording
@@ -158,8 +143,7 @@ class Store {
   std::vector<ComparisonRow> comparisons(std::int64_t reproduction_id);
   std::vector<AlarmRecord> alarms(std::int64_t reproduction_id);
 
-  /// The last completed reproduction of a table, or of any table: the one recorded or asked for last,
-  /// whatever the clock was.
+  /// Of a table, or of any: the one recorded or asked for last, whatever the clock was.
   std::optional<StoredReproduction> last_reproduction(const std::optional<std::string>& table_id = {});
   std::optional<StoredReproduction> reproduction(std::int64_t id);
   std::vector<StoredReproduction> reproductions();  ///< the last one first
@@ -168,11 +152,9 @@ class Store {
   /// evaluations.
   void require_complete(std::span<const std::string> evaluations);
 
-  /// SQLite's integrity and foreign key checks, and finished evaluations without all their images: one line a
-  /// problem.
+  /// One line a problem: SQLite's integrity and foreign keys, finished evaluations that lack images.
   std::vector<std::string> check();
 
- public:
   struct Impl;  ///< store_impl.h
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,14 +28,9 @@ struct Store::Impl {
   Impl(std::filesystem::path file, OpenMode mode)
       : path(std::move(file)), opened(open_database(path, mode)), sql(*opened.db) {}
 
-  /// Runs `body`, turning SQLite's failures into Errors that name the file.
   template <class Body>
   auto guarded(Body&& body) {
-    try {
-      return body();
-    } catch (const SQLite::Exception& failure) {
-      throw database_error(failure, path);
-    }
+    return harness::guarded(path, body);
   }
 
   /// The same inside a transaction that takes the write lock at once; it commits if `body` returns.
@@ -77,27 +73,39 @@ struct Store::Impl {
     }
   }
 
-  /// What a SELECT gives that always has a row.
-  std::int64_t number(std::string_view select) {
-    Query row(sql[select]);
-    row.step();
-    return row.integer(0);
+  /// The first column of the first row; 0 without one.
+  template <class... Values>
+  std::int64_t number(std::string_view select, const Values&... values) {
+    Query row(sql[select], values...);
+    return row.step() ? row.integer(0) : 0;
+  }
+
+  /// The same; "" without one.
+  template <class... Values>
+  std::string text(std::string_view select, const Values&... values) {
+    Query row(sql[select], values...);
+    return row.step() ? row.text(0) : std::string();
   }
 
   /// Throws Error if the run has no such checkpoint.
   std::int64_t checkpoint_id(const std::string& run_id, std::int64_t step);
 
-  std::optional<JobStatus> job_status(const std::string& id);
-
   std::optional<std::int64_t> reproduction_id(const std::string& digest);
   std::int64_t next_reproduction_id();
-  std::string run_of_evaluation(const std::string& id);
-  std::string run_of_job(const std::string& id);
+  /// True if an experiment rests on `own` runs alone.
+  bool is_of(std::int64_t experiment, const std::set<std::string>& own);
+
+  /// Appends everything that the DB holds of `own` runs and the file does not, in an order in which every
+  /// record finds what it rests on. Those of the runs `recorded` there that the DB lacks were removed since.
+  void export_into(Store& store, Journal& file, const std::set<std::string>& own,
+                   const std::set<std::string>& recorded);
+
+  /// The experiments that are recorded: number and digest.
+  std::map<std::int64_t, std::string> experiments();
 
   // Inside a transaction of the caller:
 
-  /// What a record of the journal makes of the DB; the only writer of what the journal holds
-  /// (journal_apply.cpp).
+  /// What a record makes of the DB; the only writer of what the journal holds (journal_apply.cpp).
   void apply(const Json& record, const std::string& at);
 
   /// The same for what is new: a job that is recorded with this folder leaves no trace.

@@ -48,6 +48,12 @@ constexpr std::string_view kReproductions = R"sql(
 
 constexpr std::nullopt_t kAny = std::nullopt;
 
+template <class Record, class... Values>
+std::vector<Record> read(Store::Impl& store, const char* table, std::string_view select,
+                         const Values&... values) {
+  return store.guarded([&] { return read_records<Record>(store.sql, table, select, values...); });
+}
+
 template <class Row>
 std::optional<Row> only(std::vector<Row> rows) {
   return rows.empty() ? std::nullopt : std::optional(std::move(rows.front()));
@@ -66,59 +72,47 @@ JobState job_state_from_name(std::string_view name) {
   throw Error(fmt::format("unknown state \"{}\"", name), "results database", {}, Status::kFailed);
 }
 
-std::optional<JobStatus> Store::Impl::job_status(const std::string& id) {
-  return only(
-      read_records<JobStatus>(sql, "jobs", "SELECT state, log_offset, failure FROM jobs WHERE id = ?1", id));
-}
-
 std::optional<JobStatus> Store::job_state(const std::string& id) {
-  return impl_->guarded([&] { return impl_->job_status(id); });
+  return only(
+      read<JobStatus>(*impl_, "jobs", "SELECT state, log_offset, failure FROM jobs WHERE id = ?1", id));
 }
 
 std::vector<PromptSet> Store::prompt_sets() {
   constexpr auto kPrompts = R"sql(
     SELECT prompts.* FROM prompts JOIN prompt_sets ON prompt_sets.id = prompt_set_id
     WHERE sha256 = ?1 ORDER BY position)sql";
-  return impl_->guarded([&] {
-    auto sets = read_records<PromptSet>(impl_->sql, "prompt_sets", "SELECT * FROM prompt_sets ORDER BY id");
-    for (auto& set : sets) set.prompts = read_records<Prompt>(impl_->sql, "prompts", kPrompts, set.sha256);
-    return sets;
-  });
+  auto sets = read<PromptSet>(*impl_, "prompt_sets", "SELECT * FROM prompt_sets ORDER BY id");
+  for (auto& set : sets) set.prompts = read<Prompt>(*impl_, "prompts", kPrompts, set.sha256);
+  return sets;
 }
 
 std::vector<StoredRun> Store::runs() {
-  return impl_->guarded([&] { return read_records<StoredRun>(impl_->sql, "runs", kRuns, kAny); });
+  return read<StoredRun>(*impl_, "runs", kRuns, kAny);
 }
 
 std::optional<StoredRun> Store::run(const std::string& id) {
-  return impl_->guarded([&] { return only(read_records<StoredRun>(impl_->sql, "runs", kRuns, id)); });
+  return only(read<StoredRun>(*impl_, "runs", kRuns, id));
 }
 
 std::vector<CheckpointRecord> Store::checkpoints(const std::string& run_id) {
   constexpr auto kSql = "SELECT * FROM checkpoints WHERE run_id = ?1 ORDER BY step";
-  return impl_->guarded(
-      [&] { return read_records<CheckpointRecord>(impl_->sql, "checkpoints", kSql, run_id); });
+  return read<CheckpointRecord>(*impl_, "checkpoints", kSql, run_id);
 }
 
 std::optional<StoredEvaluation> Store::evaluation(const std::string& id) {
-  return impl_->guarded([&] {
-    return only(read_records<StoredEvaluation>(impl_->sql, "evaluations", kEvaluations, id, kAny));
-  });
+  return only(read<StoredEvaluation>(*impl_, "evaluations", kEvaluations, id, kAny));
 }
 
 std::vector<StoredEvaluation> Store::evaluations(const std::string& run_id) {
-  return impl_->guarded(
-      [&] { return read_records<StoredEvaluation>(impl_->sql, "evaluations", kEvaluations, kAny, run_id); });
+  return read<StoredEvaluation>(*impl_, "evaluations", kEvaluations, kAny, run_id);
 }
 
 std::optional<StoredSelection> Store::selection(std::int64_t id) {
-  return impl_->guarded(
-      [&] { return only(read_records<StoredSelection>(impl_->sql, "selections", kSelections, id, kAny)); });
+  return only(read<StoredSelection>(*impl_, "selections", kSelections, id, kAny));
 }
 
 std::vector<StoredSelection> Store::selections(const std::string& run_id) {
-  return impl_->guarded(
-      [&] { return read_records<StoredSelection>(impl_->sql, "selections", kSelections, kAny, run_id); });
+  return read<StoredSelection>(*impl_, "selections", kSelections, kAny, run_id);
 }
 
 std::vector<MetricValue> Store::metric_values(const std::string& evaluation_id, const std::string& metric) {
@@ -127,39 +121,29 @@ std::vector<MetricValue> Store::metric_values(const std::string& evaluation_id, 
     FROM metrics JOIN prompts ON prompts.id = prompt_id
     WHERE evaluation_id = ?1 AND name = ?2
     ORDER BY position, sample)sql";
-  return impl_->guarded(
-      [&] { return read_records<MetricValue>(impl_->sql, "metrics", kSql, evaluation_id, metric); });
+  return read<MetricValue>(*impl_, "metrics", kSql, evaluation_id, metric);
 }
 
 std::vector<ComparisonRow> Store::comparisons(std::int64_t reproduction_id) {
   constexpr auto kSql = "SELECT * FROM comparisons WHERE reproduction_id = ?1 ORDER BY id";
-  return impl_->guarded(
-      [&] { return read_records<ComparisonRow>(impl_->sql, "comparisons", kSql, reproduction_id); });
+  return read<ComparisonRow>(*impl_, "comparisons", kSql, reproduction_id);
 }
 
 std::vector<AlarmRecord> Store::alarms(std::int64_t reproduction_id) {
   constexpr auto kSql = "SELECT * FROM alarms WHERE reproduction_id = ?1 ORDER BY id";
-  return impl_->guarded(
-      [&] { return read_records<AlarmRecord>(impl_->sql, "alarms", kSql, reproduction_id); });
+  return read<AlarmRecord>(*impl_, "alarms", kSql, reproduction_id);
 }
 
 std::vector<StoredReproduction> Store::reproductions() {
-  return impl_->guarded([&] {
-    return read_records<StoredReproduction>(impl_->sql, "reproductions", kReproductions, kAny, kAny, -1);
-  });
+  return read<StoredReproduction>(*impl_, "reproductions", kReproductions, kAny, kAny, -1);
 }
 
 std::optional<StoredReproduction> Store::last_reproduction(const std::optional<std::string>& table_id) {
-  return impl_->guarded([&] {
-    return only(
-        read_records<StoredReproduction>(impl_->sql, "reproductions", kReproductions, kAny, table_id, 1));
-  });
+  return only(read<StoredReproduction>(*impl_, "reproductions", kReproductions, kAny, table_id, 1));
 }
 
 std::optional<StoredReproduction> Store::reproduction(std::int64_t id) {
-  return impl_->guarded([&] {
-    return only(read_records<StoredReproduction>(impl_->sql, "reproductions", kReproductions, id, kAny, 1));
-  });
+  return only(read<StoredReproduction>(*impl_, "reproductions", kReproductions, id, kAny, 1));
 }
 
 void Store::require_complete(std::span<const std::string> evaluations) {

@@ -157,12 +157,12 @@ void count_verdicts(std::span<const EqualPair> pairs, const std::vector<Cut>& cu
 std::vector<YardstickMetric> yardstick_metrics(std::span<const EqualPair> pairs,
                                                const BootstrapSettings& settings) {
   std::vector<YardstickMetric> metrics;
-  std::map<std::string, std::vector<NullComparison>> differences;
+  std::map<std::string, std::vector<std::vector<double>>> differences;  // [comparisons][runs]
   std::map<std::string, RowRuns> runs;
   Seeds seeds;
   for (const auto& pair : pairs) {
     metric_of(metrics, pair.metric);
-    differences[pair.metric].push_back({.run_deltas = run_deltas(pair)});
+    differences[pair.metric].push_back(run_deltas(pair));
     add_run_means(pair, runs[pair.metric]);
     for (const auto& value : complete_pairs(pair.pairs)) seeds.insert(value.seed);
   }

@@ -2,24 +2,10 @@
 
 #include <cmath>
 #include <map>
-#include <numeric>
+
+#include "results/statistics/numeric.h"
 
 namespace harness {
-namespace {
-
-constexpr double kRounding = 1e-12;  // relative; numbers that differ by less are equal
-
-double mean(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-double squares_about(std::span<const double> values, double centre) {
-  double squares = 0;
-  for (const double value : values) squares += (value - centre) * (value - centre);
-  return squares;
-}
-
-}  // namespace
 
 std::optional<double> intraclass_correlation(std::span<const RowMean> rows) {
   std::map<std::string, std::vector<double>> methods;
@@ -34,11 +20,11 @@ std::optional<double> intraclass_correlation(std::span<const RowMean> rows) {
   double within = 0, between = 0, size_squares = 0;
   for (const auto& [method, values] : methods) {
     const auto size = static_cast<double>(values.size()), middle = mean(values);
-    within += squares_about(values, middle);
+    within += squares_about(middle, values);
     between += size * (middle - centre) * (middle - centre);
     size_squares += size * size;
   }
-  if (within + between <= kRounding * kRounding * squares_about(all, 0)) return std::nullopt;
+  if (within + between <= kRounding * kRounding * squares_about(0, all)) return std::nullopt;
   const double between_square = between / (k - 1), within_square = within / (n - k);
   const double runs = (n - size_squares / n) / (k - 1);
   return (between_square - within_square) / (between_square + (runs - 1) * within_square);
@@ -47,23 +33,19 @@ std::optional<double> intraclass_correlation(std::span<const RowMean> rows) {
 std::optional<double> discrimination(std::span<const double> run_deltas) {
   if (run_deltas.size() < 2) return std::nullopt;
   const auto runs = static_cast<double>(run_deltas.size());
-  const double delta = mean(run_deltas), squares = squares_about(run_deltas, delta);
-  if (squares <= kRounding * kRounding * squares_about(run_deltas, 0)) return std::nullopt;
+  const double delta = mean(run_deltas), squares = squares_about(delta, run_deltas);
+  if (squares <= kRounding * kRounding * squares_about(0, run_deltas)) return std::nullopt;
   return std::abs(delta) / std::sqrt(squares / (runs - 1) / runs);
 }
 
-std::optional<NullYardstick> null_yardstick(std::span<const NullComparison> comparisons) {
+std::optional<NullYardstick> null_yardstick(std::span<const std::vector<double>> comparisons) {
   NullYardstick result;
   double squares = 0;
-  for (const auto& comparison : comparisons) {
-    if (comparison.run_deltas.empty()) continue;
-    ++result.comparisons;
-    result.runs += static_cast<std::int64_t>(comparison.run_deltas.size());
-    result.called_different += comparison.called_different ? 1 : 0;
-    squares += squares_about(comparison.run_deltas, 0);
+  for (const auto& run_deltas : comparisons) {
+    result.runs += static_cast<std::int64_t>(run_deltas.size());
+    squares += squares_about(0, run_deltas);
   }
   if (result.runs == 0) return std::nullopt;
-  result.share = static_cast<double>(result.called_different) / static_cast<double>(result.comparisons);
   result.run_sd = std::sqrt(squares / static_cast<double>(result.runs));
   return result;
 }

@@ -26,21 +26,14 @@ std::optional<double> intraclass_correlation(std::span<const RowMean> rows);
 /// the paired differences of S runs. Nothing below two runs, or where the runs do not differ.
 std::optional<double> discrimination(std::span<const double> run_deltas);
 
-/// The comparison of a method with itself under another name: the true difference is 0.
-struct NullComparison {
-  std::vector<double> run_deltas;  ///< paired differences, one a run
-  bool called_different = false;   ///< the verdict was "better" or "worse"
-};
-
 /// What differences without a cause look like.
 struct NullYardstick {
-  std::int64_t comparisons = 0, runs = 0;  ///< paired differences of runs in all
-  std::int64_t called_different = 0;       ///< comparisons: each of them a false verdict
-  double share = 0;                        ///< of comparisons
-  double run_sd = 0;  ///< of a run's paired difference, about its true mean 0; holds run and prompt noise
+  std::int64_t runs = 0;  ///< paired differences of runs in all
+  double run_sd = 0;      ///< of one, about its true mean 0; holds run and prompt noise
 };
 
+/// From the paired differences, one a run, of each comparison of a method with itself under another name.
 /// Nothing without a run.
-std::optional<NullYardstick> null_yardstick(std::span<const NullComparison> comparisons);
+std::optional<NullYardstick> null_yardstick(std::span<const std::vector<double>> comparisons);
 
 }  // namespace harness

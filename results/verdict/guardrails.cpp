@@ -13,7 +13,6 @@ namespace harness {
 namespace {
 
 // The rule's file
-// ---------------------------------------------------------------------------------------------------------
 
 Better harmful_side(const std::string& side, const std::string& where) {
   if (side == "lower") return Better::kUp;
@@ -53,7 +52,6 @@ GuardrailMetric read_metric(const Json& value, const std::string& where) {
 }
 
 // The panel
-// ---------------------------------------------------------------------------------------------------------
 
 bool is_named(const std::vector<GuardrailMetric>& metrics, const std::string& name) {
   return std::ranges::find(metrics, name, &GuardrailMetric::name) != metrics.end();
@@ -200,7 +198,6 @@ void add_alarms(const GuardrailQuestion& question, GuardrailPanel& panel) {
 }
 
 // JSON
-// ---------------------------------------------------------------------------------------------------------
 
 Json interval_json(const std::optional<Interval>& ci) {
   return ci ? Json::array({ci->low, ci->high}) : Json();

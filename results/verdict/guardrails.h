@@ -79,8 +79,7 @@ struct GuardrailQuestion {
 /// What moved beside the reward, from the paired comparisons of one split. An alarm: against `base` the
 /// reward's interval lies on the good side of 0 and a guardrail is harmful, both over training runs; over
 /// prompts alone the two are in `watch`. The reward, its relatives and metrics that restate another one guard
-/// nothing. Effects that are among `judged` keep that verdict, so that one difference has one; Holm is over
-/// the others.
+/// nothing. Effects among `judged` keep that verdict; Holm is over the others.
 GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestion& question,
                                std::span<const ComparisonRecord> comparisons,
                                std::span<const JudgedDifference> judged = {});

@@ -5,25 +5,14 @@
 #include <gtest/gtest.h>
 
 #include "backbones/backbone.h"
-#include "core/files.h"
-#include "core/json.h"
 #include "embedded/glyph_text_encoder.h"
 #include "models/loading.h"
+#include "tests/models/small_sd3.h"
 
 namespace harness {
 namespace {
 
 namespace fs = std::filesystem;
-using Make = std::function<void(const fs::path& folder)>;
-
-constexpr auto kWeights = "diffusion_pytorch_model.safetensors";
-
-/// `patch`: a JSON merge patch.
-void change_json(const fs::path& file, const std::string& patch) {
-  Json document = read_json(file);
-  document.merge_patch(Json::parse(patch));
-  write_file_atomically(file, document.dump());
-}
 
 /// The embedded model, its small files copied and its weights linked.
 Make glyph(const std::function<void(const fs::path& folder)>& change) {

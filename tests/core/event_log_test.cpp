@@ -8,24 +8,18 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "tests/error_of.h"
+#include "tests/refusals.h"
 
 namespace harness {
 namespace {
 
 class EventLog : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-    log_ = folder_ / "events.log";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   void add_bytes(const std::string& bytes) const { std::ofstream(log_, std::ios::app) << bytes; }
 
-  std::filesystem::path folder_, log_;
+  const TemporaryFolder folder_;
+  const std::filesystem::path log_ = folder_.path() / "events.log";
 };
 
 TEST_F(EventLog, GivesBackWhatWasAppendedFromAnyOffset) {
@@ -87,13 +81,7 @@ TEST_F(EventLog, ADamagedLineInTheMiddleIsAnErrorThatNamesItsPlace) {
   auto bytes = read_file(log_);
   bytes[bytes.find("aaaa")] = 'x';
   write_file_atomically(log_, bytes);
-  try {
-    read_events(log_, 0);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("the line at byte 0 has a wrong checksum"), std::string::npos)
-        << error.what();
-  }
+  EXPECT_EQ(error_of([&] { read_events(log_, 0); }).problem(), "the line at byte 0 has a wrong checksum");
 }
 
 TEST_F(EventLog, AFileOfSomethingElseIsRefusedAndLeftAsItIs) {

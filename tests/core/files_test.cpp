@@ -2,47 +2,41 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <fstream>
 
+#include "core/base64.h"
 #include "core/error.h"
+#include "core/file_error.h"
 #include "core/image.h"
 #include "core/processes/worker_pool.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "tests/error_of.h"
+#include "tests/refusals.h"
 
 namespace harness {
 namespace {
 
-std::filesystem::path scratch() {
-  const auto folder =
-      std::filesystem::temp_directory_path() / testing::UnitTest::GetInstance()->current_test_info()->name();
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
-  return folder;
-}
-
 TEST(Files, AFolderIsReplacedWholeOrNotAtAll) {
-  const auto folder = scratch();
-  write_folder_atomically(folder / "a", [](const auto& aside) { write_file_atomically(aside / "x", "1"); });
-  EXPECT_THROW(write_folder_atomically(folder / "a",
+  const TemporaryFolder temporary;
+  write_folder_atomically(temporary.path() / "a",
+                          [](const auto& aside) { write_file_atomically(aside / "x", "1"); });
+  EXPECT_THROW(write_folder_atomically(temporary.path() / "a",
                                        [](const auto& aside) {
                                          write_file_atomically(aside / "y", "2");
                                          throw Error("no");
                                        }),
                Error);
-  EXPECT_EQ(read_file(folder / "a/x"), "1");
-  EXPECT_FALSE(std::filesystem::exists(folder / "a/y"));
+  EXPECT_EQ(read_file(temporary.path() / "a/x"), "1");
+  EXPECT_FALSE(std::filesystem::exists(temporary.path() / "a/y"));
 }
 
 TEST(Files, AWriteThatFailsNamesThePathAndTheReason) {
-  try {
-    write_file_atomically("/proc/none/x", "1");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.status(), Status::kUsage);  // a place chosen wrongly; a full disk would be kFailed
-    EXPECT_EQ(std::string(error.what()).find(".tmp"), std::string::npos);
-    EXPECT_NE(std::string(error.what()).find("/proc/none/x"), std::string::npos);
-  }
+  const auto error = error_of([] { write_file_atomically("/proc/none/x", "1"); });
+  EXPECT_EQ(error.status(), Status::kUsage);  // a place chosen wrongly; a full disk would be kFailed
+  EXPECT_EQ(error.where(), "/proc/none/x");
+  EXPECT_EQ(error.problem().find(".tmp"), std::string::npos);
 }
 
 TEST(Sha256, MatchesTheStandardsExample) {
@@ -51,19 +45,19 @@ TEST(Sha256, MatchesTheStandardsExample) {
 }
 
 TEST(Png, PixelsComeBackAndEqualImagesGiveEqualBytes) {
-  const auto folder = scratch();
+  const TemporaryFolder temporary;
   Image image{3, 2, {}};
   for (int i = 0; i < 18; ++i) image.rgb.push_back(static_cast<std::uint8_t>(i * 14));
-  write_file_atomically(folder / "a.png", png_bytes(image));
-  EXPECT_EQ(read_png(folder / "a.png").rgb, image.rgb);
+  write_file_atomically(temporary.path() / "a.png", png_bytes(image));
+  EXPECT_EQ(read_png(temporary.path() / "a.png").rgb, image.rgb);
   EXPECT_EQ(png_bytes(image), png_bytes(image));
 }
 
 TEST(Png, ATruncatedFileIsAnErrorThatNamesIt) {
-  const auto folder = scratch();
+  const TemporaryFolder temporary;
   const auto bytes = png_bytes({8, 8, std::vector<std::uint8_t>(192, 7)});
-  write_file_atomically(folder / "cut.png", bytes.substr(0, bytes.size() - 20));
-  EXPECT_THROW(read_png(folder / "cut.png"), Error);
+  write_file_atomically(temporary.path() / "cut.png", bytes.substr(0, bytes.size() - 20));
+  EXPECT_THROW(read_png(temporary.path() / "cut.png"), Error);
 }
 
 TEST(Text, TheNearestNameIsFoundAndAFarOneIsNot) {
@@ -90,14 +84,36 @@ TEST(WorkerPool, RunsEveryTaskOnceAndThrowsTheFirstFailureByNumber) {
   std::vector<int> seen(100);
   pool.run(100, [&](std::size_t i) { ++seen[i]; });
   EXPECT_EQ(seen, std::vector<int>(100, 1));
-  try {
-    pool.run(1, [](std::size_t) { throw Error("task failed"); });
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "task failed");
-  }
+  const auto error = error_of([&] { pool.run(1, [](std::size_t) { throw Error("task failed"); }); });
+  EXPECT_STREQ(error.what(), "task failed");
   pool.run(2, [&](std::size_t i) { ++seen[i]; });
   EXPECT_EQ(seen[1], 2);
+}
+
+TEST(Base64, EncodesTheVectorsOfRfc4648) {
+  EXPECT_EQ(base64(""), "");
+  EXPECT_EQ(base64("f"), "Zg==");
+  EXPECT_EQ(base64("fo"), "Zm8=");
+  EXPECT_EQ(base64("foo"), "Zm9v");
+  EXPECT_EQ(base64("foobar"), "Zm9vYmFy");
+  EXPECT_EQ(base64(std::string("\xff\x00\xfe", 3)), "/wD+");
+}
+
+TEST(FileError, SaysWhatToDoByTheSystemsReason) {
+  const auto hint = [](int reason) { return file_error("cannot open", "here", reason).hint(); };
+  for (const int reason : {EACCES, EPERM, EROFS}) EXPECT_EQ(hint(reason).find("check its permissions"), 0u);
+  for (const int reason : {ENAMETOOLONG, EINVAL, ENOTDIR}) EXPECT_EQ(hint(reason).find("check the name"), 0u);
+  for (const int reason : {ENOSPC, EDQUOT}) EXPECT_EQ(hint(reason).find("free some space"), 0u);
+  EXPECT_EQ(hint(EIO).find("check the disk"), 0u);
+}
+
+TEST(FileError, IsTheUsersExceptWhereTheDiskFails) {
+  EXPECT_EQ(file_error("", "here", EACCES).status(), Status::kUsage);
+  EXPECT_EQ(file_error("", "here", ENAMETOOLONG).status(), Status::kUsage);
+  EXPECT_EQ(file_error("", "here", ENOSPC).status(), Status::kFailed);
+  EXPECT_EQ(file_error("", "here", EIO).status(), Status::kFailed);
+  EXPECT_STREQ(file_error("", "here", EACCES).what(),
+               "here: Permission denied; check its permissions, or choose a place that you can write to");
 }
 
 }  // namespace

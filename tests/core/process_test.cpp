@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "core/error.h"
+#include "tests/error_of.h"
 #include "tests/programs.h"
 
 namespace harness {
@@ -33,15 +33,11 @@ TEST(RunProgram, SaysHowItEnded) {
 TEST(RunProgram, NamesAProgramThatCannotStart) {
   for (const bool confined : {false, true}) {
     for (const std::string hint : {"", "mend it"}) {
-      try {
-        run_program({"/nowhere/program"}, {.confined = confined, .hint = hint});
-        FAIL() << "started";
-      } catch (const Error& error) {
-        EXPECT_THAT(error.what(),
-                    HasSubstr("/nowhere/program: cannot be started: No such file or directory"));
-        EXPECT_EQ(error.status(), hint.empty() ? Status::kFailed : Status::kUsage);
-        EXPECT_EQ(error.hint(), hint);
-      }
+      const auto error =
+          error_of([&] { run_program({"/nowhere/program"}, {.confined = confined, .hint = hint}); });
+      EXPECT_THAT(error.what(), HasSubstr("/nowhere/program: cannot be started: No such file or directory"));
+      EXPECT_EQ(error.status(), hint.empty() ? Status::kFailed : Status::kUsage);
+      EXPECT_EQ(error.hint(), hint);
     }
   }
   EXPECT_EQ(output_of({"/nowhere/program"}), "");

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "core/settings/setting_rows.h"
+#include "tests/error_of.h"
 
 namespace harness {
 namespace {
@@ -37,12 +38,7 @@ Choice read(const Json& given) {
 }
 
 std::string refusal(const Json& given) {
-  try {
-    read(given);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return error_of([&] { read(given); }).what();
 }
 
 TEST(SettingRow, GivesItsFieldTheDefaultOrTheValue) {

@@ -7,6 +7,8 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "tests/error_of.h"
+#include "tests/refusals.h"
 
 namespace harness {
 namespace {
@@ -16,34 +18,23 @@ namespace fs = std::filesystem;
 /// A file of its own for each test, removed at the end.
 class PromptFile : public testing::Test {
  protected:
-  PromptFile() {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ =
-        fs::temp_directory_path() / ("harness-prompts-" + std::to_string(::getpid()) + "-" + test->name());
-    fs::create_directories(folder_);
-  }
-  ~PromptFile() override { fs::remove_all(folder_); }
-
   fs::path write(const std::string& bytes) {
     std::ofstream(folder_ / "test.txt", std::ios::binary) << bytes;
     return folder_ / "test.txt";
   }
 
   /// The message of the error that loading these bytes gives, without the folder.
-  std::string error_of(const std::string& bytes) {
+  std::string refusal(const std::string& bytes) {
     const auto file = write(bytes);
-    try {
-      load_prompt_set(file, "ocr");
-    } catch (const Error& error) {
-      EXPECT_EQ(error.status(), Status::kUsage);
-      const std::string message = error.what(), folder = folder_.string() + "/";
-      EXPECT_EQ(message.rfind(folder, 0), 0u) << message;
-      return message.substr(folder.size());
-    }
-    return "no error";
+    const auto error = error_of([&] { load_prompt_set(file, "ocr"); });
+    EXPECT_EQ(error.status(), Status::kUsage);
+    const std::string message = error.what(), folder = folder_.string() + "/";
+    EXPECT_TRUE(message.starts_with(folder)) << message;
+    return message.substr(folder.size());
   }
 
-  fs::path folder_;
+  const TemporaryFolder temporary_;
+  const fs::path& folder_ = temporary_.path();
 };
 
 constexpr const char* kGood = "A sign that reads \"Open\".";
@@ -85,27 +76,27 @@ TEST_F(PromptFile, CountsNoLineAfterTheLastNewlineButKeepsItsChecksum) {
 
 TEST_F(PromptFile, NamesTheLineOfEveryFault) {
   const std::string good = std::string(kGood) + "\n";
-  EXPECT_EQ(error_of(good + "\n" + good), "test.txt:2: empty line; write one prompt on each line");
-  EXPECT_EQ(error_of(good + good + "\n"), "test.txt:3: empty line; write one prompt on each line");
-  EXPECT_EQ(error_of(good + "   \n"), "test.txt:2: empty line; write one prompt on each line");
-  EXPECT_EQ(error_of(good + good + "no quotes"),
+  EXPECT_EQ(refusal(good + "\n" + good), "test.txt:2: empty line; write one prompt on each line");
+  EXPECT_EQ(refusal(good + good + "\n"), "test.txt:3: empty line; write one prompt on each line");
+  EXPECT_EQ(refusal(good + "   \n"), "test.txt:2: empty line; write one prompt on each line");
+  EXPECT_EQ(refusal(good + good + "no quotes"),
             "test.txt:3: no quoted target; put the text that the image shall show in double quotes");
   EXPECT_EQ(
-      error_of("empty \"\" quotes"),
+      refusal("empty \"\" quotes"),
       "test.txt:1: the quoted target is empty; put the text that the image shall show in double quotes");
-  EXPECT_EQ(error_of(good + "caf\xe9 \"x\"\n"),
+  EXPECT_EQ(refusal(good + "caf\xe9 \"x\"\n"),
             "test.txt:2: invalid UTF-8 at byte 3 of the line; save the file as UTF-8");
-  EXPECT_EQ(error_of(good + "a \"x\"\r\n"),
+  EXPECT_EQ(refusal(good + "a \"x\"\r\n"),
             "test.txt:2: the line ends with a carriage return; save the file with Unix line ends (dos2unix)");
-  EXPECT_EQ(error_of(good + "a\t\"x\""),
+  EXPECT_EQ(refusal(good + "a\t\"x\""),
             "test.txt:2: control character U+0009; a prompt is one line of plain text");
-  EXPECT_EQ(error_of(good + "a \"x\xc2\x85\""),
+  EXPECT_EQ(refusal(good + "a \"x\xc2\x85\""),
             "test.txt:2: control character U+0085; a prompt is one line of plain text");
-  EXPECT_EQ(error_of(std::string("\xef\xbb\xbf") + good),
+  EXPECT_EQ(refusal(std::string("\xef\xbb\xbf") + good),
             "test.txt:1: the line starts with a byte order mark; save the file as UTF-8 without it");
-  EXPECT_EQ(error_of(std::string("a \"x\0\"", 6)),
+  EXPECT_EQ(refusal(std::string("a \"x\0\"", 6)),
             "test.txt:1: control character U+0000; a prompt is one line of plain text");
-  EXPECT_EQ(error_of(""), "test.txt: the file is empty; write one prompt on each line");
+  EXPECT_EQ(refusal(""), "test.txt: the file is empty; write one prompt on each line");
 }
 
 TEST_F(PromptFile, IsKnownByItsChecksumAlone) {

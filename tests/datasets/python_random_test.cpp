@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/weights/safetensors.h"
 #include "datasets/python_random_parity.h"
+#include "tests/error_of.h"
 
 namespace harness {
 namespace {
@@ -80,12 +81,8 @@ TEST(PythonRandom, RefusesWhatPythonRefuses) {
 
 TEST(PythonRandomParity, NamesAMalformedDraw) {
   const Json broken = {{"params", {{"draws", {{"1", 10, 2}, {1, 10, 2}}}}}};
-  try {
-    python_random_outputs(broken, "my-case.json");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "my-case.json: params.draws[1] is not [seed, n, k]");
-  }
+  EXPECT_STREQ(error_of([&] { python_random_outputs(broken, "my-case.json"); }).what(),
+               "my-case.json: params.draws[1] is not [seed, n, k]");
 }
 
 }  // namespace

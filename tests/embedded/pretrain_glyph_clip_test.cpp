@@ -16,7 +16,7 @@ std::string weights_of(const std::filesystem::path& out, int threads) {
   options.reading_steps = options.contrast_steps = 2;
   options.atlas = find_data_file("backbones/glyph/atlas.png");
   options.out = out;
-  pretrain_glyph_clip(options, [](const PretrainProgress&) {});
+  pretrain_glyph_clip(options);
   return read_file(out / "model.safetensors");
 }
 

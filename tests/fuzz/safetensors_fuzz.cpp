@@ -1,14 +1,12 @@
 // The input is a whole safetensors file. Either it is refused with one clean line that names it, or every
 // tensor can be read, the tensors tile the data, and writing them again gives a file of the same content.
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstring>
 #include <numeric>
 #include <string_view>
 
+#include "core/processes/process.h"
 #include "core/weights/safetensors.h"
 #include "tests/fuzz/checks.h"
 
@@ -17,20 +15,9 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// A file in memory.
-class InputFile {
- public:
-  explicit InputFile(std::string_view bytes) : file_(::memfd_create("fuzz", 0)) {
-    require(::write(file_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
-  }
-  ~InputFile() { ::close(file_); }
-  InputFile(const InputFile&) = delete;
-  InputFile& operator=(const InputFile&) = delete;
-  std::string path() const { return "/proc/self/fd/" + std::to_string(file_); }
-
- private:
-  int file_;
-};
+std::string path_of(const Descriptor& file) {
+  return "/proc/self/fd/" + std::to_string(file.get());
+}
 
 std::map<std::string, Bytes> read_all(const SafetensorsFile& file, std::string_view where) {
   std::map<std::string, Bytes> contents;
@@ -62,18 +49,18 @@ void check_accepted(const SafetensorsFile& file, std::string_view input, std::st
     views[name] = {entry.dtype, entry.shape, contents.at(name)};
   }
   require(total < input.size());
-  const InputFile written(safetensors_bytes(views, file.metadata()));
-  const SafetensorsFile again(written.path());
+  const auto written = memory_file(safetensors_bytes(views, file.metadata()));
+  const SafetensorsFile again(path_of(written));
   require(again.metadata() == file.metadata());
-  require(read_all(again, written.path()) == contents);
+  require(read_all(again, path_of(written)) == contents);
 }
 
 void check(std::string_view input) {
-  const InputFile file(input);
+  const auto file = memory_file(input);
   try {
-    check_accepted(SafetensorsFile(file.path()), input, file.path());
+    check_accepted(SafetensorsFile(path_of(file)), input, path_of(file));
   } catch (const Error& error) {
-    require_clean(error, file.path());
+    require_clean(error, path_of(file));
   }
 }
 

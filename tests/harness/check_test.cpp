@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
-#include <memory>
 #include <set>
+#include <variant>
 
 #include "core/event_log.h"
 #include "results/schema/schema.h"
@@ -17,31 +17,10 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<std::string> kReproduce = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
-
-/// One finished workspace for all tests, and copies of it to change.
-class Checks : public ::testing::Test {
+class Checks : public FinishedRun {
  protected:
-  static void SetUpTestSuite() {
-    place_ = std::make_unique<Workplace>();
-    ASSERT_EQ(place_->run(kReproduce).status, 0);
-  }
-  static void TearDownTestSuite() { place_.reset(); }
-
-  static Workplace& place() { return *place_; }
-
-  fs::path copy() const {
-    static int number = 0;
-    const auto folder = place().folder() / ("copy" + std::to_string(++number));
-    fs::copy(place().folder() / "runs", folder, fs::copy_options::recursive);
-    return folder;
-  }
-
-  static Outcome check(const fs::path& workspace, std::vector<std::string> more = {"--json"}) {
-    std::vector<std::string> arguments = {"check", "sd35-ocr", "--db",
-                                          (workspace / "results.sqlite").string()};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return place().run(arguments);
+  static Outcome check(const fs::path& workspace, const std::vector<std::string>& more = {"--json"}) {
+    return place().run(with({"check", "sd35-ocr", "--db", (workspace / "results.sqlite").string()}, more));
   }
 
   /// Names of the rules that do not hold.
@@ -53,11 +32,7 @@ class Checks : public ::testing::Test {
     }
     return names;
   }
-
-  static std::unique_ptr<Workplace> place_;
 };
-
-std::unique_ptr<Workplace> Checks::place_;
 
 TEST_F(Checks, AFinishedExperimentKeepsEveryRuleAlsoWhereItWasMovedTo) {
   for (const auto& workspace : {place().folder() / "runs", copy()}) {
@@ -85,7 +60,14 @@ TEST_F(Checks, ForReadingOneLineARule) {
 
 // --- Tampering ---
 
-void sql(const fs::path& workspace, const std::string& text) {
+constexpr const char* kTested =
+    "(SELECT e.id FROM evaluations AS e JOIN checkpoints AS c ON c.id = e.checkpoint_id JOIN runs AS r ON "
+    "r.id = c.run_id WHERE e.split = 'test' AND r.method = 'dual')";
+
+/// Carries statements out, in which {e} is the test evaluation of dual.
+void sql(const fs::path& workspace, std::string text) {
+  for (auto at = text.find("{e}"); at != std::string::npos; at = text.find("{e}"))
+    text.replace(at, 3, kTested);
   SQLite::Database db((workspace / "results.sqlite").string(), SQLite::OPEN_READWRITE);
   db.exec(text);
 }
@@ -109,100 +91,15 @@ fs::path run_folder(const fs::path& workspace, const std::string& method) {
   return workspace / value(workspace, "SELECT id FROM runs WHERE method = '" + method + "'");
 }
 
-constexpr const char* kTested =
-    "(SELECT e.id FROM evaluations AS e JOIN checkpoints AS c ON c.id = e.checkpoint_id JOIN runs AS r ON "
-    "r.id = c.run_id WHERE e.split = 'test' AND r.method = 'dual')";
+constexpr const char* kEditMetric =
+    "UPDATE metrics SET value = 1 WHERE evaluation_id = {e} AND name = 'ocr_reward' AND value IS NOT NULL";
 
-/// `text` with `{e}` replaced by the test evaluation of dual.
-std::string of_test(std::string text) {
-  for (auto at = text.find("{e}"); at != std::string::npos; at = text.find("{e}"))
-    text.replace(at, 3, kTested);
-  return text;
-}
-
-void change_seed(const fs::path& w) {
-  sql(w, "UPDATE runs SET seed = 43 WHERE method = 'dual'");
-}
-void change_seed_of_images(const fs::path& w) {
-  sql(w, of_test("UPDATE samples SET seed = 43 WHERE evaluation_id = {e} AND id % 2 = 0"));
-}
-void drop_prompt(const fs::path& w) {
-  sql(w,
-      of_test(
-          "DELETE FROM metrics WHERE evaluation_id = {e} AND prompt_id = (SELECT max(prompt_id) FROM samples "
-          "WHERE evaluation_id = {e});"));
-  sql(w,
-      of_test(
-          "DELETE FROM samples WHERE evaluation_id = {e} AND prompt_id = (SELECT max(prompt_id) FROM samples "
-          "WHERE evaluation_id = {e})"));
-}
-void drop_prompt_text(const fs::path& w) {
-  sql(w,
-      "DELETE FROM prompts WHERE id = (SELECT max(id) FROM prompts WHERE prompt_set_id = (SELECT "
-      "prompt_set_id "
-      "FROM evaluations LIMIT 1))");
-}
-void duplicate_row(const fs::path& w) {
-  sql(w,
-      of_test("INSERT INTO samples (evaluation_id, prompt_id, sample, seed, path, sha256, transcript) SELECT "
-              "evaluation_id, prompt_id, 1, seed, path, sha256, transcript FROM samples WHERE evaluation_id "
-              "= {e} "
-              "LIMIT 1;"));
-  sql(w,
-      "INSERT INTO metrics SELECT m.evaluation_id, name, m.prompt_id, 1, value, reason FROM metrics AS m "
-      "JOIN "
-      "samples AS s ON s.sample = 1 AND s.evaluation_id = m.evaluation_id AND s.prompt_id = m.prompt_id");
-}
-void test_twice(const fs::path& w) {
-  sql(w, of_test(
-             "INSERT INTO evaluations SELECT 'eeeeeeeeeeeeeeee', (SELECT max(id) FROM checkpoints WHERE id < "
-             "e.checkpoint_id), split, n, not_run, state, folder || 'x', prompt_set_id, split_sha256, seed, "
-             "settings, config, selection_id, 0, created, finished FROM evaluations AS e WHERE id = {e}"));
-  sql(w,
-      "UPDATE evaluations SET checkpoint_id = (SELECT id FROM checkpoints WHERE run_id = (SELECT id FROM "
-      "runs "
-      "WHERE method = 'dual') AND id NOT IN (SELECT checkpoint_id FROM evaluations WHERE split = 'test' AND "
-      "id <> "
-      "'eeeeeeeeeeeeeeee') LIMIT 1) WHERE id = 'eeeeeeeeeeeeeeee'");
-}
 void test_twice_in_silence(const fs::path& w) {
   fs::copy(test_folder(w, "dual"), run_folder(w, "dual") / "eval-test-2-eeeeeeeeeeeeeeee");
 }
-void peek(const fs::path& w) {
-  sql(w, of_test("UPDATE evaluations SET peek = 1, selection_id = NULL WHERE id = {e}"));
-}
-void other_split(const fs::path& w) {
-  sql(w, of_test("UPDATE evaluations SET config = json_set(config, '$.split_seed', 7) WHERE id = {e}"));
-}
-void other_prompts(const fs::path& w) {
-  const std::string inside = "(SELECT max(prompt_id) FROM samples WHERE evaluation_id = {e})";
-  const std::string outside =
-      "(SELECT min(s.prompt_id) FROM samples AS s JOIN evaluations AS v ON v.id = s.evaluation_id WHERE "
-      "v.split = "
-      "'validation')";
-  sql(w, of_test("UPDATE metrics SET prompt_id = " + outside +
-                 " WHERE evaluation_id = {e} AND prompt_id = " + inside));
-  sql(w, of_test("UPDATE samples SET prompt_id = " + outside +
-                 " WHERE evaluation_id = {e} AND prompt_id = " + inside));
-}
-void change_setting(const fs::path& w) {
-  sql(w,
-      "UPDATE runs SET effective_settings = json_set(effective_settings, '$.lr', 0.001) WHERE method = "
-      "'dual'");
-}
-void change_configured_setting(const fs::path& w) {
-  sql(w, "UPDATE runs SET config = json_set(config, '$.settings.lr', 0.001) WHERE method = 'dual'");
-}
-void change_evaluation_setting(const fs::path& w) {
-  sql(w, of_test("UPDATE evaluations SET settings = json_set(settings, '$.eval_steps', 20) WHERE id = {e}"));
-}
-void edit_metric(const fs::path& w) {
-  sql(w, of_test("UPDATE metrics SET value = 1 WHERE evaluation_id = {e} AND name = 'ocr_reward' AND value "
-                 "IS NOT NULL"));
-}
 /// In the log, too, with right checksums.
 void edit_metric_and_log(const fs::path& w) {
-  edit_metric(w);
+  sql(w, kEditMetric);
   const auto log = test_folder(w, "dual") / "events.log";
   auto events = read_events(log, 0).events;
   fs::remove(log);
@@ -212,26 +109,7 @@ void edit_metric_and_log(const fs::path& w) {
       event["metrics"]["ocr_reward"] = 1;
     writer.append(event);
   }
-  sql(w, of_test("UPDATE jobs SET log_offset = " + std::to_string(fs::file_size(log)) +
-                 " WHERE evaluation_id = {e}"));
-}
-void edit_statistic(const fs::path& w) {
-  sql(w,
-      "UPDATE train_stats SET on_policy = 1 - on_policy WHERE name = 'lambda_center' AND update_index = 2");
-}
-void edit_checkpoint(const fs::path& w) {
-  sql(w, "UPDATE checkpoints SET lambda_late = lambda_late + 1");
-}
-void edit_build(const fs::path& w) {
-  sql(w, "UPDATE runs SET build = 'another' WHERE method = 'dual'");
-}
-void edit_transcript(const fs::path& w) {
-  sql(w, of_test("UPDATE samples SET transcript_raw = 'ELSE' WHERE evaluation_id = {e}"));
-}
-void duplicate_event(const fs::path& w) {
-  sql(w,
-      "INSERT INTO events (job_id, time, type, level, message, detail) "
-      "SELECT job_id, time, type, level, message, detail FROM events WHERE type = 'job_completed' LIMIT 1");
+  sql(w, fmt::format("UPDATE jobs SET log_offset = {} WHERE evaluation_id = {{e}}", fs::file_size(log)));
 }
 void swap_checkpoints(const fs::path& w) {
   const auto folder = run_folder(w, "dual") / "checkpoints";
@@ -243,14 +121,6 @@ void swap_weights(const fs::path& w) {
   fs::copy_file(run_folder(w, "ratio-norm") / "checkpoints/4/model.safetensors",
                 run_folder(w, "dual") / "checkpoints/4/model.safetensors",
                 fs::copy_options::overwrite_existing);
-}
-void remove_law_audit(const fs::path& w) {
-  sql(w, "DELETE FROM train_stats WHERE name IN ('log_ratio_mean', 'log_ratio_var', 'lambda_var')");
-}
-void remove_one_law_row(const fs::path& w) {
-  sql(w,
-      "DELETE FROM train_stats WHERE rowid = (SELECT max(rowid) FROM train_stats WHERE name = "
-      "'log_ratio_var')");
 }
 void replace_image(const fs::path& w) {
   const auto images = test_folder(w, "dual") / "images";
@@ -266,17 +136,6 @@ void replace_image(const fs::path& w) {
 void remove_image(const fs::path& w) {
   fs::remove(fs::directory_iterator(test_folder(w, "dual") / "images")->path());
 }
-void change_selection(const fs::path& w) {
-  sql(w,
-      "UPDATE selections SET checkpoint_id = (SELECT min(c.id) FROM checkpoints AS c WHERE c.run_id = "
-      "selections.run_id AND c.id <> selections.checkpoint_id) WHERE rule <> 'fixed'");
-}
-void edit_comparison(const fs::path& w) {
-  sql(w, "UPDATE comparisons SET ci95_low = 0.001 WHERE id = 1");
-}
-void edit_prompt(const fs::path& w) {
-  sql(w, "UPDATE prompts SET text = text || '.' WHERE position = 3");
-}
 void edit_job_file(const fs::path& w) {
   const auto file = run_folder(w, "dual") / "job.json";
   auto job = read_json(file);
@@ -287,100 +146,146 @@ void cut_log(const fs::path& w) {
   const auto log = run_folder(w, "dual") / "events.log";
   fs::resize_file(log, fs::file_size(log) / 2);
 }
-void turn_a_direction(const fs::path& w) {
-  sql(w, R"sql(UPDATE reproductions SET spec = json_set(spec, '$.effective.metrics_known[0].better', 'higher')
-               WHERE json_extract(spec, '$.effective.metrics_known[0].name') = 'cer')sql");
-}
-void add_trigger(const fs::path& w) {
-  sql(w, "CREATE TRIGGER better AFTER INSERT ON metrics BEGIN UPDATE metrics SET value = 1; END");
-}
 void edit_table(const fs::path& w) {
   write_file_atomically(w / "sd35-ocr/table.md", "| 0.99 |");
-}
-void other_protocol(const fs::path& w) {
-  sql(w, "UPDATE reproductions SET spec = json_set(spec, '$.selection.metric', 'exact_match')");
-}
-void edit_signature(const fs::path& w) {
-  sql(w, "UPDATE reproductions SET signature = replace(signature, 'seeds 42', 'seeds 42,43,44')");
-}
-void lose_scores(const fs::path& w) {
-  sql(w, of_test("UPDATE metrics SET value = NULL, reason = 'x' WHERE evaluation_id = {e} AND name = 'cer'"));
 }
 
 struct Tampering {
   const char* name;
-  void (*change)(const fs::path& workspace);
-  const char* rule;  ///< that must not hold afterwards
+  std::vector<std::string> rules;  ///< that must not hold afterwards
+  std::variant<const char*, void (*)(const fs::path& workspace)> change;
 };
 
 class Tampered : public Checks, public ::testing::WithParamInterface<Tampering> {};
 
 TEST_P(Tampered, IsFoundByTheRuleThatNamesIt) {
   const auto workspace = copy();
-  GetParam().change(workspace);
-  const auto outcome = check(workspace);
-  EXPECT_EQ(outcome.status, 1) << outcome.out << outcome.err;
-  EXPECT_THAT(failed(outcome), Contains(GetParam().rule)) << outcome.out;
-  const auto document = parse_json(outcome.out, "stdout");
-  for (const auto& rule : document.at("rules")) {
-    if (rule.at("name") != GetParam().rule) continue;
-    EXPECT_THAT(rule.at("message").get<std::string>(), HasSubstr(" -> ")) << "says what to do";
+  if (const auto* statements = std::get_if<const char*>(&GetParam().change)) {
+    sql(workspace, *statements);
+  } else {
+    std::get<1>(GetParam().change)(workspace);
   }
-  const auto words = check(workspace, {});
+  const auto outcome = check(workspace), words = check(workspace, {});
+  EXPECT_EQ(outcome.status, 1) << outcome.out << outcome.err;
   EXPECT_EQ(words.status, 1);
-  EXPECT_THAT(words.out, HasSubstr("FAIL  " + std::string(GetParam().rule)));
+  const auto document = parse_json(outcome.out, "stdout");
+  for (const auto& name : GetParam().rules) {
+    EXPECT_THAT(failed(outcome), Contains(name)) << outcome.out;
+    for (const auto& rule : document.at("rules")) {
+      if (rule.at("name") != name) continue;
+      EXPECT_THAT(rule.at("message").get<std::string>(), HasSubstr(" -> ")) << "says what to do";
+    }
+    EXPECT_THAT(words.out, HasSubstr("FAIL  " + name));
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Workspaces, Tampered,
-    ::testing::Values(
-        Tampering{"SeedChanged", change_seed, "seeds"},
-        Tampering{"SeedOfImagesChanged", change_seed_of_images, "seeds"},
-        Tampering{"PromptMissing", drop_prompt, "counts"},
-        Tampering{"PromptMissingInSplit", drop_prompt, "split"},
-        Tampering{"PromptTextMissing", drop_prompt_text, "prompts"},
-        Tampering{"DuplicateRow", duplicate_row, "counts"},
-        Tampering{"DuplicateRowAgainstTheLog", duplicate_row, "event-logs"},
-        Tampering{"TestOpenedTwice", test_twice, "test-once"},
-        Tampering{"TestOpenedTwiceInSilence", test_twice_in_silence, "test-once"},
-        Tampering{"TestPeeked", peek, "test-once"}, Tampering{"OtherSplit", other_split, "split"},
-        Tampering{"OtherPrompts", other_prompts, "split"},
-        Tampering{"SettingChanged", change_setting, "settings"},
-        Tampering{"ConfiguredSettingChanged", change_configured_setting, "ids"},
-        Tampering{"EvaluationSettingChanged", change_evaluation_setting, "settings"},
-        Tampering{"MetricEdited", edit_metric, "metrics"},
-        Tampering{"MetricEditedAgainstTheLog", edit_metric, "event-logs"},
-        Tampering{"StatisticEditedAgainstTheLog", edit_statistic, "event-logs"},
-        Tampering{"CheckpointEditedAgainstTheLog", edit_checkpoint, "event-logs"},
-        Tampering{"BuildEditedAgainstTheLog", edit_build, "event-logs"},
-        Tampering{"TranscriptEditedAgainstTheLog", edit_transcript, "event-logs"},
-        Tampering{"EventDuplicatedAgainstTheLog", duplicate_event, "event-logs"},
-        Tampering{"MetricEditedWithItsLog", edit_metric_and_log, "metrics"},
-        Tampering{"CheckpointSwapped", swap_checkpoints, "checkpoints"},
-        Tampering{"WeightsSwapped", swap_weights, "checkpoints"},
-        Tampering{"LawAuditRemoved", remove_law_audit, "law-audit"},
-        Tampering{"OneRowOfTheLawAuditRemoved", remove_one_law_row, "law-audit"},
-        Tampering{"ImageReplaced", replace_image, "images"},
-        Tampering{"ImageRemoved", remove_image, "images"},
-        Tampering{"SelectionChanged", change_selection, "selection"},
-        Tampering{"ComparisonEdited", edit_comparison, "comparisons"},
-        Tampering{"PromptEdited", edit_prompt, "prompts"}, Tampering{"JobFileEdited", edit_job_file, "jobs"},
-        Tampering{"LogCut", cut_log, "jobs"}, Tampering{"DirectionTurned", turn_a_direction, "directions"},
-        Tampering{"TriggerAdded", add_trigger, "database"}, Tampering{"TableEdited", edit_table, "artifacts"},
-        Tampering{"OtherProtocol", other_protocol, "protocol"},
-        Tampering{"SignatureEdited", edit_signature, "ids"},
-        Tampering{"ScoresLost", lose_scores, "missing-scores"}),
-    [](const auto& param) { return std::string(param.param.name); });
+const std::vector<Tampering> kTamperings = {
+    {"SeedChanged", {"seeds"}, "UPDATE runs SET seed = 43 WHERE method = 'dual'"},
+    {"SeedOfImagesChanged",
+     {"seeds"},
+     "UPDATE samples SET seed = 43 WHERE evaluation_id = {e} AND id % 2 = 0"},
+    {"PromptMissing", {"counts", "split"}, R"sql(
+       DELETE FROM metrics WHERE evaluation_id = {e}
+         AND prompt_id = (SELECT max(prompt_id) FROM samples WHERE evaluation_id = {e});
+       DELETE FROM samples WHERE evaluation_id = {e}
+         AND prompt_id = (SELECT max(prompt_id) FROM samples WHERE evaluation_id = {e}))sql"},
+    {"PromptTextMissing", {"prompts"}, R"sql(
+       DELETE FROM prompts WHERE id = (SELECT max(id) FROM prompts
+         WHERE prompt_set_id = (SELECT prompt_set_id FROM evaluations LIMIT 1)))sql"},
+    {"DuplicateRow", {"counts", "event-logs"}, R"sql(
+       INSERT INTO samples (evaluation_id, prompt_id, sample, seed, path, sha256, transcript)
+         SELECT evaluation_id, prompt_id, 1, seed, path, sha256, transcript FROM samples
+         WHERE evaluation_id = {e} LIMIT 1;
+       INSERT INTO metrics SELECT m.evaluation_id, name, m.prompt_id, 1, value, reason FROM metrics AS m
+         JOIN samples AS s ON s.sample = 1 AND s.evaluation_id = m.evaluation_id AND s.prompt_id = m.prompt_id)sql"},
+    {"TestOpenedTwice", {"test-once"}, R"sql(
+       INSERT INTO evaluations SELECT 'eeeeeeeeeeeeeeee',
+         (SELECT max(id) FROM checkpoints WHERE id < e.checkpoint_id), split, n, not_run, state, folder || 'x',
+         prompt_set_id, split_sha256, seed, settings, config, selection_id, 0, created, finished
+         FROM evaluations AS e WHERE id = {e};
+       UPDATE evaluations SET checkpoint_id = (SELECT id FROM checkpoints
+         WHERE run_id = (SELECT id FROM runs WHERE method = 'dual') AND id NOT IN (
+           SELECT checkpoint_id FROM evaluations WHERE split = 'test' AND id <> 'eeeeeeeeeeeeeeee') LIMIT 1)
+         WHERE id = 'eeeeeeeeeeeeeeee')sql"},
+    {"TestOpenedTwiceInSilence", {"test-once"}, test_twice_in_silence},
+    {"TestPeeked", {"test-once"}, "UPDATE evaluations SET peek = 1, selection_id = NULL WHERE id = {e}"},
+    {"OtherSplit",
+     {"split"},
+     "UPDATE evaluations SET config = json_set(config, '$.split_seed', 7) WHERE id = {e}"},
+    {"OtherPrompts", {"split"}, R"sql(
+       CREATE TEMP TABLE swap AS SELECT
+         (SELECT max(prompt_id) FROM samples WHERE evaluation_id = {e}) AS inside,
+         (SELECT min(s.prompt_id) FROM samples AS s JOIN evaluations AS v ON v.id = s.evaluation_id
+          WHERE v.split = 'validation') AS outside;
+       UPDATE metrics SET prompt_id = (SELECT outside FROM swap)
+         WHERE evaluation_id = {e} AND prompt_id = (SELECT inside FROM swap);
+       UPDATE samples SET prompt_id = (SELECT outside FROM swap)
+         WHERE evaluation_id = {e} AND prompt_id = (SELECT inside FROM swap))sql"},
+    {"SettingChanged", {"settings"}, R"sql(
+       UPDATE runs SET effective_settings = json_set(effective_settings, '$.lr', 0.001) WHERE method = 'dual')sql"},
+    {"ConfiguredSettingChanged",
+     {"ids"},
+     "UPDATE runs SET config = json_set(config, '$.settings.lr', 0.001) WHERE method = 'dual'"},
+    {"EvaluationSettingChanged",
+     {"settings"},
+     "UPDATE evaluations SET settings = json_set(settings, '$.eval_steps', 20) WHERE id = {e}"},
+    {"MetricEdited", {"metrics", "event-logs"}, kEditMetric},
+    {"StatisticEdited", {"event-logs"}, R"sql(
+       UPDATE train_stats SET on_policy = 1 - on_policy WHERE name = 'lambda_center' AND update_index = 2)sql"},
+    {"CheckpointEdited", {"event-logs"}, "UPDATE checkpoints SET lambda_late = lambda_late + 1"},
+    {"BuildEdited", {"event-logs"}, "UPDATE runs SET build = 'another' WHERE method = 'dual'"},
+    {"TranscriptEdited",
+     {"event-logs"},
+     "UPDATE samples SET transcript_raw = 'ELSE' WHERE evaluation_id = {e}"},
+    {"EventDuplicated", {"event-logs"}, R"sql(
+       INSERT INTO events (job_id, time, type, level, message, detail)
+         SELECT job_id, time, type, level, message, detail FROM events WHERE type = 'job_completed' LIMIT 1)sql"},
+    {"MetricGone", {"counts"}, "DELETE FROM metrics WHERE name = 'exact_match'"},
+    {"MetricEditedWithItsLog", {"metrics"}, edit_metric_and_log},
+    {"CheckpointSwapped", {"checkpoints"}, swap_checkpoints},
+    {"WeightsSwapped", {"checkpoints"}, swap_weights},
+    {"LawAuditRemoved",
+     {"law-audit"},
+     "DELETE FROM train_stats WHERE name IN ('log_ratio_mean', 'log_ratio_var', 'lambda_var')"},
+    {"OneRowOfTheLawAuditRemoved", {"law-audit"}, R"sql(
+       DELETE FROM train_stats
+         WHERE rowid = (SELECT max(rowid) FROM train_stats WHERE name = 'log_ratio_var'))sql"},
+    {"ImageReplaced", {"images"}, replace_image},
+    {"ImageRemoved", {"images"}, remove_image},
+    {"SelectionChanged", {"selection"}, R"sql(
+       UPDATE selections SET checkpoint_id = (SELECT min(c.id) FROM checkpoints AS c
+         WHERE c.run_id = selections.run_id AND c.id <> selections.checkpoint_id) WHERE rule <> 'fixed')sql"},
+    {"ComparisonEdited", {"comparisons"}, "UPDATE comparisons SET ci95_low = 0.001 WHERE id = 1"},
+    {"PromptEdited", {"prompts"}, "UPDATE prompts SET text = text || '.' WHERE position = 3"},
+    {"JobFileEdited", {"jobs"}, edit_job_file},
+    {"LogCut", {"jobs"}, cut_log},
+    {"DirectionTurned", {"directions"}, R"sql(
+       UPDATE reproductions SET spec = json_set(spec, '$.effective.metrics_known[0].better', 'higher')
+         WHERE json_extract(spec, '$.effective.metrics_known[0].name') = 'cer')sql"},
+    {"TriggerAdded",
+     {"database"},
+     "CREATE TRIGGER better AFTER INSERT ON metrics BEGIN UPDATE metrics SET value = 1; END"},
+    {"TableEdited", {"artifacts"}, edit_table},
+    {"OtherProtocol",
+     {"protocol"},
+     "UPDATE reproductions SET spec = json_set(spec, '$.selection.metric', 'exact_match')"},
+    {"SignatureEdited",
+     {"ids"},
+     "UPDATE reproductions SET signature = replace(signature, 'seeds 42', 'seeds 42,43,44')"},
+    {"ScoresLost",
+     {"missing-scores"},
+     "UPDATE metrics SET value = NULL, reason = 'x' WHERE evaluation_id = {e} AND name = 'cer'"}};
+
+INSTANTIATE_TEST_SUITE_P(Workspaces, Tampered, ::testing::ValuesIn(kTamperings),
+                         [](const auto& param) { return std::string(param.param.name); });
 
 TEST_F(Checks, ARowThatIsNotTheLogsIsNamedWithWhatTheTwoSay) {
   const auto workspace = copy();
-  sql(workspace,
-      of_test("UPDATE metrics SET value = 0.125 WHERE evaluation_id = {e} AND name = 'ocr_reward' AND "
-              "prompt_id = (SELECT min(prompt_id) FROM samples WHERE evaluation_id = {e})"));
-  sql(workspace,
-      "DELETE FROM train_stats WHERE update_index = 1 AND timestep = 2 AND name = 'lambda_center' AND run_id "
-      "= "
-      "(SELECT id FROM runs WHERE method = 'dual')");
+  sql(workspace, R"sql(
+    UPDATE metrics SET value = 0.125 WHERE evaluation_id = {e} AND name = 'ocr_reward'
+      AND prompt_id = (SELECT min(prompt_id) FROM samples WHERE evaluation_id = {e});
+    DELETE FROM train_stats WHERE update_index = 1 AND timestep = 2 AND name = 'lambda_center'
+      AND run_id = (SELECT id FROM runs WHERE method = 'dual'))sql");
   const auto outcome = check(workspace, {});
   EXPECT_THAT(outcome.out,
               HasSubstr("dual (seed 42): update 1, lambda_center at step 2: the log has it, the DB has not"));
@@ -489,10 +394,9 @@ void make_version_4(const fs::path& workspace) {
     db.exec("PRAGMA foreign_keys = OFF");
     db.exec("ATTACH '" + newer.string() + "' AS newer");
     for (const auto& table : tables) {
-      std::string columns;
-      SQLite::Statement info(db, "SELECT name FROM pragma_table_info('" + table + "')");
-      while (info.executeStep()) columns += (columns.empty() ? "" : ", ") + info.getColumn(0).getString();
-      info.reset();
+      const auto columns =
+          db.execAndGet("SELECT group_concat(name, ', ') FROM pragma_table_info('" + table + "')")
+              .getString();
       db.exec("DELETE FROM main." + table);
       db.exec(fmt::format("INSERT INTO main.{0} ({1}) SELECT {1} FROM newer.{0}", table, columns));
     }
@@ -507,18 +411,10 @@ TEST_F(Checks, ADbOfAnOlderVersionIsReadThroughThisOnesViews) {
   EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
 }
 
-TEST_F(Checks, AMetricThatIsAltogetherGoneIsFound) {
-  const auto workspace = copy();
-  sql(workspace, "DELETE FROM metrics WHERE name = 'exact_match'");
-  EXPECT_THAT(failed(check(workspace)), Contains("counts"));
-}
-
 TEST_F(Checks, AGridOfOnesOwnChoiceLeavesTheTablesGridAlone) {
   for (const std::vector<std::string>& choice :
        {std::vector<std::string>{"--pick", "paper"}, {"--pick", "wins,failures", "-n", "12"}, {}}) {
-    std::vector<std::string> command = {"grid", "sd35-ocr"};
-    command.insert(command.end(), choice.begin(), choice.end());
-    EXPECT_EQ(place().run(command).status, 0);
+    EXPECT_EQ(place().run(with({"grid", "sd35-ocr"}, choice)).status, 0);
   }
   EXPECT_TRUE(fs::exists(place().folder() / "runs/sd35-ocr/grid-wins-failures-12.tex"));
   EXPECT_EQ(check(place().folder() / "runs").status, 0);

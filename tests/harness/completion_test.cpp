@@ -122,13 +122,6 @@ TEST_P(Completion, OffersTheRunsOfTheWorkspace) {
 INSTANTIATE_TEST_SUITE_P(Shells, Completion, ::testing::Values("bash", "zsh", "fish"),
                          [](const auto& param) { return std::string(param.param); });
 
-TEST(CompletionCommand, AnUnknownShellIsStatus2) {
-  Workplace place;
-  const auto outcome = place.run({"completion", "bsh"});
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, ::testing::HasSubstr(R"(did you mean "bash"?)"));
-}
-
 /// The lines of `harness __complete WORDS...` without what they mean. It must neither fail nor complain.
 std::vector<std::string> offered(Workplace& place, std::vector<std::string> words) {
   words.insert(words.begin(), "__complete");

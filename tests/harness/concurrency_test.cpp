@@ -1,22 +1,12 @@
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <atomic>
 
-#include "tests/harness/workplace.h"
+#include "tests/harness/smoke.h"
 
 namespace harness::test {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
-
-std::vector<std::string> smoke(const std::vector<std::string>& more) {
-  std::vector<std::string> arguments = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
 
 /// Repeats what users ask while others write, until `done`. Once there is a DB nothing of it may fail.
 int ask_until(const std::atomic<bool>& done, const fs::path& db, const std::vector<std::string>& question) {

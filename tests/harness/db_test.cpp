@@ -1,26 +1,24 @@
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <set>
 
 #include "core/event_log.h"
 #include "results/store/journal.h"
-#include "tests/harness/workplace.h"
+#include "tests/harness/smoke.h"
 
 namespace harness::test {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-
-const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
-
-std::vector<std::string> smoke(const std::vector<std::string>& more) {
-  auto arguments = kSmoke;
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
+using DbRebuild = SmokeTest;
+using DbCheck = SmokeTest;
+using DbAndJournal = SmokeTest;
+using SharedDb = SmokeTest;
+using DamagedJournal = MadeTest;
+using LogThatIsGone = SmokeTest;
+using DeletedRows = MadeTest;
+using ClockSetBack = MadeTest;
+using Leftovers = MadeTest;
 
 /// Every statement of the schema and every cell of every table, in the order in which the file holds them.
 std::string dump(const fs::path& file) {
@@ -52,29 +50,22 @@ void change(const fs::path& file, const std::string& sql) {
 }
 
 // All of it: ids, times and texts too.
-TEST(DbRebuild, MakesADbWhoseDumpIsThatOfTheOriginal) {
-  Workplace place;
-  const auto db = place.folder() / "runs/results.sqlite";
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  ASSERT_EQ(place.run(smoke({"--methods", "ratio-norm,dual", "--set", "dual.beta_max=5"})).status, 0);
-  ASSERT_EQ(place.run(kSmoke).status, 0) << "shown again, so that it is the last";
+TEST_F(DbRebuild, MakesADbWhoseDumpIsThatOfTheOriginal) {
+  ok(kSmoke);
+  ok(smoke({"--methods", "ratio-norm,dual", "--set", "dual.beta_max=5"}));
+  ok(kSmoke);  // shown again, so that it is the last
   const auto before = dump(db);
-  const auto outcome = place.run({"db", "rebuild"});
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("2 experiments, from the logs"));
-  EXPECT_THAT(outcome.out, HasSubstr("results.sqlite.bak-1"));
+  ok({"db", "rebuild"}, {"2 experiments, from the logs", "results.sqlite.bak-1"});
   EXPECT_EQ(dump(db), before);
   EXPECT_EQ(dump(place.folder() / "runs/results.sqlite.bak-1"), before);
   EXPECT_EQ(place.json({"db", "rebuild", "--json"}).at("kept"), "runs/results.sqlite.bak-2");
   // Nothing is to be done again.
   place.environment["HARNESS_WORKER"] = "/nonexistent";
-  EXPECT_EQ(place.run(kSmoke).status, 0);
+  ok(kSmoke);
 }
 
-TEST(DbRebuild, WithoutTheDbMakesTheSameOneFromTheLogsAlone) {
-  Workplace place;
-  const auto db = place.folder() / "runs/results.sqlite";
-  ASSERT_EQ(place.run(kSmoke).status, 0);
+TEST_F(DbRebuild, WithoutTheDbMakesTheSameOneFromTheLogsAlone) {
+  ok(kSmoke);
   const auto before = dump(db);
   fs::remove(db);
   const auto made = place.json({"db", "rebuild", "--json"});
@@ -86,117 +77,96 @@ TEST(DbRebuild, WithoutTheDbMakesTheSameOneFromTheLogsAlone) {
   EXPECT_THAT(told, HasSubstr(" finished evaluations, 1 experiment, from the logs"));
 }
 
-TEST(DbRebuild, AfterAnInterruptionAndWithTwoWorkersSaysTheSame) {
-  Workplace place;
+TEST_F(DbRebuild, AfterAnInterruptionAndWithTwoWorkersSaysTheSame) {
   place.environment["HARNESS_FAKE_DELAY_US"] = "20000";
   const auto pid = place.start(smoke({"--jobs", "2"}));
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
   ::kill(pid, SIGKILL);
   place.wait(pid);
   place.environment.erase("HARNESS_FAKE_DELAY_US");
-  ASSERT_EQ(place.run(smoke({"--jobs", "2"})).status, 0);
+  ok(smoke({"--jobs", "2"}));
   const auto table = place.run({"table", "sd35-ocr"}).out;
   const auto rows = place.metric_rows();
-  EXPECT_EQ(place.run({"db", "check"}).status, 0);
-  ASSERT_EQ(place.run({"db", "rebuild"}).status, 0);
-  EXPECT_EQ(place.run({"db", "check"}).status, 0);
+  expect_sound();
+  ok({"db", "rebuild"});
+  expect_sound();
   EXPECT_EQ(place.run({"table", "sd35-ocr"}).out, table);
   EXPECT_EQ(place.metric_rows(), rows);
 }
 
-TEST(DbRebuild, WhatFreshOrRmTookAwayStaysAway) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  ASSERT_EQ(place.run(smoke({"--methods", "ratio-norm", "--fresh"})).status, 0);
+TEST_F(DbRebuild, WhatFreshOrRmTookAwayStaysAway) {
+  ok(kSmoke);
+  ok(smoke({"--methods", "ratio-norm", "--fresh"}));
   const auto experiments = place.run({"list", "experiments"}).out;
-  const auto runs = place.run({"list", "runs"}).out;
-  ASSERT_EQ(place.run({"db", "rebuild"}).status, 0);
+  const auto listed = place.run({"list", "runs"}).out;
+  ok({"db", "rebuild"});
   EXPECT_EQ(place.run({"list", "experiments"}).out, experiments);
-  EXPECT_EQ(place.run({"list", "runs"}).out, runs);
+  EXPECT_EQ(place.run({"list", "runs"}).out, listed);
   // Numbers of experiments are never given twice, also across a rebuild.
-  ASSERT_EQ(place.run(smoke({"--methods", "dual", "--fresh"})).status, 0);
+  ok(smoke({"--methods", "dual", "--fresh"}));
   EXPECT_EQ(place.json({"list", "experiments", "--json"}).at(0).at("name"), "3");
 }
 
-TEST(DbRebuild, AFailedJobIsFailedAgainWithItsReason) {
-  Workplace place;
+TEST_F(DbRebuild, AFailedJobIsFailedAgainWithItsReason) {
   place.environment["HARNESS_FAKE_MODE"] = "crash";
-  ASSERT_EQ(place.run(kSmoke).status, 1);
+  fails(1, kSmoke);
   const auto failures = [&] {
     return place.run({"query", "SELECT id, state, failure FROM jobs ORDER BY id", "--format", "csv"}).out;
   };
   const auto before = failures();
   EXPECT_THAT(before, HasSubstr("failed"));
-  ASSERT_EQ(place.run({"db", "rebuild"}).status, 0);
+  ok({"db", "rebuild"});
   EXPECT_EQ(failures(), before);
 }
 
-TEST(DbRebuild, AWorkspaceOfAnEarlierVersionGetsItsJournalFromItsDb) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  fs::remove(place.folder() / "runs/journal.log");
-  change(place.folder() / "runs/results.sqlite", "DELETE FROM journals");
-  const auto checked = place.run({"db", "check"});
-  EXPECT_EQ(checked.status, 0) << checked.out << "its version knew no journal";
+TEST_F(DbRebuild, AWorkspaceOfAnEarlierVersionGetsItsJournalFromItsDb) {
+  ok(kSmoke);
+  fs::remove(journal);
+  change(db, "DELETE FROM journals");
+  const auto checked = expect_sound();
   EXPECT_THAT(checked.err, HasSubstr("there is no runs/journal.log"));
   const auto table = place.run({"table"}).out, rows = place.metric_rows();
-  ASSERT_EQ(place.run({"db", "rebuild"}).status, 0);
+  ok({"db", "rebuild"});
   EXPECT_EQ(place.run({"table"}).out, table);
   EXPECT_EQ(place.metric_rows(), rows);
-  EXPECT_EQ(place.run({"db", "check"}).status, 0);
+  expect_sound();
 }
 
-TEST(DbRebuild, ADamagedLogIsNamedAndLeftOutOnlyByForce) {
-  Workplace place;
-  const auto db = place.folder() / "runs/results.sqlite";
-  ASSERT_EQ(place.run(kSmoke).status, 0);
+TEST_F(DbRebuild, ADamagedLogIsNamedAndLeftOutOnlyByForce) {
+  ok(kSmoke);
   const auto before = dump(db);
   fs::path log;
-  for (const auto& entry : fs::recursive_directory_iterator(place.folder() / "runs")) {
+  for (const auto& entry : fs::recursive_directory_iterator(runs)) {
     if (entry.path().filename() == "events.log" &&
         entry.path().string().find("eval-test") != std::string::npos)
       log = entry.path();
   }
-  auto bytes = read_file(log);
-  bytes[bytes.size() / 2] ^= 1;
-  write_file_atomically(log, bytes);
-  const auto refused = place.run({"db", "rebuild"});
-  EXPECT_EQ(refused.status, 1);
-  EXPECT_THAT(refused.err, HasSubstr("wrong checksum"));
+  damage(log);
+  fails(1, {"db", "rebuild"}, {"wrong checksum"});
   EXPECT_EQ(dump(db), before);
   EXPECT_FALSE(fs::exists(place.folder() / "runs/results.sqlite.bak-1"));
-  const auto forced = place.run({"db", "rebuild", "--force"});
-  EXPECT_EQ(forced.status, 0) << forced.err;
-  EXPECT_THAT(forced.err, HasSubstr("left out: experiment 1"));
-  EXPECT_THAT(forced.out, HasSubstr("0 experiments"));
+  ok({"db", "rebuild", "--force"}, {"0 experiments"}, {"left out: experiment 1"});
 }
 
-TEST(DbRebuild, AWorkspaceThatIsInUseIsLeftAlone) {
-  Workplace place;
+TEST_F(DbRebuild, AWorkspaceThatIsInUseIsLeftAlone) {
   place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
   const auto pid = place.start(kSmoke);
-  ASSERT_TRUE(wait_until([&] { return fs::exists(place.folder() / "runs/journal.log"); }));
-  const auto refused = place.run({"db", "rebuild"});
-  EXPECT_EQ(refused.status, 1);
-  EXPECT_THAT(refused.err, HasSubstr("pid " + std::to_string(pid)));
+  ASSERT_TRUE(wait_until([&] { return fs::exists(journal); }));
+  fails(1, {"db", "rebuild"}, {"pid " + std::to_string(pid)});
   ::kill(pid, SIGTERM);
   place.wait(pid);
-  EXPECT_EQ(place.run({"db", "rebuild", "--out", "nowhere"}).status, 2);
+  fails(2, {"db", "rebuild", "--out", "nowhere"});
 }
 
-TEST(DbCheck, ASoundDbIsStatus0AndEveryKindOfDamageAFinding) {
-  Workplace place;
-  const auto db = place.folder() / "runs/results.sqlite";
-  EXPECT_EQ(place.run({"db", "check"}).status, 2) << "there is none yet";
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  const auto sound = place.run({"db", "check"});
-  EXPECT_EQ(sound.status, 0) << sound.out;
+TEST_F(DbCheck, ASoundDbIsStatus0AndEveryKindOfDamageAFinding) {
+  fails(2, {"db", "check"});  // there is none yet
+  ok(kSmoke);
+  const auto sound = expect_sound();
   EXPECT_THAT(sound.out, HasSubstr("every row as in the logs"));
   fs::copy_file(db, place.folder() / "copy");
   const auto finding_after = [&](const std::string& sql) {
     change(db, sql);
-    const auto outcome = place.run({"db", "check"});
-    EXPECT_EQ(outcome.status, 1) << sql;
+    const auto outcome = fails(1, {"db", "check"});
     fs::copy_file(place.folder() / "copy", db, fs::copy_options::overwrite_existing);
     return outcome.out;
   };
@@ -208,24 +178,21 @@ TEST(DbCheck, ASoundDbIsStatus0AndEveryKindOfDamageAFinding) {
   EXPECT_THAT(finding_after("DELETE FROM metrics; DELETE FROM samples"), HasSubstr("images"));
   EXPECT_THAT(finding_after("UPDATE train_stats SET value = value + 1 WHERE name = 'reward_mean'"),
               HasSubstr("train_stats"));
-  EXPECT_EQ(place.run({"db", "check"}).status, 0);
+  expect_sound();
   const auto document = place.json({"db", "check", "--json"});
   EXPECT_EQ(document.at("findings"), Json::array());
-  for (const auto& entry : fs::directory_iterator(place.folder() / "runs"))
+  for (const auto& entry : fs::directory_iterator(runs))
     EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr(".check"))) << "nothing is left behind";
 }
 
-TEST(DbCheck, AFileThatIsNoLongerADbIsAFinding) {
-  Workplace place;
-  const auto db = place.folder() / "runs/results.sqlite";
-  ASSERT_EQ(place.run(kSmoke).status, 0);
+TEST_F(DbCheck, AFileThatIsNoLongerADbIsAFinding) {
+  ok(kSmoke);
   auto bytes = read_file(db);
   std::fill(bytes.begin() + 4096, bytes.begin() + 40960, '\xff');
   write_file_atomically(db, bytes);
-  EXPECT_EQ(place.run({"db", "check"}).status, 1);
-  const auto rebuilt = place.run({"db", "rebuild"});
-  EXPECT_EQ(rebuilt.status, 0) << rebuilt.err;
-  EXPECT_EQ(place.run({"db", "check"}).status, 0);
+  fails(1, {"db", "check"});
+  ok({"db", "rebuild"});
+  expect_sound();
 }
 
 /// Names in runs/ that begin with that of the DB.
@@ -238,10 +205,8 @@ std::set<std::string> database_files(Workplace& place) {
   return names;
 }
 
-TEST(DbRebuild, ABackupIsOneFileWithWhatAKilledProcessLeftInTheLog) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke({"--methods", "ratio-norm"})).status, 0);
-  const auto db = place.folder() / "runs/results.sqlite";
+TEST_F(DbRebuild, ABackupIsOneFileWithWhatAKilledProcessLeftInTheLog) {
+  ok(smoke({"--methods", "ratio-norm"}));
   const auto rows = place.metric_rows();
   const pid_t child = ::fork();
   if (child == 0) {
@@ -251,17 +216,15 @@ TEST(DbRebuild, ABackupIsOneFileWithWhatAKilledProcessLeftInTheLog) {
   }
   ::waitpid(child, nullptr, 0);
   ASSERT_GT(fs::file_size(db.string() + "-wal"), 0U);
-  ASSERT_EQ(place.run({"db", "rebuild"}).status, 0);
+  ok({"db", "rebuild"});
   EXPECT_EQ(database_files(place), (std::set<std::string>{"results.sqlite", "results.sqlite.bak-1"}));
   SQLite::Database kept(db.string() + ".bak-1", SQLite::OPEN_READONLY);
   EXPECT_GT(kept.execAndGet("SELECT count(*) FROM metrics WHERE value = 0.987").getInt(), 0);
   EXPECT_EQ(place.metric_rows(), rows);
 }
 
-TEST(DbRebuild, TheLogOfADamagedDbGoesWithTheBackupAndWhatHoldsNothingGoesAway) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke({"--methods", "ratio-norm"})).status, 0);
-  const auto db = place.folder() / "runs/results.sqlite";
+TEST_F(DbRebuild, TheLogOfADamagedDbGoesWithTheBackupAndWhatHoldsNothingGoesAway) {
+  ok(smoke({"--methods", "ratio-norm"}));
   const auto rows = place.metric_rows();
   auto bytes = read_file(db);
   std::fill(bytes.begin(), bytes.begin() + 100, '\xff');
@@ -270,8 +233,7 @@ TEST(DbRebuild, TheLogOfADamagedDbGoesWithTheBackupAndWhatHoldsNothingGoesAway) 
     write_file_atomically(db, bytes);
     write_file_atomically(db.string() + "-wal", log);
     write_file_atomically(db.string() + "-shm", std::string(32768, '\0'));
-    const auto rebuilt = place.run({"db", "rebuild"});
-    ASSERT_EQ(rebuilt.status, 0) << rebuilt.err;
+    ok({"db", "rebuild"});
   }
   EXPECT_EQ(database_files(place),
             (std::set<std::string>{"results.sqlite", "results.sqlite.bak-1", "results.sqlite.bak-1-wal",
@@ -281,16 +243,14 @@ TEST(DbRebuild, TheLogOfADamagedDbGoesWithTheBackupAndWhatHoldsNothingGoesAway) 
   EXPECT_EQ(place.metric_rows(), rows);
 }
 
-TEST(DbRebuild, ABackupTakesNoNameThatAnotherOnesLogWouldJoin) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke({"--methods", "ratio-norm"})).status, 0);
+TEST_F(DbRebuild, ABackupTakesNoNameThatAnotherOnesLogWouldJoin) {
+  ok(smoke({"--methods", "ratio-norm"}));
   write_file_atomically(place.folder() / "runs/results.sqlite.bak-1-wal", "of a backup that was deleted");
   EXPECT_EQ(place.json({"db", "rebuild", "--json"}).at("kept"), "runs/results.sqlite.bak-2");
 }
 
-TEST(DbRebuild, AFileThatIsNoResultsDbIsRefusedByNameAndStaysAsItIs) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke({"--methods", "ratio-norm"})).status, 0);
+TEST_F(DbRebuild, AFileThatIsNoResultsDbIsRefusedByNameAndStaysAsItIs) {
+  ok(smoke({"--methods", "ratio-norm"}));
   SQLite::Database(place.folder() / "albums.sqlite", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
       .exec("CREATE TABLE albums (title TEXT)");
   write_file_atomically(place.folder() / "notes.txt", "my notes");
@@ -306,11 +266,8 @@ TEST(DbRebuild, AFileThatIsNoResultsDbIsRefusedByNameAndStaysAsItIs) {
     const auto before = read_file(place.folder() / file);
     for (const char* command : {"rebuild", "check"}) {
       for (const bool with_out : {false, true}) {
-        std::vector<std::string> words = {"db", command, "--db", file};
-        if (with_out) words.insert(words.end(), {"--out", "runs"});
-        const auto refused = place.run(words);
-        EXPECT_EQ(refused.status, 2) << file << command;
-        EXPECT_THAT(refused.err, HasSubstr(said)) << command;
+        const auto where = with_out ? Words{"--out", "runs"} : Words();
+        const auto refused = fails(2, with({"db", command, "--db", file}, where), {said});
         EXPECT_THAT(refused.err, Not(HasSubstr("db rebuild"))) << "which would refuse it again";
       }
     }
@@ -320,10 +277,8 @@ TEST(DbRebuild, AFileThatIsNoResultsDbIsRefusedByNameAndStaysAsItIs) {
   EXPECT_FALSE(fs::exists(place.folder() / "notes.txt.bak-1"));
 }
 
-TEST(DbCheck, FindingsAreTheAnswerAndStandardErrorHasOneLineOfSummaryAndHint) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke({"--methods", "ratio-norm"})).status, 0);
-  const auto db = place.folder() / "runs/results.sqlite", journal = place.folder() / "runs/journal.log";
+TEST_F(DbCheck, FindingsAreTheAnswerAndStandardErrorHasOneLineOfSummaryAndHint) {
+  ok(smoke({"--methods", "ratio-norm"}));
   const auto whole = read_file(db), records = read_file(journal);
   auto damaged = whole;
   std::fill(damaged.begin() + 100, damaged.begin() + 40960, '\xff');
@@ -338,14 +293,11 @@ TEST(DbCheck, FindingsAreTheAnswerAndStandardErrorHasOneLineOfSummaryAndHint) {
     write_file_atomically(db, whole);
     write_file_atomically(journal, records);
     write_file_atomically(file, bytes);
-    const auto checked = place.run({"db", "check"});
-    EXPECT_EQ(checked.status, 1);
-    EXPECT_THAT(checked.out, HasSubstr(file.filename().string() + ": " + finding));
+    const auto checked = fails(1, {"db", "check"}, {}, {file.filename().string() + ": " + finding});
     EXPECT_THAT(checked.out, Not(HasSubstr("db rebuild"))) << "the hint comes once";
     EXPECT_EQ(std::ranges::count(checked.err, '\n'), 1) << checked.err;
     EXPECT_THAT(checked.err, HasSubstr("results.sqlite: 1 finding; " + std::string(hint)));
-    const auto as_json = place.run({"db", "check", "--json"});
-    EXPECT_EQ(as_json.status, 1);
+    const auto as_json = fails(1, {"db", "check", "--json"});
     EXPECT_EQ(as_json.err, "");
     const auto document = parse_json(as_json.out, "stdout");
     EXPECT_EQ(document.at("findings").at(0).get<std::string>() + "\n", checked.out);
@@ -353,25 +305,12 @@ TEST(DbCheck, FindingsAreTheAnswerAndStandardErrorHasOneLineOfSummaryAndHint) {
   }
 }
 
-// --- A DB and a journal that do not fit ---
-
-const fs::path kDb = "runs/results.sqlite", kJournal = "runs/journal.log";
-
-std::set<std::string> experiments(Workplace& place, const std::vector<std::string>& where = {}) {
-  std::vector<std::string> arguments = {"list", "experiments", "--json"};
-  arguments.insert(arguments.end(), where.begin(), where.end());
+std::set<std::string> experiments(Workplace& place, const Words& where = {}) {
   std::set<std::string> names;
-  for (const auto& experiment : place.json(arguments))
+  for (const auto& experiment : place.json(with({"list", "experiments", "--json"}, where)))
     names.insert(experiment.at("name").get<std::string>() + " " + experiment.at("methods").dump() + " " +
                  experiment.at("seeds").dump());
   return names;
-}
-
-void expect_sound(Workplace& place, const std::vector<std::string>& where = {}) {
-  std::vector<std::string> arguments = {"db", "check"};
-  arguments.insert(arguments.end(), where.begin(), where.end());
-  const auto checked = place.run(arguments);
-  EXPECT_EQ(checked.status, 0) << checked.out << checked.err;
 }
 
 void overwrite(const fs::path& from, const fs::path& to) {
@@ -387,9 +326,10 @@ void unmark(const fs::path& db) {
 /// and states of jobs, numbered from 1, without what it had recorded in the same words before. `commands` are
 /// what it was asked for.
 void poison(Workplace& place, const std::vector<std::vector<std::string>>& commands) {
-  const auto journal = place.folder() / kJournal, before = place.folder() / "before.log";
+  const auto runs = place.folder() / "runs";
+  const auto journal = runs / "journal.log", before = place.folder() / "before.log";
   fs::rename(journal, before);
-  fs::remove(place.folder() / kDb);
+  fs::remove(runs / "results.sqlite");
   for (const auto& command : commands) ASSERT_EQ(place.run(command).status, 0);
   std::map<std::string, std::string> last;
   const auto told = [](Json record) {
@@ -408,356 +348,293 @@ void poison(Workplace& place, const std::vector<std::vector<std::string>>& comma
     known = told(record);
     log.append(record);
   }
-  unmark(place.folder() / kDb);
+  unmark(runs / "results.sqlite");
 }
 
-TEST(DbAndJournal, ADbThatIsGoneOrEmptyIsMadeFromTheLogsBeforeReproduceGoesOn) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  ASSERT_EQ(place.run(smoke({"--methods", "ratio-norm,dual", "--set", "dual.beta_max=5"})).status, 0);
+TEST_F(DbAndJournal, ADbThatIsGoneOrEmptyIsMadeFromTheLogsBeforeReproduceGoesOn) {
+  ok(kSmoke);
+  ok(smoke({"--methods", "ratio-norm,dual", "--set", "dual.beta_max=5"}));
   const auto before = experiments(place);
   ASSERT_EQ(before.size(), 2U);
   for (const bool is_empty : {false, true}) {
-    fs::remove(place.folder() / kDb);
-    if (is_empty) write_file_atomically(place.folder() / kDb, "");
-    const auto again = place.run(kSmoke);
-    EXPECT_EQ(again.status, 0) << again.err;
-    EXPECT_THAT(again.err, HasSubstr("was made from the journal and the event logs"));
+    fs::remove(db);
+    if (is_empty) write_file_atomically(db, "");
+    ok(kSmoke, {}, {"was made from the journal and the event logs"});
     EXPECT_EQ(experiments(place), before);
-    expect_sound(place);
-    EXPECT_EQ(place.run({"db", "rebuild"}).status, 0);
+    expect_sound();
+    ok({"db", "rebuild"});
   }
-  fs::remove(place.folder() / kDb);
+  fs::remove(db);
   const auto run = place.run({"runs", "rm", "0000", "--yes"});
   EXPECT_THAT(run.err, HasSubstr("there is no run")) << "the DB was made first";
   EXPECT_EQ(experiments(place), before);
 }
 
-TEST(DbAndJournal, ADamagedDbSaysThatRebuildMendsItAndReadersOfAMissingOneToo) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  auto bytes = read_file(place.folder() / kDb);
+TEST_F(DbAndJournal, ADamagedDbSaysThatRebuildMendsItAndReadersOfAMissingOneToo) {
+  ok(kSmoke);
+  auto bytes = read_file(db);
   std::fill(bytes.begin() + 100, bytes.begin() + 40960, '\xff');
-  write_file_atomically(place.folder() / kDb, bytes);
-  const auto refused = place.run(kSmoke);
-  EXPECT_EQ(refused.status, 2);
-  EXPECT_THAT(refused.err, HasSubstr("`harness db rebuild`"));
+  write_file_atomically(db, bytes);
+  const auto refused = fails(2, kSmoke, {"`harness db rebuild`"});
   EXPECT_THAT(refused.err, Not(HasSubstr("move it away")));
-  fs::remove(place.folder() / kDb);
+  fs::remove(db);
   EXPECT_THAT(place.run({"table"}).err, HasSubstr("`harness db rebuild`"));
 }
 
-TEST(DbAndJournal, AJournalThatAnEarlierVersionBeganAnewIsRebuiltWithItsWholeHistory) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  ASSERT_EQ(place.run(smoke({"--methods", "ratio-norm"})).status, 0);
-  ASSERT_EQ(place.run(smoke({"--seeds", "43"})).status, 0);
+TEST_F(DbAndJournal, AJournalThatAnEarlierVersionBeganAnewIsRebuiltWithItsWholeHistory) {
+  ok(kSmoke);
+  ok(smoke({"--methods", "ratio-norm"}));
+  ok(smoke({"--seeds", "43"}));
   const auto before = experiments(place);
   poison(place, {kSmoke});
   ASSERT_EQ(experiments(place).size(), 1U);
-  const auto refused = place.run(kSmoke);
-  EXPECT_EQ(refused.status, 2);
-  EXPECT_THAT(refused.err, HasSubstr("lacks experiments"));
-  EXPECT_THAT(refused.err, HasSubstr("`harness db rebuild"));
-  const auto checked = place.run({"db", "check"});
-  EXPECT_EQ(checked.status, 1);
-  EXPECT_THAT(checked.out, HasSubstr("reproductions: 2 rows are only in the logs"));
+  fails(2, kSmoke, {"lacks experiments", "`harness db rebuild"});
+  const auto checked = fails(1, {"db", "check"}, {}, {"reproductions: 2 rows are only in the logs"});
   EXPECT_THAT(checked.out, Not(HasSubstr("FOREIGN KEY")));
-  const auto rebuilt = place.run({"db", "rebuild"});
-  EXPECT_EQ(rebuilt.status, 0) << rebuilt.err;
+  ok({"db", "rebuild"});
   EXPECT_EQ(experiments(place), before);
-  expect_sound(place);
-  EXPECT_EQ(place.run(kSmoke).status, 0);
-  expect_sound(place);
+  expect_sound();
+  ok(kSmoke);
+  expect_sound();
 }
 
-TEST(DbAndJournal, AnExperimentWhoseNumberWasGivenTwiceGetsOneOfItsOwn) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  ASSERT_EQ(place.run(smoke({"--methods", "ratio-norm"})).status, 0);
+TEST_F(DbAndJournal, AnExperimentWhoseNumberWasGivenTwiceGetsOneOfItsOwn) {
+  ok(kSmoke);
+  ok(smoke({"--methods", "ratio-norm"}));
   const auto before = experiments(place);
   poison(place, {smoke({"--methods", "dual"}), kSmoke});
-  ASSERT_EQ(place.run({"db", "rebuild"}).status, 0);
+  ok({"db", "rebuild"});
   const auto found = experiments(place);
   EXPECT_EQ(found.size(), 3U);
   EXPECT_TRUE(std::ranges::includes(found, before)) << "the first ones keep their numbers";
-  expect_sound(place);
+  expect_sound();
   // What comes after it names the numbers of the new DB.
-  ASSERT_EQ(place.run(smoke({"--methods", "dual"})).status, 0);
+  ok(smoke({"--methods", "dual"}));
   EXPECT_EQ(experiments(place), found);
-  expect_sound(place);
-  ASSERT_EQ(place.run({"db", "rebuild"}).status, 0);
+  expect_sound();
+  ok({"db", "rebuild"});
   EXPECT_EQ(experiments(place), found);
 }
 
-TEST(DbAndJournal, TheDbOfAnotherWorkspaceIsRefusedByWhateverWrites) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  ASSERT_EQ(place.run(smoke({"--out", "other", "--seeds", "43"})).status, 0);
-  ASSERT_EQ(place.run(smoke({"--out", "same"})).status, 0);
-  const auto journal = read_file(place.folder() / kJournal);
+TEST_F(DbAndJournal, TheDbOfAnotherWorkspaceIsRefusedByWhateverWrites) {
+  ok(kSmoke);
+  ok(smoke({"--out", "other", "--seeds", "43"}));
+  ok(smoke({"--out", "same"}));
+  const auto records = read_file(journal);
   const auto expect_refused = [&] {
     for (const auto& command : std::vector<std::vector<std::string>>{kSmoke,
                                                                      {"db", "check"},
                                                                      {"db", "rebuild"},
                                                                      {"db", "rebuild", "--journal"},
                                                                      {"runs", "rm", "0", "--yes"}}) {
-      const auto outcome = place.run(command);
-      EXPECT_EQ(outcome.status, 2) << command[0] << outcome.out;
-      EXPECT_THAT(outcome.err, HasSubstr("is the results DB of another workspace")) << command[0];
-      EXPECT_THAT(outcome.err, HasSubstr("`harness db rebuild --out runs`")) << command[0];
+      fails(2, command, {"is the results DB of another workspace", "`harness db rebuild --out runs`"});
     }
-    EXPECT_EQ(read_file(place.folder() / kJournal), journal);
+    EXPECT_EQ(read_file(journal), records);
   };
-  overwrite(place.folder() / "other/results.sqlite", place.folder() / kDb);
+  overwrite(place.folder() / "other/results.sqlite", db);
   expect_refused();
-  unmark(place.folder() / kDb);
+  unmark(db);
   expect_refused();
-  overwrite(place.folder() / "same/results.sqlite", place.folder() / kDb);
+  overwrite(place.folder() / "same/results.sqlite", db);
   expect_refused();
-  fs::remove(place.folder() / kDb);
-  EXPECT_EQ(place.run({"db", "rebuild"}).status, 0);
-  expect_sound(place);
+  fs::remove(db);
+  ok({"db", "rebuild"});
+  expect_sound();
 }
 
-TEST(DbAndJournal, MovedAndCopiedWorkspacesGoOnEachByItself) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  fs::rename(place.folder() / "runs", place.folder() / "moved");
-  EXPECT_EQ(place.run(smoke({"--out", "moved"})).status, 0);
-  expect_sound(place, {"--out", "moved"});
+TEST_F(DbAndJournal, MovedAndCopiedWorkspacesGoOnEachByItself) {
+  ok(kSmoke);
+  fs::rename(runs, place.folder() / "moved");
+  ok(smoke({"--out", "moved"}));
+  expect_sound({"--out", "moved"});
   fs::copy(place.folder() / "moved", place.folder() / "copy", fs::copy_options::recursive);
-  EXPECT_EQ(place.run(smoke({"--out", "copy", "--methods", "ratio-norm"})).status, 0);
-  EXPECT_EQ(place.run(smoke({"--out", "moved", "--methods", "dual"})).status, 0);
-  for (const char* folder : {"moved", "copy"}) expect_sound(place, {"--out", folder});
+  ok(smoke({"--out", "copy", "--methods", "ratio-norm"}));
+  ok(smoke({"--out", "moved", "--methods", "dual"}));
+  for (const char* folder : {"moved", "copy"}) expect_sound({"--out", folder});
   // An older state of the DB catches up with the journal.
   overwrite(place.folder() / "moved/results.sqlite", place.folder() / "older");
-  ASSERT_EQ(place.run(smoke({"--out", "moved", "--methods", "ratio-norm,dual"})).status, 0);
+  ok(smoke({"--out", "moved", "--methods", "ratio-norm,dual"}));
   const auto now = experiments(place, {"--db", "moved/results.sqlite"});
   overwrite(place.folder() / "older", place.folder() / "moved/results.sqlite");
-  const auto again = place.run(smoke({"--out", "moved"}));
-  EXPECT_EQ(again.status, 0) << again.err;
-  EXPECT_THAT(again.err, HasSubstr("lacked the last"));
+  ok(smoke({"--out", "moved"}), {}, {"lacked the last"});
   EXPECT_EQ(experiments(place, {"--db", "moved/results.sqlite"}), now);
-  expect_sound(place, {"--out", "moved"});
+  expect_sound({"--out", "moved"});
 }
 
-TEST(DbAndJournal, ADbElsewhereIsThatOfItsWorkspace) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke({"--out", "runs", "--db", "elsewhere/a.sqlite"})).status, 0);
-  EXPECT_EQ(place.run(smoke({"--out", "runs", "--db", "elsewhere/a.sqlite", "--methods", "dual"})).status, 0);
-  expect_sound(place, {"--out", "runs", "--db", "elsewhere/a.sqlite"});
-  EXPECT_EQ(place.run(kSmoke).status, 0) << "a second one, made from the journal";
-  expect_sound(place);
+TEST_F(DbAndJournal, ADbElsewhereIsThatOfItsWorkspace) {
+  ok(smoke({"--out", "runs", "--db", "elsewhere/a.sqlite"}));
+  ok(smoke({"--out", "runs", "--db", "elsewhere/a.sqlite", "--methods", "dual"}));
+  expect_sound({"--out", "runs", "--db", "elsewhere/a.sqlite"});
+  ok(kSmoke);  // a second one, made from the journal
+  expect_sound();
 }
 
-TEST(SharedDb, IsCheckedAndRebuiltForOneWorkspaceWithoutTouchingTheOther) {
-  Workplace place;
-  const auto in = [](const std::string& folder, std::vector<std::string> command) {
-    command.insert(command.end(), {"--out", folder, "--db", "shared.sqlite"});
-    return command;
+TEST_F(SharedDb, IsCheckedAndRebuiltForOneWorkspaceWithoutTouchingTheOther) {
+  const auto in = [](const std::string& folder, const Words& command) {
+    return with(command, {"--out", folder, "--db", "shared.sqlite"});
   };
-  ASSERT_EQ(place.run(in("a", kSmoke)).status, 0);
-  ASSERT_EQ(place.run(in("b", smoke({"--seeds", "43"}))).status, 0);
+  ok(in("a", kSmoke));
+  ok(in("b", smoke({"--seeds", "43"})));
   for (const char* folder : {"a", "b"}) {
-    const auto checked = place.run(in(folder, {"db", "check"}));
-    EXPECT_EQ(checked.status, 0) << checked.out;
-    EXPECT_THAT(checked.err, HasSubstr("4 runs are of other workspaces that share this DB"));
+    ok(in(folder, {"db", "check"}), {}, {"4 runs are of other workspaces that share this DB"});
   }
   const auto rows = place.metric_rows("shared.sqlite");
   const auto known = experiments(place, {"--db", "shared.sqlite"});
   for (const bool force : {false, true}) {
-    auto rebuild = in("a", {"db", "rebuild"});
-    if (force) rebuild.push_back("--force");
-    EXPECT_EQ(place.run(rebuild).status, 0);
+    ok(with(in("a", {"db", "rebuild"}), force ? Words{"--force"} : Words()));
     EXPECT_EQ(place.metric_rows("shared.sqlite"), rows);
     EXPECT_EQ(experiments(place, {"--db", "shared.sqlite"}), known);
   }
-  for (const char* folder : {"a", "b"}) expect_sound(place, {"--out", folder, "--db", "shared.sqlite"});
+  for (const char* folder : {"a", "b"}) expect_sound({"--out", folder, "--db", "shared.sqlite"});
   change(place.folder() / "shared.sqlite",
          "UPDATE metrics SET value = 0.987 WHERE name = 'cer' AND value IS NOT NULL AND evaluation_id IN "
          "(SELECT e.id FROM "
          "evaluations AS e JOIN checkpoints AS c ON c.id = checkpoint_id JOIN runs AS r ON r.id = c.run_id "
          "WHERE r.seed = 43)");
-  expect_sound(place, {"--out", "a", "--db", "shared.sqlite"});
-  EXPECT_EQ(place.run(in("b", {"db", "check"})).status, 1);
-  EXPECT_EQ(place.run(in("b", {"db", "rebuild"})).status, 0);
+  expect_sound({"--out", "a", "--db", "shared.sqlite"});
+  fails(1, in("b", {"db", "check"}));
+  ok(in("b", {"db", "rebuild"}));
   EXPECT_EQ(place.metric_rows("shared.sqlite"), rows);
 }
 
-TEST(SharedDb, OfAnEarlierVersionTakesBothWorkspacesBack) {
-  Workplace place;
+TEST_F(SharedDb, OfAnEarlierVersionTakesBothWorkspacesBack) {
   const auto in = [](const std::string& folder, const std::string& seed) {
     return smoke({"--out", folder, "--db", "shared.sqlite", "--seeds", seed});
   };
-  ASSERT_EQ(place.run(in("a", "42")).status, 0);
-  ASSERT_EQ(place.run(in("b", "43")).status, 0);
+  ok(in("a", "42"));
+  ok(in("b", "43"));
   unmark(place.folder() / "shared.sqlite");
   for (const char* folder : {"a", "b"}) {
-    const auto back = place.run(in(folder, folder[0] == 'a' ? "42" : "43"));
-    EXPECT_EQ(back.status, 0) << back.err;
+    ok(in(folder, folder[0] == 'a' ? "42" : "43"));
   }
-  for (const char* folder : {"a", "b"}) expect_sound(place, {"--out", folder, "--db", "shared.sqlite"});
+  for (const char* folder : {"a", "b"}) expect_sound({"--out", folder, "--db", "shared.sqlite"});
 }
 
-TEST(SharedDb, AWorkspaceWithAHistoryJoinsByRebuild) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke({"--out", "a", "--db", "shared.sqlite"})).status, 0);
-  ASSERT_EQ(place.run(smoke({"--out", "b", "--seeds", "43"})).status, 0);
-  const auto refused = place.run(smoke({"--out", "b", "--seeds", "43", "--db", "shared.sqlite"}));
-  EXPECT_EQ(refused.status, 2);
-  EXPECT_THAT(refused.err, HasSubstr("`harness db rebuild --out b --db shared.sqlite` adds this workspace"));
-  EXPECT_EQ(place.run({"db", "rebuild", "--out", "b", "--db", "shared.sqlite"}).status, 0);
+TEST_F(SharedDb, AWorkspaceWithAHistoryJoinsByRebuild) {
+  ok(smoke({"--out", "a", "--db", "shared.sqlite"}));
+  ok(smoke({"--out", "b", "--seeds", "43"}));
+  fails(2, smoke({"--out", "b", "--seeds", "43", "--db", "shared.sqlite"}),
+        {"`harness db rebuild --out b --db shared.sqlite` adds this workspace"});
+  ok({"db", "rebuild", "--out", "b", "--db", "shared.sqlite"});
   EXPECT_EQ(experiments(place, {"--db", "shared.sqlite"}).size(), 2U);
-  EXPECT_EQ(place.run(smoke({"--out", "b", "--seeds", "43", "--db", "shared.sqlite"})).status, 0);
-  for (const char* folder : {"a", "b"}) expect_sound(place, {"--out", folder, "--db", "shared.sqlite"});
+  ok(smoke({"--out", "b", "--seeds", "43", "--db", "shared.sqlite"}));
+  for (const char* folder : {"a", "b"}) expect_sound({"--out", folder, "--db", "shared.sqlite"});
 }
 
-// --- A journal that is damaged ---
-
-TEST(DamagedJournal, IsWrittenAgainFromASoundDbAndEveryHintSaysSo) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  ASSERT_EQ(place.run(smoke({"--methods", "ratio-norm"})).status, 0);
+TEST_F(DamagedJournal, IsWrittenAgainFromASoundDbAndEveryHintSaysSo) {
+  ok(smoke({"--methods", "ratio-norm"}));
   const auto before = experiments(place);
   const auto rows = place.metric_rows();
-  auto damaged = read_file(place.folder() / kJournal);
+  auto damaged = read_file(journal);
   damaged[damaged.size() / 2] ^= 1;
-  write_file_atomically(place.folder() / kJournal, damaged);
+  write_file_atomically(journal, damaged);
   for (const auto& command : std::vector<std::vector<std::string>>{
            kSmoke, {"db", "rebuild"}, {"db", "rebuild", "--force"}, {"runs", "rm", "0", "--yes"}}) {
-    const auto outcome = place.run(command);
-    EXPECT_EQ(outcome.status, 2) << command[0];
-    EXPECT_THAT(outcome.err, HasSubstr("wrong checksum"));
-    EXPECT_THAT(outcome.err, HasSubstr("`harness db rebuild --journal`")) << command[0];
+    fails(2, command, {"wrong checksum", "`harness db rebuild --journal`"});
   }
-  const auto checked = place.run({"db", "check"});
-  EXPECT_EQ(checked.status, 1);
-  EXPECT_THAT(checked.err, HasSubstr("`harness db rebuild --journal`"));
-  const auto written = place.run({"db", "rebuild", "--journal"});
-  EXPECT_EQ(written.status, 0) << written.err;
-  EXPECT_THAT(written.out, HasSubstr("runs/journal.log.bak-1"));
+  fails(1, {"db", "check"}, {"`harness db rebuild --journal`"});
+  ok({"db", "rebuild", "--journal"}, {"runs/journal.log.bak-1"});
   EXPECT_EQ(read_file(place.folder() / "runs/journal.log.bak-1"), damaged);
-  expect_sound(place);
-  EXPECT_EQ(place.run({"db", "rebuild"}).status, 0);
-  EXPECT_EQ(place.run(kSmoke).status, 0);
-  expect_sound(place);
+  expect_sound();
+  ok({"db", "rebuild"});
+  ok(kSmoke);
+  expect_sound();
   EXPECT_EQ(experiments(place), before);
   EXPECT_EQ(place.metric_rows(), rows);
 }
 
-TEST(DamagedJournal, WithoutADbGivesWhatCanBeReadByForce) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  auto damaged = read_file(place.folder() / kJournal);
+TEST_F(DamagedJournal, WithoutADbGivesWhatCanBeReadByForce) {
+  auto damaged = read_file(journal);
   damaged[damaged.size() - 20] ^= 1;  // an artifact
-  write_file_atomically(place.folder() / kJournal, damaged);
-  fs::remove(place.folder() / kDb);
-  EXPECT_EQ(place.run(kSmoke).status, 2);
-  EXPECT_FALSE(fs::exists(place.folder() / kDb)) << "an empty one would be taken for the record";
+  write_file_atomically(journal, damaged);
+  fs::remove(db);
+  fails(2, kSmoke);
+  EXPECT_FALSE(fs::exists(db)) << "an empty one would be taken for the record";
   EXPECT_THAT(place.run({"db", "rebuild"}).err, HasSubstr("--force"));
-  const auto forced = place.run({"db", "rebuild", "--force"});
-  EXPECT_EQ(forced.status, 0) << forced.err;
-  EXPECT_THAT(forced.err, HasSubstr("1 damaged line"));
+  ok({"db", "rebuild", "--force"}, {}, {"1 damaged line"});
   EXPECT_EQ(read_file(place.folder() / "runs/journal.log.bak-1"), damaged);
-  EXPECT_EQ(place.run(kSmoke).status, 0);
-  expect_sound(place);
+  ok(kSmoke);
+  expect_sound();
 }
 
-TEST(DamagedJournal, ThatLostItsEndGetsItBackAndNeverMakesASmallerDb) {
+TEST_F(DamagedJournal, ThatLostItsEndGetsItBackAndNeverMakesASmallerDb) {
   for (const double kept : {0.05, 0.7}) {
     for (const bool by_reproduce : {true, false}) {
-      Workplace place;
-      ASSERT_EQ(place.run(kSmoke).status, 0);
-      ASSERT_EQ(place.run(smoke({"--seeds", "43"})).status, 0);
+      begin_anew();
+      ok(kSmoke);
+      ok(smoke({"--seeds", "43"}));
       const auto before = experiments(place);
-      const auto dumped = dump(place.folder() / kDb);
-      const auto whole = read_file(place.folder() / kJournal);
+      const auto dumped = dump(db);
+      const auto whole = read_file(journal);
       write_file_atomically(
-          place.folder() / kJournal,
-          whole.substr(0, static_cast<std::size_t>(kept * static_cast<double>(whole.size()))));
-      const auto checked = place.run({"db", "check"});
-      EXPECT_EQ(checked.status, 1);
-      EXPECT_THAT(checked.err, HasSubstr("`harness db rebuild --journal`"));
+          journal, whole.substr(0, static_cast<std::size_t>(kept * static_cast<double>(whole.size()))));
+      fails(1, {"db", "check"}, {"`harness db rebuild --journal`"});
       for (const char* force : {"--json", "--force"}) {
         const auto refused = place.run({"db", "rebuild", force});
         EXPECT_NE(refused.status, 0);
         EXPECT_THAT(refused.out + refused.err, HasSubstr("harness db rebuild --journal"));
       }
-      EXPECT_EQ(dump(place.folder() / kDb), dumped);
+      EXPECT_EQ(dump(db), dumped);
       const auto mended =
           place.run(by_reproduce ? kSmoke : std::vector<std::string>{"db", "rebuild", "--journal"});
       EXPECT_EQ(mended.status, 0) << mended.err;
-      expect_sound(place);
-      EXPECT_EQ(place.run({"db", "rebuild"}).status, 0);
+      expect_sound();
+      ok({"db", "rebuild"});
       EXPECT_EQ(experiments(place), before);
-      expect_sound(place);
+      expect_sound();
     }
   }
 }
 
-TEST(DamagedJournal, OfAnEarlierVersionThatLostItsEndMakesNoSmallerDbEither) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  ASSERT_EQ(place.run(smoke({"--seeds", "43"})).status, 0);
-  unmark(place.folder() / kDb);
-  const auto whole = read_file(place.folder() / kJournal);
-  write_file_atomically(place.folder() / kJournal, whole.substr(0, whole.size() * 7 / 10));
-  const auto refused = place.run({"db", "rebuild", "--force"});
-  EXPECT_EQ(refused.status, 2);
-  EXPECT_THAT(refused.err, HasSubstr("which the results DB has"));
-  EXPECT_THAT(refused.err, HasSubstr("`harness db rebuild --journal`"));
-  EXPECT_EQ(place.run(kSmoke).status, 0);
-  expect_sound(place);
+TEST_F(DamagedJournal, OfAnEarlierVersionThatLostItsEndMakesNoSmallerDbEither) {
+  ok(smoke({"--seeds", "43"}));
+  unmark(db);
+  const auto whole = read_file(journal);
+  write_file_atomically(journal, whole.substr(0, whole.size() * 7 / 10));
+  fails(2, {"db", "rebuild", "--force"}, {"which the results DB has", "`harness db rebuild --journal`"});
+  ok(kSmoke);
+  expect_sound();
 }
 
-TEST(DamagedJournal, ADeletedOneIsWrittenByTheNextReproduceAndTheDbIsSoundWithIt) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  fs::remove(place.folder() / kJournal);
-  EXPECT_EQ(place.run(kSmoke).status, 0);
-  expect_sound(place);
-  EXPECT_EQ(place.run(smoke({"--methods", "dual"})).status, 0);
-  expect_sound(place);
+TEST_F(DamagedJournal, ADeletedOneIsWrittenByTheNextReproduceAndTheDbIsSoundWithIt) {
+  fs::remove(journal);
+  ok(kSmoke);
+  expect_sound();
+  ok(smoke({"--methods", "dual"}));
+  expect_sound();
 }
 
-TEST(DamagedJournal, ADeletedOneIsAFindingWithTheCommandThatWritesItFromTheDb) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke({"--out", "w"})).status, 0);
+TEST_F(DamagedJournal, ADeletedOneIsAFindingWithTheCommandThatWritesItFromTheDb) {
+  ok(smoke({"--out", "w"}));
   fs::remove(place.folder() / "w/journal.log");
-  const auto checked = place.run({"db", "check", "--out", "w"});
-  EXPECT_EQ(checked.status, 1);
-  EXPECT_THAT(checked.out, HasSubstr("w/journal.log: is gone"));
+  const auto checked = fails(1, {"db", "check", "--out", "w"}, {}, {"w/journal.log: is gone"});
   EXPECT_THAT(checked.out, Not(HasSubstr("sound")));
   EXPECT_THAT(checked.err, HasSubstr("`harness db rebuild --journal --out w`"));
-  EXPECT_EQ(place.run({"db", "rebuild", "--journal", "--out", "w"}).status, 0);
-  expect_sound(place, {"--out", "w"});
+  ok({"db", "rebuild", "--journal", "--out", "w"});
+  expect_sound({"--out", "w"});
 }
 
-TEST(DamagedJournal, ALastLineThatAPowerCutTookIsWrittenAgain) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  const auto whole = read_file(place.folder() / kJournal);
+TEST_F(DamagedJournal, ALastLineThatAPowerCutTookIsWrittenAgain) {
+  const auto whole = read_file(journal);
   const auto last_line = whole.rfind('\n', whole.size() - 2) + 1;
   for (const auto kept : {whole.size() - 10, last_line}) {
-    write_file_atomically(place.folder() / kJournal, whole.substr(0, kept));
-    EXPECT_EQ(place.run(kSmoke).status, 0);
-    expect_sound(place);
+    write_file_atomically(journal, whole.substr(0, kept));
+    ok(kSmoke);
+    expect_sound();
   }
 }
 
-// --- Event logs and rows that are gone ---
-
-TEST(LogThatIsGone, OfAJobThatWasBegunSaysWhatMendsItAndThatDoes) {
+TEST_F(LogThatIsGone, OfAJobThatWasBegunSaysWhatMendsItAndThatDoes) {
   for (const bool is_cut : {false, true}) {
-    Workplace place;
+    begin_anew();
     place.environment["HARNESS_FAKE_DELAY_US"] = "20000";
     const auto pid = place.start(kSmoke);
     std::string folder;
     ASSERT_TRUE(wait_until([&] {
       try {
-        SQLite::Database db((place.folder() / kDb).string(), SQLite::OPEN_READONLY, 2000);
-        SQLite::Statement begun(db, "SELECT folder FROM jobs WHERE state = 'running' AND log_offset > 2000");
+        SQLite::Database reader(db.string(), SQLite::OPEN_READONLY, 2000);
+        SQLite::Statement begun(reader,
+                                "SELECT folder FROM jobs WHERE state = 'running' AND log_offset > 2000");
         if (begun.executeStep()) folder = begun.getColumn(0).getString();
       } catch (const SQLite::Exception&) {
         // The DB is being made.
@@ -775,55 +652,40 @@ TEST(LogThatIsGone, OfAJobThatWasBegunSaysWhatMendsItAndThatDoes) {
     } else {
       fs::remove_all(log.parent_path());
     }
-    const auto refused = place.run(kSmoke);
-    EXPECT_EQ(refused.status, 1);
-    EXPECT_THAT(refused.err, HasSubstr(is_cut ? "is shorter than what was read of it" : "is gone"));
-    EXPECT_THAT(refused.err, HasSubstr("`harness db rebuild`"));
-    const auto rebuilt = place.run({"db", "rebuild"});
-    EXPECT_EQ(rebuilt.status, 0) << rebuilt.err;
-    const auto completed = place.run(kSmoke);
-    EXPECT_EQ(completed.status, 0) << completed.err;
-    expect_sound(place);
+    fails(1, kSmoke, {is_cut ? "is shorter than what was read of it" : "is gone", "`harness db rebuild`"});
+    ok({"db", "rebuild"});
+    ok(kSmoke);
+    expect_sound();
   }
 }
 
-TEST(DeletedRows, AreNoticedBeforeATableIsMadeOfTheRest) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
+TEST_F(DeletedRows, AreNoticedBeforeATableIsMadeOfTheRest) {
   const auto table = place.run({"table"}).out;
-  overwrite(place.folder() / kDb, place.folder() / "sound");
+  overwrite(db, place.folder() / "sound");
   for (const char* sql :
        {"DELETE FROM metrics WHERE prompt_id % 7 = 0", "DELETE FROM metrics WHERE name = 'cer'",
         "DELETE FROM metrics WHERE prompt_id % 7 = 0; DELETE FROM samples WHERE prompt_id % 7 = 0"}) {
-    overwrite(place.folder() / "sound", place.folder() / kDb);
-    change(place.folder() / kDb, sql);
+    overwrite(place.folder() / "sound", db);
+    change(db, sql);
     for (const auto& command : std::vector<std::vector<std::string>>{kSmoke, {"verify", "--all"}}) {
-      const auto outcome = place.run(command);
-      EXPECT_EQ(outcome.status, 1) << command[0] << sql;
-      EXPECT_THAT(outcome.err, HasSubstr("rows were deleted")) << command[0] << sql;
-      EXPECT_THAT(outcome.err, HasSubstr("`harness db rebuild`")) << command[0] << sql;
+      fails(1, command, {"rows were deleted", "`harness db rebuild`"});
     }
   }
-  EXPECT_EQ(place.run({"db", "rebuild"}).status, 0);
-  EXPECT_EQ(place.run(kSmoke).status, 0);
+  ok({"db", "rebuild"});
+  ok(kSmoke);
   EXPECT_EQ(place.run({"table"}).out, table);
 }
 
-// --- Clocks, leftovers, disks ---
-
-TEST(ClockSetBack, ChangesNothingAboutWhichExperimentIsTheLast) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
+TEST_F(ClockSetBack, ChangesNothingAboutWhichExperimentIsTheLast) {
   // As if the first had been recorded while the clock was ahead.
-  change(place.folder() / kDb, "UPDATE reproductions SET finished = '2100-01-01T00:00:00.000Z'");
-  const auto second = place.run(smoke({"--methods", "ratio-norm"}));
-  EXPECT_EQ(second.status, 0) << second.err;
+  change(db, "UPDATE reproductions SET finished = '2100-01-01T00:00:00.000Z'");
+  ok(smoke({"--methods", "ratio-norm"}));
   EXPECT_THAT(place.run({"table", "sd35-ocr"}).err, HasSubstr("experiment 2:"));
   const auto query =
       place.run({"query", "by-prompt", "-p", "baseline", "base", "-p", "method", "ratio-norm"});
   EXPECT_THAT(query.err, HasSubstr("experiment 2:"));
-  change(place.folder() / kDb, "UPDATE reproductions SET finished = '2100-01-01T00:00:00.000Z' WHERE id = 2");
-  ASSERT_EQ(place.run(kSmoke).status, 0);
+  change(db, "UPDATE reproductions SET finished = '2100-01-01T00:00:00.000Z' WHERE id = 2");
+  ok(kSmoke);
   EXPECT_THAT(place.run({"table", "sd35-ocr"}).err, HasSubstr("experiment 1:")) << "asked for last";
 }
 
@@ -834,19 +696,16 @@ pid_t ended_process() {
   return process.pid();
 }
 
-TEST(Leftovers, OfKilledRebuildsAndChecksGoWithTheNextOne) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
+TEST_F(Leftovers, OfKilledRebuildsAndChecksGoWithTheNextOne) {
   const auto dead = std::to_string(ended_process()), living = std::to_string(::getpid());
-  const auto runs = place.folder() / "runs";
   for (const auto& pid : {dead, living}) {
     for (const auto* suffix : {"", "-wal", "-shm", "-journal"}) {
       write_file_atomically(runs / ("results.sqlite.new-" + pid + suffix), "x");
       write_file_atomically(runs / (".check-" + pid + ".sqlite" + suffix), "x");
     }
   }
-  expect_sound(place);
-  EXPECT_EQ(place.run({"db", "rebuild"}).status, 0);
+  expect_sound();
+  ok({"db", "rebuild"});
   int left = 0;
   for (const auto& entry : fs::directory_iterator(runs)) {
     const auto name = entry.path().filename().string();
@@ -856,19 +715,16 @@ TEST(Leftovers, OfKilledRebuildsAndChecksGoWithTheNextOne) {
   EXPECT_EQ(left, 8) << "those of a process that is at work";
 }
 
-TEST(DbCheck, AFullDiskIsNoFindingAboutTheDb) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
+TEST_F(DbCheck, AFullDiskIsNoFindingAboutTheDb) {
+  ok(kSmoke);
   place.environment["LD_PRELOAD"] = HARNESS_BINARY_DIR "/tests/libharness-faulty-disk.so";
   place.environment["HARNESS_DISK_PATH"] = "runs/.check";
   place.environment["HARNESS_DISK_FAIL"] = "write";
   place.environment["HARNESS_DISK_FROM"] = "1";
-  const auto outcome = place.run({"db", "check"});
-  EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("the disk is full; free some space"));
+  const auto outcome = fails(1, {"db", "check"}, {"the disk is full; free some space"});
   EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("db rebuild")));
   place.environment.erase("LD_PRELOAD");
-  expect_sound(place);
+  expect_sound();
 }
 
 }  // namespace

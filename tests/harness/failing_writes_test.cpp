@@ -1,16 +1,11 @@
-#include <gmock/gmock.h>
-
 #include <cerrno>
 
-#include "tests/harness/workplace.h"
+#include "tests/harness/smoke.h"
 
 namespace harness::test {
 namespace {
 
 using ::testing::AnyOf;
-using ::testing::HasSubstr;
-
-const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
 
 struct Fault {
   const char *program, *call;

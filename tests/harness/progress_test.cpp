@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cstdio>
+#include <functional>
 #include <string>
 
 namespace harness {
@@ -15,36 +16,38 @@ TEST(Progress, DurationsReadLikeAClock) {
   EXPECT_EQ(duration_text(3723), "1:02:03");
 }
 
-TEST(Progress, OffATerminalItPrintsPlainLinesWithoutEscapeBytes) {
+/// What a progress prints off a terminal.
+std::string printed(const std::function<void(Progress&)>& show) {
   std::FILE* out = std::tmpfile();
   {
     Progress progress(out);
-    progress.expect("a", 10);
-    progress.start("a", "train dual (seed 42)");
-    progress.update("a", {.done = 5, .total = 10, .unit = "updates", .text = "reward 0.8", .images = 320});
-    progress.finish("a");
+    show(progress);
   }
   std::rewind(out);
   std::string text(4096, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), out));
   std::fclose(out);
+  return text;
+}
+
+TEST(Progress, OffATerminalItPrintsPlainLinesWithoutEscapeBytes) {
+  const auto text = printed([](Progress& progress) {
+    progress.expect("a", 10);
+    progress.start("a", "train dual (seed 42)");
+    progress.update("a", {.done = 5, .total = 10, .unit = "updates", .text = "reward 0.8", .images = 320});
+    progress.finish("a");
+  });
   EXPECT_THAT(text, ::testing::HasSubstr("train dual (seed 42): started"));
   EXPECT_THAT(text, ::testing::HasSubstr("train dual (seed 42): done"));
   EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("\x1b")));
 }
 
 TEST(Progress, NamesCommandNoTerminal) {
-  std::FILE* out = std::tmpfile();
-  {
-    Progress progress(out);
+  const auto text = printed([](Progress& progress) {
     progress.start("a", "train \x1b[2J");
     progress.update("a", {.done = 5, .total = 10, .unit = "\u009b", .text = "\u202e"});
     progress.say("note: \x1b]0;x\a");
-  }
-  std::rewind(out);
-  std::string text(4096, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), out));
-  std::fclose(out);
+  });
   EXPECT_THAT(text, ::testing::HasSubstr("train \\u001b[2J: started"));
   EXPECT_THAT(text, ::testing::HasSubstr("note: \\u001b]0;x\\u0007"));
   EXPECT_THAT(text, ::testing::Not(::testing::HasSubstr("\x1b")));

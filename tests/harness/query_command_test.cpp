@@ -8,13 +8,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
+using QueryOfARun = FinishedRun;
+
 // What the library refuses (tests/results/query_test.cpp), the program refuses with a status, too.
-TEST(QueryCommand, HostileSqlEndsWithAStatusAndLeavesEveryFile) {
-  Workplace place;
-  ASSERT_EQ(place.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}).status, 0);
-  const auto db = place.folder() / "runs/results.sqlite";
+TEST_F(QueryOfARun, HostileSqlEndsWithAStatusAndLeavesEveryFile) {
+  const auto db = place().folder() / "runs/results.sqlite";
   const auto hash = sha256_file(db);
-  const auto out = (place.folder() / "out").string();
+  const auto out = (place().folder() / "out").string();
   const std::vector<std::string> refused = {
       "WITH x AS (SELECT 1) DELETE FROM runs",
       "ATTACH '" + out + "' AS evil",
@@ -34,7 +34,7 @@ TEST(QueryCommand, HostileSqlEndsWithAStatusAndLeavesEveryFile) {
       "-- nothing",
       ""};
   for (const auto& sql : refused) {
-    const auto outcome = place.run({"query", sql});
+    const auto outcome = place().run({"query", sql});
     EXPECT_TRUE(outcome.status == 1 || outcome.status == 2) << sql << ": " << outcome.status;
     EXPECT_EQ(outcome.out, "") << sql;
     EXPECT_THAT(outcome.err, HasSubstr("error: ")) << sql;
@@ -42,7 +42,7 @@ TEST(QueryCommand, HostileSqlEndsWithAStatusAndLeavesEveryFile) {
   }
   EXPECT_FALSE(fs::exists(out));
   const auto bound =
-      place.run({"query", "SELECT :x AS x", "-p", "x", "1'; DROP TABLE runs; --", "--format", "csv"});
+      place().run({"query", "SELECT :x AS x", "-p", "x", "1'; DROP TABLE runs; --", "--format", "csv"});
   EXPECT_EQ(bound.out, "x\n1'; DROP TABLE runs; --\n");
   EXPECT_EQ(sha256_file(db), hash);
 }
@@ -73,9 +73,8 @@ class GrownWorkspace : public testing::Test {
     reproduce({"--set", "lr=0.001"});
   }
 
-  static void reproduce(std::vector<std::string> more) {
-    more.insert(more.begin(), {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"});
-    const auto outcome = place().run(more);
+  static void reproduce(const std::vector<std::string>& more) {
+    const auto outcome = place().run(with({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}, more));
     ASSERT_EQ(outcome.status, 0) << outcome.err;
   }
   static Json rows(const std::string& sql) { return place().json({"query", sql, "--format", "json"}); }
@@ -153,14 +152,12 @@ TEST_F(GrownWorkspace, ARebuiltDatabaseGivesTheSamePairs) {
   EXPECT_EQ(rows(sql), before);
 }
 
-TEST(QueryCommand, NoHeadingsStandAloneForAReader) {
-  Workplace place;
-  ASSERT_EQ(place.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}).status, 0);
-  const auto none = place.run({"query", "SELECT method FROM runs WHERE 0"});
+TEST_F(QueryOfARun, NoHeadingsStandAloneForAReader) {
+  const auto none = place().run({"query", "SELECT method FROM runs WHERE 0"});
   EXPECT_EQ(none.status, 0);
   EXPECT_EQ(none.out, "");
   EXPECT_EQ(none.err, "no rows\n");
-  EXPECT_EQ(place.run({"query", "SELECT method FROM runs WHERE 0", "--format", "csv"}).out, "method\n");
+  EXPECT_EQ(place().run({"query", "SELECT method FROM runs WHERE 0", "--format", "csv"}).out, "method\n");
 }
 
 TEST(QueryCommand, SpendTakesTheMetricThatTheTableSelectsBy) {

@@ -1,25 +1,16 @@
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <gmock/gmock.h>
 
 #include <algorithm>
 
 #include "core/event_log.h"
 #include "core/sha256.h"
-#include "tests/harness/workplace.h"
+#include "tests/harness/smoke.h"
 
 namespace harness::test {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-
-const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
-
-std::vector<std::string> smoke(const std::vector<std::string>& more) {
-  auto arguments = kSmoke;
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
+using Reproduce = SmokeTest;
+using Figure = SmokeTest;
 
 /// Ids of the training jobs that a dry run names.
 std::vector<std::string> training_ids(Workplace& place, const std::vector<std::string>& arguments) {
@@ -66,8 +57,7 @@ std::optional<pid_t> busy_worker(const Workplace& place, const std::string& kind
   return std::nullopt;
 }
 
-TEST(Reproduce, EndsWithATrueTableAndItsArtifacts) {
-  Workplace place;
+TEST_F(Reproduce, EndsWithATrueTableAndItsArtifacts) {
   const auto result = place.json(smoke({"--json"}));
   EXPECT_EQ(result.at("table"), "sd35-ocr");
   EXPECT_EQ(result.at("rows").size(), 3u);
@@ -83,16 +73,12 @@ TEST(Reproduce, EndsWithATrueTableAndItsArtifacts) {
   for (const auto& [name, path] : result.at("artifacts").items()) {
     EXPECT_GT(fs::file_size(place.folder() / path.get<std::string>()), 0u) << name;
   }
-  EXPECT_EQ(place
-                .run({"query", "SELECT DISTINCT n + n_missing FROM v_results WHERE split = 'validation'",
-                      "--format", "csv"})
-                .out,
+  EXPECT_EQ(query("SELECT DISTINCT n + n_missing FROM v_results WHERE split = 'validation'"),
             "n + n_missing\n24\n");
 }
 
-TEST(Reproduce, SelectsTheHighestValidationMeanAndTestsNothingElse) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
+TEST_F(Reproduce, SelectsTheHighestValidationMeanAndTestsNothingElse) {
+  ok(kSmoke);
   const auto wrong = place.run({"query", R"sql(
     SELECT method, checkpoint FROM v_results v WHERE split = 'test' AND metric = 'ocr_reward' AND method <> 'base'
     AND mean IS NOT NULL AND checkpoint <> (SELECT checkpoint FROM v_results w WHERE w.method = v.method
@@ -106,53 +92,41 @@ TEST(Reproduce, SelectsTheHighestValidationMeanAndTestsNothingElse) {
 }
 
 // Where the hardest prompts of one checkpoint have no score, its mean is of easier prompts than the others'.
-TEST(Reproduce, SelectsNothingWhereScoresAreMissingAndGoesOnOnceTheyAreThere) {
-  Workplace place;
+TEST_F(Reproduce, SelectsNothingWhereScoresAreMissingAndGoesOnOnceTheyAreThere) {
   place.environment["HARNESS_FAKE_BLIND"] = "4:0.5";
   for (const bool repeated : {false, true}) {
-    const auto refused = place.run(kSmoke);
-    EXPECT_EQ(refused.status, 1);
-    EXPECT_THAT(refused.err, HasSubstr("no checkpoint is selected on the validation split: "));
-    EXPECT_THAT(refused.err, HasSubstr("of 24 prompts ("));
-    EXPECT_THAT(refused.err, HasSubstr("have no ocr_reward at some checkpoint (checkpoint 4: "));
-    EXPECT_THAT(refused.err, HasSubstr("once their cause is gone, repeat the command"));
+    const auto refused = fails(1, kSmoke,
+                               {"no checkpoint is selected on the validation split: ", "of 24 prompts (",
+                                "have no ocr_reward at some checkpoint (checkpoint 4: ",
+                                "once their cause is gone, repeat the command"});
     EXPECT_EQ(refused.err.find("are scored again") != std::string::npos, repeated) << refused.err;
-    EXPECT_EQ(place
-                  .run({"query",
-                        "SELECT count(*) AS n FROM evaluations JOIN checkpoints ON checkpoints.id = "
-                        "checkpoint_id WHERE split = 'test' AND step > 0",
-                        "--format", "csv"})
-                  .out,
+    EXPECT_EQ(query("SELECT count(*) AS n FROM evaluations JOIN checkpoints ON checkpoints.id = "
+                    "checkpoint_id WHERE split = 'test' AND step > 0"),
               "n\n0\n");
   }
   place.environment.erase("HARNESS_FAKE_BLIND");
-  const auto outcome = place.run(kSmoke);
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  ok(kSmoke);
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
   for (const auto& log : logs_of(place, "train")) {
     const auto events = read_events(log, 0).events;
     EXPECT_EQ(std::ranges::count_if(events, [](const Json& e) { return e.at("type") == "job_started"; }), 1)
         << "nothing is trained again: " << log;
   }
-  const auto checked = place.run({"check", "sd35-ocr"});
-  EXPECT_EQ(checked.status, 0) << checked.out;
-  ASSERT_EQ(place.run({"db", "rebuild"}).status, 0);
+  ok({"check", "sd35-ocr"});
+  ok({"db", "rebuild"});
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
 }
 
-TEST(Reproduce, RepeatedItAnswersFromTheDbWithoutAWorker) {
-  Workplace place;
+TEST_F(Reproduce, RepeatedItAnswersFromTheDbWithoutAWorker) {
   const auto first = place.json(smoke({"--json"}));
   place.environment["HARNESS_WORKER"] = "/nonexistent";
-  const auto second = place.run(smoke({"--json"}));
-  EXPECT_EQ(second.status, 0) << second.err;
+  const auto second = ok(smoke({"--json"}));
   EXPECT_EQ(parse_json(second.out, "stdout"), first);
   const auto written = read_json(place.folder() / "runs/sd35-ocr/table.json");
   EXPECT_EQ(written, first);
 }
 
-TEST(Reproduce, TwoFoldersHoldTheSameRowsAndTables) {
-  Workplace place;
+TEST_F(Reproduce, TwoFoldersHoldTheSameRowsAndTables) {
   auto a = place.json(smoke({"--json", "--out", "a"})),
        b = place.json(smoke({"--json", "--out", "b", "--jobs", "2", "--fresh"}));
   for (auto* document : {&a, &b}) {
@@ -164,8 +138,7 @@ TEST(Reproduce, TwoFoldersHoldTheSameRowsAndTables) {
   EXPECT_EQ(place.metric_rows("a/results.sqlite"), undisturbed_rows());
 }
 
-TEST(Reproduce, TableCompareAndGridWorkFromTheDbAlone) {
-  Workplace place;
+TEST_F(Reproduce, TableCompareAndGridWorkFromTheDbAlone) {
   const auto result = place.json(smoke({"--json"}));
   EXPECT_EQ(place.json({"table", "sd35-ocr", "--format", "json"}), result);
   for (const char* format : {"md", "latex", "csv", "html"}) {
@@ -190,20 +163,17 @@ TEST(Reproduce, TableCompareAndGridWorkFromTheDbAlone) {
   const auto row = parse_json(paired.out, "stdout").at(0);
   EXPECT_NEAR(row.at("d").get<double>(), comparison.at("delta").get<double>(), 1e-12);
   EXPECT_EQ(row.at("n"), comparison.at("n"));
-  EXPECT_EQ(place.run({"grid", "-n", "3", "--pick", "wins,failures", "-o", "figures"}).status, 0);
+  ok({"grid", "-n", "3", "--pick", "wins,failures", "-o", "figures"});
   EXPECT_TRUE(fs::exists(place.folder() / "figures/grid.png"));
-  const auto unknown = place.run({"compare", "ratio-norm", "dual", "--metric", "ocr_rewrd"});
-  EXPECT_EQ(unknown.status, 2);
-  EXPECT_THAT(unknown.err, HasSubstr(R"(did you mean "ocr_reward"?)"));
+  fails(2, {"compare", "ratio-norm", "dual", "--metric", "ocr_rewrd"}, {R"(did you mean "ocr_reward"?)"});
 }
 
-TEST(Reproduce, ADryRunAfterItShowsAllDoneAndChangesNoFile) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
+TEST_F(Reproduce, ADryRunAfterItShowsAllDoneAndChangesNoFile) {
+  ok(kSmoke);
   // Checksums by path; SQLite's shared-memory and (empty) log files beside the DB come with reading it.
   const auto contents = [&] {
     std::string listing;
-    for (const auto& entry : fs::recursive_directory_iterator(place.folder() / "runs")) {
+    for (const auto& entry : fs::recursive_directory_iterator(runs)) {
       const auto name = entry.path().filename().string();
       if (name == "results.sqlite-shm" || (name == "results.sqlite-wal" && fs::file_size(entry.path()) == 0))
         continue;
@@ -219,12 +189,9 @@ TEST(Reproduce, ADryRunAfterItShowsAllDoneAndChangesNoFile) {
   EXPECT_EQ(contents(), before);
 }
 
-TEST(Reproduce, AnotherSettingOrOtherWeightsAreANewRun) {
-  Workplace place;
+TEST_F(Reproduce, AnotherSettingOrOtherWeightsAreANewRun) {
   const auto ids = [&](const std::vector<std::string>& more) {
-    auto arguments = smoke({"--dry-run", "--json"});
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return training_ids(place, arguments);
+    return training_ids(place, with(smoke({"--dry-run", "--json"}), more));
   };
   const auto usual = ids({});
   EXPECT_EQ(ids({}), usual);
@@ -238,78 +205,59 @@ TEST(Reproduce, AnotherSettingOrOtherWeightsAreANewRun) {
   EXPECT_NE(ids({"--weights", "other"}), usual);
 }
 
-TEST(Reproduce, SubsetsAndSeedsShareTheirRuns) {
-  Workplace place;
+TEST_F(Reproduce, SubsetsAndSeedsShareTheirRuns) {
   const auto one = place.json(smoke({"--json", "--methods", "dual"}));
   EXPECT_EQ(one.at("rows").size(), 1u);
   const auto two = place.json(smoke({"--json", "--seeds", "42,43"}));
   EXPECT_EQ(two.at("rows").size(), 6u);
-  const auto runs = place.json({"list", "runs", "--json"});
-  EXPECT_EQ(runs.size(), 8u);
+  const auto listed = place.json({"list", "runs", "--json"});
+  EXPECT_EQ(listed.size(), 8u);
   EXPECT_EQ(two.at("comparisons").at(0).at("test"), "paired-t-clustered");
 }
 
-TEST(Reproduce, ADeadWorkerIsNamedWithItsStatusAndTheEndOfItsLog) {
-  Workplace place;
+TEST_F(Reproduce, ADeadWorkerIsNamedWithItsStatusAndTheEndOfItsLog) {
   place.environment["HARNESS_FAKE_MODE"] = "die";
   place.environment["HARNESS_FAKE_KIND"] = "train";
-  const auto outcome = place.run(kSmoke);
-  EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("train ratio-norm (seed 42)"));
-  EXPECT_THAT(outcome.err, HasSubstr("exit status 3"));
-  EXPECT_THAT(outcome.err, HasSubstr("fake worker: asked to die"));
-  EXPECT_EQ(
-      place
-          .run({"query", "SELECT DISTINCT kind, failure FROM jobs WHERE state = 'failed'", "--format", "csv"})
-          .out,
-      "kind,failure\ntrain,died with exit status 3\n");
+  fails(1, kSmoke, {"train ratio-norm (seed 42)", "exit status 3", "fake worker: asked to die"});
+  EXPECT_EQ(query("SELECT DISTINCT kind, failure FROM jobs WHERE state = 'failed'"),
+            "kind,failure\ntrain,died with exit status 3\n");
   place.environment["HARNESS_FAKE_MODE"] = "crash";
   EXPECT_THAT(place.run(kSmoke).err, HasSubstr("signal 6"));
   place.environment.erase("HARNESS_FAKE_MODE");
-  EXPECT_EQ(place.run(kSmoke).status, 0);
+  ok(kSmoke);
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
 }
 
-TEST(Reproduce, AWorkersOwnReasonIsPassedOn) {
-  Workplace place;
+TEST_F(Reproduce, AWorkersOwnReasonIsPassedOn) {
   place.environment["HARNESS_FAKE_MODE"] = "fail";
-  const auto outcome = place.run(smoke({"--json"}));
-  EXPECT_EQ(outcome.status, 1);
+  const auto outcome = fails(1, smoke({"--json"}));
   const auto error = parse_json(outcome.out, "stdout").at("error");
   EXPECT_EQ(error.at("what"), "the disk is full");
   EXPECT_EQ(error.at("hint"), "free some space");
   place.environment.erase("HARNESS_FAKE_MODE");
-  EXPECT_EQ(place.run(kSmoke).status, 0);
+  ok(kSmoke);
 }
 
-TEST(Reproduce, AnInputThatAWorkerRefusesIsStatus2) {
-  Workplace place;
+TEST_F(Reproduce, AnInputThatAWorkerRefusesIsStatus2) {
   place.environment["HARNESS_FAKE_MODE"] = "refuse";
-  const auto outcome = place.run(kSmoke);
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("vae/model.safetensors: has a tensor of another shape"));
+  fails(2, kSmoke, {"vae/model.safetensors: has a tensor of another shape"});
 }
 
-TEST(Reproduce, WeightsThatLackAFileAreRefusedBeforeAnythingIsWritten) {
-  Workplace place;
+TEST_F(Reproduce, WeightsThatLackAFileAreRefusedBeforeAnythingIsWritten) {
   Workplace::write_weights(place.folder() / "other", 2);
   fs::rename(place.folder() / "other/model.safetensors", place.folder() / "other/another.safetensors");
-  const auto outcome = place.run(smoke({"--weights", "other"}));
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("lacks model.safetensors"));
-  EXPECT_FALSE(fs::exists(place.folder() / "runs"));
+  fails(2, smoke({"--weights", "other"}), {"lacks model.safetensors"});
+  EXPECT_FALSE(fs::exists(runs));
 }
 
-TEST(Reproduce, WhatAJobWantsSaidStandsUnderTheTableOnce) {
-  Workplace place;
+TEST_F(Reproduce, WhatAJobWantsSaidStandsUnderTheTableOnce) {
   const auto table = place.run(kSmoke).out;
   const auto first = table.find("The fake worker draws no text.");
   ASSERT_NE(first, std::string::npos);
   EXPECT_EQ(table.find("The fake worker draws no text.", first + 1), std::string::npos);
 }
 
-TEST(Reproduce, ExperimentsOfOneWorkspaceAreToldApart) {
-  Workplace place;
+TEST_F(Reproduce, ExperimentsOfOneWorkspaceAreToldApart) {
   const auto first = place.json(smoke({"--json"}));
   const auto again = place.run(smoke({"--json", "--set", "lr=1e-4"}));
   const auto second = parse_json(again.out, "stdout");
@@ -322,9 +270,7 @@ TEST(Reproduce, ExperimentsOfOneWorkspaceAreToldApart) {
   EXPECT_EQ(place.json({"table", "sd35-ocr", "--experiment", "1", "--json"}).at("rows"), first.at("rows"));
   EXPECT_EQ(place.json({"table", "sd35-ocr", "--json"}).at("rows"), second.at("rows"));
   EXPECT_NE(first.at("rows"), second.at("rows"));
-  const auto absent = place.run({"table", "--prompts", "ocr-flow-grpo"});
-  EXPECT_EQ(absent.status, 2);
-  EXPECT_THAT(absent.err, HasSubstr("there are: 2: sd35-ocr glyph smoke ocr-generated"));
+  fails(2, {"table", "--prompts", "ocr-flow-grpo"}, {"there are: 2: sd35-ocr glyph smoke ocr-generated"});
 }
 
 /// A training table of the user's own: two rows of one method, nothing to evaluate.
@@ -342,8 +288,7 @@ Json training_table() {
                     "test");
 }
 
-TEST(Reproduce, ATrainingTableIsMadeOfStatisticsAndEvaluatesNothing) {
-  Workplace place;
+TEST_F(Reproduce, ATrainingTableIsMadeOfStatisticsAndEvaluatesNothing) {
   write_file_atomically(place.folder() / "mine.json", training_table().dump());
   const auto table = place.json({"reproduce", "--table", "mine.json", "--json"});
   ASSERT_EQ(table.at("rows").size(), 4u);
@@ -369,11 +314,11 @@ TEST(Reproduce, ATrainingTableIsMadeOfStatisticsAndEvaluatesNothing) {
   EXPECT_TRUE(table.at("claims").at(0).at("holds").is_null());
   EXPECT_THAT(table.at("claims").at(0).at("detail").get<std::string>(),
               HasSubstr("needs at least 3 training runs, 2 here"));
-  EXPECT_EQ(place.run({"query", "SELECT count(*) AS n FROM evaluations", "--format", "csv"}).out, "n\n0\n");
+  EXPECT_EQ(query("SELECT count(*) AS n FROM evaluations"), "n\n0\n");
   EXPECT_EQ(place.json({"table", "mine", "--json"}), table);
   const auto comparison = place.json({"compare", "dual", "c 0.5", "--metric", "lambda_center_0", "--json"});
   EXPECT_EQ(comparison.at("comparisons").at(0).at("n"), 2);
-  EXPECT_EQ(place.run({"grid", "mine"}).status, 2);
+  fails(2, {"grid", "mine"});
 }
 
 /// Writes lambda_center of the first step into the runs of an experiment, all updates alike: by row, for
@@ -397,8 +342,7 @@ void write_lambda_center(const fs::path& workspace,
   }
 }
 
-TEST(Reproduce, AStatementOfThePaperAboutTheTrainingIsDecidedByItsIntervalOverTheRuns) {
-  Workplace place;
+TEST_F(Reproduce, AStatementOfThePaperAboutTheTrainingIsDecidedByItsIntervalOverTheRuns) {
   auto table = training_table();
   table["seeds"] = {42, 43, 44};
   const auto claim = [](const std::string& rule, double bound) {
@@ -410,9 +354,9 @@ TEST(Reproduce, AStatementOfThePaperAboutTheTrainingIsDecidedByItsIntervalOverTh
   table["claims"] = {claim("lower-on-every-seed", 0), claim("higher-on-every-seed", 0),
                      claim("ratio-at-most", 0.5), claim("within", 0.1)};
   write_file_atomically(place.folder() / "mine.json", table.dump());
-  ASSERT_EQ(place.run({"reproduce", "--table", "mine.json"}).status, 0);
+  ok({"reproduce", "--table", "mine.json"});
   const auto verdicts = [&](const std::vector<double>& ours, const std::vector<double>& theirs) {
-    write_lambda_center(place.folder() / "runs", {{"c 0.5", ours}, {"dual", theirs}});
+    write_lambda_center(runs, {{"c 0.5", ours}, {"dual", theirs}});
     std::string texts;
     const auto made = place.json({"table", "mine", "--json"});
     for (const auto& one : made.at("claims"))
@@ -427,21 +371,16 @@ TEST(Reproduce, AStatementOfThePaperAboutTheTrainingIsDecidedByItsIntervalOverTh
   EXPECT_EQ(verdicts({4.0, 4.1, 3.9}, theirs), "-+--") << "higher";
 }
 
-TEST(Figure, TheLawAuditIsOfTheMethodAskedFor) {
-  Workplace place;
-  ASSERT_EQ(place.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}).status, 0);
-  const auto drawn = place.run({"figure", "law-audit", "--method", "ratio-norm", "-o", "figures"});
-  EXPECT_EQ(drawn.status, 0) << drawn.err;
+TEST_F(Figure, TheLawAuditIsOfTheMethodAskedFor) {
+  ok(kSmoke);
+  ok({"figure", "law-audit", "--method", "ratio-norm", "-o", "figures"});
   EXPECT_THAT(read_file(place.folder() / "figures/law-audit-ratio-norm.svg"), HasSubstr("ratio-norm, table"));
-  const auto unknown = place.run({"figure", "law-audit", "--method", "ratio-nrom"});
-  EXPECT_EQ(unknown.status, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("did you mean \"ratio-norm\""));
-  EXPECT_EQ(place.run({"figure", "law-audit-zclip", "--method", "dual", "--table", "sd35-ocr"}).status, 2);
+  fails(2, {"figure", "law-audit", "--method", "ratio-nrom"}, {"did you mean \"ratio-norm\""});
+  fails(2, {"figure", "law-audit-zclip", "--method", "dual", "--table", "sd35-ocr"});
 }
 
 // The fake worker's runs have no variance to draw, so the figure is left out.
-TEST(Reproduce, APictureOfAnotherExperimentIsNotTakenForThisOnes) {
-  Workplace place;
+TEST_F(Reproduce, APictureOfAnotherExperimentIsNotTakenForThisOnes) {
   place.environment["HARNESS_FAKE_LAW"] = "none";
   write_file_atomically(place.folder() / "mine.json", training_table().dump());
   fs::create_directories(place.folder() / "runs/mine");
@@ -457,8 +396,7 @@ TEST(Reproduce, APictureOfAnotherExperimentIsNotTakenForThisOnes) {
   EXPECT_EQ(again.err, "") << "a repeated command draws nothing again";
 }
 
-TEST(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
-  Workplace place;
+TEST_F(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
   write_file_atomically(place.folder() / "mine.json", training_table().dump());
   std::map<std::string, Json> betas;
   for (const auto& row : place.json({"list", "settings", "--table", "mine.json", "--json"}))
@@ -467,10 +405,8 @@ TEST(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
   EXPECT_EQ(betas.at("c 0.5.beta_max").at("origin"), "row c 0.5");
   EXPECT_EQ(betas.at("dual.beta_max").at("value"), "by task");
   const auto ids = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = {"reproduce", "--table", "mine.json", "--dry-run",
-                                          "--json",    "--seeds", "42"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return training_ids(place, arguments);
+    return training_ids(
+        place, with({"reproduce", "--table", "mine.json", "--dry-run", "--json", "--seeds", "42"}, more));
   };
   const auto usual = ids({});
   ASSERT_EQ(usual.size(), 2u);
@@ -483,9 +419,8 @@ TEST(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
   EXPECT_EQ(ids({"--methods", "c 0.5"}), std::vector<std::string>{usual[0]});
 }
 
-TEST(Reproduce, NumbersOfExperimentsAreNeverGivenTwice) {
-  Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
+TEST_F(Reproduce, NumbersOfExperimentsAreNeverGivenTwice) {
+  ok(kSmoke);
   const auto fresh = place.run(smoke({"--methods", "ratio-norm", "--fresh"}));
   EXPECT_THAT(fresh.err, HasSubstr("--fresh drops experiment 1"));
   const auto list = place.json({"list", "experiments", "--json"});
@@ -493,28 +428,21 @@ TEST(Reproduce, NumbersOfExperimentsAreNeverGivenTwice) {
   EXPECT_EQ(list.at(0).at("name"), "2");
 }
 
-TEST(Reproduce, ADatabaseOfAnotherProgramIsRefusedAndNothingIsWritten) {
-  Workplace place;
+TEST_F(Reproduce, ADatabaseOfAnotherProgramIsRefusedAndNothingIsWritten) {
   write_file_atomically(place.folder() / "other.sqlite",
                         "not a database, but a file of somebody else's" + std::string(100, '.'));
-  const auto outcome = place.run(smoke({"--db", "other.sqlite"}));
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("is not an SQLite database"));
-  EXPECT_FALSE(fs::exists(place.folder() / "runs"));
+  fails(2, smoke({"--db", "other.sqlite"}), {"is not an SQLite database"});
+  EXPECT_FALSE(fs::exists(runs));
 }
 
-TEST(Reproduce, ASilentWorkerIsKilledAndNamed) {
-  Workplace place;
+TEST_F(Reproduce, ASilentWorkerIsKilledAndNamed) {
   place.environment["HARNESS_FAKE_MODE"] = "silent";
   place.environment["HARNESS_SILENCE_MS"] = "500";
-  const auto outcome = place.run(kSmoke);
-  EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("no sign of life"));
+  fails(1, kSmoke, {"no sign of life"});
 }
 
 // Ctrl-Z stops the orchestrator and the worker of its job; `fg` lets both go on.
-TEST(Reproduce, StoppedForLongerThanTheSilenceLimitItGoesOnAsBefore) {
-  Workplace place;
+TEST_F(Reproduce, StoppedForLongerThanTheSilenceLimitItGoesOnAsBefore) {
   place.environment["HARNESS_FAKE_DELAY_US"] = "20000";
   place.environment["HARNESS_SILENCE_MS"] = "600";
   const auto pid = place.start(kSmoke);
@@ -530,8 +458,7 @@ TEST(Reproduce, StoppedForLongerThanTheSilenceLimitItGoesOnAsBefore) {
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
 }
 
-TEST(Reproduce, CtrlCEndsWith130AndTheCommandThatGoesOn) {
-  Workplace place;
+TEST_F(Reproduce, CtrlCEndsWith130AndTheCommandThatGoesOn) {
   place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
   const auto pid = place.start(smoke({"--fresh"}));
   ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
@@ -541,25 +468,23 @@ TEST(Reproduce, CtrlCEndsWith130AndTheCommandThatGoesOn) {
   EXPECT_THAT(outcome.err, HasSubstr("reproduce --table sd35-ocr --scale smoke"));
   EXPECT_THAT(outcome.err, Not(HasSubstr("--fresh")));
   place.environment.erase("HARNESS_FAKE_DELAY_US");
-  EXPECT_EQ(place.run(kSmoke).status, 0);
+  ok(kSmoke);
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
 }
 
-TEST(Reproduce, ASecondOneInTheSameFolderSaysWhoIsThere) {
-  Workplace place;
+TEST_F(Reproduce, ASecondOneInTheSameFolderSaysWhoIsThere) {
   place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
   const auto pid = place.start(kSmoke);
   ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
   Workplace other;
-  const auto outcome = other.run(smoke({"--out", (place.folder() / "runs").string()}));
+  const auto outcome = other.run(smoke({"--out", runs.string()}));
   EXPECT_EQ(outcome.status, 1);
   EXPECT_THAT(outcome.err, HasSubstr("pid " + std::to_string(pid)));
   ::kill(pid, SIGTERM);
   EXPECT_EQ(place.wait(pid).status, 130);
 }
 
-TEST(Reproduce, AnotherBuildDoesNotContinueARun) {
-  Workplace place;
+TEST_F(Reproduce, AnotherBuildDoesNotContinueARun) {
   place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
   const auto pid = place.start(kSmoke);
   ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
@@ -570,22 +495,18 @@ TEST(Reproduce, AnotherBuildDoesNotContinueARun) {
   fs::permissions(other, fs::perms::owner_all);
   place.environment["HARNESS_WORKER"] = other.string();
   place.environment.erase("HARNESS_FAKE_DELAY_US");
-  const auto refused = place.run(kSmoke);
-  EXPECT_EQ(refused.status, 2);
-  EXPECT_THAT(refused.err, HasSubstr("another build"));
-  EXPECT_THAT(refused.err, HasSubstr("--fresh"));
-  EXPECT_EQ(place.run(smoke({"--fresh"})).status, 0);
+  fails(2, kSmoke, {"another build", "--fresh"});
+  ok(smoke({"--fresh"}));
 }
 
 struct Kill {
   const char *kind, *victim;
 };
 
-class KilledReproduce : public ::testing::TestWithParam<Kill> {};
+class KilledReproduce : public SmokeTest, public ::testing::WithParamInterface<Kill> {};
 
 TEST_P(KilledReproduce, EndsWithTheSameRowsWhenRepeated) {
   const auto [kind, victim] = GetParam();
-  Workplace place;
   place.environment["HARNESS_FAKE_DELAY_US"] = std::string(kind) == "train" ? "200000" : "20000";
   place.environment["HARNESS_FAKE_KIND"] = kind;
   const auto pid = place.start(kSmoke);
@@ -595,8 +516,7 @@ TEST_P(KilledReproduce, EndsWithTheSameRowsWhenRepeated) {
   const auto killed = place.wait(pid);
   EXPECT_NE(killed.status, 0);
   place.environment.erase("HARNESS_FAKE_DELAY_US");
-  const auto repeated = place.run(kSmoke);
-  EXPECT_EQ(repeated.status, 0) << repeated.err;
+  ok(kSmoke);
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
 }
 

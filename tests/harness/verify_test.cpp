@@ -1,7 +1,6 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gmock/gmock.h>
 
-#include <memory>
 #include <set>
 
 #include "tests/harness/workplace.h"
@@ -11,28 +10,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// One finished workspace for all tests, and copies of it to change.
-class Verify : public ::testing::Test {
+class Verify : public FinishedRun {
  protected:
-  static void SetUpTestSuite() {
-    place_ = std::make_unique<Workplace>();
-    ASSERT_EQ(place_->run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}).status, 0);
-  }
-  static void TearDownTestSuite() { place_.reset(); }
-
-  static Workplace& place() { return *place_; }
-
-  static fs::path copy() {
-    static int number = 0;
-    const auto folder = place().folder() / ("copy" + std::to_string(++number));
-    fs::copy(place().folder() / "runs", folder, fs::copy_options::recursive);
-    return folder;
-  }
-
-  static Outcome verify(const fs::path& workspace, std::vector<std::string> more = {}) {
-    std::vector<std::string> arguments = {"verify", "--db", (workspace / "results.sqlite").string()};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return place().run(arguments);
+  static Outcome verify(const fs::path& workspace, const std::vector<std::string>& more = {}) {
+    return place().run(with({"verify", "--db", (workspace / "results.sqlite").string()}, more));
   }
 
   static void change(const fs::path& workspace, const std::string& sql) {
@@ -48,11 +29,7 @@ class Verify : public ::testing::Test {
     }
     return files;
   }
-
-  static std::unique_ptr<Workplace> place_;
 };
-
-std::unique_ptr<Workplace> Verify::place_;
 
 TEST_F(Verify, EveryTestedCheckpointGivesTheSameBitsAgainAndNothingIsWritten) {
   const auto workspace = place().folder() / "runs";

@@ -103,4 +103,28 @@ class Workplace {
   std::map<pid_t, std::unique_ptr<Process>> started_;
 };
 
+/// `words` and `more` behind them.
+inline std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// One finished smoke run for all tests, and copies of its workspace to change.
+class FinishedRun : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    ASSERT_EQ(place().run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}).status, 0);
+  }
+  static Workplace& place() {
+    static Workplace finished;
+    return finished;
+  }
+  static fs::path copy() {
+    static int number = 0;
+    const auto folder = place().folder() / ("copy" + std::to_string(++number));
+    fs::copy(place().folder() / "runs", folder, fs::copy_options::recursive);
+    return folder;
+  }
+};
+
 }  // namespace harness::test

@@ -14,17 +14,12 @@ namespace {
 using ::testing::HasSubstr;
 
 std::vector<std::string> smoke(const std::vector<std::string>& more) {
-  std::vector<std::string> arguments = {"reproduce", "--table",   "sd35-ocr",  "--scale",
-                                        "smoke",     "--methods", "ratio-norm"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
+  return with({"reproduce", "--table", "sd35-ocr", "--scale", "smoke", "--methods", "ratio-norm"}, more);
 }
 
 /// The trained run of a workspace.
 std::string trained_run(Workplace& place, const std::vector<std::string>& where) {
-  std::vector<std::string> arguments = {"list", "runs", "--json"};
-  arguments.insert(arguments.end(), where.begin(), where.end());
-  for (const auto& run : place.json(arguments)) {
+  for (const auto& run : place.json(with({"list", "runs", "--json"}, where))) {
     if (run.at("method") == "ratio-norm") return run.at("name");
   }
   ADD_FAILURE() << "no run";
@@ -58,10 +53,6 @@ TEST(OneWorkspace, OutMeansTheSameForCommandsThatOnlyRead) {
                                                           {"compare", "base", "ratio-norm", "--json"},
                                                           {"query", "SELECT id, seed FROM runs ORDER BY id"},
                                                           {"verify", "--images", "1"}};
-  const auto with = [](std::vector<std::string> command, const std::vector<std::string>& where) {
-    command.insert(command.end(), where.begin(), where.end());
-    return command;
-  };
   for (const auto& command : commands) {
     const auto named = place.run(with(command, {"--out", "other"}));
     const auto by_db = place.run(with(command, {"--db", "other/results.sqlite"}));
@@ -81,18 +72,21 @@ TEST(OneWorkspace, ACopyIsAWorkspaceOfItsOwn) {
   Workplace place;
   ASSERT_EQ(place.run(smoke({"--out", "a"})).status, 0);
   fs::copy(place.folder() / "a", place.folder() / "b", fs::copy_options::recursive);
-  for (std::vector<std::string> command :
+  for (const auto& command :
        {std::vector<std::string>{"db", "check"}, {"db", "rebuild", "--force"}, smoke({})}) {
-    command.insert(command.end(), {"--out", "b", "--db", "a/results.sqlite"});
-    EXPECT_EQ(place.run(command).status, 2) << "its records are the same, and the DB is still the other's";
+    EXPECT_EQ(place.run(with(command, {"--out", "b", "--db", "a/results.sqlite"})).status, 2)
+        << "its records are the same, and the DB is still the other's";
   }
-  fs::remove(place.folder() / "b/journal.log");
-  const auto run = trained_run(place, {"--out", "b"});
-  const auto removed = place.run({"runs", "rm", run, "--yes", "--force", "--out", "b"});
-  EXPECT_EQ(removed.status, 0) << removed.err;
-  EXPECT_TRUE(fs::exists(place.folder() / "a" / run / "job.json")) << "the one that it was copied from";
-  EXPECT_FALSE(fs::exists(place.folder() / "b" / run));
-  EXPECT_EQ(place.run({"db", "check", "--out", "a"}).status, 0);
+  const auto run = trained_run(place, {"--out", "b"});  // whose rows still name a/ID as the folder
+  fs::copy(place.folder() / "b", place.folder() / "c", fs::copy_options::recursive);
+  fs::remove(place.folder() / "c/journal.log");
+  for (const char* copy : {"b", "c"}) {
+    const auto removed = place.run({"runs", "rm", run, "--yes", "--force", "--out", copy});
+    EXPECT_EQ(removed.status, 0) << removed.err;
+    EXPECT_TRUE(fs::exists(place.folder() / "a" / run / "job.json")) << "the one that it was copied from";
+    EXPECT_FALSE(fs::exists(place.folder() / copy / run));
+    EXPECT_EQ(place.run({"db", "check", "--out", "a"}).status, 0);
+  }
 }
 
 TEST(OneWorkspace, AJournalIsNoDatabase) {
@@ -124,9 +118,8 @@ TEST(OneWorkspace, AFolderAndADbOfTwoWorkspacesAreRefusedNamingBoth) {
                                                           {"runs", "prune", "--yes"},
                                                           {"db", "check"},
                                                           {"db", "rebuild", "--force"}};
-  for (auto command : commands) {
-    command.insert(command.end(), {"--out", "runs", "--db", "other/results.sqlite"});
-    const auto outcome = place.run(command);
+  for (const auto& command : commands) {
+    const auto outcome = place.run(with(command, {"--out", "runs", "--db", "other/results.sqlite"}));
     EXPECT_EQ(outcome.status, 2) << command[0] << " " << command[1];
     EXPECT_THAT(outcome.err,
                 HasSubstr("other/results.sqlite is not the results database of the workspace runs"));
@@ -141,10 +134,6 @@ TEST(OneWorkspace, ADbElsewhereServesOneOrTwoWorkspacesAndARunGoesThroughItsOwnA
   Workplace place;
   const std::vector<std::string> a = {"--out", "a", "--db", "disk/shared.sqlite"},
                                  b = {"--out", "b", "--db", "disk/shared.sqlite"};
-  const auto with = [](std::vector<std::string> command, const std::vector<std::string>& where) {
-    command.insert(command.end(), where.begin(), where.end());
-    return command;
-  };
   for (int repeat = 0; repeat < 2; ++repeat) {
     const auto first = place.run(with(smoke({}), a));
     EXPECT_EQ(first.status, 0) << first.err;
@@ -165,18 +154,6 @@ TEST(OneWorkspace, ADbElsewhereServesOneOrTwoWorkspacesAndARunGoesThroughItsOwnA
   EXPECT_FALSE(fs::exists(place.folder() / "disk/journal.log"));
   EXPECT_EQ(place.run(with({"runs", "rm", theirs, "--yes", "--force"}, b)).status, 0);
   EXPECT_EQ(place.run(with({"runs", "restore", theirs}, b)).status, 0);
-}
-
-TEST(OneWorkspace, ACopyOfAWorkspaceLosesNothingOfTheOriginal) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke({})).status, 0);
-  fs::copy(place.folder() / "runs", place.folder() / "copy", fs::copy_options::recursive);
-  const auto id = trained_run(place, {});
-  // The copy's rows still name runs/ID as the folder.
-  EXPECT_EQ(place.run({"runs", "rm", id, "--yes", "--force", "--out", "copy"}).status, 0);
-  EXPECT_FALSE(fs::exists(place.folder() / "copy" / id));
-  EXPECT_TRUE(fs::exists(place.folder() / "runs" / id / "job.json"));
-  EXPECT_EQ(place.run({"db", "check"}).status, 0);
 }
 
 TEST(OneWorkspace, NamesThatCannotBeADbOrAFolderAreRefusedAtOnce) {
@@ -202,9 +179,8 @@ TEST(OneWorkspace, NamesThatCannotBeADbOrAFolderAreRefusedAtOnce) {
     std::vector<std::vector<std::string>> commands = {
         smoke({}), {"list", "runs"}, {"runs", "prune", "--yes"}, {"db", "check"}};
     if (option == "--db") commands.insert(commands.end(), {{"query", "SELECT 1"}, {"table"}, {"grid"}});
-    for (auto command : commands) {
-      command.insert(command.end(), {option, value});
-      const auto outcome = place.run(command);
+    for (const auto& command : commands) {
+      const auto outcome = place.run(with(command, {option, value}));
       EXPECT_EQ(outcome.status, 2) << command[0] << " " << option << " " << said;
       EXPECT_THAT(outcome.err, HasSubstr(said)) << command[0];
       EXPECT_LT(outcome.err.size(), 1000u);
@@ -253,9 +229,7 @@ TEST(HintsOfAWorkspace, AreCommandsThatActOnItAsTyped) {
   damaged[damaged.size() / 2] ^= 1;
   write_file_atomically(folder / "journal.log", damaged);
   for (const auto& command : {smoke({}), {"db", "check"}, {"db", "rebuild"}}) {
-    auto words = command;
-    words.insert(words.end(), {"--out", "my runs"});
-    const auto outcome = place.run(words);
+    const auto outcome = place.run(with(command, {"--out", "my runs"}));
     EXPECT_NE(outcome.status, 0);
     EXPECT_THAT(outcome.err, HasSubstr("`harness db rebuild --journal --out 'my runs'`")) << command[0];
   }
@@ -276,21 +250,19 @@ TEST(HintsOfAWorkspace, WhoseDbIsGoneNameTheRebuildThatMakesItWhateverTheCommand
   ASSERT_EQ(place.run(smoke({"--out", "w"})).status, 0);
   const auto runs = place.run({"list", "runs", "--out", "w"}).out;
   fs::remove(place.folder() / "w/results.sqlite");
-  for (std::vector<std::string> command : {std::vector<std::string>{"list", "runs"},
-                                           {"list", "experiments"},
-                                           {"db", "check"},
-                                           {"db", "rebuild", "--journal"},
-                                           {"runs", "show", "0"}}) {
-    command.insert(command.end(), {"--out", "w"});
-    const auto outcome = place.run(command);
+  for (const auto& command : {std::vector<std::string>{"list", "runs"},
+                              {"list", "experiments"},
+                              {"db", "check"},
+                              {"db", "rebuild", "--journal"},
+                              {"runs", "show", "0"}}) {
+    const auto outcome = place.run(with(command, {"--out", "w"}));
     EXPECT_EQ(outcome.status, 2) << command[0];
     EXPECT_THAT(outcome.err, HasSubstr("there is no results database; `harness db rebuild --out w`"))
         << command[0] << command[1];
   }
   for (const auto& command : std::vector<std::vector<std::string>>{{"table"}, {"query", "SELECT 1"}}) {
-    auto words = command;
-    words.insert(words.end(), {"--db", "w/results.sqlite"});
-    EXPECT_THAT(place.run(words).err, HasSubstr("`harness db rebuild --db w/results.sqlite`"));
+    EXPECT_THAT(place.run(with(command, {"--db", "w/results.sqlite"})).err,
+                HasSubstr("`harness db rebuild --db w/results.sqlite`"));
   }
   EXPECT_EQ(place.run({"db", "rebuild", "--out", "w"}).status, 0);
   EXPECT_EQ(place.run({"list", "runs", "--out", "w"}).out, runs);

@@ -5,7 +5,6 @@
 #include "models/encoders/clip_image_processor.h"
 #include "models/loading.h"
 #include "models/parity/parity.h"
-#include "models/parity/parity_check.h"
 #include "tests/recorded_cases.h"
 
 namespace harness {
@@ -14,22 +13,9 @@ namespace {
 namespace fs = std::filesystem;
 using torch::Tensor;
 
-class ClipModelParity : public testing::TestWithParam<const char*> {};
-
-TEST_P(ClipModelParity, OutputsMatchTheReference) {
-  torch::set_num_threads(1);
-  const auto folder = case_folder(GetParam());
-  const auto result = compare_with_case(folder, run_model_case(folder));
-  EXPECT_TRUE(result.passed()) << result.message;
-}
-
-// make_cases.py --seed 72 --variant 6 (quick_gelu, image processor) and 5 (gelu), without the largest images
-INSTANTIATE_TEST_SUITE_P(Cases, ClipModelParity,
-                         testing::Values("clip_model_quick_gelu", "clip_model_gelu", "clip_image_processor"));
-
 TEST(ClipImageProcessor, PixelsOfTheReferenceAreMetToTheByte) {
   const auto folder = case_folder("clip_image_processor");
-  const auto computed = run_model_case(folder);
+  const auto computed = model_parity_kinds().at("clip_image_processor")(ParityCase::read(folder));
   for (const auto& [name, tensor] : load_tensors(folder / "outputs.safetensors"))
     EXPECT_TRUE(computed.at(name).equal(tensor)) << name;
 }
@@ -81,7 +67,7 @@ TEST(ClipModel, SavedAndLoadedItIsTheSame) {
   const torch::NoGradGuard no_grad;
   auto model = random_model();
   const ModelCopy copy;
-  save_clip_model(copy.folder(), model);
+  save_clip_model(copy.folder(), model, torch::kFloat32);
   auto loaded = load_clip_model(copy.folder());
   EXPECT_TRUE(loaded->image_embeds(some_images(3)).equal(model->image_embeds(some_images(3))));
   EXPECT_TRUE(loaded->text_embeds(some_ids()).equal(model->text_embeds(some_ids())));
@@ -145,12 +131,6 @@ TEST(ClipModel, HalfPrecisionWeightsAreReadAsFloat32) {
   EXPECT_EQ(model->text_embeds(case_inputs().at("input_ids")).scalar_type(), torch::kFloat32);
 }
 
-TEST(ClipModel, AFolderOfAnotherModelSaysWhatItIs) {
-  const ModelCopy copy("clip_text_pooled");
-  EXPECT_PROBLEM(message_of([&] { load_clip_model(copy.folder()); }),
-                 "\"model_type\" is \"clip_text_model\", which is not implemented");
-}
-
 TEST(ClipModel, MissingWeightsAreNamedBeforeAnyAreRead) {
   const ModelCopy copy(kCase);
   auto weights = load_tensors(copy.folder() / "model.safetensors");
@@ -191,8 +171,6 @@ TEST(ClipModel, NorDoesItWithTheWidthsOfPublicImageTowers) {
     }
   }
 }
-
-// --- Image processor ---
 
 Image ramp(int width, int height) {
   Image image{width, height, {}};

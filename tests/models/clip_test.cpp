@@ -1,10 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "models/loading.h"
-#include "models/parity/parity.h"
-#include "models/parity/parity_check.h"
 #include "tests/recorded_cases.h"
 
 namespace harness {
@@ -12,30 +8,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using torch::Tensor;
-
-class ClipParity : public testing::TestWithParam<const char*> {};
-
-TEST_P(ClipParity, OutputsMatchTheReference) {
-  const auto folder = case_folder(GetParam());
-  const auto result = compare_with_case(folder, run_model_case(folder));
-  EXPECT_TRUE(result.passed()) << result.message;
-}
-
-// make_cases.py --seed 110 --variant 1
-INSTANTIATE_TEST_SUITE_P(Cases, ClipParity,
-                         testing::Values("clip_text_pooled", "clip_text_projection_gelu",
-                                         "clip_text_projection_quick_gelu", "tokenizer_clip",
-                                         "tokenizer_clip_pad_bang"));
-
-TEST(TokenizerParity, AnUnknownFamilyIsAnError) {
-  const ModelCopy copy("tokenizer_clip");
-  copy.write("case.json", R"({"kind": "tokenizer", "params": {"family": "bert"}})");
-  fs::copy(case_folder("tokenizer_clip") / "inputs.safetensors", copy.folder());
-  EXPECT_PROBLEM(message_of([&] { run_model_case(copy.folder()); }),
-                 "tokenizer family \"bert\" is not known");
-}
-
-// --- Text encoder ---
 
 constexpr auto kPooledCase = "clip_text_pooled", kProjectionCase = "clip_text_projection_gelu";
 
@@ -129,27 +101,22 @@ TEST(ClipTextModel, AProjectionIsThereIfAndOnlyIfTheConfigurationNamesIt) {
                  "missing text_projection.weight");
 }
 
-/// Pooled states and all states for one row of ids under an eos_token_id.
-std::pair<Tensor, Tensor> pool(std::int64_t eos, const std::vector<std::int64_t>& ids) {
-  const ModelCopy copy(kPooledCase);
-  copy.edit("config.json", {{"eos_token_id", eos}});
-  const auto out = run_folder(copy.folder(), torch::tensor(ids, torch::kInt64).unsqueeze(0));
-  return {out.pooled[0], out.last_hidden_state[0]};
-}
-
-TEST(ClipTextModel, EosTokenId2PoolsAtTheFirstOfTheLargestId) {
-  const auto [pooled, states] = pool(2, {5, 2, 90, 7, 90, 2});
-  EXPECT_TRUE(pooled.equal(states[2]));
-}
-
-TEST(ClipTextModel, AnyOtherEosTokenIdPoolsAtItsFirstPlace) {
-  const auto [pooled, states] = pool(7, {5, 2, 90, 7, 90, 7});
-  EXPECT_TRUE(pooled.equal(states[3]));
-}
-
-TEST(ClipTextModel, ARowWithoutEosPoolsAtPosition0AsTheReferenceDoes) {
-  const auto [pooled, states] = pool(8, {5, 2, 90, 7, 90, 7});
-  EXPECT_TRUE(pooled.equal(states[0]));
+TEST(ClipTextModel, PoolsWhereTheEndTokenIs) {
+  struct Row {
+    const char* name;
+    std::int64_t eos;
+    std::vector<std::int64_t> ids;
+    int place;
+  };
+  for (const auto& [name, eos, ids, place] :
+       {Row{"eos_token_id 2: the first of the largest id", 2, {5, 2, 90, 7, 90, 2}, 2},
+        {"any other: its first place", 7, {5, 2, 90, 7, 90, 7}, 3},
+        {"none: position 0, as the reference", 8, {5, 2, 90, 7, 90, 7}, 0}}) {
+    const ModelCopy copy(kPooledCase);
+    copy.edit("config.json", {{"eos_token_id", eos}});
+    const auto out = run_folder(copy.folder(), torch::tensor(ids, torch::kInt64).unsqueeze(0));
+    EXPECT_TRUE(out.pooled[0].equal(out.last_hidden_state[0][place])) << name;
+  }
 }
 
 TEST(ClipTextModel, NoStateDependsOnLaterTokens) {

@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "core/files.h"
-#include "core/json.h"
 #include "models/loading.h"
 #include "tests/models/small_sd3.h"
 #include "tests/refusals.h"
@@ -13,16 +11,6 @@ namespace harness {
 namespace {
 
 namespace fs = std::filesystem;
-using Make = std::function<void(const fs::path& folder)>;
-
-constexpr auto kWeights = "diffusion_pytorch_model.safetensors";
-
-/// `patch`: a JSON merge patch.
-void change_json(const fs::path& file, const std::string& patch) {
-  Json document = read_json(file);
-  document.merge_patch(Json::parse(patch));
-  write_file_atomically(file, document.dump());
-}
 
 Make transformer_config(const std::string& patch) {
   return [=](const fs::path& folder) {

@@ -11,8 +11,7 @@ Tensor leaf(at::IntArrayRef shape) {
   return torch::randn(shape).requires_grad_();
 }
 
-/// Values and gradients of `own` (float32 kernels) and `plain` (LibTorch operators in float64) on the same
-/// inputs.
+/// Values and gradients of `own` (float32 kernels) and `plain` (LibTorch in float64) on the same inputs.
 void expect_same(const std::vector<Tensor>& inputs,
                  const std::function<Tensor(const std::vector<Tensor>&)>& own,
                  const std::function<Tensor(const std::vector<Tensor>&)>& plain) {

@@ -1,5 +1,10 @@
 #pragma once
 
+#include <filesystem>
+#include <functional>
+
+#include "core/files.h"
+#include "core/json.h"
 #include "models/configs/autoencoder_config.h"
 #include "models/configs/sd3_config.h"
 
@@ -29,6 +34,18 @@ inline AutoencoderConfig small_autoencoder() {
   c.sample_size = 64;
   c.mid_block_add_attention = false;
   return c;
+}
+
+/// What makes a folder.
+using Make = std::function<void(const std::filesystem::path& folder)>;
+
+inline constexpr auto kWeights = "diffusion_pytorch_model.safetensors";
+
+/// `patch`: a JSON merge patch.
+inline void change_json(const std::filesystem::path& file, const std::string& patch) {
+  Json document = read_json(file);
+  document.merge_patch(Json::parse(patch));
+  write_file_atomically(file, document.dump());
 }
 
 }  // namespace harness

@@ -1,14 +1,13 @@
-#include "results/statistics/crossed.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <limits>
 #include <random>
 
+#include "results/statistics/numeric.h"
+#include "results/statistics/power.h"
 #include "results/statistics/statistics.h"
 
 namespace harness {
@@ -32,12 +31,7 @@ std::vector<PairedValue> pairs_of(const Differences& differences) {
 const Differences kThreeByFive = {
     {.12, -.05, .30, .02, .11}, {.20, -.10, .25, .08, .02}, {.05, .01, .41, .00, .15}};
 
-double t_p_value(double t, double freedom) {
-  return 2 * cdf(complement(boost::math::students_t(freedom), std::abs(t)));
-}
-
 // The analysis of variance
-// ---------------------------------------------------------------------------------------------------------
 
 TEST(Crossed, AnalysisOfVarianceAgreesWithExactFractions) {
   // Python's fractions.Fraction on the textbook sums of squares, SS_S = G sum (m_s - m)^2 and so on.
@@ -71,7 +65,7 @@ TEST(Crossed, IntervalIsTheCriticalValueTimesTheStandardError) {
   EXPECT_NEAR(c.ci->low, c.delta - *c.critical * *c.standard_error, 1e-15);
   EXPECT_NEAR(c.ci->high, c.delta + *c.critical * *c.standard_error, 1e-15);
   EXPECT_DOUBLE_EQ(*c.critical, CriticalValue({2, 4}, 0.05)(c.parts));
-  EXPECT_NEAR(quantile(complement(boost::math::students_t(*c.freedom), 0.025)), *c.critical, 1e-8);
+  EXPECT_NEAR(t_critical(*c.freedom, 0.05), *c.critical, 1e-8);
   const auto wider = *crossed(pairs_of(kThreeByFive), 0.99);
   EXPECT_LT(wider.ci->low, c.ci->low);
   EXPECT_EQ(wider.p_value, c.p_value);
@@ -87,7 +81,6 @@ TEST(Crossed, OrderOfPairsChangesNothing) {
 }
 
 // Where one kind of noise is all there is
-// ---------------------------------------------------------------------------------------------------------
 
 TEST(Crossed, WithoutNoiseBetweenRunsIsThePairedTOverClusters) {
   std::vector<PairedValue> pairs;  // clusters of one and of two pairs, the same in three runs
@@ -126,7 +119,6 @@ TEST(Crossed, DoesNotSubtractWherePromptsDifferLessThanTheResidual) {
 }
 
 // Unbalanced data
-// ---------------------------------------------------------------------------------------------------------
 
 TEST(Crossed, LeavesOutAPromptThatOneRunLacks) {
   auto pairs = pairs_of(kThreeByFive);
@@ -171,7 +163,6 @@ TEST(Crossed, AClusterCountsWithTheNumberOfItsPairs) {
 }
 
 // Degenerate
-// ---------------------------------------------------------------------------------------------------------
 
 Differences constant(std::size_t runs, std::size_t prompts, double value) {
   return Differences(runs, std::vector<double>(prompts, value));
@@ -221,7 +212,6 @@ TEST(Crossed, DifferencesThatCancelWithinAClusterAreNotEqual) {
 }
 
 // Level and coverage
-// ---------------------------------------------------------------------------------------------------------
 
 /// Normal by Box-Muller from the generator alone: the standard's distributions differ between libraries.
 class Normal {
@@ -278,17 +268,82 @@ double coverage(const Noise& noise, std::size_t runs, std::size_t prompts, int s
   return static_cast<double>(covered) / simulations;
 }
 
-class CrossedCoverage : public ::testing::TestWithParam<std::size_t> {};
-
-TEST_P(CrossedCoverage, Is94To96PercentWhateverTheNoise) {
-  const Noise noises[] = {{0, 0, 1}, {0.1, 1, 0}, {0.2, 0.7, 0.7}, {1, 0.7, 0.7}};
-  for (const auto& noise : noises) {
-    const double share = coverage(noise, GetParam(), 40, 4000);
-    EXPECT_GE(share, 0.94) << noise.run << " " << noise.prompt << " " << noise.residual;
-    EXPECT_LE(share, 0.96) << noise.run << " " << noise.prompt << " " << noise.residual;
+TEST(CrossedCoverage, Is94To96PercentWhateverTheNoise) {
+  for (const std::size_t runs : {3, 5, 8}) {
+    for (const auto& noise : {Noise{0, 0, 1}, {0.1, 1, 0}, {0.2, 0.7, 0.7}, {1, 0.7, 0.7}}) {
+      const double share = coverage(noise, runs, 40, 4000);
+      EXPECT_NEAR(share, 0.95, 0.01 + 1e-9)
+          << runs << ": " << noise.run << " " << noise.prompt << " " << noise.residual;
+    }
   }
 }
-INSTANTIATE_TEST_SUITE_P(AtThreeFiveAndEightRuns, CrossedCoverage, ::testing::Values(3, 5, 8));
+
+// Power
+
+/// 762 prompts with a standard error of .0034 for one run, half of it in all runs alike; runs .006 apart.
+const VarianceComponents kGlyph{.run = 3.6e-5, .prompt = 0.0044, .residual = 0.0044};
+
+TEST(CrossedPower, OfTheDetectableEffectIs80Percent) {
+  for (const std::int64_t runs : {2, 3, 5, 8, 40}) {
+    const auto effect = crossed_detectable_effect(kGlyph, runs, 762);
+    ASSERT_TRUE(effect.has_value());
+    EXPECT_NEAR(crossed_power(*effect, kGlyph, runs, 762), 0.8, 1e-6) << runs;
+  }
+}
+
+TEST(CrossedPower, OfNoEffectIsTheLevel) {
+  EXPECT_LE(crossed_power(0, kGlyph, 3, 762), 0.0505);
+  EXPECT_GE(crossed_power(0, kGlyph, 3, 762), 0.04);
+}
+
+TEST(CrossedPower, WithRunNoiseAloneIsThatOfThePairedTOverRuns) {
+  const VarianceComponents runs_only{.run = 1, .prompt = 0, .residual = 0};
+  for (const std::int64_t runs : {3, 5, 8}) {
+    const double error = 1 / std::sqrt(static_cast<double>(runs));
+    EXPECT_NEAR(*crossed_detectable_effect(runs_only, runs, 762), *detectable_effect(error, runs),
+                2e-4 * *detectable_effect(error, runs));
+  }
+}
+
+TEST(CrossedPower, WithPromptNoiseAloneIsThatOfThePairedTOverPrompts) {
+  const VarianceComponents prompts_only{.run = 0, .prompt = 1, .residual = 0};
+  EXPECT_NEAR(*crossed_detectable_effect(prompts_only, 3, 762), *detectable_effect(1 / std::sqrt(762.0), 762),
+              1e-4);
+}
+
+TEST(CrossedPower, MoreRunsFindSmallerEffects) {
+  const auto usual = detectable_at_usual_runs(kGlyph, 762);
+  ASSERT_EQ(usual.size(), 3u);
+  EXPECT_EQ(usual[0].runs, 3);
+  EXPECT_EQ(usual[2].runs, 8);
+  EXPECT_GT(usual[0].effect, usual[1].effect);
+  EXPECT_GT(usual[1].effect, usual[2].effect);
+}
+
+TEST(RunsNeeded, AreTheFewestWithThePower) {
+  const auto runs = *runs_needed(0.008, kGlyph, 762);
+  EXPECT_GE(crossed_power(0.008, kGlyph, runs, 762), 0.8);
+  EXPECT_LT(crossed_power(0.008, kGlyph, runs - 1, 762), 0.8);
+  EXPECT_EQ(runs_needed(-0.008, kGlyph, 762), runs);
+}
+
+TEST(RunsNeeded, AreAtLeastThree) {
+  EXPECT_EQ(runs_needed(1, kGlyph, 762), kFewestRuns);
+}
+
+TEST(RunsNeeded, NoNumberMakesUpForTooFewPrompts) {
+  EXPECT_FALSE(runs_needed(0.002, kGlyph, 762).has_value());
+  EXPECT_TRUE(runs_needed(0.002, kGlyph, 76200).has_value());
+}
+
+TEST(CrossedPower, SaysNothingWithoutAnEffectOrASpread) {
+  EXPECT_FALSE(runs_needed(0, kGlyph, 762).has_value());
+  EXPECT_FALSE(runs_needed(0.1, {}, 762).has_value());
+  EXPECT_FALSE(crossed_detectable_effect({}, 3, 762).has_value());
+  EXPECT_FALSE(crossed_detectable_effect(kGlyph, 1, 762).has_value());
+  EXPECT_FALSE(crossed_detectable_effect(kGlyph, 3, 1).has_value());
+  EXPECT_TRUE(detectable_at_usual_runs({}, 762).empty());
+}
 
 }  // namespace
 }  // namespace harness

@@ -1,7 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "results/statistics/verdict.h"
 #include "results/store/journal.h"
+#include "tests/results/store_fixture.h"
 
 // The journal's format: a workspace of any version is rebuilt from these lines.
 
@@ -100,13 +99,9 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& param) { return std::string(param.param.name); });
 
 Error refusal_of(const std::string& data) {
-  try {
+  return error_of([&] {
     from_journal<CheckpointRecord>({{"type", "checkpoint"}, {"data", parse_json(data, "data")}});
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no Error";
-  return Error("none");
+  });
 }
 
 TEST(JournalRecord, ThatIsNotWholeIsRefusedWithTheFieldThatIsWrong) {

@@ -25,25 +25,12 @@ std::string written(const ResultSet& rows, QueryFormat format) {
   return text;
 }
 
-class Queries : public StoreTest {
+using Params = std::vector<std::pair<std::string, std::string>>;
+
+const std::string kCounting = "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) ";
+
+class QueryTest : public StoreTest {
  protected:
-  Queries() {
-    store().record_run(a_run("r1", "dual"));
-    store().record_checkpoint({.run_id = "r1", .step = 40, .lambda_late = 0.01});
-    evaluated(an_evaluation("e1", "r1", 40), {0.25, std::nullopt, 0.5, 1});
-    store().record_reproduction({.table_id = "t",
-                                 .backbone = "glyph",
-                                 .scale = "smoke",
-                                 .seeds = {42},
-                                 .methods = {"dual"},
-                                 .signature = "s",
-                                 .evaluations = {"e1"},
-                                 .runs = {{"r1", "dual"}}});
-    close();
-  }
-
-  using Params = std::vector<std::pair<std::string, std::string>>;
-
   ResultSet query(const std::string& sql, const Params& params = {}) const {
     return run_query(db(), {.sql = sql, .params = params});
   }
@@ -51,6 +38,27 @@ class Queries : public StoreTest {
     return error_of([&] { query(sql, params); });
   }
   std::string text(const std::string& sql, QueryFormat format) const { return written(query(sql), format); }
+
+  /// A completed experiment of these runs, with their names.
+  std::int64_t experiment(const std::vector<std::string>& evaluations, const Params& runs) {
+    ReproductionRecord record{.table_id = "t", .backbone = "glyph", .scale = "smoke", .seeds = {42}};
+    record.signature = "s";
+    for (const auto& [run, method] : runs) record.methods.push_back(method);
+    record.evaluations = evaluations;
+    record.runs = runs;
+    return store().record_reproduction(record);
+  }
+};
+
+class Queries : public QueryTest {
+ protected:
+  Queries() {
+    store().record_run(a_run("r1", "dual"));
+    store().record_checkpoint({.run_id = "r1", .step = 40, .lambda_late = 0.01});
+    evaluated(an_evaluation("e1", "r1", 40), {0.25, std::nullopt, 0.5, 1});
+    experiment({"e1"}, {{"r1", "dual"}});
+    close();
+  }
 };
 
 TEST_F(Queries, RowsKeepTheirTypes) {
@@ -138,84 +146,79 @@ TEST_F(Queries, ReadsWhileAWriterIsInATransaction) {
 
 // --- Whatever the SQL, the file is only read ---
 
-class HostileQueries : public Queries, public testing::WithParamInterface<const char*> {};
+constexpr const char* kHostile[] = {
+    "DELETE FROM runs", "UPDATE runs SET method = 'x'",
+    "INSERT INTO prompt_sets VALUES (9, 'a', 'b', 0, 'c')",
+    "REPLACE INTO prompt_sets VALUES (1, 'a', 'b', 0, 'c')",
+    "INSERT INTO prompt_sets VALUES (9, 'a', 'b', 0, 'c') RETURNING id",
+    "WITH x AS (SELECT 1) DELETE FROM runs", "WITH x AS (SELECT 1) UPDATE runs SET method = 'x' RETURNING id",
+    "WITH x AS (SELECT 1) INSERT INTO table_runs SELECT 'a', 'r1', 's' FROM x", "DROP TABLE metrics",
+    "DROP VIEW v_results", "CREATE TABLE evil (x)", "CREATE TEMP TABLE evil (x)",
+    "CREATE VIEW evil AS SELECT 1", "CREATE TEMP VIEW evil AS SELECT 1", "CREATE INDEX evil ON runs (method)",
+    "CREATE TRIGGER evil AFTER INSERT ON runs BEGIN DELETE FROM metrics; END",
+    "CREATE VIRTUAL TABLE evil USING fts5 (x)", "ALTER TABLE runs RENAME TO evil",
+    "ATTACH '{dir}/out' AS evil", "ATTACH ':memory:' AS evil", "DETACH main", "VACUUM",
+    "VACUUM INTO '{dir}/out'", "REINDEX", "ANALYZE", "BEGIN", "BEGIN EXCLUSIVE", "COMMIT", "ROLLBACK",
+    "SAVEPOINT evil", "PRAGMA user_version = 7", "PRAGMA application_id = 7", "PRAGMA journal_mode = DELETE",
+    "PRAGMA query_only = OFF", "PRAGMA writable_schema = ON", "PRAGMA wal_checkpoint(TRUNCATE)",
+    "PRAGMA hard_heap_limit = 0", "PRAGMA user_version", "SELECT * FROM pragma_user_version",
+    "SELECT load_extension('{dir}/out')", "SELECT LOAD_EXTENSION('libm.so.6')",
+    "SELECT fts3_tokenizer('simple')", "SELECT 1; DELETE FROM runs", "SELECT 1; SELECT 2",
+    "SELECT 1; PRAGMA user_version = 7", "SELECT 1; ATTACH '{dir}/out' AS evil", "EXPLAIN DELETE FROM runs",
+    "SELECT 1 /* unfinished */ ; DROP TABLE runs; --", "", " ; ", "-- nothing", "delete",
+    "SELECT writefile('{dir}/out', 'x')", "SELECT readfile('/etc/passwd')", "SELECT edit('x')",
+    "SELECT zeroblob(2000000000)", "SELECT hex(zeroblob(16000000))",
+    // Writes in other clothes.
+    "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 9) DELETE FROM metrics WHERE "
+    "prompt_id IN (SELECT x FROM c)",
+    "WITH x AS (INSERT INTO runs DEFAULT VALUES RETURNING id) SELECT * FROM x",
+    "SELECT * FROM (DELETE FROM runs RETURNING id)", "UPDATE OR REPLACE runs SET id = id",
+    "INSERT INTO metrics SELECT * FROM metrics ON CONFLICT DO UPDATE SET value = 1",
+    "DELETE FROM sqlite_master", "UPDATE sqlite_schema SET sql = ''",
+    "INSERT INTO sqlite_master VALUES ('table', 'x', 'x', 0, '')", "DELETE FROM sqlite_sequence",
+    "DELETE FROM sqlite_stat1", "/* read */ DELETE /* only */ FROM runs", "-- read\nDROP TABLE runs",
+    "\xEF\xBB\xBF DELETE FROM runs", "EXPLAIN QUERY PLAN DELETE FROM runs",
+    "ALTER TABLE metrics DROP COLUMN value", "ALTER TABLE metrics ADD COLUMN evil",
+    "CREATE TABLE evil AS SELECT * FROM metrics", "CREATE UNIQUE INDEX evil ON metrics (value)",
+    "CREATE TEMP TRIGGER evil BEFORE DELETE ON runs BEGIN SELECT 1; END",
+    "CREATE VIRTUAL TABLE evil USING rtree (a, b, c)", "CREATE VIRTUAL TABLE evil USING csv ('/etc/passwd')",
+    "CREATE TEMP TABLE evil AS SELECT 1", "SELECT 1 INTO OUTFILE '{dir}/out'",
+    // Other files.
+    "ATTACH DATABASE 'file:{dir}/out?mode=rwc' AS evil", "ATTACH '{dir}/results.sqlite' AS again",
+    "VACUUM main INTO '{dir}/out'", "DETACH DATABASE temp", "SELECT * FROM fsdir('/etc')",
+    "SELECT * FROM csv('/etc/passwd')", "SELECT * FROM completion('SEL')", "SELECT * FROM sqlite_dbpage",
+    "SELECT * FROM dbstat", "SELECT * FROM sqlite_stmt", "SELECT * FROM bytecode('SELECT 1')",
+    "SELECT * FROM zipfile('{dir}/results.sqlite')", "SELECT * FROM generate_series(1, 1e18)",
+    "SELECT load_extension('{dir}/out', 'entry')", "SELECT \"load_extension\"('{dir}/out')",
+    "SELECT shell('touch {dir}/out')", "SELECT writefile('{dir}/out', x'00') FROM runs",
+    // Settings.
+    "PRAGMA temp_store_directory = '{dir}'", "PRAGMA mmap_size = 0", "PRAGMA trusted_schema = ON",
+    "PRAGMA defer_foreign_keys = ON", "PRAGMA foreign_keys = OFF", "PRAGMA locking_mode = EXCLUSIVE",
+    "PRAGMA secure_delete = ON", "PRAGMA incremental_vacuum", "PRAGMA optimize", "PRAGMA shrink_memory",
+    "PRAGMA main.writable_schema = 1", "PRAGMA table_info(runs)", "PRAGMA threads = 64",
+    "SELECT * FROM pragma_database_list", "SELECT * FROM pragma_table_info('runs')",
+    "SELECT * FROM pragma_writable_schema", "SELECT * FROM pragma_journal_mode",
+    // Several statements.
+    "SELECT 1;;DELETE FROM runs", "SELECT 1; -- \nDELETE FROM runs", "SELECT 1;\nCOMMIT",
+    "SELECT 1; SAVEPOINT a; DELETE FROM runs; RELEASE a", "BEGIN; SELECT 1", "END", "RELEASE evil",
+    "SELECT ';' ; DROP TABLE runs", "SELECT 1; EXPLAIN SELECT 2", "VALUES (1); VALUES (2)",
+    // Too much of something.
+    "SELECT randomblob(2000000000)", "SELECT replace(hex(zeroblob(8000000)), '0', 'xxxxxxxx')",
+    "SELECT json_array(zeroblob(3))", "SELECT abs(-9223372036854775808)",
+    "SELECT sum(9223372036854775807) FROM metrics", "SELECT json_extract('[', '$')",
+    "SELECT 'a' LIKE 'b' ESCAPE 'cd'", "SELECT * FROM runs, no_such_table", "SELECT ?1", "SELECT :a, @a, $a",
+    "SELECT", "'; DROP TABLE runs; --", "SELECT 'unfinished", "SELECT \"unfinished", "SELECT x'0",
+    "SELECT ((((", "SELECT 1 FROM runs WHERE"};
 
-TEST_P(HostileQueries, AreRefusedAndLeaveEveryFile) {
+TEST_F(Queries, HostileOnesAreRefusedAndLeaveEveryFile) {
   const auto hash = sha256_file(db());
-  const std::string sql = fmt::format(fmt::runtime(GetParam()), fmt::arg("dir", folder().string()));
-  EXPECT_THROW(query(sql), Error) << sql;
-  EXPECT_EQ(sha256_file(db()), hash);
-  EXPECT_FALSE(std::filesystem::exists(folder() / "out"));
+  for (const auto* statement : kHostile) {
+    const auto sql = fmt::format(fmt::runtime(statement), fmt::arg("dir", folder().string()));
+    EXPECT_THROW(query(sql), Error) << sql;
+    EXPECT_EQ(sha256_file(db()), hash) << sql;
+    EXPECT_FALSE(std::filesystem::exists(folder() / "out")) << sql;
+  }
 }
-
-INSTANTIATE_TEST_SUITE_P(
-    Sql, HostileQueries,
-    testing::Values(
-        "DELETE FROM runs", "UPDATE runs SET method = 'x'",
-        "INSERT INTO prompt_sets VALUES (9, 'a', 'b', 0, 'c')",
-        "REPLACE INTO prompt_sets VALUES (1, 'a', 'b', 0, 'c')",
-        "INSERT INTO prompt_sets VALUES (9, 'a', 'b', 0, 'c') RETURNING id",
-        "WITH x AS (SELECT 1) DELETE FROM runs",
-        "WITH x AS (SELECT 1) UPDATE runs SET method = 'x' RETURNING id",
-        "WITH x AS (SELECT 1) INSERT INTO table_runs SELECT 'a', 'r1', 's' FROM x", "DROP TABLE metrics",
-        "DROP VIEW v_results", "CREATE TABLE evil (x)", "CREATE TEMP TABLE evil (x)",
-        "CREATE VIEW evil AS SELECT 1", "CREATE TEMP VIEW evil AS SELECT 1",
-        "CREATE INDEX evil ON runs (method)",
-        "CREATE TRIGGER evil AFTER INSERT ON runs BEGIN DELETE FROM metrics; END",
-        "CREATE VIRTUAL TABLE evil USING fts5 (x)", "ALTER TABLE runs RENAME TO evil",
-        "ATTACH '{dir}/out' AS evil", "ATTACH ':memory:' AS evil", "DETACH main", "VACUUM",
-        "VACUUM INTO '{dir}/out'", "REINDEX", "ANALYZE", "BEGIN", "BEGIN EXCLUSIVE", "COMMIT", "ROLLBACK",
-        "SAVEPOINT evil", "PRAGMA user_version = 7", "PRAGMA application_id = 7",
-        "PRAGMA journal_mode = DELETE", "PRAGMA query_only = OFF", "PRAGMA writable_schema = ON",
-        "PRAGMA wal_checkpoint(TRUNCATE)", "PRAGMA hard_heap_limit = 0", "PRAGMA user_version",
-        "SELECT * FROM pragma_user_version", "SELECT load_extension('{dir}/out')",
-        "SELECT LOAD_EXTENSION('libm.so.6')", "SELECT fts3_tokenizer('simple')", "SELECT 1; DELETE FROM runs",
-        "SELECT 1; SELECT 2", "SELECT 1; PRAGMA user_version = 7", "SELECT 1; ATTACH '{dir}/out' AS evil",
-        "EXPLAIN DELETE FROM runs", "SELECT 1 /* unfinished */ ; DROP TABLE runs; --", "", " ; ",
-        "-- nothing", "delete", "SELECT writefile('{dir}/out', 'x')", "SELECT readfile('/etc/passwd')",
-        "SELECT edit('x')", "SELECT zeroblob(2000000000)", "SELECT hex(zeroblob(16000000))",
-        // Writes in other clothes.
-        "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 9) DELETE FROM metrics WHERE "
-        "prompt_id IN (SELECT x FROM c)",
-        "WITH x AS (INSERT INTO runs DEFAULT VALUES RETURNING id) SELECT * FROM x",
-        "SELECT * FROM (DELETE FROM runs RETURNING id)", "UPDATE OR REPLACE runs SET id = id",
-        "INSERT INTO metrics SELECT * FROM metrics ON CONFLICT DO UPDATE SET value = 1",
-        "DELETE FROM sqlite_master", "UPDATE sqlite_schema SET sql = ''",
-        "INSERT INTO sqlite_master VALUES ('table', 'x', 'x', 0, '')", "DELETE FROM sqlite_sequence",
-        "DELETE FROM sqlite_stat1", "/* read */ DELETE /* only */ FROM runs", "-- read\nDROP TABLE runs",
-        "\xEF\xBB\xBF DELETE FROM runs", "EXPLAIN QUERY PLAN DELETE FROM runs",
-        "ALTER TABLE metrics DROP COLUMN value", "ALTER TABLE metrics ADD COLUMN evil",
-        "CREATE TABLE evil AS SELECT * FROM metrics", "CREATE UNIQUE INDEX evil ON metrics (value)",
-        "CREATE TEMP TRIGGER evil BEFORE DELETE ON runs BEGIN SELECT 1; END",
-        "CREATE VIRTUAL TABLE evil USING rtree (a, b, c)",
-        "CREATE VIRTUAL TABLE evil USING csv ('/etc/passwd')", "CREATE TEMP TABLE evil AS SELECT 1",
-        "SELECT 1 INTO OUTFILE '{dir}/out'",
-        // Other files.
-        "ATTACH DATABASE 'file:{dir}/out?mode=rwc' AS evil", "ATTACH '{dir}/results.sqlite' AS again",
-        "VACUUM main INTO '{dir}/out'", "DETACH DATABASE temp", "SELECT * FROM fsdir('/etc')",
-        "SELECT * FROM csv('/etc/passwd')", "SELECT * FROM completion('SEL')", "SELECT * FROM sqlite_dbpage",
-        "SELECT * FROM dbstat", "SELECT * FROM sqlite_stmt", "SELECT * FROM bytecode('SELECT 1')",
-        "SELECT * FROM zipfile('{dir}/results.sqlite')", "SELECT * FROM generate_series(1, 1e18)",
-        "SELECT load_extension('{dir}/out', 'entry')", "SELECT \"load_extension\"('{dir}/out')",
-        "SELECT shell('touch {dir}/out')", "SELECT writefile('{dir}/out', x'00') FROM runs",
-        // Settings.
-        "PRAGMA temp_store_directory = '{dir}'", "PRAGMA mmap_size = 0", "PRAGMA trusted_schema = ON",
-        "PRAGMA defer_foreign_keys = ON", "PRAGMA foreign_keys = OFF", "PRAGMA locking_mode = EXCLUSIVE",
-        "PRAGMA secure_delete = ON", "PRAGMA incremental_vacuum", "PRAGMA optimize", "PRAGMA shrink_memory",
-        "PRAGMA main.writable_schema = 1", "PRAGMA table_info(runs)", "PRAGMA threads = 64",
-        "SELECT * FROM pragma_database_list", "SELECT * FROM pragma_table_info('runs')",
-        "SELECT * FROM pragma_writable_schema", "SELECT * FROM pragma_journal_mode",
-        // Several statements.
-        "SELECT 1;;DELETE FROM runs", "SELECT 1; -- \nDELETE FROM runs", "SELECT 1;\nCOMMIT",
-        "SELECT 1; SAVEPOINT a; DELETE FROM runs; RELEASE a", "BEGIN; SELECT 1", "END", "RELEASE evil",
-        "SELECT ';' ; DROP TABLE runs", "SELECT 1; EXPLAIN SELECT 2", "VALUES (1); VALUES (2)",
-        // Too much of something.
-        "SELECT randomblob(2000000000)", "SELECT replace(hex(zeroblob(8000000)), '0', 'xxxxxxxx')",
-        "SELECT json_array(zeroblob(3))", "SELECT abs(-9223372036854775808)",
-        "SELECT sum(9223372036854775807) FROM metrics", "SELECT json_extract('[', '$')",
-        "SELECT 'a' LIKE 'b' ESCAPE 'cd'", "SELECT * FROM runs, no_such_table", "SELECT ?1",
-        "SELECT :a, @a, $a", "SELECT", "'; DROP TABLE runs; --", "SELECT 'unfinished", "SELECT \"unfinished",
-        "SELECT x'0", "SELECT ((((", "SELECT 1 FROM runs WHERE"));
 
 TEST_F(Queries, BoundedFunctionsAnswerAsSqlitesOwn) {
   const auto rows = query(
@@ -263,7 +266,7 @@ class EndlessQueries : public Queries {
 };
 
 TEST_F(EndlessQueries, EndWithinTheLimits) {
-  const std::string count = "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) ";
+  const auto& count = kCounting;
   const std::vector<std::pair<const char*, std::string>> queries = {
       {"recursion", count + "SELECT count(*) FROM c"},
       {"recursion without new rows",
@@ -354,46 +357,25 @@ TEST_F(EndlessQueries, EndWithinTheLimits) {
   for (const auto& [name, sql] : queries) expect_bounded(name, sql);
 }
 
-TEST_F(Queries, EndlessRecursionEndsAtTheTimeLimit) {
-  const auto error = error_of([&] {
-    run_query(
-        db(),
-        {.sql = "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
-         .time_limit = std::chrono::milliseconds(200)});
-  });
-  EXPECT_EQ(error.problem(), "ran longer than 0.2 s and was stopped");
-  EXPECT_EQ(error.status(), Status::kFailed);
-}
-
-TEST_F(Queries, EndlessRowsEndAtTheRowLimit) {
-  const auto error = error_of([&] {
-    run_query(db(),
-              {.sql = "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c",
-               .max_rows = 1000});
-  });
-  EXPECT_EQ(error.problem(), "gives more than 1000 rows");
-}
-
-TEST_F(Queries, LargeRowsEndAtTheSizeLimit) {
-  const auto error = error_of([&] {
-    run_query(db(), {.sql = "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT "
-                            "zeroblob(1000000) FROM c",
-                     .max_bytes = std::size_t{32} << 20});
-  });
-  EXPECT_EQ(error.problem(), "needs more than 32 MB of memory and was stopped");
-}
-
-TEST_F(Queries, EndlessSortingEndsAtTheMemoryLimit) {
-  const auto error = error_of([&] {
-    run_query(
-        db(),
-        {.sql =
-             "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c ORDER BY -x",
-         .time_limit = std::chrono::seconds(60),
-         .max_bytes = std::size_t{32} << 20});
-  });
-  EXPECT_EQ(error.problem(), "needs more than 32 MB of memory and was stopped");
-  EXPECT_EQ(query("SELECT 1").rows.size(), 1U) << "the limit ends with the query";
+TEST_F(Queries, TheLimitThatEndsAQueryIsNamed) {
+  using std::chrono::milliseconds;
+  constexpr std::size_t kBytes = std::size_t{32} << 20;
+  const auto out_of_memory = "needs more than 32 MB of memory and was stopped";
+  const std::vector<std::pair<QueryRequest, std::string>> rows = {
+      {{.sql = kCounting + "SELECT count(*) FROM c", .time_limit = milliseconds(200)},
+       "ran longer than 0.2 s and was stopped"},
+      {{.sql = kCounting + "SELECT x FROM c", .max_rows = 1000}, "gives more than 1000 rows"},
+      {{.sql = kCounting + "SELECT zeroblob(1000000) FROM c", .max_bytes = kBytes}, out_of_memory},
+      {{.sql = kCounting + "SELECT x FROM c ORDER BY -x",
+        .time_limit = milliseconds(60'000),
+        .max_bytes = kBytes},
+       out_of_memory}};
+  for (const auto& [request, problem] : rows) {
+    const auto error = error_of([&, &request = request] { run_query(db(), request); });
+    EXPECT_EQ(error.problem(), problem) << request.sql;
+    EXPECT_EQ(error.status(), Status::kFailed) << request.sql;
+    EXPECT_EQ(query("SELECT 1").rows.size(), 1U) << "the limit ends with the query";
+  }
 }
 
 TEST_F(Queries, RowLimitIsExact) {
@@ -484,7 +466,7 @@ TEST_F(Queries, AnAnswerWithoutRowsSaysWhatWasLookedFor) {
 }
 
 /// Two runs whose selected checkpoints have these values on the test split.
-class PairedQueries : public StoreTest {
+class PairedQueries : public QueryTest {
  protected:
   PairedQueries() {
     add("r1", "ratio-norm", {0.5, 0.5, 1, 0.25});
@@ -494,14 +476,10 @@ class PairedQueries : public StoreTest {
          update_event(2, false, {{"reward_mean", 0.75}},
                       {{"lambda_center", {0.5, 0.25}}, {"log_ratio_mean", {-0.25, -0.125}}})});
     store().ingest(train_job("r2"));
-    experiment();
+    both();
     close();
   }
 
-  ResultSet query(const std::string& name,
-                  const std::vector<std::pair<std::string, std::string>>& params) const {
-    return run_query(db(), {.sql = name, .params = params});
-  }
   /// A column of a saved query's rows.
   static std::vector<SqlValue> column(const ResultSet& rows, const std::string& name) {
     const auto at = std::ranges::find(rows.columns, name) - rows.columns.begin();
@@ -510,16 +488,7 @@ class PairedQueries : public StoreTest {
     return values;
   }
 
-  std::int64_t experiment() {
-    return store().record_reproduction({.table_id = "t",
-                                        .backbone = "glyph",
-                                        .scale = "smoke",
-                                        .seeds = {42},
-                                        .methods = {"ratio-norm", "dual"},
-                                        .signature = "s",
-                                        .evaluations = {"er1", "er2"},
-                                        .runs = {{"r1", "ratio-norm"}, {"r2", "dual"}}});
-  }
+  std::int64_t both() { return experiment({"er1", "er2"}, {{"r1", "ratio-norm"}, {"r2", "dual"}}); }
 
  private:
   void add(const std::string& run, const std::string& method,
@@ -538,7 +507,7 @@ class PairedQueries : public StoreTest {
 };
 
 TEST_F(PairedQueries, ByPromptPutsTheLargestGainsOrLossesFirst) {
-  std::vector<std::pair<std::string, std::string>> params = {{"baseline", "ratio-norm"}, {"method", "dual"}};
+  Params params = {{"baseline", "ratio-norm"}, {"method", "dual"}};
   const auto gains = query("by-prompt", params);
   EXPECT_EQ(column(gains, "target"), (std::vector<SqlValue>{"W0", "W3", "W1", "W2"}));
   EXPECT_EQ(column(gains, "delta"), (std::vector<SqlValue>{0.25, 0.25, -0.25, std::monostate{}}));
@@ -589,7 +558,7 @@ TEST_F(PairedQueries, FailuresSelectionsAndTrainingTakeAMethod) {
 TEST_F(PairedQueries, ComparisonsAreThoseOfTheExperiment) {
   {
     auto& open = store();
-    const auto id = experiment();
+    const auto id = both();
     const ComparisonRecord record{
         .split = "test", .metric = "ocr_reward", .baseline = "ratio-norm", .method = "dual"};
     open.record_comparisons(id, std::span(&record, 1));

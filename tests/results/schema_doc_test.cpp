@@ -68,8 +68,7 @@ std::string python_line() {
 TEST_F(SchemaPage, ItsLineReadsAViewIntoPython) {
   auto line = python_line();
   ASSERT_FALSE(line.empty());
-  store().record_run(a_run("r1", "dual"));
-  store().record_checkpoint({.run_id = "r1", .step = 40});
+  with_checkpoint("r1", "dual", 40);
   evaluated(an_evaluation("e1", "r1", 40), {0.25, 0.5, 0.75, 1});
   close();
   if (!has_program("python3")) GTEST_SKIP() << "there is no python3";

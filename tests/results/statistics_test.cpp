@@ -3,10 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numeric>
+#include <random>
 
 #include "results/statistics/bootstrap_indices.h"
 #include "results/statistics/statistics_parity.h"
+#include "tests/error_of.h"
 
 namespace harness {
 namespace {
@@ -24,6 +25,21 @@ double arm_b(int i) {
 std::vector<PairedValue> golden_pairs() {
   std::vector<PairedValue> pairs;
   for (int i = 0; i < kCount; ++i) pairs.push_back({arm_a(i), arm_b(i), i});
+  return pairs;
+}
+
+/// Ten clusters of three pairs, and ten of one.
+void put_in_threes(std::vector<PairedValue>& pairs) {
+  for (auto& pair : pairs) pair.cluster = pair.cluster < 30 ? pair.cluster / 3 : pair.cluster;
+}
+
+/// The first and the last twenty are the same prompts.
+std::vector<PairedValue> pairs_of_two_seeds() {
+  auto pairs = golden_pairs();
+  for (auto& pair : pairs) {
+    pair.seed = pair.cluster / 20;
+    pair.cluster %= 20;
+  }
   return pairs;
 }
 
@@ -129,17 +145,6 @@ TEST(PairedBootstrap, PairingNarrowsTheInterval) {
   EXPECT_FALSE(unpaired.excludes_zero());
 }
 
-TEST(PairedBootstrap, AConstantDifferenceHasAnIntervalOfNoWidth) {
-  std::vector<PairedValue> pairs;
-  for (int i = 0; i < 50; ++i) pairs.push_back({i * 0.5, i * 0.5 + 0.25, i});
-  const auto result = compare_paired(pairs, Better::kUp);
-  EXPECT_EQ(*result.delta, 0.25);
-  EXPECT_EQ(result.ci->low, 0.25);
-  EXPECT_EQ(result.ci->high, 0.25);
-  EXPECT_FALSE(result.t.has_value());
-  EXPECT_FALSE(result.p_value.has_value());
-}
-
 TEST(PairedBootstrap, EqualArmsGiveZeroAndOnlyTies) {
   std::vector<PairedValue> pairs;
   for (int i = 0; i < 50; ++i) pairs.push_back({arm_a(i), arm_a(i), i});
@@ -147,29 +152,6 @@ TEST(PairedBootstrap, EqualArmsGiveZeroAndOnlyTies) {
   EXPECT_EQ(*result.delta, 0);
   EXPECT_EQ(result.ties, 50);
   EXPECT_FALSE(result.ci->excludes_zero());
-}
-
-TEST(PairedBootstrap, IsEqualToTheBitWhateverTheNumberOfThreads) {
-  const auto sums = cluster_sums(golden_pairs());
-  BootstrapSettings settings = kGoldenSettings;
-  settings.threads = 1;
-  const auto expected = bootstrap_deltas(sums, settings);
-  for (const unsigned threads : {2u, 3u, 7u}) {
-    settings.threads = threads;
-    EXPECT_EQ(bootstrap_deltas(sums, settings), expected) << threads << " threads";
-  }
-}
-
-TEST(PairedBootstrap, ClustersOfOneAreThePlainBootstrap) {
-  const auto pairs = golden_pairs();
-  const auto deltas = bootstrap_deltas(cluster_sums(pairs), kGoldenSettings);
-  std::vector<std::uint32_t> indices(pairs.size());
-  for (std::uint32_t resample = 0; resample < deltas.size(); ++resample) {
-    resample_indices(7, resample, kCount, indices);
-    double sum = 0;
-    for (const auto index : indices) sum += *pairs[index].method - *pairs[index].baseline;
-    EXPECT_NEAR(deltas[resample], sum / kCount, 1e-14);
-  }
 }
 
 TEST(PairedBootstrap, OnlyMembershipMattersNotTheNumbersOfClusters) {
@@ -182,8 +164,8 @@ TEST(PairedBootstrap, OnlyMembershipMattersNotTheNumbersOfClusters) {
 }
 
 TEST(PairedBootstrap, DrawsWholeClusters) {
-  auto pairs = golden_pairs();  // cluster = i // 3 below 30, its own above: 20 clusters
-  for (auto& pair : pairs) pair.cluster = pair.cluster < 30 ? pair.cluster / 3 : pair.cluster;
+  auto pairs = golden_pairs();
+  put_in_threes(pairs);
   const auto result = compare_paired(pairs, Better::kUp, kGoldenSettings);
   EXPECT_EQ(result.clusters, 20);
   EXPECT_EQ(result.test, "paired-t-clustered");
@@ -248,6 +230,185 @@ TEST(StatisticsParity, TheRecordedCasePasses) {
   const auto check = check_statistics_case(HARNESS_SOURCE_DIR "/tests/data/parity/statistics");
   EXPECT_TRUE(check.passed()) << check.message;
   EXPECT_LT(check.max_rel, 1e-8);
+}
+
+// Intervals by their kind; goldens by tests/results/statistics_peer.py (numpy 2.4.6, scipy 1.17.1).
+
+BootstrapSettings golden(IntervalKind kind) {
+  return {.resamples = 2000, .seed = 7, .interval = kind};
+}
+
+constexpr IntervalKind kKinds[] = {IntervalKind::kPercentile, IntervalKind::kBca, IntervalKind::kStudentised};
+
+void expect_near(const std::optional<Interval>& interval, double low, double high) {
+  ASSERT_TRUE(interval.has_value());
+  EXPECT_NEAR(interval->low, low, 1e-12);
+  EXPECT_NEAR(interval->high, high, 1e-12);
+}
+
+TEST(BootstrapIntervals, AgreeWithScipyOnTheSameIndices) {
+  const auto pairs = golden_pairs();
+  const auto interval = [&](IntervalKind kind) {
+    return compare_paired(pairs, Better::kUp, golden(kind)).ci;
+  };
+  expect_near(interval(IntervalKind::kPercentile), -0.16005208333333323, 0.1425104166666666);
+  // scipy.stats.bootstrap(method="BCa", n_resamples=0, bootstrap_result=ours)
+  expect_near(interval(IntervalKind::kBca), -0.15762289886983286, 0.14561819615877764);
+  expect_near(interval(IntervalKind::kStudentised), -0.17837524677550304, 0.14478300932491686);
+}
+
+TEST(BootstrapIntervals, OfClustersAgreeWithNumpyOnTheSameIndices) {
+  auto pairs = golden_pairs();
+  put_in_threes(pairs);
+  const auto interval = [&](IntervalKind kind) {
+    return compare_paired(pairs, Better::kUp, golden(kind)).ci;
+  };
+  expect_near(interval(IntervalKind::kBca), -0.1119567157459155, 0.06568406301556959);
+  expect_near(interval(IntervalKind::kStudentised), -0.1166889071421368, 0.07606256086827494);
+}
+
+TEST(BootstrapIntervals, OverSeedsAndPromptsAgreeWithNumpyOnTheSameIndices) {
+  const auto pairs = pairs_of_two_seeds();
+  const auto result = compare_paired(pairs, Better::kUp, golden(IntervalKind::kPercentile));
+  EXPECT_EQ(result.seeds, 2);
+  expect_near(result.ci, -0.13584374999999999, 0.11624999999999999);
+  expect_near(result.ci_seeds, -0.20666666666666664, 0.1625104166666666);
+}
+
+TEST(BootstrapIntervals, NamesAreTheOnesOfTheCommandLine) {
+  for (const auto kind : kKinds) {
+    EXPECT_EQ(interval_from_name(std::string(interval_name(kind)), "--interval"), kind);
+  }
+  EXPECT_STREQ(error_of([] { interval_from_name("percentil", "--interval"); }).what(),
+               R"(--interval: unknown interval "percentil"; did you mean "percentile"?)");
+}
+
+/// A number in [0, 1) from the generator alone: the standard's distributions differ between libraries.
+double uniform(std::mt19937_64& random) {
+  return static_cast<double>(random() >> 11) * 0x1p-53;
+}
+
+/// Differences of two scores: half of the prompts tie, the others are skewed. True mean 0.05.
+constexpr double kTrueMean = 0.05;
+ClusterSums simulated(std::mt19937_64& random, int prompts) {
+  ClusterSums sums;
+  for (int i = 0; i < prompts; ++i) {
+    sums.baseline.push_back(0);
+    sums.method.push_back(uniform(random) < 0.5 ? 0 : -0.3 * std::log(1 - uniform(random)) - 0.2);
+    sums.count.push_back(1);
+  }
+  return sums;
+}
+
+/// How often the 95 % interval holds the true mean.
+double coverage(IntervalKind kind, int simulations) {
+  std::mt19937_64 random(20260501);
+  int covered = 0;
+  for (int done = 0; done < simulations; done += 50) {
+    std::vector<BootstrapInput> batch;
+    for (int i = 0; i < 50; ++i) batch.push_back({.pooled = simulated(random, 762)});
+    const BootstrapSettings settings{
+        .resamples = 1000, .seed = static_cast<std::uint32_t>(done), .interval = kind};
+    for (const auto& interval : bootstrap_intervals(batch, settings)) {
+      covered += interval.clusters->low <= kTrueMean && kTrueMean <= interval.clusters->high ? 1 : 0;
+    }
+  }
+  return static_cast<double>(covered) / simulations;
+}
+
+TEST(Coverage, Of762PromptsIs94To96Percent) {
+  for (const auto kind : kKinds) EXPECT_NEAR(coverage(kind, 2000), 0.95, 0.01 + 1e-9) << interval_name(kind);
+}
+
+/// Three training runs of one method on the same prompts, run s better by `gap` * s.
+std::vector<PairedValue> seeds_apart(double gap) {
+  std::vector<PairedValue> pairs;
+  for (int seed = 0; seed < 3; ++seed) {
+    for (int i = 0; i < 200; ++i)
+      pairs.push_back({0.0, 0.1 * std::sin(12.9898 * i) + gap * seed, i, 42 + seed});
+  }
+  return pairs;
+}
+
+double width(const Interval& interval) {
+  return interval.high - interval.low;
+}
+
+TEST(TwoLevelBootstrap, IsWiderWhereSeedsDiffer) {
+  const auto result = compare_paired(seeds_apart(0.02), Better::kUp);
+  EXPECT_EQ(result.clusters, 200);
+  EXPECT_GT(width(*result.ci_seeds), 1.5 * width(*result.ci));
+}
+
+TEST(TwoLevelBootstrap, IsTheIntervalOverPromptsWhereSeedsAgree) {
+  const auto result = compare_paired(seeds_apart(0), Better::kUp);
+  expect_near(result.ci_seeds, result.ci->low, result.ci->high);
+}
+
+TEST(TwoLevelBootstrap, NeedsTwoSeeds) {
+  EXPECT_FALSE(compare_paired(golden_pairs(), Better::kUp).ci_seeds.has_value());
+}
+
+/// Five metrics: pairs of their own, one shorter by a missing value, one of two seeds.
+std::vector<PairedMetric> several_metrics() {
+  std::vector<PairedMetric> metrics;
+  for (int k = 0; k < 5; ++k) {
+    auto pairs = golden_pairs();
+    for (auto& pair : pairs) *pair.method += 0.1 * k * std::sin(static_cast<double>(k + pair.cluster));
+    metrics.push_back({std::move(pairs), Better::kUp});
+  }
+  metrics[3].pairs[7].method.reset();
+  metrics[4].pairs = pairs_of_two_seeds();
+  return metrics;
+}
+
+TEST(BootstrapOfSeveralMetrics, GivesEachOneWhatItWouldGetAlone) {
+  const auto metrics = several_metrics();
+  for (const auto kind : kKinds) {
+    const auto together = compare_paired(metrics, golden(kind));
+    for (std::size_t i = 0; i < metrics.size(); ++i) {
+      const auto alone = compare_paired(metrics[i].pairs, metrics[i].better, golden(kind));
+      EXPECT_EQ(together[i].ci->low, alone.ci->low) << i;
+      EXPECT_EQ(together[i].ci->high, alone.ci->high) << i;
+    }
+  }
+}
+
+TEST(BootstrapOfSeveralMetrics, IsEqualToTheBitWhateverTheNumberOfThreads) {
+  const auto metrics = several_metrics();
+  for (const auto kind : kKinds) {
+    auto settings = golden(kind);
+    settings.threads = 1;
+    const auto expected = compare_paired(metrics, settings);
+    for (const unsigned threads : {2u, 3u, 7u}) {
+      settings.threads = threads;
+      const auto results = compare_paired(metrics, settings);
+      for (std::size_t i = 0; i < metrics.size(); ++i) {
+        EXPECT_EQ(results[i].ci->low, expected[i].ci->low);
+        EXPECT_EQ(results[i].ci->high, expected[i].ci->high);
+      }
+      EXPECT_EQ(results[4].ci_seeds->low, expected[4].ci_seeds->low);
+      EXPECT_EQ(results[4].ci_seeds->high, expected[4].ci_seeds->high);
+    }
+  }
+}
+
+TEST(BootstrapIntervals, OfAConstantDifferenceHaveNoWidthWhateverTheKind) {
+  std::vector<PairedValue> pairs;
+  for (int i = 0; i < 50; ++i) pairs.push_back({i * 0.5, i * 0.5 + 0.25, i});
+  for (const auto kind : kKinds) {
+    const auto result = compare_paired(pairs, Better::kUp, golden(kind));
+    EXPECT_EQ(*result.delta, 0.25);
+    expect_near(result.ci, 0.25, 0.25);
+    EXPECT_FALSE(result.t || result.p_value);
+  }
+}
+
+TEST(StudentisedInterval, IsAbsentWhereTooManyResamplesHaveNoSpread) {
+  std::vector<PairedValue> pairs;  // one prompt of ten differs: a third of the resamples miss it
+  for (int i = 0; i < 10; ++i) pairs.push_back({0.0, i == 0 ? 1.0 : 0.0, i});
+  EXPECT_TRUE(compare_paired(pairs, Better::kUp, golden(IntervalKind::kPercentile)).ci.has_value());
+  EXPECT_FALSE(compare_paired(pairs, Better::kUp, golden(IntervalKind::kStudentised)).ci.has_value());
 }
 
 }  // namespace

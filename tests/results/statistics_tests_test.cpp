@@ -1,9 +1,10 @@
-// The tests and figures that stand beside an interval: McNemar, Holm, Wilson, power, and the verdict in
-// words.
+// The tests and figures that stand beside an interval: ranks, McNemar, Holm, Wilson, influence, power, and
+// the verdict in words.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "results/statistics/power.h"
 #include "results/statistics/statistics.h"
@@ -49,6 +50,58 @@ TEST(McNemar, NeedsIndependentPairs) {
 TEST(McNemar, IsNotTakenWhereEveryValueIsTheSame) {
   EXPECT_EQ(compare_paired(rate_pairs(0, 0, 0, 30), Better::kUp).test, "paired-t");
   EXPECT_EQ(compare_paired(rate_pairs(30, 0, 0, 0), Better::kUp).test, "paired-t");
+}
+
+// Goldens: scipy 1.17.1. a[i] = ((7i + 3) mod 11) / 10, b[i] = ((5ii + 2i + 1) mod 13) / 12, i < 40: ties and
+// three zeros.
+std::vector<double> differences_with_ties() {
+  std::vector<double> d;
+  for (int i = 0; i < 40; ++i) d.push_back(((5 * i * i + 2 * i + 1) % 13) / 12.0 - ((7 * i + 3) % 11) / 10.0);
+  return d;
+}
+
+TEST(SignTest, IsTwoSidedAndExact) {
+  EXPECT_NEAR(sign_test(9, 3), 0.14599609375, 1e-15);  // scipy.stats.binomtest(9, 12).pvalue
+  EXPECT_EQ(sign_test(3, 9), sign_test(9, 3));
+  EXPECT_EQ(sign_test(5, 5), 1.0);
+  EXPECT_EQ(sign_test(0, 0), 1.0);
+}
+
+TEST(Wilcoxon, AgreesWithScipy) {
+  struct Row {
+    Zeros zeros;
+    bool corrected;
+    double w, p;
+  };
+  for (const auto& row : {Row{Zeros::kWilcoxon, false, 341.5, 0.8800635810082672},
+                          Row{Zeros::kWilcoxon, true, 341.5, 0.8860183615911369},
+                          Row{Zeros::kPratt, false, 398.5, 0.908997869180333},
+                          Row{Zeros::kPratt, true, 398.5, 0.9143296719140107}}) {
+    const auto test = wilcoxon(differences_with_ties(), row.zeros, row.corrected);
+    ASSERT_TRUE(test.has_value()) << row.p;
+    EXPECT_DOUBLE_EQ(test->w, row.w) << row.p;
+    EXPECT_NEAR(test->p_value, row.p, 1e-13);
+  }
+}
+
+TEST(WilcoxonExact, AgreesWithScipy) {
+  const std::vector<double> d{0.3, -1.1, 2.2, 0.7, -0.2, 1.9, 0.05, -0.6, 1.3, 0.9};
+  const auto test = wilcoxon_exact(d);
+  ASSERT_TRUE(test.has_value());
+  EXPECT_EQ(test->w, 13);
+  EXPECT_NEAR(test->p_value, 0.16015625, 1e-15);  // scipy.stats.wilcoxon(d, method="exact")
+}
+
+TEST(WilcoxonExact, IsRefusedWhereItDoesNotHold) {
+  EXPECT_FALSE(wilcoxon_exact(std::vector<double>{1, -1, 2}).has_value());
+  EXPECT_FALSE(wilcoxon_exact(std::vector<double>{0, 1, 2}).has_value());
+  EXPECT_FALSE(wilcoxon_exact(std::vector<double>{}).has_value());
+}
+
+TEST(Wilcoxon, HasNoAnswerWithoutANonzeroDifference) {
+  const std::vector<double> zeros(5, 0.0);
+  EXPECT_FALSE(wilcoxon(zeros, Zeros::kWilcoxon, false).has_value());
+  EXPECT_FALSE(wilcoxon(zeros, Zeros::kPratt, false).has_value());
 }
 
 TEST(RankTests, OfClustersTakeTheirMeanDifferences) {
@@ -141,6 +194,55 @@ TEST(WinRate, OfSeveralSeedsTakesThePromptsAsTrials) {
   EXPECT_EQ(three->ci.low, one->ci.low);
 }
 
+using Numbers = std::vector<double>;
+
+TEST(InfluentialClusters, AreTheFewestThatCarryMoreThanHalf) {
+  EXPECT_EQ(influential_clusters(Numbers{1, 0, 0, 0}), 1);
+  EXPECT_EQ(influential_clusters(Numbers{1, 1, 1, 1}), 3) << "two of four leave half, not less than half";
+  EXPECT_EQ(influential_clusters(Numbers{5, 3, 1, 1}), 2);
+  EXPECT_EQ(influential_clusters(Numbers{6, 3, 1, 1}), 1);
+}
+
+TEST(InfluentialClusters, DoNotDependOnTheSideOrTheOrder) {
+  EXPECT_EQ(influential_clusters(Numbers{-1, -6, 1, -3}), 1);
+  EXPECT_EQ(influential_clusters(Numbers{1, 6, -1, 3}), 1);
+}
+
+TEST(InfluentialClusters, ThreeFlipsAmongManySmallDifferences) {
+  Numbers sums(762, 0.003);  // 2.277 of the sum, three flips 3
+  sums[10] = sums[300] = sums[700] = 1;
+  EXPECT_EQ(influential_clusters(sums), 3);
+}
+
+TEST(InfluentialClusters, OfNoMeanDifferenceAreNone) {
+  EXPECT_FALSE(influential_clusters(Numbers{}).has_value());
+  EXPECT_FALSE(influential_clusters(Numbers{0, 0}).has_value());
+  EXPECT_FALSE(influential_clusters(Numbers{0.1, 0.2, -0.3}).has_value());
+}
+
+PairedTests tests_with(double t, double wilcoxon, double sign) {
+  return {.t = TTest{2, t}, .wilcoxon = RankTest{.w = 1, .p_value = wilcoxon}, .sign_p = sign};
+}
+
+TEST(Disagreement, IsAnotherConclusionThanTheTs) {
+  EXPECT_FALSE(disagreement(tests_with(.01, .04, .049)).any());
+  EXPECT_FALSE(disagreement(tests_with(.2, .06, .05)).any());
+  EXPECT_TRUE(disagreement(tests_with(.04, .06, .01)).wilcoxon);
+  EXPECT_FALSE(disagreement(tests_with(.04, .06, .01)).sign);
+  EXPECT_TRUE(disagreement(tests_with(.06, .06, .01)).sign);
+  EXPECT_TRUE(disagreement(tests_with(.02, .008, .009), 0.01).wilcoxon);
+}
+
+TEST(Disagreement, NeedsATAndCountsNoTestThatIsNotThere) {
+  auto tests = tests_with(.2, .01, .01);
+  tests.t.reset();
+  EXPECT_FALSE(disagreement(tests).any());
+  tests = tests_with(.01, .2, .2);
+  tests.wilcoxon.reset();
+  tests.sign_p.reset();
+  EXPECT_FALSE(disagreement(tests).any());
+}
+
 TEST(Power, OfTheDetectableEffectIs80Percent) {
   // scipy.optimize.brentq on scipy.stats.nct
   EXPECT_NEAR(*detectable_effect(0.01, 762), 0.028051234843744385, 1e-13);
@@ -175,7 +277,6 @@ TEST(Power, SaysNothingWithoutAnEffectOrASpread) {
 }
 
 // Verdicts
-// ---------------------------------------------------------------------------------------------------------
 
 // sqrt(f / chi2.ppf(0.975, f)), sqrt(f / chi2.ppf(0.025, f)).
 TEST(SpreadUncertainty, IsThatOfANormalSamplesStandardDeviation) {
@@ -203,85 +304,79 @@ PairedComparison over_runs(PairedComparison c, std::int64_t runs, Interval ci, d
   return c;
 }
 
-TEST(Verdict, WithOneRunAMethodIsOnTheseCheckpoints) {
-  auto c = comparison(0.02, 0.01, 0.03);
-  c.p_value = 0.001;
-  const auto verdict = verdict_of(c, Better::kUp, {.adjusted_p = 0.001});
-  EXPECT_EQ(verdict.claim, Claim::kCheckpoints);
-  EXPECT_TRUE(verdict.differs);
-  EXPECT_FALSE(verdict.resolved());
-  EXPECT_EQ(verdict.text, "these checkpoints differ");
-  EXPECT_EQ(verdict_of(comparison(0.02, -0.01, 0.03), Better::kUp, {}).text,
-            "no difference shown between these checkpoints");
-}
-
-TEST(Verdict, NeedsThreeRunsToSayBetter) {
-  const auto c = comparison(0.02, 0.01, 0.03);
-  const VerdictSettings settings{.adjusted_p = 0.001};
-  const auto two = verdict_of(over_runs(c, 2, {0.01, 0.03}, 0.001), Better::kUp, settings);
-  EXPECT_FALSE(two.resolved());
-  EXPECT_EQ(two.text, "these checkpoints differ");
-  const auto three = verdict_of(over_runs(c, 3, {0.01, 0.03}, 0.001), Better::kUp, settings);
-  EXPECT_TRUE(three.resolved());
-  EXPECT_EQ(three.text, "better");
-}
-
-TEST(Verdict, OfATrainingsStatisticsIsNotOnCheckpoints) {
-  auto c = comparison(0.02, 0.01, 0.03);
+/// Of a training, whose clusters are its runs.
+PairedComparison of_runs_alone(PairedComparison c, std::int64_t runs) {
   c.crossed.emplace();
-  c.crossed->runs = 2;
+  c.crossed->runs = runs;
   c.crossed->of_runs_alone = true;
-  const auto verdict = verdict_of(c, Better::kUp, {.adjusted_p = 0.001, .unit = "seeds"});
-  EXPECT_FALSE(verdict.differs);
-  EXPECT_EQ(verdict.text, "not judged: 2 of 3 training runs");
+  return c;
 }
 
-TEST(Verdict, SaysWhichWayAResolvedDifferenceGoes) {
-  const auto up = over_runs(comparison(0.02, 0.01, 0.03), 3, {0.01, 0.03}, 0.001);
-  const auto down = over_runs(comparison(-0.02, -0.03, -0.01), 3, {-0.03, -0.01}, 0.001);
-  EXPECT_EQ(verdict_of(up, Better::kDown, {.adjusted_p = 0.001}).text, "worse");
-  EXPECT_EQ(verdict_of(up, Better::kNone, {.adjusted_p = 0.001}).text, "higher");
-  EXPECT_EQ(verdict_of(down, Better::kDown, {}).text, "better");
-  EXPECT_EQ(verdict_of(down, Better::kNone, {}).text, "lower");
+PairedComparison with_ties(PairedComparison c, std::int64_t ties) {
+  c.ties = ties;
+  return c;
+}
+
+PairedComparison of_one_pair() {
+  PairedComparison c;
+  c.n = c.clusters = 1;
+  c.delta = 0.5;
+  return c;
+}
+
+TEST(Verdict, SaysWhatMayBeConcluded) {
+  const auto c = comparison(0.02, 0.01, 0.03);
+  const auto three = over_runs(c, 3, {0.01, 0.03}, 0.001);
+  const auto fallen = over_runs(comparison(-0.02, -0.03, -0.01), 3, {-0.03, -0.01}, 0.001);
+  const VerdictSettings sure{.adjusted_p = 0.001};
+  const std::string not_shown = "no difference shown between these checkpoints";
+  struct Row {
+    PairedComparison comparison;
+    Better better;
+    VerdictSettings settings;
+    std::string text;
+  };
+  const std::vector<Row> rows = {
+      {c, Better::kUp, sure, "these checkpoints differ"},
+      {comparison(0.02, -0.01, 0.03), Better::kUp, {}, not_shown},
+      {over_runs(c, 2, {0.01, 0.03}, 0.001), Better::kUp, sure, "these checkpoints differ"},
+      {three, Better::kUp, sure, "better"},
+      {of_runs_alone(c, 2),
+       Better::kUp,
+       {.adjusted_p = 0.001, .unit = "seeds"},
+       "not judged: 2 of 3 training runs"},
+      {three, Better::kDown, sure, "worse"},
+      {three, Better::kNone, sure, "higher"},
+      {fallen, Better::kDown, {}, "better"},
+      {fallen, Better::kNone, {}, "lower"},
+      {over_runs(c, 3, {-0.01, 0.05}, 0.12), Better::kUp, sure, "not resolved"},
+      {over_runs(comparison(0.02, -0.001, 0.04), 3, {0.01, 0.03}, 0.001), Better::kUp, sure,
+       "not resolved: not over prompts alone"},
+      {over_runs(comparison(0.02, 0.001, 0.03), 3, {0.001, 0.03}, 0.02),
+       Better::kUp,
+       {.adjusted_p = 0.1},
+       "not resolved (p 0.1 after Holm)"},
+      {over_runs(comparison(0.02, 0.001, 0.03), 3, {0.001, 0.03}, 0.06),
+       Better::kUp,
+       {.adjusted_p = 0.06},
+       "not resolved (p 0.06)"},
+      {{}, Better::kUp, {}, "no complete pair"},
+      {with_ties(comparison(0, 0, 0), 762), Better::kUp, {}, not_shown + ": equal on every pair"},
+      {of_one_pair(), Better::kUp, {.unit = "seeds"}, not_shown + ": fewer than two seeds"}};
+  const std::set<std::string> of_methods = {"better", "worse", "higher", "lower"};
+  for (const auto& row : rows) {
+    const auto verdict = verdict_of(row.comparison, row.better, row.settings);
+    EXPECT_EQ(verdict.text, row.text);
+    EXPECT_EQ(verdict.resolved(), of_methods.contains(row.text)) << row.text;
+    EXPECT_EQ(verdict.differs, verdict.resolved() || row.text == "these checkpoints differ") << row.text;
+  }
 }
 
 TEST(Verdict, OfThreeRunsIsByTheirIntervalAndNotByThatOfThePrompts) {
   const auto c = over_runs(comparison(0.02, 0.01, 0.03), 3, {-0.01, 0.05}, 0.12);
-  const auto verdict = verdict_of(c, Better::kUp, {.adjusted_p = 0.001});
-  EXPECT_FALSE(verdict.differs);
-  EXPECT_EQ(verdict.text, "not resolved");
   EXPECT_EQ(interval_of(c)->low, -0.01);
   EXPECT_EQ(p_value_of(c), 0.12);
   EXPECT_EQ(interval_of(c, Claim::kCheckpoints)->low, 0.01);
-}
-
-TEST(Verdict, OfMethodsMustBeTrueOfTheseCheckpointsToo) {
-  const auto c = over_runs(comparison(0.02, -0.001, 0.04), 3, {0.01, 0.03}, 0.001);
-  const auto verdict = verdict_of(c, Better::kUp, {.adjusted_p = 0.001});
-  EXPECT_FALSE(verdict.resolved());
-  EXPECT_EQ(verdict.text, "not resolved: not over prompts alone");
-}
-
-TEST(Verdict, IsNotResolvedByTheIntervalAlone) {
-  const auto c = comparison(0.02, 0.001, 0.03);
-  const auto text = [&](double p_value, double adjusted) {
-    return verdict_of(over_runs(c, 3, {0.001, 0.03}, p_value), Better::kUp, {.adjusted_p = adjusted}).text;
-  };
-  EXPECT_EQ(text(0.02, 0.1), "not resolved (p 0.1 after Holm)");
-  EXPECT_EQ(text(0.06, 0.06), "not resolved (p 0.06)");
-}
-
-TEST(Verdict, SaysWhyThereIsNothingToJudge) {
-  EXPECT_EQ(verdict_of({}, Better::kUp, {}).text, "no complete pair");
-  auto equal = comparison(0, 0, 0);
-  equal.ties = 762;
-  EXPECT_EQ(verdict_of(equal, Better::kUp, {}).text,
-            "no difference shown between these checkpoints: equal on every pair");
-  PairedComparison one;
-  one.n = one.clusters = 1;
-  one.delta = 0.5;
-  EXPECT_EQ(verdict_of(one, Better::kUp, {.unit = "seeds"}).text,
-            "no difference shown between these checkpoints: fewer than two seeds");
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "results/store/store.h"
+#include "tests/error_of.h"
 
 namespace harness {
 
@@ -40,18 +41,6 @@ class TemporaryFolder {
  private:
   std::filesystem::path path_;
 };
-
-/// The Error that `body` throws; a failed test and an empty Error if it throws none.
-template <class Body>
-Error error_of(Body&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no Error";
-  return Error("none");
-}
 
 inline Json started(const std::string& id) {
   return {{"type", "job_started"}, {"id", id},      {"kind", "evaluate"}, {"pid", 1},
@@ -167,6 +156,23 @@ class StoreTest : public testing::Test {
     for (const auto& event : events) writer.append(event);
   }
 
+  /// A run with a checkpoint.
+  void with_checkpoint(const std::string& id, const std::string& method, std::int64_t step = 0,
+                       std::optional<double> lambda_late = {}) {
+    store().record_run(a_run(id, method));
+    store().record_checkpoint({.run_id = id, .step = step, .lambda_late = lambda_late});
+  }
+
+  /// The first row of a SELECT, its columns joined with spaces.
+  std::string row(const std::string& sql) {
+    SQLite::Statement statement(store().database(), sql);
+    if (!statement.executeStep()) return "none";
+    std::string text;
+    for (int i = 0; i < statement.getColumnCount(); ++i)
+      text += (i > 0 ? " " : "") + statement.getColumn(i).getString();
+    return text;
+  }
+
   /// A run with a checkpoint, evaluated: the values of ocr_reward at positions 0, 1, ....
   void evaluated(const EvaluationRecord& evaluation, const std::vector<std::optional<double>>& rewards) {
     store().record_evaluation(evaluation);
@@ -179,8 +185,9 @@ class StoreTest : public testing::Test {
     store().ingest(job);
   }
 
-  /// The first column of the first row, as a text.
+  /// The first column of the first row, as a text or a number.
   std::string value(const std::string& sql) { return store().database().execAndGet(sql).getString(); }
+  double number(const std::string& sql) { return store().database().execAndGet(sql).getDouble(); }
 
   /// All rows of all tables but times, as one text.
   std::string dump() {

@@ -32,14 +32,14 @@ EqualPair equal_pair(const std::string& first, const std::string& second, const 
   return pair;
 }
 
-/// Equal rows of which the first has these means of runs, and the second those and `apart`.
-EqualPair equal_runs(const std::vector<double>& means, double apart = 0) {
+/// Equal rows with these means of runs.
+EqualPair equal_runs(const std::vector<double>& means) {
   EqualPair pair{.first = "a", .second = "b", .metric = "ocr_reward"};
   for (std::size_t run = 0; run < means.size(); ++run) {
     for (int prompt = 0; prompt < kPrompts; ++prompt) {
       const double noise = prompt % 2 == 0 ? 0.01 : -0.01;
       pair.pairs.push_back({.baseline = means[run] + noise,
-                            .method = means[run] + apart + noise,
+                            .method = means[run] + noise,
                             .cluster = prompt,
                             .seed = static_cast<std::int64_t>(run) + 42});
     }

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstring>
 
 #include "tests/recorded_cases.h"
@@ -11,7 +10,8 @@ namespace harness {
 namespace {
 
 namespace fs = std::filesystem;
-using Ids = std::vector<std::int64_t>;
+using Ids = TokenIds;
+using Texts = std::vector<std::string>;
 
 TEST(T5Tokenizer, SpecialTokensInATextBecomeTheirIds) {
   const auto tokenizer = T5Tokenizer::load(case_folder("tokenizer_t5") / "model");
@@ -30,16 +30,16 @@ TEST(T5Tokenizer, TruncationKeepsTheEndToken) {
   const auto tokenizer = T5Tokenizer::load(case_folder("tokenizer_t5") / "model");
   const auto whole = tokenizer.encode("the old lighthouse");
   ASSERT_GT(whole.size(), 4U);
-  const auto cut = tokenizer.encode_padded({"the old lighthouse"}, 4);
+  const auto cut = tokenizer.encode_padded(Texts{"the old lighthouse"}, 4);
   EXPECT_EQ(cut.ids, (Ids{whole[0], whole[1], whole[2], 1}));
   EXPECT_EQ(cut.attention_mask, (Ids{1, 1, 1, 1}));
-  EXPECT_EQ(tokenizer.encode_padded({"the", ""}, 1).ids, (Ids{1, 1}));
-  EXPECT_THROW(tokenizer.encode_padded({"the"}, 0), Error);
+  EXPECT_EQ(tokenizer.encode_padded(Texts{"the", ""}, 1).ids, (Ids{1, 1}));
+  EXPECT_THROW(tokenizer.encode_padded(Texts{"the"}, 0), Error);
 }
 
 TEST(T5Tokenizer, ShortTextsArePaddedAndMasked) {
   const auto tokenizer = T5Tokenizer::load(case_folder("tokenizer_t5") / "model");
-  const auto padded = tokenizer.encode_padded({"", "<unk> <unk>"}, 4);
+  const auto padded = tokenizer.encode_padded(Texts{"", "<unk> <unk>"}, 4);
   EXPECT_EQ(padded.ids, (Ids{1, 0, 0, 0, 2, 2, 1, 0}));
   EXPECT_EQ(padded.attention_mask, (Ids{1, 0, 0, 0, 1, 1, 1, 0}));
 }
@@ -117,8 +117,6 @@ TEST(T5Folder, SettingsThatCannotBeMetAreRefused) {
     EXPECT_NE(message.find(expected), std::string::npos) << message;
   }
 }
-
-// ---- The model file, field by field
 
 std::string varint(std::uint64_t value) {
   std::string out;

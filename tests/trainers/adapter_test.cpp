@@ -1,6 +1,6 @@
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "tests/refusals.h"
 #include "trainers/run_state.h"
 
 namespace harness {
@@ -32,8 +32,8 @@ TEST(Adapter, ReplacesAnEarlierOne) {
 }
 
 TEST(Adapter, OfACheckpointComesBackIntoAFreshOne) {
-  const auto folder =
-      std::filesystem::temp_directory_path() / fmt::format("harness-adapter-{}", ::getpid()) / "checkpoint";
+  const TemporaryFolder scratch;
+  const auto folder = scratch.path() / "checkpoint";
   const auto backbone = Backbone::load({.name = "tiny-sd3"});
   backbone->add_adapter(tiny_lora(), 7, "lora_targets");
   const auto weights = backbone->trainable();
@@ -47,7 +47,6 @@ TEST(Adapter, OfACheckpointComesBackIntoAFreshOne) {
   read_checkpoint(folder, false, other->trainable());
   for (std::size_t i = 0; i < weights.size(); ++i)
     EXPECT_TRUE(other->trainable()[i].tensor.equal(weights[i].tensor)) << weights[i].name;
-  std::filesystem::remove_all(folder.parent_path());
 }
 
 }  // namespace

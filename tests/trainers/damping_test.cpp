@@ -24,14 +24,7 @@ TEST(Damping, AStepWithoutAWeightCountsAsOne) {
   EXPECT_FALSE(damping_of({kNan, kNan}));
 }
 
-TEST(Damping, IsUndoneWhereTheNormClipActsWithAndWithoutIt) {
-  EXPECT_TRUE(is_undone_by_clip(2, 8, 1));
-  EXPECT_FALSE(is_undone_by_clip(0.5, 8, 1)) << "the damped gradient is within the limit";
-  EXPECT_FALSE(is_undone_by_clip(0.5, 0.8, 1)) << "nothing is clipped";
-}
-
-// The definition of damp = after-clip: (1) weights over their mean inside the sum, (2) the norm clip, (3)
-// times the mean weight.
+// damp = after-clip: weights over their mean inside the sum, the norm clip, times the mean weight.
 TEST(Damping, AClipToTheMeanWeightIsTheMeanWeightAfterTheClip) {
   const std::vector<double> gradients = {3, -1, 5, 2};
   const std::vector<double> weights = {0.5, 0.25, 0.125, 1};

@@ -30,8 +30,7 @@ struct Pipeline {
   bool rounded = false;               ///< log-ratios as differences of log-probabilities kept in bfloat16
 };
 
-/// Real transitions of the real sampler under an old and a new velocity field, through the audit. Later steps
-/// move more.
+/// The real sampler's transitions under an old and a new velocity field; later steps move more.
 LawAudit audited(const Pipeline& pipeline) {
   const auto sigmas = shifted_schedule(Grid::kUniform, kSteps, 1).sigmas;
   LawAudit audit(kSteps, static_cast<double>(kSize), kNoiseLevel);
@@ -104,8 +103,7 @@ TEST(LawAudit, OnPolicySamplesSayNothing) {
   EXPECT_TRUE(audit.verdict().holds());
 }
 
-// Two dozen samples that lie close together by chance have a small variance and a small spread of it: the
-// samples' own standard error would call that five of them.
+// By their own standard error two dozen samples that lie close together by chance would break the law.
 TEST(LawAudit, AFewSamplesThatLieCloseTogetherBreakNothing) {
   constexpr double kNumbers = 1000, kCenter = 0.01;
   const std::vector<double> centers(24, kCenter);

@@ -7,8 +7,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "core/error.h"
-#include "core/files.h"
+#include "tests/recorded_cases.h"
 
 namespace harness {
 namespace {
@@ -24,12 +23,11 @@ Json effective(const std::string& method, const Json& given = Json::object(), Me
 }
 
 std::string error_of(const std::string& method, const Json& given, MethodContext context = kOcr) {
-  try {
-    make_method(method, given, context, "table.json");
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
+  return message_of([&] { make_method(method, given, context, "table.json"); });
+}
+
+std::unique_ptr<Method> method_of(const std::string& name, const Json& given = Json::object()) {
+  return make_method(name, given, kOcr, "test").method;
 }
 
 /// Statistics of two samples; leaves require gradients.
@@ -73,7 +71,7 @@ TEST(Methods, DescribeEverySettingWithHelp) {
 
 TEST(Methods, EveryMethodWorksWithItsDefaults) {
   for (const auto& [name, info] : methods()) {
-    const auto method = make_method(name, Json::object(), kOcr, "test").method;
+    const auto method = method_of(name);
     const auto stats = stats_of({1e-3, -2e-3}, {1e-3, 4e-3});
     const auto surrogate = method->step(stats);
     EXPECT_GT(surrogate.clip, 0) << name;
@@ -87,9 +85,6 @@ TEST(Methods, EveryMethodWorksWithItsDefaults) {
 TEST(Methods, AnUnknownNameGetsTheNearest) {
   EXPECT_THAT(error_of("ratio_norm", {}), HasSubstr("did you mean \"ratio-norm\"?"));
 }
-
-// ---- clip rule
-// ------------------------------------------------------------------------------------------------------
 
 TEST(ClipRule, PublicValuesScaleWithTheLatent) {
   const double scale = std::sqrt(65536.0 / 1152);
@@ -112,7 +107,7 @@ TEST(ClipRule, OneSigmaIsTheSpreadAtTheBudget) {
   const double sigma = std::sqrt(kTau / 1152);
   EXPECT_DOUBLE_EQ(effective("flow-grpo", {{"clip_rule", "one-sigma"}}).at("clip"), sigma);
   EXPECT_DOUBLE_EQ(effective("ratio-norm", {{"clip_rule", "one-sigma"}}).at("clip_over_s"), sigma);
-  const auto method = make_method("ratio-norm", {{"clip_rule", "one-sigma"}}, kOcr, "test").method;
+  const auto method = method_of("ratio-norm", {{"clip_rule", "one-sigma"}});
   EXPECT_DOUBLE_EQ(method->step(stats_of({0}, {0})).clip, 0.2 * sigma);
 }
 
@@ -130,9 +125,6 @@ TEST(ClipRule, ATaskWithoutPublishedValueNeedsOne) {
       error_of("lambda-controlled", {{"clip_rule", "absolute"}, {"clip", 0.2}}, {"geneval", 65536, 5}),
       HasSubstr("setting q has no published value to start from for task \"geneval\""));
 }
-
-// ---- settings
-// -------------------------------------------------------------------------------------------------------
 
 TEST(MethodSettings, AnUnknownSettingGetsTheNearestName) {
   const auto message = error_of("lambda-controlled", {{"kapa", 0.1}});
@@ -167,45 +159,31 @@ TEST(MethodSettings, TargetVarianceFollowsItsRule) {
                    std::log1p(0.2) * std::log1p(0.2));
 }
 
-// ---- objectives
-// -----------------------------------------------------------------------------------------------------
-
 double on_policy_ratio(const std::string& method, const Json& given = Json::object()) {
-  return make_method(method, given, kOcr, "test").method->step(stats_of({0}, {0})).ratio.item<double>();
+  return method_of(method, given)->step(stats_of({0}, {0})).ratio.item<double>();
 }
 
-TEST(FlowGrpo, OnPolicyRatioIsOne) {
-  EXPECT_EQ(on_policy_ratio("flow-grpo"), 1);
-}
-TEST(RatioNorm, OnPolicyRatioIsOne) {
-  EXPECT_EQ(on_policy_ratio("ratio-norm"), 1);
-}
-TEST(Dual, OnPolicyRatioIsOne) {
-  EXPECT_EQ(on_policy_ratio("dual"), 1);
-}
-TEST(LambdaZClip, OnPolicyRatioIsOne) {
-  EXPECT_EQ(on_policy_ratio("lambda-z-clip"), 1);
-}
-TEST(LambdaNormT, OnPolicyRatioIsExpMinusHalfNu) {
+TEST(Methods, OnPolicyRatioIsOneAndOfLambdaNormTExpMinusHalfNu) {
+  for (const char* name : {"flow-grpo", "ratio-norm", "dual", "lambda-z-clip"})
+    EXPECT_EQ(on_policy_ratio(name), 1) << name;
   EXPECT_DOUBLE_EQ(on_policy_ratio("lambda-norm-t"), std::exp(-0.02));        // E37
   EXPECT_EQ(on_policy_ratio("lambda-norm-t", {{"form", "temperature"}}), 1);  // E40
 }
 
 TEST(LambdaNormT, OnPolicySlopeIsSetByEpsilonLambda) {
-  const auto method = make_method("lambda-norm-t", {{"eps_lambda", 1e-8}}, kOcr, "test").method;
+  const auto method = method_of("lambda-norm-t", {{"eps_lambda", 1e-8}});
   EXPECT_NEAR(method->step(stats_of({0}, {0})).slope.item<double>(), std::sqrt(0.04 / 1e-8), 1e-6);  // E37
 }
 
 TEST(LambdaNormT, FormsAgreeWithoutEpsilonLambda) {
-  const auto main = make_method("lambda-norm-t", {{"eps_lambda", 1e-30}}, kOcr, "test").method;
-  const auto other =
-      make_method("lambda-norm-t", {{"eps_lambda", 1e-30}, {"form", "temperature"}}, kOcr, "test").method;
+  const auto main = method_of("lambda-norm-t", {{"eps_lambda", 1e-30}});
+  const auto other = method_of("lambda-norm-t", {{"eps_lambda", 1e-30}, {"form", "temperature"}});
   const auto stats = stats_of({1e-3, -4e-3}, {1e-3, 5e-3});
   EXPECT_TRUE(torch::allclose(main->step(stats).ratio, other->step(stats).ratio, 1e-12, 0));
 }
 
 TEST(LambdaControlled, WeightNeverExceedsOneAndMeetsTheBudget) {
-  const auto method = make_method("lambda-controlled", Json::object(), kOcr, "test").method;
+  const auto method = method_of("lambda-controlled");
   EXPECT_EQ(method->step(stats_of({0, 0}, {1e-4, 1e-3})).weight.item<double>(), 1);
   const double spend = 3 * kTau;
   const double w = method->step(stats_of({0, 0}, {spend, spend})).weight.item<double>();
@@ -223,8 +201,8 @@ TEST(LambdaControlled, DampSaysWhenTheMeanWeightActsAndNotWhatTheWeightsAre) {
 }
 
 TEST(RatioNorm, CentringByBatchUsesOneValueForTheShard) {
-  const auto sample = make_method("ratio-norm", Json::object(), kOcr, "test").method;
-  const auto batch = make_method("ratio-norm", {{"centring", "batch"}}, kOcr, "test").method;
+  const auto sample = method_of("ratio-norm");
+  const auto batch = method_of("ratio-norm", {{"centring", "batch"}});
   const auto stats = stats_of({0, 0}, {0.02, 0.04});
   EXPECT_NEAR(sample->step(stats).ratio[0].item<double>(), std::exp(0.01 * 0.2), 1e-15);
   EXPECT_NEAR(batch->step(stats).ratio[0].item<double>(), std::exp(0.015 * 0.2), 1e-15);
@@ -232,15 +210,12 @@ TEST(RatioNorm, CentringByBatchUsesOneValueForTheShard) {
 }
 
 TEST(LambdaZClip, AClampedSampleHasNoGradient) {
-  const auto method = make_method("lambda-z-clip", {{"z_clip", 0.5}}, kOcr, "test").method;
+  const auto method = method_of("lambda-z-clip", {{"z_clip", 0.5}});
   const auto stats = stats_of({-5e-4, 0.5}, {1e-3, 1e-3});
   method->step(stats).ratio.sum().backward();
   EXPECT_NE(stats.y.grad()[0].item<double>(), 0);
   EXPECT_EQ(stats.y.grad()[1].item<double>(), 0);
 }
-
-// ---- gradients against finite differences
-// ---------------------------------------------------------------------------
 
 /// d f / d x_i by central differences.
 std::vector<double> numeric_gradient(const std::function<double(const std::vector<double>&)>& f,
@@ -263,58 +238,58 @@ struct GradientCase {
   bool through_center;  // the gradient flows through lambda_center
 };
 
-class MethodGradient : public ::testing::TestWithParam<GradientCase> {};
-
-/// The loss that a method makes of given statistics; advantages and radii such that some samples are clipped,
-/// some not.
+/// The loss of given statistics; advantages and radii such that some samples are clipped, some not.
 double loss_of(const Method& method, const std::vector<double>& y, const std::vector<double>& center) {
   return surrogate_loss(method.step(stats_of(y, center)),
                         torch::tensor({1.3, -0.7, 0.4, -2.0}, torch::kFloat64))
       .item<double>();
 }
 
-TEST_P(MethodGradient, IsTheDerivativeOfTheLoss) {
-  const auto& p = GetParam();
-  const auto method = make_method(p.method, p.settings, kOcr, "test").method;
-  const std::vector<double> y = {2e-3, -3e-3, 1e-3, 4e-3}, center = {8e-3, 3e-3, 1e-2, 2e-2};
+/// Holds gradients by y and, where one flows, by lambda_center to central differences; whether one flows.
+bool expect_derivatives(const std::string& name, const Method& method, const std::vector<double>& y,
+                        const std::vector<double>& center, double h, double tolerance) {
   const auto stats = stats_of(y, center);
-  surrogate_loss(method->step(stats), torch::tensor({1.3, -0.7, 0.4, -2.0}, torch::kFloat64)).backward();
-  const auto by_y = numeric_gradient([&](const auto& v) { return loss_of(*method, v, center); }, y, 1e-7);
-  for (std::int64_t i = 0; i < 4; ++i) {
-    const double expected = by_y[static_cast<std::size_t>(i)];
-    EXPECT_NEAR(stats.y.grad()[i].item<double>(), expected, 1e-6 * (1 + std::abs(expected))) << i;
-  }
-  EXPECT_EQ(stats.lambda_center.grad().defined(), p.through_center);
-  if (!p.through_center) return;
-  const auto by_center =
-      numeric_gradient([&](const auto& v) { return loss_of(*method, y, v); }, center, 1e-7);
-  for (std::int64_t i = 0; i < 4; ++i) {
-    const double expected = by_center[static_cast<std::size_t>(i)];
-    EXPECT_NEAR(stats.lambda_center.grad()[i].item<double>(), expected, 1e-6 * (1 + std::abs(expected))) << i;
+  surrogate_loss(method.step(stats), torch::tensor({1.3, -0.7, 0.4, -2.0}, torch::kFloat64)).backward();
+  const auto expect = [&](const torch::Tensor& gradient, const std::vector<double>& numeric) {
+    for (std::size_t i = 0; i < numeric.size(); ++i)
+      EXPECT_NEAR(gradient[static_cast<std::int64_t>(i)].item<double>(), numeric[i],
+                  tolerance * (1 + std::abs(numeric[i])))
+          << name << ", sample " << i;
+  };
+  expect(stats.y.grad(), numeric_gradient([&](const auto& v) { return loss_of(method, v, center); }, y, h));
+  if (!stats.lambda_center.grad().defined()) return false;
+  expect(stats.lambda_center.grad(),
+         numeric_gradient([&](const auto& v) { return loss_of(method, y, v); }, center, h));
+  return true;
+}
+
+TEST(Methods, TheGradientIsTheDerivativeOfTheLoss) {
+  const std::vector<double> y = {2e-3, -3e-3, 1e-3, 4e-3}, center = {8e-3, 3e-3, 1e-2, 2e-2};
+  const Json wide = {{"clip_rule", "absolute"}, {"clip", 5e-4}};
+  Json wide_batch = wide;
+  wide_batch["centring"] = "batch";
+  const GradientCase cases[] = {{"flow-grpo", {{"clip_rule", "absolute"}, {"clip", 2.5e-3}}, false},
+                                {"ratio-norm", wide, true},
+                                {"ratio-norm", wide_batch, true},
+                                {"dual", wide, true},
+                                {"lambda-norm-t", Json::object(), false},
+                                {"lambda-norm-t", {{"form", "temperature"}}, false},
+                                {"lambda-controlled", {{"q", 0.999}}, false},
+                                {"lambda-controlled", {{"q", 0.999}, {"damp", "after-clip"}}, false},
+                                {"lambda-z-clip", {{"clip_rule", "absolute"}, {"clip", 5e-3}}, false}};
+  for (const auto& [name, settings, through_center] : cases) {
+    const auto label = name + (" " + settings.dump());
+    EXPECT_EQ(expect_derivatives(label, *method_of(name, settings), y, center, 1e-7, 1e-6), through_center)
+        << label;
   }
 }
 
 // A new method needs no line here: at its defaults each is held to its own derivative. By lambda_center a
 // method may let no gradient through (E34), and otherwise it is the derivative too.
 TEST(Methods, EveryMethodsGradientIsTheDerivativeOfItsLoss) {
-  const std::vector<double> y = {2e-6, -3e-3, 1e-6, 4e-3}, center = {8e-6, 3e-3, 1e-2, 2e-2};
   for (const auto& [name, info] : methods()) {
-    const auto method = make_method(name, Json::object(), kOcr, "test").method;
-    const auto stats = stats_of(y, center);
-    surrogate_loss(method->step(stats), torch::tensor({1.3, -0.7, 0.4, -2.0}, torch::kFloat64)).backward();
-    const auto expect = [&, &method_name = name](const torch::Tensor& gradient,
-                                                 const std::vector<double>& numeric) {
-      for (std::size_t i = 0; i < numeric.size(); ++i)
-        EXPECT_NEAR(gradient[static_cast<std::int64_t>(i)].item<double>(), numeric[i],
-                    1e-5 * (1 + std::abs(numeric[i])))
-            << method_name << ", sample " << i;
-    };
-    expect(stats.y.grad(),
-           numeric_gradient([&](const auto& v) { return loss_of(*method, v, center); }, y, 1e-8));
-    if (stats.lambda_center.grad().defined()) {
-      expect(stats.lambda_center.grad(),
-             numeric_gradient([&](const auto& v) { return loss_of(*method, y, v); }, center, 1e-8));
-    }
+    const auto method = method_of(name);
+    expect_derivatives(name, *method, {2e-6, -3e-3, 1e-6, 4e-3}, {8e-6, 3e-3, 1e-2, 2e-2}, 1e-8, 1e-5);
     if (!method->has_penalty()) continue;
     const double late = 2 * kTau, h = 1e-7;
     EXPECT_NEAR(method->penalty(late).derivative,
@@ -322,24 +297,6 @@ TEST(Methods, EveryMethodsGradientIsTheDerivativeOfItsLoss) {
         << name;
   }
 }
-
-const Json kWide = {{"clip_rule", "absolute"}, {"clip", 5e-4}};
-const Json kWideBatch = {{"clip_rule", "absolute"}, {"clip", 5e-4}, {"centring", "batch"}};
-
-INSTANTIATE_TEST_SUITE_P(
-    Methods, MethodGradient,
-    ::testing::Values(GradientCase{"flow-grpo", {{"clip_rule", "absolute"}, {"clip", 2.5e-3}}, false},
-                      GradientCase{"ratio-norm", kWide, true}, GradientCase{"ratio-norm", kWideBatch, true},
-                      GradientCase{"dual", kWide, true}, GradientCase{"lambda-norm-t", Json::object(), false},
-                      GradientCase{"lambda-norm-t", {{"form", "temperature"}}, false},
-                      GradientCase{"lambda-controlled", {{"q", 0.999}}, false},
-                      GradientCase{"lambda-controlled", {{"q", 0.999}, {"damp", "after-clip"}}, false},
-                      GradientCase{"lambda-z-clip", {{"clip_rule", "absolute"}, {"clip", 5e-3}}, false}),
-    [](const auto& instance) {
-      std::string name = std::string(instance.param.method) + std::to_string(instance.index);
-      std::erase(name, '-');
-      return name;
-    });
 
 }  // namespace
 }  // namespace harness

@@ -56,8 +56,7 @@ TEST(Noise, NormalsAreThoseOfAnIndependentProgram) {
                                                   0x1.aca85p-1f, 0x1.120f6p+0f, -0x1.233656p-3f));
 }
 
-// The same bytes on every machine, whatever its vector width; a change of this sum changes every number of
-// every run.
+// The same bytes on every machine; a change of this sum changes every number of every run.
 TEST(Noise, AMillionNormalsHaveTheRecordedChecksum) {
   const auto values = normals(kStep, 1'000'003);
   EXPECT_EQ(sha256_hex({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)}),

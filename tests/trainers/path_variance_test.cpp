@@ -83,9 +83,8 @@ TEST(PathVariance, LambdaLateIsTheMeanOverTheLateSteps) {
   const std::vector<StepLaw> laws = {{.lambda_center = 9, .clip_fraction = 0},
                                      {.lambda_center = 1, .clip_fraction = 0.5},
                                      {.lambda_center = 3, .clip_fraction = 1}};
-  const int late[] = {1, 2};
-  EXPECT_EQ(lambda_late(laws, late), 2);
-  EXPECT_EQ(mean_clip_fraction(laws), 0.5);
+  EXPECT_EQ(mean_over(std::span(laws).last(2), &StepLaw::lambda_center), 2);
+  EXPECT_EQ(mean_over(laws, &StepLaw::clip_fraction), 0.5);
 }
 
 }  // namespace

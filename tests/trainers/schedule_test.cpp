@@ -3,15 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
-#include "core/error.h"
-
 namespace harness {
 namespace {
 
 using ::testing::FloatNear;
-using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
 TEST(Schedule, UniformGridWithoutShiftIsALine) {
@@ -50,19 +45,6 @@ TEST(Schedule, FirstSigmaIsExactlyOne) {
       EXPECT_EQ(shifted_schedule(Grid::kDiffusers, steps, shift).sigmas[0], 1.f) << shift << " " << steps;
       EXPECT_EQ(shifted_schedule(Grid::kUniform, steps, shift).sigmas[0], 1.f) << shift << " " << steps;
     }
-  }
-}
-
-TEST(Schedule, AnUnsupportedOptionOfTheSchedulerIsRefused) {
-  const auto file = std::filesystem::path(::testing::TempDir()) / "scheduler_config.json";
-  std::ofstream(file)
-      << R"({"_class_name": "FlowMatchEulerDiscreteScheduler", "shift": 3.0, "use_karras_sigmas": true})";
-  try {
-    read_scheduler_config(file);
-    FAIL();
-  } catch (const Error& e) {
-    EXPECT_THAT(e.what(), HasSubstr("use_karras_sigmas"));
-    EXPECT_THAT(e.what(), HasSubstr("scheduler_config.json"));
   }
 }
 

@@ -50,6 +50,23 @@ struct StepInputs {
   }
 };
 
+/// d f / d x by central differences.
+template <typename F>
+torch::Tensor finite_differences(const F& f, const torch::Tensor& x) {
+  auto probe = x.detach().clone(), gradient = torch::empty_like(x);
+  for (std::int64_t i = 0; i < x.numel(); ++i) {
+    auto element = probe.view(-1)[i];
+    const double kept = element.item<double>(), h = 1e-6;
+    element.fill_(kept + h);
+    const double up = f(probe);
+    element.fill_(kept - h);
+    const double down = f(probe);
+    element.fill_(kept);
+    gradient.view(-1)[i] = (up - down) / (2 * h);
+  }
+  return gradient;
+}
+
 /// Largest error over largest magnitude.
 inline double relative_error(const torch::Tensor& value, const torch::Tensor& exact) {
   const auto wide = [](const torch::Tensor& t) { return t.detach().to(torch::kCPU, torch::kFloat64); };

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <numbers>
 
 #include "tests/trainers/step_fixture.h"
@@ -16,8 +15,7 @@ using torch::Tensor;
 
 const std::vector<std::int64_t> kShapes[] = {{16, 16, 6, 12}, {3, 16, 32, 32}, {5, 7}};
 
-// The expressions of numerics version 1, written out: a faster step on the CPU must give their bits, or raise
-// the version.
+// Numerics version 1, written out: a faster step on the CPU gives these bits, or raises the version.
 TEST(StepOps, TransitionOnTheCpuHasTheBitsOfItsDefinition) {
   for (const auto& shape : kShapes) {
     const StepInputs in(shape);
@@ -90,23 +88,6 @@ TEST(StepOps, NarrowVelocityIsWidenedFirst) {
   EXPECT_EQ(narrow.grad().scalar_type(), torch::kBFloat16);
 }
 
-/// d f / d x by central differences.
-template <typename F>
-Tensor finite_differences(const F& f, const Tensor& x) {
-  auto probe = x.detach().clone(), gradient = torch::empty_like(x);
-  for (std::int64_t i = 0; i < x.numel(); ++i) {
-    auto element = probe.view(-1)[i];
-    const double kept = element.item<double>(), h = 1e-6;
-    element.fill_(kept + h);
-    const double up = f(probe).template item<double>();
-    element.fill_(kept - h);
-    const double down = f(probe).template item<double>();
-    element.fill_(kept);
-    gradient.view(-1)[i] = (up - down) / (2 * h);
-  }
-  return gradient;
-}
-
 TEST(StepOps, GradientsMatchFiniteDifferences) {
   const auto in = StepInputs({3, 2, 2, 3}).to(torch::kFloat64);
   const auto step = test_step(6);
@@ -117,14 +98,17 @@ TEST(StepOps, GradientsMatchFiniteDifferences) {
   };
   const auto of_velocity = [&](const Tensor& velocity) { return of_mean(step_mean(step, in.x, velocity)); };
 
+  const auto number = [](const auto& f) {
+    return [&f](const Tensor& x) { return f(x).template item<double>(); };
+  };
   const auto mean = step_mean(step, in.x, in.velocity_new).detach().requires_grad_();
   of_mean(mean).backward();
-  EXPECT_LT(relative_error(mean.grad(), finite_differences(of_mean, mean)), 1e-7);
+  EXPECT_LT(relative_error(mean.grad(), finite_differences(number(of_mean), mean)), 1e-7);
   EXPECT_LT(relative_error(mean.grad(), law_gradient(step, t.mean, mean.detach(), t.next, in)), 1e-12);
 
   const auto velocity = in.velocity_new.clone().requires_grad_();
   of_velocity(velocity).backward();
-  EXPECT_LT(relative_error(velocity.grad(), finite_differences(of_velocity, velocity)), 1e-7);
+  EXPECT_LT(relative_error(velocity.grad(), finite_differences(number(of_velocity), velocity)), 1e-7);
 }
 
 // As the worker computes: one thread a shard.

@@ -9,6 +9,7 @@
 #include "backbones/backbone.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "tests/refusals.h"
 #include "trainers/grpo_loop.h"
 #include "trainers/rollout.h"
 
@@ -107,14 +108,13 @@ std::string trace_of(const std::string& name) {
       fmt::format("{}: velocity = gain x + bias, reward = mean brightness of the image\nstart: {}\n\n", name,
                   line.weights()) +
       samples() + '\n';
+  const TemporaryFolder scratch;
   TrainJob job{.settings = kSettings,
                .seed = 7,
                .prompts = {{0, {"a line", "line"}}},
-               .folder = fs::temp_directory_path() / fmt::format("harness-trace-{}", name),
+               .folder = scratch.path(),
                .source = {.name = "line"},
                .resume_key = "k"};
-  fs::remove_all(job.folder);
-  fs::create_directories(job.folder);
   auto method = make_method(name, Json::object(), {"ocr", 2, kSettings.late_steps}, "trace");
   WorkerPool pool(1, [] { torch::set_num_threads(1); });
   TrainHooks hooks;
@@ -128,7 +128,6 @@ std::string trace_of(const std::string& name) {
   hooks.on_checkpoint = [](const CheckpointRecord&) {};
   hooks.on_update = [&](const UpdateRecord& update) { text += text_of(update, line) + '\n'; };
   train(job, line, *method.method, pool, hooks);
-  fs::remove_all(job.folder);
   return text;
 }
 

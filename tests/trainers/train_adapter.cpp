@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "models/loading.h"
 #include "models/nn/lora.h"
-#include "models/parity/parity_case.h"
+#include "models/parity/parity.h"
 #include "trainers/optimisation/optimiser.h"
 
 namespace harness {

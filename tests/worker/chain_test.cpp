@@ -1,5 +1,4 @@
-// The whole chain through the real programs: harness, harness-worker, harness-scorer, the embedded weights, a
-// table made small.
+// The whole chain through the real programs, with the embedded weights and a table made small.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -20,6 +19,7 @@
 #include "core/image.h"
 #include "core/json.h"
 #include "tests/programs.h"
+#include "tests/refusals.h"
 
 namespace harness {
 namespace {
@@ -27,15 +27,13 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
+const fs::path kTree = HARNESS_SOURCE_DIR;
 const std::string kHarness = std::string(HARNESS_BINARY_DIR) + "/harness";
 
 class Chain : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::temp_directory_path() / fmt::format("harness-chain-{}", ::getpid());
-    fs::remove_all(root_);
-    fs::create_directories(root_);
-    Json table = read_json(fs::path(HARNESS_SOURCE_DIR) / "harness/tables/sd35-ocr.json");
+    Json table = read_json(kTree / "harness/tables/sd35-ocr.json");
     table["id"] = "chain";
     table["methods"] = {"ratio-norm", "lambda-controlled"};
     table["scales"]["smoke"] = {{"checkpoints", {2, 4}},
@@ -48,38 +46,77 @@ class Chain : public testing::Test {
                                   {"updates", 4}}}};
     write_file_atomically(root_ / "chain.json", table.dump(2));
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   std::string reproduce(const std::string& out, const std::string& more = {}) const {
     return fmt::format("{} reproduce --table {} --scale smoke --out {} {}", kHarness,
                        (root_ / "chain.json").string(), (root_ / out).string(), more);
   }
 
+  void expect_reproduced(const std::string& out, const std::string& more = {}) const {
+    const auto run = shell(reproduce(out, more) + " 2>&1 >/dev/null");
+    EXPECT_EQ(run.status, 0) << run.out;
+  }
+
+  /// Changes the table that `reproduce` takes.
+  void patch_table(const Json& patch) const {
+    Json table = read_json(root_ / "chain.json");
+    table.merge_patch(patch);
+    write_file_atomically(root_ / "chain.json", table.dump());
+  }
+
+  std::string query(const std::string& out, const std::string& sql, const std::string& format = "csv") const {
+    const auto answer = shell(fmt::format("{} query \"{}\" --db {} --format {} 2>&1", kHarness, sql,
+                                          (root_ / out / "results.sqlite").string(), format));
+    EXPECT_EQ(answer.status, 0) << answer.out;
+    return answer.out;
+  }
+  Json json_rows(const std::string& out, const std::string& sql) const {
+    return parse_json(query(out, sql, "json"), "stdout");
+  }
+
+  /// Each image is stored with the `metric` that `value_of` finds in it; mean rewards are between 0 and 1.
+  void expect_scored(const std::string& out, const std::string& metric,
+                     const std::function<double(const Image&)>& value_of) const {
+    const auto images = json_rows(
+        out,
+        fmt::format("SELECT e.folder, s.path, m.value FROM metrics m JOIN samples s USING "
+                    "(evaluation_id, prompt_id, sample) JOIN evaluations e ON e.id = evaluation_id WHERE "
+                    "m.name = '{}'",
+                    metric));
+    ASSERT_EQ(images.size(), 5U + 7 + 2 * 5 + 7) << metric;
+    for (const auto& row : images) {
+      const auto image =
+          read_png(fs::path(row.at("folder").get<std::string>()) / row.at("path").get<std::string>());
+      EXPECT_NEAR(row.at("value").get<double>(), value_of(image), 1e-12) << metric;
+    }
+    const auto rewards = json_rows(out, "SELECT value FROM train_stats WHERE name = 'reward_mean'");
+    ASSERT_EQ(rewards.size(), 4U);
+    for (const auto& reward : rewards) {
+      EXPECT_GT(reward.at("value").get<double>(), 0);
+      EXPECT_LT(reward.at("value").get<double>(), 1);
+    }
+  }
+
   /// Everything that must not depend on when, where or how often the run was interrupted.
   std::string rows(const std::string& out) const {
-    const auto query = [&](const std::string& sql) {
-      const auto answer = shell(fmt::format("{} query \"{}\" --db {} --format csv 2>&1", kHarness, sql,
-                                            (root_ / out / "results.sqlite").string()));
-      EXPECT_EQ(answer.status, 0) << answer.out;
-      return answer.out;
-    };
     return query(
+               out,
                "SELECT r.method, c.step, e.split, p.position, m.name, m.value, s.sha256, s.transcript FROM "
                "metrics m JOIN evaluations e ON e.id = "
                "m.evaluation_id JOIN checkpoints c ON c.id = e.checkpoint_id JOIN runs r ON r.id = c.run_id "
                "JOIN prompts p ON p.id = m.prompt_id JOIN samples s "
                "ON s.evaluation_id = e.id AND s.prompt_id = m.prompt_id ORDER BY 1, 2, 3, 4, 5") +
-           query(
-               "SELECT r.method, t.update_index, t.timestep, t.name, t.value, t.fresh, t.on_policy FROM "
-               "train_stats t "
-               "JOIN runs r ON r.id = t.run_id ORDER BY 1, 2, 3, 4") +
-           query(
-               "SELECT r.method, c.step, c.sha256, c.lambda_late FROM checkpoints c JOIN runs r ON r.id = "
-               "c.run_id ORDER BY 1, 2") +
-           query(
-               "SELECT r.method, s.split, s.metric, s.rule, s.value, c.step FROM selections s JOIN "
-               "checkpoints c ON c.id = s.checkpoint_id JOIN runs r ON r.id = "
-               "s.run_id ORDER BY 1, 2, 3, 6");
+           query(out,
+                 "SELECT r.method, t.update_index, t.timestep, t.name, t.value, t.fresh, t.on_policy FROM "
+                 "train_stats t "
+                 "JOIN runs r ON r.id = t.run_id ORDER BY 1, 2, 3, 4") +
+           query(out,
+                 "SELECT r.method, c.step, c.sha256, c.lambda_late FROM checkpoints c JOIN runs r ON r.id = "
+                 "c.run_id ORDER BY 1, 2") +
+           query(out,
+                 "SELECT r.method, s.split, s.metric, s.rule, s.value, c.step FROM selections s JOIN "
+                 "checkpoints c ON c.id = s.checkpoint_id JOIN runs r ON r.id = "
+                 "s.run_id ORDER BY 1, 2, 3, 6");
   }
 
   /// table.json without what may differ: times, paths and the checkout's revision.
@@ -90,7 +127,8 @@ class Chain : public testing::Test {
     return document;
   }
 
-  fs::path root_;
+  const TemporaryFolder folder_;
+  const fs::path root_ = folder_.path();
 };
 
 /// Starts a shell line in its own process group.
@@ -122,8 +160,8 @@ bool wait_for_worker(const Process& harness) {
 }
 
 TEST_F(Chain, TwoFoldersHoldTheSameRowsAndTheSecondRequestAnswersFromTheDatabase) {
-  ASSERT_EQ(shell(reproduce("a") + " 2>/dev/null").status, 0);
-  ASSERT_EQ(shell(reproduce("b", "--fresh") + " 2>/dev/null").status, 0);
+  expect_reproduced("a");
+  expect_reproduced("b", "--fresh");
   const auto a = rows("a");
   EXPECT_GT(a.size(), 10'000U);
   EXPECT_EQ(a, rows("b"));
@@ -175,7 +213,7 @@ class ToyPlugIns : public Chain {
   void SetUp() override {
     Chain::SetUp();
     // As `harness new method toy` writes it, whatever an interrupted test left there.
-    original_ = read_file(fs::path(HARNESS_SOURCE_DIR) / "trainers/methods/method.template");
+    original_ = read_file(kTree / "trainers/methods/method.template");
     for (const auto& [placeholder, value] : {std::pair{"@METHOD_NAME@", "toy"}, {"@METHOD_CLASS@", "Toy"}}) {
       const std::string name = placeholder;
       for (std::size_t at = 0; (at = original_.find(name, at)) != std::string::npos;)
@@ -226,11 +264,7 @@ class ToyPlugIns : public Chain {
     return rows;
   }
   std::string runs_by_method() const {
-    return shell(fmt::format(
-                     "{} query \"SELECT method, count(*) AS n FROM runs GROUP BY 1 ORDER BY 1\" --format "
-                     "csv --db {}",
-                     harness(), (root_ / "toy/results.sqlite").string()))
-        .out;
+    return query("toy", "SELECT method, count(*) AS n FROM runs GROUP BY 1 ORDER BY 1");
   }
 
  private:
@@ -263,44 +297,23 @@ TEST_F(ToyPlugIns, AnEvaluatorIsOneFileThatScoresRewardsAndGuardsWithoutAnyOther
   const auto listed = parse_json(shell(harness() + "list evaluators --json").out, "stdout");
   EXPECT_EQ(listed.back().at("name"), "redness");
   EXPECT_EQ(listed.back().at("sources").size(), 1U) << "its own file";
-  Json table = read_json(root_ / "chain.json");
-  table.erase("reproduces");
-  table["task"] = "redden";
-  table["methods"] = {"ratio-norm"};
-  table["selection"]["metric"] = "redness";
-  table["metrics"] = parse_json(R"({"required": ["redness"]})", "test");
-  table["columns"] = parse_json(R"([{"name": "redness"}])", "test");
-  table["settings"] = {{"clip_rule", "absolute"}, {"clip", 1e-5}};
-  write_file_atomically(root_ / "chain.json", table.dump());
+  patch_table({{"metrics", nullptr}, {"settings", nullptr}});
+  patch_table(parse_json(R"({"reproduces": null, "task": "redden", "methods": ["ratio-norm"],
+      "selection": {"metric": "redness"}, "metrics": {"required": ["redness"]},
+      "columns": [{"name": "redness"}], "settings": {"clip_rule": "absolute", "clip": 1e-5}})",
+                         "test"));
   const auto run = shell(fmt::format("HARNESS_WORKER={} HARNESS_PATH={} {} 2>&1", worker_,
                                      (root_ / "share").string(), reproduce("red")));
   ASSERT_EQ(run.status, 0) << run.out;
   EXPECT_NE(run.out.find("Redness"), std::string::npos) << "its title: " << run.out;
-  const auto query = [&](const std::string& sql) {
-    return parse_json(shell(fmt::format("{} query \"{}\" --db {} --format json", harness(), sql,
-                                        (root_ / "red/results.sqlite").string()))
-                          .out,
-                      "stdout");
-  };
-  const auto images = query(
-      "SELECT e.folder, s.path, a.value AS red, b.value AS lack FROM samples s JOIN evaluations e ON e.id = "
-      "s.evaluation_id JOIN metrics a ON a.evaluation_id = e.id AND a.prompt_id = s.prompt_id AND a.name = "
-      "'redness' JOIN metrics b ON b.evaluation_id = e.id AND b.prompt_id = s.prompt_id AND b.name = "
-      "'lack_of_red'");
-  ASSERT_EQ(images.size(), 5U + 7 + 2 * 5 + 7) << "the metric that no table names guards";
-  for (const auto& row : images) {
-    const auto image =
-        read_png(fs::path(row.at("folder").get<std::string>()) / row.at("path").get<std::string>());
+  const auto redness = [](const Image& image) {
     double sum = 0;
     for (std::size_t i = 0; i < image.rgb.size(); i += 3) sum += image.rgb[i];
-    const auto red = row.at("red").get<double>();
-    EXPECT_NEAR(red, sum / static_cast<double>(image.rgb.size() / 3) / 255, 1e-12);
-    EXPECT_EQ(row.at("lack").get<double>(), 1 - red);
-  }
-  for (const auto& row : query("SELECT value FROM train_stats WHERE name = 'reward_mean'")) {
-    EXPECT_GT(row.at("value").get<double>(), 0);
-    EXPECT_LT(row.at("value").get<double>(), 1);
-  }
+    return sum / static_cast<double>(image.rgb.size() / 3) / 255;
+  };
+  expect_scored("red", "redness", redness);
+  // The metric that no table names guards.
+  expect_scored("red", "lack_of_red", [&](const Image& image) { return 1 - redness(image); });
 }
 
 TEST_F(Chain, EachSeedOfTheDebugBackboneHasWeightsOfItsOwnAndReusedSamplesAreToldApart) {
@@ -312,18 +325,15 @@ TEST_F(Chain, EachSeedOfTheDebugBackboneHasWeightsOfItsOwnAndReusedSamplesAreTol
   const auto rows = parse_json(first.out, "stdout").at("rows");
   EXPECT_NE(rows[0].at("metrics"), rows[1].at("metrics"));
   // Four updates an epoch: the first two use each half for the first time, the others again.
-  const auto flags =
-      shell(fmt::format("{} query \"SELECT update_index, fresh, on_policy FROM train_stats WHERE name = "
-                        "'loss' AND run_id = (SELECT id FROM "
-                        "runs WHERE seed = 1) ORDER BY 1\" --format csv --db {}",
-                        kHarness, (root_ / "tiny/results.sqlite").string()));
-  EXPECT_EQ(flags.out, "update_index,fresh,on_policy\n1,1,1\n2,1,0\n3,0,0\n4,0,0\n5,1,1\n6,1,0\n");
+  const auto flags = query("tiny",
+                           "SELECT update_index, fresh, on_policy FROM train_stats WHERE name = 'loss' AND "
+                           "run_id = (SELECT id FROM runs WHERE seed = 1) ORDER BY 1");
+  EXPECT_EQ(flags, "update_index,fresh,on_policy\n1,1,1\n2,1,0\n3,0,0\n4,0,0\n5,1,1\n6,1,0\n");
 }
 
 TEST_F(Chain, KilledWorkersAndOrchestratorsLeaveTheSameRowsWhenTheCommandIsRepeated) {
-  ASSERT_EQ(shell(reproduce("whole") + " 2>/dev/null").status, 0);
-  // Delays of different lengths after a worker has started reach evaluation, training and test; what is done
-  // is kept, so that the attempts get to the end.
+  expect_reproduced("whole");
+  // Delays of different lengths reach evaluation, training and test; what is done is kept.
   int kills = 0;
   for (int attempt = 0; attempt < 14; ++attempt) {
     Process harness = start(reproduce("killed"));
@@ -341,17 +351,15 @@ TEST_F(Chain, KilledWorkersAndOrchestratorsLeaveTheSameRowsWhenTheCommandIsRepea
     harness.wait();
   }
   EXPECT_GE(kills, 4);
-  const auto last = shell(reproduce("killed") + " 2>&1");
-  ASSERT_EQ(last.status, 0) << last.out;
+  expect_reproduced("killed");
   EXPECT_EQ(rows("whole"), rows("killed"));
   EXPECT_EQ(table("whole"), table("killed"));
 }
 
-/// A copy of the embedded weights in `folder`, and those numbers of its image decoder replaced (F16) whose
-/// names begin with `tensors`.
+/// The embedded weights with those numbers of the decoder replaced (F16) whose names begin with `tensors`.
 void copy_weights_with(const fs::path& folder, const std::string& tensors, std::uint16_t number) {
   fs::remove_all(folder);
-  fs::copy(fs::path(HARNESS_SOURCE_DIR) / "models/backbones/glyph", folder, fs::copy_options::recursive);
+  fs::copy(kTree / "models/backbones/glyph", folder, fs::copy_options::recursive);
   const auto file = folder / "vae/diffusion_pytorch_model.safetensors";
   auto bytes = read_file(file);
   std::uint64_t header_size = 0;
@@ -379,24 +387,18 @@ TEST_F(Chain, AnImageThatIsNotFiniteStopsTheRunAndGetsNoScore) {
   EXPECT_EQ(run.status, 1) << run.out;
   EXPECT_NE(run.out.find("the image decoder (vae), prompt "), std::string::npos) << run.out;
   EXPECT_NE(run.out.find("gave pixels that are not finite"), std::string::npos) << run.out;
-  const auto stored = shell(fmt::format(
-      "{} query \"SELECT (SELECT count(*) FROM metrics) AS m, (SELECT count(*) FROM train_stats) AS t\" "
-      "--format csv --db {}",
-      kHarness, (root_ / "nan/results.sqlite").string()));
-  EXPECT_EQ(stored.out, "m,t\n0,0\n");
+  EXPECT_EQ(
+      query("nan", "SELECT (SELECT count(*) FROM metrics) AS m, (SELECT count(*) FROM train_stats) AS t"),
+      "m,t\n0,0\n");
 }
 
 TEST_F(Chain, ANumberOfAnExternalScorerThatNoSquareFitsIsNoReward) {
-  Json table = read_json(root_ / "chain.json");
-  table["task"] = "maximize:level";
-  table["methods"] = {"ratio-norm"};
-  table["settings"]["clip_rule"] = "absolute";
-  table["settings"]["clip"] = 1e-5;
-  write_file_atomically(root_ / "chain.json", table.dump());
+  patch_table({{"task", "maximize:level"},
+               {"methods", {"ratio-norm"}},
+               {"settings", {{"clip_rule", "absolute"}, {"clip", 1e-5}}}});
   const auto folder = root_ / "scorers/gauge";
   fs::create_directories(folder);
-  fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "tests/data/scorers/misbehaving_scorer.py",
-                folder / "gauge.py");
+  fs::copy_file(kTree / "tests/data/scorers/misbehaving_scorer.py", folder / "gauge.py");
   write_file(folder / "scorer.json", Json{{"version", "1"},
                                           {"command", {"python3", "gauge.py", "always huge", "1e200"}},
                                           {"metrics", {{"level", {{"better", "higher"}}}}}}
@@ -407,26 +409,17 @@ TEST_F(Chain, ANumberOfAnExternalScorerThatNoSquareFitsIsNoReward) {
 }
 
 TEST_F(Chain, AnotherSettingIsANewRunAndNeverAnOldAnswer) {
-  ASSERT_EQ(shell(reproduce("a", "--methods ratio-norm") + " 2>/dev/null").status, 0);
-  ASSERT_EQ(shell(reproduce("a", "--methods ratio-norm --set lr=1e-5") + " 2>/dev/null").status, 0);
-  const auto runs = shell(fmt::format(
-      "{} query \"SELECT count(*) AS n FROM runs WHERE method = 'ratio-norm'\" --db {} --format json",
-      kHarness, (root_ / "a/results.sqlite").string()));
-  EXPECT_EQ(parse_json(runs.out, "stdout").at(0).at("n"), 2);
+  expect_reproduced("a", "--methods ratio-norm");
+  expect_reproduced("a", "--methods ratio-norm --set lr=1e-5");
+  EXPECT_EQ(query("a", "SELECT count(*) AS n FROM runs WHERE method = 'ratio-norm'"), "n\n2\n");
 }
 
 TEST_F(Chain, WeightsThatChangeWhileARunGoesOnEndItAndPutBackItGoesOnAsUndisturbed) {
   const auto weights = root_ / "weights";
-  fs::copy(fs::path(HARNESS_SOURCE_DIR) / "models/backbones/glyph", weights, fs::copy_options::recursive);
+  fs::copy(kTree / "models/backbones/glyph", weights, fs::copy_options::recursive);
   const auto more = fmt::format("--methods ratio-norm --weights {} --set eval_steps=8", weights.string());
-  ASSERT_EQ(shell(reproduce("whole", more) + " 2>/dev/null").status, 0);
-  fs::path file;
-  for (const auto& entry : fs::recursive_directory_iterator(weights)) {
-    if (entry.path().extension() == ".safetensors" &&
-        entry.path().string().find("transformer") != std::string::npos)
-      file = entry.path();
-  }
-  ASSERT_FALSE(file.empty());
+  expect_reproduced("whole", more);
+  const auto file = weights / "transformer/diffusion_pytorch_model.safetensors";
   const auto original = read_file(file);
   auto changed = original;
   for (std::size_t i = changed.size() - 4096; i < changed.size(); ++i) changed[i] = 0;
@@ -435,17 +428,14 @@ TEST_F(Chain, WeightsThatChangeWhileARunGoesOnEndItAndPutBackItGoesOnAsUndisturb
   ASSERT_TRUE(wait_for_worker(harness));  // the evaluation of the starting weights has begun
   std::ofstream(file, std::ios::binary) << changed;
   EXPECT_EQ(harness.wait().text(), "exit status 1");
-  const auto again = shell(reproduce("swapped", more) + " --seeds 42 2>&1 >/dev/null");
-  EXPECT_EQ(again.status, 0) << "with the other weights it is another run: " << again.out;
-
+  expect_reproduced("swapped", more + " --seeds 42");  // with the other weights it is another run
   std::ofstream(file, std::ios::binary) << original;
-  const auto last = shell(reproduce("swapped", more) + " 2>&1 >/dev/null");
-  ASSERT_EQ(last.status, 0) << last.out;
+  expect_reproduced("swapped", more);
   EXPECT_EQ(table("whole").at("rows"), table("swapped").at("rows"));
 }
 
 TEST_F(Chain, AJobWhoseWeightsAreNotThePlannedOnesDrawsNothing) {
-  ASSERT_EQ(shell(reproduce("a", "--methods ratio-norm") + " 2>/dev/null").status, 0);
+  expect_reproduced("a", "--methods ratio-norm");
   for (const auto& entry : fs::recursive_directory_iterator(root_ / "a")) {
     if (entry.path().filename() != "job.json" || !fs::exists(entry.path().parent_path() / "images")) continue;
     Json job = read_json(entry.path());
@@ -463,43 +453,20 @@ TEST_F(Chain, AJobWhoseWeightsAreNotThePlannedOnesDrawsNothing) {
 }
 
 TEST_F(Chain, AnExternalScorerScoresTheImagesThatWereDrawnAndMayBeTheReward) {
-  const auto scorers = fs::path(HARNESS_SOURCE_DIR) / "scripts/example-scorer";
-  Json table = read_json(root_ / "chain.json");
-  table["task"] = "maximize:brightness";
-  table["methods"] = {"ratio-norm"};
-  table["settings"]["clip_rule"] = "absolute";
-  table["settings"]["clip"] = 1e-5;
-  write_file_atomically(root_ / "chain.json", table.dump());
-  const auto run = shell(reproduce("bright", "--scorers " + scorers.string()) + " 2>&1");
-  ASSERT_EQ(run.status, 0) << run.out;
-  const auto query = [&](const std::string& sql) {
-    return shell(fmt::format("{} query \"{}\" --db {} --format json", kHarness, sql,
-                             (root_ / "bright/results.sqlite").string()))
-        .out;
-  };
-  const auto images = parse_json(query("SELECT e.folder, s.path, m.value FROM metrics m JOIN samples s USING "
-                                       "(evaluation_id, prompt_id, sample) JOIN evaluations e ON e.id = "
-                                       "evaluation_id WHERE m.name = 'brightness'"),
-                                 "stdout");
-  ASSERT_EQ(images.size(), 5U + 7 + 2 * 5 + 7);
-  for (const auto& row : images) {
-    const auto image =
-        read_png(fs::path(row.at("folder").get<std::string>()) / row.at("path").get<std::string>());
+  const auto scorers = kTree / "scripts/example-scorer";
+  patch_table({{"task", "maximize:brightness"},
+               {"methods", {"ratio-norm"}},
+               {"settings", {{"clip_rule", "absolute"}, {"clip", 1e-5}}}});
+  expect_reproduced("bright", "--scorers " + scorers.string());
+  expect_scored("bright", "brightness", [](const Image& image) {
     const double sum = std::accumulate(image.rgb.begin(), image.rgb.end(), 0.0);
-    EXPECT_NEAR(row.at("value").get<double>(), sum / static_cast<double>(image.rgb.size()) / 255, 1e-12);
-  }
-  const auto rewards =
-      parse_json(query("SELECT value FROM train_stats WHERE name = 'reward_mean'"), "stdout");
-  ASSERT_EQ(rewards.size(), 4U);
-  for (const auto& reward : rewards) {
-    EXPECT_GT(reward.at("value").get<double>(), 0);
-    EXPECT_LT(reward.at("value").get<double>(), 1);
-  }
+    return sum / static_cast<double>(image.rgb.size()) / 255;
+  });
 }
 
 TEST(SampleCommand, DrawsTheSameImageForTheSameSeed) {
-  const auto folder = fs::temp_directory_path() / fmt::format("harness-sample-{}", ::getpid());
-  fs::create_directories(folder);
+  const TemporaryFolder scratch;
+  const auto& folder = scratch.path();
   const auto draw = [&](const std::string& name, int seed) {
     const auto answer =
         shell(fmt::format("{} sample 'a sign reading \"OPEN\"' -o {} --seed {} --json 2>/dev/null", kHarness,
@@ -512,12 +479,11 @@ TEST(SampleCommand, DrawsTheSameImageForTheSameSeed) {
   EXPECT_EQ(
       shell(fmt::format("{} sample 'no quotes' -o {} 2>&1", kHarness, (folder / "d.png").string())).status,
       2);
-  fs::remove_all(folder);
 }
 
 TEST(SampleCommand, WritesNoPictureOfWhatIsNotFinite) {
-  const auto folder = fs::temp_directory_path() / fmt::format("harness-sample-finite-{}", ::getpid());
-  fs::create_directories(folder);
+  const TemporaryFolder scratch;
+  const auto& folder = scratch.path();
   const auto image = folder / "image.png";
   const auto draw = [&](const std::string& tensors, std::uint16_t number) {
     copy_weights_with(folder / "weights", tensors, number);
@@ -537,15 +503,14 @@ TEST(SampleCommand, WritesNoPictureOfWhatIsNotFinite) {
   }
   EXPECT_EQ(draw("decoder.conv_out.bias", kLargestHalf).status, 0) << "white, and finite";
   EXPECT_EQ(read_png(image).rgb, std::vector<std::uint8_t>(13'824, 255));
-  fs::remove_all(folder);
 }
 
 TEST(ParityCommand, OwnCasesPassAndAnUnknownKindIsReportedWithStatusOne) {
-  const auto cases = fs::path(HARNESS_SOURCE_DIR) / "tests/data/parity";
+  const auto cases = kTree / "tests/data/parity";
   const auto good = shell(fmt::format("{} parity {}/* --json 2>&1", kHarness, cases.string()));
   EXPECT_EQ(good.status, 0) << good.out;
-  const auto folder = fs::temp_directory_path() / fmt::format("harness-parity-{}", ::getpid());
-  fs::create_directories(folder);
+  const TemporaryFolder scratch;
+  const auto& folder = scratch.path();
   write_file_atomically(folder / "case.json", R"({"name": "x", "kind": "hologram"})");
   const auto unknown = shell(fmt::format("{} parity {} --json 2>/dev/null", kHarness, folder.string()));
   EXPECT_EQ(unknown.status, 1);
@@ -560,13 +525,12 @@ TEST(ParityCommand, OwnCasesPassAndAnUnknownKindIsReportedWithStatusOne) {
   EXPECT_NE(table.out.find("unknown\n"), std::string::npos) << table.out;
   EXPECT_NE(table.out.find("no backbone \"hologram\""), std::string::npos) << table.out;
   EXPECT_NE(table.out.find("pass\n"), std::string::npos) << table.out;
-  fs::remove_all(folder);
 }
 
 TEST(ParityCommand, AModelsUnknownKeyIsAWarningAndOneThatSpeaksOfItsComputationFailsTheCase) {
-  const auto folder = fs::temp_directory_path() / fmt::format("harness-unknown-keys-{}", ::getpid());
-  fs::copy(fs::path(HARNESS_SOURCE_DIR) / "tests/data/parity/clip_text_pooled", folder,
-           fs::copy_options::recursive);
+  const TemporaryFolder scratch;
+  const auto& folder = scratch.path();
+  fs::copy(kTree / "tests/data/parity/clip_text_pooled", folder, fs::copy_options::recursive);
   const auto file = folder / "model/config.json";
   const auto outcome_with = [&](const Json& more) {
     auto document = read_json(file);
@@ -582,17 +546,13 @@ TEST(ParityCommand, AModelsUnknownKeyIsAWarningAndOneThatSpeaksOfItsComputationF
   const auto refused = outcome_with({{"quantization_config", {{"bits", 4}}}});
   EXPECT_EQ(refused.status, 1) << refused.out;
   EXPECT_NE(refused.out.find("unknown key \"quantization_config\""), std::string::npos) << refused.out;
-  fs::remove_all(folder);
 }
 
-// A model folder as diffusers saves it, small and random: text encoders, autoencoder and transformer of
-// Stable Diffusion 3.5 with its flags.
+// A small random folder as diffusers saves it, of Stable Diffusion 3.5's classes and flags.
 TEST_F(Chain, AFolderOfStableDiffusion3TrainsALowRankAdapterFromStartToTable) {
-  Json spec = read_json(root_ / "chain.json");
-  spec["task"] = "compressibility";  // no OCR engine reads what random weights draw
-  spec["settings"].update({{"clip_rule", "absolute"}, {"clip", 0.01}});
-  write_file_atomically(root_ / "chain.json", spec.dump());
-  const auto folder = fs::path(HARNESS_SOURCE_DIR) / "tests/data/parity/sd3_pipeline_sd35m/model";
+  patch_table({{"task", "compressibility"},  // no OCR engine reads what random weights draw
+               {"settings", {{"clip_rule", "absolute"}, {"clip", 0.01}}}});
+  const auto folder = kTree / "tests/data/parity/sd3_pipeline_sd35m/model";
   const auto more = fmt::format(
       "--backbone sd35-medium --weights {} --set trained_steps=5 --set eval_steps=4 --set ema_interval=1 "
       "--set lambda-controlled.q=0.95",

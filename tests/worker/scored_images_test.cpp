@@ -1,18 +1,15 @@
 #include "worker/scored_images.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <set>
 
 #include "core/event_log.h"
 #include "evaluators/ocr.h"
+#include "tests/refusals.h"
 
 namespace harness {
 namespace {
-
-namespace fs = std::filesystem;
 
 Json sample(int position, const std::string& reason = "") {
   Json event = {{"type", "sample"}, {"position", position}, {"reasons", Json::object()}};
@@ -22,15 +19,13 @@ Json sample(int position, const std::string& reason = "") {
 
 /// What a log of these events says.
 ScoredImages read_back(const std::vector<Json>& events) {
-  const auto log = fs::temp_directory_path() / ("scored-images-" + std::to_string(::getpid()) + ".log");
-  fs::remove(log);
+  const TemporaryFolder folder;
+  const auto log = folder.path() / "events.log";
   {
     EventLogWriter writer(log);
     for (const auto& event : events) writer.append(event);
   }
-  auto images = scored_images(log);
-  fs::remove(log);
-  return images;
+  return scored_images(log);
 }
 
 std::set<int> positions(const ScoredImages& images) {

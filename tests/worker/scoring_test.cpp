@@ -1,16 +1,13 @@
 #include "worker/scoring.h"
 
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
-#include "core/error.h"
 #include "core/event_log.h"
-#include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
 #include "core/weights/weights_folder.h"
@@ -18,6 +15,8 @@
 #include "evaluators/external_scorer.h"
 #include "evaluators/jpeg.h"
 #include "tests/programs.h"
+#include "tests/recorded_cases.h"
+#include "tests/refusals.h"
 #include "worker/commands.h"
 
 namespace harness {
@@ -46,13 +45,8 @@ Job job_with(const Json& scorers) {
   return job;
 }
 
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+void expect_refused(const std::string& name, const Json& identity, const std::string& problem) {
+  EXPECT_PROBLEM(message_of([&] { open_scorers(job_with({{name, identity}})); }), problem);
 }
 
 Image recorded_image() {
@@ -75,33 +69,22 @@ TEST(Scoring, AllScorersOfAJobGiveTheirMetricsOfThePrompt) {
 TEST(Scoring, AFileThatIsNotThePlannedOneStopsTheJob) {
   auto identity = identity_of("pickscore", "pickscore");
   identity["files"]["config.json"] = sha256_hex("another");
-  EXPECT_NE(message_of([&] {
-              open_scorers(job_with({{"pickscore", identity}}));
-            }).find("scorer pickscore differs from the one that the run was planned with"),
-            std::string::npos);
+  expect_refused("pickscore", identity,
+                 "scorer pickscore differs from the one that the run was planned with");
 }
 
 TEST(Scoring, AVersionOrProfileThatThisBuildDoesNotHaveStopsTheJob) {
   auto identity = identity_of("clip_score", "clip");
   identity["version"] = "0";
-  EXPECT_NE(message_of([&] {
-              open_scorers(job_with({{"clip_score", identity}}));
-            }).find("differs"),
-            std::string::npos);
+  expect_refused("clip_score", identity, "differs");
   identity = identity_of("clip_score", "clip");
   identity["profile"] = "flow-gpro";
-  EXPECT_NE(message_of([&] {
-              open_scorers(job_with({{"clip_score", identity}}));
-            }).find("did you mean \"flow-grpo\""),
-            std::string::npos);
+  expect_refused("clip_score", identity, "did you mean \"flow-grpo\"");
 }
 
 TEST(Scoring, TheRegistryNamesScorersWithFoldersAndTheirTasks) {
   const auto named = [](const Json& list, const std::string& name) {
-    for (const auto& one : list) {
-      if (one.at("name") == name) return one;
-    }
-    return Json();
+    return *std::ranges::find_if(list, [&](const Json& one) { return one.at("name") == name; });
   };
   const auto pickscore = named(describe_evaluators(), "pickscore");
   EXPECT_EQ(pickscore.at("metrics").at(0).at("name"), "pickscore");
@@ -127,20 +110,14 @@ TEST(Scoring, TheRegistryTellsDirectionUnitAndTitleOfEveryMetric) {
   EXPECT_EQ(metrics.at("exact_match").at("unit"), "percent");
 }
 
-// --- Through the program ---
-
 class WorkerWithScorers : public testing::Test {
  protected:
   void SetUp() override {
-    root_ = fs::temp_directory_path() / fmt::format("harness-scoring-{}", ::getpid());
-    fs::remove_all(root_);
-    fs::create_directories(root_);
     ASSERT_EQ(::mkfifo((root_ / "input").c_str(), 0600), 0);  // a worker ends when its input does
     for (int i = 0; i < 11; ++i) prompts_ += fmt::format("A sign that reads \"WORD {}\"\n", i);
     write_file(root_ / "prompts.txt", prompts_);
     write_file(root_ / "positions.json", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]");
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   std::string worker(const std::string& words) const {
     return fmt::format("{}/harness-worker {} <>{}/input 2>&1", HARNESS_BINARY_DIR, words, root_.string());
@@ -176,19 +153,26 @@ class WorkerWithScorers : public testing::Test {
     return read_events(root_ / name / "events.log", 0).events;
   }
 
-  std::map<int, Json> evaluate(const std::string& name, int threads, int shard) const {
+  /// `what` of each image of an evaluation, by position.
+  std::map<int, Json> evaluated(const std::string& name, int threads, int shard, const Json& scorers,
+                                const Json& metrics, const char* what) const {
     Json identity = common("evaluate");
     identity["step"] = 0;
     identity["prompts_sha256"] = sha256_hex(prompts_);
     identity["settings"] = {{"eval_shard", shard}, {"eval_steps", 2}};
-    identity["metrics"] = {"pickscore", "clip_score"};
-    const Json scorers = {{"pickscore", identity_of("pickscore", "pickscore")},
-                          {"clip_score", identity_of("clip_score", "clip")}};
-    std::map<int, Json> metrics;
+    identity["metrics"] = metrics;
+    std::map<int, Json> found;
     for (const auto& event : run(name, identity, scorers, threads)) {
-      if (event.at("type") == "sample") metrics[event.at("position").get<int>()] = event.at("metrics");
+      if (event.at("type") == "sample") found[event.at("position").get<int>()] = event.at(what);
     }
-    return metrics;
+    return found;
+  }
+
+  std::map<int, Json> evaluate(const std::string& name, int threads, int shard) const {
+    return evaluated(name, threads, shard,
+                     {{"pickscore", identity_of("pickscore", "pickscore")},
+                      {"clip_score", identity_of("clip_score", "clip")}},
+                     {"pickscore", "clip_score"}, "metrics");
   }
 
   /// An external scorer that fails on every image and is given up after four restarts; its identity.
@@ -206,16 +190,10 @@ class WorkerWithScorers : public testing::Test {
 
   /// Why each image has no value of an external scorer, by position.
   std::map<int, std::string> failures(const std::string& name, const Json& scorer) const {
-    Json identity = common("evaluate");
-    identity["step"] = 0;
-    identity["prompts_sha256"] = sha256_hex(prompts_);
-    identity["settings"] = {{"eval_shard", 2}, {"eval_steps", 2}};
-    identity["metrics"] = {"level"};
     std::map<int, std::string> reasons;
-    for (const auto& event : run(name, identity, {{"gauge", scorer}}, 1)) {
-      if (event.at("type") == "sample")
-        reasons[event.at("position").get<int>()] = event.at("reasons").at("level").get<std::string>();
-    }
+    for (const auto& [position, reason] :
+         evaluated(name, 1, 2, {{"gauge", scorer}}, Json::array({"level"}), "reasons"))
+      reasons[position] = reason.at("level");
     return reasons;
   }
 
@@ -231,7 +209,8 @@ class WorkerWithScorers : public testing::Test {
     write_file(file, kept);
   }
 
-  fs::path root_;
+  const TemporaryFolder folder_;
+  const fs::path root_ = folder_.path();
   std::string prompts_;
 };
 

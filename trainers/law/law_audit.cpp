@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "core/error.h"
 #include "core/law_limits.h"
 #include "core/require.h"
+#include "trainers/law/path_variance.h"
 
 namespace harness {
 namespace {
@@ -16,11 +18,10 @@ namespace {
 constexpr double kInformative = 10;   // predictions of fewer standard errors say little about a factor
 constexpr double kSameFactor = 0.15;  // how near two factors must be, in natural logarithms, to count as one
 
-double mean_of(std::span<const double> values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
+/// In the order in which a state holds them.
+constexpr double LawErrors::*kErrors[] = {
+    &LawErrors::predicted_variance, &LawErrors::drift, &LawErrors::drift_square, &LawErrors::variance,
+    &LawErrors::variance_square,    &LawErrors::own,   &LawErrors::own_square};
 
 /// Standard error of a mean from the means of a value and of its square.
 double standard_error(double mean, double square, double n) {
@@ -39,12 +40,12 @@ struct Factor {
 };
 
 /// Over the steps where the prediction stands out of its own uncertainty.
-template <class Measured, class Predicted, class Error>
-Factor factor_of(const std::vector<StepAudit>& steps, Measured measured, Predicted predicted, Error error) {
+Factor factor_of(const std::vector<StepAudit>& steps, double StepAudit::*measured,
+                 double StepAudit::*predicted, double StepAudit::*error) {
   std::vector<double> logs;
   for (const auto& step : steps) {
-    if (std::abs(predicted(step)) < kInformative * error(step)) continue;
-    logs.push_back(std::log(std::max(measured(step) / predicted(step), 1e-12)));
+    if (std::abs(step.*predicted) < kInformative * step.*error) continue;
+    logs.push_back(std::log(std::max(step.*measured / step.*predicted, 1e-12)));
   }
   if (logs.empty()) return {.mean = 0, .spread = std::numeric_limits<double>::infinity()};
   Factor factor{.mean = mean_of(logs)};
@@ -119,13 +120,7 @@ LawErrors LawAudit::add(int step, std::span<const double> log_ratios, std::span<
   sums.samples += n;
   sums.log_ratio += n * mean_of(log_ratios);
   sums.center += n * mean_of(centers);
-  sums.predicted_variance += n * errors.predicted_variance;
-  sums.drift += n * errors.drift;
-  sums.drift_square += n * errors.drift_square;
-  sums.variance += n * errors.variance;
-  sums.variance_square += n * errors.variance_square;
-  sums.own += n * errors.own;
-  sums.own_square += n * errors.own_square;
+  for (const auto error : kErrors) sums.*error += n * errors.*error;
   return errors;
 }
 
@@ -176,12 +171,10 @@ LawVerdict LawAudit::verdict() const {
     return LawVerdict{.what = what, .message = seen + ". " + meaning};
   };
 
-  const auto mean = factor_of(
-      audits, [](const auto& a) { return a.measured_mean; }, [](const auto& a) { return a.predicted_mean; },
-      [](const auto& a) { return a.mean_se; });
-  const auto variance = factor_of(
-      audits, [](const auto& a) { return a.measured_variance; },
-      [](const auto& a) { return a.predicted_variance; }, [](const auto& a) { return a.variance_se; });
+  const auto mean =
+      factor_of(audits, &StepAudit::measured_mean, &StepAudit::predicted_mean, &StepAudit::mean_se);
+  const auto variance = factor_of(audits, &StepAudit::measured_variance, &StepAudit::predicted_variance,
+                                  &StepAudit::variance_se);
   const double half = noise_level_ * noise_level_ / 2;
   const double direction = 2 * std::log((1 + half) / std::abs(1 - half));
   if (mean_breaks && mean.is_one_for_all() && (mean.is(direction) || mean.is(-direction))) {
@@ -221,8 +214,8 @@ LawVerdict LawAudit::verdict() const {
 Json LawAudit::state() const {
   Json rows = Json::array();
   for (const auto& s : sums_) {
-    rows.push_back({s.samples, s.log_ratio, s.center, s.predicted_variance, s.drift, s.drift_square,
-                    s.variance, s.variance_square, s.own, s.own_square});
+    rows.push_back({s.samples, s.log_ratio, s.center});
+    for (const auto error : kErrors) rows.back().push_back(s.*error);
   }
   return rows;
 }
@@ -233,8 +226,10 @@ void LawAudit::restore(const Json& state, const std::string& where) {
   std::vector<Sums> restored;
   for (const auto& row : state) {
     const auto v = row.get<std::vector<double>>();
-    if (v.size() != 10) throw Error("holds a law audit of another format", where);
-    restored.push_back({v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9]});
+    if (v.size() != 3 + std::size(kErrors)) throw Error("holds a law audit of another format", where);
+    auto& sums = restored.emplace_back();
+    std::tie(sums.samples, sums.log_ratio, sums.center) = std::tie(v[0], v[1], v[2]);
+    for (std::size_t i = 0; i < std::size(kErrors); ++i) sums.*kErrors[i] = v[3 + i];
   }
   sums_ = std::move(restored);
 }

@@ -9,13 +9,11 @@
 
 namespace harness {
 
-/// What the law says of one step's samples of one update, and how far they are from it. Every mean is over
-/// the n samples.
-///
-/// Given its state, a sample's mean-reduced log-ratio y has mean -lc / 2 and variance lv = lc / D (E24) as
-/// long as nobody has trained on the sample. So its drift error y + lc / 2 has mean 0, and so has its
-/// variance error n / (n - 1) ((y - mean y)^2 - (lc - mean lc)^2 / 4) - lv, whose mean over the samples is
-/// their variance minus what E25 predicts, both with divisor n - 1.
+/// What the law says of one step's n samples of one update, and how far they are from it, as means over them.
+/// As long as nobody has trained on a sample, its mean-reduced log-ratio y has mean -lc / 2 and variance lv =
+/// lc / D given its state (E24). So its drift error y + lc / 2 has mean 0, and so has its variance error n /
+/// (n - 1) ((y - mean y)^2 - (lc - mean lc)^2 / 4) - lv, whose mean is their variance minus what E25
+/// predicts, both with divisor n - 1.
 struct LawErrors {
   double predicted_variance = 0;             ///< E[lv] + Var(lc) / 4 (E25), Var with divisor n - 1
   double drift = 0, drift_square = 0;        ///< means of the error and of its square
@@ -46,16 +44,14 @@ struct LawVerdict {
   bool holds() const { return what == LawBreak::kNone; }
 };
 
-/// Online audit of the path-variance law: sums over fresh samples (no update has used them, so that their
-/// noise is independent of the policy's move). Trajectories enter once a step, so independent standard errors
-/// are those clustered by trajectory.
+/// Online audit of the path-variance law: sums over fresh samples, whose noise is independent of the policy's
+/// move. Trajectories enter once a step, so independent standard errors are those clustered by trajectory.
 class LawAudit {
  public:
   /// steps: K of the sampler; noise_level: a of E6, to recognise a wrong time direction by its factor.
   LawAudit(int steps, double latent_size, double noise_level);
 
-  /// Adds the samples of one step of one update and returns their errors. On-policy samples (all zero) say
-  /// nothing and are not added.
+  /// Adds one step's samples of an update and returns their errors. On-policy ones (all zero) are not added.
   LawErrors add(int step, std::span<const double> log_ratios, std::span<const double> centers);
 
   /// One entry a step that has at least two samples.
@@ -69,9 +65,8 @@ class LawAudit {
   void restore(const Json& state, const std::string& where);
 
  private:
-  struct Sums {
-    double samples = 0, log_ratio = 0, center = 0, predicted_variance = 0;
-    double drift = 0, drift_square = 0, variance = 0, variance_square = 0, own = 0, own_square = 0;
+  struct Sums : LawErrors {
+    double samples = 0, log_ratio = 0, center = 0;
   };
   std::vector<Sums> sums_;
   double latent_size_, noise_level_;

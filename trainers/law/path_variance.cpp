@@ -9,20 +9,6 @@
 namespace harness {
 namespace {
 
-double mean(std::span<const double> values) {
-  double sum = 0;
-  for (const double v : values) sum += v;
-  return sum / static_cast<double>(values.size());
-}
-
-double sample_variance(std::span<const double> values) {
-  if (values.size() < 2) return std::numeric_limits<double>::quiet_NaN();
-  const double center = mean(values);
-  double sum = 0;
-  for (const double v : values) sum += (v - center) * (v - center);
-  return sum / static_cast<double>(values.size() - 1);
-}
-
 double median_ratio(std::span<const double> log_ratios) {
   std::vector<double> values;
   for (const double y : log_ratios) values.push_back(std::exp(y));
@@ -38,6 +24,20 @@ double clipped_share(const StepRecord& record) {
 }
 
 }  // namespace
+
+double mean_of(std::span<const double> values) {
+  double sum = 0;
+  for (const double v : values) sum += v;
+  return sum / static_cast<double>(values.size());
+}
+
+double sample_variance(std::span<const double> values) {
+  if (values.size() < 2) return std::numeric_limits<double>::quiet_NaN();
+  const double center = mean_of(values);
+  double sum = 0;
+  for (const double v : values) sum += (v - center) * (v - center);
+  return sum / static_cast<double>(values.size() - 1);
+}
 
 double effective_share(std::span<const double> log_weights) {
   const double largest = std::ranges::max(log_weights);
@@ -59,10 +59,10 @@ std::vector<StepLaw> step_laws(std::span<const StepRecord> records, std::int64_t
     path.resize(r.y.size(), 0.0);
     require(path.size() == records.front().y.size(), "every step has the same samples");
     for (std::size_t i = 0; i < path.size(); ++i) path[i] += r.y[i];
-    const double center = mean(r.lambda_center);
+    const double center = mean_of(r.lambda_center);
     laws.push_back({.lambda_center = center,
                     .lambda_var = center / static_cast<double>(latent_size),
-                    .log_ratio_mean = mean(r.y),
+                    .log_ratio_mean = mean_of(r.y),
                     .log_ratio_var = sample_variance(r.y),
                     .ratio_median = median_ratio(r.y),
                     .step_ess = effective_share(r.y),
@@ -72,16 +72,10 @@ std::vector<StepLaw> step_laws(std::span<const StepRecord> records, std::int64_t
   return laws;
 }
 
-double lambda_late(std::span<const StepLaw> laws, std::span<const int> late) {
-  require(!late.empty(), "the late set has a step");
+double mean_over(std::span<const StepLaw> laws, double StepLaw::*statistic) {
+  require(!laws.empty(), "a mean is over a step or more");
   double sum = 0;
-  for (const int k : late) sum += laws[static_cast<std::size_t>(k)].lambda_center;
-  return sum / static_cast<double>(late.size());
-}
-
-double mean_clip_fraction(std::span<const StepLaw> laws) {
-  double sum = 0;
-  for (const auto& law : laws) sum += law.clip_fraction;
+  for (const auto& law : laws) sum += law.*statistic;
   return sum / static_cast<double>(laws.size());
 }
 

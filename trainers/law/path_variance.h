@@ -6,8 +6,7 @@
 
 namespace harness {
 
-/// What one denoising step of an update's batch left behind; entry i belongs to the same sample in every
-/// step.
+/// One denoising step of an update's batch; entry i belongs to the same sample in every step.
 struct StepRecord {
   std::vector<double> y = {};              ///< mean-reduced log-ratio (E22)
   std::vector<double> lambda_center = {};  ///< E27
@@ -30,14 +29,14 @@ struct StepLaw {
 /// One StepLaw a record. Records: the trained steps in sampling order, all with the same n >= 1 samples.
 std::vector<StepLaw> step_laws(std::span<const StepRecord> records, std::int64_t latent_size);
 
-/// Effective sample share (sum w)^2 / (n sum w^2) of weights exp(log_weights) (E21). Any common factor
-/// cancels.
+double mean_of(std::span<const double> values);
+/// Divisor n - 1; NaN of fewer than two.
+double sample_variance(std::span<const double> values);
+
+/// Effective sample share (sum w)^2 / (n sum w^2) of weights exp(log_weights), up to any factor (E21).
 double effective_share(std::span<const double> log_weights);
 
-/// Lambda_late: mean of lambda_center over the late steps (E47). late: indices into `laws`.
-double lambda_late(std::span<const StepLaw> laws, std::span<const int> late);
-
-/// Mean clip fraction over the steps (E59).
-double mean_clip_fraction(std::span<const StepLaw> laws);
+/// Mean over the steps: Lambda_late (E47) of lambda_center over late ones, the clip fraction (E59) over all.
+double mean_over(std::span<const StepLaw> laws, double StepLaw::*statistic);
 
 }  // namespace harness

@@ -11,8 +11,7 @@ namespace harness {
 /// Which published moving average of the weights is meant.
 enum class EmaRule {
   kPlain,      ///< average = decay average + (1 - decay) weights
-  kDiffusers,  ///< diffusers' EMAModel: decay 0 at first, then min(decay, (1 + u) / (10 + u)), u counted from
-               ///< update 2
+  kDiffusers,  ///< diffusers' EMAModel: decay 0, then min(decay, (1 + u) / (10 + u)), u from update 2
   kFlowGrpo    ///< the public Flow-GRPO code: decay min(decay, (1 + t) / (10 + t)), t the update from 0
 };
 
@@ -21,18 +20,15 @@ struct EmaOptions {
   double decay = 0.9;
   int interval = 1;                    ///< acts after every interval-th update only
   std::int64_t update_after_step = 0;  ///< kDiffusers: updates to wait before averaging
-  /// Times that the average moves towards the same weights with the same decay when it acts. The public
-  /// Flow-GRPO loop calls its average after each of an update's micro-batches, always with the number u of
-  /// updates done, and it acts where interval divides u + 1: kFlowGrpo with more than one repeat does that,
-  /// so after updates interval - 1, 2 interval - 1, ... with t = u.
+  /// Times that the average moves towards the same weights when it acts. The public Flow-GRPO loop calls its
+  /// average after each micro-batch, with the number u of updates done, and it acts where interval divides u
+  /// + 1: kFlowGrpo with several repeats acts after updates interval - 1, 2 interval - 1, ... with t = u.
   int repeats = 1;
 };
 
-/// How far the average is behind the weights. It is a weighted mean of the weights after each update and of
-/// the starting ones, whose weights add up to 1.
+/// How far the average is behind: it is a weighted mean of the starting weights and those of each update.
 struct EmaLag {
-  double updates = 0;      ///< mean age of what it averages, in updates; the starting weights are as old as
-                           ///< the run
+  double updates = 0;      ///< mean age of what it averages; the starting weights are as old as the run
   double start_share = 1;  ///< weight of the starting weights
 };
 
@@ -44,8 +40,7 @@ class Ema {
  public:
   Ema(const std::vector<NamedTensor>& weights, EmaOptions options);
 
-  /// Called after each optimiser step with the same weights. Returns the decay used, or nothing where the
-  /// interval left this update out.
+  /// After each optimiser step. Returns the decay used; nothing where the interval left this update out.
   std::optional<double> update(const std::vector<NamedTensor>& weights);
 
   const std::vector<NamedTensor>& averages() const { return averages_; }

@@ -9,23 +9,20 @@
 
 namespace harness {
 
-/// Adds the gradients of numbered tasks in the order of their numbers, whichever is ready first: the sum does
-/// not depend on timing.
+/// Adds the gradients of numbered tasks in the order of their numbers, so that no timing changes the sum.
 class GradientSum {
  public:
   using Gradients = std::vector<torch::Tensor>;  ///< one a parameter; undefined: zero
 
   explicit GradientSum(std::size_t parameters) : total_(parameters) {}
 
-  /// Thread-safe; takes the tensors over. weight: positive factor that the task's loss was multiplied by and
-  /// that `undamped` takes out again.
+  /// Thread-safe; takes the tensors over. weight: the positive factor that `undamped` takes out again.
   void add(std::size_t task, Gradients gradients, double weight = 1);
 
   /// The sum. Call it when every task from 0 on has been added.
   const Gradients& total() const;
 
-  /// The sum of the gradients over their weights; the same tensors as `total` where every weight is 1, and
-  /// nothing was computed for it then.
+  /// The sum of the gradients over their weights: `total`'s own tensors where every weight is 1.
   const Gradients& undamped() const;
 
  private:

@@ -12,8 +12,7 @@ namespace harness {
 /// float32 or float64; summed in float64 in an order that depends on neither threads nor vector width.
 double l2_norm(std::span<const torch::Tensor> tensors);
 
-/// Copies `from`'s tensor `name` into `to`. Throws Error (`where`: the file) if it is missing or of another
-/// shape.
+/// Copies a tensor of `from` into `to`. Throws Error (`where`: the file) if there is none of its shape.
 void restore_tensor(const TensorMap& from, const std::string& name, torch::Tensor to,
                     const std::string& where);
 

@@ -15,28 +15,24 @@ struct AdamWOptions {
   double weight_decay = 1e-4;
 };
 
-/// What one optimiser step did.
 struct StepReport {
   double grad_norm = 0;         ///< global norm of the gradients, before clipping
   double clip_coefficient = 1;  ///< what they were multiplied by; below 1: the norm clip acted
   double update_norm = 0;       ///< norm of the change of all weights
 };
 
-/// What a gradient of this norm is multiplied by where norms are clipped to `limit`: min(1, limit / (norm +
-/// 1e-6)), as torch.nn.utils.clip_grad_norm_.
+/// The factor of a gradient clipped to `limit`: min(1, limit / (norm + 1e-6)), as clip_grad_norm_.
 double norm_clip(double norm, double limit);
 
-/// AdamW as torch.optim.AdamW: decoupled decay first, then the moments, then the step; after clipping by the
-/// global norm (norm_clip). Its
-/// state is explicit and restores bit for bit.
+/// AdamW as torch.optim.AdamW, after clipping by the global norm: decoupled decay first, then the moments,
+/// then the step. Its state is explicit and restores bit for bit.
 class AdamW {
  public:
   /// The parameters are updated in place.
   AdamW(std::vector<NamedTensor> parameters, AdamWOptions options);
 
-  /// One step. gradients: one a parameter, in their order; an undefined one leaves its parameter and moments
-  /// as they are. Throws Error (Status::kFailed) where the global norm is not finite, and then changes
-  /// nothing.
+  /// One step. gradients: one a parameter; an undefined one leaves its parameter and moments as they are.
+  /// Throws Error (Status::kFailed) where the global norm is not finite, and then changes nothing.
   StepReport step(std::span<const torch::Tensor> gradients, double max_grad_norm);
 
   void set_lr(double lr) { options_.lr = lr; }

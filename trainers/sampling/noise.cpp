@@ -88,8 +88,7 @@ std::array<std::uint32_t, 4> counter_of(const NoiseAddress& a, std::uint32_t blo
   return {block, a.step | static_cast<std::uint32_t>(a.stream) << 16, a.sample, a.prompt};
 }
 
-/// Philox4x32-10 on counters first_block .. first_block + kLanes - 1: Random123's rounds, written over
-/// arrays.
+/// Philox4x32-10 on kLanes counters from first_block on: Random123's rounds, written over arrays.
 HARNESS_VECTOR_CLONES
 void generate_words(const NoiseAddress& address, std::uint32_t first_block, WordBlock& out) {
   const auto counter = counter_of(address, first_block);

@@ -43,8 +43,7 @@ Schedule shifted_schedule(Grid grid, int steps, double shift, int num_train_time
     levels = linspace(1, 0, steps + 1);
     levels.pop_back();
   } else {
-    // The scheduler spaces timesteps between the ends of its *shifted* training levels, and shifts the result
-    // again.
+    // diffusers spaces timesteps between the ends of its *shifted* training levels, and shifts again.
     const auto train = static_cast<float>(num_train_timesteps);
     const double highest = shifted32(1, static_cast<float>(shift));
     const double lowest = shifted32(1 / train, static_cast<float>(shift));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "models/configs/scheduler_config.h"
@@ -18,16 +17,14 @@ struct Schedule {
 /// How the K unshifted levels are spaced.
 enum class Grid {
   kDiffusers,  ///< as FlowMatchEulerDiscreteScheduler: linear between its largest and smallest training
-               ///< level, both shifted already, so that the end is shifted twice; with shift 1 the last level
-               ///< before 0 is 0.001
+               ///< level, both shifted already, so that the end is shifted twice
   kUniform     ///< linspace(1, 0, K + 1): all steps equal before the shift
 };
 
 /// sigma -> shift sigma / (1 + (shift - 1) sigma).
 Schedule shifted_schedule(Grid grid, int steps, double shift, int num_train_timesteps = 1000);
 
-/// FLUX: mu, linear in the number of image tokens through (base_image_seq_len, base_shift) and (max_...,
-/// max_shift).
+/// FLUX: mu, linear in the image tokens through the configuration's base and max points.
 double flux_mu(const SchedulerConfig& config, int image_tokens);
 
 /// FLUX: linspace(1, 1 / steps, steps), sigma -> exp(mu) / (exp(mu) + 1 / sigma - 1).

@@ -6,16 +6,14 @@
 
 namespace harness {
 
-// B samples, ... the latent's dimensions, D its number of coordinates. Sampling runs from noise (sigma 1) to
-// data (0).
+// B samples, ... the latent's D coordinates. Sampling runs from noise (sigma 1) to data (0).
 
 /// The numbers of one SDE transition from sigmas[k] to sigmas[k + 1], in float64.
 struct SdeStep {
   double sigma = 0;
-  double dt = 0;  ///< |sigmas[k + 1] - sigmas[k]|
-  double std =
-      0;  ///< sigma_k of E6: noise_level sqrt(sigma / (1 - sigma)); at sigma 1 the divisor takes sigmas[1]
-  double s = 0;  ///< std sqrt(dt), the standard deviation of the step's noise
+  double dt = 0;   ///< |sigmas[k + 1] - sigmas[k]|
+  double std = 0;  ///< sigma_k of E6: noise_level sqrt(sigma / (1 - sigma)); sigmas[1] below where sigma is 1
+  double s = 0;    ///< std sqrt(dt), the standard deviation of the step's noise
 
   double sqrt_dt() const;
   double x_weight() const;         ///< of x in the mean (E8)
