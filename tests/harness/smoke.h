@@ -13,11 +13,6 @@ inline const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-oc
 
 using Words = std::vector<std::string>;
 
-inline Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 inline Words smoke(const Words& more) {
   return with(kSmoke, more);
 }
