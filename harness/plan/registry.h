@@ -75,8 +75,6 @@ struct Registry {
   const BackboneInfo& default_backbone() const;
   /// The evaluator that gives a metric of a backbone's images (empty: of any), or nullptr.
   const EvaluatorInfo* evaluator_of(const std::string& metric, const std::string& backbone = {}) const;
-  /// What the evaluator that gives it says of a metric, or nullptr.
-  const MetricInfo* metric(const std::string& name) const;
   /// The evaluator that a task's reward is made of; where that one is not for the backbone, the one that
   /// gives the same metrics of its images. Throws Error if this build has none.
   const EvaluatorInfo& evaluator_of_task(const std::string& task, const std::string& backbone) const;

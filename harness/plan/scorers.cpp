@@ -46,14 +46,6 @@ std::string nearest(const std::string& name, const std::vector<std::string>& kno
   return suggestion(name, known);
 }
 
-std::vector<std::string> names_with_folder(const Registry& registry) {
-  std::vector<std::string> names;
-  for (const auto& evaluator : registry.evaluators) {
-    if (!evaluator.folder_class.empty()) names.push_back(evaluator.name);
-  }
-  return names;
-}
-
 /// A folder that nobody reads is a misspelt one: its scorer would be left out in silence.
 void expect_known_folders(const fs::path& chosen, const std::vector<std::string>& known) {
   std::vector<fs::path> folders;
@@ -76,8 +68,7 @@ void expect_known_folders(const fs::path& chosen, const std::vector<std::string>
   }
   for (const auto& folder : folders) {
     const auto name = folder.filename().string();
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    if (fs::exists(folder / kExternalScorerFile)) continue;
+    if (std::ranges::count(known, name) > 0 || fs::exists(folder / kExternalScorerFile)) continue;
     throw Error(
         fmt::format("no scorer of this build is named \"{}\"", name), "--scorers " + folder.string(),
         fmt::format("{}; a program of your own needs a {} there", nearest(name, known), kExternalScorerFile));
@@ -122,7 +113,10 @@ Json identity_of(const EvaluatorInfo& evaluator, const ScorerFolders& folders) {
 }  // namespace
 
 ScorerFolders::ScorerFolders(const Registry& registry, const std::string& chosen) : chosen_(chosen) {
-  const auto names = names_with_folder(registry);
+  std::vector<std::string> names;
+  for (const auto& evaluator : registry.evaluators) {
+    if (!evaluator.folder_class.empty()) names.push_back(evaluator.name);
+  }
   if (!chosen.empty()) {
     if (!fs::is_directory(chosen)) {
       throw Error("is not a folder", "--scorers " + chosen,

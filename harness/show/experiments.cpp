@@ -33,6 +33,21 @@ TableSpec table_of(const StoredReproduction& record, const MetricCatalogue& reco
   return for_backbone(parse_table_spec(std::move(document), kPlace, metrics, source), record.backbone);
 }
 
+/// Those that a record may lack and that stand in it as they are.
+void each_field(auto& effective, auto visit) {
+  visit("checkpoints", effective.checkpoints);
+  visit("metrics", effective.metrics);
+  visit("split_sizes", effective.split_sizes);
+  visit("settings", effective.settings);
+  visit("evaluation_settings", effective.evaluation_settings);
+  visit("method_settings", effective.method_settings);
+  visit("requested", effective.requested);
+  visit("set", effective.set);
+  visit("weights_sha256", effective.weights_sha256);
+  visit("notes", effective.notes);
+  visit("metrics_known", effective.metrics_known);
+}
+
 bool fits(const StoredReproduction& record, const ExperimentFilter& filter) {
   return (filter.table.empty() || record.table_id == filter.table) &&
          (filter.backbone.empty() || record.backbone == filter.backbone) &&
@@ -80,42 +95,21 @@ std::string description_of(const ExperimentFilter& filter) {
 }  // namespace
 
 Effective Effective::from_json(const Json& effective) try {
-  const Effective unset;
-  const auto object = [&](const char* key) { return effective.value(key, Json::object()); };
-  const auto prompts = object("prompt_set");
-  return {.baseline = effective.at("baseline"),
-          .checkpoints = effective.value("checkpoints", unset.checkpoints),
-          .metrics = effective.value("metrics", unset.metrics),
-          .prompt_set = prompts.value("name", std::string()),
-          .prompt_set_sha256 = prompts.value("sha256", std::string()),
-          .split_sizes = effective.value("split_sizes", unset.split_sizes),
-          .settings = object("settings"),
-          .evaluation_settings = object("evaluation_settings"),
-          .method_settings = object("method_settings"),
-          .requested = object("requested"),
-          .set = object("set"),
-          .weights_sha256 = effective.value("weights_sha256", std::string()),
-          .notes = effective.value("notes", unset.notes),
-          .metrics_known = effective.value("metrics_known", unset.metrics_known),
-          .guardrails = effective.value("guardrails", unset.guardrails)};
+  Effective read;
+  read.baseline = effective.at("baseline");
+  each_field(read, [&](const char* key, auto& field) { field = effective.value(key, field); });
+  const auto prompts = effective.value("prompt_set", Json::object());
+  read.prompt_set = prompts.value("name", std::string());
+  read.prompt_set_sha256 = prompts.value("sha256", std::string());
+  read.guardrails = effective.value("guardrails", read.guardrails);
+  return read;
 } catch (const Json::exception& error) {
   throw Error(error.what(), fmt::format("{}: effective", kPlace), kRebuildHint, Status::kFailed);
 }
 
 Json Effective::to_json() const {
-  Json json = {{"baseline", baseline},
-               {"checkpoints", checkpoints},
-               {"metrics", metrics},
-               {"prompt_set", {{"name", prompt_set}, {"sha256", prompt_set_sha256}}},
-               {"split_sizes", split_sizes},
-               {"settings", settings},
-               {"evaluation_settings", evaluation_settings},
-               {"method_settings", method_settings},
-               {"requested", requested},
-               {"set", set},
-               {"weights_sha256", weights_sha256},
-               {"notes", notes},
-               {"metrics_known", metrics_known}};
+  Json json = {{"baseline", baseline}, {"prompt_set", {{"name", prompt_set}, {"sha256", prompt_set_sha256}}}};
+  each_field(*this, [&](const char* key, const auto& field) { json[key] = field; });
   if (!guardrails.is_null()) json["guardrails"] = guardrails;
   return json;
 }
