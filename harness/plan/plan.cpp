@@ -10,8 +10,8 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "harness/plan/guardrail_rule.h"
+#include "harness/plan/model_folder.h"
 #include "harness/plan/scorers.h"
-#include "harness/plan/worker_request.h"
 
 namespace harness {
 namespace fs = std::filesystem;
