@@ -9,9 +9,9 @@
 #include "core/sha256.h"
 #include "core/weights/weights_folder.h"
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows_of.h"
 #include "harness/plan/inputs.h"
 #include "harness/runs/checkpoint_files.h"
+#include "results/store/rows.h"
 
 // Files against the checksums that were taken when they were written.
 

@@ -8,10 +8,10 @@
 
 #include "evaluators/ocr.h"
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows_of.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
 #include "results/store/comparison_numbers.h"
+#include "results/store/rows.h"
 
 // Numbers made again from what they were made from.
 

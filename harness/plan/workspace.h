@@ -36,7 +36,6 @@ bool is_taken_in_workspace(const std::string& name);
 /// --out and --db as typed; nothing where they were not given.
 struct WorkspaceChoice {
   std::optional<std::string> out, db;
-  bool is_given() const { return out || db; }
   /// " --out DIR --db FILE" as typed, for a shell; empty where neither was given.
   std::string options() const;
 };

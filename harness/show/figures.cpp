@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/terminal/output.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace {
@@ -31,20 +31,8 @@ std::vector<AuditRow> audit_rows(Store& store, const Experiment& experiment, con
     FROM reproduction_runs AS member JOIN v_law_audit AS audit ON audit.run_id = member.run_id
     WHERE member.reproduction_id = ?1 AND member.arm = ?2 AND audit.fresh = ?3
     ORDER BY audit.timestep, audit.seed)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, experiment.id, method, fresh);
-  std::vector<AuditRow> rows;
-  while (query.step()) {
-    rows.push_back({.timestep = query.integer(0),
-                    .lambda_center = query.real(1).value_or(0),
-                    .log_ratio_mean = query.real(2).value_or(0),
-                    .predicted_var = query.real(3).value_or(0),
-                    .log_ratio_var = query.real(4).value_or(0),
-                    .ratio_median = query.real(5).value_or(0),
-                    .lambda_ratio_var = query.real(6).value_or(0),
-                    .lambda_velocity = query.real(7)});
-  }
-  return rows;
+  return rows_as<AuditRow, std::int64_t, double, double, double, double, double, double,
+                 std::optional<double>>(store, kSql, experiment.id, method, fresh);
 }
 
 /// Mean over the seeds at each timestep, with their range.

@@ -10,7 +10,7 @@
 #include "core/text.h"
 #include "harness/show/evaluated_checkpoints.h"
 #include "harness/show/training_table.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace {
@@ -52,10 +52,10 @@ Curve curve_of(Store& store, const std::string& run_id, const Statistic& statist
     SELECT update_index, avg(value) FROM train_stats
     WHERE run_id = ?1 AND name = ?2 AND (timestep IS NOT NULL) = ?3 AND on_policy = ?4 AND value IS NOT NULL
     GROUP BY update_index)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, run_id, std::string(statistic.name), statistic.by_step, statistic.on_policy);
   Curve curve;
-  while (query.step()) curve[query.integer(0)] = query.real(1).value_or(0);
+  for (const auto& [update, mean] : rows_of<std::int64_t, double>(
+           store, kSql, run_id, std::string(statistic.name), statistic.by_step, statistic.on_policy))
+    curve[update] = mean;
   return curve;
 }
 
@@ -64,10 +64,9 @@ std::map<std::string, std::vector<std::string>> runs_by_method(Store& store, con
   constexpr auto kSql = R"sql(
     SELECT member.arm, member.run_id FROM reproduction_runs AS member JOIN runs ON runs.id = member.run_id
     WHERE member.reproduction_id = ?1 AND runs.method <> 'base' ORDER BY runs.seed)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, experiment.id);
   std::map<std::string, std::vector<std::string>> runs;
-  while (query.step()) runs[query.text(0)].push_back(query.text(1));
+  for (const auto& [method, run] : rows_of<std::string, std::string>(store, kSql, experiment.id))
+    runs[method].push_back(run);
   return runs;
 }
 
@@ -212,14 +211,14 @@ void set_apart(Chart& chart) {
 
 /// The audit of one step, seeds averaged. Errors are those of measured minus predicted.
 struct LawStep {
+  std::int64_t number = 0;
   double drift = 0, predicted_drift = 0, drift_error = 0;
   double variance = 0, predicted_variance = 0, variance_error = 0;
   double lambda_of_variance = 0;
   std::optional<double> lambda_of_velocities;  ///< none in runs recorded before it was
 };
 
-std::map<std::int64_t, LawStep> law_steps(Store& store, const Experiment& experiment,
-                                          const std::string& method) {
+std::vector<LawStep> law_steps(Store& store, const Experiment& experiment, const std::string& method) {
   constexpr auto kSql = R"sql(
     SELECT audit.timestep, avg(-2 * log_ratio_mean), avg(lambda_center), sqrt(sum(4 * mean_se * mean_se)) / count(*),
            avg(log_ratio_var), avg(predicted_var), sqrt(sum(var_se * var_se)) / count(*),
@@ -227,20 +226,8 @@ std::map<std::int64_t, LawStep> law_steps(Store& store, const Experiment& experi
     FROM reproduction_runs AS member JOIN v_law_audit AS audit ON audit.run_id = member.run_id
     WHERE member.reproduction_id = ?1 AND member.arm = ?2 AND audit.fresh = 1
     GROUP BY audit.timestep ORDER BY audit.timestep)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, experiment.id, method);
-  std::map<std::int64_t, LawStep> steps;
-  while (query.step()) {
-    steps[query.integer(0)] = {.drift = query.real(1).value_or(0),
-                               .predicted_drift = query.real(2).value_or(0),
-                               .drift_error = query.real(3).value_or(0),
-                               .variance = query.real(4).value_or(0),
-                               .predicted_variance = query.real(5).value_or(0),
-                               .variance_error = query.real(6).value_or(0),
-                               .lambda_of_variance = query.real(7).value_or(0),
-                               .lambda_of_velocities = query.real(8)};
-  }
-  return steps;
+  return rows_as<LawStep, std::int64_t, double, double, double, double, double, double, double,
+                 std::optional<double>>(store, kSql, experiment.id, method);
 }
 
 constexpr const char* kStepLabel = "denoising step";
@@ -301,8 +288,8 @@ ChartGroup law_group(Store& store, const Experiment& experiment, const std::stri
                   .series = {{.label = "drift", .color = 2, .look = ChartLook::kMarks},
                              {.label = "variance", .color = 3, .look = ChartLook::kMarks}}};
   auto estimators = estimator_chart();
-  for (const auto& [number, step] : law_steps(store, experiment, method)) {
-    const auto x = static_cast<double>(number);
+  for (const auto& step : law_steps(store, experiment, method)) {
+    const auto x = static_cast<double>(step.number);
     add_law_point(drift, x, step.predicted_drift, step.drift, step.drift_error);
     add_law_point(variance, x, step.predicted_variance, step.variance, step.variance_error);
     add_deviation(deviation.series[0], x, step.predicted_drift, step.drift, step.drift_error);

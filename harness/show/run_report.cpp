@@ -14,7 +14,7 @@
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
 #include "results/store/journal.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -168,11 +168,10 @@ Json checkpoints_of(Store& store, const std::string& run) {
 }
 
 std::vector<Json> tables_of(Store& store, const std::string& run) {
-  SQLite::Statement statement(store.database(),
-                              "SELECT table_id, scale, arm FROM table_runs WHERE run_id = ?1");
-  Query row(statement, run);
   std::vector<Json> tables;
-  while (row.step()) tables.push_back({{"table", row.text(0)}, {"scale", row.text(1)}, {"row", row.text(2)}});
+  for (const auto& [table, scale, arm] : rows_of<std::string, std::string, std::string>(
+           store, "SELECT table_id, scale, arm FROM table_runs WHERE run_id = ?1", run))
+    tables.push_back({{"table", table}, {"scale", scale}, {"row", arm}});
   return tables;
 }
 
@@ -248,11 +247,9 @@ std::vector<Json> experiments_with(Store& store, const std::string& run_id) {
     SELECT id, table_id, scale FROM reproductions
     WHERE id IN (SELECT reproduction_id FROM reproduction_runs WHERE run_id = ?1)
     ORDER BY id)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query row(statement, run_id);
   std::vector<Json> experiments;
-  while (row.step())
-    experiments.push_back({{"experiment", row.integer(0)}, {"table", row.text(1)}, {"scale", row.text(2)}});
+  for (const auto& [id, table, scale] : rows_of<std::int64_t, std::string, std::string>(store, kSql, run_id))
+    experiments.push_back({{"experiment", id}, {"table", table}, {"scale", scale}});
   return experiments;
 }
 

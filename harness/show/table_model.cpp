@@ -78,15 +78,12 @@ void add_training(Store& store, const EvaluatedCheckpoint& evaluated, const Json
   row.damp_share = off_policy_mean(store, {evaluated}, evaluated.method, kDampShare);
   const auto clipped = off_policy_mean(store, {evaluated}, evaluated.method, kMaxClipFraction);
   row.never_clipped = clipped && *clipped == 0;
-  using Counts = std::pair<std::int64_t, std::int64_t>;
-  const auto damped = checked_rows<Counts>(
-      store, kDampedUpdates,
-      [](const Query& q) { return Counts(q.integer(0), std::llround(q.real(1).value_or(0))); },
-      evaluated.run_id);
-  std::tie(row.damped_updates, row.undone_updates) = damped.front();
+  const auto [damped, undone] =
+      rows_of<std::int64_t, double>(store, kDampedUpdates, evaluated.run_id).front();
+  row.damped_updates = damped;
+  row.undone_updates = std::llround(undone);
   if (evaluation_settings.value("eval_weights", "ema") == "raw") return;
-  const auto lags = checked_rows<std::optional<double>>(
-      store, kEmaLag, [](const Query& q) { return q.real(0); }, evaluated.run_id, evaluated.step);
+  const auto lags = rows_of<std::optional<double>>(store, kEmaLag, evaluated.run_id, evaluated.step);
   if (!lags.empty()) row.ema_lag = lags.front();
 }
 
@@ -124,11 +121,9 @@ TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
 
 std::map<std::string, std::string> stored_artifacts(Store& store, const Experiment& experiment) {
   std::map<std::string, std::string> artifacts;
-  for (auto& [name, path] : checked_rows<std::pair<std::string, std::string>>(
-           store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1",
-           [](const Query& row) { return std::pair(row.text(0), row.text(1)); }, experiment.id)) {
+  for (const auto& [name, path] : rows_of<std::string, std::string>(
+           store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1", experiment.id))
     artifacts[name] = path;
-  }
   return artifacts;
 }
 
@@ -147,8 +142,7 @@ std::vector<std::string> notes_of_jobs(Store& store, const Experiment& experimen
         SELECT max(id) FROM events WHERE job_id = member.job_id AND type = 'job_completed'),
       json_each(events.detail, '$.summary.table_notes') AS note
     GROUP BY note.value ORDER BY min(events.id))sql";
-  return checked_rows<std::string>(
-      store, kSql, [](const Query& row) { return row.text(0); }, experiment.id, split);
+  return rows_of<std::string>(store, kSql, experiment.id, split);
 }
 
 void fill_evaluation_table(Store& store, const Experiment& experiment, const std::string& split,

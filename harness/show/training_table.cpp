@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/error.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace {
@@ -37,15 +37,7 @@ std::vector<Run> runs_of(Store& store, const Experiment& experiment) {
            (SELECT max(update_index) FROM train_stats WHERE run_id = runs.id)
     FROM reproduction_runs AS member JOIN runs ON runs.id = member.run_id
     WHERE member.reproduction_id = ?1)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, experiment.id);
-  std::vector<Run> runs;
-  while (query.step()) {
-    runs.push_back({.id = query.text(0),
-                    .name = query.text(1),
-                    .seed = query.integer(2),
-                    .updates = query.optional_integer(3).value_or(0)});
-  }
+  auto runs = rows_as<Run, std::string, std::string, std::int64_t, std::int64_t>(store, kSql, experiment.id);
   const auto rank = [&](const Run& run) {
     const auto& methods = experiment.methods;
     return std::pair(std::find(methods.begin(), methods.end(), run.name) - methods.begin(), run.seed);
@@ -60,12 +52,8 @@ std::vector<std::optional<double>> values_of(Store& store, const Run& run, const
     SELECT value FROM train_stats
     WHERE run_id = ?1 AND name = ?2 AND timestep IS ?3 AND update_index > ?4 AND (?5 OR on_policy = 0)
     ORDER BY update_index)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, run.id, statistic.name, statistic.timestep, run.updates - window.updates,
-              statistic.on_policy_too);
-  std::vector<std::optional<double>> values;
-  while (query.step()) values.push_back(query.real(0));
-  return values;
+  return rows_of<std::optional<double>>(store, kSql, run.id, statistic.name, statistic.timestep,
+                                        run.updates - window.updates, statistic.on_policy_too);
 }
 
 }  // namespace
