@@ -18,22 +18,28 @@ Workplace& finished(const std::string& seeds) {
   static std::map<std::string, Workplace> places;
   const auto [place, is_new] = places.try_emplace(seeds);
   if (is_new) {
-    EXPECT_EQ(
-        place->second.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke", "--seeds", seeds}).status,
-        0);
+    EXPECT_EQ(place->second.run(smoke_of("sd35-ocr", {"--seeds", seeds})).status, 0);
   }
   return place->second;
 }
 
 Json compared(Workplace& place, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "compare");
   arguments.emplace_back("--json");
-  return place.json(arguments);
+  return place.json(with({"compare"}, arguments));
+}
+
+/// The comparison of dual with ratio-norm in the document of a table.
+Json of_table(const Json& table, const Json& metric) {
+  for (const auto& c : table.at("comparisons")) {
+    if (c.at("baseline") == "ratio-norm" && c.at("method") == "dual" && c.at("metric") == metric) return c;
+  }
+  throw std::runtime_error("the table has no comparison of " + metric.dump());
 }
 
 TEST(Compare, ListsEveryMethodAndMetricAgainstTheBaseline) {
-  const auto document = compared(finished("42"), {"ratio-norm", "dual", "lambda-controlled", "--metric",
-                                                  "cer", "--metric", "exact_match", "--metric", "cer"});
+  const auto document =
+      compared(finished("42"), {"--metric", "cer", "ratio-norm", "dual", "lambda-controlled", "--metric",
+                                "exact_match", "--metric", "cer"});
   EXPECT_EQ(document.at("baseline"), "ratio-norm");
   std::vector<std::string> shown;
   for (const auto& c : document.at("comparisons")) {
@@ -63,17 +69,12 @@ TEST(Compare, AgreesWithTheTableOfTheSameRun) {
   const auto document = compared(place, {"ratio-norm", "dual", "--metric", "all"});
   EXPECT_EQ(document.at("comparisons").size(), 5u);
   for (const auto& c : document.at("comparisons")) {
-    const auto& rows = table.at("comparisons");
-    const auto same = std::ranges::find_if(rows, [&](const Json& row) {
-      return row.at("baseline") == "ratio-norm" && row.at("method") == "dual" &&
-             row.at("metric") == c.at("metric");
-    });
-    ASSERT_NE(same, rows.end());
-    for (const auto& [field, value] : same->items()) {
+    const auto same = of_table(table, c.at("metric"));
+    for (const auto& [field, value] : same.items()) {
       if (field == "verdict") continue;
       EXPECT_EQ(c.at(field), value) << field;
     }
-    EXPECT_TRUE(c.at("verdict").get<std::string>().starts_with(same->at("verdict").get<std::string>()));
+    EXPECT_TRUE(c.at("verdict").get<std::string>().starts_with(same.at("verdict").get<std::string>()));
   }
 }
 
@@ -168,14 +169,12 @@ TEST(Compare, AClaimAboutMethodsOfTooFewRunsSaysWhatIsMissing) {
             HasSubstr("`harness reproduce --table sd35-ocr --seeds 42,43,44 --scale smoke` makes what is "
                       "missing: 6 training runs with their evaluations, about ")));
   EXPECT_EQ(finished("42,43,44").run({"compare", "ratio-norm", "dual", "--claim", "methods"}).status, 0);
-  EXPECT_EQ(place.run({"compare", "ratio-norm", "dual", "--claim", "method"}).status, 2);
 }
 
 TEST(Compare, AClaimAboutMethodsNamesTheExperimentThatHasTheRuns) {
   Workplace place;
   for (const char* seeds : {"42,43,44", "42"}) {
-    ASSERT_EQ(place.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke", "--seeds", seeds}).status,
-              0);
+    ASSERT_EQ(place.run(smoke_of("sd35-ocr", {"--seeds", seeds})).status, 0);
   }
   EXPECT_THAT(
       place.run({"compare", "ratio-norm", "dual", "--claim", "methods"}).err,
@@ -225,17 +224,12 @@ TEST(Compare, TellsHowManyPromptsAndRunsAGivenEffectTakes) {
 
 TEST(Compare, TheTableOfSeveralSeedsHasTheSameIntervalsAndVerdicts) {
   auto& place = finished("42,43,44");
-  const auto table = place.json({"table", "--json"}).at("comparisons");
+  const auto same = of_table(place.json({"table", "--json"}), "exact_match");
   const auto document = compared(place, {"ratio-norm", "dual", "--metric", "exact_match"});
   const auto& c = document.at("comparisons").at(0);
-  const auto same = std::ranges::find_if(table, [](const Json& row) {
-    return row.at("baseline") == "ratio-norm" && row.at("method") == "dual" &&
-           row.at("metric") == "exact_match";
-  });
-  ASSERT_NE(same, table.end());
   for (const char* field :
        {"ci95_seeds", "runs", "p_holm", "claim", "differs", "verdict", "validation_delta"})
-    EXPECT_EQ(same->at(field), c.at(field)) << field;
+    EXPECT_EQ(same.at(field), c.at(field)) << field;
   EXPECT_THAT(place.run({"table"}).out, AllOf(HasSubstr("Δ validation"), HasSubstr("training runs")));
 }
 
@@ -285,31 +279,6 @@ TEST(Compare, WarnsOfTheSmokeScaleAndOfPromptsThatChoseTheCheckpoints) {
               HasSubstr("These prompts also chose"));
 }
 
-TEST(Compare, IsStatus0WhateverItFinds) {
-  auto& place = finished("42");
-  EXPECT_EQ(place.run({"compare", "ratio-norm", "dual"}).status, 0);
-  EXPECT_EQ(place.run({"compare", "base", "dual", "--split", "validation"}).status, 0);
-}
-
-TEST(Compare, UnknownNamesGetTheNearestOne) {
-  auto& place = finished("42");
-  const auto refused = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), "compare");
-    const auto outcome = place.run(arguments);
-    EXPECT_EQ(outcome.status, 2) << outcome.err;
-    EXPECT_EQ(outcome.out, "");
-    return outcome.err;
-  };
-  EXPECT_THAT(refused({"ratio-norm", "duel"}), HasSubstr(R"(no method "duel"; did you mean "dual"?)"));
-  EXPECT_THAT(refused({"ratio-nrom", "dual"}), HasSubstr(R"(did you mean "ratio-norm"?)"));
-  EXPECT_THAT(refused({"ratio-norm", "dual", "--metric", "exact-match"}),
-              HasSubstr(R"(unknown metric "exact-match"; did you mean "exact_match"?)"));
-  EXPECT_THAT(refused({"ratio-norm", "dual", "--metric", "pickscore"}), HasSubstr("pickscore was not run: "));
-  EXPECT_THAT(refused({"ratio-norm", "dual", "--split", "tset"}), HasSubstr(R"(did you mean "test"?)"));
-  EXPECT_THAT(refused({"ratio-norm", "dual", "--interval", "studentized"}),
-              HasSubstr(R"(did you mean "studentised"?)"));
-}
-
 TEST(Compare, AnEffectIsASizeAboveZero) {
   auto& place = finished("42");
   for (const char* effect : {"0", "-0.1", "nan", "inf"}) {
@@ -323,29 +292,10 @@ TEST(Compare, AnEffectIsASizeAboveZero) {
   EXPECT_THAT(tiny.out, HasSubstr("over 1e+09"));
 }
 
-TEST(Compare, AnEffectLargerThanTheMetricCanBeIsRefused) {
-  const auto outcome = finished("42").run({"compare", "ratio-norm", "dual", "--effect", "2"});
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err,
-              HasSubstr("ocr_reward lies between 0 and 1 and cannot differ by 2; give a fraction: "
-                        "0.02 for two points"));
-}
-
-TEST(Compare, AMethodWithItselfIsRefused) {
-  const auto outcome = finished("42").run({"compare", "ratio-norm", "dual", "ratio-norm"});
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("ratio-norm is the baseline and the method: the same twice"));
-}
-
 TEST(Compare, NamesTheExperimentThatHasTheMethodsAskedFor) {
   Workplace place;
-  const std::vector<std::string> smoke = {"reproduce", "--table", "sd35-ocr",
-                                          "--scale",   "smoke",   "--methods"};
-  auto fewer = smoke, both = smoke;
-  both.emplace_back("ratio-norm,dual");
-  fewer.emplace_back("ratio-norm");
-  ASSERT_EQ(place.run(both).status, 0);
-  ASSERT_EQ(place.run(fewer).status, 0);
+  for (const char* methods : {"ratio-norm,dual", "ratio-norm"})
+    ASSERT_EQ(place.run(smoke_of("sd35-ocr", {"--methods", methods})).status, 0);
   const auto outcome = place.run({"compare", "ratio-norm", "dual"});
   EXPECT_EQ(outcome.status, 2);
   EXPECT_THAT(outcome.err,
@@ -354,16 +304,27 @@ TEST(Compare, NamesTheExperimentThatHasTheMethodsAskedFor) {
   EXPECT_THAT(place.run({"compare", "base", "ratio-norm", "dual"}).err, HasSubstr("experiment 1 has all: "));
 }
 
-TEST(Compare, SaysThatAWindowHasNoMeaningHere) {
-  const auto outcome = finished("42").run({"compare", "ratio-norm", "dual", "--window", "epochs"});
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr("--window has no meaning"), HasSubstr("harness table --window epochs")));
-}
-
-TEST(Compare, TakesMetricsBeforeTheMethodsToo) {
-  const auto document = compared(finished("42"), {"--metric", "cer", "ratio-norm", "dual"});
-  EXPECT_EQ(document.at("comparisons").at(0).at("metric"), "cer");
+TEST(Compare, WhatCannotBeIsRefusedWithWhatIsMeant) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> refused = {
+      {{"duel"}, R"(no method "duel"; did you mean "dual"?)"},
+      {{"dual", "--metric", "exact-match"}, R"(unknown metric "exact-match"; did you mean "exact_match"?)"},
+      {{"dual", "--metric", "pickscore"}, "pickscore was not run: "},
+      {{"dual", "--split", "tset"}, R"(did you mean "test"?)"},
+      {{"dual", "--interval", "studentized"}, R"(did you mean "studentised"?)"},
+      {{"dual", "--claim", "method"}, "method"},
+      {{"dual", "--effect", "2"},
+       "ocr_reward lies between 0 and 1 and cannot differ by 2; give a fraction: 0.02 for two points"},
+      {{"dual", "ratio-norm"}, "ratio-norm is the baseline and the method: the same twice"},
+      {{"dual", "--window", "epochs"}, "--window has no meaning"},
+      {{"dual", "--window", "epochs"}, "harness table --window epochs"}};
+  for (const auto& [arguments, said] : refused) {
+    const auto outcome = finished("42").run(with({"compare", "ratio-norm"}, arguments));
+    EXPECT_EQ(outcome.status, 2) << said;
+    EXPECT_EQ(outcome.out, "") << said;
+    EXPECT_THAT(outcome.err, HasSubstr(said));
+  }
+  EXPECT_THAT(finished("42").run({"compare", "ratio-nrom", "dual"}).err,
+              HasSubstr(R"(did you mean "ratio-norm"?)"));
 }
 
 }  // namespace

@@ -26,10 +26,7 @@ class OwnTable : public Workplace {
     write_file_atomically(folder() / "mine.json", table.dump());
   }
   Outcome reproduce(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"reproduce", "--table", "mine.json", "--scale",
-                                          "smoke",     "--seeds", "42,43,44"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run(arguments);
+    return run(with(smoke_of("mine.json", {"--seeds", "42,43,44"}), more));
   }
   /// The comparison of dual with the starting weights, out of `harness table` or `harness compare`.
   static Json against_base(const Json& document, const std::string& metric) {

@@ -24,9 +24,7 @@ class Hacked : public Workplace {
     if (!hack.empty()) environment["HARNESS_FAKE_HACK"] = hack;
   }
   Json reproduced(const std::string& seeds = "42,43,44") {
-    auto arguments = kSmoke;
-    arguments.insert(arguments.end(), {"--seeds", seeds, "--json"});
-    return json(arguments);
+    return json(with(kSmoke, {"--seeds", seeds, "--json"}));
   }
   std::string alarms() { return run({"query", "alarms", "--format", "csv"}).out; }
 };
@@ -163,9 +161,7 @@ TEST(Guardrails, AWrongRuleFileStopsThePlanWithItsPlace) {
   write_file(
       place.share() / "rules/guardrails.json",
       R"({"version": 1, "metrics": [{"name": "dark_share", "harmful": "up", "minimal_effect": 0.1}]})");
-  auto arguments = kSmoke;
-  arguments.emplace_back("--dry-run");
-  const auto outcome = place.run(arguments);
+  const auto outcome = place.run(with(kSmoke, {"--dry-run"}));
   EXPECT_EQ(outcome.status, 2);
   EXPECT_THAT(outcome.err, HasSubstr("guardrails.json: metrics[0]: harmful: unknown direction \"up\""));
 }

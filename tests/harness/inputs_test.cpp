@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <fstream>
-#include <set>
 
 #include "core/sha256.h"
 #include "core/text.h"
@@ -34,10 +33,8 @@ std::string refused(const std::vector<std::string>& arguments) {
   return refused(place, arguments);
 }
 
-std::vector<std::string> planned(std::vector<std::string> more) {
-  const std::vector<std::string> command = {"reproduce", "--table", "sd35-ocr", "--dry-run"};
-  more.insert(more.begin(), command.begin(), command.end());
-  return more;
+std::vector<std::string> planned(const std::vector<std::string>& more) {
+  return with({"reproduce", "--table", "sd35-ocr", "--dry-run"}, more);
 }
 
 /// A table of one's own with these changes.
@@ -78,7 +75,7 @@ TEST(TableLimits, ATitleWithALongNumberIsTypeset) {
   write_file_atomically(
       place.folder() / "mine.json",
       Json{{"extends", "sd35-ocr"}, {"id", "mine"}, {"title", "by +" + std::string(9000, '1')}}.dump());
-  const auto outcome = place.run({"reproduce", "--table", "mine.json", "--scale", "smoke"});
+  const auto outcome = place.run(smoke_of("mine.json"));
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(read_file(place.folder() / "runs/mine/table.tex"), HasSubstr("$+1111"));
 }
@@ -110,15 +107,14 @@ TEST(PromptFile, OfAnUnknownSetIsNotedWithTwelveDigitsOnceTheRunBegins) {
   std::string text;
   for (int i = 0; i < 1018; ++i) text += "a sign \"NUMBER " + std::to_string(i) + "\"\n";
   write_file_atomically(place.folder() / "prompts/ocr/test.txt", text);
-  std::vector<std::string> command = {"reproduce", "--table",   "sd35-ocr", "--scale",
-                                      "smoke",     "--prompts", "prompts"};
+  const auto command = smoke_of("sd35-ocr", {"--prompts", "prompts"});
   const auto outcome = place.run(command);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.err, ::testing::ContainsRegex("unknown checksum [0-9a-f]{12};"));
   EXPECT_THAT(outcome.out, ::testing::ContainsRegex("unknown checksum \\([0-9a-f]{12}\\)\\."));
   place.environment["HARNESS_WORKER"] = "/nonexistent";
-  command.emplace_back("--fresh");
-  EXPECT_THAT(place.run(command).err, Not(HasSubstr("unknown checksum"))) << "errors come first";
+  EXPECT_THAT(place.run(with(command, {"--fresh"})).err, Not(HasSubstr("unknown checksum")))
+      << "errors come first";
 }
 
 /// A place with a folder `mine` of training prompts.
@@ -137,17 +133,10 @@ std::vector<std::string> own_prompts(int count = 20) {
   return lines;
 }
 
-const std::vector<std::string> kOwnTraining = {"reproduce", "--table",         "sd35-ocr", "--scale",
-                                               "smoke",     "--train-prompts", "mine"};
+const std::vector<std::string> kOwnTraining = smoke_of("sd35-ocr", {"--train-prompts", "mine"});
 
-std::set<std::string> trained_ids(Workplace& place, std::vector<std::string> command) {
-  command.insert(command.end(), {"--dry-run", "--json"});
-  std::set<std::string> ids;
-  const auto plan = place.json(command);
-  for (const auto& job : plan.at("jobs")) {
-    if (job.at("kind") == "train") ids.insert(job.at("id").get<std::string>());
-  }
-  return ids;
+std::vector<std::string> trained_ids(Workplace& place, const std::vector<std::string>& command) {
+  return job_ids(place, command, "train");
 }
 
 TEST(TrainPrompts, OfOnesOwnAreTrainedOnRecordedAndTold) {
@@ -221,9 +210,7 @@ TEST(TrainPrompts, OfATaskWithoutTargetsMustStillQuoteOneForABackboneThatDrawsNo
   auto lines = own_prompts();
   lines[3] = "a sign that reads nothing";
   OwnTraining place(lines);
-  const std::vector<std::string> command = {
-      "reproduce", "--table", "sd35-pickscore", "--scale", "smoke", "--train-prompts", "mine"};
-  EXPECT_THAT(refused(place, command),
+  EXPECT_THAT(refused(place, smoke_of("sd35-pickscore", {"--train-prompts", "mine"})),
               AllOf(HasSubstr("backbone glyph draws the text that a prompt quotes and nothing else, and 1 of "
                               "the 20 prompts of "),
                     HasSubstr("leave the others out")));
@@ -243,9 +230,8 @@ TEST(TrainPrompts, AScaleThatAsksForASetSaysWhereItIs) {
       AllOf(HasSubstr("table mine at scale own trains on the prompt set pickscore-train-disjoint, and "
                       "--train-prompts is not given"),
             HasSubstr("train.txt of the repository X-GenGroup/Flow-Factory without its line 10431")));
-  auto given = command;
-  given.insert(given.end(), {"--train-prompts", "mine"});
-  EXPECT_THAT(refused(place, given), HasSubstr("and this one is ocr-user-"));
+  EXPECT_THAT(refused(place, with(command, {"--train-prompts", "mine"})),
+              HasSubstr("and this one is ocr-user-"));
 }
 
 TEST(CommandLineOfLists, BlanksAroundNamesAndSeedsAreLeftOut) {
@@ -292,15 +278,16 @@ TEST(SettingsOfTheCommandLine, TwiceTheSameIsRefusedAndOfAMethodBesideAllIsNot) 
 }
 
 TEST(SettingsOfTheCommandLine, NamesOfOtherProgramsAreUnderstoodInHints) {
-  const auto hint = [](const std::string& set) { return refused(planned({"--set", set})); };
-  EXPECT_THAT(hint("learning_rate=1e-4"),
-              HasSubstr("unknown setting \"learning_rate\"; did you mean \"lr\"?"));
-  EXPECT_THAT(hint("batch_size=4"), HasSubstr("did you mean \"prompts_per_epoch\" or \"group_size\"?"));
-  EXPECT_THAT(hint("epochs=4"), HasSubstr("did you mean \"updates\" or \"inner_epochs\"?"));
-  EXPECT_THAT(hint("steps=4"), HasSubstr("did you mean \"updates\" or \"sampling_steps\"?"));
-  EXPECT_THAT(hint("cfg=4"), HasSubstr("did you mean \"guidance\" or \"eval_guidance\"?"));
-  EXPECT_THAT(hint("beta=4"), HasSubstr("did you mean \"beta_max\"?"));
-  EXPECT_THAT(hint("frobnicate=4"), HasSubstr("`harness list settings` names them all"));
+  const std::vector<std::pair<std::string, std::string>> hints = {
+      {"learning_rate", "unknown setting \"learning_rate\"; did you mean \"lr\"?"},
+      {"batch_size", "did you mean \"prompts_per_epoch\" or \"group_size\"?"},
+      {"epochs", "did you mean \"updates\" or \"inner_epochs\"?"},
+      {"steps", "did you mean \"updates\" or \"sampling_steps\"?"},
+      {"cfg", "did you mean \"guidance\" or \"eval_guidance\"?"},
+      {"beta", "did you mean \"beta_max\"?"},
+      {"frobnicate", "`harness list settings` names them all"}};
+  for (const auto& [name, hint] : hints)
+    EXPECT_THAT(refused(planned({"--set", name + "=4"})), HasSubstr(hint));
 }
 
 TEST(Hints, AnUnknownNameIsRefusedWithTheNearestOne) {

@@ -36,12 +36,6 @@ void write_prompts(const fs::path& folder) {
   write_file_atomically(folder / "pickscore/test.txt", join(lines, "\n"));
 }
 
-std::vector<std::string> smoke(const std::string& table, const std::vector<std::string>& more = {}) {
-  std::vector<std::string> arguments = {"reproduce", "--table", table, "--scale", "smoke"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
 /// With a backbone that draws scenes, on prompts that hardly quote anything, with both scorers.
 struct SceneWorkplace : Workplace {
   SceneWorkplace() {
@@ -50,23 +44,11 @@ struct SceneWorkplace : Workplace {
     write_scorer(folder() / "scorers/pickscore");
   }
   std::vector<std::string> command(const std::vector<std::string>& more = {}) const {
-    auto arguments = smoke(kTable, {"--backbone", "sd35-medium", "--weights", "sd35", "--prompts", "sets",
-                                    "--scorers", "scorers"});
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
+    return with(smoke_of(kTable, {"--backbone", "sd35-medium", "--weights", "sd35", "--prompts", "sets",
+                                  "--scorers", "scorers"}),
+                more);
   }
 };
-
-std::vector<std::string> job_ids(Workplace& place, std::vector<std::string> command,
-                                 const std::string& kind) {
-  command.insert(command.end(), {"--dry-run", "--json"});
-  std::vector<std::string> found;
-  const auto plan = place.json(command);
-  for (const auto& job : plan.at("jobs")) {
-    if (job.at("kind") == kind) found.push_back(job.at("id"));
-  }
-  return found;
-}
 
 std::string count(Workplace& place, const std::string& sql) {
   const auto outcome = place.run({"query", sql, "--format", "csv"});
@@ -94,26 +76,9 @@ TEST(TrainPrompts, OfPickScoreArePlainSentencesAndNeverOnesToWrite) {
   EXPECT_THAT(seen.err, HasSubstr("1 of its prompts is one of validation or test (same text): line 8"));
 }
 
-TEST(StandIn, NoFigureOfTheEmbeddedScorerIsCalledPickScore) {
+TEST(StandIn, NoFigureOfTheEmbeddedScorerIsCalledPickScoreNorComparedWithThePapers) {
   Workplace place;
-  const auto table = place.run(smoke(kTable));
-  ASSERT_EQ(table.status, 0) << table.err;
-  for (const auto& line : split(table.out, '\n')) {
-    if (line.find("PickScore") == std::string::npos) continue;
-    EXPECT_TRUE(line.find("paper") != std::string::npos || line.find("not comparable") != std::string::npos)
-        << "a line that speaks of PickScore, and not of the paper's: " << line;
-  }
-  EXPECT_THAT(table.out, HasSubstr("glyph-CLIP score \u2191"));
-  EXPECT_THAT(table.out, HasSubstr("PickScore 0.8358"));
-  EXPECT_THAT(table.out, HasSubstr("glyph-clip v1 profile embedded"));
-  EXPECT_THAT(table.out, Not(HasSubstr("| pickscore v1")));
-  EXPECT_EQ(count(place, "SELECT DISTINCT task FROM runs"), "glyph-clip\n");
-  EXPECT_EQ(count(place, "SELECT DISTINCT metric FROM selections WHERE metric <> ''"), "glyph_clip\n");
-}
-
-TEST(StandIn, TheJsonDocumentNamesBothMetricsAndComparesNeither) {
-  Workplace place;
-  const auto table = place.json(smoke(kTable, {"--json"}));
+  const auto table = place.json(smoke_of(kTable, {"--json"}));
   EXPECT_EQ(table.at("stands_in"), Json({{"pickscore", "glyph_clip"}, {"pickscore_std", "glyph_clip_std"}}));
   for (const auto& row : table.at("rows")) {
     EXPECT_TRUE(row.at("metrics").contains("glyph_clip"));
@@ -124,35 +89,45 @@ TEST(StandIn, TheJsonDocumentNamesBothMetricsAndComparesNeither) {
   ASSERT_EQ(table.at("claims").size(), 1u);
   EXPECT_EQ(table.at("claims")[0].at("comparable"), false);
   EXPECT_TRUE(table.at("claims")[0].at("holds").is_null());
-}
-
-TEST(StandIn, ReportAndListedSettingsFollowTheBackbone) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke(kTable)).status, 0);
+  const auto text = place.run(smoke_of(kTable)).out;
+  for (const auto& line : split(text, '\n')) {
+    if (line.find("PickScore") == std::string::npos) continue;
+    EXPECT_TRUE(line.find("paper") != std::string::npos || line.find("not comparable") != std::string::npos)
+        << "a line that speaks of PickScore, and not of the paper's: " << line;
+  }
+  EXPECT_THAT(text, AllOf(HasSubstr("glyph-CLIP score \u2191"), HasSubstr("PickScore 0.8358"),
+                          HasSubstr("glyph-clip v1 profile embedded"), Not(HasSubstr("| pickscore v1"))));
+  EXPECT_EQ(count(place, "SELECT DISTINCT task FROM runs"), "glyph-clip\n");
+  EXPECT_EQ(count(place, "SELECT DISTINCT metric FROM selections WHERE metric <> ''"), "glyph_clip\n");
   ASSERT_EQ(place.run({"report", kTable}).status, 0);
   EXPECT_THAT(read_file(place.folder() / "runs" / kTable / "report.html"), HasSubstr("not comparable"));
   EXPECT_EQ(place.run({"list", "settings", "--table", kTable}).status, 0);
   EXPECT_EQ(place.run({"compare", "ratio-norm", "lambda-controlled", "--metric", "glyph_clip"}).status, 0);
 }
 
-TEST(ValidationTable, SharesTheRunsOfTheTestTableAndTestsNothing) {
+TEST(ValidationTable, SharesTheRunsOfTheTestTableTestsNothingAndKeepsTheRules) {
   Workplace place;
-  EXPECT_EQ(job_ids(place, smoke(kTable), "train"), job_ids(place, smoke("sd35-pickscore-val"), "train"));
-  EXPECT_TRUE(job_ids(place, smoke("sd35-pickscore-val"), "test").empty());
-  ASSERT_EQ(place.run(smoke("sd35-pickscore-val")).status, 0);
+  EXPECT_EQ(job_ids(place, smoke_of(kTable), "train"),
+            job_ids(place, smoke_of("sd35-pickscore-val"), "train"));
+  EXPECT_TRUE(job_ids(place, smoke_of("sd35-pickscore-val"), "test").empty());
+  ASSERT_EQ(place.run(smoke_of("sd35-pickscore-val")).status, 0);
   EXPECT_EQ(count(place, "SELECT count(*) FROM evaluations WHERE split = 'test'"), "0\n");
-  ASSERT_EQ(place.run(smoke(kTable)).status, 0);
+  ASSERT_EQ(place.run(smoke_of(kTable)).status, 0);
   EXPECT_EQ(count(place, "SELECT count(*) FROM runs WHERE method <> 'base'"), "2\n");
   EXPECT_EQ(count(place, "SELECT count(*) FROM evaluations WHERE split = 'test'"), "3\n");
+  for (const char* table : {"sd35-pickscore-val", kTable}) {
+    const auto check = place.run({"check", table});
+    EXPECT_EQ(check.out.find("FAIL  "), std::string::npos) << check.out;
+  }
   place.environment["HARNESS_WORKER"] = "/nonexistent";  // all is there
-  EXPECT_EQ(place.run(smoke("sd35-pickscore-val")).status, 0);
+  EXPECT_EQ(place.run(smoke_of("sd35-pickscore-val")).status, 0);
 }
 
 TEST(ValidationTable, AfterTheTestTableIsThereWithoutAWorkerAndInTheViews) {
   Workplace place;
-  ASSERT_EQ(place.run(smoke(kTable)).status, 0);
+  ASSERT_EQ(place.run(smoke_of(kTable)).status, 0);
   place.environment["HARNESS_WORKER"] = "/nonexistent";
-  ASSERT_EQ(place.run(smoke("sd35-pickscore-val")).status, 0);
+  ASSERT_EQ(place.run(smoke_of("sd35-pickscore-val")).status, 0);
   EXPECT_EQ(count(place,
                   "SELECT count(*) FROM v_results WHERE table_id = 'sd35-pickscore-val' AND split = "
                   "'validation' AND metric = 'glyph_clip' AND method <> 'base'"),
@@ -162,7 +137,7 @@ TEST(ValidationTable, AfterTheTestTableIsThereWithoutAWorkerAndInTheViews) {
 
 TEST(ValidationTable, ShowsEveryCheckpointWithWhatItSpent) {
   Workplace place;
-  const auto table = place.json(smoke("sd35-pickscore-val", {"--json"}));
+  const auto table = place.json(smoke_of("sd35-pickscore-val", {"--json"}));
   ASSERT_EQ(table.at("rows").size(), 6u);
   std::map<std::string, int> selected;
   for (const auto& row : table.at("rows")) {
@@ -181,21 +156,14 @@ TEST(ValidationTable, ShowsEveryCheckpointWithWhatItSpent) {
     EXPECT_EQ(place.run({"table", "sd35-pickscore-val", "--format", format}).status, 0) << format;
 }
 
-TEST(ValidationTable, OfTheOcrTaskShowsTheSelectedCheckpoints) {
+TEST(ValidationTable, OfTheOcrTaskShowsTheSelectedCheckpointsAndKeepsTheRules) {
   Workplace place;
-  const auto table = place.json(smoke("sd35-ocr-val", {"--json"}));
+  const auto table = place.json(smoke_of("sd35-ocr-val", {"--json"}));
   EXPECT_EQ(table.at("rows").size(), 3u);
   EXPECT_EQ(table.at("rows")[0].at("split"), "validation");
   EXPECT_NEAR(table.at("rows")[0].at("paper").at("exact_match").get<double>(), 0.1094, 1e-9);
-}
-
-TEST(ValidationTable, KeepsTheRules) {
-  Workplace place;
-  for (const char* table : {"sd35-pickscore-val", "sd35-ocr-val", kTable}) {
-    ASSERT_EQ(place.run(smoke(table)).status, 0);
-    const auto check = place.run({"check", table});
-    EXPECT_EQ(check.out.find("FAIL  "), std::string::npos) << check.out;
-  }
+  const auto check = place.run({"check", "sd35-ocr-val"});
+  EXPECT_EQ(check.out.find("FAIL  "), std::string::npos) << check.out;
 }
 
 TEST(Scorers, ARequiredOneWithoutItsFolderStopsThePlanAndNamesTheFolder) {
@@ -205,7 +173,7 @@ TEST(Scorers, ARequiredOneWithoutItsFolderStopsThePlanAndNamesTheFolder) {
   EXPECT_EQ(given.status, 2);
   EXPECT_THAT(given.err, HasSubstr("there is no folder scorers/pickscore"));
   EXPECT_FALSE(fs::exists(place.folder() / "runs"));
-  const auto none = place.run(smoke(kTable, {"--backbone", "sd35-medium", "--weights", "sd35"}));
+  const auto none = place.run(smoke_of(kTable, {"--backbone", "sd35-medium", "--weights", "sd35"}));
   EXPECT_EQ(none.status, 2);
   EXPECT_THAT(none.err, HasSubstr("--scorers DIR"));
 }
@@ -254,7 +222,7 @@ TEST(Scorers, ASettingChoosesTheProfileOfOneThatHasSeveral) {
 TEST(Scorers, AFolderOfTheWrongLevelOrWithoutAnyIsAnError) {
   SceneWorkplace place;
   const auto refused = [&](const std::string& folder) {
-    const auto outcome = place.run(smoke("sd35-ocr", {"--scorers", folder, "--dry-run"}));
+    const auto outcome = place.run(smoke_of("sd35-ocr", {"--scorers", folder, "--dry-run"}));
     EXPECT_EQ(outcome.status, 2) << folder << outcome.out;
     return outcome.err;
   };
@@ -269,7 +237,7 @@ TEST(Scorers, AFolderOfTheWrongLevelOrWithoutAnyIsAnError) {
 
 TEST(Scorers, OneWhoseMetricIsReplacedByTheEmbeddedOneIsSaidToBeUnused) {
   SceneWorkplace place;
-  const auto plan = place.run(smoke(kTable, {"--scorers", "scorers", "--dry-run"}));
+  const auto plan = place.run(smoke_of(kTable, {"--scorers", "scorers", "--dry-run"}));
   EXPECT_THAT(plan.out, HasSubstr("The scorer pickscore is there and not used"));
   EXPECT_THAT(place.run(place.command({"--dry-run"})).out, Not(HasSubstr("not used")));
 }
@@ -279,7 +247,7 @@ TEST(Scorers, AreFoundInHarnessPathToo) {
   fs::create_directories(place.share() / "scorers");
   fs::rename(place.folder() / "scorers/pickscore", place.share() / "scorers/pickscore");
   const auto table = place.run(
-      smoke(kTable, {"--backbone", "sd35-medium", "--weights", "sd35", "--prompts", "sets", "--dry-run"}));
+      smoke_of(kTable, {"--backbone", "sd35-medium", "--weights", "sd35", "--prompts", "sets", "--dry-run"}));
   EXPECT_EQ(table.status, 0) << table.err;
 }
 
@@ -342,7 +310,7 @@ TEST(Scorers, DoctorSaysWhichAreThere) {
 
 TEST(ScenePrompts, GlyphRefusesAListThatQuotesNothing) {
   SceneWorkplace place;
-  const auto outcome = place.run(smoke(kTable, {"--prompts", "sets"}));
+  const auto outcome = place.run(smoke_of(kTable, {"--prompts", "sets"}));
   EXPECT_EQ(outcome.status, 2);
   EXPECT_THAT(outcome.err, HasSubstr("916 of the first 1018 prompts"));
   EXPECT_THAT(outcome.err, HasSubstr("--backbone"));
@@ -414,7 +382,7 @@ TEST(ScoreGrid, ShowsWinsNearTiesLossesAndFailuresUnlessItIsToldOtherwise) {
 
 TEST(ScoreGrid, OfThePapersIndicesOnAnotherListSaysThatTheTextsAreOthers) {
   Workplace place;
-  ASSERT_EQ(place.run({"reproduce", "--table", kTable, "--scale", "smoke"}).status, 0);
+  ASSERT_EQ(place.run(smoke_of(kTable)).status, 0);
   const auto outcome = place.run({"grid", kTable, "--pick", "paper"});
   if (outcome.status != 0) {
     EXPECT_THAT(outcome.err, HasSubstr("no prompt of the paper's gallery is in this cut"));

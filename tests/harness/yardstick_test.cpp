@@ -21,21 +21,15 @@ void write_twins(const Workplace& place) {
   write_file_atomically(place.folder() / "twins.json", table.dump());
 }
 
-Arguments smoke(const std::string& table, const Arguments& more = {}) {
-  Arguments arguments = {"reproduce", "--table", table, "--scale", "smoke"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
 /// A workspace in which one method was compared with itself over three runs (experiment 1), and then two
 /// methods of one run each (experiment 2).
 Workplace& finished() {
   static Workplace place;
   static const bool is_ready = [] {
     write_twins(place);
-    const auto twins = place.run(smoke("twins.json"));
+    const auto twins = place.run(smoke_of("twins.json"));
     EXPECT_EQ(twins.status, 0) << twins.err;
-    const auto table = place.run(smoke("sd35-ocr", {"--methods", "ratio-norm,dual"}));
+    const auto table = place.run(smoke_of("sd35-ocr", {"--methods", "ratio-norm,dual"}));
     EXPECT_EQ(table.status, 0) << table.err;
     return true;
   }();
@@ -147,10 +141,10 @@ TEST(EqualRows, LendTheirSpreadOfRunsToAComparisonOfOneRun) {
 
 TEST(EqualRows, WithOthersBesideThemSayUnderOtherTablesWhatWasMadeOfBoth) {
   Workplace place;
-  ASSERT_EQ(place.run(smoke("calibration")).status, 0);
+  ASSERT_EQ(place.run(smoke_of("calibration")).status, 0);
   const auto own = place.json({"table", "--json"});
   EXPECT_FALSE(own.contains("calibration")) << "it is its own table";
-  ASSERT_EQ(place.run(smoke("sd35-ocr")).status, 0);
+  ASSERT_EQ(place.run(smoke_of("sd35-ocr")).status, 0);
   const auto told = place.json({"table", "sd35-ocr", "--json"}).at("calibration");
   EXPECT_EQ(told.at("experiment"), 1);
   EXPECT_EQ(told.at("baseline"), "ratio-norm");
@@ -176,14 +170,15 @@ TEST(EqualRows, WithOthersBesideThemSayUnderOtherTablesWhatWasMadeOfBoth) {
 TEST(EqualRows, AreNoYardstickOfExperimentsWithOtherSettings) {
   auto& place = finished();
   const auto outcome =
-      place.run(smoke("sd35-ocr", {"--methods", "ratio-norm,dual", "--set", "lr=1e-5", "--json"}));
+      place.run(smoke_of("sd35-ocr", {"--methods", "ratio-norm,dual", "--set", "lr=1e-5", "--json"}));
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_FALSE(parse_json(outcome.out, "stdout").contains("yardstick"));
 }
 
 TEST(EqualRows, ThatTheCommandLineMakesUnequalAreNotCompared) {
   auto& place = finished();
-  const auto outcome = place.run(smoke("twins.json", {"--seeds", "42", "--set", "twin.lr=1e-5", "--json"}));
+  const auto outcome =
+      place.run(smoke_of("twins.json", {"--seeds", "42", "--set", "twin.lr=1e-5", "--json"}));
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const auto yardstick = parse_json(outcome.out, "stdout").at("yardstick");
   EXPECT_EQ(yardstick.at("own"), false);
