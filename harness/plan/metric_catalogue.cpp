@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
+
 #include "core/error.h"
 #include "evaluators/evaluator.h"
 
@@ -60,6 +62,14 @@ std::vector<std::string> MetricCatalogue::names() const {
 const std::vector<std::string>& reserved_metrics() {
   static const std::vector<std::string> names = {"geneval_score", "geneval_strict", "glyph_clip"};
   return names;
+}
+
+std::string plain_name(const std::string& name) {
+  std::string plain;
+  for (const unsigned char c : name) {
+    if (std::isalnum(c) != 0) plain += static_cast<char>(std::tolower(c));
+  }
+  return plain;
 }
 
 std::string restated_by(const std::string& metric) {

@@ -50,6 +50,9 @@ const MetricCatalogue& built_in_catalogue();
 /// user's may mean something else by it.
 const std::vector<std::string>& reserved_metrics();
 
+/// Letters and digits alone, small: "OCR reward", "ocr-reward" and "ocr_reward" are one name.
+std::string plain_name(const std::string& name);
+
 /// MetricInfo::restates, as this build's evaluators say it; empty for a metric of its own.
 std::string restated_by(const std::string& metric);
 

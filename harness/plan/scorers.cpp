@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 
 #include "core/error.h"
@@ -36,15 +35,6 @@ Json describe_scorer(const std::string& profile) {
   }
   hello.erase("protocol");
   return hello;
-}
-
-/// `name` without case and what people put between words, so that "PickScore_v1" is near "pickscore".
-std::string plain_name(const std::string& name) {
-  std::string plain;
-  for (const unsigned char c : name) {
-    if (std::isalnum(c) != 0) plain += static_cast<char>(std::tolower(c));
-  }
-  return plain;
 }
 
 std::string nearest(const std::string& name, const std::vector<std::string>& known) {

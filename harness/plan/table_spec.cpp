@@ -12,6 +12,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "harness/plan/workspace.h"
+#include "harness/terminal/output.h"
 #include "results/grid/grid.h"
 
 namespace harness {
@@ -53,12 +54,6 @@ void require(bool holds, const std::string& what, const std::string& where, cons
   if (!holds) throw Error(what, where, hint);
 }
 
-void require_one_of(const std::string& value, const std::vector<std::string>& known, const std::string& noun,
-                    const std::string& where) {
-  require(std::find(known.begin(), known.end(), value) != known.end(),
-          fmt::format("unknown {} \"{}\"", noun, value), where, suggestion(value, known));
-}
-
 template <class T>
 void require_distinct(const std::vector<T>& values, const std::string& what, const std::string& where) {
   require(std::set<T>(values.begin(), values.end()).size() == values.size(), what + " must differ", where);
@@ -74,12 +69,22 @@ std::vector<T> whole_numbers(Fields& fields, const std::string& key) {
   return list.get<std::vector<T>>();
 }
 
-void check_checkpoints(const std::vector<int>& checkpoints, const std::string& where) {
+/// The settings that stand there, by name; none where there are none.
+Json read_settings(Fields& fields) {
+  const Json settings = fields.optional<Json>("settings", Json::object());
+  require(settings.is_object(), "must be an object", fields.where() + ": settings");
+  return settings;
+}
+
+std::vector<int> read_checkpoints(Fields& fields) {
+  const auto where = fields.where() + ": checkpoints";
+  const auto checkpoints = whole_numbers<int>(fields, "checkpoints");
   require(!checkpoints.empty(), "needs at least one checkpoint", where);
   require(checkpoints.front() > 0, "checkpoints count updates from 1", where);
   require(
       std::adjacent_find(checkpoints.begin(), checkpoints.end(), std::greater_equal<>()) == checkpoints.end(),
       "checkpoints must increase", where);
+  return checkpoints;
 }
 
 const KnownStatistic* find_statistic(const std::vector<KnownStatistic>& known, const std::string& name) {
@@ -210,10 +215,7 @@ ScaleSpec read_scale(const std::string& name, Fields fields) {
   scale.note = fields.optional<std::string>("note", "");
   scale.judges = fields.optional<bool>("judges", true);
   require(scale.judges || !scale.note.empty(), "needs a note that says why", fields.where() + ": judges");
-  if (fields.has("checkpoints")) {
-    scale.checkpoints = whole_numbers<int>(fields, "checkpoints");
-    check_checkpoints(*scale.checkpoints, fields.where() + ": checkpoints");
-  }
+  if (fields.has("checkpoints")) scale.checkpoints = read_checkpoints(fields);
   if (fields.has("limit")) {
     Fields limit = fields.object("limit");
     if (limit.has("validation")) scale.validation_limit = limit.required<int>("validation");
@@ -229,8 +231,7 @@ ScaleSpec read_scale(const std::string& name, Fields fields) {
     if (prompts.has("train")) scale.train_prompt_set = prompts.required<std::string>("train");
     prompts.finish();
   }
-  if (fields.has("settings")) scale.settings = fields.get("settings");
-  require(scale.settings.is_object(), "must be an object", fields.where() + ": settings");
+  scale.settings = read_settings(fields);
   fields.finish();
   return scale;
 }
@@ -256,8 +257,8 @@ void read_selection(TableSpec& spec, Fields fields) {
   spec.selection.metric = fields.required<std::string>("metric");
   spec.selection.rule = fields.optional<std::string>("rule", "max-mean");
   fields.finish();
-  require_one_of(spec.selection.split, {"validation"}, "split", fields.where() + ": split");
-  require_one_of(spec.selection.rule, {"max-mean"}, "rule", fields.where() + ": rule");
+  require_choice(spec.selection.split, {"validation"}, "split", fields.where() + ": split");
+  require_choice(spec.selection.rule, {"max-mean"}, "rule", fields.where() + ": rule");
 }
 
 void read_metrics(TableSpec& spec, Fields fields) {
@@ -268,16 +269,6 @@ void read_metrics(TableSpec& spec, Fields fields) {
   require_distinct(spec.metrics(), "metrics", fields.where());
 }
 
-/// {metric of the table: metric in its place}; each must be one of the table's.
-std::map<std::string, std::string> read_stand_ins(const TableSpec& spec, Fields fields) {
-  std::map<std::string, std::string> stands_in;
-  for (const auto& metric : fields.keys()) {
-    require_one_of(metric, spec.metrics(), "metric of this table", fields.where());
-    stands_in[metric] = fields.required<std::string>(metric);
-  }
-  return stands_in;
-}
-
 BackboneSpec read_backbone_changes(const TableSpec& spec, Fields& fields) {
   BackboneSpec changes;
   changes.title = fields.optional<std::string>("title", "");
@@ -285,7 +276,13 @@ BackboneSpec read_backbone_changes(const TableSpec& spec, Fields& fields) {
   changes.notes = fields.optional<std::vector<std::string>>("notes", {});
   require(!spec.is_training() || !(fields.has("stands_in") || fields.has("metrics")),
           "a training table has no metrics", fields.where());
-  if (fields.has("stands_in")) changes.stands_in = read_stand_ins(spec, fields.object("stands_in"));
+  if (fields.has("stands_in")) {
+    Fields stands_in = fields.object("stands_in");
+    for (const auto& metric : stands_in.keys()) {
+      require_choice(metric, spec.metrics(), "metric of this table", stands_in.where());
+      changes.stands_in[metric] = stands_in.required<std::string>(metric);
+    }
+  }
   if (!fields.has("metrics")) return changes;
   Fields metrics = fields.object("metrics");
   using Names = std::vector<std::string>;
@@ -298,11 +295,9 @@ BackboneSpec read_backbone_changes(const TableSpec& spec, Fields& fields) {
 void read_backbones(TableSpec& spec, Fields fields) {
   for (const auto& name : fields.keys()) {
     Fields backbone = fields.object(name);
-    Json settings = backbone.has("settings") ? backbone.get("settings") : Json::object();
-    require(settings.is_object(), "must be an object", backbone.where() + ": settings");
+    spec.backbone_settings[name] = read_settings(backbone);
     spec.backbones[name] = read_backbone_changes(spec, backbone);
     backbone.finish();
-    spec.backbone_settings[name] = std::move(settings);
   }
 }
 
@@ -310,8 +305,8 @@ void read_shown(TableSpec& spec, Fields fields) {
   spec.shown.split = fields.optional<std::string>("split", spec.shown.split);
   const auto checkpoints = fields.optional<std::string>("checkpoints", "selected");
   fields.finish();
-  require_one_of(spec.shown.split, {"test", "validation"}, "split", fields.where() + ": split");
-  require_one_of(checkpoints, {"selected", "every"}, "choice of checkpoints",
+  require_choice(spec.shown.split, {"test", "validation"}, "split", fields.where() + ": split");
+  require_choice(checkpoints, {"selected", "every"}, "choice of checkpoints",
                  fields.where() + ": checkpoints");
   spec.shown.every_checkpoint = checkpoints == "every";
   require(!spec.shown.every_checkpoint || spec.shown.split == "validation",
@@ -325,7 +320,7 @@ void read_grid(TableSpec& spec, Fields fields) {
   fields.finish();
   require(!spec.grid.pick.empty(), "needs at least one group", fields.where() + ": pick");
   for (const auto& group : spec.grid.pick)
-    require_one_of(group, grid_group_names(), "group", fields.where() + ": pick");
+    require_choice(group, grid_group_names(), "group", fields.where() + ": pick");
   require(spec.grid.rows >= 1 && spec.grid.rows <= 200, "must be 1 to 200", fields.where() + ": rows");
 }
 
@@ -334,7 +329,7 @@ void read_window(TableSpec& spec, Fields fields) {
   spec.window.unit = fields.optional<std::string>("unit", spec.window.unit);
   fields.finish();
   require(spec.window.last > 0, "must be positive", fields.where() + ": last");
-  require_one_of(spec.window.unit, {"updates", "epochs"}, "unit", fields.where() + ": unit");
+  require_choice(spec.window.unit, {"updates", "epochs"}, "unit", fields.where() + ": unit");
 }
 
 /// A row: the name of a method, or {"name", "method", "settings", "paper"}.
@@ -347,10 +342,9 @@ void read_row(TableSpec& spec, const Json& value, const std::string& where) {
   ArmSpec arm;
   arm.method = fields.required<std::string>("method");
   arm.name = fields.optional<std::string>("name", arm.method);
-  if (fields.has("settings")) arm.settings = fields.get("settings");
+  arm.settings = read_settings(fields);
   const auto paper = fields.optional<std::string>("paper", "");
   fields.finish();
-  require(arm.settings.is_object(), "must be an object", where + ": settings");
   // "base" is the row of the starting weights.
   require(!arm.name.empty() && arm.name != "base" && arm.name.find_first_of(",=") == std::string::npos,
           "must be a name without , and = other than base", where + ": name");
@@ -373,7 +367,7 @@ void read_equal_rows(TableSpec& spec, Fields& fields) {
   } else {
     require(value.is_array(), "must be true or a list of rows", where);
     spec.equal_rows = fields.required<std::vector<std::string>>("equal_rows");
-    for (const auto& row : spec.equal_rows) require_one_of(row, spec.methods, "row", where);
+    for (const auto& row : spec.equal_rows) require_choice(row, spec.methods, "row", where);
     require_distinct(spec.equal_rows, "rows", where);
   }
   if (value == false) return;
@@ -403,13 +397,13 @@ ClaimSpec read_claim(const Json& value, const std::string& where) {
                   .bound = fields.optional<double>("bound", 0),
                   .factor = fields.optional<double>("factor", 1)};
   fields.finish();
-  require_one_of(claim.rule, kClaimRules, "rule", where + ": rule");
+  require_choice(claim.rule, kClaimRules, "rule", where + ": rule");
   return claim;
 }
 
 void require_row(const TableSpec& spec, const std::string& row, const std::string& where) {
   require(
-      std::find(spec.methods.begin(), spec.methods.end(), row) != spec.methods.end(),
+      std::ranges::count(spec.methods, row) > 0,
       fmt::format("names the row \"{}\", which is not among this table's methods", row), where,
       fmt::format("methods: {}; give other claims, or \"claims\": [] for none", join(spec.methods, ", ")));
 }
@@ -421,14 +415,13 @@ void read_claims(TableSpec& spec, const Json& claims, const std::string& where) 
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const auto place = fmt::format("{}[{}]", where, i);
     const auto claim = read_claim(claims[i], place);
-    require_one_of(claim.column, columns, "column", place + ": column");
-    const bool two_columns = claim.rule == "columns-agree";
-    if (two_columns) {
-      require_one_of(claim.against, columns, "column", place + ": against");
+    require_choice(claim.column, columns, "column", place + ": column");
+    if (claim.rule == "columns-agree") {
+      require_choice(claim.against, columns, "column", place + ": against");
     } else {
       require_row(spec, claim.against, place + ": against");
+      require_row(spec, claim.method, place + ": method");
     }
-    if (!two_columns) require_row(spec, claim.method, place + ": method");
     spec.claims.push_back(claim);
   }
 }
@@ -451,15 +444,6 @@ void require_no_misspelling_of(const TableSpec& spec, const std::string& metric)
   };
   check(spec.required_metrics, "required");
   check(spec.optional_metrics, "optional");
-}
-
-/// Letters and digits alone, small: "OCR reward", "ocr-reward" and "ocr_reward" are one name.
-std::string plain_name(const std::string& name) {
-  std::string plain;
-  for (const unsigned char c : name) {
-    if (std::isalnum(c) != 0) plain += static_cast<char>(std::tolower(c));
-  }
-  return plain;
 }
 
 /// What may have been meant by the name of a column that is none: one of `columns`, by its name or its
@@ -497,11 +481,11 @@ void check_whole(const TableSpec& spec) {
   require(std::all_of(spec.seeds.begin(), spec.seeds.end(),
                       [](std::int64_t s) { return s >= 0 && s <= kLargestSeed; }),
           fmt::format("seeds are 0 to {}", kLargestSeed), where + ": seeds");
-  require_one_of(spec.baseline, spec.methods, "baseline", where + ": baseline");
+  require_choice(spec.baseline, spec.methods, "baseline", where + ": baseline");
   if (spec.is_training()) return;
   if (std::ranges::count(spec.required_metrics, spec.selection.metric) == 0)
     require_no_misspelling_of(spec, spec.selection.metric);
-  require_one_of(spec.selection.metric, spec.required_metrics, "metric (it must be a required one)",
+  require_choice(spec.selection.metric, spec.required_metrics, "metric (it must be a required one)",
                  where + ": selection.metric");
   auto column_names = spec.metrics();
   for (const auto& column : kCheckpointColumns) column_names.push_back(column.name);
@@ -519,7 +503,7 @@ void check_whole(const TableSpec& spec) {
               fmt::format("unknown column \"{}\"", column.name), place + ": name",
               column_hint(spec, column.name, column_names));
     } else {
-      require_one_of(column.std_of, spec.metrics(), "metric of this table", place + ": std_of");
+      require_choice(column.std_of, spec.metrics(), "metric of this table", place + ": std_of");
       require(std::ranges::count(column_names, column.name) == 0,
               fmt::format("\"{}\" is the name of a column of its own", column.name), place + ": name");
     }
@@ -596,9 +580,6 @@ bool is_path(const std::string& id_or_file) {
   return id_or_file.ends_with(".json") || id_or_file.find('/') != std::string::npos;
 }
 
-// Sizes
-// ---------------------------------------------------------------------------------------------------------
-
 constexpr std::uintmax_t kLargestFile = 1'000'000;  // bytes; a shipped table has 8 kB
 constexpr std::size_t kLongestText = 10'000;        // bytes: the longest note of a shipped table has 600
 constexpr std::size_t kLongestList = 1000;          // seeds, rows, columns, notes, ...
@@ -635,7 +616,7 @@ Json read_document(const fs::path& file) {
 fs::path base_of(const std::string& base, const fs::path& file) {
   const auto where = file.string() + ": extends";
   if (!is_path(base)) {
-    require_one_of(base, known_tables(), "table", where);
+    require_choice(base, known_tables(), "table", where);
     return find_data_file("tables/" + base + ".json");
   }
   const auto base_file = file.parent_path() / base;
@@ -682,12 +663,25 @@ Json resolved(Json document, const fs::path& file, std::vector<std::string> abov
 }
 
 /// What every table states itself, or has from the table that it extends.
-void require_head(const Fields& fields) {
-  for (const char* key : {"id", "task", "backbone"}) {
-    require(fields.has(key), fmt::format("\"{}\" is missing", key), fields.where(),
-            "give it; a table that changes another one also names that one, in \"extends\" (`harness list "
-            "tables`)");
-  }
+std::string required_text(Fields& fields, const std::string& key) {
+  require(fields.has(key), fmt::format("\"{}\" is missing", key), fields.where(),
+          "give it; a table that changes another one also names that one, in \"extends\" (`harness list "
+          "tables`)");
+  return fields.required<std::string>(key);
+}
+
+/// It names a folder of the workspace.
+std::string read_id(Fields& fields) {
+  constexpr std::size_t kLongest = 100;
+  const auto id = required_text(fields, "id"), where = fields.where() + ": id";
+  require(is_file_name(id),
+          "must be letters, digits, '-', '_' and '.', beginning with a letter or digit: it names a folder",
+          where);
+  require(id.size() <= kLongest,
+          fmt::format("has {} letters, and {} are the most: it names a folder", id.size(), kLongest), where);
+  require(!is_taken_in_workspace(id), fmt::format("\"{}\" is the name of something else in a workspace", id),
+          where, "choose another: the table's files go to a folder of this name");
+  return id;
 }
 
 }  // namespace
@@ -750,25 +744,14 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   spec.metric_catalogue = metrics;
   spec.document = std::move(document);
   Fields fields(spec.document, file.string());
-  require_head(fields);
-  spec.id = fields.required<std::string>("id");
-  require(is_file_name(spec.id),
-          "must be letters, digits, '-', '_' and '.', beginning with a letter or digit: it names a folder",
-          fields.where() + ": id");
-  constexpr std::size_t kLongestId = 100;
-  require(spec.id.size() <= kLongestId,
-          fmt::format("has {} letters, and {} are the most: it names a folder", spec.id.size(), kLongestId),
-          fields.where() + ": id");
-  require(!is_taken_in_workspace(spec.id),
-          fmt::format("\"{}\" is the name of something else in a workspace", spec.id),
-          fields.where() + ": id", "choose another: the table's files go to a folder of this name");
+  spec.id = read_id(fields);
   spec.version = fields.optional<int>("version", 1);
   spec.title = fields.optional<std::string>("title", spec.id);
-  spec.task = fields.required<std::string>("task");
+  spec.task = required_text(fields, "task");
   spec.reproduces = fields.optional<std::string>("reproduces", "");
-  spec.backbone = fields.required<std::string>("backbone");
+  spec.backbone = required_text(fields, "backbone");
   const auto kind = fields.optional<std::string>("kind", "evaluation");
-  require_one_of(kind, {"evaluation", "training"}, "kind of table", fields.where() + ": kind");
+  require_choice(kind, {"evaluation", "training"}, "kind of table", fields.where() + ": kind");
   spec.kind = kind == "training" ? TableKind::kTraining : TableKind::kEvaluation;
   read_rows(spec, fields.get("methods"), fields.where() + ": methods");
   if (fields.has("equal_rows")) read_equal_rows(spec, fields);
@@ -786,8 +769,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   } else if (fields.has("window")) {
     read_window(spec, fields.object("window"));
   }
-  spec.checkpoints = whole_numbers<int>(fields, "checkpoints");
-  check_checkpoints(spec.checkpoints, fields.where() + ": checkpoints");
+  spec.checkpoints = read_checkpoints(fields);
   const Json& columns = fields.get("columns");
   require(columns.is_array() && !columns.empty(), "must be a list of columns", fields.where() + ": columns");
   const ColumnReading reading{.kind = spec.kind, .metrics = metrics, .source = source};
@@ -797,8 +779,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   }
   if (fields.has("claims")) read_claims(spec, fields.get("claims"), fields.where() + ": claims");
   spec.notes = fields.optional<std::vector<std::string>>("notes", {});
-  if (fields.has("settings")) spec.settings = fields.get("settings");
-  require(spec.settings.is_object(), "must be an object", fields.where() + ": settings");
+  spec.settings = read_settings(fields);
   if (fields.has("backbones")) read_backbones(spec, fields.object("backbones"));
   if (fields.has("scales")) {
     Fields scales = fields.object("scales");
@@ -824,7 +805,7 @@ std::vector<std::string> known_tables() {
 TableSpec load_table_spec(const std::string& id_or_file) {
   if (is_path(id_or_file)) return read_table_spec(id_or_file);
   const auto known = known_tables();
-  require_one_of(id_or_file, known, "table", "--table");
+  require_choice(id_or_file, known, "table", "--table");
   return read_table_spec(find_data_file("tables/" + id_or_file + ".json"));
 }
 
@@ -849,7 +830,7 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
   require(!rewards_a_metric || std::ranges::count(tasks, spec.task) > 0,
           fmt::format("no external scorer gives the metric of the task \"{}\"", spec.task), where + ": task",
           "--scorers DIR names the folder that holds its folder");
-  require_one_of(spec.task, tasks, "task", where + ": task");
+  require_choice(spec.task, tasks, "task", where + ": task");
   std::vector<std::string> given;
   for (const auto& evaluator : registry.evaluators)
     for (const auto& metric : evaluator.metrics) given.push_back(metric.name);
@@ -857,7 +838,7 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
     const auto& metric = spec.required_metrics[i];
     const auto place = fmt::format("{}: metrics.required[{}]", where, i);
     if (registry.evaluator_of(metric) != nullptr) continue;
-    if (nearest(metric, given)) require_one_of(metric, given, "metric", place);
+    if (nearest(metric, given)) require_choice(metric, given, "metric", place);
     throw Error(fmt::format("no evaluator of this build gives the required metric \"{}\"", metric), place,
                 "see `harness list evaluators`; --scorers DIR adds external ones");
   }
@@ -867,7 +848,7 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
     const auto& metric = spec.optional_metrics[i];
     // Any other name may be that of an external scorer which is not here now.
     if (registry.evaluator_of(metric) == nullptr && nearest(metric, known_metrics))
-      require_one_of(metric, known_metrics, "metric", fmt::format("{}: metrics.optional[{}]", where, i));
+      require_choice(metric, known_metrics, "metric", fmt::format("{}: metrics.optional[{}]", where, i));
   }
 }
 
