@@ -34,19 +34,10 @@ std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std:
 const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint>& checkpoints,
                                            const std::string& method, std::int64_t seed,
                                            const std::string& split) {
-  for (const auto& checkpoint : checkpoints) {
-    if (checkpoint.method == method && checkpoint.seed == seed && checkpoint.split == split &&
-        checkpoint.selected) {
-      return &checkpoint;
-    }
-  }
-  return nullptr;
-}
-
-/// The same images, none of them measured.
-std::vector<MetricValue> without_values(std::vector<MetricValue> values) {
-  for (auto& value : values) value.value.reset();
-  return values;
+  const auto found = std::ranges::find_if(checkpoints, [&](const EvaluatedCheckpoint& c) {
+    return c.method == method && c.seed == seed && c.split == split && c.selected;
+  });
+  return found == checkpoints.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -98,7 +89,8 @@ std::vector<PairedValue> paired_values(Store& store, const std::vector<Evaluated
     const auto* other = find_checkpoint(checkpoints, baseline, checkpoint.seed, split);
     const auto clusters = clusters_by_prompt(store, checkpoint.evaluation_id);
     const auto ours = store.metric_values(checkpoint.evaluation_id, metric);
-    const auto theirs = other ? store.metric_values(other->evaluation_id, metric) : without_values(ours);
+    auto theirs = other ? store.metric_values(other->evaluation_id, metric) : ours;
+    if (!other) std::ranges::for_each(theirs, [](auto& value) { value.value.reset(); });
     if (theirs.size() != ours.size()) {
       throw Error(fmt::format("{} and {} have {} and {} values of {} on the {} split", baseline, method,
                               theirs.size(), ours.size(), metric, split),

@@ -32,6 +32,21 @@ TableSpec table_of(const StoredReproduction& record, const MetricCatalogue& reco
   return for_backbone(parse_table_spec(std::move(document), kPlace, metrics, source), record.backbone);
 }
 
+/// The fields that stand under their own names, and may be missing in old records.
+void each_field(const auto& take) {
+  take("checkpoints", &Effective::checkpoints);
+  take("metrics", &Effective::metrics);
+  take("split_sizes", &Effective::split_sizes);
+  take("settings", &Effective::settings);
+  take("evaluation_settings", &Effective::evaluation_settings);
+  take("method_settings", &Effective::method_settings);
+  take("requested", &Effective::requested);
+  take("set", &Effective::set);
+  take("weights_sha256", &Effective::weights_sha256);
+  take("notes", &Effective::notes);
+  take("metrics_known", &Effective::metrics_known);
+}
+
 bool fits(const StoredReproduction& record, const ExperimentFilter& filter) {
   return (filter.table.empty() || record.table_id == filter.table) &&
          (filter.backbone.empty() || record.backbone == filter.backbone) &&
@@ -79,42 +94,21 @@ std::string description_of(const ExperimentFilter& filter) {
 }  // namespace
 
 Effective Effective::from_json(const Json& effective) try {
-  const Effective unset;
-  const auto object = [&](const char* key) { return effective.value(key, Json::object()); };
-  const auto prompts = object("prompt_set");
-  return {.baseline = effective.at("baseline"),
-          .checkpoints = effective.value("checkpoints", unset.checkpoints),
-          .metrics = effective.value("metrics", unset.metrics),
-          .prompt_set = prompts.value("name", std::string()),
-          .prompt_set_sha256 = prompts.value("sha256", std::string()),
-          .split_sizes = effective.value("split_sizes", unset.split_sizes),
-          .settings = object("settings"),
-          .evaluation_settings = object("evaluation_settings"),
-          .method_settings = object("method_settings"),
-          .requested = object("requested"),
-          .set = object("set"),
-          .weights_sha256 = effective.value("weights_sha256", std::string()),
-          .notes = effective.value("notes", unset.notes),
-          .metrics_known = effective.value("metrics_known", unset.metrics_known),
-          .guardrails = effective.value("guardrails", unset.guardrails)};
+  Effective read;
+  effective.at("baseline").get_to(read.baseline);
+  each_field([&](const char* key, auto field) { read.*field = effective.value(key, read.*field); });
+  const auto prompts = effective.value("prompt_set", Json::object());
+  read.prompt_set = prompts.value("name", std::string());
+  read.prompt_set_sha256 = prompts.value("sha256", std::string());
+  read.guardrails = effective.value("guardrails", Json());
+  return read;
 } catch (const Json::exception& error) {
   throw Error(error.what(), fmt::format("{}: effective", kPlace), kRebuildHint, Status::kFailed);
 }
 
 Json Effective::to_json() const {
-  Json json = {{"baseline", baseline},
-               {"checkpoints", checkpoints},
-               {"metrics", metrics},
-               {"prompt_set", {{"name", prompt_set}, {"sha256", prompt_set_sha256}}},
-               {"split_sizes", split_sizes},
-               {"settings", settings},
-               {"evaluation_settings", evaluation_settings},
-               {"method_settings", method_settings},
-               {"requested", requested},
-               {"set", set},
-               {"weights_sha256", weights_sha256},
-               {"notes", notes},
-               {"metrics_known", metrics_known}};
+  Json json = {{"baseline", baseline}, {"prompt_set", {{"name", prompt_set}, {"sha256", prompt_set_sha256}}}};
+  each_field([&](const char* key, auto field) { json[key] = this->*field; });
   if (!guardrails.is_null()) json["guardrails"] = guardrails;
   return json;
 }

@@ -44,15 +44,14 @@ std::optional<GuardrailPanel> guardrail_panel_of(const Experiment& experiment,
 
 std::vector<AlarmRecord> alarms_of(const Experiment& experiment,
                                    std::span<const ComparisonRecord> comparisons) {
-  std::vector<std::pair<std::string, std::vector<ComparisonRecord>>> by_split;
-  for (const auto& record : comparisons) {
-    if (by_split.empty() || by_split.back().first != record.split) by_split.push_back({record.split, {}});
-    by_split.back().second.push_back(record);
-  }
   std::vector<AlarmRecord> alarms;
-  for (const auto& [split, records] : by_split) {
-    const auto panel = guardrail_panel_of(experiment, records);
-    if (panel) alarms.insert(alarms.end(), panel->alarms.begin(), panel->alarms.end());
+  while (!comparisons.empty()) {
+    const auto end = std::ranges::find_if_not(
+        comparisons, [&](const auto& record) { return record.split == comparisons.front().split; });
+    const auto size = static_cast<std::size_t>(end - comparisons.begin());
+    if (const auto panel = guardrail_panel_of(experiment, comparisons.first(size)))
+      alarms.insert(alarms.end(), panel->alarms.begin(), panel->alarms.end());
+    comparisons = comparisons.subspan(size);
   }
   return alarms;
 }

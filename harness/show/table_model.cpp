@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "core/score_limit.h"
 #include "evaluators/ocr.h"
@@ -161,13 +160,8 @@ void fill_evaluation_table(Store& store, const Experiment& experiment, const std
     if (with_budget && !is_base) rows.back().tau = tau_of(store, checkpoint.run_id);
   }
   share_budget(model.rows);
+  model.chosen_on_split = chooses_on(experiment, split);
   model.comparisons = stored_comparisons(store, experiment, split);
-}
-
-/// All comparisons guard; the table itself shows those of the metrics that it names.
-void split_off_guardrails(const Experiment& experiment, TableModel& model) {
-  model.guardrails = guardrail_panel_of(experiment, records_of(model.comparisons, model.split));
-  if (model.guardrails) keep_named_metrics(experiment, model.comparisons);
 }
 
 /// The same differences on the prompts that chose the checkpoints.
@@ -180,24 +174,13 @@ void add_validation(Store& store, const Experiment& experiment, TableModel& mode
   }
 }
 
-void withdraw_claims(TableModel& model) {
-  for (auto& claim : model.claims) {
-    claim.judged = false;
-    claim.holds.reset();
-  }
-}
-
-bool reuses_samples(const Experiment& experiment) {
-  return experiment.effective.settings.value("inner_epochs", 1) > 1;
-}
-
 void fill_training_table(Store& store, const Experiment& experiment, const std::string& window_unit,
                          TableModel& model) {
   model.over_training = true;
   model.rows = training_rows(store, experiment, window_unit);
   model.comparisons = training_comparisons(experiment, model.columns, model.rows);
   model.notes.insert(model.notes.begin(), window_note(experiment, window_unit));
-  if (reuses_samples(experiment)) {
+  if (experiment.effective.settings.value("inner_epochs", 1) > 1) {
     model.notes.push_back(
         "Samples are used several times here (inner_epochs): those that were trained on correlate with the "
         "policy's "
@@ -268,21 +251,26 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   } else {
     fill_evaluation_table(store, experiment, split, model);
     complete_comparisons(store, experiment, split, model.comparisons);
-    split_off_guardrails(experiment, model);
+    // All comparisons guard; the table itself shows those of the metrics that it names.
+    model.guardrails = guardrail_panel_of(experiment, records_of(model.comparisons, model.split));
+    if (model.guardrails) keep_named_metrics(experiment, model.comparisons);
     add_validation(store, experiment, model);
     model.yardstick = yardstick_for(store, experiment, split);
     model.calibration = latest_calibration(store, experiment, split);
   }
   model.scale_warning = scale_warning_of(experiment);
   std::erase(model.notes, model.scale_warning);
-  model.chosen_on_split = chooses_on(experiment, split);
   adjust_comparisons(model.comparisons, model.confidence);
   load_paper(spec, model);
   model.artifacts = stored_artifacts(store, experiment);
   model.wall_seconds = experiment.wall_seconds;
   model.claims = decide_claims(experiment, model);
   for (auto& claim : printed_differences(model)) model.claims.push_back(std::move(claim));
-  if (!model.scale_warning.empty()) withdraw_claims(model);
+  for (auto& claim : model.claims) {
+    if (model.scale_warning.empty()) break;
+    claim.judged = false;
+    claim.holds.reset();
+  }
   return model;
 }
 
