@@ -9,10 +9,9 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "core/sha256.h"
-#include "core/text.h"
 #include "core/weights/weights_folder.h"
 #include "datasets/split.h"
-#include "harness/plan/worker_request.h"
+#include "harness/plan/model_folder.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -194,48 +193,6 @@ Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const Backbo
 void write_input_files(const Inputs& inputs) {
   if (inputs.training_file_is_ours) write_if_absent(inputs.training_file, inputs.training);
   if (inputs.evaluation_file_is_ours) write_if_absent(inputs.evaluation_file, inputs.evaluation);
-}
-
-namespace {
-
-/// A folder of another model, before anything of it is missed.
-void expect_pipeline(const BackboneInfo& backbone, const std::string& folder) {
-  if (backbone.pipeline.empty() || !fs::exists(fs::path(folder) / "model_index.json")) return;
-  const auto holds = backbone_of_folder(folder);
-  if (holds == backbone.name) return;
-  throw Error(fmt::format("holds the weights of backbone {}, not of {}", holds, backbone.name),
-              "--weights " + folder, "leave out --backbone, or give another folder");
-}
-
-}  // namespace
-
-fs::path find_weights(const BackboneInfo& backbone, const std::string& chosen) {
-  if (!backbone.random_weights.is_null()) {
-    if (chosen.empty()) return {};
-    throw Error(fmt::format("backbone {} begins with random weights", backbone.name), "--weights " + chosen,
-                "leave it out, or choose another --backbone");
-  }
-  if (!chosen.empty()) {
-    if (!fs::is_directory(chosen)) throw Error("is not a folder", "--weights " + chosen);
-    expect_pipeline(backbone, chosen);
-    for (const auto& file : backbone.files) {
-      if (fs::is_regular_file(fs::path(chosen) / file)) continue;
-      throw Error(fmt::format("lacks {}, so it is not a weights folder of backbone {}", file, backbone.name),
-                  "--weights " + chosen, fmt::format("it must hold {}", join(backbone.files, ", ")));
-    }
-    return chosen;
-  }
-  try {
-    return find_data_file(backbone.default_weights.empty() ? "backbones/" + backbone.name
-                                                           : backbone.default_weights);
-  } catch (const Error& error) {
-    const bool is_embedded = !backbone.default_weights.empty();
-    throw Error(
-        fmt::format("no weights for backbone {}", backbone.name), error.where(),
-        is_embedded
-            ? "give their folder with --weights, or make them with `harness pretrain " + backbone.name + "`"
-            : "fetch the model's public folder, as diffusers saves it, and give it with --weights");
-  }
 }
 
 std::string positions_checksum(const std::vector<int>& positions) {

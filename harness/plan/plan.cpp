@@ -9,8 +9,8 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "harness/plan/model_folder.h"
 #include "harness/plan/scorers.h"
-#include "harness/plan/worker_request.h"
 #include "results/table/table.h"
 #include "results/verdict/guardrails.h"
 

@@ -26,10 +26,11 @@ const std::vector<std::pair<std::string, std::string>> kTableFiles = {{"table.md
                                                                       {"table.html", "html"}};
 
 std::map<std::string, std::string> recorded_checksums(Store& store, std::int64_t reproduction_id) {
-  const auto rows = checked_rows<std::pair<std::string, std::string>>(
-      store, "SELECT name, sha256 FROM artifacts WHERE reproduction_id = ?1",
-      [](const Query& row) { return std::pair(row.text(0), row.text(1)); }, reproduction_id);
-  return {rows.begin(), rows.end()};
+  std::map<std::string, std::string> checksums;
+  for (const auto& [name, sha256] : rows_of<std::string, std::string>(
+           store, "SELECT name, sha256 FROM artifacts WHERE reproduction_id = ?1", reproduction_id))
+    checksums[name] = sha256;
+  return checksums;
 }
 
 /// True if `required` were all recorded for this experiment, and everything that was recorded (a figure may
@@ -76,9 +77,9 @@ std::string render_table(const TableModel& model, const std::string& format) {
 std::optional<std::int64_t> experiment_in(Store& store, const fs::path& folder) {
   const auto file = folder / "table.json";
   if (!fs::exists(file)) return std::nullopt;
-  return checked_rows<std::optional<std::int64_t>>(
+  return rows_of<std::optional<std::int64_t>>(
              store, "SELECT max(reproduction_id) FROM artifacts WHERE name = 'table.json' AND sha256 = ?1",
-             [](const Query& row) { return row.optional_integer(0); }, sha256_file(file))
+             sha256_file(file))
       .front();
 }
 

@@ -25,9 +25,10 @@ std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std:
     SELECT prompts.id, min(prompts.id) OVER (PARTITION BY prompts.text)
     FROM prompts JOIN evaluations ON evaluations.prompt_set_id = prompts.prompt_set_id
     WHERE evaluations.id = ?1)sql";
-  const auto rows = checked_rows<std::pair<std::int64_t, std::int64_t>>(
-      store, kSql, [](const Query& row) { return std::pair(row.integer(0), row.integer(1)); }, evaluation_id);
-  return {rows.begin(), rows.end()};
+  std::map<std::int64_t, std::int64_t> clusters;
+  for (const auto& [prompt, cluster] : rows_of<std::int64_t, std::int64_t>(store, kSql, evaluation_id))
+    clusters[prompt] = cluster;
+  return clusters;
 }
 
 const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint>& checkpoints,
@@ -55,20 +56,13 @@ std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Exper
     JOIN runs AS r ON r.id = c.run_id
     JOIN reproduction_runs AS entry ON entry.reproduction_id = member.reproduction_id AND entry.run_id = r.id
     WHERE member.reproduction_id = ?1)sql";
-  const auto read = [](const Query& row) {
-    return EvaluatedCheckpoint{.evaluation_id = row.text(0),
-                               .run_id = row.text(1),
-                               .method = row.text(2),
-                               .split = row.text(3),
-                               .seed = row.integer(4),
-                               .step = static_cast<int>(row.integer(5)),
-                               .peeked = row.integer(6) != 0,
-                               .selected = row.integer(7) != 0};
-  };
-  auto checkpoints = checked_rows<EvaluatedCheckpoint>(store, kSql, read, experiment.id);
-  std::ranges::sort(checkpoints, {}, [&](const EvaluatedCheckpoint& c) {
+  auto checkpoints = rows_as<EvaluatedCheckpoint, std::string, std::string, std::string, std::string,
+                             std::int64_t, int, bool, bool>(store, kSql, experiment.id);
+  const auto key = [&](const EvaluatedCheckpoint& c) {
     return std::tuple(rank(experiment, c.method), c.seed, c.split, c.step);
-  });
+  };
+  std::sort(checkpoints.begin(), checkpoints.end(),
+            [&](const auto& a, const auto& b) { return key(a) < key(b); });
   return checkpoints;
 }
 
@@ -95,7 +89,8 @@ std::vector<PairedValue> paired_values(Store& store, const std::vector<Evaluated
     const auto* other = find_checkpoint(checkpoints, baseline, checkpoint.seed, split);
     const auto clusters = clusters_by_prompt(store, checkpoint.evaluation_id);
     const auto ours = store.metric_values(checkpoint.evaluation_id, metric);
-    const auto theirs = other ? store.metric_values(other->evaluation_id, metric) : ours;
+    auto theirs = other ? store.metric_values(other->evaluation_id, metric) : ours;
+    if (!other) std::ranges::for_each(theirs, [](auto& value) { value.value.reset(); });
     if (theirs.size() != ours.size()) {
       throw Error(fmt::format("{} and {} have {} and {} values of {} on the {} split", baseline, method,
                               theirs.size(), ours.size(), metric, split),
@@ -106,7 +101,7 @@ std::vector<PairedValue> paired_values(Store& store, const std::vector<Evaluated
         throw Error(fmt::format("{} and {} were not measured on the same prompts", baseline, method),
                     store.path().string(), "repeat the run with --fresh", Status::kFailed);
       }
-      pairs.push_back({.baseline = other ? theirs[i].value : std::nullopt,
+      pairs.push_back({.baseline = theirs[i].value,
                        .method = ours[i].value,
                        .cluster = clusters.at(ours[i].prompt_id),
                        .seed = checkpoint.seed});
@@ -123,8 +118,7 @@ std::optional<double> off_policy_mean(Store& store, const std::vector<EvaluatedC
   for (const auto& checkpoint : checkpoints) {
     if (checkpoint.method != method || checkpoint.run_id == last_run) continue;
     last_run = checkpoint.run_id;
-    const auto values = checked_rows<std::optional<double>>(
-        store, sql, [](const Query& row) { return row.real(0); }, checkpoint.run_id);
+    const auto values = rows_of<std::optional<double>>(store, sql, checkpoint.run_id);
     if (values.empty() || !values.front()) continue;
     sum += *values.front();
     ++n;

@@ -139,14 +139,8 @@ std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment) {
            (SELECT max(update_index) FROM train_stats WHERE run_id = runs.id)
     FROM reproduction_runs AS member JOIN runs ON runs.id = member.run_id
     WHERE member.reproduction_id = ?1 ORDER BY runs.seed, runs.rowid)sql";
-  const auto read = [](const Query& row) {
-    return ExperimentRun{.id = row.text(0),
-                         .row = row.text(1),
-                         .method = row.text(2),
-                         .seed = row.integer(3),
-                         .updates = row.optional_integer(4).value_or(0)};
-  };
-  return checked_rows<ExperimentRun>(store, kSql, read, experiment.id);
+  return rows_as<ExperimentRun, std::string, std::string, std::string, std::int64_t, std::int64_t>(
+      store, kSql, experiment.id);
 }
 
 Experiment find_experiment(Store& store, const ExperimentFilter& filter) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 
@@ -32,18 +33,8 @@ std::vector<AuditRow> audit_rows(Store& store, const Experiment& experiment, con
     FROM reproduction_runs AS member JOIN v_law_audit AS audit ON audit.run_id = member.run_id
     WHERE member.reproduction_id = ?1 AND member.arm = ?2 AND audit.fresh = ?3
     ORDER BY audit.timestep, audit.seed)sql";
-  const auto read = [](const Query& row) {
-    const auto number = [&](int column) { return row.real(column).value_or(0); };
-    return AuditRow{.timestep = row.integer(0),
-                    .lambda_center = number(1),
-                    .log_ratio_mean = number(2),
-                    .predicted_var = number(3),
-                    .log_ratio_var = number(4),
-                    .ratio_median = number(5),
-                    .lambda_ratio_var = number(6),
-                    .lambda_velocity = row.real(7)};
-  };
-  return checked_rows<AuditRow>(store, kSql, read, experiment.id, method, fresh);
+  return rows_as<AuditRow, std::int64_t, double, double, double, double, double, double,
+                 std::optional<double>>(store, kSql, experiment.id, method, fresh);
 }
 
 /// Mean over the seeds at each timestep, with their range.
@@ -74,6 +65,9 @@ constexpr const char* kEstimators =
 constexpr const char* kStepLabel = "denoising step k (0 is the noisiest)";
 constexpr double kApart = 0.12;  // marks of two series at one step stand side by side
 
+constexpr auto predicted_drift = &AuditRow::lambda_center;
+constexpr auto predicted_variance = &AuditRow::predicted_var;
+constexpr auto measured_variance = &AuditRow::log_ratio_var;
 double measured_drift(const AuditRow& row) {
   return -2 * row.log_ratio_mean;
 }
@@ -109,7 +103,7 @@ FigurePanel estimator_panel(const std::vector<AuditRow>& fresh) {
   std::vector<AuditRow> with_velocities = fresh;
   std::erase_if(with_velocities, [](const AuditRow& row) { return !row.lambda_velocity; });
   return panel_of("estimators of lambda_center", "log-ratio (nats)",
-                  {{.label = "mean shift", .points = over_seeds(fresh, &AuditRow::lambda_center)},
+                  {{.label = "mean shift", .points = over_seeds(fresh, predicted_drift)},
                    {.label = "velocities",
                     .kind = SeriesKind::kMarks,
                     .style = SeriesStyle::kSecond,
@@ -144,21 +138,23 @@ Figure law_audit(Store& store, const Experiment& experiment, const std::string& 
   Figure figure{.name = name,
                 .panels = {},
                 .notes = {scope_note(experiment, method), kFormulas, kEstimators, inflation_note(reused)}};
-  const auto panel = [&](const char* title, const char* unit, auto predicted, auto measured) {
-    const auto series = [](const char* label, SeriesKind kind, SeriesStyle style, auto points) {
-      return FigureSeries{.label = label, .kind = kind, .style = style, .points = std::move(points)};
-    };
-    figure.panels.push_back(panel_of(
-        title, unit,
-        {series("predicted, fresh", SeriesKind::kLine, SeriesStyle::kFirst, over_seeds(fresh, predicted)),
-         series("measured, fresh", SeriesKind::kMarks, SeriesStyle::kFirst,
-                over_seeds(fresh, measured, -kApart)),
-         series("predicted, reused", SeriesKind::kLine, SeriesStyle::kSecond, over_seeds(reused, predicted)),
-         series("measured, reused", SeriesKind::kMarks, SeriesStyle::kSecond,
-                over_seeds(reused, measured, kApart))}));
+  const auto panel = [&](const char* title, const char* y_label, auto predicted, auto measured) {
+    return panel_of(title, y_label,
+                    {{.label = "predicted, fresh", .points = over_seeds(fresh, predicted)},
+                     {.label = "measured, fresh",
+                      .kind = SeriesKind::kMarks,
+                      .points = over_seeds(fresh, measured, -kApart)},
+                     {.label = "predicted, reused",
+                      .style = SeriesStyle::kSecond,
+                      .points = over_seeds(reused, predicted)},
+                     {.label = "measured, reused",
+                      .kind = SeriesKind::kMarks,
+                      .style = SeriesStyle::kSecond,
+                      .points = over_seeds(reused, measured, kApart)}});
   };
-  panel("drift", "log-ratio (nats)", &AuditRow::lambda_center, measured_drift);
-  panel("variance", "squared log-ratio (nats^2)", &AuditRow::predicted_var, &AuditRow::log_ratio_var);
+  figure.panels.push_back(panel("drift", "log-ratio (nats)", predicted_drift, measured_drift));
+  figure.panels.push_back(
+      panel("variance", "squared log-ratio (nats^2)", predicted_variance, measured_variance));
   figure.panels.push_back(estimator_panel(fresh));
   figure.notes.front() += range_note(figure);
   return figure;
@@ -183,16 +179,14 @@ Figure law_comparison(Store& store, const Experiment& experiment, const std::str
     auto rows = audit_rows(store, experiment, methods[i], false);
     if (rows.empty()) rows = audit_rows(store, experiment, methods[i], true);
     const auto add = [&](std::size_t panel, auto value) {
-      figure.panels[panel].series.push_back({.label = methods[i],
-                                             .kind = SeriesKind::kLine,
-                                             .style = styles[i],
-                                             .points = over_seeds(rows, value)});
-      figure.panels[panel].series.push_back(
-          {.label = "", .kind = SeriesKind::kMarks, .style = styles[i], .points = over_seeds(rows, value)});
+      auto& series = figure.panels[panel].series;
+      const auto points = over_seeds(rows, value);
+      series.push_back({.label = methods[i], .style = styles[i], .points = points});
+      series.push_back({.label = "", .kind = SeriesKind::kMarks, .style = styles[i], .points = points});
     };
-    add(0, &AuditRow::lambda_center);
+    add(0, predicted_drift);
     add(1, [](const AuditRow& row) { return std::abs(row.log_ratio_mean); });
-    add(2, &AuditRow::log_ratio_var);
+    add(2, measured_variance);
     add(3, [](const AuditRow& row) { return 1 - row.ratio_median; });
   }
   return figure;
@@ -222,13 +216,10 @@ Figure make_figure(Store& store, const Experiment& experiment, const std::string
     return law_audit(store, experiment, fmt::format("law-audit-{}", method), method);
   }
   if (name == "law-audit") return law_audit(store, experiment, name, experiment.methods.back());
-  const auto& baseline = experiment.effective.baseline;
-  if (name == "law-audit-baseline") return law_audit(store, experiment, name, baseline);
+  if (name == "law-audit-baseline") return law_audit(store, experiment, name, experiment.effective.baseline);
   if (name == "law-audit-zclip") {
-    std::vector<std::string> methods = {baseline};
-    for (const auto& other : experiment.methods) {
-      if (other != baseline) methods.push_back(other);
-    }
+    std::vector<std::string> methods = {experiment.effective.baseline};
+    std::ranges::remove_copy(experiment.methods, std::back_inserter(methods), experiment.effective.baseline);
     return law_comparison(store, experiment, name, methods);
   }
   throw Error(fmt::format("unknown figure \"{}\"", name), "harness figure",

@@ -49,11 +49,11 @@ Curve curve_of(Store& store, const std::string& run_id, const Statistic& statist
     SELECT update_index, avg(value) FROM train_stats
     WHERE run_id = ?1 AND name = ?2 AND (timestep IS NOT NULL) = ?3 AND on_policy = ?4 AND value IS NOT NULL
     GROUP BY update_index)sql";
-  const auto points = checked_rows<Curve::value_type>(
-      store, kSql,
-      [](const Query& row) { return Curve::value_type(row.integer(0), row.real(1).value_or(0)); }, run_id,
-      std::string(statistic.name), statistic.by_step, statistic.on_policy);
-  return {points.begin(), points.end()};
+  Curve curve;
+  for (const auto& [update, value] : rows_of<std::int64_t, double>(
+           store, kSql, run_id, std::string(statistic.name), statistic.by_step, statistic.on_policy))
+    curve[update] = value;
+  return curve;
 }
 
 std::int64_t window_of(const std::vector<Curve>& curves) {

@@ -19,7 +19,7 @@
 #include "harness/show/table_model.h"
 #include "harness/show/training_table.h"
 #include "results/grid/grid_canvas.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 #include "results/store/stored_image.h"
 #include "results/table/table_view.h"
 
@@ -88,16 +88,15 @@ void read_samples(Store& store, const std::string& evaluation_id, std::size_t co
     FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
     WHERE s.evaluation_id = ?1)sql";
   const auto folder = evaluation_folder(store, *store.evaluation(evaluation_id));
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, evaluation_id);
-  while (query.step()) {
-    const auto position = static_cast<int>(query.integer(0));
-    auto& cell = cell_at(prompts, position, query.integer(1), column);
-    auto& prompt = prompts[{position, query.integer(1)}];
-    prompt.prompt = query.text(2);
-    prompt.target = query.text(3);
-    cell.transcript = query.optional_text(6);
-    read_image(cell, folder / query.text(4), query.text(5), longest);
+  using Text = std::string;
+  for (const auto& [position, sample, text, target, path, sha256, transcript] :
+       rows_of<int, std::int64_t, Text, Text, Text, Text, std::optional<Text>>(store, kSql, evaluation_id)) {
+    auto& cell = cell_at(prompts, position, sample, column);
+    auto& prompt = prompts[{position, sample}];
+    prompt.prompt = text;
+    prompt.target = target;
+    cell.transcript = transcript;
+    read_image(cell, folder / path, sha256, longest);
   }
 }
 
@@ -106,13 +105,12 @@ void read_values(Store& store, const std::string& evaluation_id, std::size_t col
     SELECT p.position, m.sample, m.name, m.value, m.reason
     FROM metrics AS m JOIN prompts AS p ON p.id = m.prompt_id
     WHERE m.evaluation_id = ?1)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, evaluation_id);
-  while (query.step()) {
-    auto& cell = cell_at(prompts, static_cast<int>(query.integer(0)), query.integer(1), column);
-    const auto name = query.text(2);
-    cell.values[name] = query.real(3);
-    if (const auto reason = query.optional_text(4)) cell.reasons[name] = *reason;
+  for (const auto& [position, sample, name, value, reason] :
+       rows_of<int, std::int64_t, std::string, std::optional<double>, std::optional<std::string>>(
+           store, kSql, evaluation_id)) {
+    auto& cell = cell_at(prompts, position, sample, column);
+    cell.values[name] = value;
+    if (reason) cell.reasons[name] = *reason;
   }
 }
 

@@ -32,9 +32,8 @@ std::vector<std::optional<double>> values_of(Store& store, const ExperimentRun& 
     SELECT value FROM train_stats
     WHERE run_id = ?1 AND name = ?2 AND timestep IS ?3 AND update_index > ?4 AND (?5 OR on_policy = 0)
     ORDER BY update_index)sql";
-  return checked_rows<std::optional<double>>(
-      store, kSql, [](const Query& row) { return row.real(0); }, run.id, statistic.name, statistic.timestep,
-      run.updates - window.updates, statistic.on_policy_too);
+  return rows_of<std::optional<double>>(store, kSql, run.id, statistic.name, statistic.timestep,
+                                        run.updates - window.updates, statistic.on_policy_too);
 }
 
 }  // namespace

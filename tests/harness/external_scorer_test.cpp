@@ -69,10 +69,9 @@ class ScorerPlace : public Workplace {
     for (const auto& text : texts) EXPECT_THAT(outcome.out, HasSubstr(text));
     return outcome;
   }
-  Outcome without_scorers() { return run({"reproduce", "--table", "small.json", "--scale", "smoke"}); }
+  Outcome without_scorers() { return run(smoke_of("small.json")); }
 
-  static inline const Words kCommand = {"reproduce", "--table",   "small.json", "--scale",
-                                        "smoke",     "--scorers", "scorers"};
+  static inline const Words kCommand = smoke_of("small.json", {"--scorers", "scorers"});
 
   /// What is stored of `level`, image by image.
   std::vector<LevelRow> levels() {

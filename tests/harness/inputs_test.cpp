@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <fstream>
-#include <set>
 
 #include "core/sha256.h"
 #include "core/text.h"
@@ -120,13 +119,8 @@ std::vector<std::string> own_prompts(int count = 20) {
 
 const Words kOwnTraining = smoke({"--train-prompts", "mine"});
 
-std::set<std::string> trained_ids(Workplace& place, const Words& command) {
-  std::set<std::string> ids;
-  const auto plan = place.json(with(command, {"--dry-run", "--json"}));
-  for (const auto& job : plan.at("jobs")) {
-    if (job.at("kind") == "train") ids.insert(job.at("id").get<std::string>());
-  }
-  return ids;
+Words trained_ids(Workplace& place, const Words& command) {
+  return job_ids(place, command, "train");
 }
 
 TEST(TrainPrompts, OfOnesOwnAreTrainedOnRecordedAndTold) {

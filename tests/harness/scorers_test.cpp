@@ -33,21 +33,8 @@ void write_prompts(const fs::path& folder) {
   write_file_atomically(folder / "pickscore/test.txt", join(lines, "\n"));
 }
 
-Words smoke_of(const std::string& table, const Words& more = {}) {
-  return with({"reproduce", "--table", table, "--scale", "smoke"}, more);
-}
-
 class TableTest : public SmokeTest {
  protected:
-  std::vector<std::string> job_ids(const Words& command, const std::string& kind) {
-    std::vector<std::string> found;
-    const auto plan = place.json(with(command, {"--dry-run", "--json"}));
-    for (const auto& job : plan.at("jobs")) {
-      if (job.at("kind") == kind) found.push_back(job.at("id"));
-    }
-    return found;
-  }
-
   /// The rows of an answer.
   std::string count(const std::string& sql) {
     const auto csv = query(sql);
@@ -133,8 +120,9 @@ TEST_F(StandIn, ReportAndListedSettingsFollowTheBackbone) {
 }
 
 TEST_F(ValidationTable, SharesTheRunsOfTheTestTableAndTestsNothing) {
-  EXPECT_EQ(job_ids(smoke_of(kTable), "train"), job_ids(smoke_of("sd35-pickscore-val"), "train"));
-  EXPECT_TRUE(job_ids(smoke_of("sd35-pickscore-val"), "test").empty());
+  EXPECT_EQ(job_ids(place, smoke_of(kTable), "train"),
+            job_ids(place, smoke_of("sd35-pickscore-val"), "train"));
+  EXPECT_TRUE(job_ids(place, smoke_of("sd35-pickscore-val"), "test").empty());
   ok(smoke_of("sd35-pickscore-val"));
   EXPECT_EQ(count("SELECT count(*) FROM evaluations WHERE split = 'test'"), "0\n");
   ok(smoke_of(kTable));
@@ -202,19 +190,19 @@ TEST_F(Scorers, TheirFilesAreInTheIdentityAndInTheDryRun) {
   EXPECT_EQ(files.size(), 3u) << "weights and the two configurations: " << files.dump();
   ok(command({"--dry-run"}),
      {"Scorer pickscore v1, the training reward: ", "Backbone sd35-medium fp32, weights sd35, sha256 "});
-  const auto before = job_ids(command(), "train");
+  const auto before = job_ids(place, command(), "train");
   write_scorer(scorers / "clip_score", 2);
-  EXPECT_EQ(job_ids(command(), "train"), before) << "it rewards nobody";
+  EXPECT_EQ(job_ids(place, command(), "train"), before) << "it rewards nobody";
   write_scorer(scorers / "pickscore", 2);
-  EXPECT_NE(job_ids(command(), "train"), before);
+  EXPECT_NE(job_ids(place, command(), "train"), before);
 }
 
 TEST_F(Scorers, ASettingChoosesTheProfileOfOneThatHasSeveral) {
   write_scorer(scorers / "clip_score");
   const auto before = command();
   const auto other = command({"--set", "clip_score_profile=flow-grpo"});
-  EXPECT_EQ(job_ids(other, "train"), job_ids(before, "train")) << "it rewards nobody";
-  EXPECT_NE(job_ids(other, "evaluate"), job_ids(before, "evaluate"));
+  EXPECT_EQ(job_ids(place, other, "train"), job_ids(place, before, "train")) << "it rewards nobody";
+  EXPECT_NE(job_ids(place, other, "evaluate"), job_ids(place, before, "evaluate"));
   ok(other, {"clip_score v1 profile flow-grpo"});
   ok({"check", kTable});
   fails(2, command({"--set", "clip_score_profile=flow-gpro"}), {"did you mean \"flow-grpo\""});

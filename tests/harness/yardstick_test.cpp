@@ -15,10 +15,6 @@ void write_twins(const Workplace& place) {
   write_file_atomically(place.folder() / "twins.json", table.dump());
 }
 
-Words smoke_of(const std::string& table, const Words& more = {}) {
-  return with({"reproduce", "--table", table, "--scale", "smoke"}, more);
-}
-
 /// A workspace in which one method was compared with itself over three runs (experiment 1), and then two
 /// methods of one run each (experiment 2).
 Workplace& finished() {
