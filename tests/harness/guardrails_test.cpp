@@ -15,7 +15,7 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
+const std::vector<std::string> kSmoke = smoke_of("sd35-ocr");
 
 /// A workplace whose trained methods do what HARNESS_FAKE_HACK says, in three training runs each.
 class Hacked : public Workplace {
@@ -82,11 +82,6 @@ TEST(Guardrails, AnHonestGainStaysSilentAndSaysSo) {
   EXPECT_EQ(place.run({"query", "SELECT count(*) AS n FROM alarms", "--format", "csv"}).out, "n\n0\n");
 }
 
-TEST(Guardrails, AnOrdinaryRunStaysSilent) {
-  Hacked place("");
-  EXPECT_EQ(place.reproduced().at("guardrails").at("alarms").size(), 0u);
-}
-
 TEST(Guardrails, MethodsThatDrawWhatTheStartingWeightsDrawMoveNothing) {
   Hacked place("none");
   const auto table = place.reproduced();
@@ -97,9 +92,10 @@ TEST(Guardrails, MethodsThatDrawWhatTheStartingWeightsDrawMoveNothing) {
   }
 }
 
-TEST(Guardrails, EveryEvaluationComputesThemThoughTheTableDoesNotNameThem) {
+TEST(Guardrails, EveryEvaluationComputesThemThoughTheTableDoesNotNameThemAndAnOrdinaryRunIsSilent) {
   Hacked place("");
   const auto table = place.reproduced();
+  EXPECT_EQ(table.at("guardrails").at("alarms").size(), 0u);
   for (const char* metric : {"edge_density", "colour_entropy", "dark_share", "saturated_share", "jpeg_kb"}) {
     EXPECT_TRUE(table.at("rows").at(0).at("metrics").contains(metric)) << metric;
     for (const auto& comparison : table.at("comparisons"))
@@ -114,7 +110,7 @@ TEST(Guardrails, EveryEvaluationComputesThemThoughTheTableDoesNotNameThem) {
   EXPECT_EQ(compared.at("comparisons").at(0).at("delta"), effect_of(table, "dual", "dark_share").at("delta"));
 }
 
-TEST(Guardrails, AreMadeAgainWithTheDatabaseAndKeepTheirRule) {
+TEST(Guardrails, AreMadeAgainWithTheDatabaseKeepTheirRuleAndAreMissedWhereOneWasRemoved) {
   Hacked place("darken");
   const auto table = place.reproduced();
   const auto before = place.alarms();
@@ -127,16 +123,11 @@ TEST(Guardrails, AreMadeAgainWithTheDatabaseAndKeepTheirRule) {
   EXPECT_THAT(check.at("rules"),
               Contains(AllOf(::testing::Truly([](const Json& r) { return r.at("name") == "alarms"; }),
                              ::testing::Truly([](const Json& r) { return r.at("passed") == true; }))));
-}
-
-TEST(Guardrails, AnAlarmThatWasRemovedFromTheDatabaseIsMissed) {
-  Hacked place("darken");
-  place.reproduced();
   SQLite::Database((place.folder() / "runs/results.sqlite").string(), SQLite::OPEN_READWRITE)
       .exec("DELETE FROM alarms WHERE method = 'dual'");
-  const auto check = place.run({"check", "sd35-ocr"});
-  EXPECT_EQ(check.status, 1);
-  EXPECT_THAT(check.out, ContainsRegex("alarms.*dark_share of dual on test"));
+  const auto without = place.run({"check", "sd35-ocr"});
+  EXPECT_EQ(without.status, 1);
+  EXPECT_THAT(without.out, ContainsRegex("alarms.*dark_share of dual on test"));
 }
 
 TEST(Guardrails, ARuleOfTheUsersOwnTakesThePlaceOfTheShippedOne) {
@@ -172,8 +163,7 @@ TEST(Guardrails, ATableThatNamesAnImageStatisticShowsItAsAnyMetric) {
     "extends": "sd35-ocr", "id": "mine",
     "metrics": {"required": ["ocr_reward", "cer_paper", "exact_match", "substring_match", "cer", "dark_share"]},
     "columns": [{"name": "ocr_reward", "title": "OCR"}, {"name": "dark_share", "title": "Dark"}]})");
-  const auto table =
-      place.json({"reproduce", "--table", "mine.json", "--scale", "smoke", "--seeds", "42,43,44", "--json"});
+  const auto table = place.json(smoke_of("mine.json", {"--seeds", "42,43,44", "--json"}));
   int found = 0;
   for (const auto& comparison : table.at("comparisons"))
     found += comparison.at("metric") == "dark_share" ? 1 : 0;

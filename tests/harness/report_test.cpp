@@ -14,22 +14,16 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
-
 /// A workplace with a finished smoke reproduction and what its report holds.
 class ReportCommand : public testing::Test {
  protected:
   void reproduce(const std::vector<std::string>& more = {}) {
-    auto arguments = kSmoke;
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const auto outcome = place_.run(arguments);
+    const auto outcome = place_.run(smoke_of("sd35-ocr", more));
     ASSERT_EQ(outcome.status, 0) << outcome.err;
   }
 
   std::string report(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"report", "-o", "page.html"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const auto outcome = place_.run(arguments);
+    const auto outcome = place_.run(with({"report", "-o", "page.html"}, more));
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     return read_file(place_.folder() / "page.html");
   }
@@ -111,15 +105,26 @@ TEST_F(ReportCommand, ItsScoresAreTheDatabases) {
   EXPECT_EQ(missing, 1) << "the fake scorer fails at one position";
 }
 
-TEST_F(ReportCommand, HasCurvesVerdictsAndProvenance) {
+TEST_F(ReportCommand, HasCurvesVerdictsAndProvenanceAndJudgesNothingAtTheScaleSmoke) {
   reproduce();
   const auto page = report();
   for (const char* text :
        {"Lambda_late", "Clip fraction", "Gradient norm", "The validation split by checkpoint", "class=\"ring",
         "id=\"paper\"", "Verdict here", "class=\"forest\"", "Worker build",
-        "Signature:", "One training run a method (seed 42)"}) {
+        "Signature:", "One training run a method (seed 42)",
+        "<p class=\"warning\">Scale smoke: ", "not judged at this scale"}) {
     EXPECT_THAT(page, HasSubstr(text));
   }
+  EXPECT_THAT(page, Not(HasSubstr("<td>does not hold</td>")));
+  EXPECT_EQ(report(), page) << "to the byte";
+  const auto table = place_.json({"table", "--json"});
+  for (const auto& claim : table.at("claims")) {
+    EXPECT_TRUE(claim.at("holds").is_null());
+    EXPECT_EQ(claim.at("judged"), false);
+  }
+  const auto unknown = place_.run({"report", "sd35-orc"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean \"sd35-ocr\"?"));
 }
 
 TEST_F(ReportCommand, SeveralSeedsHaveBandsAndAColumnEach) {
@@ -128,24 +133,6 @@ TEST_F(ReportCommand, SeveralSeedsHaveBandsAndAColumnEach) {
   EXPECT_THAT(page, HasSubstr("class=\"band c0\""));
   EXPECT_EQ(block(page, "report-data").at("columns").size(), 8u);
   EXPECT_THAT(page, HasSubstr("bands their range"));
-}
-
-TEST_F(ReportCommand, TheSmokeScaleJudgesNoStatementOfThePaper) {
-  reproduce();
-  const auto page = report();
-  EXPECT_THAT(page, HasSubstr("<p class=\"warning\">Scale smoke: "));
-  EXPECT_THAT(page, HasSubstr("not judged at this scale"));
-  EXPECT_THAT(page, Not(HasSubstr("<td>does not hold</td>")));
-  const auto table = place_.json({"table", "--json"});
-  for (const auto& claim : table.at("claims")) {
-    EXPECT_TRUE(claim.at("holds").is_null());
-    EXPECT_EQ(claim.at("judged"), false);
-  }
-}
-
-TEST_F(ReportCommand, IsTheSameToTheByteEveryTime) {
-  reproduce();
-  EXPECT_EQ(report(), report());
 }
 
 TEST_F(ReportCommand, AMissingOrDamagedImageIsNamedAndTheRestStands) {
@@ -231,15 +218,6 @@ TEST_F(ReportCommand, PromptsOfStrangersStayText) {
               HasSubstr("</script><script>alert(1)</script> & a sign"));
 }
 
-TEST_F(ReportCommand, AnUnknownTableIsAnErrorWithTheNearestOne) {
-  reproduce();
-  const auto outcome = place_.run({"report", "sd35-orc"});
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("did you mean \"sd35-ocr\"?"));
-}
-
-// ---- galleries
-
 TEST_F(ReportCommand, ThePapersGalleryIsFoundByItsPrintedIndices) {
   reproduce();
   const auto outcome = place_.run({"grid", "--pick", "paper", "-o", "gallery"});
@@ -265,11 +243,7 @@ TEST_F(ReportCommand, LatexOfTableAndGridsCompiles) {
   ASSERT_EQ(place_.run({"grid", "--pick", "wins,mixed,failures,paper", "-o", "gallery"}).status, 0);
   for (const char* file : {"runs/sd35-ocr/table.tex", "runs/sd35-ocr/grid.tex", "gallery/grid.tex"})
     EXPECT_EQ(latex_error(place_.folder() / file), "") << file;
-}
-
-TEST_F(ReportCommand, GridsAreTakenInByADocumentWhereHarnessRan) {
-  if (!has_program("pdflatex")) GTEST_SKIP() << "pdflatex is not installed";
-  reproduce();
+  // A document takes grids in where harness ran.
   ASSERT_EQ(place_.run({"grid", "-o", "figures"}).status, 0);
   write_file_atomically(place_.folder() / "paper.tex",
                         "\\documentclass{article}\\usepackage{graphicx}\\begin{document}\n"

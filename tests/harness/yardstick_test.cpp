@@ -12,8 +12,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-using Arguments = std::vector<std::string>;
-
 void write_twins(const Workplace& place) {
   const Json twin = {{"name", "twin"}, {"method", "ratio-norm"}, {"settings", {{"lr", 1.20000001e-4}}}};
   const Json table = {{"extends", "sd35-ocr"},           {"id", "twins"},      {"reproduces", ""},
@@ -119,10 +117,9 @@ TEST(EqualRows, EachRecordsItsOwnSettingsAlone) {
 
 TEST(EqualRows, LendTheirSpreadOfRunsToAComparisonOfOneRun) {
   auto& place = finished();
-  const Arguments asked = {"compare", "ratio-norm", "dual", "--experiment", "2", "--effect", "0.5"};
-  auto as_json = asked;
-  as_json.emplace_back("--json");
-  const auto document = place.json(as_json);
+  const std::vector<std::string> asked = {"compare", "ratio-norm", "dual", "--experiment",
+                                          "2",       "--effect",   "0.5"};
+  const auto document = place.json(with(asked, {"--json"}));
   const auto& c = document.at("comparisons").at(0);
   EXPECT_EQ(c.at("runs_spread"), "yardstick");
   EXPECT_EQ(c.at("runs_needed_for_effect"), 3);
@@ -169,18 +166,16 @@ TEST(EqualRows, WithOthersBesideThemSayUnderOtherTablesWhatWasMadeOfBoth) {
 
 TEST(EqualRows, AreNoYardstickOfExperimentsWithOtherSettings) {
   auto& place = finished();
-  const auto outcome =
-      place.run(smoke_of("sd35-ocr", {"--methods", "ratio-norm,dual", "--set", "lr=1e-5", "--json"}));
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_FALSE(parse_json(outcome.out, "stdout").contains("yardstick"));
+  const auto table =
+      place.json(smoke_of("sd35-ocr", {"--methods", "ratio-norm,dual", "--set", "lr=1e-5", "--json"}));
+  EXPECT_FALSE(table.contains("yardstick"));
 }
 
 TEST(EqualRows, ThatTheCommandLineMakesUnequalAreNotCompared) {
   auto& place = finished();
-  const auto outcome =
-      place.run(smoke_of("twins.json", {"--seeds", "42", "--set", "twin.lr=1e-5", "--json"}));
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
-  const auto yardstick = parse_json(outcome.out, "stdout").at("yardstick");
+  const auto yardstick =
+      place.json(smoke_of("twins.json", {"--seeds", "42", "--set", "twin.lr=1e-5", "--json"}))
+          .at("yardstick");
   EXPECT_EQ(yardstick.at("own"), false);
   EXPECT_EQ(yardstick.at("experiment"), 1);
 }
