@@ -45,14 +45,6 @@ std::string nearest(const std::string& name, const std::vector<std::string>& kno
   return suggestion(name, known);
 }
 
-std::vector<std::string> names_with_folder(const Registry& registry) {
-  std::vector<std::string> names;
-  for (const auto& evaluator : registry.evaluators) {
-    if (!evaluator.folder_class.empty()) names.push_back(evaluator.name);
-  }
-  return names;
-}
-
 /// A folder that nobody reads is a misspelt one: its scorer would be left out in silence.
 void expect_known_folders(const fs::path& chosen, const std::vector<std::string>& known) {
   std::vector<fs::path> folders;
@@ -83,12 +75,13 @@ void expect_known_folders(const fs::path& chosen, const std::vector<std::string>
   }
 }
 
-std::optional<fs::path> data_folder(const std::string& name) {
+/// Empty where there is none.
+fs::path data_folder(const std::string& name) {
   try {
     auto folder = find_data_file("scorers/" + name);
-    return fs::is_directory(folder) ? std::optional(folder) : std::nullopt;
+    return fs::is_directory(folder) ? folder : fs::path();
   } catch (const Error&) {
-    return std::nullopt;
+    return {};
   }
 }
 
@@ -121,7 +114,10 @@ Json identity_of(const EvaluatorInfo& evaluator, const ScorerFolders& folders) {
 }  // namespace
 
 ScorerFolders::ScorerFolders(const Registry& registry, const std::string& chosen) : chosen_(chosen) {
-  const auto names = names_with_folder(registry);
+  std::vector<std::string> names;
+  for (const auto& evaluator : registry.evaluators) {
+    if (!evaluator.folder_class.empty()) names.push_back(evaluator.name);
+  }
   if (!chosen.empty()) {
     if (!fs::is_directory(chosen)) {
       throw Error("is not a folder", "--scorers " + chosen,
@@ -130,11 +126,9 @@ ScorerFolders::ScorerFolders(const Registry& registry, const std::string& chosen
     expect_known_folders(chosen, names);
   }
   for (const auto& name : names) {
-    if (!chosen.empty() && fs::is_directory(fs::path(chosen) / name)) {
-      found_[name] = fs::path(chosen) / name;
-    } else if (auto folder = data_folder(name)) {
-      found_[name] = *folder;
-    }
+    const auto own = fs::path(chosen) / name;
+    const auto folder = !chosen.empty() && fs::is_directory(own) ? own : data_folder(name);
+    if (!folder.empty()) found_[name] = folder;
   }
 }
 
