@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 #include "core/error.h"
@@ -92,11 +93,6 @@ void gather_evaluation_prompts(Inputs& inputs, const TableSpec& spec, const Scal
   inputs.test = first_of(split.test, scale.test_limit);
 }
 
-/// Training prompts quote a target each where the task is about it.
-std::string training_task(const TableSpec& spec) {
-  return spec.task == kOcrPrompts ? kOcrPrompts : kPickscorePrompts;
-}
-
 void check_training_set(const TableSpec& spec, const ScaleSpec& scale, const PromptSet& set,
                         const InputOptions& options) {
   if (!scale.train_prompt_set || set.name == *scale.train_prompt_set) return;
@@ -111,32 +107,25 @@ void check_training_set(const TableSpec& spec, const ScaleSpec& scale, const Pro
                           source.empty() ? "that set" : source));
 }
 
-/// Lines of the training set whose prompts, or with `by_target` whose targets, validation or test uses too.
-std::set<int> lines_of_evaluation(const PromptSet& training, const PromptSet& evaluation, int used,
-                                  bool by_target) {
-  auto looked_at = evaluation;
-  looked_at.prompts.resize(std::min(looked_at.prompts.size(), static_cast<std::size_t>(used)));
-  const auto shared = overlap(training, looked_at);
-  std::set<int> lines;
-  for (const auto& [position, other] : shared.texts) lines.insert(position + 1);
-  if (!by_target) return lines;
-  for (const auto& [position, other] : shared.targets) lines.insert(position + 1);
-  return lines;
-}
-
-/// A score on a prompt that was trained on says nothing of other prompts.
+/// A score on a prompt that was trained on says nothing of other prompts. `by_target`: nor one on a prompt
+/// with the same target.
 void expect_disjoint(const Inputs& inputs, const TableSpec& spec, bool by_target) {
   constexpr std::size_t kShown = 5;
   if (!inputs.has_evaluation()) return;
-  const auto lines = lines_of_evaluation(inputs.training, inputs.evaluation, spec.prompts_first, by_target);
-  if (lines.empty()) return;
-  const std::vector<int> all(lines.begin(), lines.end());
-  const std::vector<int> first(all.begin(),
-                               all.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, all.size())));
+  auto used = inputs.evaluation;
+  used.prompts.resize(std::min(used.prompts.size(), static_cast<std::size_t>(spec.prompts_first)));
+  const auto shared = overlap(inputs.training, used);
+  std::set<int> all;
+  for (const auto& [position, other] : shared.texts) all.insert(position + 1);
+  for (const auto& [position, other] : shared.targets) {
+    if (by_target) all.insert(position + 1);
+  }
+  if (all.empty()) return;
   throw Error(
       fmt::format("{} of its prompts {} of validation or test ({}): line{} {}{}", all.size(),
                   all.size() == 1 ? "is one" : "are those", by_target ? "same text or target" : "same text",
-                  all.size() == 1 ? "" : "s", fmt::join(first, ", "), all.size() > kShown ? ", ..." : ""),
+                  all.size() == 1 ? "" : "s", fmt::join(all | std::views::take(kShown), ", "),
+                  all.size() > kShown ? ", ..." : ""),
       inputs.training_file.string(), "leave these lines out of the training set");
 }
 
@@ -147,10 +136,10 @@ void gather_training_prompts(Inputs& inputs, const TableSpec& spec, const ScaleS
     inputs.training = generated_training_set();
     inputs.training_file = workspace.prompts_folder() / "ocr-train-generated.txt";
     inputs.training_file_is_ours = true;
-    check_training_set(spec, scale, inputs.training, options);
-    return;
+    return check_training_set(spec, scale, inputs.training, options);
   }
-  const auto task = training_task(spec);
+  // Training prompts quote a target each where the task is about it.
+  const auto task = spec.task == kOcrPrompts ? kOcrPrompts : kPickscorePrompts;
   inputs.training_file = find_training_file(options.train_prompts, task);
   inputs.training = load_prompt_set(inputs.training_file, task);
   expect_drawable(inputs.training, inputs.training.prompts.size(), backbone,

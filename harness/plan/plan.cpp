@@ -170,14 +170,6 @@ void add_runs(Plan& plan) {
   }
 }
 
-/// A scorer with several profiles takes the one that its setting NAME_profile says.
-void choose_profiles(Plan& plan) {
-  for (auto& evaluator : plan.registry.evaluators) {
-    const auto setting = plan.settings.loop.find(evaluator.name + "_profile");
-    if (setting != plan.settings.loop.end()) evaluator.identity["profile"] = setting->second.effective;
-  }
-}
-
 /// A folder of --scorers whose metric the table replaces is one that people expect to see at work.
 void note_unused_scorers(Plan& plan, const ScorerFolders& folders) {
   const auto changes = plan.spec.backbones.find(plan.backbone.name);
@@ -193,7 +185,11 @@ void note_unused_scorers(Plan& plan, const ScorerFolders& folders) {
 }
 
 void choose_scorers(Plan& plan, const ScorerFolders& folders) {
-  choose_profiles(plan);
+  // A scorer with several profiles takes the one that its setting NAME_profile says.
+  for (auto& evaluator : plan.registry.evaluators) {
+    const auto setting = plan.settings.loop.find(evaluator.name + "_profile");
+    if (setting != plan.settings.loop.end()) evaluator.identity["profile"] = setting->second.effective;
+  }
   note_unused_scorers(plan, folders);
   choose_metrics(plan, folders);
   plan.scorers = scorer_identities(plan.registry, folders, plan.metrics, plan.backbone.name);
@@ -320,8 +316,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.numerics_version = plan.registry.numerics_version;
   plan.backbone = plan.registry.backbone(backbone, "--backbone");
   plan.methods = choose_methods(plan.spec, plan.registry, request.methods);
-  const bool has_baseline =
-      std::find(plan.methods.begin(), plan.methods.end(), plan.spec.baseline) != plan.methods.end();
+  const bool has_baseline = std::ranges::count(plan.methods, plan.spec.baseline) > 0;
   plan.baseline = has_baseline ? plan.spec.baseline : plan.methods.front();
   plan.seeds = request.seeds.empty() ? plan.spec.seeds : request.seeds;
   plan.checkpoints = plan.scale.checkpoints.value_or(plan.spec.checkpoints);

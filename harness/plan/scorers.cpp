@@ -75,12 +75,13 @@ void expect_known_folders(const fs::path& chosen, const std::vector<std::string>
   }
 }
 
-std::optional<fs::path> data_folder(const std::string& name) {
+/// Empty where there is none.
+fs::path data_folder(const std::string& name) {
   try {
     auto folder = find_data_file("scorers/" + name);
-    return fs::is_directory(folder) ? std::optional(folder) : std::nullopt;
+    return fs::is_directory(folder) ? folder : fs::path();
   } catch (const Error&) {
-    return std::nullopt;
+    return {};
   }
 }
 
@@ -125,11 +126,9 @@ ScorerFolders::ScorerFolders(const Registry& registry, const std::string& chosen
     expect_known_folders(chosen, names);
   }
   for (const auto& name : names) {
-    if (!chosen.empty() && fs::is_directory(fs::path(chosen) / name)) {
-      found_[name] = fs::path(chosen) / name;
-    } else if (auto folder = data_folder(name)) {
-      found_[name] = *folder;
-    }
+    const auto own = fs::path(chosen) / name;
+    const auto folder = !chosen.empty() && fs::is_directory(own) ? own : data_folder(name);
+    if (!folder.empty()) found_[name] = folder;
   }
 }
 

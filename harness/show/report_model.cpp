@@ -115,8 +115,7 @@ void read_values(Store& store, const std::string& evaluation_id, std::size_t col
 }
 
 void fill_prompts(Store& store, const Experiment& experiment,
-                  const std::vector<EvaluatedCheckpoint>& evaluated, const ReportChoice& choice,
-                  Report& report) {
+                  const std::vector<EvaluatedCheckpoint>& evaluated, int longest, Report& report) {
   Prompts prompts;
   for (const auto& checkpoint : evaluated) {
     if (checkpoint.split != report.table.split || !checkpoint.selected) continue;
@@ -125,7 +124,7 @@ void fill_prompts(Store& store, const Experiment& experiment,
                               .seed = checkpoint.seed,
                               .checkpoint = checkpoint.step,
                               .is_base = checkpoint.method == kBaseMethod});
-    read_samples(store, checkpoint.evaluation_id, column, choice.longest, prompts);
+    read_samples(store, checkpoint.evaluation_id, column, longest, prompts);
     read_values(store, checkpoint.evaluation_id, column, prompts);
   }
   for (auto& [key, prompt] : prompts) {
@@ -145,7 +144,7 @@ void fill_prompts(Store& store, const Experiment& experiment,
   report.image_note = fmt::format(
       "Images up to {} pixels on their longer side are the files themselves; larger ones are shrunk to that "
       "and stored as JPEG of quality 85 (--image-size).",
-      choice.longest);
+      longest);
 }
 
 void note_missing_images(Report& report) {
@@ -199,7 +198,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Experiment& expe
 
 }  // namespace
 
-Report make_report(Store& store, const Experiment& experiment, const ReportChoice& choice) {
+Report make_report(Store& store, const Experiment& experiment, int longest) {
   Report report;
   report.table = make_table_model(store, experiment);
   report.training.push_back(training_curves(store, experiment));
@@ -212,7 +211,7 @@ Report make_report(Store& store, const Experiment& experiment, const ReportChoic
     return report;
   }
   report.metric = experiment.table.selection.metric;
-  fill_prompts(store, experiment, evaluated_checkpoints(store, experiment), choice, report);
+  fill_prompts(store, experiment, evaluated_checkpoints(store, experiment), longest, report);
   report.training.push_back(validation_curves(store, experiment, report.metrics));
   note_missing_images(report);
   return report;
