@@ -12,6 +12,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "harness/plan/workspace.h"
+#include "harness/terminal/output.h"
 #include "results/grid/grid.h"
 
 namespace harness {
@@ -61,12 +62,6 @@ void require(bool holds, const std::string& what, const std::string& where, cons
   if (!holds) throw Error(what, where, hint);
 }
 
-void require_one_of(const std::string& value, const std::vector<std::string>& known, const std::string& noun,
-                    const std::string& where) {
-  require(std::find(known.begin(), known.end(), value) != known.end(),
-          fmt::format("unknown {} \"{}\"", noun, value), where, suggestion(value, known));
-}
-
 template <class T>
 void require_distinct(const std::vector<T>& values, const std::string& what, const std::string& where) {
   require(std::set<T>(values.begin(), values.end()).size() == values.size(), what + " must differ", where);
@@ -97,12 +92,14 @@ std::vector<T> whole_numbers(Fields& fields, const std::string& key) {
   return list.get<std::vector<T>>();
 }
 
-void check_checkpoints(const std::vector<int>& checkpoints, const std::string& where) {
+std::vector<int> read_checkpoints(Fields& fields) {
+  const auto where = fields.where() + ": checkpoints";
+  const auto checkpoints = whole_numbers<int>(fields, "checkpoints");
   require(!checkpoints.empty(), "needs at least one checkpoint", where);
   require(checkpoints.front() > 0, "checkpoints count updates from 1", where);
-  require(
-      std::adjacent_find(checkpoints.begin(), checkpoints.end(), std::greater_equal<>()) == checkpoints.end(),
-      "checkpoints must increase", where);
+  require(std::ranges::adjacent_find(checkpoints, std::greater_equal<>()) == checkpoints.end(),
+          "checkpoints must increase", where);
+  return checkpoints;
 }
 
 const KnownStatistic* find_statistic(const std::string& name) {
@@ -226,10 +223,7 @@ ScaleSpec read_scale(const std::string& name, Fields fields) {
   read(fields, "note", scale.note);
   read(fields, "judges", scale.judges);
   require(scale.judges || !scale.note.empty(), "needs a note that says why", fields.where() + ": judges");
-  if (fields.has("checkpoints")) {
-    scale.checkpoints = whole_numbers<int>(fields, "checkpoints");
-    check_checkpoints(*scale.checkpoints, fields.where() + ": checkpoints");
-  }
+  if (fields.has("checkpoints")) scale.checkpoints = read_checkpoints(fields);
   if (fields.has("limit")) {
     Fields limit = fields.object("limit");
     read(limit, "validation", scale.validation_limit);
@@ -271,8 +265,8 @@ void read_selection(TableSpec& spec, Fields fields) {
   spec.selection.metric = fields.required<std::string>("metric");
   read(fields, "rule", spec.selection.rule);
   fields.finish();
-  require_one_of(spec.selection.split, {"validation"}, "split", fields.where() + ": split");
-  require_one_of(spec.selection.rule, {"max-mean"}, "rule", fields.where() + ": rule");
+  require_choice(spec.selection.split, {"validation"}, "split", fields.where() + ": split");
+  require_choice(spec.selection.rule, {"max-mean"}, "rule", fields.where() + ": rule");
 }
 
 void read_metrics(TableSpec& spec, Fields fields) {
@@ -293,7 +287,7 @@ BackboneSpec read_backbone_changes(const TableSpec& spec, Fields& fields) {
   if (fields.has("stands_in")) {
     Fields stands_in = fields.object("stands_in");
     for (const auto& metric : stands_in.keys()) {
-      require_one_of(metric, spec.metrics(), "metric of this table", stands_in.where());
+      require_choice(metric, spec.metrics(), "metric of this table", stands_in.where());
       changes.stands_in[metric] = stands_in.required<std::string>(metric);
     }
   }
@@ -318,8 +312,8 @@ void read_shown(TableSpec& spec, Fields fields) {
   read(fields, "split", spec.shown.split);
   const auto checkpoints = fields.optional<std::string>("checkpoints", "selected");
   fields.finish();
-  require_one_of(spec.shown.split, {"test", "validation"}, "split", fields.where() + ": split");
-  require_one_of(checkpoints, {"selected", "every"}, "choice of checkpoints",
+  require_choice(spec.shown.split, {"test", "validation"}, "split", fields.where() + ": split");
+  require_choice(checkpoints, {"selected", "every"}, "choice of checkpoints",
                  fields.where() + ": checkpoints");
   spec.shown.every_checkpoint = checkpoints == "every";
   require(!spec.shown.every_checkpoint || spec.shown.split == "validation",
@@ -333,7 +327,7 @@ void read_grid(TableSpec& spec, Fields fields) {
   fields.finish();
   require(!spec.grid.pick.empty(), "needs at least one group", fields.where() + ": pick");
   for (const auto& group : spec.grid.pick)
-    require_one_of(group, grid_group_names(), "group", fields.where() + ": pick");
+    require_choice(group, grid_group_names(), "group", fields.where() + ": pick");
   require(spec.grid.rows >= 1 && spec.grid.rows <= 200, "must be 1 to 200", fields.where() + ": rows");
 }
 
@@ -342,7 +336,7 @@ void read_window(TableSpec& spec, Fields fields) {
   read(fields, "unit", spec.window.unit);
   fields.finish();
   require(spec.window.last > 0, "must be positive", fields.where() + ": last");
-  require_one_of(spec.window.unit, {"updates", "epochs"}, "unit", fields.where() + ": unit");
+  require_choice(spec.window.unit, {"updates", "epochs"}, "unit", fields.where() + ": unit");
 }
 
 /// A row: the name of a method, or {"name", "method", "settings", "paper"}.
@@ -380,7 +374,7 @@ void read_equal_rows(TableSpec& spec, Fields& fields) {
   } else {
     require(value.is_array(), "must be true or a list of rows", where);
     spec.equal_rows = fields.required<std::vector<std::string>>("equal_rows");
-    for (const auto& row : spec.equal_rows) require_one_of(row, spec.methods, "row", where);
+    for (const auto& row : spec.equal_rows) require_choice(row, spec.methods, "row", where);
     require_distinct(spec.equal_rows, "rows", where);
   }
   if (value == false) return;
@@ -407,7 +401,7 @@ ClaimSpec read_claim(const Json& value, const std::string& where) {
                   .factor = fields.optional<double>("factor", 1)};
   fields.finish();
   // harness/show/training_table.cpp decides them.
-  require_one_of(claim.rule,
+  require_choice(claim.rule,
                  {"ratio-at-most", "within", "lower-on-every-seed", "higher-on-every-seed", "columns-agree"},
                  "rule", where + ": rule");
   return claim;
@@ -426,9 +420,9 @@ void read_claims(TableSpec& spec, const Json& claims, const std::string& where) 
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const auto place = fmt::format("{}[{}]", where, i);
     const auto& claim = spec.claims.emplace_back(read_claim(claims[i], place));
-    require_one_of(claim.column, columns, "column", place + ": column");
+    require_choice(claim.column, columns, "column", place + ": column");
     if (claim.rule == "columns-agree") {
-      require_one_of(claim.against, columns, "column", place + ": against");
+      require_choice(claim.against, columns, "column", place + ": against");
     } else {
       require_row(spec, claim.against, place + ": against");
       require_row(spec, claim.method, place + ": method");
@@ -490,11 +484,11 @@ void check_whole(const TableSpec& spec) {
   require(std::all_of(spec.seeds.begin(), spec.seeds.end(),
                       [](std::int64_t s) { return s >= 0 && s <= kLargestSeed; }),
           fmt::format("seeds are 0 to {}", kLargestSeed), where + ": seeds");
-  require_one_of(spec.baseline, spec.methods, "baseline", where + ": baseline");
+  require_choice(spec.baseline, spec.methods, "baseline", where + ": baseline");
   if (spec.is_training()) return;
   if (std::ranges::count(spec.required_metrics, spec.selection.metric) == 0)
     require_no_misspelling_of(spec, spec.selection.metric);
-  require_one_of(spec.selection.metric, spec.required_metrics, "metric (it must be a required one)",
+  require_choice(spec.selection.metric, spec.required_metrics, "metric (it must be a required one)",
                  where + ": selection.metric");
   auto column_names = spec.metrics();
   for (const auto& column : kCheckpointColumns) column_names.push_back(column.name);
@@ -511,7 +505,7 @@ void check_whole(const TableSpec& spec) {
               fmt::format("unknown column \"{}\"", column.name), place + ": name",
               column_hint(spec, column.name, column_names));
     } else {
-      require_one_of(column.std_of, spec.metrics(), "metric of this table", place + ": std_of");
+      require_choice(column.std_of, spec.metrics(), "metric of this table", place + ": std_of");
       require(std::ranges::count(column_names, column.name) == 0,
               fmt::format("\"{}\" is the name of a column of its own", column.name), place + ": name");
     }
@@ -609,7 +603,7 @@ Json read_document(const fs::path& file) {
 fs::path base_of(const std::string& base, const fs::path& file) {
   const auto where = file.string() + ": extends";
   if (!is_path(base)) {
-    require_one_of(base, known_tables(), "table", where);
+    require_choice(base, known_tables(), "table", where);
     return find_data_file("tables/" + base + ".json");
   }
   const auto base_file = file.parent_path() / base;
@@ -746,7 +740,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   read(fields, "reproduces", spec.reproduces);
   spec.backbone = fields.required<std::string>("backbone");
   const auto kind = fields.optional<std::string>("kind", "evaluation");
-  require_one_of(kind, {"evaluation", "training"}, "kind of table", fields.where() + ": kind");
+  require_choice(kind, {"evaluation", "training"}, "kind of table", fields.where() + ": kind");
   spec.kind = kind == "training" ? TableKind::kTraining : TableKind::kEvaluation;
   read_rows(spec, fields.get("methods"), fields.where() + ": methods");
   if (fields.has("equal_rows")) read_equal_rows(spec, fields);
@@ -764,8 +758,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   } else if (fields.has("window")) {
     read_window(spec, fields.object("window"));
   }
-  spec.checkpoints = whole_numbers<int>(fields, "checkpoints");
-  check_checkpoints(spec.checkpoints, fields.where() + ": checkpoints");
+  spec.checkpoints = read_checkpoints(fields);
   const Json& columns = fields.get("columns");
   require(columns.is_array() && !columns.empty(), "must be a list of columns", fields.where() + ": columns");
   const ColumnReading reading{.kind = spec.kind, .metrics = metrics, .source = source};
@@ -808,7 +801,7 @@ std::vector<std::string> known_tables() {
 TableSpec load_table_spec(const std::string& id_or_file) {
   if (is_path(id_or_file)) return read_table_spec(id_or_file);
   const auto known = known_tables();
-  require_one_of(id_or_file, known, "table", "--table");
+  require_choice(id_or_file, known, "table", "--table");
   return read_table_spec(find_data_file("tables/" + id_or_file + ".json"));
 }
 
@@ -833,7 +826,7 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
   require(!rewards_a_metric || std::ranges::count(tasks, spec.task) > 0,
           fmt::format("no external scorer gives the metric of the task \"{}\"", spec.task), where + ": task",
           "--scorers DIR names the folder that holds its folder");
-  require_one_of(spec.task, tasks, "task", where + ": task");
+  require_choice(spec.task, tasks, "task", where + ": task");
   std::vector<std::string> given;
   for (const auto& evaluator : registry.evaluators)
     for (const auto& metric : evaluator.metrics) given.push_back(metric.name);
@@ -841,7 +834,7 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
     const auto& metric = spec.required_metrics[i];
     const auto place = fmt::format("{}: metrics.required[{}]", where, i);
     if (registry.evaluator_of(metric) != nullptr) continue;
-    if (nearest(metric, given)) require_one_of(metric, given, "metric", place);
+    if (nearest(metric, given)) require_choice(metric, given, "metric", place);
     throw Error(fmt::format("no evaluator of this build gives the required metric \"{}\"", metric), place,
                 "see `harness list evaluators`; --scorers DIR adds external ones");
   }
@@ -851,7 +844,7 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
     const auto& metric = spec.optional_metrics[i];
     // Any other name may be that of an external scorer which is not here now.
     if (registry.evaluator_of(metric) == nullptr && nearest(metric, known_metrics))
-      require_one_of(metric, known_metrics, "metric", fmt::format("{}: metrics.optional[{}]", where, i));
+      require_choice(metric, known_metrics, "metric", fmt::format("{}: metrics.optional[{}]", where, i));
   }
 }
 

@@ -62,19 +62,13 @@ std::vector<TableRow> training_rows(Store& store, const Experiment& experiment,
 
 std::string window_note(const Experiment& experiment, const std::string& window_unit) {
   const auto window = window_of(experiment, window_unit);
-  if (window.unit == "epochs") {
-    return fmt::format(
-        "Means over the last {} epochs ({} optimiser steps) of each run; with --window updates: over the "
-        "last "
-        "{} optimiser steps. On-policy updates, whose log-ratios are 0 by construction, are left out of "
-        "everything but the reward.",
-        window.last, window.updates, window.last);
-  }
+  const bool by_epoch = window.unit == "epochs";
   return fmt::format(
-      "Means over the last {} updates (optimiser steps) of each run; with --window epochs: over the last {} "
-      "epochs. On-policy updates, whose log-ratios are 0 by construction, are left out of everything but "
-      "the reward.",
-      window.last, window.last);
+      "Means over the last {} {} of each run; with --window {}: over the last {} {}. On-policy updates, whose "
+      "log-ratios are 0 by construction, are left out of everything but the reward.",
+      window.last,
+      by_epoch ? fmt::format("epochs ({} optimiser steps)", window.updates) : "updates (optimiser steps)",
+      by_epoch ? "updates" : "epochs", window.last, by_epoch ? "optimiser steps" : "epochs");
 }
 
 std::vector<PairedValue> seed_pairs(const std::vector<TableRow>& rows, const std::string& baseline,
@@ -113,10 +107,11 @@ std::vector<TableComparison> training_comparisons(const Experiment& experiment,
 
 namespace {
 
+using BySeed = std::map<std::int64_t, double>;
+
 /// Values of one column of one method by seed; nothing where one is missing.
-std::optional<std::map<std::int64_t, double>> by_seed(const TableModel& model, const std::string& method,
-                                                      const std::string& column) {
-  std::map<std::int64_t, double> values;
+std::optional<BySeed> by_seed(const TableModel& model, const std::string& method, const std::string& column) {
+  BySeed values;
   for (const auto& row : model.rows) {
     if (row.method != method) continue;
     const auto found = row.metrics.find(column);
@@ -127,7 +122,7 @@ std::optional<std::map<std::int64_t, double>> by_seed(const TableModel& model, c
   return values;
 }
 
-double mean_of(const std::map<std::int64_t, double>& values) {
+double mean_of(const BySeed& values) {
   double sum = 0;
   for (const auto& [seed, value] : values) sum += value;
   return sum / static_cast<double>(values.size());
@@ -138,9 +133,7 @@ TableClaim undecided(const ClaimSpec& claim) {
 }
 
 /// Runs that both have, in order of the seeds; nothing where one lacks a partner.
-std::optional<std::vector<PairedValue>> paired(const std::map<std::int64_t, double>& ours,
-                                               const std::map<std::int64_t, double>& theirs,
-                                               double factor = 1) {
+std::optional<std::vector<PairedValue>> paired(const BySeed& ours, const BySeed& theirs, double factor = 1) {
   std::vector<PairedValue> pairs;
   for (const auto& [seed, value] : ours) {
     const auto found = theirs.find(seed);
@@ -229,8 +222,7 @@ TableClaim decide_every_seed(const ClaimSpec& claim, const std::vector<PairedVal
 }
 
 /// The ratio of the means, judged by the interval of ours - bound x theirs over the runs.
-TableClaim decide_ratio(const ClaimSpec& claim, const std::map<std::int64_t, double>& ours,
-                        const std::map<std::int64_t, double>& theirs) {
+TableClaim decide_ratio(const ClaimSpec& claim, const BySeed& ours, const BySeed& theirs) {
   const auto pairs = paired(ours, theirs, claim.bound);
   if (!pairs) return undecided(claim);
   const double a = mean_of(ours), b = mean_of(theirs);
