@@ -5,9 +5,9 @@
 
 #include "core/sha256.h"
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows_of.h"
 #include "harness/show/evaluated_checkpoints.h"
 #include "harness/show/table_model.h"
+#include "results/store/rows.h"
 #include "results/table/table_view.h"
 
 // Which side of a metric is the good one, in everything that a table says of it.

@@ -9,7 +9,7 @@
 #include "core/sha256.h"
 #include "core/weights/weights_folder.h"
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows_of.h"
+#include "results/store/rows.h"
 #include "harness/plan/inputs.h"
 #include "harness/runs/stored_files.h"
 

@@ -4,9 +4,9 @@
 
 #include "core/sha256.h"
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows_of.h"
 #include "harness/plan/plan.h"
 #include "harness/run/builds.h"
+#include "results/store/rows.h"
 
 // What was asked for: ids, settings, seeds, and that the arms differ in nothing but their method.
 

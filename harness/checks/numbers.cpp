@@ -8,7 +8,7 @@
 
 #include "evaluators/ocr.h"
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows_of.h"
+#include "results/store/rows.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
 

@@ -9,8 +9,8 @@
 #include "datasets/prompt_set.h"
 #include "datasets/split.h"
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows_of.h"
 #include "harness/plan/inputs.h"
+#include "results/store/rows.h"
 
 // Which prompts: their texts against the checksum, the split from its seed, and every image of it exactly
 // once.

@@ -6,7 +6,7 @@
 
 #include "core/text.h"
 #include "harness/checks/check_list.h"
-#include "harness/checks/rows_of.h"
+#include "results/store/rows.h"
 
 // Looking at the test split once a run is no protection where many runs are variants of one method: the best
 // of nine looks good on prompts that chose it.

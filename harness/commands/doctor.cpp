@@ -23,7 +23,7 @@
 #include "datasets/prompt_set.h"
 #include "harness/commands/command.h"
 #include "harness/plan/external_scorers.h"
-#include "harness/plan/inputs.h"
+#include "harness/plan/model_folder.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/scorers.h"
 #include "harness/plan/worker_request.h"

@@ -35,7 +35,7 @@ int report(const ReportOptions& options) {
   Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
   const auto experiment = chosen_experiment(store, options.db);
   const auto file = output_file(store, experiment, options.out);
-  const auto made = make_report(store, experiment, {.longest = options.image_size});
+  const auto made = make_report(store, experiment, options.image_size);
   const auto page = report_html(made);
   if (file.has_parent_path() && !fs::exists(file.parent_path())) {
     make_folder(file.parent_path());

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "datasets/prompt_set.h"
 #include "harness/commands/command.h"
+#include "harness/plan/model_folder.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/worker_request.h"
 #include "harness/terminal/seeds.h"

@@ -18,7 +18,6 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "datasets/python_random.h"
-#include "harness/checks/rows_of.h"
 #include "harness/commands/command.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/scorers.h"
@@ -26,6 +25,7 @@
 #include "harness/run/scheduler.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
+#include "results/store/rows.h"
 #include "results/store/store.h"
 
 namespace harness {

@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
 #include "core/sha256.h"
-#include "core/text.h"
 #include "core/weights/weights_folder.h"
 #include "datasets/split.h"
-#include "harness/plan/worker_request.h"
+#include "harness/plan/model_folder.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -93,11 +93,6 @@ void gather_evaluation_prompts(Inputs& inputs, const TableSpec& spec, const Scal
   inputs.test = first_of(split.test, scale.test_limit);
 }
 
-/// Training prompts quote a target each where the task is about it.
-std::string training_task(const TableSpec& spec) {
-  return spec.task == kOcrPrompts ? kOcrPrompts : kPickscorePrompts;
-}
-
 void check_training_set(const TableSpec& spec, const ScaleSpec& scale, const PromptSet& set,
                         const InputOptions& options) {
   if (!scale.train_prompt_set || set.name == *scale.train_prompt_set) return;
@@ -112,32 +107,25 @@ void check_training_set(const TableSpec& spec, const ScaleSpec& scale, const Pro
                           source.empty() ? "that set" : source));
 }
 
-/// Lines of the training set whose prompts, or with `by_target` whose targets, validation or test uses too.
-std::set<int> lines_of_evaluation(const PromptSet& training, const PromptSet& evaluation, int used,
-                                  bool by_target) {
-  auto looked_at = evaluation;
-  looked_at.prompts.resize(std::min(looked_at.prompts.size(), static_cast<std::size_t>(used)));
-  const auto shared = overlap(training, looked_at);
-  std::set<int> lines;
-  for (const auto& [position, other] : shared.texts) lines.insert(position + 1);
-  if (!by_target) return lines;
-  for (const auto& [position, other] : shared.targets) lines.insert(position + 1);
-  return lines;
-}
-
-/// A score on a prompt that was trained on says nothing of other prompts.
+/// A score on a prompt that was trained on says nothing of other prompts. `by_target`: nor one on a prompt
+/// with the same target.
 void expect_disjoint(const Inputs& inputs, const TableSpec& spec, bool by_target) {
   constexpr std::size_t kShown = 5;
   if (!inputs.has_evaluation()) return;
-  const auto lines = lines_of_evaluation(inputs.training, inputs.evaluation, spec.prompts_first, by_target);
-  if (lines.empty()) return;
-  const std::vector<int> all(lines.begin(), lines.end());
-  const std::vector<int> first(all.begin(),
-                               all.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, all.size())));
+  auto used = inputs.evaluation;
+  used.prompts.resize(std::min(used.prompts.size(), static_cast<std::size_t>(spec.prompts_first)));
+  const auto shared = overlap(inputs.training, used);
+  std::set<int> all;
+  for (const auto& [position, other] : shared.texts) all.insert(position + 1);
+  for (const auto& [position, other] : shared.targets) {
+    if (by_target) all.insert(position + 1);
+  }
+  if (all.empty()) return;
   throw Error(
       fmt::format("{} of its prompts {} of validation or test ({}): line{} {}{}", all.size(),
                   all.size() == 1 ? "is one" : "are those", by_target ? "same text or target" : "same text",
-                  all.size() == 1 ? "" : "s", fmt::join(first, ", "), all.size() > kShown ? ", ..." : ""),
+                  all.size() == 1 ? "" : "s", fmt::join(all | std::views::take(kShown), ", "),
+                  all.size() > kShown ? ", ..." : ""),
       inputs.training_file.string(), "leave these lines out of the training set");
 }
 
@@ -148,10 +136,10 @@ void gather_training_prompts(Inputs& inputs, const TableSpec& spec, const ScaleS
     inputs.training = generated_training_set();
     inputs.training_file = workspace.prompts_folder() / "ocr-train-generated.txt";
     inputs.training_file_is_ours = true;
-    check_training_set(spec, scale, inputs.training, options);
-    return;
+    return check_training_set(spec, scale, inputs.training, options);
   }
-  const auto task = training_task(spec);
+  // Training prompts quote a target each where the task is about it.
+  const auto task = spec.task == kOcrPrompts ? kOcrPrompts : kPickscorePrompts;
   inputs.training_file = find_training_file(options.train_prompts, task);
   inputs.training = load_prompt_set(inputs.training_file, task);
   expect_drawable(inputs.training, inputs.training.prompts.size(), backbone,
@@ -194,48 +182,6 @@ Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const Backbo
 void write_input_files(const Inputs& inputs) {
   if (inputs.training_file_is_ours) write_if_absent(inputs.training_file, inputs.training);
   if (inputs.evaluation_file_is_ours) write_if_absent(inputs.evaluation_file, inputs.evaluation);
-}
-
-namespace {
-
-/// A folder of another model, before anything of it is missed.
-void expect_pipeline(const BackboneInfo& backbone, const std::string& folder) {
-  if (backbone.pipeline.empty() || !fs::exists(fs::path(folder) / "model_index.json")) return;
-  const auto holds = backbone_of_folder(folder);
-  if (holds == backbone.name) return;
-  throw Error(fmt::format("holds the weights of backbone {}, not of {}", holds, backbone.name),
-              "--weights " + folder, "leave out --backbone, or give another folder");
-}
-
-}  // namespace
-
-fs::path find_weights(const BackboneInfo& backbone, const std::string& chosen) {
-  if (!backbone.random_weights.is_null()) {
-    if (chosen.empty()) return {};
-    throw Error(fmt::format("backbone {} begins with random weights", backbone.name), "--weights " + chosen,
-                "leave it out, or choose another --backbone");
-  }
-  if (!chosen.empty()) {
-    if (!fs::is_directory(chosen)) throw Error("is not a folder", "--weights " + chosen);
-    expect_pipeline(backbone, chosen);
-    for (const auto& file : backbone.files) {
-      if (fs::is_regular_file(fs::path(chosen) / file)) continue;
-      throw Error(fmt::format("lacks {}, so it is not a weights folder of backbone {}", file, backbone.name),
-                  "--weights " + chosen, fmt::format("it must hold {}", join(backbone.files, ", ")));
-    }
-    return chosen;
-  }
-  try {
-    return find_data_file(backbone.default_weights.empty() ? "backbones/" + backbone.name
-                                                           : backbone.default_weights);
-  } catch (const Error& error) {
-    const bool is_embedded = !backbone.default_weights.empty();
-    throw Error(
-        fmt::format("no weights for backbone {}", backbone.name), error.where(),
-        is_embedded
-            ? "give their folder with --weights, or make them with `harness pretrain " + backbone.name + "`"
-            : "fetch the model's public folder, as diffusers saves it, and give it with --weights");
-  }
 }
 
 std::string positions_checksum(const std::vector<int>& positions) {

@@ -41,10 +41,6 @@ Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const Backbo
 /// Writes the generated prompt sets to OUT/prompts where they are not there yet.
 void write_input_files(const Inputs& inputs);
 
-/// The model folder: the chosen one, or the backbone's own; empty for a backbone with random weights. Throws
-/// Error (status 2) if there is none.
-std::filesystem::path find_weights(const BackboneInfo& backbone, const std::string& chosen);
-
 /// SHA-256 of the canonical JSON list of positions.
 std::string positions_checksum(const std::vector<int>& positions);
 

@@ -9,9 +9,10 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
-#include "harness/plan/guardrail_rule.h"
+#include "harness/plan/model_folder.h"
 #include "harness/plan/scorers.h"
-#include "harness/plan/worker_request.h"
+#include "results/table/table.h"
+#include "results/verdict/guardrails.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -45,6 +46,28 @@ void fit_updates(ResolvedSettings& settings, const std::vector<int>& checkpoints
                 "setting updates (from " + updates.origin + ")",
                 "raise it, or choose a scale with earlier checkpoints");
   }
+}
+
+/// The side of a metric that is not its good one; either side of one without a good direction may be harmful.
+void require_harmful_side(const GuardrailMetric& metric, const MetricCatalogue& metrics,
+                          const std::string& where) {
+  const auto* info = metrics.find(metric.name);
+  if (info == nullptr || info->better == "none" || better_from_name(info->better) == metric.better) return;
+  const char* harmful = metric.better == Better::kUp ? "lower" : "higher";
+  throw Error(fmt::format("\"{}\" cannot be the harmful side of {}: {} ({})", harmful, metric.name,
+                          direction_text(info->better), metrics.source(metric.name)),
+              where + ": harmful", fmt::format("give \"{}\"", info->better == "lower" ? "higher" : "lower"));
+}
+
+/// rules/guardrails.json of $HARNESS_PATH, the share folder or the source tree, as it is. Throws Error with
+/// the place of what is wrong in it, also for a harmful side that is the metric's good one.
+Json load_guardrail_rule(const MetricCatalogue& metrics) {
+  const auto file = find_data_file("rules/guardrails.json");
+  auto document = read_json(file);
+  const auto rule = read_guardrail_rule(document, file.string());
+  for (std::size_t i = 0; i < rule.metrics.size(); ++i)
+    require_harmful_side(rule.metrics[i], metrics, fmt::format("{}: metrics[{}]", file.string(), i));
+  return document;
 }
 
 /// Optional metrics without an evaluator or without files are left out, with the reason that the table
@@ -147,14 +170,6 @@ void add_runs(Plan& plan) {
   }
 }
 
-/// A scorer with several profiles takes the one that its setting NAME_profile says.
-void choose_profiles(Plan& plan) {
-  for (auto& evaluator : plan.registry.evaluators) {
-    const auto setting = plan.settings.loop.find(evaluator.name + "_profile");
-    if (setting != plan.settings.loop.end()) evaluator.identity["profile"] = setting->second.effective;
-  }
-}
-
 /// A folder of --scorers whose metric the table replaces is one that people expect to see at work.
 void note_unused_scorers(Plan& plan, const ScorerFolders& folders) {
   const auto changes = plan.spec.backbones.find(plan.backbone.name);
@@ -170,7 +185,11 @@ void note_unused_scorers(Plan& plan, const ScorerFolders& folders) {
 }
 
 void choose_scorers(Plan& plan, const ScorerFolders& folders) {
-  choose_profiles(plan);
+  // A scorer with several profiles takes the one that its setting NAME_profile says.
+  for (auto& evaluator : plan.registry.evaluators) {
+    const auto setting = plan.settings.loop.find(evaluator.name + "_profile");
+    if (setting != plan.settings.loop.end()) evaluator.identity["profile"] = setting->second.effective;
+  }
   note_unused_scorers(plan, folders);
   choose_metrics(plan, folders);
   plan.scorers = scorer_identities(plan.registry, folders, plan.metrics, plan.backbone.name);
@@ -297,8 +316,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   plan.numerics_version = plan.registry.numerics_version;
   plan.backbone = plan.registry.backbone(backbone, "--backbone");
   plan.methods = choose_methods(plan.spec, plan.registry, request.methods);
-  const bool has_baseline =
-      std::find(plan.methods.begin(), plan.methods.end(), plan.spec.baseline) != plan.methods.end();
+  const bool has_baseline = std::ranges::count(plan.methods, plan.spec.baseline) > 0;
   plan.baseline = has_baseline ? plan.spec.baseline : plan.methods.front();
   plan.seeds = request.seeds.empty() ? plan.spec.seeds : request.seeds;
   plan.checkpoints = plan.scale.checkpoints.value_or(plan.spec.checkpoints);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -61,14 +62,6 @@ BackboneInfo read_backbone(const Json& value, const std::string& where) {
           .random_weights = fields.has("random_weights") ? fields.get("random_weights") : Json()};
 }
 
-/// What the files of its folder are, for one that has a folder.
-void read_folder(Fields& fields, EvaluatorInfo& evaluator) {
-  if (!fields.has("folder")) return;
-  auto folder = fields.object("folder");
-  evaluator.folder_class = folder.required<std::string>("class");
-  evaluator.folder_model = folder.optional<std::string>("model", "");
-}
-
 MetricInfo read_metric(const Json& value, const std::string& where) {
   if (value.is_string()) throw Error("is of an older build", where, "build everything: scripts/build");
   return read_declared_metric(Fields(value, where));
@@ -82,7 +75,11 @@ EvaluatorInfo read_evaluator(const Json& value, const std::string& where) {
                           .identity = fields.optional<Json>("identity", Json::object()),
                           .guardrail = fields.optional<bool>("guardrail", false),
                           .backbones = fields.optional<std::vector<std::string>>("backbones", {})};
-  read_folder(fields, evaluator);
+  if (fields.has("folder")) {
+    auto folder = fields.object("folder");
+    evaluator.folder_class = folder.required<std::string>("class");
+    evaluator.folder_model = folder.optional<std::string>("model", "");
+  }
   evaluator.source = read_source(fields);
   return evaluator;
 }
@@ -97,8 +94,7 @@ TaskInfo read_task(const Json& value, const std::string& where) {
 template <class T>
 const T& find_named(const std::vector<T>& items, const std::string& name, const char* noun,
                     const std::string& where) {
-  const auto found =
-      std::find_if(items.begin(), items.end(), [&](const T& item) { return item.name == name; });
+  const auto found = std::ranges::find(items, name, &T::name);
   if (found != items.end()) return *found;
   throw Error(std::string("unknown ") + noun + " \"" + name + "\"", where, suggestion(name, names_of(items)));
 }
@@ -137,11 +133,6 @@ const EvaluatorInfo* Registry::evaluator_of(const std::string& metric, const std
   return nullptr;
 }
 
-const MetricInfo* Registry::metric(const std::string& name) const {
-  const auto* evaluator = evaluator_of(name);
-  return evaluator == nullptr ? nullptr : &*std::ranges::find(evaluator->metrics, name, &MetricInfo::name);
-}
-
 const EvaluatorInfo& Registry::evaluator_of_task(const std::string& task, const std::string& backbone) const {
   const auto& info = find_named(tasks, task, "task", "task");
   const auto& named = find_named(evaluators, info.evaluator, "evaluator", "registry.json: task " + task);
@@ -166,6 +157,14 @@ Registry read_registry(const std::filesystem::path& file) {
 
 Registry load_registry() {
   return read_registry(find_data_file("registry.json"));
+}
+
+std::string plain_name(const std::string& name) {
+  std::string plain;
+  for (const unsigned char c : name) {
+    if (std::isalnum(c) != 0) plain += static_cast<char>(std::tolower(c));
+  }
+  return plain;
 }
 
 std::string note_of_backbone(const std::string& name) {

@@ -75,8 +75,6 @@ struct Registry {
   const BackboneInfo& default_backbone() const;
   /// The evaluator that gives a metric of a backbone's images (empty: of any), or nullptr.
   const EvaluatorInfo* evaluator_of(const std::string& metric, const std::string& backbone = {}) const;
-  /// What the evaluator that gives it says of a metric, or nullptr.
-  const MetricInfo* metric(const std::string& name) const;
   /// The evaluator that a task's reward is made of; where that one is not for the backbone, the one that
   /// gives the same metrics of its images. Throws Error if this build has none.
   const EvaluatorInfo& evaluator_of_task(const std::string& task, const std::string& backbone) const;
@@ -88,6 +86,9 @@ Registry read_registry(const std::filesystem::path& file);
 
 /// What tables say of a backbone's numbers; empty where this build does not know it.
 std::string note_of_backbone(const std::string& name);
+
+/// Letters and digits alone, small: "OCR reward", "ocr-reward" and "ocr_reward" are one name.
+std::string plain_name(const std::string& name);
 
 /// Names of a list of things that have one.
 template <class T>

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 
 #include "core/error.h"
@@ -38,29 +37,13 @@ Json describe_scorer(const std::string& profile) {
   return hello;
 }
 
-/// `name` without case and what people put between words, so that "PickScore_v1" is near "pickscore".
-std::string plain_name(const std::string& name) {
-  std::string plain;
-  for (const unsigned char c : name) {
-    if (std::isalnum(c) != 0) plain += static_cast<char>(std::tolower(c));
-  }
-  return plain;
-}
-
+/// So that "PickScore_v1" is near "pickscore".
 std::string nearest(const std::string& name, const std::vector<std::string>& known) {
   for (const auto& candidate : known) {
     if (plain_name(name).find(plain_name(candidate)) != std::string::npos)
       return fmt::format("rename it to \"{}\", or link it under that name", candidate);
   }
   return suggestion(name, known);
-}
-
-std::vector<std::string> names_with_folder(const Registry& registry) {
-  std::vector<std::string> names;
-  for (const auto& evaluator : registry.evaluators) {
-    if (!evaluator.folder_class.empty()) names.push_back(evaluator.name);
-  }
-  return names;
 }
 
 /// A folder that nobody reads is a misspelt one: its scorer would be left out in silence.
@@ -85,20 +68,20 @@ void expect_known_folders(const fs::path& chosen, const std::vector<std::string>
   }
   for (const auto& folder : folders) {
     const auto name = folder.filename().string();
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    if (fs::exists(folder / kExternalScorerFile)) continue;
+    if (std::ranges::count(known, name) > 0 || fs::exists(folder / kExternalScorerFile)) continue;
     throw Error(
         fmt::format("no scorer of this build is named \"{}\"", name), "--scorers " + folder.string(),
         fmt::format("{}; a program of your own needs a {} there", nearest(name, known), kExternalScorerFile));
   }
 }
 
-std::optional<fs::path> data_folder(const std::string& name) {
+/// Empty where there is none.
+fs::path data_folder(const std::string& name) {
   try {
     auto folder = find_data_file("scorers/" + name);
-    return fs::is_directory(folder) ? std::optional(folder) : std::nullopt;
+    return fs::is_directory(folder) ? folder : fs::path();
   } catch (const Error&) {
-    return std::nullopt;
+    return {};
   }
 }
 
@@ -131,7 +114,10 @@ Json identity_of(const EvaluatorInfo& evaluator, const ScorerFolders& folders) {
 }  // namespace
 
 ScorerFolders::ScorerFolders(const Registry& registry, const std::string& chosen) : chosen_(chosen) {
-  const auto names = names_with_folder(registry);
+  std::vector<std::string> names;
+  for (const auto& evaluator : registry.evaluators) {
+    if (!evaluator.folder_class.empty()) names.push_back(evaluator.name);
+  }
   if (!chosen.empty()) {
     if (!fs::is_directory(chosen)) {
       throw Error("is not a folder", "--scorers " + chosen,
@@ -140,11 +126,9 @@ ScorerFolders::ScorerFolders(const Registry& registry, const std::string& chosen
     expect_known_folders(chosen, names);
   }
   for (const auto& name : names) {
-    if (!chosen.empty() && fs::is_directory(fs::path(chosen) / name)) {
-      found_[name] = fs::path(chosen) / name;
-    } else if (auto folder = data_folder(name)) {
-      found_[name] = *folder;
-    }
+    const auto own = fs::path(chosen) / name;
+    const auto folder = !chosen.empty() && fs::is_directory(own) ? own : data_folder(name);
+    if (!folder.empty()) found_[name] = folder;
   }
 }
 

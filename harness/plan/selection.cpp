@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "core/score_limit.h"
@@ -18,15 +19,10 @@ bool has_score(const MetricValue& value) {
   return value.value && is_usable_score(*value.value);
 }
 
-/// There is nothing to be scored in any image of this prompt, which is no failure.
-bool has_nothing_to_score(const MetricValue& value) {
-  return !value.value && value.reason == kNoTargetReason;
-}
-
-/// How many candidates have a score of an image; `scorable`: whether there is anything to be scored.
+/// How many candidates have a score of an image.
 struct ImageScores {
   std::size_t scores = 0;
-  bool scorable = true;
+  bool scorable = true;  ///< false: there is nothing to be scored, which is no failure
 };
 
 std::map<ImageKey, ImageScores> scores_by_image(std::span<const Candidate> candidates) {
@@ -35,7 +31,7 @@ std::map<ImageKey, ImageScores> scores_by_image(std::span<const Candidate> candi
     for (const auto& value : candidate.scores) {
       auto& image = images[{value.position, value.sample}];
       if (has_score(value)) ++image.scores;
-      if (has_nothing_to_score(value)) image.scorable = false;
+      if (!value.value && value.reason == kNoTargetReason) image.scorable = false;
     }
   }
   return images;
@@ -65,16 +61,13 @@ Choice choose_checkpoint(std::span<const Candidate> candidates) {
     ++choice.images;
     if (image.scores < candidates.size()) ++choice.left_out;
   }
-  const auto is_scorable = [&](const MetricValue& value) {
-    return images.at({value.position, value.sample}).scorable;
-  };
+  const auto image_of = [&](const MetricValue& value) { return images.at({value.position, value.sample}); };
   const auto is_common = [&](const MetricValue& value) {
-    const auto& image = images.at({value.position, value.sample});
-    return image.scorable && image.scores == candidates.size();
+    return image_of(value).scorable && image_of(value).scores == candidates.size();
   };
   for (const auto& candidate : candidates) {
-    std::int64_t scores = 0;
-    for (const auto& value : candidate.scores) scores += has_score(value) && is_scorable(value) ? 1 : 0;
+    const auto scores = std::ranges::count_if(
+        candidate.scores, [&](const auto& value) { return has_score(value) && image_of(value).scorable; });
     if (scores < choice.images) choice.missing.emplace_back(candidate.step, choice.images - scores);
     offer(candidate, is_common, choice);
   }

@@ -12,6 +12,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "harness/plan/workspace.h"
+#include "harness/terminal/output.h"
 #include "results/grid/grid.h"
 
 namespace harness {
@@ -23,45 +24,62 @@ const std::vector<MetricInfo> kCheckpointColumns = {
     {.name = "lambda_late", .title = "Lambda_late", .better = "lower", .decimals = 6},
     {.name = "tau_share", .title = "Share of tau", .unit = "percent", .decimals = 1}};
 
-/// A statistic of the training and its good direction; where it has none a table may state the one that it is
-/// after.
+/// What a statistic of the training has a value of, and its good direction; where it has none a table may
+/// state the one that it is after.
+enum Of { kUpdate = 1, kStep = 2, kBoth = 3 };
 struct KnownStatistic {
-  const char *name, *better;
+  std::string name, better;
+  Of of;
 };
 
 /// Statistics that every training stores (trainers/METRICS.md), and those of methods that came with this
 /// build.
-const std::vector<KnownStatistic> kStepStatistics = {
-    {"lambda_center", "lower"},  {"lambda_var", "lower"},   {"log_ratio_mean", "none"},
-    {"log_ratio_var", "lower"},  {"predicted_var", "none"}, {"drift_error", "none"},
-    {"drift_error_sq", "lower"}, {"var_error", "none"},     {"var_error_sq", "lower"},
-    {"ratio_median", "none"},    {"step_ess", "higher"},    {"path_ess", "higher"},
-    {"clip_fraction", "lower"},  {"lambda_weight", "none"}};
-const std::vector<KnownStatistic> kUpdateStatistics = {
-    {"lambda_late", "lower"},     {"clip_fraction", "lower"},
-    {"damped_share", "none"},     {"reward_mean", "higher"},
-    {"reward_std", "none"},       {"zero_std_groups", "none"},
-    {"missing_rewards", "lower"}, {"loss", "none"},
-    {"penalty", "none"},          {"dual_beta", "none"},
-    {"on_policy_slope", "none"},  {"off_policy_slope", "none"},
-    {"grad_norm", "none"},        {"clip_coefficient", "none"},
-    {"update_norm", "none"},      {"grad_norm_undamped", "none"},
-    {"damping_undone", "none"},   {"samples_left_out", "none"},
-    {"ema_lag", "none"},          {"ema_start_share", "none"}};
+const std::vector<KnownStatistic> kStatistics = {
+    {"lambda_late", "lower", kUpdate},     {"clip_fraction", "lower", kBoth},
+    {"damped_share", "none", kUpdate},     {"reward_mean", "higher", kUpdate},
+    {"reward_std", "none", kUpdate},       {"zero_std_groups", "none", kUpdate},
+    {"missing_rewards", "lower", kUpdate}, {"loss", "none", kUpdate},
+    {"penalty", "none", kUpdate},          {"dual_beta", "none", kUpdate},
+    {"on_policy_slope", "none", kUpdate},  {"off_policy_slope", "none", kUpdate},
+    {"grad_norm", "none", kUpdate},        {"clip_coefficient", "none", kUpdate},
+    {"update_norm", "none", kUpdate},      {"grad_norm_undamped", "none", kUpdate},
+    {"damping_undone", "none", kUpdate},   {"samples_left_out", "none", kUpdate},
+    {"ema_lag", "none", kUpdate},          {"ema_start_share", "none", kUpdate},
+    {"lambda_center", "lower", kStep},     {"lambda_var", "lower", kStep},
+    {"log_ratio_mean", "none", kStep},     {"log_ratio_var", "lower", kStep},
+    {"predicted_var", "none", kStep},      {"drift_error", "none", kStep},
+    {"drift_error_sq", "lower", kStep},    {"var_error", "none", kStep},
+    {"var_error_sq", "lower", kStep},      {"ratio_median", "none", kStep},
+    {"step_ess", "higher", kStep},         {"path_ess", "higher", kStep},
+    {"lambda_weight", "none", kStep}};
+
+const MetricInfo* of_checkpoint(const std::string& column) {
+  const auto found = std::ranges::find(kCheckpointColumns, column, &MetricInfo::name);
+  return found == kCheckpointColumns.end() ? nullptr : &*found;
+}
 
 void require(bool holds, const std::string& what, const std::string& where, const std::string& hint = {}) {
   if (!holds) throw Error(what, where, hint);
 }
 
-void require_one_of(const std::string& value, const std::vector<std::string>& known, const std::string& noun,
-                    const std::string& where) {
-  require(std::find(known.begin(), known.end(), value) != known.end(),
-          fmt::format("unknown {} \"{}\"", noun, value), where, suggestion(value, known));
-}
-
 template <class T>
 void require_distinct(const std::vector<T>& values, const std::string& what, const std::string& where) {
   require(std::set<T>(values.begin(), values.end()).size() == values.size(), what + " must differ", where);
+}
+
+/// The field under `key` where there is one; else `into` stays as it is.
+template <class T>
+void read(Fields& fields, const std::string& key, T& into) {
+  into = fields.optional<T>(key, std::move(into));
+}
+template <class T>
+void read(Fields& fields, const std::string& key, std::optional<T>& into) {
+  if (fields.has(key)) into = fields.required<T>(key);
+}
+
+void read_settings(Fields& fields, Json& into) {
+  read(fields, "settings", into);
+  require(into.is_object(), "must be an object", fields.where() + ": settings");
 }
 
 /// A list of numbers, none of which may have a fraction.
@@ -74,36 +92,34 @@ std::vector<T> whole_numbers(Fields& fields, const std::string& key) {
   return list.get<std::vector<T>>();
 }
 
-void check_checkpoints(const std::vector<int>& checkpoints, const std::string& where) {
+std::vector<int> read_checkpoints(Fields& fields) {
+  const auto where = fields.where() + ": checkpoints";
+  const auto checkpoints = whole_numbers<int>(fields, "checkpoints");
   require(!checkpoints.empty(), "needs at least one checkpoint", where);
   require(checkpoints.front() > 0, "checkpoints count updates from 1", where);
-  require(
-      std::adjacent_find(checkpoints.begin(), checkpoints.end(), std::greater_equal<>()) == checkpoints.end(),
-      "checkpoints must increase", where);
+  require(std::ranges::adjacent_find(checkpoints, std::greater_equal<>()) == checkpoints.end(),
+          "checkpoints must increase", where);
+  return checkpoints;
 }
 
-const KnownStatistic* find_statistic(const std::vector<KnownStatistic>& known, const std::string& name) {
-  const auto found = std::ranges::find(known, name, &KnownStatistic::name);
-  return found == known.end() ? nullptr : &*found;
+const KnownStatistic* find_statistic(const std::string& name) {
+  const auto found = std::ranges::find(kStatistics, name, &KnownStatistic::name);
+  return found == kStatistics.end() ? nullptr : &*found;
 }
 
 /// A misspelt statistic would give a column of dashes after hours of training.
 void check_statistic(const StatisticSpec& statistic, const std::string& where) {
   if (statistic.of_method) return;
-  const bool a_step = find_statistic(kStepStatistics, statistic.name) != nullptr;
-  const bool an_update = find_statistic(kUpdateStatistics, statistic.name) != nullptr;
-  std::vector<std::string> known;
-  for (const auto* list : {&kUpdateStatistics, &kStepStatistics}) {
-    for (const auto& one : *list) known.emplace_back(one.name);
-  }
-  require(a_step || an_update, fmt::format("no training stores a statistic \"{}\"", statistic.name), where,
-          suggestion(statistic.name, known) +
+  const auto& name = statistic.name;
+  const auto* known = find_statistic(name);
+  require(known != nullptr, fmt::format("no training stores a statistic \"{}\"", name), where,
+          suggestion(name, names_of(kStatistics)) +
               "; one that a method of your own stores needs \"of_method\": true beside it");
-  require(statistic.timestep.has_value() || an_update,
-          fmt::format("\"{}\" has a value a timestep", statistic.name), where, "add \"timestep\": K, from 0");
-  require(!statistic.timestep.has_value() || a_step,
-          fmt::format("\"{}\" is a statistic of the whole update and has no timesteps", statistic.name),
-          where, "leave \"timestep\" out");
+  require(statistic.timestep || known->of != kStep, fmt::format("\"{}\" has a value a timestep", name), where,
+          "add \"timestep\": K, from 0");
+  require(!statistic.timestep || known->of != kUpdate,
+          fmt::format("\"{}\" is a statistic of the whole update and has no timesteps", name), where,
+          "leave \"timestep\" out");
 }
 
 /// What is known of a column whatever its table says.
@@ -116,9 +132,7 @@ struct KnownColumn {
 KnownColumn known_statistic(const ColumnSpec& column) {
   KnownColumn known{.info = {.name = column.name, .title = column.name}};
   if (column.statistic.of_method) return known;
-  const auto* statistic = find_statistic(kStepStatistics, column.statistic.name);
-  if (statistic == nullptr) statistic = find_statistic(kUpdateStatistics, column.statistic.name);
-  known.info.better = statistic->better;
+  known.info.better = find_statistic(column.statistic.name)->better;
   if (known.info.better != "none") known.source = "training statistic " + column.statistic.name;
   return known;
 }
@@ -137,9 +151,8 @@ KnownColumn known_column(const ColumnSpec& column, const ColumnReading& reading)
     if (recorded == nullptr) return known_statistic(column);
     return {.info = *recorded, .source = metrics.source(column.name), .is_fixed = true};
   }
-  const auto of_checkpoint = std::ranges::find(kCheckpointColumns, column.name, &MetricInfo::name);
-  if (of_checkpoint != kCheckpointColumns.end())
-    return {.info = *of_checkpoint, .source = "column of a checkpoint", .is_fixed = true};
+  if (const auto* info = of_checkpoint(column.name))
+    return {.info = *info, .source = "column of a checkpoint", .is_fixed = true};
   const auto& metric = column.std_of.empty() ? column.name : column.std_of;
   const auto* info = metrics.find(metric);
   if (info == nullptr) return {.info = {.name = column.name, .title = column.name}};
@@ -187,17 +200,17 @@ ColumnSpec read_column(const Json& value, const ColumnReading& reading, const st
   Fields fields(value, where);
   ColumnSpec column;
   column.name = fields.required<std::string>("name");
-  column.paper = fields.optional<std::string>("paper", "");
-  column.note = fields.optional<std::string>("note", "");
+  read(fields, "paper", column.paper);
+  read(fields, "note", column.note);
   if (reading.kind == TableKind::kTraining) {
     column.statistic.name = fields.optional<std::string>("stat", column.name);
-    if (fields.has("timestep")) column.statistic.timestep = fields.required<int>("timestep");
-    column.statistic.on_policy_too = fields.optional<bool>("on_policy_too", false);
-    column.statistic.of_method = fields.optional<bool>("of_method", false);
+    read(fields, "timestep", column.statistic.timestep);
+    read(fields, "on_policy_too", column.statistic.on_policy_too);
+    read(fields, "of_method", column.statistic.of_method);
     check_statistic(column.statistic, where + (fields.has("stat") ? ": stat" : ": name"));
     require(column.statistic.timestep.value_or(0) >= 0, "timesteps count from 0", where + ": timestep");
   } else {
-    column.std_of = fields.optional<std::string>("std_of", "");
+    read(fields, "std_of", column.std_of);
   }
   describe_column(fields, known_column(column, reading), reading.source, column);
   fields.finish();
@@ -207,17 +220,14 @@ ColumnSpec read_column(const Json& value, const ColumnReading& reading, const st
 ScaleSpec read_scale(const std::string& name, Fields fields) {
   ScaleSpec scale;
   scale.name = name;
-  scale.note = fields.optional<std::string>("note", "");
-  scale.judges = fields.optional<bool>("judges", true);
+  read(fields, "note", scale.note);
+  read(fields, "judges", scale.judges);
   require(scale.judges || !scale.note.empty(), "needs a note that says why", fields.where() + ": judges");
-  if (fields.has("checkpoints")) {
-    scale.checkpoints = whole_numbers<int>(fields, "checkpoints");
-    check_checkpoints(*scale.checkpoints, fields.where() + ": checkpoints");
-  }
+  if (fields.has("checkpoints")) scale.checkpoints = read_checkpoints(fields);
   if (fields.has("limit")) {
     Fields limit = fields.object("limit");
-    if (limit.has("validation")) scale.validation_limit = limit.required<int>("validation");
-    if (limit.has("test")) scale.test_limit = limit.required<int>("test");
+    read(limit, "validation", scale.validation_limit);
+    read(limit, "test", scale.test_limit);
     limit.finish();
     require(scale.validation_limit.value_or(1) > 0 && scale.test_limit.value_or(1) > 0,
             "limits must be positive", limit.where());
@@ -226,18 +236,17 @@ ScaleSpec read_scale(const std::string& name, Fields fields) {
     Fields prompts = fields.object("prompts");
     const bool is_of_training_alone = prompts.has("train") && !prompts.has("set");
     if (!is_of_training_alone) scale.prompt_set = prompts.required<std::string>("set");
-    if (prompts.has("train")) scale.train_prompt_set = prompts.required<std::string>("train");
+    read(prompts, "train", scale.train_prompt_set);
     prompts.finish();
   }
-  if (fields.has("settings")) scale.settings = fields.get("settings");
-  require(scale.settings.is_object(), "must be an object", fields.where() + ": settings");
+  read_settings(fields, scale.settings);
   fields.finish();
   return scale;
 }
 
 void read_prompts(TableSpec& spec, Fields fields) {
   spec.prompts_first = fields.required<int>("first");
-  spec.prompt_set = fields.optional<std::string>("set", "");
+  read(fields, "set", spec.prompt_set);
   fields.finish();
   require(spec.prompts_first > 1, "must be at least 2", fields.where() + ": first");
 }
@@ -252,45 +261,40 @@ void read_split(TableSpec& spec, Fields fields) {
 }
 
 void read_selection(TableSpec& spec, Fields fields) {
-  spec.selection.split = fields.optional<std::string>("split", "validation");
+  read(fields, "split", spec.selection.split);
   spec.selection.metric = fields.required<std::string>("metric");
-  spec.selection.rule = fields.optional<std::string>("rule", "max-mean");
+  read(fields, "rule", spec.selection.rule);
   fields.finish();
-  require_one_of(spec.selection.split, {"validation"}, "split", fields.where() + ": split");
-  require_one_of(spec.selection.rule, {"max-mean"}, "rule", fields.where() + ": rule");
+  require_choice(spec.selection.split, {"validation"}, "split", fields.where() + ": split");
+  require_choice(spec.selection.rule, {"max-mean"}, "rule", fields.where() + ": rule");
 }
 
 void read_metrics(TableSpec& spec, Fields fields) {
   spec.required_metrics = fields.required<std::vector<std::string>>("required");
-  spec.optional_metrics = fields.optional<std::vector<std::string>>("optional", {});
+  read(fields, "optional", spec.optional_metrics);
   fields.finish();
   require(!spec.required_metrics.empty(), "needs at least one metric", fields.where() + ": required");
   require_distinct(spec.metrics(), "metrics", fields.where());
 }
 
-/// {metric of the table: metric in its place}; each must be one of the table's.
-std::map<std::string, std::string> read_stand_ins(const TableSpec& spec, Fields fields) {
-  std::map<std::string, std::string> stands_in;
-  for (const auto& metric : fields.keys()) {
-    require_one_of(metric, spec.metrics(), "metric of this table", fields.where());
-    stands_in[metric] = fields.required<std::string>(metric);
-  }
-  return stands_in;
-}
-
 BackboneSpec read_backbone_changes(const TableSpec& spec, Fields& fields) {
   BackboneSpec changes;
-  changes.title = fields.optional<std::string>("title", "");
-  changes.task = fields.optional<std::string>("task", "");
-  changes.notes = fields.optional<std::vector<std::string>>("notes", {});
+  read(fields, "title", changes.title);
+  read(fields, "task", changes.task);
+  read(fields, "notes", changes.notes);
   require(!spec.is_training() || !(fields.has("stands_in") || fields.has("metrics")),
           "a training table has no metrics", fields.where());
-  if (fields.has("stands_in")) changes.stands_in = read_stand_ins(spec, fields.object("stands_in"));
+  if (fields.has("stands_in")) {
+    Fields stands_in = fields.object("stands_in");
+    for (const auto& metric : stands_in.keys()) {
+      require_choice(metric, spec.metrics(), "metric of this table", stands_in.where());
+      changes.stands_in[metric] = stands_in.required<std::string>(metric);
+    }
+  }
   if (!fields.has("metrics")) return changes;
   Fields metrics = fields.object("metrics");
-  using Names = std::vector<std::string>;
-  if (metrics.has("required")) changes.required_metrics = metrics.required<Names>("required");
-  if (metrics.has("optional")) changes.optional_metrics = metrics.required<Names>("optional");
+  read(metrics, "required", changes.required_metrics);
+  read(metrics, "optional", changes.optional_metrics);
   metrics.finish();
   return changes;
 }
@@ -298,20 +302,18 @@ BackboneSpec read_backbone_changes(const TableSpec& spec, Fields& fields) {
 void read_backbones(TableSpec& spec, Fields fields) {
   for (const auto& name : fields.keys()) {
     Fields backbone = fields.object(name);
-    Json settings = backbone.has("settings") ? backbone.get("settings") : Json::object();
-    require(settings.is_object(), "must be an object", backbone.where() + ": settings");
+    read_settings(backbone, spec.backbone_settings.try_emplace(name, Json::object()).first->second);
     spec.backbones[name] = read_backbone_changes(spec, backbone);
     backbone.finish();
-    spec.backbone_settings[name] = std::move(settings);
   }
 }
 
 void read_shown(TableSpec& spec, Fields fields) {
-  spec.shown.split = fields.optional<std::string>("split", spec.shown.split);
+  read(fields, "split", spec.shown.split);
   const auto checkpoints = fields.optional<std::string>("checkpoints", "selected");
   fields.finish();
-  require_one_of(spec.shown.split, {"test", "validation"}, "split", fields.where() + ": split");
-  require_one_of(checkpoints, {"selected", "every"}, "choice of checkpoints",
+  require_choice(spec.shown.split, {"test", "validation"}, "split", fields.where() + ": split");
+  require_choice(checkpoints, {"selected", "every"}, "choice of checkpoints",
                  fields.where() + ": checkpoints");
   spec.shown.every_checkpoint = checkpoints == "every";
   require(!spec.shown.every_checkpoint || spec.shown.split == "validation",
@@ -320,21 +322,21 @@ void read_shown(TableSpec& spec, Fields fields) {
 }
 
 void read_grid(TableSpec& spec, Fields fields) {
-  spec.grid.pick = fields.optional<std::vector<std::string>>("pick", spec.grid.pick);
-  spec.grid.rows = fields.optional<int>("rows", spec.grid.rows);
+  read(fields, "pick", spec.grid.pick);
+  read(fields, "rows", spec.grid.rows);
   fields.finish();
   require(!spec.grid.pick.empty(), "needs at least one group", fields.where() + ": pick");
   for (const auto& group : spec.grid.pick)
-    require_one_of(group, grid_group_names(), "group", fields.where() + ": pick");
+    require_choice(group, grid_group_names(), "group", fields.where() + ": pick");
   require(spec.grid.rows >= 1 && spec.grid.rows <= 200, "must be 1 to 200", fields.where() + ": rows");
 }
 
 void read_window(TableSpec& spec, Fields fields) {
-  spec.window.last = fields.optional<int>("last", spec.window.last);
-  spec.window.unit = fields.optional<std::string>("unit", spec.window.unit);
+  read(fields, "last", spec.window.last);
+  read(fields, "unit", spec.window.unit);
   fields.finish();
   require(spec.window.last > 0, "must be positive", fields.where() + ": last");
-  require_one_of(spec.window.unit, {"updates", "epochs"}, "unit", fields.where() + ": unit");
+  require_choice(spec.window.unit, {"updates", "epochs"}, "unit", fields.where() + ": unit");
 }
 
 /// A row: the name of a method, or {"name", "method", "settings", "paper"}.
@@ -347,10 +349,9 @@ void read_row(TableSpec& spec, const Json& value, const std::string& where) {
   ArmSpec arm;
   arm.method = fields.required<std::string>("method");
   arm.name = fields.optional<std::string>("name", arm.method);
-  if (fields.has("settings")) arm.settings = fields.get("settings");
+  read_settings(fields, arm.settings);
   const auto paper = fields.optional<std::string>("paper", "");
   fields.finish();
-  require(arm.settings.is_object(), "must be an object", where + ": settings");
   // "base" is the row of the starting weights.
   require(!arm.name.empty() && arm.name != "base" && arm.name.find_first_of(",=") == std::string::npos,
           "must be a name without , and = other than base", where + ": name");
@@ -373,7 +374,7 @@ void read_equal_rows(TableSpec& spec, Fields& fields) {
   } else {
     require(value.is_array(), "must be true or a list of rows", where);
     spec.equal_rows = fields.required<std::vector<std::string>>("equal_rows");
-    for (const auto& row : spec.equal_rows) require_one_of(row, spec.methods, "row", where);
+    for (const auto& row : spec.equal_rows) require_choice(row, spec.methods, "row", where);
     require_distinct(spec.equal_rows, "rows", where);
   }
   if (value == false) return;
@@ -389,10 +390,6 @@ void read_equal_rows(TableSpec& spec, Fields& fields) {
   }
 }
 
-// Rules of claims; harness/show/training_table.cpp decides them.
-const std::vector<std::string> kClaimRules = {"ratio-at-most", "within", "lower-on-every-seed",
-                                              "higher-on-every-seed", "columns-agree"};
-
 ClaimSpec read_claim(const Json& value, const std::string& where) {
   Fields fields(value, where);
   ClaimSpec claim{.text = fields.required<std::string>("claim"),
@@ -403,33 +400,33 @@ ClaimSpec read_claim(const Json& value, const std::string& where) {
                   .bound = fields.optional<double>("bound", 0),
                   .factor = fields.optional<double>("factor", 1)};
   fields.finish();
-  require_one_of(claim.rule, kClaimRules, "rule", where + ": rule");
+  // harness/show/training_table.cpp decides them.
+  require_choice(claim.rule,
+                 {"ratio-at-most", "within", "lower-on-every-seed", "higher-on-every-seed", "columns-agree"},
+                 "rule", where + ": rule");
   return claim;
 }
 
 void require_row(const TableSpec& spec, const std::string& row, const std::string& where) {
   require(
-      std::find(spec.methods.begin(), spec.methods.end(), row) != spec.methods.end(),
+      std::ranges::count(spec.methods, row) > 0,
       fmt::format("names the row \"{}\", which is not among this table's methods", row), where,
       fmt::format("methods: {}; give other claims, or \"claims\": [] for none", join(spec.methods, ", ")));
 }
 
 void read_claims(TableSpec& spec, const Json& claims, const std::string& where) {
   require(claims.is_array(), "must be a list of claims", where);
-  std::vector<std::string> columns;
-  for (const auto& column : spec.columns) columns.push_back(column.name);
+  const auto columns = names_of(spec.columns);
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const auto place = fmt::format("{}[{}]", where, i);
-    const auto claim = read_claim(claims[i], place);
-    require_one_of(claim.column, columns, "column", place + ": column");
-    const bool two_columns = claim.rule == "columns-agree";
-    if (two_columns) {
-      require_one_of(claim.against, columns, "column", place + ": against");
+    const auto& claim = spec.claims.emplace_back(read_claim(claims[i], place));
+    require_choice(claim.column, columns, "column", place + ": column");
+    if (claim.rule == "columns-agree") {
+      require_choice(claim.against, columns, "column", place + ": against");
     } else {
       require_row(spec, claim.against, place + ": against");
+      require_row(spec, claim.method, place + ": method");
     }
-    if (!two_columns) require_row(spec, claim.method, place + ": method");
-    spec.claims.push_back(claim);
   }
 }
 
@@ -453,24 +450,14 @@ void require_no_misspelling_of(const TableSpec& spec, const std::string& metric)
   check(spec.optional_metrics, "optional");
 }
 
-/// Letters and digits alone, small: "OCR reward", "ocr-reward" and "ocr_reward" are one name.
-std::string plain_name(const std::string& name) {
-  std::string plain;
-  for (const unsigned char c : name) {
-    if (std::isalnum(c) != 0) plain += static_cast<char>(std::tolower(c));
-  }
-  return plain;
-}
-
 /// What may have been meant by the name of a column that is none: one of `columns`, by its name or its
 /// heading, or a metric that this table does not measure. Nothing is proposed that no evaluator gives.
 std::string column_hint(const TableSpec& spec, const std::string& name,
                         const std::vector<std::string>& columns) {
   std::vector<std::string> known;
   for (const auto& column : columns) {
-    const auto of_checkpoint = std::ranges::find(kCheckpointColumns, column, &MetricInfo::name);
-    const auto* metric =
-        of_checkpoint != kCheckpointColumns.end() ? &*of_checkpoint : spec.metric_catalogue.find(column);
+    const auto* metric = of_checkpoint(column);
+    if (metric == nullptr) metric = spec.metric_catalogue.find(column);
     if (metric == nullptr) continue;
     known.push_back(column);
     if (plain_name(name) == plain_name(column) || plain_name(name) == plain_name(metric->title))
@@ -497,21 +484,20 @@ void check_whole(const TableSpec& spec) {
   require(std::all_of(spec.seeds.begin(), spec.seeds.end(),
                       [](std::int64_t s) { return s >= 0 && s <= kLargestSeed; }),
           fmt::format("seeds are 0 to {}", kLargestSeed), where + ": seeds");
-  require_one_of(spec.baseline, spec.methods, "baseline", where + ": baseline");
+  require_choice(spec.baseline, spec.methods, "baseline", where + ": baseline");
   if (spec.is_training()) return;
   if (std::ranges::count(spec.required_metrics, spec.selection.metric) == 0)
     require_no_misspelling_of(spec, spec.selection.metric);
-  require_one_of(spec.selection.metric, spec.required_metrics, "metric (it must be a required one)",
+  require_choice(spec.selection.metric, spec.required_metrics, "metric (it must be a required one)",
                  where + ": selection.metric");
   auto column_names = spec.metrics();
   for (const auto& column : kCheckpointColumns) column_names.push_back(column.name);
-  std::vector<std::string> seen;
   for (std::size_t i = 0; i < spec.columns.size(); ++i) {
     const auto place = fmt::format("{}: columns[{}]", where, i);
     const auto& column = spec.columns[i];
     if (column.std_of.empty()) {
       if (std::ranges::count(column_names, column.name) == 0) require_no_misspelling_of(spec, column.name);
-      require(!is_metric(spec, column.name) || std::ranges::count(spec.metrics(), column.name) > 0,
+      require(!is_metric(spec, column.name) || spec.names(column.name),
               fmt::format("shows the metric {}, which is not among the table's metrics ({})", column.name,
                           join(spec.metrics(), ", ")),
               place, "name it in metrics.required or metrics.optional, or give \"columns\" without it");
@@ -519,13 +505,12 @@ void check_whole(const TableSpec& spec) {
               fmt::format("unknown column \"{}\"", column.name), place + ": name",
               column_hint(spec, column.name, column_names));
     } else {
-      require_one_of(column.std_of, spec.metrics(), "metric of this table", place + ": std_of");
+      require_choice(column.std_of, spec.metrics(), "metric of this table", place + ": std_of");
       require(std::ranges::count(column_names, column.name) == 0,
               fmt::format("\"{}\" is the name of a column of its own", column.name), place + ": name");
     }
-    seen.push_back(column.name);
   }
-  require_distinct(seen, "names of columns", where + ": columns");
+  require_distinct(names_of(spec.columns), "names of columns", where + ": columns");
 }
 
 /// The only rule takes the checkpoint of the highest mean.
@@ -570,20 +555,6 @@ void stand_in(TableSpec& spec, const std::string& metric, const std::string& oth
   }
 }
 
-/// Folders that hold tables: the user's ($HARNESS_PATH) and the one that came with this program.
-std::vector<fs::path> table_folders() {
-  std::vector<fs::path> folders;
-  if (const char* path = std::getenv("HARNESS_PATH")) {
-    for (const auto& folder : split(path, ':')) {
-      if (!folder.empty() && fs::is_directory(fs::path(folder) / "tables")) {
-        folders.push_back(fs::path(folder) / "tables");
-      }
-    }
-  }
-  folders.push_back(find_data_file("tables/sd35-ocr.json").parent_path());
-  return folders;
-}
-
 bool is_file_name(const std::string& id) {
   const auto is_plain = [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
@@ -595,9 +566,6 @@ bool is_file_name(const std::string& id) {
 bool is_path(const std::string& id_or_file) {
   return id_or_file.ends_with(".json") || id_or_file.find('/') != std::string::npos;
 }
-
-// Sizes
-// ---------------------------------------------------------------------------------------------------------
 
 constexpr std::uintmax_t kLargestFile = 1'000'000;  // bytes; a shipped table has 8 kB
 constexpr std::size_t kLongestText = 10'000;        // bytes: the longest note of a shipped table has 600
@@ -635,7 +603,7 @@ Json read_document(const fs::path& file) {
 fs::path base_of(const std::string& base, const fs::path& file) {
   const auto where = file.string() + ": extends";
   if (!is_path(base)) {
-    require_one_of(base, known_tables(), "table", where);
+    require_choice(base, known_tables(), "table", where);
     return find_data_file("tables/" + base + ".json");
   }
   const auto base_file = file.parent_path() / base;
@@ -731,6 +699,10 @@ std::vector<std::string> TableSpec::metrics() const {
   return all;
 }
 
+bool TableSpec::names(const std::string& metric) const {
+  return std::ranges::count(required_metrics, metric) + std::ranges::count(optional_metrics, metric) > 0;
+}
+
 std::string TableSpec::better(const std::string& metric) const {
   const auto column = std::ranges::find(columns, metric, &ColumnSpec::name);
   if (column != columns.end()) return column->better;
@@ -762,20 +734,20 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   require(!is_taken_in_workspace(spec.id),
           fmt::format("\"{}\" is the name of something else in a workspace", spec.id),
           fields.where() + ": id", "choose another: the table's files go to a folder of this name");
-  spec.version = fields.optional<int>("version", 1);
+  read(fields, "version", spec.version);
   spec.title = fields.optional<std::string>("title", spec.id);
   spec.task = fields.required<std::string>("task");
-  spec.reproduces = fields.optional<std::string>("reproduces", "");
+  read(fields, "reproduces", spec.reproduces);
   spec.backbone = fields.required<std::string>("backbone");
   const auto kind = fields.optional<std::string>("kind", "evaluation");
-  require_one_of(kind, {"evaluation", "training"}, "kind of table", fields.where() + ": kind");
+  require_choice(kind, {"evaluation", "training"}, "kind of table", fields.where() + ": kind");
   spec.kind = kind == "training" ? TableKind::kTraining : TableKind::kEvaluation;
   read_rows(spec, fields.get("methods"), fields.where() + ": methods");
   if (fields.has("equal_rows")) read_equal_rows(spec, fields);
   spec.baseline = fields.required<std::string>("baseline");
   spec.seeds =
       fields.has("seeds") ? whole_numbers<std::int64_t>(fields, "seeds") : std::vector<std::int64_t>{42};
-  spec.levels_compare = fields.optional<bool>("levels_compare", false);
+  read(fields, "levels_compare", spec.levels_compare);
   if (!spec.is_training()) {
     read_prompts(spec, fields.object("prompts"));
     read_split(spec, fields.object("split"));
@@ -786,8 +758,7 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   } else if (fields.has("window")) {
     read_window(spec, fields.object("window"));
   }
-  spec.checkpoints = whole_numbers<int>(fields, "checkpoints");
-  check_checkpoints(spec.checkpoints, fields.where() + ": checkpoints");
+  spec.checkpoints = read_checkpoints(fields);
   const Json& columns = fields.get("columns");
   require(columns.is_array() && !columns.empty(), "must be a list of columns", fields.where() + ": columns");
   const ColumnReading reading{.kind = spec.kind, .metrics = metrics, .source = source};
@@ -796,9 +767,8 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
         read_column(columns[i], reading, fmt::format("{}: columns[{}]", fields.where(), i)));
   }
   if (fields.has("claims")) read_claims(spec, fields.get("claims"), fields.where() + ": claims");
-  spec.notes = fields.optional<std::vector<std::string>>("notes", {});
-  if (fields.has("settings")) spec.settings = fields.get("settings");
-  require(spec.settings.is_object(), "must be an object", fields.where() + ": settings");
+  read(fields, "notes", spec.notes);
+  read_settings(fields, spec.settings);
   if (fields.has("backbones")) read_backbones(spec, fields.object("backbones"));
   if (fields.has("scales")) {
     Fields scales = fields.object("scales");
@@ -812,8 +782,15 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
 }
 
 std::vector<std::string> known_tables() {
+  std::vector folders = {find_data_file("tables/sd35-ocr.json").parent_path()};
+  if (const char* path = std::getenv("HARNESS_PATH")) {
+    for (const auto& folder : split(path, ':')) {
+      if (!folder.empty() && fs::is_directory(fs::path(folder) / "tables"))
+        folders.push_back(fs::path(folder) / "tables");
+    }
+  }
   std::set<std::string> ids;
-  for (const auto& folder : table_folders()) {
+  for (const auto& folder : folders) {
     for (const auto& entry : fs::directory_iterator(folder)) {
       if (entry.path().extension() == ".json") ids.insert(entry.path().stem().string());
     }
@@ -824,7 +801,7 @@ std::vector<std::string> known_tables() {
 TableSpec load_table_spec(const std::string& id_or_file) {
   if (is_path(id_or_file)) return read_table_spec(id_or_file);
   const auto known = known_tables();
-  require_one_of(id_or_file, known, "table", "--table");
+  require_choice(id_or_file, known, "table", "--table");
   return read_table_spec(find_data_file("tables/" + id_or_file + ".json"));
 }
 
@@ -849,7 +826,7 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
   require(!rewards_a_metric || std::ranges::count(tasks, spec.task) > 0,
           fmt::format("no external scorer gives the metric of the task \"{}\"", spec.task), where + ": task",
           "--scorers DIR names the folder that holds its folder");
-  require_one_of(spec.task, tasks, "task", where + ": task");
+  require_choice(spec.task, tasks, "task", where + ": task");
   std::vector<std::string> given;
   for (const auto& evaluator : registry.evaluators)
     for (const auto& metric : evaluator.metrics) given.push_back(metric.name);
@@ -857,7 +834,7 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
     const auto& metric = spec.required_metrics[i];
     const auto place = fmt::format("{}: metrics.required[{}]", where, i);
     if (registry.evaluator_of(metric) != nullptr) continue;
-    if (nearest(metric, given)) require_one_of(metric, given, "metric", place);
+    if (nearest(metric, given)) require_choice(metric, given, "metric", place);
     throw Error(fmt::format("no evaluator of this build gives the required metric \"{}\"", metric), place,
                 "see `harness list evaluators`; --scorers DIR adds external ones");
   }
@@ -867,7 +844,7 @@ void check_against_registry(const TableSpec& spec, const Registry& registry) {
     const auto& metric = spec.optional_metrics[i];
     // Any other name may be that of an external scorer which is not here now.
     if (registry.evaluator_of(metric) == nullptr && nearest(metric, known_metrics))
-      require_one_of(metric, known_metrics, "metric", fmt::format("{}: metrics.optional[{}]", where, i));
+      require_choice(metric, known_metrics, "metric", fmt::format("{}: metrics.optional[{}]", where, i));
   }
 }
 

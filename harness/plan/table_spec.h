@@ -137,7 +137,8 @@ struct TableSpec {
 
   /// Throws Error (status 2) with the nearest known scale.
   const ScaleSpec& scale(const std::string& name) const;
-  std::vector<std::string> metrics() const;  ///< required, then optional
+  std::vector<std::string> metrics() const;     ///< required, then optional
+  bool names(const std::string& metric) const;  ///< it is one of these
   /// What a row's name stands for; a name that is no arm's is a method's.
   ArmSpec arm(const std::string& name) const;
   bool is_training() const { return kind == TableKind::kTraining; }

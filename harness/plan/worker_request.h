@@ -22,12 +22,4 @@ int core_count();
 /// (Status::kFailed) if it prints none.
 Json ask_worker(const std::string& command, const Json& request);
 
-/// The backbone whose pipeline a model folder says it holds; the default one for no folder. Throws Error
-/// (status 2) for a folder of none that this build knows.
-std::string backbone_of_folder(const std::string& folder);
-
-/// The model folder to use: the chosen one, or the backbone's own. Throws Error (status 2) for an unknown
-/// backbone or no weights.
-std::filesystem::path default_weights(const std::string& backbone, const std::string& chosen);
-
 }  // namespace harness

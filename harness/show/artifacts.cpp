@@ -13,7 +13,7 @@
 #include "harness/show/figures.h"
 #include "harness/show/grid_model.h"
 #include "harness/terminal/output.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -26,11 +26,10 @@ const std::vector<std::pair<std::string, std::string>> kTableFiles = {{"table.md
                                                                       {"table.html", "html"}};
 
 std::map<std::string, std::string> recorded_checksums(Store& store, std::int64_t reproduction_id) {
-  SQLite::Statement statement(store.database(),
-                              "SELECT name, sha256 FROM artifacts WHERE reproduction_id = ?1");
-  Query query(statement, reproduction_id);
   std::map<std::string, std::string> checksums;
-  while (query.step()) checksums[query.text(0)] = query.text(1);
+  for (const auto& [name, sha256] : rows_of<std::string, std::string>(
+           store, "SELECT name, sha256 FROM artifacts WHERE reproduction_id = ?1", reproduction_id))
+    checksums[name] = sha256;
   return checksums;
 }
 
@@ -78,12 +77,10 @@ std::string render_table(const TableModel& model, const std::string& format) {
 std::optional<std::int64_t> experiment_in(Store& store, const fs::path& folder) {
   const auto file = folder / "table.json";
   if (!fs::exists(file)) return std::nullopt;
-  SQLite::Statement statement(
-      store.database(),
-      "SELECT max(reproduction_id) FROM artifacts WHERE name = 'table.json' AND sha256 = ?1");
-  Query query(statement, sha256_file(file));
-  if (!query.step()) return std::nullopt;
-  return query.optional_integer(0);
+  return rows_of<std::optional<std::int64_t>>(
+             store, "SELECT max(reproduction_id) FROM artifacts WHERE name = 'table.json' AND sha256 = ?1",
+             sha256_file(file))
+      .front();
 }
 
 void write_artifacts(Store& store, const Experiment& experiment, const fs::path& folder, TableModel& model) {

@@ -91,16 +91,6 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
   return json;
 }
 
-Json family_json(const ComparisonReport& report) {
-  Json family = Json::array();
-  for (const auto& q : report.family)
-    family.push_back({{"baseline", q.baseline}, {"method", q.method}, {"metric", q.metric}});
-  return family;
-}
-
-// Text
-// ---------------------------------------------------------------------------------------------------------
-
 constexpr double kSmall = 0.01, kLarge = 10000;  // outside, four decimals say too little or too much
 
 /// Four decimals, or scientific notation for metrics of another size.
@@ -127,35 +117,30 @@ class MetricNumbers {
   bool plain_;
 };
 
-std::string p_text(std::optional<double> p) {
-  return format_p_value(p);
-}
-
 std::string win_rate_text(const std::optional<WinRate>& win_rate) {
   if (!win_rate) return kDash;
   return fmt::format("{:.1f} % [{:.1f}, {:.1f}]", 100 * win_rate->rate, 100 * win_rate->ci.low,
                      100 * win_rate->ci.high);
 }
 
-/// True if some comparison takes the yardstick's spread of runs.
-bool uses_yardstick(const ComparedMethod& method) {
-  return std::ranges::any_of(method.metrics, &ComparedMetric::by_yardstick);
-}
-
 bool is_of_methods(const ComparedMetric& metric) {
   return metric.verdict.claim == Claim::kMethods;
 }
 
-bool is_of_methods(const ComparisonReport& report) {
-  return std::ranges::any_of(report.methods, [](const ComparedMethod& method) {
-    return std::ranges::any_of(method.metrics, [](const ComparedMetric& m) { return is_of_methods(m); });
-  });
+/// True if it rests on two training runs or more.
+bool has_runs(const ComparedMetric& metric) {
+  return metric.record.result.crossed.has_value();
 }
 
-/// True if some comparison rests on two training runs or more.
-bool has_runs(const ComparedMethod& method) {
-  return std::ranges::any_of(method.metrics,
-                             [](const ComparedMetric& m) { return m.record.result.crossed.has_value(); });
+/// True if some comparison of the method is so.
+template <class Test>
+bool any(const ComparedMethod& method, Test is_so) {
+  return std::ranges::any_of(method.metrics, is_so);
+}
+
+template <class Test>
+bool any(const ComparisonReport& report, Test is_so) {
+  return std::ranges::any_of(report.methods, [&](const auto& method) { return any(method, is_so); });
 }
 
 std::string short_test_name(const ComparedMetric& compared) {
@@ -166,15 +151,11 @@ std::string short_test_name(const ComparedMetric& compared) {
   return r.test == "paired-t-clustered" ? "t, clustered" : "t";
 }
 
-bool has_validation(const ComparedMethod& method) {
-  return std::ranges::any_of(method.metrics,
-                             [](const ComparedMetric& m) { return m.validation_delta.has_value(); });
-}
-
 void print_differences(const ComparedMethod& method, const ComparisonReport& report) {
   const auto level = format_percent(report.bootstrap.confidence) + " % interval";
   std::vector<std::string> columns = {"metric", report.baseline, method.method, "difference", level};
-  if (has_validation(method)) columns.emplace_back("validation");
+  if (any(method, [](const auto& metric) { return metric.validation_delta.has_value(); }))
+    columns.emplace_back("validation");
   for (const char* name : {"p", "test", "Holm", "verdict"}) columns.emplace_back(name);
   std::vector<Json> rows;
   for (const auto& compared : method.metrics) {
@@ -186,9 +167,9 @@ void print_differences(const ComparedMethod& method, const ComparisonReport& rep
                     {"difference", numbers.difference(r.delta)},
                     {level, numbers.interval(interval_of(r))},
                     {"validation", numbers.difference(compared.validation_delta)},
-                    {"p", p_text(p_value_of(r))},
+                    {"p", format_p_value(p_value_of(r))},
                     {"test", short_test_name(compared)},
-                    {"Holm", p_text(compared.adjusted_p)},
+                    {"Holm", format_p_value(compared.adjusted_p)},
                     {"verdict", compared.verdict.text}});
   }
   print_rows(rows, columns);
@@ -196,7 +177,7 @@ void print_differences(const ComparedMethod& method, const ComparisonReport& rep
 
 /// The difference of each pair of runs: what one run alone would have said.
 void print_runs(const ComparedMethod& method) {
-  if (!has_runs(method)) return;
+  if (!any(method, has_runs)) return;
   std::vector<std::string> columns = {"metric"};
   std::vector<Json> rows;
   for (const auto& compared : method.metrics) {
@@ -233,9 +214,9 @@ void print_pairs(const ComparedMethod& method, const ComparisonReport& report) {
     runs = fmt::format("runs for {:g}", *report.effect);
     // What prompts alone would take says nothing of methods.
     const bool by_prompt = report.unit == "prompts";
-    if (!by_prompt || !std::ranges::any_of(method.metrics, [](const auto& m) { return is_of_methods(m); }))
-      columns.push_back(prompts);
-    if (by_prompt && (has_runs(method) || uses_yardstick(method))) columns.push_back(runs);
+    if (!by_prompt || !any(method, is_of_methods)) columns.push_back(prompts);
+    if (by_prompt && (any(method, has_runs) || any(method, &ComparedMetric::by_yardstick)))
+      columns.push_back(runs);
   }
   std::vector<Json> rows;
   for (const auto& compared : method.metrics) {
@@ -247,8 +228,8 @@ void print_pairs(const ComparedMethod& method, const ComparisonReport& report) {
                 {"missing", r.n_missing},
                 {"W / T / L", fmt::format("{} / {} / {}", r.wins, r.ties, r.losses)},
                 {"win rate", win_rate_text(r.win_rate)},
-                {"sign p", p_text(r.tests.sign_p)},
-                {"Wilcoxon p", p_text(wilcoxon)},
+                {"sign p", format_p_value(r.tests.sign_p)},
+                {"Wilcoxon p", format_p_value(wilcoxon)},
                 {"detectable", MetricNumbers(r).value(compared.detectable)}};
     if (report.effect) {
       const bool has_spread = compared.detectable.has_value();
@@ -261,19 +242,13 @@ void print_pairs(const ComparedMethod& method, const ComparisonReport& report) {
   print_rows(rows, columns);
 }
 
-std::string heading(const ComparedMethod& method, const ComparisonReport& report) {
-  auto text = fmt::format("{} \u2212 {}, {} split", method.method, report.baseline, report.split);
-  const auto& note = method.metrics.front().record.note;
-  return note ? fmt::format("{} ({})", text, *note) : text;
-}
-
 void print_interval_legend(const ComparisonReport& report) {
   const bool by_seed = report.unit == "seeds";
   put("Differences: method \u2212 baseline, {}.\n",
       by_seed ? "paired by seed" : "at the selected checkpoints, paired by prompt, sample and seed");
-  if (by_seed && is_of_methods(report)) {
+  if (by_seed && any(report, is_of_methods)) {
     put("Interval and p: Student's t over the training runs.\n");
-  } else if (is_of_methods(report)) {
+  } else if (any(report, is_of_methods)) {
     put("Interval and p: training runs and prompts drawn, crossed (results/STATISTICS.md). They speak of the "
         "methods.\n");
   } else {
@@ -284,39 +259,34 @@ void print_interval_legend(const ComparisonReport& report) {
   }
 }
 
-bool is_in_family(const ComparisonReport& report, const ComparisonRecord& record) {
-  return std::ranges::any_of(
-      report.family, [&](const TableQuestion& question) { return is_same_question(question, record); });
-}
-
 /// Over which family Holm's adjustment is.
 std::string family_text(const ComparisonReport& report) {
-  const bool all_in_family = std::ranges::all_of(report.methods, [&](const ComparedMethod& method) {
-    return std::ranges::all_of(method.metrics,
-                               [&](const ComparedMetric& m) { return is_in_family(report, m.record); });
+  const bool some_are_not = any(report, [&](const ComparedMetric& metric) {
+    return std::ranges::none_of(report.family,
+                                [&](const auto& other) { return is_same_question(other, metric.record); });
   });
   auto text = fmt::format(
       "Holm: over all {} differences of table {}, shown here or not, as in the table (cer_paper "
       "= 1 - ocr_reward counts once with it).",
       family_size(report.family), report.table);
-  if (all_in_family) return text;
+  if (!some_are_not) return text;
   return text + " Differences that the table does not show are judged over those and these together.";
 }
 
 void print_legend(const ComparisonReport& report) {
   const auto level = format_percent(1 - report.bootstrap.confidence);
   print_interval_legend(report);
-  put("{}{}\n", is_of_methods(report) ? "" : "p: exact McNemar for rates, else paired t. ",
+  put("{}{}\n", any(report, is_of_methods) ? "" : "p: exact McNemar for rates, else paired t. ",
       family_text(report));
   put("{}: the interval excludes 0{}, and Holm's p is below {:g}. Missing: pairs without a value on a "
       "side, left out of everything.\n",
-      is_of_methods(report) ? "Better, worse" : "These checkpoints differ",
-      is_of_methods(report) && report.unit == "prompts" ? ", as does that over prompts alone" : "",
+      any(report, is_of_methods) ? "Better, worse" : "These checkpoints differ",
+      any(report, is_of_methods) && report.unit == "prompts" ? ", as does that over prompts alone" : "",
       std::round(1e6 * (1 - report.bootstrap.confidence)) / 1e6);
   put("Win rate: ties count half, Wilson interval. Detectable: smallest true difference {} found with power "
       "{} % "
       "by a two-sided {} % test, before Holm.\n",
-      is_of_methods(report) ? "between the methods" : "between these checkpoints",
+      any(report, is_of_methods) ? "between the methods" : "between these checkpoints",
       format_percent(report.power.power), level);
 }
 
@@ -338,12 +308,10 @@ void print_spread_uncertainty(const ComparisonReport& report) {
 
 /// An effect between methods takes runs, and how many nobody knows from one.
 void print_unknown_spread(const ComparisonReport& report) {
-  const auto knows = [](const ComparedMethod& method) {
-    return uses_yardstick(method) || std::ranges::any_of(method.metrics, [](const ComparedMetric& metric) {
-             return metric.record.result.seeds > 1;
-           });
+  const auto knows = [](const ComparedMetric& metric) {
+    return metric.by_yardstick || metric.record.result.seeds > 1;
   };
-  if (!report.effect || report.unit != "prompts" || std::ranges::any_of(report.methods, knows)) return;
+  if (!report.effect || report.unit != "prompts" || any(report, knows)) return;
   put("Training runs that it takes to find {:g} between the methods: not known, as one run a method tells no "
       "spread between runs; three seeds do (`--seeds 42,43,44`).\n",
       *report.effect);
@@ -351,7 +319,7 @@ void print_unknown_spread(const ComparisonReport& report) {
 
 /// Where the spread of runs comes from that one run cannot tell.
 void print_yardstick(const ComparisonReport& report) {
-  if (!report.yardstick || std::ranges::none_of(report.methods, uses_yardstick)) return;
+  if (!report.yardstick || !any(report, &ComparedMetric::by_yardstick)) return;
   std::vector<std::string> spreads;
   for (const auto& name : report.metrics) {
     if (const auto* metric = report.yardstick->find(name); metric != nullptr && metric->run_sd)
@@ -435,13 +403,6 @@ void add_power(const ComparisonReport& report, ComparedMetric& metric) {
   if (report.effect) metric.needed_runs = runs_needed(*report.effect, c.components, c.clusters, report.power);
 }
 
-std::optional<double> validation_delta(const ComparisonReport& report, const ComparisonRecord& record) {
-  for (const auto& other : report.validation) {
-    if (is_same_question(other, record)) return other.result.delta;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,
@@ -449,7 +410,9 @@ void add_comparisons(const std::vector<ComparisonRecord>& records, const std::ve
   const auto adjusted = adjusted_p_values(records, report);
   for (std::size_t i = 0; i < records.size(); ++i) {
     ComparedMetric metric{.record = records[i], .adjusted_p = adjusted[i]};
-    metric.validation_delta = validation_delta(report, records[i]);
+    const auto other = std::ranges::find_if(
+        report.validation, [&](const auto& record) { return is_same_question(record, records[i]); });
+    if (other != report.validation.end()) metric.validation_delta = other->result.delta;
     metric.verdict = verdict_of(
         records[i].result, better[i],
         {.confidence = report.bootstrap.confidence, .adjusted_p = metric.adjusted_p, .unit = report.unit});
@@ -462,13 +425,15 @@ void add_comparisons(const std::vector<ComparisonRecord>& records, const std::ve
 }
 
 Json report_json(const ComparisonReport& report) {
-  Json comparisons = Json::array();
+  Json comparisons = Json::array(), family = Json::array();
+  for (const auto& q : report.family)
+    family.push_back({{"baseline", q.baseline}, {"method", q.method}, {"metric", q.metric}});
   for (const auto& method : report.methods) {
     for (const auto& metric : method.metrics) comparisons.push_back(metric_json(metric, report));
   }
   return {{"baseline", report.baseline},
           {"split", report.split},
-          {"holm_family", family_json(report)},
+          {"holm_family", std::move(family)},
           {"unit", report.unit},
           {"interval", interval_name(report.bootstrap.interval)},
           {"confidence", report.bootstrap.confidence},
@@ -483,7 +448,9 @@ Json report_json(const ComparisonReport& report) {
 
 void print_report(const ComparisonReport& report) {
   for (const auto& method : report.methods) {
-    put("{}\n\n", heading(method, report));
+    const auto& note = method.metrics.front().record.note;
+    put("{} \u2212 {}, {} split{}\n\n", method.method, report.baseline, report.split,
+        note ? fmt::format(" ({})", *note) : "");
     print_differences(method, report);
     put("\n");
     print_runs(method);

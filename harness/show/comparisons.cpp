@@ -40,20 +40,6 @@ bool unequal_movement(Store& store, const std::vector<EvaluatedCheckpoint>& chec
   return std::max(*x, *y) > kUnequalMovement * std::min(*x, *y);
 }
 
-std::vector<ComparisonRecord> training_records(Store& store, const Experiment& experiment) {
-  std::vector<ComparisonRecord> records;
-  for (const auto& comparison :
-       training_comparisons(experiment, columns_of(experiment.table), training_rows(store, experiment))) {
-    records.push_back({.split = kTrainingSplit,
-                       .metric = comparison.metric,
-                       .baseline = comparison.baseline,
-                       .method = comparison.method,
-                       .result = comparison.values,
-                       .note = {}});
-  }
-  return records;
-}
-
 }  // namespace
 
 std::vector<TableColumn> columns_of(const TableSpec& spec) {
@@ -89,12 +75,8 @@ std::vector<TableComparison> stored_comparisons(Store& store, const Experiment& 
                            .restates = restated_by(row.metric),
                            .values = comparison_of(row).result,
                            .unequal_movement = row.note == "unequal movement"});
-  }
-  std::map<std::string, bool> turned;
-  for (auto& c : comparisons) {
-    const auto [found, is_new] = turned.try_emplace(c.metric);
-    if (is_new) found->second = counts_are_turned(experiment, c.metric);
-    if (found->second) std::swap(c.values.wins, c.values.losses);
+    auto& values = comparisons.back().values;
+    if (counts_are_turned(experiment, row.metric)) std::swap(values.wins, values.losses);
   }
   return comparisons;
 }
@@ -114,16 +96,12 @@ std::vector<ComparisonRecord> records_of(const std::vector<TableComparison>& com
 }
 
 std::vector<std::string> named_by_table(const TableSpec& spec, std::vector<std::string> metrics) {
-  const auto named = spec.metrics();
-  std::erase_if(metrics, [&](const auto& metric) { return std::ranges::find(named, metric) == named.end(); });
+  std::erase_if(metrics, [&](const auto& metric) { return !spec.names(metric); });
   return metrics;
 }
 
 void keep_named_metrics(const Experiment& experiment, std::vector<TableComparison>& comparisons) {
-  const auto named = experiment.table.metrics();
-  std::erase_if(comparisons, [&](const TableComparison& comparison) {
-    return std::ranges::find(named, comparison.metric) == named.end();
-  });
+  std::erase_if(comparisons, [&](const auto& c) { return !experiment.table.names(c.metric); });
 }
 
 void complete_comparisons(Store& store, const Experiment& experiment, const std::string& split,
@@ -207,15 +185,18 @@ std::vector<std::pair<std::string, std::string>> compared_arms(const Experiment&
 }
 
 std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experiment) {
-  if (experiment.is_training()) return training_records(store, experiment);
+  if (experiment.is_training()) {
+    const auto columns = columns_of(experiment.table);
+    return records_of(training_comparisons(experiment, columns, training_rows(store, experiment)),
+                      kTrainingSplit);
+  }
   const auto checkpoints = evaluated_checkpoints(store, experiment);
-  const auto arms = compared_arms(experiment);
   const auto metrics = metrics_of(store, checkpoints);
   std::vector<ComparisonRecord> records;
   std::vector<std::string> splits = {"validation"};
   if (experiment.table.tests()) splits.insert(splits.begin(), "test");
   for (const auto& split : splits) {
-    for (const auto& [first, second] : arms) {
+    for (const auto& [first, second] : compared_arms(experiment)) {
       std::ranges::move(compare_methods(store, experiment, checkpoints, first, second, split, metrics),
                         std::back_inserter(records));
     }

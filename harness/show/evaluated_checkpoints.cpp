@@ -26,30 +26,18 @@ std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std:
     FROM prompts JOIN evaluations ON evaluations.prompt_set_id = prompts.prompt_set_id
     WHERE evaluations.id = ?1)sql";
   std::map<std::int64_t, std::int64_t> clusters;
-  for (const auto& [prompt, cluster] : checked_rows<std::pair<std::int64_t, std::int64_t>>(
-           store, kSql, [](const Query& row) { return std::pair(row.integer(0), row.integer(1)); },
-           evaluation_id)) {
+  for (const auto& [prompt, cluster] : rows_of<std::int64_t, std::int64_t>(store, kSql, evaluation_id))
     clusters[prompt] = cluster;
-  }
   return clusters;
 }
 
 const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint>& checkpoints,
                                            const std::string& method, std::int64_t seed,
                                            const std::string& split) {
-  for (const auto& checkpoint : checkpoints) {
-    if (checkpoint.method == method && checkpoint.seed == seed && checkpoint.split == split &&
-        checkpoint.selected) {
-      return &checkpoint;
-    }
-  }
-  return nullptr;
-}
-
-/// The same images, none of them measured.
-std::vector<MetricValue> without_values(std::vector<MetricValue> values) {
-  for (auto& value : values) value.value.reset();
-  return values;
+  const auto found = std::ranges::find_if(checkpoints, [&](const EvaluatedCheckpoint& c) {
+    return c.method == method && c.seed == seed && c.split == split && c.selected;
+  });
+  return found == checkpoints.end() ? nullptr : &*found;
 }
 
 }  // namespace
@@ -68,17 +56,8 @@ std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Exper
     JOIN runs AS r ON r.id = c.run_id
     JOIN reproduction_runs AS entry ON entry.reproduction_id = member.reproduction_id AND entry.run_id = r.id
     WHERE member.reproduction_id = ?1)sql";
-  const auto read = [](const Query& row) {
-    return EvaluatedCheckpoint{.evaluation_id = row.text(0),
-                               .run_id = row.text(1),
-                               .method = row.text(2),
-                               .split = row.text(3),
-                               .seed = row.integer(4),
-                               .step = static_cast<int>(row.integer(5)),
-                               .peeked = row.integer(6) != 0,
-                               .selected = row.integer(7) != 0};
-  };
-  auto checkpoints = checked_rows<EvaluatedCheckpoint>(store, kSql, read, experiment.id);
+  auto checkpoints = rows_as<EvaluatedCheckpoint, std::string, std::string, std::string, std::string,
+                             std::int64_t, int, bool, bool>(store, kSql, experiment.id);
   const auto key = [&](const EvaluatedCheckpoint& c) {
     return std::tuple(rank(experiment, c.method), c.seed, c.split, c.step);
   };
@@ -110,7 +89,8 @@ std::vector<PairedValue> paired_values(Store& store, const std::vector<Evaluated
     const auto* other = find_checkpoint(checkpoints, baseline, checkpoint.seed, split);
     const auto clusters = clusters_by_prompt(store, checkpoint.evaluation_id);
     const auto ours = store.metric_values(checkpoint.evaluation_id, metric);
-    const auto theirs = other ? store.metric_values(other->evaluation_id, metric) : without_values(ours);
+    auto theirs = other ? store.metric_values(other->evaluation_id, metric) : ours;
+    if (!other) std::ranges::for_each(theirs, [](auto& value) { value.value.reset(); });
     if (theirs.size() != ours.size()) {
       throw Error(fmt::format("{} and {} have {} and {} values of {} on the {} split", baseline, method,
                               theirs.size(), ours.size(), metric, split),
@@ -138,8 +118,7 @@ std::optional<double> off_policy_mean(Store& store, const std::vector<EvaluatedC
   for (const auto& checkpoint : checkpoints) {
     if (checkpoint.method != method || checkpoint.run_id == last_run) continue;
     last_run = checkpoint.run_id;
-    const auto values = checked_rows<std::optional<double>>(
-        store, sql, [](const Query& row) { return row.real(0); }, checkpoint.run_id);
+    const auto values = rows_of<std::optional<double>>(store, sql, checkpoint.run_id);
     if (values.empty() || !values.front()) continue;
     sum += *values.front();
     ++n;

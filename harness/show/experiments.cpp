@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "results/query/experiments.h"
 #include "results/schema/schema.h"
+#include "results/store/rows.h"
 #include "results/table/table.h"
 
 namespace harness {
@@ -30,6 +31,21 @@ TableSpec table_of(const StoredReproduction& record, const MetricCatalogue& reco
   const auto& metrics = recorded.empty() && !is_training ? built_in_catalogue() : recorded;
   const auto source = recorded.empty() ? SpecSource::kOldRecord : SpecSource::kRecord;
   return for_backbone(parse_table_spec(std::move(document), kPlace, metrics, source), record.backbone);
+}
+
+/// Those that a record may lack and that stand in it as they are.
+void each_field(auto& effective, auto visit) {
+  visit("checkpoints", effective.checkpoints);
+  visit("metrics", effective.metrics);
+  visit("split_sizes", effective.split_sizes);
+  visit("settings", effective.settings);
+  visit("evaluation_settings", effective.evaluation_settings);
+  visit("method_settings", effective.method_settings);
+  visit("requested", effective.requested);
+  visit("set", effective.set);
+  visit("weights_sha256", effective.weights_sha256);
+  visit("notes", effective.notes);
+  visit("metrics_known", effective.metrics_known);
 }
 
 bool fits(const StoredReproduction& record, const ExperimentFilter& filter) {
@@ -79,42 +95,21 @@ std::string description_of(const ExperimentFilter& filter) {
 }  // namespace
 
 Effective Effective::from_json(const Json& effective) try {
-  const Effective unset;
-  const auto object = [&](const char* key) { return effective.value(key, Json::object()); };
-  const auto prompts = object("prompt_set");
-  return {.baseline = effective.at("baseline"),
-          .checkpoints = effective.value("checkpoints", unset.checkpoints),
-          .metrics = effective.value("metrics", unset.metrics),
-          .prompt_set = prompts.value("name", std::string()),
-          .prompt_set_sha256 = prompts.value("sha256", std::string()),
-          .split_sizes = effective.value("split_sizes", unset.split_sizes),
-          .settings = object("settings"),
-          .evaluation_settings = object("evaluation_settings"),
-          .method_settings = object("method_settings"),
-          .requested = object("requested"),
-          .set = object("set"),
-          .weights_sha256 = effective.value("weights_sha256", std::string()),
-          .notes = effective.value("notes", unset.notes),
-          .metrics_known = effective.value("metrics_known", unset.metrics_known),
-          .guardrails = effective.value("guardrails", unset.guardrails)};
+  Effective read;
+  read.baseline = effective.at("baseline");
+  each_field(read, [&](const char* key, auto& field) { field = effective.value(key, field); });
+  const auto prompts = effective.value("prompt_set", Json::object());
+  read.prompt_set = prompts.value("name", std::string());
+  read.prompt_set_sha256 = prompts.value("sha256", std::string());
+  read.guardrails = effective.value("guardrails", read.guardrails);
+  return read;
 } catch (const Json::exception& error) {
   throw Error(error.what(), fmt::format("{}: effective", kPlace), kRebuildHint, Status::kFailed);
 }
 
 Json Effective::to_json() const {
-  Json json = {{"baseline", baseline},
-               {"checkpoints", checkpoints},
-               {"metrics", metrics},
-               {"prompt_set", {{"name", prompt_set}, {"sha256", prompt_set_sha256}}},
-               {"split_sizes", split_sizes},
-               {"settings", settings},
-               {"evaluation_settings", evaluation_settings},
-               {"method_settings", method_settings},
-               {"requested", requested},
-               {"set", set},
-               {"weights_sha256", weights_sha256},
-               {"notes", notes},
-               {"metrics_known", metrics_known}};
+  Json json = {{"baseline", baseline}, {"prompt_set", {{"name", prompt_set}, {"sha256", prompt_set_sha256}}}};
+  each_field(*this, [&](const char* key, const auto& field) { json[key] = field; });
   if (!guardrails.is_null()) json["guardrails"] = guardrails;
   return json;
 }
@@ -136,6 +131,16 @@ std::string Experiment::shown_split() const {
 
 Better Experiment::better(const std::string& metric) const {
   return better_from_name(table.better(metric));
+}
+
+std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment) {
+  constexpr auto kSql = R"sql(
+    SELECT member.run_id, member.arm, runs.method, runs.seed,
+           (SELECT max(update_index) FROM train_stats WHERE run_id = runs.id)
+    FROM reproduction_runs AS member JOIN runs ON runs.id = member.run_id
+    WHERE member.reproduction_id = ?1 ORDER BY runs.seed, runs.rowid)sql";
+  return rows_as<ExperimentRun, std::string, std::string, std::string, std::int64_t, std::int64_t>(
+      store, kSql, experiment.id);
 }
 
 Experiment find_experiment(Store& store, const ExperimentFilter& filter) {

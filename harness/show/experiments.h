@@ -63,6 +63,15 @@ struct ExperimentFilter {
   std::optional<std::int64_t> experiment;  ///< reproductions.id
 };
 
+/// A run of an experiment under the name of its row.
+struct ExperimentRun {
+  std::string id, row, method;  ///< method: kBaseMethod for the starting weights
+  std::int64_t seed = 0, updates = 0;
+};
+
+/// By seed, those of a seed as they were recorded.
+std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment);
+
 /// The last experiment that fits. Throws Error (status 2) if there is none, naming the nearest table, or what
 /// there is.
 Experiment find_experiment(Store& store, const ExperimentFilter& filter);

@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/terminal/output.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace {
@@ -31,27 +33,15 @@ std::vector<AuditRow> audit_rows(Store& store, const Experiment& experiment, con
     FROM reproduction_runs AS member JOIN v_law_audit AS audit ON audit.run_id = member.run_id
     WHERE member.reproduction_id = ?1 AND member.arm = ?2 AND audit.fresh = ?3
     ORDER BY audit.timestep, audit.seed)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, experiment.id, method, fresh);
-  std::vector<AuditRow> rows;
-  while (query.step()) {
-    rows.push_back({.timestep = query.integer(0),
-                    .lambda_center = query.real(1).value_or(0),
-                    .log_ratio_mean = query.real(2).value_or(0),
-                    .predicted_var = query.real(3).value_or(0),
-                    .log_ratio_var = query.real(4).value_or(0),
-                    .ratio_median = query.real(5).value_or(0),
-                    .lambda_ratio_var = query.real(6).value_or(0),
-                    .lambda_velocity = query.real(7)});
-  }
-  return rows;
+  return rows_as<AuditRow, std::int64_t, double, double, double, double, double, double,
+                 std::optional<double>>(store, kSql, experiment.id, method, fresh);
 }
 
 /// Mean over the seeds at each timestep, with their range.
 template <class Value>
 std::vector<FigurePoint> over_seeds(const std::vector<AuditRow>& rows, Value value, double shift = 0) {
   std::map<std::int64_t, std::vector<double>> by_step;
-  for (const auto& row : rows) by_step[row.timestep].push_back(value(row));
+  for (const auto& row : rows) by_step[row.timestep].push_back(std::invoke(value, row));
   std::vector<FigurePoint> points;
   for (const auto& [step, values] : by_step) {
     double mean = 0;
@@ -75,17 +65,11 @@ constexpr const char* kEstimators =
 constexpr const char* kStepLabel = "denoising step k (0 is the noisiest)";
 constexpr double kApart = 0.12;  // marks of two series at one step stand side by side
 
-double predicted_drift(const AuditRow& row) {
-  return row.lambda_center;
-}
+constexpr auto predicted_drift = &AuditRow::lambda_center;
+constexpr auto predicted_variance = &AuditRow::predicted_var;
+constexpr auto measured_variance = &AuditRow::log_ratio_var;
 double measured_drift(const AuditRow& row) {
   return -2 * row.log_ratio_mean;
-}
-double predicted_variance(const AuditRow& row) {
-  return row.predicted_var;
-}
-double measured_variance(const AuditRow& row) {
-  return row.log_ratio_var;
 }
 
 /// How much larger the reused samples' variance is than the law's, which holds for fresh ones only.
@@ -128,8 +112,7 @@ FigurePanel estimator_panel(const std::vector<AuditRow>& fresh) {
                    {.label = "Var(y)",
                     .kind = SeriesKind::kMarks,
                     .style = SeriesStyle::kThird,
-                    .points = over_seeds(
-                        fresh, [](const AuditRow& row) { return row.lambda_ratio_var; }, kApart)}});
+                    .points = over_seeds(fresh, &AuditRow::lambda_ratio_var, kApart)}});
 }
 
 /// The vertical axes are logarithmic.
@@ -155,28 +138,23 @@ Figure law_audit(Store& store, const Experiment& experiment, const std::string& 
   Figure figure{.name = name,
                 .panels = {},
                 .notes = {scope_note(experiment, method), kFormulas, kEstimators, inflation_note(reused)}};
-  const auto series = [](const char* label, SeriesKind kind, SeriesStyle style,
-                         std::vector<FigurePoint> points) {
-    return FigureSeries{.label = label, .kind = kind, .style = style, .points = std::move(points)};
+  const auto panel = [&](const char* title, const char* y_label, auto predicted, auto measured) {
+    return panel_of(title, y_label,
+                    {{.label = "predicted, fresh", .points = over_seeds(fresh, predicted)},
+                     {.label = "measured, fresh",
+                      .kind = SeriesKind::kMarks,
+                      .points = over_seeds(fresh, measured, -kApart)},
+                     {.label = "predicted, reused",
+                      .style = SeriesStyle::kSecond,
+                      .points = over_seeds(reused, predicted)},
+                     {.label = "measured, reused",
+                      .kind = SeriesKind::kMarks,
+                      .style = SeriesStyle::kSecond,
+                      .points = over_seeds(reused, measured, kApart)}});
   };
-  figure.panels.push_back(panel_of(
-      "drift", "log-ratio (nats)",
-      {series("predicted, fresh", SeriesKind::kLine, SeriesStyle::kFirst, over_seeds(fresh, predicted_drift)),
-       series("measured, fresh", SeriesKind::kMarks, SeriesStyle::kFirst,
-              over_seeds(fresh, measured_drift, -kApart)),
-       series("predicted, reused", SeriesKind::kLine, SeriesStyle::kSecond,
-              over_seeds(reused, predicted_drift)),
-       series("measured, reused", SeriesKind::kMarks, SeriesStyle::kSecond,
-              over_seeds(reused, measured_drift, kApart))}));
-  figure.panels.push_back(panel_of("variance", "squared log-ratio (nats^2)",
-                                   {series("predicted, fresh", SeriesKind::kLine, SeriesStyle::kFirst,
-                                           over_seeds(fresh, predicted_variance)),
-                                    series("measured, fresh", SeriesKind::kMarks, SeriesStyle::kFirst,
-                                           over_seeds(fresh, measured_variance, -kApart)),
-                                    series("predicted, reused", SeriesKind::kLine, SeriesStyle::kSecond,
-                                           over_seeds(reused, predicted_variance)),
-                                    series("measured, reused", SeriesKind::kMarks, SeriesStyle::kSecond,
-                                           over_seeds(reused, measured_variance, kApart))}));
+  figure.panels.push_back(panel("drift", "log-ratio (nats)", predicted_drift, measured_drift));
+  figure.panels.push_back(
+      panel("variance", "squared log-ratio (nats^2)", predicted_variance, measured_variance));
   figure.panels.push_back(estimator_panel(fresh));
   figure.notes.front() += range_note(figure);
   return figure;
@@ -201,12 +179,10 @@ Figure law_comparison(Store& store, const Experiment& experiment, const std::str
     auto rows = audit_rows(store, experiment, methods[i], false);
     if (rows.empty()) rows = audit_rows(store, experiment, methods[i], true);
     const auto add = [&](std::size_t panel, auto value) {
-      figure.panels[panel].series.push_back({.label = methods[i],
-                                             .kind = SeriesKind::kLine,
-                                             .style = styles[i],
-                                             .points = over_seeds(rows, value)});
-      figure.panels[panel].series.push_back(
-          {.label = "", .kind = SeriesKind::kMarks, .style = styles[i], .points = over_seeds(rows, value)});
+      auto& series = figure.panels[panel].series;
+      const auto points = over_seeds(rows, value);
+      series.push_back({.label = methods[i], .style = styles[i], .points = points});
+      series.push_back({.label = "", .kind = SeriesKind::kMarks, .style = styles[i], .points = points});
     };
     add(0, predicted_drift);
     add(1, [](const AuditRow& row) { return std::abs(row.log_ratio_mean); });
@@ -214,10 +190,6 @@ Figure law_comparison(Store& store, const Experiment& experiment, const std::str
     add(3, [](const AuditRow& row) { return 1 - row.ratio_median; });
   }
   return figure;
-}
-
-std::string baseline_of(const Experiment& experiment) {
-  return experiment.effective.baseline;
 }
 
 }  // namespace
@@ -244,17 +216,14 @@ Figure make_figure(Store& store, const Experiment& experiment, const std::string
     return law_audit(store, experiment, fmt::format("law-audit-{}", method), method);
   }
   if (name == "law-audit") return law_audit(store, experiment, name, experiment.methods.back());
-  if (name == "law-audit-baseline") return law_audit(store, experiment, name, baseline_of(experiment));
+  if (name == "law-audit-baseline") return law_audit(store, experiment, name, experiment.effective.baseline);
   if (name == "law-audit-zclip") {
-    std::vector<std::string> methods = {baseline_of(experiment)};
-    for (const auto& other : experiment.methods) {
-      if (other != methods.front()) methods.push_back(other);
-    }
+    std::vector<std::string> methods = {experiment.effective.baseline};
+    std::ranges::remove_copy(experiment.methods, std::back_inserter(methods), experiment.effective.baseline);
     return law_comparison(store, experiment, name, methods);
   }
-  std::vector<std::string> known;
-  for (const auto& figure : known_figures()) known.push_back(figure.name);
-  throw Error(fmt::format("unknown figure \"{}\"", name), "harness figure", suggestion(name, known));
+  throw Error(fmt::format("unknown figure \"{}\"", name), "harness figure",
+              suggestion(name, names_of(known_figures())));
 }
 
 std::vector<std::string> figures_of(const Experiment& experiment) {

@@ -11,7 +11,7 @@
 #include "harness/show/evaluated_checkpoints.h"
 #include "results/paper/paper_gallery.h"
 #include "results/query/experiments.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -39,19 +39,17 @@ Samples read_samples(Store& store, const std::string& evaluation_id, const std::
       ON m.evaluation_id = s.evaluation_id AND m.prompt_id = s.prompt_id AND m.sample = s.sample AND m.name = ?2
     WHERE s.evaluation_id = ?1 AND s.sample = 0)sql";
   const auto folder = evaluation_folder(store, *store.evaluation(evaluation_id));
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, evaluation_id, metric);
-  Samples samples;
-  while (query.step()) {
-    samples[static_cast<int>(query.integer(0))] = {.prompt = query.text(1),
-                                                   .target = query.text(2),
-                                                   .cell = {.image = folder / query.text(3),
-                                                            .transcript = query.optional_text(5),
-                                                            .score = query.real(6),
-                                                            .reason = query.optional_text(7).value_or(""),
-                                                            .sha256 = query.text(4)}};
-  }
-  return samples;
+  const auto read = [&](const Query& row) {
+    return Samples::value_type(row.integer(0), {.prompt = row.text(1),
+                                                .target = row.text(2),
+                                                .cell = {.image = folder / row.text(3),
+                                                         .transcript = row.optional_text(5),
+                                                         .score = row.real(6),
+                                                         .reason = row.optional_text(7).value_or(""),
+                                                         .sha256 = row.text(4)}});
+  };
+  const auto samples = checked_rows<Samples::value_type>(store, kSql, read, evaluation_id, metric);
+  return {samples.begin(), samples.end()};
 }
 
 std::vector<PromptScores> scores_by_prompt(const std::vector<Samples>& columns) {

@@ -10,10 +10,9 @@ namespace {
 /// The verdicts of the table on those metrics that it names.
 std::vector<JudgedDifference> judged_by_table(const TableSpec& spec,
                                               std::span<const ComparisonRecord> comparisons) {
-  const auto named = spec.metrics();
   std::vector<TableComparison> shown;
   for (const auto& c : comparisons) {
-    if (std::ranges::find(named, c.metric) != named.end())
+    if (spec.names(c.metric))
       shown.push_back({.baseline = c.baseline,
                        .method = c.method,
                        .metric = c.metric,
@@ -44,13 +43,13 @@ std::optional<GuardrailPanel> guardrail_panel_of(const Experiment& experiment,
 
 std::vector<AlarmRecord> alarms_of(const Experiment& experiment,
                                    std::span<const ComparisonRecord> comparisons) {
-  std::vector<std::pair<std::string, std::vector<ComparisonRecord>>> by_split;
+  std::vector<std::vector<ComparisonRecord>> by_split;
   for (const auto& record : comparisons) {
-    if (by_split.empty() || by_split.back().first != record.split) by_split.push_back({record.split, {}});
-    by_split.back().second.push_back(record);
+    if (by_split.empty() || by_split.back().front().split != record.split) by_split.emplace_back();
+    by_split.back().push_back(record);
   }
   std::vector<AlarmRecord> alarms;
-  for (const auto& [split, records] : by_split) {
+  for (const auto& records : by_split) {
     const auto panel = guardrail_panel_of(experiment, records);
     if (panel) alarms.insert(alarms.end(), panel->alarms.begin(), panel->alarms.end());
   }

@@ -10,7 +10,7 @@
 #include "core/text.h"
 #include "harness/show/evaluated_checkpoints.h"
 #include "harness/show/training_table.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace {
@@ -20,12 +20,9 @@ constexpr std::size_t kMaxPoints = 120;  // of a curve; longer runs are averaged
 /// Colours count the methods in the table's order; the starting weights have the neutral one.
 std::size_t color_of(const Experiment& experiment, const std::string& method) {
   if (method == kBaseMethod) return kNeutralColor;
-  const auto& methods = experiment.methods;
-  const auto found = std::find(methods.begin(), methods.end(), method);
-  return static_cast<std::size_t>(found - methods.begin()) % kColors;
+  const auto found = std::ranges::find(experiment.methods, method);
+  return static_cast<std::size_t>(found - experiment.methods.begin()) % kColors;
 }
-
-// ---- training statistics by update
 
 struct Statistic {
   const char *name, *title, *label;
@@ -52,23 +49,11 @@ Curve curve_of(Store& store, const std::string& run_id, const Statistic& statist
     SELECT update_index, avg(value) FROM train_stats
     WHERE run_id = ?1 AND name = ?2 AND (timestep IS NOT NULL) = ?3 AND on_policy = ?4 AND value IS NOT NULL
     GROUP BY update_index)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, run_id, std::string(statistic.name), statistic.by_step, statistic.on_policy);
   Curve curve;
-  while (query.step()) curve[query.integer(0)] = query.real(1).value_or(0);
+  for (const auto& [update, value] : rows_of<std::int64_t, double>(
+           store, kSql, run_id, std::string(statistic.name), statistic.by_step, statistic.on_policy))
+    curve[update] = value;
   return curve;
-}
-
-/// Runs of an experiment by method and seed, the starting weights left out.
-std::map<std::string, std::vector<std::string>> runs_by_method(Store& store, const Experiment& experiment) {
-  constexpr auto kSql = R"sql(
-    SELECT member.arm, member.run_id FROM reproduction_runs AS member JOIN runs ON runs.id = member.run_id
-    WHERE member.reproduction_id = ?1 AND runs.method <> 'base' ORDER BY runs.seed)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, experiment.id);
-  std::map<std::string, std::vector<std::string>> runs;
-  while (query.step()) runs[query.text(0)].push_back(query.text(1));
-  return runs;
 }
 
 std::int64_t window_of(const std::vector<Curve>& curves) {
@@ -117,32 +102,26 @@ std::vector<ChartPoint> over_seeds(const std::vector<Curve>& curves) {
   return points;
 }
 
-struct Curves {
-  Chart chart;
-  std::int64_t window = 1;
-};
-
-Curves statistic_curves(Store& store, const Experiment& experiment, const Statistic& statistic) {
-  Curves out{
-      .chart = {
-          .title = statistic.title, .x_label = "update", .y_label = statistic.label, .log_y = statistic.log}};
+/// With the updates of a window.
+std::pair<Chart, std::int64_t> statistic_curves(Store& store, const Experiment& experiment,
+                                                const Statistic& statistic) {
+  Chart chart{
+      .title = statistic.title, .x_label = "update", .y_label = statistic.label, .log_y = statistic.log};
   std::map<std::string, std::vector<Curve>> by_method;
   std::vector<Curve> all;
-  for (const auto& [method, runs] : runs_by_method(store, experiment)) {
-    for (const auto& run : runs) {
-      by_method[method].push_back(curve_of(store, run, statistic));
-      all.push_back(by_method[method].back());
-    }
+  for (const auto& run : runs_of(store, experiment)) {
+    if (run.method == kBaseMethod) continue;
+    all.push_back(by_method[run.row].emplace_back(curve_of(store, run.id, statistic)));
   }
-  out.window = window_of(all);
+  const auto window = window_of(all);
   for (const auto& method : experiment.methods) {
-    for (auto& curve : by_method[method]) curve = averaged(curve, out.window);
-    out.chart.series.push_back({.label = method,
-                                .color = color_of(experiment, method),
-                                .look = ChartLook::kLine,
-                                .points = over_seeds(by_method[method])});
+    for (auto& curve : by_method[method]) curve = averaged(curve, window);
+    chart.series.push_back({.label = method,
+                            .color = color_of(experiment, method),
+                            .look = ChartLook::kLine,
+                            .points = over_seeds(by_method[method])});
   }
-  return out;
+  return {std::move(chart), window};
 }
 
 std::string bands_note(const Experiment& experiment) {
@@ -152,8 +131,6 @@ std::string bands_note(const Experiment& experiment) {
   }
   return fmt::format("Lines are means over seeds {}, bands their range.", fmt::join(experiment.seeds, ", "));
 }
-
-// ---- metrics by checkpoint
 
 using Checkpoints = std::vector<const EvaluatedCheckpoint*>;
 
@@ -208,18 +185,18 @@ void set_apart(Chart& chart) {
   }
 }
 
-// ---- the law
-
 /// The audit of one step, seeds averaged. Errors are those of measured minus predicted.
 struct LawStep {
-  double drift = 0, predicted_drift = 0, drift_error = 0;
-  double variance = 0, predicted_variance = 0, variance_error = 0;
+  struct Law {
+    double predicted = 0, measured = 0, error = 0;
+  };
+  double step = 0;
+  Law drift, variance;
   double lambda_of_variance = 0;
   std::optional<double> lambda_of_velocities;  ///< none in runs recorded before it was
 };
 
-std::map<std::int64_t, LawStep> law_steps(Store& store, const Experiment& experiment,
-                                          const std::string& method) {
+std::vector<LawStep> law_steps(Store& store, const Experiment& experiment, const std::string& method) {
   constexpr auto kSql = R"sql(
     SELECT audit.timestep, avg(-2 * log_ratio_mean), avg(lambda_center), sqrt(sum(4 * mean_se * mean_se)) / count(*),
            avg(log_ratio_var), avg(predicted_var), sqrt(sum(var_se * var_se)) / count(*),
@@ -227,20 +204,15 @@ std::map<std::int64_t, LawStep> law_steps(Store& store, const Experiment& experi
     FROM reproduction_runs AS member JOIN v_law_audit AS audit ON audit.run_id = member.run_id
     WHERE member.reproduction_id = ?1 AND member.arm = ?2 AND audit.fresh = 1
     GROUP BY audit.timestep ORDER BY audit.timestep)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, experiment.id, method);
-  std::map<std::int64_t, LawStep> steps;
-  while (query.step()) {
-    steps[query.integer(0)] = {.drift = query.real(1).value_or(0),
-                               .predicted_drift = query.real(2).value_or(0),
-                               .drift_error = query.real(3).value_or(0),
-                               .variance = query.real(4).value_or(0),
-                               .predicted_variance = query.real(5).value_or(0),
-                               .variance_error = query.real(6).value_or(0),
-                               .lambda_of_variance = query.real(7).value_or(0),
-                               .lambda_of_velocities = query.real(8)};
-  }
-  return steps;
+  const auto read = [](const Query& row) {
+    const auto number = [&](int column) { return row.real(column).value_or(0); };
+    return LawStep{.step = number(0),
+                   .drift = {.predicted = number(2), .measured = number(1), .error = number(3)},
+                   .variance = {.predicted = number(5), .measured = number(4), .error = number(6)},
+                   .lambda_of_variance = number(7),
+                   .lambda_of_velocities = row.real(8)};
+  };
+  return checked_rows<LawStep>(store, kSql, read, experiment.id, method);
 }
 
 constexpr const char* kStepLabel = "denoising step";
@@ -255,10 +227,12 @@ Chart law_chart(const char* title, const char* label) {
                      {.label = "measured", .color = kMeasured, .look = ChartLook::kMarks}}};
 }
 
-void add_law_point(Chart& chart, double step, double predicted, double measured, double error) {
+void add_law_point(Chart& chart, ChartSeries& deviation, double step, const LawStep::Law& law) {
+  const auto& [predicted, measured, error] = law;
   chart.series[0].points.push_back({.x = step, .y = predicted});
   chart.series[1].points.push_back(
       {.x = step, .y = measured, .low = measured - 2 * error, .high = measured + 2 * error});
+  if (error > 0) deviation.points.push_back({.x = step, .y = (measured - predicted) / error});
 }
 
 /// lambda_center as the method takes it, and by the paper's other estimators.
@@ -273,16 +247,12 @@ Chart estimator_chart() {
                      {.label = "D Var(y), corrected", .color = 3, .look = ChartLook::kMarks}}};
 }
 
-void add_estimates(Chart& chart, double x, const LawStep& step) {
-  const std::array<std::optional<double>, 4> estimates = {step.predicted_drift, step.lambda_of_velocities,
-                                                          step.drift, step.lambda_of_variance};
+void add_estimates(Chart& chart, const LawStep& step) {
+  const std::array<std::optional<double>, 4> estimates = {step.drift.predicted, step.lambda_of_velocities,
+                                                          step.drift.measured, step.lambda_of_variance};
   for (std::size_t i = 0; i < estimates.size(); ++i) {
-    if (estimates[i]) chart.series[i].points.push_back({.x = x, .y = *estimates[i]});
+    if (estimates[i]) chart.series[i].points.push_back({.x = step.step, .y = *estimates[i]});
   }
-}
-
-void add_deviation(ChartSeries& series, double step, double predicted, double measured, double error) {
-  if (error > 0) series.points.push_back({.x = step, .y = (measured - predicted) / error});
 }
 
 int not_positive(const ChartSeries& series) {
@@ -301,13 +271,10 @@ ChartGroup law_group(Store& store, const Experiment& experiment, const std::stri
                   .series = {{.label = "drift", .color = 2, .look = ChartLook::kMarks},
                              {.label = "variance", .color = 3, .look = ChartLook::kMarks}}};
   auto estimators = estimator_chart();
-  for (const auto& [number, step] : law_steps(store, experiment, method)) {
-    const auto x = static_cast<double>(number);
-    add_law_point(drift, x, step.predicted_drift, step.drift, step.drift_error);
-    add_law_point(variance, x, step.predicted_variance, step.variance, step.variance_error);
-    add_deviation(deviation.series[0], x, step.predicted_drift, step.drift, step.drift_error);
-    add_deviation(deviation.series[1], x, step.predicted_variance, step.variance, step.variance_error);
-    add_estimates(estimators, x, step);
+  for (const auto& step : law_steps(store, experiment, method)) {
+    add_law_point(drift, deviation.series[0], step.step, step.drift);
+    add_law_point(variance, deviation.series[1], step.step, step.variance);
+    add_estimates(estimators, step);
   }
   set_apart(deviation);
   set_apart(estimators);
@@ -330,9 +297,9 @@ ChartGroup training_curves(Store& store, const Experiment& experiment) {
                              "updates: on-policy ones have log-ratios of 0 by construction."}};
   std::int64_t window = 1;
   for (const auto& statistic : kStatistics) {
-    auto curves = statistic_curves(store, experiment, statistic);
-    window = std::max(window, curves.window);
-    group.charts.push_back(std::move(curves.chart));
+    auto [chart, updates] = statistic_curves(store, experiment, statistic);
+    window = std::max(window, updates);
+    group.charts.push_back(std::move(chart));
   }
   if (window > 1) {
     group.notes.push_back(fmt::format("Points of long curves are means over {} updates.", window));

@@ -3,19 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
+#include "core/base64.h"
 #include "core/error.h"
+#include "core/image.h"
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
+#include "evaluators/jpeg.h"
 #include "harness/show/evaluated_checkpoints.h"
 #include "harness/show/grid_model.h"
 #include "harness/show/report_curves.h"
-#include "harness/show/report_images.h"
 #include "harness/show/table_model.h"
 #include "harness/show/training_table.h"
-#include "results/store/sql.h"
+#include "results/grid/grid_canvas.h"
+#include "results/store/rows.h"
+#include "results/store/stored_image.h"
 #include "results/table/table_view.h"
 
 namespace harness {
@@ -34,6 +39,40 @@ ReportCell& cell_at(Prompts& prompts, int position, std::int64_t sample, std::si
   return prompt.cells[column];
 }
 
+constexpr int kQuality = 85;
+
+/// Four channels of 16 bits and what goes with them; a page would carry along whatever else a file holds.
+void require_small(std::size_t bytes, const Image& image, const std::filesystem::path& file) {
+  constexpr std::size_t kPerPixel = 8, kBeside = 64u << 10;
+  const auto pixels = static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height);
+  if (bytes <= kPerPixel * pixels + kBeside) return;
+  throw Error(fmt::format("has {} bytes for {} x {} pixels, too many to be put into a page", bytes,
+                          image.width, image.height),
+              file.string(), "strip what it holds beside its pixels", Status::kFailed);
+}
+
+Image shrunk(const Image& image, int longest) {
+  const double factor = static_cast<double>(longest) / std::max(image.width, image.height);
+  const auto side = [&](int pixels) { return std::max(1, static_cast<int>(std::lround(pixels * factor))); };
+  const int width = side(image.width), height = side(image.height);
+  GridCanvas canvas;
+  canvas.picture(image, 0, 0, width, height);
+  return canvas.finish(width, height);
+}
+
+/// A scored image as a data URI. Where both sides are at most `longest` pixels these are the file's own bytes
+/// (PNG); a larger image is shrunk to that and stored as JPEG. Throws Error if the file cannot be read, has
+/// another checksum or is no PNG, or would be taken as it is and is larger than its pixels can need.
+std::string image_data_uri(const std::filesystem::path& file, const std::string& sha256, int longest) {
+  const auto bytes = read_stored_image(file, sha256);
+  const auto image = decode_png(bytes, file);
+  if (std::max(image.width, image.height) <= longest) {
+    require_small(bytes.size(), image, file);
+    return "data:image/png;base64," + base64(bytes);
+  }
+  return "data:image/jpeg;base64," + base64(jpeg_bytes(shrunk(image, longest), kQuality));
+}
+
 void read_image(ReportCell& cell, const fs::path& file, const std::string& sha256, int longest) {
   try {
     cell.image = image_data_uri(file, sha256, longest);
@@ -49,16 +88,15 @@ void read_samples(Store& store, const std::string& evaluation_id, std::size_t co
     FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
     WHERE s.evaluation_id = ?1)sql";
   const auto folder = evaluation_folder(store, *store.evaluation(evaluation_id));
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, evaluation_id);
-  while (query.step()) {
-    const auto position = static_cast<int>(query.integer(0));
-    auto& cell = cell_at(prompts, position, query.integer(1), column);
-    auto& prompt = prompts[{position, query.integer(1)}];
-    prompt.prompt = query.text(2);
-    prompt.target = query.text(3);
-    cell.transcript = query.optional_text(6);
-    read_image(cell, folder / query.text(4), query.text(5), longest);
+  using Text = std::string;
+  for (const auto& [position, sample, text, target, path, sha256, transcript] :
+       rows_of<int, std::int64_t, Text, Text, Text, Text, std::optional<Text>>(store, kSql, evaluation_id)) {
+    auto& cell = cell_at(prompts, position, sample, column);
+    auto& prompt = prompts[{position, sample}];
+    prompt.prompt = text;
+    prompt.target = target;
+    cell.transcript = transcript;
+    read_image(cell, folder / path, sha256, longest);
   }
 }
 
@@ -67,19 +105,17 @@ void read_values(Store& store, const std::string& evaluation_id, std::size_t col
     SELECT p.position, m.sample, m.name, m.value, m.reason
     FROM metrics AS m JOIN prompts AS p ON p.id = m.prompt_id
     WHERE m.evaluation_id = ?1)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, evaluation_id);
-  while (query.step()) {
-    auto& cell = cell_at(prompts, static_cast<int>(query.integer(0)), query.integer(1), column);
-    const auto name = query.text(2);
-    cell.values[name] = query.real(3);
-    if (const auto reason = query.optional_text(4)) cell.reasons[name] = *reason;
+  for (const auto& [position, sample, name, value, reason] :
+       rows_of<int, std::int64_t, std::string, std::optional<double>, std::optional<std::string>>(
+           store, kSql, evaluation_id)) {
+    auto& cell = cell_at(prompts, position, sample, column);
+    cell.values[name] = value;
+    if (reason) cell.reasons[name] = *reason;
   }
 }
 
 void fill_prompts(Store& store, const Experiment& experiment,
-                  const std::vector<EvaluatedCheckpoint>& evaluated, const ReportChoice& choice,
-                  Report& report) {
+                  const std::vector<EvaluatedCheckpoint>& evaluated, int longest, Report& report) {
   Prompts prompts;
   for (const auto& checkpoint : evaluated) {
     if (checkpoint.split != report.table.split || !checkpoint.selected) continue;
@@ -88,7 +124,7 @@ void fill_prompts(Store& store, const Experiment& experiment,
                               .seed = checkpoint.seed,
                               .checkpoint = checkpoint.step,
                               .is_base = checkpoint.method == kBaseMethod});
-    read_samples(store, checkpoint.evaluation_id, column, choice.longest, prompts);
+    read_samples(store, checkpoint.evaluation_id, column, longest, prompts);
     read_values(store, checkpoint.evaluation_id, column, prompts);
   }
   for (auto& [key, prompt] : prompts) {
@@ -108,7 +144,7 @@ void fill_prompts(Store& store, const Experiment& experiment,
   report.image_note = fmt::format(
       "Images up to {} pixels on their longer side are the files themselves; larger ones are shrunk to that "
       "and stored as JPEG of quality 85 (--image-size).",
-      choice.longest);
+      longest);
 }
 
 void note_missing_images(Report& report) {
@@ -134,19 +170,14 @@ std::string selection_text(const StoredSelection& selection) {
   return selection.value ? fmt::format("{}: {:.4f}", text, *selection.value) : text;
 }
 
-std::vector<ReportRun> runs_of(Store& store, const Experiment& experiment) {
-  constexpr auto kSql = R"sql(
-    SELECT member.run_id, member.arm FROM reproduction_runs AS member JOIN runs ON runs.id = member.run_id
-    WHERE member.reproduction_id = ?1 ORDER BY runs.seed, runs.rowid)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, experiment.id);
+std::vector<ReportRun> report_runs(Store& store, const Experiment& experiment) {
   std::vector<ReportRun> runs;
-  while (query.step()) {
-    const auto stored = *store.run(query.text(0));
-    ReportRun run{.method = query.text(1), .seed = stored.seed, .id = stored.id};
+  for (const auto& member : runs_of(store, experiment)) {
+    const auto stored = *store.run(member.id);
+    ReportRun run{.method = member.row, .seed = member.seed, .id = member.id};
     run.build = stored.build.value_or("").substr(0, 12);
     run.finished = stored.finished.value_or("");
-    const auto selections = store.selections(stored.id);
+    const auto selections = store.selections(member.id);
     if (!selections.empty()) {
       run.checkpoint = fmt::format("{}", selections.back().step);
       run.selection = selection_text(selections.back());
@@ -167,12 +198,12 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Experiment& expe
 
 }  // namespace
 
-Report make_report(Store& store, const Experiment& experiment, const ReportChoice& choice) {
+Report make_report(Store& store, const Experiment& experiment, int longest) {
   Report report;
   report.table = make_table_model(store, experiment);
   report.training.push_back(training_curves(store, experiment));
   report.law = law_charts(store, experiment);
-  report.runs = runs_of(store, experiment);
+  report.runs = report_runs(store, experiment);
   report.facts = facts_of(experiment);
   if (experiment.is_training()) {
     report.hero = hero_of(experiment);
@@ -180,7 +211,7 @@ Report make_report(Store& store, const Experiment& experiment, const ReportChoic
     return report;
   }
   report.metric = experiment.table.selection.metric;
-  fill_prompts(store, experiment, evaluated_checkpoints(store, experiment), choice, report);
+  fill_prompts(store, experiment, evaluated_checkpoints(store, experiment), longest, report);
   report.training.push_back(validation_curves(store, experiment, report.metrics));
   note_missing_images(report);
   return report;

@@ -5,12 +5,9 @@
 
 namespace harness {
 
-struct ReportChoice {
-  int longest = 256;  ///< pixels of an embedded image's longer side
-};
-
 /// Everything that `harness report` shows of an experiment, from the DB and the images of the run folders.
-/// An image that cannot be read is named on the page in place of being shown.
-Report make_report(Store& store, const Experiment& experiment, const ReportChoice& choice);
+/// An image that cannot be read is named on the page in place of being shown. `longest`: pixels of an
+/// embedded image's longer side.
+Report make_report(Store& store, const Experiment& experiment, int longest);
 
 }  // namespace harness

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "core/error.h"
 #include "core/event_log.h"
@@ -14,11 +15,16 @@
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
 #include "results/store/journal.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
+
+template <class T>
+Json json_of(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
 
 /// The run whose id begins most like `id`.
 std::string nearest_run(const std::string& id, const std::vector<StoredRun>& runs) {
@@ -32,26 +38,47 @@ std::string nearest_run(const std::string& id, const std::vector<StoredRun>& run
   return fmt::format("did you mean \"{}\" ({}, seed {})? {}", run.id, run.method, run.seed, kList);
 }
 
-double seconds_of(const std::vector<Session>& sessions) {
-  double sum = 0;
-  for (const auto& session : sessions) sum += session.end - session.begin;
-  return sum;
+/// One start of a job until its end or until nobody wrote any more.
+struct Session {
+  double begin = 0, end = 0;          ///< seconds since 1970, first and last event
+  std::string ending;                 ///< "done", "failed: ...", "running" or "interrupted"
+  std::int64_t update = 0, from = 0;  ///< the last update reached, and the one it went on from
+  Json start = Json::object();        ///< its job_started
+};
+
+/// The starts of the job whose log lies in `folder`, in order. Throws Error for a damaged log.
+std::vector<Session> sessions_of(const fs::path& folder) {
+  const auto log = folder / "events.log";
+  std::vector<Session> sessions;
+  for (const auto& event : Events(log)) {
+    const auto type = event.value("type", std::string());
+    const double time = event.value("time", 0.0);
+    if (type == "job_started")
+      sessions.push_back(
+          {.begin = time, .end = time, .ending = "interrupted", .update = 0, .from = 0, .start = event});
+    if (sessions.empty()) continue;
+    auto& session = sessions.back();
+    session.end = std::max(session.end, time);
+    if (type == "resumed") session.from = event.value("resumed_from", std::int64_t{0});
+    if (type == "update") session.update = event.value("update_index", std::int64_t{0});
+    if (type == "job_completed") session.ending = "done";
+    if (type == "job_failed") session.ending = "failed: " + event.value("what", std::string());
+  }
+  if (!sessions.empty() && sessions.back().ending == "interrupted" && event_log_is_held(log))
+    sessions.back().ending = "running";
+  return sessions;
 }
 
 struct JobFolder {
-  std::string id, split;  ///< split empty: the training
+  std::string split;  ///< empty: the training
   std::int64_t step = 0;
   fs::path folder;
 };
 
 std::vector<JobFolder> job_folders(Store& store, const StoredRun& run, const fs::path& folder) {
-  std::vector<JobFolder> jobs = {{.id = run.id, .split = "", .step = 0, .folder = folder}};
-  for (const auto& evaluation : store.evaluations(run.id)) {
-    jobs.push_back({.id = evaluation.id,
-                    .split = evaluation.split,
-                    .step = evaluation.step,
-                    .folder = folder / fs::path(evaluation.folder).filename()});
-  }
+  std::vector<JobFolder> jobs = {{"", 0, folder}};
+  for (const auto& evaluation : store.evaluations(run.id))
+    jobs.push_back({evaluation.split, evaluation.step, folder / fs::path(evaluation.folder).filename()});
   return jobs;
 }
 
@@ -66,18 +93,21 @@ Json session_json(const JobFolder& job, const Session& session) {
 
 /// Wall time of training and evaluation, and every start that did not end well.
 void add_times(Json& report, const std::vector<JobFolder>& jobs) {
-  Json phases = Json::object(), interruptions = Json::array();
+  struct Phase {
+    double seconds = 0;
+    std::size_t starts = 0, jobs = 0;
+  };
+  std::map<std::string, Phase> phases;
+  Json interruptions = Json::array();
   double begin = 0, end = 0;
   for (const auto& job : jobs) {
     const auto sessions = sessions_of(job.folder);
     if (sessions.empty()) continue;
-    const auto phase = job.split.empty() ? std::string("training") : "evaluation on " + job.split;
-    if (!phases.contains(phase)) phases[phase] = {{"seconds", 0.0}, {"starts", 0}, {"jobs", 0}};
-    auto& entry = phases[phase];
-    entry["seconds"] = entry.at("seconds").get<double>() + seconds_of(sessions);
-    entry["starts"] = entry.at("starts").get<int>() + static_cast<int>(sessions.size());
-    entry["jobs"] = entry.at("jobs").get<int>() + 1;
+    auto& phase = phases[job.split.empty() ? "training" : "evaluation on " + job.split];
+    phase.starts += sessions.size();
+    ++phase.jobs;
     for (const auto& session : sessions) {
+      phase.seconds += session.end - session.begin;
       begin = begin == 0 ? session.begin : std::min(begin, session.begin);
       end = std::max(end, session.end);
       if (session.ending != "done" && session.ending != "running")
@@ -94,7 +124,9 @@ void add_times(Json& report, const std::vector<JobFolder>& jobs) {
   }
   report["started"] = begin == 0 ? Json() : Json(utc_text(begin));
   report["last_event"] = end == 0 ? Json() : Json(utc_text(end));
-  report["wall_time"] = std::move(phases);
+  report["wall_time"] = Json::object();
+  for (const auto& [name, phase] : phases)
+    report["wall_time"][name] = {{"seconds", phase.seconds}, {"starts", phase.starts}, {"jobs", phase.jobs}};
   report["interruptions"] = std::move(interruptions);
 }
 
@@ -136,49 +168,42 @@ Json checkpoints_of(Store& store, const std::string& run) {
     WHERE c.run_id = ?1
     GROUP BY c.id, e.id, m.name
     ORDER BY c.step, e.split DESC, e.id, m.name)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query row(statement, run);
+  using Text = std::optional<std::string>;
+  using Real = std::optional<double>;
+  using Whole = std::optional<std::int64_t>;
   Json rows = Json::array();
-  const auto number = [](const std::optional<double>& value) { return value ? Json(*value) : Json(); };
-  while (row.step()) {
-    const Json split = row.optional_text(4) ? Json(*row.optional_text(4)) : Json();
-    const bool same =
-        !rows.empty() && rows.back().at("step") == row.integer(0) && rows.back().at("split") == split;
-    if (!same) {
-      rows.push_back({{"step", row.integer(0)},
-                      {"path", row.optional_text(1).value_or("")},
-                      {"lambda_late", number(row.real(2))},
-                      {"clip_fraction", number(row.real(3))},
-                      {"ema_lag", number(row.real(12))},
-                      {"ema_start_share", number(row.real(13))},
-                      {"split", split},
-                      {"state", row.optional_text(5) ? Json(*row.optional_text(5)) : Json()},
-                      {"n", row.optional_integer(6) ? Json(*row.optional_integer(6)) : Json()},
-                      {"selected", row.integer(10) != 0},
-                      {"peek", row.optional_integer(11).value_or(0) != 0},
+  for (const auto& [step, path, lambda_late, clip_fraction, split, state, n, metric, mean, missing, selected,
+                    peek, ema_lag, ema_start_share] :
+       rows_of<std::int64_t, Text, Real, Real, Text, Text, Whole, Text, Real, std::int64_t, bool, bool, Real,
+               Real>(store, kSql, run)) {
+    if (rows.empty() || rows.back().at("step") != step || rows.back().at("split") != json_of(split)) {
+      rows.push_back({{"step", step},
+                      {"path", path.value_or("")},
+                      {"lambda_late", json_of(lambda_late)},
+                      {"clip_fraction", json_of(clip_fraction)},
+                      {"ema_lag", json_of(ema_lag)},
+                      {"ema_start_share", json_of(ema_start_share)},
+                      {"split", json_of(split)},
+                      {"state", json_of(state)},
+                      {"n", json_of(n)},
+                      {"selected", selected},
+                      {"peek", peek},
                       {"n_missing", 0},
                       {"metrics", Json::object()}});
     }
-    if (const auto metric = row.optional_text(7)) {
-      rows.back()["metrics"][*metric] = number(row.real(8));
-      rows.back()["n_missing"] = std::max(rows.back().at("n_missing").get<std::int64_t>(), row.integer(9));
-    }
+    if (!metric) continue;
+    rows.back()["metrics"][*metric] = json_of(mean);
+    rows.back()["n_missing"] = std::max(rows.back().at("n_missing").get<std::int64_t>(), missing);
   }
   return rows;
 }
 
 std::vector<Json> tables_of(Store& store, const std::string& run) {
-  SQLite::Statement statement(store.database(),
-                              "SELECT table_id, scale, arm FROM table_runs WHERE run_id = ?1");
-  Query row(statement, run);
   std::vector<Json> tables;
-  while (row.step()) tables.push_back({{"table", row.text(0)}, {"scale", row.text(1)}, {"row", row.text(2)}});
+  for (const auto& [table, scale, arm] : rows_of<std::string, std::string, std::string>(
+           store, "SELECT table_id, scale, arm FROM table_runs WHERE run_id = ?1", run))
+    tables.push_back({{"table", table}, {"scale", scale}, {"row", arm}});
   return tables;
-}
-
-std::optional<std::string> failure_of(Store& store, const std::string& run) {
-  const auto status = store.job_state(run);
-  return status ? status->failure : std::nullopt;
 }
 
 }  // namespace
@@ -221,38 +246,14 @@ std::string live_state(Store& store, const StoredRun& run) {
   return state == "running" ? "interrupted" : state;
 }
 
-std::vector<Session> sessions_of(const fs::path& folder) {
-  const auto log = folder / "events.log";
-  std::vector<Session> sessions;
-  for (const auto& event : Events(log)) {
-    const auto type = event.value("type", std::string());
-    const double time = event.value("time", 0.0);
-    if (type == "job_started")
-      sessions.push_back(
-          {.begin = time, .end = time, .ending = "interrupted", .update = 0, .from = 0, .start = event});
-    if (sessions.empty()) continue;
-    auto& session = sessions.back();
-    session.end = std::max(session.end, time);
-    if (type == "resumed") session.from = event.value("resumed_from", std::int64_t{0});
-    if (type == "update") session.update = event.value("update_index", std::int64_t{0});
-    if (type == "job_completed") session.ending = "done";
-    if (type == "job_failed") session.ending = "failed: " + event.value("what", std::string());
-  }
-  if (!sessions.empty() && sessions.back().ending == "interrupted" && event_log_is_held(log))
-    sessions.back().ending = "running";
-  return sessions;
-}
-
 std::vector<Json> experiments_with(Store& store, const std::string& run_id) {
   constexpr auto kSql = R"sql(
     SELECT id, table_id, scale FROM reproductions
     WHERE id IN (SELECT reproduction_id FROM reproduction_runs WHERE run_id = ?1)
     ORDER BY id)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query row(statement, run_id);
   std::vector<Json> experiments;
-  while (row.step())
-    experiments.push_back({{"experiment", row.integer(0)}, {"table", row.text(1)}, {"scale", row.text(2)}});
+  for (const auto& [id, table, scale] : rows_of<std::int64_t, std::string, std::string>(store, kSql, run_id))
+    experiments.push_back({{"experiment", id}, {"table", table}, {"scale", scale}});
   return experiments;
 }
 
@@ -264,21 +265,21 @@ std::string size_text(double bytes) {
 
 Json run_report(Store& store, const StoredRun& run) {
   const auto folder = folder_of(store, run);
-  const auto failure = failure_of(store, run.id);
+  const auto status = store.job_state(run.id);
   Json report = {{"name", run.id},
                  {"method", run.method},
                  {"backbone", run.backbone},
                  {"task", run.task},
                  {"seed", run.seed},
                  {"state", live_state(store, run)},
-                 {"failure", failure ? Json(*failure) : Json()},
+                 {"failure", json_of(status ? status->failure : std::nullopt)},
                  {"created", run.created},
-                 {"finished", run.finished ? Json(*run.finished) : Json()},
+                 {"finished", json_of(run.finished)},
                  {"folder", folder.string()},
                  {"folder_exists", fs::is_directory(folder)},
                  {"tables", tables_of(store, run.id)},
                  {"experiments", experiments_with(store, run.id)},
-                 {"build", run.build ? Json(*run.build) : Json()},
+                 {"build", json_of(run.build)},
                  {"numerics_version", run.numerics_version},
                  {"precision", run.config.value("precision", "")},
                  {"device", run.config.value("device", "")},
@@ -362,23 +363,20 @@ std::string value_text(const Json& value) {
 }
 
 /// "lr=5e-05, updates=80", broken into lines.
-void print_settings(const std::string& title, const Json& settings) {
+void print_settings(std::string title, const Json& settings) {
   std::string line;
   constexpr std::size_t kWidth = 90;
-  bool first = true;
   const auto flush = [&] {
-    print_field(first ? title : std::string(), line);
-    first = false;
+    print_field(std::exchange(title, ""), line);
     line.clear();
   };
   for (const auto& [name, value] : settings.items()) {
-    if (value.is_object()) continue;
-    if (value.is_null()) continue;
+    if (value.is_object() || value.is_null()) continue;
     const auto part = fmt::format("{}={}", name, value_text(value));
     if (!line.empty() && line.size() + part.size() + 2 > kWidth) flush();
     line += (line.empty() ? "" : ", ") + part;
   }
-  if (!line.empty()) flush();
+  flush();
 }
 
 void print_times(const Json& report) {
@@ -389,9 +387,8 @@ void print_times(const Json& report) {
     std::string detail;
     if (jobs > 1) detail += fmt::format(", {} checkpoints", jobs);
     if (starts > jobs) detail += fmt::format(", {} starts", starts);
-    const bool samples = phase != "training";
     put("  {:<26} {}{}{}\n", phase, duration_text(time.at("seconds").get<double>()),
-        samples ? " (sampling and scoring)" : "", detail);
+        phase == "training" ? "" : " (sampling and scoring)", detail);
   }
 }
 

@@ -20,17 +20,6 @@ std::filesystem::path folder_of(const Store& store, const StoredRun& run);
 /// (begun and held by nobody), "planned". Of the training; logs that the DB has not read yet count.
 std::string live_state(Store& store, const StoredRun& run);
 
-/// One start of a job until its end or until nobody wrote any more.
-struct Session {
-  double begin = 0, end = 0;          ///< seconds since 1970, first and last event
-  std::string ending;                 ///< "done", "failed: ...", "running" or "interrupted"
-  std::int64_t update = 0, from = 0;  ///< the last update reached, and the one it went on from
-  Json start = Json::object();        ///< its job_started
-};
-
-/// The starts of the job whose log lies in `folder`, in order. Throws Error for a damaged log.
-std::vector<Session> sessions_of(const std::filesystem::path& folder);
-
 /// Everything about a run: what it is, where, its state and times, machine, build, sizes on disk, checkpoints
 /// with metrics, tables, interruptions.
 Json run_report(Store& store, const StoredRun& run);

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <tuple>
 
 #include "core/score_limit.h"
 #include "evaluators/ocr.h"
@@ -78,15 +77,12 @@ void add_training(Store& store, const EvaluatedCheckpoint& evaluated, const Json
   row.damp_share = off_policy_mean(store, {evaluated}, evaluated.method, kDampShare);
   const auto clipped = off_policy_mean(store, {evaluated}, evaluated.method, kMaxClipFraction);
   row.never_clipped = clipped && *clipped == 0;
-  using Counts = std::pair<std::int64_t, std::int64_t>;
-  const auto damped = checked_rows<Counts>(
-      store, kDampedUpdates,
-      [](const Query& q) { return Counts(q.integer(0), std::llround(q.real(1).value_or(0))); },
-      evaluated.run_id);
-  std::tie(row.damped_updates, row.undone_updates) = damped.front();
+  const auto [damped, undone] =
+      rows_of<std::int64_t, double>(store, kDampedUpdates, evaluated.run_id).front();
+  row.damped_updates = damped;
+  row.undone_updates = std::llround(undone);
   if (evaluation_settings.value("eval_weights", "ema") == "raw") return;
-  const auto lags = checked_rows<std::optional<double>>(
-      store, kEmaLag, [](const Query& q) { return q.real(0); }, evaluated.run_id, evaluated.step);
+  const auto lags = rows_of<std::optional<double>>(store, kEmaLag, evaluated.run_id, evaluated.step);
   if (!lags.empty()) row.ema_lag = lags.front();
 }
 
@@ -124,11 +120,9 @@ TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
 
 std::map<std::string, std::string> stored_artifacts(Store& store, const Experiment& experiment) {
   std::map<std::string, std::string> artifacts;
-  for (auto& [name, path] : checked_rows<std::pair<std::string, std::string>>(
-           store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1",
-           [](const Query& row) { return std::pair(row.text(0), row.text(1)); }, experiment.id)) {
+  for (const auto& [name, path] : rows_of<std::string, std::string>(
+           store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1", experiment.id))
     artifacts[name] = path;
-  }
   return artifacts;
 }
 
@@ -147,8 +141,7 @@ std::vector<std::string> notes_of_jobs(Store& store, const Experiment& experimen
         SELECT max(id) FROM events WHERE job_id = member.job_id AND type = 'job_completed'),
       json_each(events.detail, '$.summary.table_notes') AS note
     GROUP BY note.value ORDER BY min(events.id))sql";
-  return checked_rows<std::string>(
-      store, kSql, [](const Query& row) { return row.text(0); }, experiment.id, split);
+  return rows_of<std::string>(store, kSql, experiment.id, split);
 }
 
 void fill_evaluation_table(Store& store, const Experiment& experiment, const std::string& split,
@@ -167,13 +160,8 @@ void fill_evaluation_table(Store& store, const Experiment& experiment, const std
     if (with_budget && !is_base) rows.back().tau = tau_of(store, checkpoint.run_id);
   }
   share_budget(model.rows);
+  model.chosen_on_split = chooses_on(experiment, split);
   model.comparisons = stored_comparisons(store, experiment, split);
-}
-
-/// All comparisons guard; the table itself shows those of the metrics that it names.
-void split_off_guardrails(const Experiment& experiment, TableModel& model) {
-  model.guardrails = guardrail_panel_of(experiment, records_of(model.comparisons, model.split));
-  if (model.guardrails) keep_named_metrics(experiment, model.comparisons);
 }
 
 /// The same differences on the prompts that chose the checkpoints.
@@ -186,24 +174,13 @@ void add_validation(Store& store, const Experiment& experiment, TableModel& mode
   }
 }
 
-void withdraw_claims(TableModel& model) {
-  for (auto& claim : model.claims) {
-    claim.judged = false;
-    claim.holds.reset();
-  }
-}
-
-bool reuses_samples(const Experiment& experiment) {
-  return experiment.effective.settings.value("inner_epochs", 1) > 1;
-}
-
 void fill_training_table(Store& store, const Experiment& experiment, const std::string& window_unit,
                          TableModel& model) {
   model.over_training = true;
   model.rows = training_rows(store, experiment, window_unit);
   model.comparisons = training_comparisons(experiment, model.columns, model.rows);
   model.notes.insert(model.notes.begin(), window_note(experiment, window_unit));
-  if (reuses_samples(experiment)) {
+  if (experiment.effective.settings.value("inner_epochs", 1) > 1) {
     model.notes.push_back(
         "Samples are used several times here (inner_epochs): those that were trained on correlate with the "
         "policy's "
@@ -274,21 +251,26 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   } else {
     fill_evaluation_table(store, experiment, split, model);
     complete_comparisons(store, experiment, split, model.comparisons);
-    split_off_guardrails(experiment, model);
+    // All comparisons guard; the table itself shows those of the metrics that it names.
+    model.guardrails = guardrail_panel_of(experiment, records_of(model.comparisons, model.split));
+    if (model.guardrails) keep_named_metrics(experiment, model.comparisons);
     add_validation(store, experiment, model);
     model.yardstick = yardstick_for(store, experiment, split);
     model.calibration = latest_calibration(store, experiment, split);
   }
   model.scale_warning = scale_warning_of(experiment);
   std::erase(model.notes, model.scale_warning);
-  model.chosen_on_split = chooses_on(experiment, split);
   adjust_comparisons(model.comparisons, model.confidence);
   load_paper(spec, model);
   model.artifacts = stored_artifacts(store, experiment);
   model.wall_seconds = experiment.wall_seconds;
   model.claims = decide_claims(experiment, model);
   for (auto& claim : printed_differences(model)) model.claims.push_back(std::move(claim));
-  if (!model.scale_warning.empty()) withdraw_claims(model);
+  for (auto& claim : model.claims) {
+    if (model.scale_warning.empty()) break;
+    claim.judged = false;
+    claim.holds.reset();
+  }
   return model;
 }
 

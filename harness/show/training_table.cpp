@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/error.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace {
@@ -26,46 +26,14 @@ Window window_of(const Experiment& experiment, const std::string& unit) {
   return window;
 }
 
-struct Run {
-  std::string id, name;
-  std::int64_t seed = 0, updates = 0;
-};
-
-std::vector<Run> runs_of(Store& store, const Experiment& experiment) {
-  constexpr auto kSql = R"sql(
-    SELECT member.run_id, member.arm, runs.seed,
-           (SELECT max(update_index) FROM train_stats WHERE run_id = runs.id)
-    FROM reproduction_runs AS member JOIN runs ON runs.id = member.run_id
-    WHERE member.reproduction_id = ?1)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, experiment.id);
-  std::vector<Run> runs;
-  while (query.step()) {
-    runs.push_back({.id = query.text(0),
-                    .name = query.text(1),
-                    .seed = query.integer(2),
-                    .updates = query.optional_integer(3).value_or(0)});
-  }
-  const auto rank = [&](const Run& run) {
-    const auto& methods = experiment.methods;
-    return std::pair(std::find(methods.begin(), methods.end(), run.name) - methods.begin(), run.seed);
-  };
-  std::sort(runs.begin(), runs.end(), [&](const Run& a, const Run& b) { return rank(a) < rank(b); });
-  return runs;
-}
-
-std::vector<std::optional<double>> values_of(Store& store, const Run& run, const StatisticSpec& statistic,
-                                             const Window& window) {
+std::vector<std::optional<double>> values_of(Store& store, const ExperimentRun& run,
+                                             const StatisticSpec& statistic, const Window& window) {
   constexpr auto kSql = R"sql(
     SELECT value FROM train_stats
     WHERE run_id = ?1 AND name = ?2 AND timestep IS ?3 AND update_index > ?4 AND (?5 OR on_policy = 0)
     ORDER BY update_index)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, run.id, statistic.name, statistic.timestep, run.updates - window.updates,
-              statistic.on_policy_too);
-  std::vector<std::optional<double>> values;
-  while (query.step()) values.push_back(query.real(0));
-  return values;
+  return rows_of<std::optional<double>>(store, kSql, run.id, statistic.name, statistic.timestep,
+                                        run.updates - window.updates, statistic.on_policy_too);
 }
 
 }  // namespace
@@ -74,10 +42,13 @@ std::vector<TableRow> training_rows(Store& store, const Experiment& experiment,
                                     const std::string& window_unit) {
   const auto& spec = experiment.table;
   const auto window = window_of(experiment, window_unit);
+  auto runs = runs_of(store, experiment);
+  std::ranges::stable_sort(
+      runs, {}, [&](const ExperimentRun& run) { return std::ranges::find(experiment.methods, run.row); });
   std::vector<TableRow> rows;
-  for (const auto& run : runs_of(store, experiment)) {
+  for (const auto& run : runs) {
     TableRow row;
-    row.method = run.name;
+    row.method = run.row;
     row.seed = run.seed;
     row.checkpoint = static_cast<int>(run.updates);
     row.split = kTrainingSplit;
@@ -91,19 +62,13 @@ std::vector<TableRow> training_rows(Store& store, const Experiment& experiment,
 
 std::string window_note(const Experiment& experiment, const std::string& window_unit) {
   const auto window = window_of(experiment, window_unit);
-  if (window.unit == "epochs") {
-    return fmt::format(
-        "Means over the last {} epochs ({} optimiser steps) of each run; with --window updates: over the "
-        "last "
-        "{} optimiser steps. On-policy updates, whose log-ratios are 0 by construction, are left out of "
-        "everything but the reward.",
-        window.last, window.updates, window.last);
-  }
+  const bool by_epoch = window.unit == "epochs";
   return fmt::format(
-      "Means over the last {} updates (optimiser steps) of each run; with --window epochs: over the last {} "
-      "epochs. On-policy updates, whose log-ratios are 0 by construction, are left out of everything but "
-      "the reward.",
-      window.last, window.last);
+      "Means over the last {} {} of each run; with --window {}: over the last {} {}. On-policy updates, whose "
+      "log-ratios are 0 by construction, are left out of everything but the reward.",
+      window.last,
+      by_epoch ? fmt::format("epochs ({} optimiser steps)", window.updates) : "updates (optimiser steps)",
+      by_epoch ? "updates" : "epochs", window.last, by_epoch ? "optimiser steps" : "epochs");
 }
 
 std::vector<PairedValue> seed_pairs(const std::vector<TableRow>& rows, const std::string& baseline,
@@ -112,12 +77,10 @@ std::vector<PairedValue> seed_pairs(const std::vector<TableRow>& rows, const std
   std::vector<PairedValue> pairs;
   for (const auto& row : rows) {
     if (row.method != method) continue;
+    const auto seed = row.seed.value_or(0);
     for (const auto& other : rows) {
       if (other.method == baseline && other.seed == row.seed)
-        pairs.push_back({.baseline = value(other),
-                         .method = value(row),
-                         .cluster = row.seed.value_or(0),
-                         .seed = row.seed.value_or(0)});
+        pairs.push_back({.baseline = value(other), .method = value(row), .cluster = seed, .seed = seed});
     }
   }
   return pairs;
@@ -142,15 +105,13 @@ std::vector<TableComparison> training_comparisons(const Experiment& experiment,
   return comparisons;
 }
 
-// Claims
-// ---------------------------------------------------------------------------------------------------------
-
 namespace {
 
+using BySeed = std::map<std::int64_t, double>;
+
 /// Values of one column of one method by seed; nothing where one is missing.
-std::optional<std::map<std::int64_t, double>> by_seed(const TableModel& model, const std::string& method,
-                                                      const std::string& column) {
-  std::map<std::int64_t, double> values;
+std::optional<BySeed> by_seed(const TableModel& model, const std::string& method, const std::string& column) {
+  BySeed values;
   for (const auto& row : model.rows) {
     if (row.method != method) continue;
     const auto found = row.metrics.find(column);
@@ -161,7 +122,7 @@ std::optional<std::map<std::int64_t, double>> by_seed(const TableModel& model, c
   return values;
 }
 
-double mean_of(const std::map<std::int64_t, double>& values) {
+double mean_of(const BySeed& values) {
   double sum = 0;
   for (const auto& [seed, value] : values) sum += value;
   return sum / static_cast<double>(values.size());
@@ -172,9 +133,7 @@ TableClaim undecided(const ClaimSpec& claim) {
 }
 
 /// Runs that both have, in order of the seeds; nothing where one lacks a partner.
-std::optional<std::vector<PairedValue>> paired(const std::map<std::int64_t, double>& ours,
-                                               const std::map<std::int64_t, double>& theirs,
-                                               double factor = 1) {
+std::optional<std::vector<PairedValue>> paired(const BySeed& ours, const BySeed& theirs, double factor = 1) {
   std::vector<PairedValue> pairs;
   for (const auto& [seed, value] : ours) {
     const auto found = theirs.find(seed);
@@ -263,8 +222,7 @@ TableClaim decide_every_seed(const ClaimSpec& claim, const std::vector<PairedVal
 }
 
 /// The ratio of the means, judged by the interval of ours - bound x theirs over the runs.
-TableClaim decide_ratio(const ClaimSpec& claim, const std::map<std::int64_t, double>& ours,
-                        const std::map<std::int64_t, double>& theirs) {
+TableClaim decide_ratio(const ClaimSpec& claim, const BySeed& ours, const BySeed& theirs) {
   const auto pairs = paired(ours, theirs, claim.bound);
   if (!pairs) return undecided(claim);
   const double a = mean_of(ours), b = mean_of(theirs);

@@ -21,10 +21,10 @@ Json own_settings(const Experiment& experiment, const std::string& row) {
 }
 
 /// The equal rows that the experiment made, in the table's order.
-std::vector<std::string> equal_rows_of(const Experiment& experiment, const TableSpec& spec) {
+std::vector<std::string> equal_rows_of(const Experiment& experiment) {
   std::vector<std::string> rows;
   for (const auto& row : experiment.methods) {
-    if (std::ranges::find(spec.equal_rows, row) == spec.equal_rows.end()) continue;
+    if (std::ranges::count(experiment.table.equal_rows, row) == 0) continue;
     if (rows.empty() || own_settings(experiment, row) == own_settings(experiment, rows.front()))
       rows.push_back(row);
   }
@@ -61,7 +61,7 @@ bool is_calibration(const Experiment& experiment, const std::vector<std::string>
 /// Nothing where the runs allow no claim about methods.
 std::optional<Calibration> calibration_of(Store& store, const Experiment& experiment,
                                           const std::string& split) {
-  const auto equal = equal_rows_of(experiment, experiment.table);
+  const auto equal = equal_rows_of(experiment);
   if (!is_calibration(experiment, equal)) return std::nullopt;
   Calibration calibration{.experiment = experiment.id,
                           .table = experiment.table_id,
@@ -86,6 +86,24 @@ std::optional<Calibration> calibration_of(Store& store, const Experiment& experi
 bool may_have_yardstick(const StoredReproduction& record) {
   const auto rows = record.spec.find("equal_rows");
   return rows != record.spec.end() && *rows != false && record.spec.value("kind", "") != "training";
+}
+
+/// Nothing where fewer than two equal rows were made, and where `split` was not evaluated.
+std::optional<Yardstick> yardstick_of(Store& store, const Experiment& experiment, const std::string& split) {
+  if (!may_have_yardstick(experiment)) return std::nullopt;
+  const auto& spec = experiment.table;
+  const auto rows = equal_rows_of(experiment);
+  if (rows.size() < 2) return std::nullopt;
+  const auto checkpoints = evaluated_checkpoints(store, experiment);
+  auto metrics = yardstick_metrics(equal_pairs(store, spec, rows, checkpoints, split));
+  if (metrics.empty()) return std::nullopt;
+  return Yardstick{.experiment = experiment.id,
+                   .table = experiment.table_id,
+                   .method = spec.arm(rows.front()).method,
+                   .rows = rows,
+                   .seeds = experiment.seeds,
+                   .split = split,
+                   .metrics = std::move(metrics)};
 }
 
 /// What `measure` gives for the last other experiment that was made as this one and gives anything.
@@ -118,28 +136,6 @@ Json conditions_of(const Experiment& experiment) {
   return conditions;
 }
 
-std::optional<Yardstick> yardstick_of(Store& store, const Experiment& experiment, const std::string& split) {
-  if (!may_have_yardstick(experiment)) return std::nullopt;
-  const auto& spec = experiment.table;
-  const auto rows = equal_rows_of(experiment, spec);
-  if (rows.size() < 2) return std::nullopt;
-  const auto checkpoints = evaluated_checkpoints(store, experiment);
-  auto metrics = yardstick_metrics(equal_pairs(store, spec, rows, checkpoints, split));
-  if (metrics.empty()) return std::nullopt;
-  return Yardstick{.experiment = experiment.id,
-                   .table = experiment.table_id,
-                   .method = spec.arm(rows.front()).method,
-                   .rows = rows,
-                   .seeds = experiment.seeds,
-                   .split = split,
-                   .metrics = std::move(metrics)};
-}
-
-std::optional<Yardstick> latest_yardstick(Store& store, const Experiment& experiment,
-                                          const std::string& split) {
-  return latest(store, experiment, [&](const auto& other) { return yardstick_of(store, other, split); });
-}
-
 std::optional<Calibration> latest_calibration(Store& store, const Experiment& experiment,
                                               const std::string& split) {
   return latest(store, experiment, [&](const auto& other) { return calibration_of(store, other, split); });
@@ -148,7 +144,8 @@ std::optional<Calibration> latest_calibration(Store& store, const Experiment& ex
 std::optional<Yardstick> yardstick_for(Store& store, const Experiment& experiment, const std::string& split) {
   if (experiment.is_training()) return std::nullopt;
   auto yardstick = yardstick_of(store, experiment, split);
-  if (!yardstick) return latest_yardstick(store, experiment, split);
+  if (!yardstick)
+    return latest(store, experiment, [&](const auto& other) { return yardstick_of(store, other, split); });
   yardstick->is_own = true;
   return yardstick;
 }

@@ -141,8 +141,8 @@ void draw(const std::string& script, const fs::path& aside, const fs::path& file
   ExitStatus status;
   try {
     status = Process({"gnuplot"}, {.in = input.get()}).wait();
-  } catch (const Error&) {
-    throw Error("gnuplot is not installed", file.string(), "install the package gnuplot-nox",
+  } catch (const Error& error) {
+    throw Error("gnuplot " + error.problem(), file.string(), "it is in the package gnuplot-nox",
                 Status::kFailed);
   }
   if (status.ok() && fs::exists(aside)) return;

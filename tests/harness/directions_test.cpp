@@ -1,17 +1,14 @@
 // Which side of a metric is the good one: stated once, by its evaluator, and followed everywhere.
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <gmock/gmock.h>
 
 #include "core/sha256.h"
-#include "tests/harness/workplace.h"
+#include "tests/harness/smoke.h"
 
 namespace harness::test {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// A workplace whose trained methods really read better than the starting weights, and a table of one's own.
 class OwnTable : public Workplace {
@@ -25,11 +22,13 @@ class OwnTable : public Workplace {
     table.merge_patch(changes);
     write_file_atomically(folder() / "mine.json", table.dump());
   }
-  Outcome reproduce(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"reproduce", "--table", "mine.json", "--scale",
-                                          "smoke",     "--seeds", "42,43,44"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run(arguments);
+  Outcome reproduce(const Words& more = {}) {
+    return run(with({"reproduce", "--table", "mine.json", "--scale", "smoke", "--seeds", "42,43,44"}, more));
+  }
+  /// What a dry run says against the table; "accepted" if nothing.
+  std::string refusal() {
+    const auto outcome = reproduce({"--dry-run"});
+    return outcome.status == 0 ? "accepted" : std::to_string(outcome.status) + " " + outcome.err;
   }
   /// The comparison of dual with the starting weights, out of `harness table` or `harness compare`.
   static Json against_base(const Json& document, const std::string& metric) {
@@ -75,15 +74,12 @@ TEST(Directions, AColumnThatStatesNoneHasItsMetricsOwn) {
 
 TEST(Directions, TitleAndDecimalsAreTheTablesToChoose) {
   OwnTable place({{{"name", "ocr_reward"}}, {{"name", "cer"}, {"title", "My CER"}, {"decimals", 1}}});
-  const auto outcome = place.reproduce();
-  EXPECT_THAT(outcome.out, HasSubstr("My CER ↓"));
+  EXPECT_THAT(place.reproduce().out, HasSubstr("My CER ↓"));
 }
 
 TEST(Directions, AColumnThatStatesAnotherThanItsMetricIsRefused) {
   const auto refusal = [](const Json& column) {
-    OwnTable place({{{"name", "ocr_reward"}}, column});
-    const auto outcome = place.reproduce({"--dry-run"});
-    return outcome.status == 0 ? "accepted" : std::to_string(outcome.status) + " " + outcome.err;
+    return OwnTable({{{"name", "ocr_reward"}}, column}).refusal();
   };
   EXPECT_THAT(
       refusal({{"name", "cer"}, {"better", "higher"}}),
@@ -100,9 +96,7 @@ TEST(Directions, AColumnThatStatesAnotherThanItsMetricIsRefused) {
 TEST(Directions, CheckpointsAreNotSelectedByAMetricOfWhichLowerIsBetter) {
   OwnTable place(Json::array({Json{{"name", "ocr_reward"}}}));
   place.write_table({{"selection", {{"metric", "cer"}}}});
-  const auto outcome = place.reproduce({"--dry-run"});
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("mine.json: selection.metric: of cer lower is better"));
+  EXPECT_THAT(place.refusal(), HasSubstr("2 error: mine.json: selection.metric: of cer lower is better"));
 }
 
 TEST(Directions, AStatisticOfTheTrainingHasOneToo) {
@@ -125,10 +119,9 @@ TEST(Directions, AGuardrailRuleThatCallsTheGoodSideHarmfulIsRefused) {
   fs::create_directories(place.share() / "rules");
   write_file(place.share() / "rules/guardrails.json",
              R"({"version": 1, "metrics": [{"name": "cer", "harmful": "lower", "minimal_effect": 0.1}]})");
-  const auto outcome = place.reproduce({"--dry-run"});
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("guardrails.json: metrics[0]: harmful: \"lower\" cannot be the harmful "
-                                     "side of cer: lower is better (evaluator ocr); give \"higher\""));
+  EXPECT_THAT(place.refusal(),
+              HasSubstr("guardrails.json: metrics[0]: harmful: \"lower\" cannot be the harmful "
+                        "side of cer: lower is better (evaluator ocr); give \"higher\""));
 }
 
 /// Turns the experiment into one of a version that took directions from the table, "higher" unless it stated

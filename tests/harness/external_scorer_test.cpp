@@ -2,7 +2,6 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -13,14 +12,12 @@
 #include <thread>
 
 #include "core/image.h"
-#include "tests/harness/workplace.h"
+#include "tests/harness/smoke.h"
 
 namespace harness::test {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 struct LevelRow {
   fs::path image;
@@ -33,15 +30,16 @@ struct LevelRow {
 class ScorerPlace : public Workplace {
  public:
   ScorerPlace() {
-    write_file_atomically(folder() / "small.json", Json{{"extends", "sd35-ocr"},
-                                                        {"id", "small"},
-                                                        {"methods", {"ratio-norm"}},
-                                                        {"scales",
-                                                         {{"smoke",
-                                                           {{"checkpoints", {2}},
-                                                            {"limit", {{"validation", 4}, {"test", 6}}},
-                                                            {"settings", {{"updates", 2}}}}}}}}
-                                                       .dump());
+    change_table(parse_json(R"({
+      "extends": "sd35-ocr", "id": "small", "methods": ["ratio-norm"],
+      "scales": {"smoke": {"checkpoints": [2], "limit": {"validation": 4, "test": 6}, "settings": {"updates": 2}}}
+    })",
+                            "small.json"));
+  }
+
+  void change_table(const Json& changes) {
+    table_.update(changes);
+    write_file_atomically(folder() / "small.json", table_.dump());
   }
 
   /// tests/data/scorers/misbehaving_scorer.py with these arguments; `more` is laid over its scorer.json.
@@ -63,12 +61,17 @@ class ScorerPlace : public Workplace {
     write_file_atomically(place / "scorer.json", spec.dump());
   }
 
-  Outcome reproduce(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"reproduce", "--table",   "small.json", "--scale",
-                                          "smoke",     "--scorers", "scorers"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run(arguments);
+  Outcome reproduce(const Words& more = {}) { return run(with(kCommand, more)); }
+  /// Succeeds, and says each of `texts`.
+  Outcome reproduced(const Words& texts = {}) {
+    const auto outcome = reproduce();
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    for (const auto& text : texts) EXPECT_THAT(outcome.out, HasSubstr(text));
+    return outcome;
   }
+  Outcome without_scorers() { return run(smoke_of("small.json")); }
+
+  static inline const Words kCommand = smoke_of("small.json", {"--scorers", "scorers"});
 
   /// What is stored of `level`, image by image.
   std::vector<LevelRow> levels() {
@@ -91,6 +94,9 @@ class ScorerPlace : public Workplace {
   std::string count(const std::string& what) {
     return run({"query", "SELECT count(*) AS n FROM " + what, "--format", "csv"}).out;
   }
+
+ private:
+  Json table_ = Json::object();
 };
 
 int first_byte(const LevelRow& row) {
@@ -102,17 +108,17 @@ void expect_own_value(const LevelRow& row) {
   EXPECT_EQ(*row.value, first_byte(row)) << "the fake worker's images have one colour";
 }
 
+void expect_own_values(ScorerPlace& place) {
+  for (const auto& level : place.levels()) expect_own_value(level);
+}
+
 TEST(ExternalScorer, ItsMetricsAreComputedForEveryImageAndStandInTheTable) {
   ScorerPlace place;
   place.add_scorer({"good"});
-  const auto outcome = place.reproduce();
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.out,
-              AllOf(HasSubstr("Level ↓"), HasSubstr("mean byte (external scorer gauge version 1)"),
-                    HasSubstr("gauge v1 profile external files ")));
-  const auto levels = place.levels();
-  EXPECT_EQ(levels.size(), 20u);
-  for (const auto& level : levels) expect_own_value(level);
+  place.reproduced(
+      {"Level ↓", "mean byte (external scorer gauge version 1)", "gauge v1 profile external files "});
+  EXPECT_EQ(place.levels().size(), 20u);
+  expect_own_values(place);
   const auto compared = place.json({"compare", "base", "ratio-norm", "--metric", "level", "--json"});
   EXPECT_EQ(compared.at("comparisons").at(0).at("n"), 6);
 }
@@ -138,18 +144,16 @@ TEST(ExternalScorer, DoctorLetsItAnswerAndListsNameIt) {
 TEST(ExternalScorer, ImagesMayComeAsFilesWhichAreGoneAfterwards) {
   ScorerPlace place;
   place.add_scorer({"good"}, {{"images", "path"}, {"processes", 2}});
-  ASSERT_EQ(place.reproduce().status, 0);
-  for (const auto& level : place.levels()) expect_own_value(level);
+  place.reproduced();
+  expect_own_values(place);
   for (const auto& entry : fs::recursive_directory_iterator(place.folder() / "runs"))
     EXPECT_THAT(entry.path().string(), Not(HasSubstr("images-for-gauge")));
 }
 
 TEST(ExternalScorer, WithoutItsFolderATableThatNamesItsMetricShowsADashAndWhy) {
   ScorerPlace place;
-  auto table = read_json(place.folder() / "small.json");
-  table["metrics"] = {{"optional", {"pickscore", "clip_score", "level"}}};
-  write_file_atomically(place.folder() / "small.json", table.dump());
-  const auto outcome = place.run({"reproduce", "--table", "small.json", "--scale", "smoke"});
+  place.change_table({{"metrics", {{"optional", {"pickscore", "clip_score", "level"}}}}});
+  const auto outcome = place.without_scorers();
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(place.run({"query", "SELECT DISTINCT not_run FROM evaluations", "--format", "csv"}).out,
               HasSubstr("no scorer under --scorers DIR gives it"));
@@ -158,15 +162,13 @@ TEST(ExternalScorer, WithoutItsFolderATableThatNamesItsMetricShowsADashAndWhy) {
 
 TEST(ExternalScorer, ARequiredMetricThatNoScorerGivesStopsThePlan) {
   ScorerPlace place;
-  auto table = read_json(place.folder() / "small.json");
-  table["metrics"] = {{"required", {"ocr_reward", "cer", "level"}}, {"optional", nullptr}};
-  table["columns"] = {{{"name", "ocr_reward"}}, {{"name", "level"}}};
-  write_file_atomically(place.folder() / "small.json", table.dump());
-  const auto outcome = place.run({"reproduce", "--table", "small.json", "--scale", "smoke"});
+  place.change_table({{"metrics", {{"required", {"ocr_reward", "cer", "level"}}, {"optional", nullptr}}},
+                      {"columns", {{{"name", "ocr_reward"}}, {{"name", "level"}}}}});
+  const auto outcome = place.without_scorers();
   EXPECT_EQ(outcome.status, 2);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("the required metric \"level\""), HasSubstr("--scorers DIR")));
   place.add_scorer({"good"});
-  EXPECT_EQ(place.reproduce().status, 0);
+  place.reproduced();
   EXPECT_EQ(place.levels().size(), 20u);
 }
 
@@ -186,8 +188,7 @@ TEST_P(FailingScorer, CostsTheImagesThatItFailsOnAndNoOther) {
   const auto& failure = GetParam();
   ScorerPlace place;
   place.add_scorer({std::string(failure.way) + ":every=3", failure.argument}, {{"deadline_seconds", 1.5}});
-  const auto outcome = place.reproduce();
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  place.reproduced({"A scorer failed there; the reasons are in the DB."});
   const auto levels = place.levels();
   ASSERT_EQ(levels.size(), 20u);
   int failed = 0;
@@ -204,7 +205,6 @@ TEST_P(FailingScorer, CostsTheImagesThatItFailsOnAndNoOther) {
   }
   EXPECT_GT(failed, 0);
   EXPECT_LT(failed, 20);
-  EXPECT_THAT(outcome.out, HasSubstr("A scorer failed there; the reasons are in the DB."));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -232,8 +232,8 @@ TEST(ExternalScorer, ASecondAnswerToAnImageIsNeverTakenForTheNextOnes) {
   for (const char* way : {"twice", "twice:every=3"}) {
     ScorerPlace place;
     place.add_scorer({way});
-    ASSERT_EQ(place.reproduce().status, 0);
-    for (const auto& level : place.levels()) expect_own_value(level);
+    place.reproduced();
+    expect_own_values(place);
   }
 }
 
@@ -241,8 +241,8 @@ TEST(ExternalScorer, AnAnswerThatComesBeforeItsRequestIsNeverBelieved) {
   for (const char* way : {"ahead", "ahead:every=2"}) {
     ScorerPlace place;
     place.add_scorer({way}, {{"processes", 2}});
-    ASSERT_EQ(place.reproduce().status, 0);
-    for (const auto& level : place.levels()) expect_own_value(level);
+    place.reproduced();
+    expect_own_values(place);
   }
   ScorerPlace place;
   place.add_scorer({"guesses"});
@@ -254,16 +254,13 @@ TEST(ExternalScorer, AnAnswerThatComesBeforeItsRequestIsNeverBelieved) {
 TEST(ExternalScorer, HugeNumbersThatAnEarlierVersionStoredLeaveATableWithADashAndItsReason) {
   ScorerPlace place;
   place.add_scorer({"good"});
-  ASSERT_EQ(place.reproduce().status, 0);
+  place.reproduced();
   // As that version left it: the experiment is recorded, and its comparisons could not be computed.
   SQLite::Database((place.folder() / "runs/results.sqlite").string(), SQLite::OPEN_READWRITE)
       .exec(
           "UPDATE metrics SET value = 1.7976931348623157e308 * (prompt_id % 2 * 2 - 1) WHERE name = 'level'; "
           "DELETE FROM comparisons");
-  const auto again = place.reproduce();
-  ASSERT_EQ(again.status, 0) << again.err;
-  EXPECT_THAT(again.out,
-              HasSubstr("6 of them are each a number beyond 1e+100 either way, of which no spread"));
+  place.reproduced({"6 of them are each a number beyond 1e+100 either way, of which no spread"});
   for (const char* interval : {"percentile", "bca", "studentised"}) {
     const auto compared =
         place.json({"compare", "base", "ratio-norm", "--metric", "level", "--interval", interval, "--json"});
@@ -278,8 +275,8 @@ TEST(ExternalScorer, HugeNumbersThatAnEarlierVersionStoredLeaveATableWithADashAn
 TEST(ExternalScorer, EndlessMessagesNeitherBlockItNorFillTheDisk) {
   ScorerPlace place;
   place.add_scorer({"floods messages"});
-  ASSERT_EQ(place.reproduce().status, 0);
-  for (const auto& level : place.levels()) expect_own_value(level);
+  place.reproduced();
+  expect_own_values(place);
   for (const auto& entry : fs::recursive_directory_iterator(place.folder() / "runs")) {
     if (entry.path().filename() == "worker.log") {
       EXPECT_LT(entry.file_size(), 100'000u) << entry.path();
@@ -290,8 +287,7 @@ TEST(ExternalScorer, EndlessMessagesNeitherBlockItNorFillTheDisk) {
 TEST(ExternalScorer, IsGivenUpAfterItsRestartsWithOneReasonInEveryEvaluation) {
   ScorerPlace place;
   place.add_scorer({"hangs"}, {{"deadline_seconds", 1}, {"restarts", 1}});
-  const auto outcome = place.reproduce();
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  place.reproduced({"Scorer gauge was given up after 1 restart"});
   const std::string given_up =
       "scorer gauge was given up after 1 restart; the last failure: no answer within 1000 ms";
   int own = 0, after = 0;
@@ -304,7 +300,6 @@ TEST(ExternalScorer, IsGivenUpAfterItsRestartsWithOneReasonInEveryEvaluation) {
   }
   EXPECT_EQ(own, 4 * 2) << "two images in each of four evaluations";
   EXPECT_EQ(after, 20 - 4 * 2);
-  EXPECT_THAT(outcome.out, HasSubstr("Scorer gauge was given up after 1 restart"));
 }
 
 TEST(ExternalScorer, TheNumberOfProcessesChangesNoRow) {
@@ -312,7 +307,7 @@ TEST(ExternalScorer, TheNumberOfProcessesChangesNoRow) {
   for (const int processes : {1, 3}) {
     ScorerPlace place;
     place.add_scorer({"crashes:every=2"}, {{"processes", processes}, {"restarts", 1}});
-    ASSERT_EQ(place.reproduce().status, 0);
+    place.reproduced();
     std::string text;
     for (const auto& level : place.levels())
       text += fmt::format("{} {} {}\n", first_byte(level), level.value.value_or(-1), level.reason);
@@ -321,11 +316,22 @@ TEST(ExternalScorer, TheNumberOfProcessesChangesNoRow) {
   EXPECT_EQ(rows.size(), 1u) << fmt::format("{}", fmt::join(rows, "----\n"));
 }
 
-bool is_alive(pid_t pid) {
+/// Its state and its parent: "S 123 ..."; empty for one that is gone.
+std::string state_of(pid_t pid) {
   std::ifstream stat(fmt::format("/proc/{}/stat", pid));
   const std::string text{std::istreambuf_iterator<char>(stat), {}};
   const auto name_end = text.rfind(')');
-  return name_end != std::string::npos && text.compare(name_end, 3, ") Z") != 0;
+  return name_end == std::string::npos ? "" : text.substr(name_end + 2);
+}
+
+bool is_alive(pid_t pid) {
+  const auto state = state_of(pid);
+  return !state.empty() && state[0] != 'Z';
+}
+
+pid_t parent_of(pid_t pid) {
+  const auto state = state_of(pid);
+  return state.empty() ? 0 : static_cast<pid_t>(std::stol(state.substr(2)));
 }
 
 std::vector<pid_t> pids_in(const fs::path& file) {
@@ -337,8 +343,7 @@ TEST(ExternalScorer, ProcessesThatItDaemonizesEndWithIt) {
   ScorerPlace place;
   const auto pids = place.folder() / "pids";
   place.add_scorer({"daemonizes and crashes:every=2", pids.string()}, {{"processes", 2}});
-  const auto outcome = place.reproduce();
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  place.reproduced();
   for (const pid_t pid : pids_in(pids)) EXPECT_FALSE(is_alive(pid)) << pid;
   EXPECT_GE(pids_in(pids).size(), 8u);
 }
@@ -347,7 +352,7 @@ TEST(ExternalScorer, ProcessesThatItLeavesBehindEndWithIt) {
   ScorerPlace place;
   const auto pids = place.folder() / "pids";
   place.add_scorer({"leaves grandchildren:every=2", pids.string()});
-  ASSERT_EQ(place.reproduce().status, 0);
+  place.reproduced();
   for (const pid_t pid : pids_in(pids)) EXPECT_FALSE(is_alive(pid)) << pid;
   EXPECT_GE(pids_in(pids).size(), 15u);
   for (const auto& level : place.levels()) {
@@ -357,22 +362,14 @@ TEST(ExternalScorer, ProcessesThatItLeavesBehindEndWithIt) {
   }
 }
 
-pid_t parent_of(pid_t pid) {
-  std::ifstream stat(fmt::format("/proc/{}/stat", pid));
-  const std::string text{std::istreambuf_iterator<char>(stat), {}};
-  const auto name_end = text.rfind(')');
-  return name_end == std::string::npos ? 0 : static_cast<pid_t>(std::stol(text.substr(name_end + 4)));
-}
-
 /// A `reproduce` whose scorer hangs on an image and waits for as long as it likes, beside a process that it
 /// daemonized.
 class HangingScorer : public ScorerPlace {
  public:
   HangingScorer() {
     add_scorer({"hangs once", pids_.string()}, {{"deadline_seconds", 600}});
-    harness = start({"reproduce", "--table", "small.json", "--scale", "smoke", "--scorers", "scorers"});
-    for (int i = 0; i < 3000 && pids_in(pids_).size() != 2; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    harness = start(kCommand);
+    wait_until([&] { return pids_in(pids_).size() == 2; });
     const auto found = pids_in(pids_);
     if (found.size() != 2) return;
     keeper = found[1];
@@ -388,13 +385,10 @@ class HangingScorer : public ScorerPlace {
 
   bool scorer_is_alive() const { return std::ranges::all_of(left_, is_alive) && left_.size() == 2; }
   bool scorer_is_gone_soon() const {
-    for (int i = 0; i < 500 && !is_gone(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    return is_gone();
+    return wait_until([&] { return std::ranges::none_of(left_, is_alive); });
   }
 
  private:
-  bool is_gone() const { return std::ranges::none_of(left_, is_alive); }
-
   fs::path pids_ = folder() / "pids";
   std::vector<pid_t> left_;
 };
@@ -414,8 +408,7 @@ TEST(ExternalScorer, OneThatHangsEndsWhenItsWorkerAndHarnessAreKilledAndTheJobGo
   ::kill(place.worker, SIGKILL);
   place.wait(place.harness);
   EXPECT_TRUE(place.scorer_is_gone_soon());
-  const auto again = place.reproduce();
-  EXPECT_EQ(again.status, 0) << again.err;
+  place.reproduced();
 }
 
 TEST(ExternalScorer, TwoSignalsToHarnessEndOneThatHangs) {
@@ -449,8 +442,7 @@ TEST(ExternalScorer, OneThatCannotWorkStopsThePlanBeforeAnythingRuns) {
     ScorerPlace place;
     place.add_scorer(arguments, {{"deadline_seconds", 0.3}});
     for (const bool dry : {true, false}) {
-      const auto outcome =
-          place.reproduce(dry ? std::vector<std::string>{"--dry-run"} : std::vector<std::string>{});
+      const auto outcome = place.reproduce(dry ? Words{"--dry-run"} : Words{});
       EXPECT_EQ(outcome.status, 2) << arguments[0];
       EXPECT_THAT(outcome.err, AllOf(HasSubstr("scorers/gauge/scorer.json"), HasSubstr(reason)));
     }
@@ -463,8 +455,7 @@ TEST(ExternalScorer, AFileThatItsAnswersMayDependOnMakesNewEvaluationsAndNoNewTr
   place.add_scorer({"good"}, {{"files", {"data"}}});
   fs::create_directories(place.folder() / "scorers/gauge/data");
   const auto evaluations_after = [&] {
-    const auto outcome = place.reproduce();
-    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    place.reproduced();
     return place.count("evaluations");
   };
   EXPECT_EQ(evaluations_after(), "n\n4\n");
@@ -499,15 +490,12 @@ TEST(ExternalScorer, TwoMetricsOfOneNameAreRefused) {
 
 TEST(ExternalScorer, MayBeATrainingRewardOfATable) {
   ScorerPlace place;
-  auto table = read_json(place.folder() / "small.json");
-  table["task"] = "minimize:level";
-  write_file_atomically(place.folder() / "small.json", table.dump());
-  const auto without = place.run({"reproduce", "--table", "small.json", "--scale", "smoke"});
+  place.change_table({{"task", "minimize:level"}});
+  const auto without = place.without_scorers();
   EXPECT_EQ(without.status, 2);
   EXPECT_THAT(without.err, HasSubstr("no external scorer gives the metric of the task \"minimize:level\""));
   place.add_scorer({"good"});
-  const auto outcome = place.reproduce();
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  place.reproduced();
   EXPECT_THAT(place.run({"query", "SELECT DISTINCT task FROM runs", "--format", "csv"}).out,
               HasSubstr("minimize:level"));
 }
@@ -517,9 +505,7 @@ TEST(ExternalScorer, TheExampleAnswersAndItsNumbersAreRight) {
   fs::create_directories(place.folder() / "scorers");
   fs::copy(fs::path(HARNESS_SOURCE_DIR) / "scripts/example-scorer", place.folder() / "scorers",
            fs::copy_options::recursive);
-  const auto outcome = place.reproduce();
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("Brightness"), HasSubstr("Contrast")));
+  place.reproduced({"Brightness", "Contrast"});
   const auto rows = place.json({"query", R"sql(
     SELECT e.folder, s.path, b.value AS brightness, c.value AS contrast
     FROM metrics b JOIN metrics c USING (evaluation_id, prompt_id, sample)

@@ -1,10 +1,9 @@
 // Guardrails through the real program, on finished workspaces of the fake worker.
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <gmock/gmock.h>
 
 #include <algorithm>
 
-#include "tests/harness/workplace.h"
+#include "tests/harness/smoke.h"
 
 namespace harness::test {
 namespace {
@@ -12,23 +11,21 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
-const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
+class Guardrails : public SmokeTest {
+ protected:
+  /// The table of trained methods that do what HARNESS_FAKE_HACK says, in three training runs each.
+  Json reproduced(const std::string& hack, const std::string& seeds = "42,43,44") {
+    if (!hack.empty()) place.environment["HARNESS_FAKE_HACK"] = hack;
+    return place.json(smoke({"--seeds", seeds, "--json"}));
+  }
+  static std::size_t alarms_of(const Json& table) { return table.at("guardrails").at("alarms").size(); }
+  void write_rule(const std::string& rule) {
+    fs::create_directories(place.share() / "rules");
+    write_file(place.share() / "rules/guardrails.json", rule);
+  }
 
-/// A workplace whose trained methods do what HARNESS_FAKE_HACK says, in three training runs each.
-class Hacked : public Workplace {
- public:
-  explicit Hacked(const std::string& hack) {
-    if (!hack.empty()) environment["HARNESS_FAKE_HACK"] = hack;
-  }
-  Json reproduced(const std::string& seeds = "42,43,44") {
-    auto arguments = kSmoke;
-    arguments.insert(arguments.end(), {"--seeds", seeds, "--json"});
-    return json(arguments);
-  }
-  std::string alarms() { return run({"query", "alarms", "--format", "csv"}).out; }
+  const fs::path folder = runs / "sd35-ocr";
 };
 
 const Json& effect_of(const Json& table, const std::string& method, const std::string& metric) {
@@ -39,9 +36,8 @@ const Json& effect_of(const Json& table, const std::string& method, const std::s
   throw std::runtime_error("no effect of " + metric);
 }
 
-TEST(Guardrails, ImagesDarkenedToPleaseTheScorerRaiseAnAlarmOfEveryMethod) {
-  Hacked place("darken");
-  const auto table = place.reproduced();
+TEST_F(Guardrails, ImagesDarkenedToPleaseTheScorerRaiseAnAlarmOfEveryMethod) {
+  const auto table = reproduced("darken");
   const auto& alarms = table.at("guardrails").at("alarms");
   ASSERT_EQ(alarms.size(), 3u) << alarms.dump();
   for (const auto& alarm : alarms) {
@@ -50,80 +46,72 @@ TEST(Guardrails, ImagesDarkenedToPleaseTheScorerRaiseAnAlarmOfEveryMethod) {
     EXPECT_GT(alarm.at("reward_ci95").at(0), 0);
     EXPECT_GT(alarm.at("ci95").at(0), alarm.at("minimal_effect"));
   }
-  const auto folder = place.folder() / "runs/sd35-ocr";
   EXPECT_THAT(read_file(folder / "table.md"), HasSubstr("> **Guardrail alarm, dual: its OCR reward rose by"));
   EXPECT_THAT(read_file(folder / "table.html"), HasSubstr("class=\"alarm\""));
   EXPECT_THAT(read_file(folder / "table.tex"), HasSubstr("Guardrail alarm, dual"));
   EXPECT_EQ(read_json(folder / "table.json").at("guardrails"), table.at("guardrails"));
-  EXPECT_THAT(place.alarms(), ContainsRegex("dual,ocr_reward,.*,dark_share,higher,0.1,"));
-  ASSERT_EQ(place.run({"report", "sd35-ocr", "-o", "page.html"}).status, 0);
+  EXPECT_THAT(query("alarms"), ContainsRegex("dual,ocr_reward,.*,dark_share,higher,0.1,"));
+  ok({"report", "sd35-ocr", "-o", "page.html"});
   const auto page = read_file(place.folder() / "page.html");
   EXPECT_THAT(page, HasSubstr("<p class=\"alarm\" role=\"alert\">Guardrail alarm, dual"));
   EXPECT_THAT(page, HasSubstr("<section id=\"guardrails\">"));
 }
 
-TEST(Guardrails, OneTrainingRunAMethodRaisesNoAlarmAndTellsWhatToLookAt) {
-  Hacked place("darken");
-  const auto table = place.reproduced("42");
-  EXPECT_EQ(table.at("guardrails").at("alarms").size(), 0u);
+TEST_F(Guardrails, OneTrainingRunAMethodRaisesNoAlarmAndTellsWhatToLookAt) {
+  const auto table = reproduced("darken", "42");
+  EXPECT_EQ(alarms_of(table), 0u);
   const auto& watch = table.at("guardrails").at("watch");
   ASSERT_EQ(watch.size(), 3u) << watch.dump();
   EXPECT_EQ(watch.at(0).at("guardrail"), "dark_share");
-  const auto text = read_file(place.folder() / "runs/sd35-ocr/table.md");
+  const auto text = read_file(folder / "table.md");
   EXPECT_THAT(text, AllOf(HasSubstr("These checkpoints of dual"), Not(HasSubstr("**Guardrail alarm"))));
-  EXPECT_EQ(place.run({"query", "SELECT count(*) AS n FROM alarms", "--format", "csv"}).out, "n\n0\n");
-  EXPECT_EQ(place.run({"check", "sd35-ocr"}).status, 0);
+  EXPECT_EQ(query("SELECT count(*) AS n FROM alarms"), "n\n0\n");
+  ok({"check", "sd35-ocr"});
 }
 
-TEST(Guardrails, AnHonestGainStaysSilentAndSaysSo) {
-  Hacked place("honest");
-  const auto table = place.reproduced();
-  EXPECT_EQ(table.at("guardrails").at("alarms").size(), 0u);
+TEST_F(Guardrails, AnHonestGainStaysSilentAndSaysSo) {
+  const auto table = reproduced("honest");
+  EXPECT_EQ(alarms_of(table), 0u);
   EXPECT_EQ(effect_of(table, "dual", "dark_share").at("delta"), 0.0);
-  EXPECT_THAT(read_file(place.folder() / "runs/sd35-ocr/table.md"), HasSubstr("No guardrail alarm"));
-  EXPECT_EQ(place.run({"query", "SELECT count(*) AS n FROM alarms", "--format", "csv"}).out, "n\n0\n");
+  EXPECT_THAT(read_file(folder / "table.md"), HasSubstr("No guardrail alarm"));
+  EXPECT_EQ(query("SELECT count(*) AS n FROM alarms"), "n\n0\n");
 }
 
-TEST(Guardrails, AnOrdinaryRunStaysSilent) {
-  Hacked place("");
-  EXPECT_EQ(place.reproduced().at("guardrails").at("alarms").size(), 0u);
+TEST_F(Guardrails, AnOrdinaryRunStaysSilent) {
+  EXPECT_EQ(alarms_of(reproduced("")), 0u);
 }
 
-TEST(Guardrails, MethodsThatDrawWhatTheStartingWeightsDrawMoveNothing) {
-  Hacked place("none");
-  const auto table = place.reproduced();
-  EXPECT_EQ(table.at("guardrails").at("alarms").size(), 0u);
+TEST_F(Guardrails, MethodsThatDrawWhatTheStartingWeightsDrawMoveNothing) {
+  const auto table = reproduced("none");
+  EXPECT_EQ(alarms_of(table), 0u);
   for (const auto& effect : table.at("guardrails").at("effects")) {
     EXPECT_EQ(effect.at("delta"), 0.0) << effect.dump();
     EXPECT_FALSE(effect.at("moved").get<bool>());
   }
 }
 
-TEST(Guardrails, EveryEvaluationComputesThemThoughTheTableDoesNotNameThem) {
-  Hacked place("");
-  const auto table = place.reproduced();
+TEST_F(Guardrails, EveryEvaluationComputesThemThoughTheTableDoesNotNameThem) {
+  const auto table = reproduced("");
   for (const char* metric : {"edge_density", "colour_entropy", "dark_share", "saturated_share", "jpeg_kb"}) {
     EXPECT_TRUE(table.at("rows").at(0).at("metrics").contains(metric)) << metric;
     for (const auto& comparison : table.at("comparisons"))
       EXPECT_NE(comparison.at("metric"), metric) << "they stand in their panel";
     EXPECT_EQ(effect_of(table, "dual", metric).at("n"), 3 * 48);
   }
-  const auto counts =
-      place.run({"query", "SELECT DISTINCT n FROM v_results WHERE metric = 'dark_share' AND split = 'test'",
-                 "--format", "csv"});
-  EXPECT_EQ(counts.out, "n\n48\n") << "a run";
+  EXPECT_EQ(query("SELECT DISTINCT n FROM v_results WHERE metric = 'dark_share' AND split = 'test'"),
+            "n\n48\n")
+      << "a run";
   const auto compared = place.json({"compare", "base", "dual", "--metric", "dark_share", "--json"});
   EXPECT_EQ(compared.at("comparisons").at(0).at("delta"), effect_of(table, "dual", "dark_share").at("delta"));
 }
 
-TEST(Guardrails, AreMadeAgainWithTheDatabaseAndKeepTheirRule) {
-  Hacked place("darken");
-  const auto table = place.reproduced();
-  const auto before = place.alarms();
+TEST_F(Guardrails, AreMadeAgainWithTheDatabaseAndKeepTheirRule) {
+  const auto table = reproduced("darken");
+  const auto before = query("alarms");
   EXPECT_EQ(place.json({"db", "check", "--json"}).at("findings"), Json::array());
-  fs::remove(place.folder() / "runs/results.sqlite");
-  ASSERT_EQ(place.run({"db", "rebuild"}).status, 0);
-  EXPECT_EQ(place.alarms(), before);
+  fs::remove(db);
+  ok({"db", "rebuild"});
+  EXPECT_EQ(query("alarms"), before);
   EXPECT_EQ(place.json({"table", "sd35-ocr", "--format", "json"}).at("guardrails"), table.at("guardrails"));
   const auto check = place.json({"check", "sd35-ocr", "--json"});
   EXPECT_THAT(check.at("rules"),
@@ -131,47 +119,33 @@ TEST(Guardrails, AreMadeAgainWithTheDatabaseAndKeepTheirRule) {
                              ::testing::Truly([](const Json& r) { return r.at("passed") == true; }))));
 }
 
-TEST(Guardrails, AnAlarmThatWasRemovedFromTheDatabaseIsMissed) {
-  Hacked place("darken");
-  place.reproduced();
-  SQLite::Database((place.folder() / "runs/results.sqlite").string(), SQLite::OPEN_READWRITE)
-      .exec("DELETE FROM alarms WHERE method = 'dual'");
-  const auto check = place.run({"check", "sd35-ocr"});
-  EXPECT_EQ(check.status, 1);
+TEST_F(Guardrails, AnAlarmThatWasRemovedFromTheDatabaseIsMissed) {
+  reproduced("darken");
+  SQLite::Database(db.string(), SQLite::OPEN_READWRITE).exec("DELETE FROM alarms WHERE method = 'dual'");
+  const auto check = fails(1, {"check", "sd35-ocr"});
   EXPECT_THAT(check.out, ContainsRegex("alarms.*dark_share of dual on test"));
 }
 
-TEST(Guardrails, ARuleOfTheUsersOwnTakesThePlaceOfTheShippedOne) {
-  Hacked place("darken");
-  fs::create_directories(place.share() / "rules");
-  const auto file = place.share() / "rules/guardrails.json";
-  write_file(
-      file,
+TEST_F(Guardrails, ARuleOfTheUsersOwnTakesThePlaceOfTheShippedOne) {
+  write_rule(
       R"({"version": 2, "metrics": [{"name": "dark_share", "harmful": "higher", "minimal_effect": 0.99}]})");
-  const auto table = place.reproduced();
+  const auto table = reproduced("darken");
   EXPECT_EQ(table.at("guardrails").at("rule_version"), 2);
-  EXPECT_EQ(table.at("guardrails").at("alarms").size(), 0u);
+  EXPECT_EQ(alarms_of(table), 0u);
   // What another rule says of the same evaluations is another experiment, and runs nothing again.
-  fs::remove(file);
+  fs::remove(place.share() / "rules/guardrails.json");
   place.environment["HARNESS_WORKER"] = "/nonexistent";
-  EXPECT_EQ(place.reproduced().at("guardrails").at("alarms").size(), 3u);
+  EXPECT_EQ(alarms_of(reproduced("darken")), 3u);
 }
 
-TEST(Guardrails, AWrongRuleFileStopsThePlanWithItsPlace) {
-  Hacked place("");
-  fs::create_directories(place.share() / "rules");
-  write_file(
-      place.share() / "rules/guardrails.json",
+TEST_F(Guardrails, AWrongRuleFileStopsThePlanWithItsPlace) {
+  write_rule(
       R"({"version": 1, "metrics": [{"name": "dark_share", "harmful": "up", "minimal_effect": 0.1}]})");
-  auto arguments = kSmoke;
-  arguments.emplace_back("--dry-run");
-  const auto outcome = place.run(arguments);
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("guardrails.json: metrics[0]: harmful: unknown direction \"up\""));
+  fails(2, smoke({"--dry-run"}), {"guardrails.json: metrics[0]: harmful: unknown direction \"up\""});
 }
 
-TEST(Guardrails, ATableThatNamesAnImageStatisticShowsItAsAnyMetric) {
-  Hacked place("darken");
+TEST_F(Guardrails, ATableThatNamesAnImageStatisticShowsItAsAnyMetric) {
+  place.environment["HARNESS_FAKE_HACK"] = "darken";
   write_file(place.folder() / "mine.json", R"({
     "extends": "sd35-ocr", "id": "mine",
     "metrics": {"required": ["ocr_reward", "cer_paper", "exact_match", "substring_match", "cer", "dark_share"]},
@@ -182,7 +156,7 @@ TEST(Guardrails, ATableThatNamesAnImageStatisticShowsItAsAnyMetric) {
   for (const auto& comparison : table.at("comparisons"))
     found += comparison.at("metric") == "dark_share" ? 1 : 0;
   EXPECT_EQ(found, 5);
-  EXPECT_EQ(table.at("guardrails").at("alarms").size(), 3u);
+  EXPECT_EQ(alarms_of(table), 3u);
 }
 
 }  // namespace

@@ -1,43 +1,32 @@
 // Command lines and files that are wrong: refused at once, with words that help.
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
 #include <chrono>
 #include <fstream>
-#include <set>
 
 #include "core/sha256.h"
 #include "core/text.h"
 #include "datasets/prompt_set.h"
 #include "harness/plan/plan.h"
 #include "harness/terminal/seeds.h"
-#include "tests/harness/workplace.h"
+#include "tests/harness/smoke.h"
 
 namespace harness::test {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// The message of a command that must fail with status 2 and print nothing else.
-std::string refused(Workplace& place, const std::vector<std::string>& arguments) {
+std::string refused(Workplace& place, const Words& arguments) {
   const auto outcome = place.run(arguments);
   EXPECT_EQ(outcome.status, 2) << outcome.err << outcome.out;
   EXPECT_EQ(outcome.out, "");
   return outcome.err;
 }
 
-std::string refused(const std::vector<std::string>& arguments) {
-  Workplace place;
-  return refused(place, arguments);
-}
-
-std::vector<std::string> planned(std::vector<std::string> more) {
-  const std::vector<std::string> command = {"reproduce", "--table", "sd35-ocr", "--dry-run"};
-  more.insert(more.begin(), command.begin(), command.end());
-  return more;
+Words planned(const Words& more) {
+  return with({"reproduce", "--table", "sd35-ocr", "--dry-run"}, more);
 }
 
 /// A table of one's own with these changes.
@@ -49,31 +38,34 @@ std::string table_refused(const Json& changes) {
   return refused(place, {"reproduce", "--table", "mine.json", "--dry-run"});
 }
 
-TEST(TableLimits, ATextOfMoreThan10000BytesIsRefusedWhereItStands) {
+TEST(TableOfOnesOwn, WhatIsTooLongOrMisspeltIsRefusedWhereItStands) {
   const std::string text(10'001, '1');
-  const auto limit = HasSubstr("has 10001 bytes; a text of a table has at most 10000");
-  EXPECT_THAT(table_refused({{"title", text}}), AllOf(HasSubstr("mine.json: title: "), limit));
-  EXPECT_THAT(table_refused({{"notes", {"a", text}}}), AllOf(HasSubstr("mine.json: notes[1]: "), limit));
-  EXPECT_THAT(table_refused({{"id", text}}), limit);
-  EXPECT_THAT(table_refused({{"methods", {{{"method", "dual"}, {"name", text}}}}}),
-              AllOf(HasSubstr("mine.json: methods[0].name: "), limit));
-  EXPECT_THAT(table_refused({{"settings", {{text, 1}}}}), AllOf(HasSubstr("settings: a key: "), limit));
+  const std::string limit = "has 10001 bytes; a text of a table has at most 10000";
+  const auto required = [](const Words& metrics) { return Json{{"metrics", {{"required", metrics}}}}; };
+  const std::vector<std::pair<Json, std::string>> refusals = {
+      {{{"title", text}}, "mine.json: title: " + limit},
+      {{{"notes", {"a", text}}}, "mine.json: notes[1]: " + limit},
+      {{{"id", text}}, limit},
+      {{{"methods", {{{"method", "dual"}, {"name", text}}}}}, "mine.json: methods[0].name: " + limit},
+      {{{"settings", {{text, 1}}}}, "settings: a key: " + limit},
+      {{{"methods", Words(1001, "dual")}}, "mine.json: methods: has 1001 entries"},
+      {{{"notes", Words(200, std::string(9000, 'x'))}}, "a table has at most 1000000"},
+      {required({"ocr_rewrd", "cer_paper"}),
+       "mine.json: metrics.required[0]: unknown metric \"ocr_rewrd\"; did you mean \"ocr_reward\"?"},
+      {required({"ocr_reward", "cer_papre", "exact_match", "substring_match", "cer"}),
+       "metrics.required[1]: unknown metric \"cer_papre\"; did you mean \"cer_paper\"?"}};
+  for (const auto& [changes, message] : refusals)
+    EXPECT_THAT(table_refused(changes), HasSubstr(message)) << changes.dump().substr(0, 100);
 }
 
-TEST(TableLimits, ListsHaveAtMost1000EntriesAndFilesAMegabyte) {
-  std::vector<std::int64_t> seeds(100'000);
-  for (std::size_t i = 0; i < seeds.size(); ++i) seeds[i] = static_cast<std::int64_t>(i);
+TEST(TableOfOnesOwn, OfManySeedsIsRefusedAtOnce) {
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_THAT(table_refused({{"seeds", seeds}}),
+  EXPECT_THAT(table_refused({{"seeds", std::vector<int>(100'000)}}),
               HasSubstr("mine.json: seeds: has 100000 entries; a list of a table has at most 1000"));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
-  EXPECT_THAT(table_refused({{"methods", std::vector<std::string>(1001, "dual")}}),
-              HasSubstr("mine.json: methods: has 1001 entries"));
-  EXPECT_THAT(table_refused({{"notes", std::vector<std::string>(200, std::string(9000, 'x'))}}),
-              HasSubstr("a table has at most 1000000"));
 }
 
-TEST(TableLimits, ATitleWithALongNumberIsTypeset) {
+TEST(TableOfOnesOwn, ATitleWithALongNumberIsTypeset) {
   Workplace place;
   write_file_atomically(
       place.folder() / "mine.json",
@@ -81,16 +73,6 @@ TEST(TableLimits, ATitleWithALongNumberIsTypeset) {
   const auto outcome = place.run({"reproduce", "--table", "mine.json", "--scale", "smoke"});
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(read_file(place.folder() / "runs/mine/table.tex"), HasSubstr("$+1111"));
-}
-
-TEST(TableSpecOfOnesOwn, AMisspeltMetricIsBlamedAndNotTheOneThatIsRight) {
-  EXPECT_THAT(table_refused({{"metrics", {{"required", {"ocr_rewrd", "cer_paper"}}}}}),
-              HasSubstr("mine.json: metrics.required[0]: unknown metric \"ocr_rewrd\"; did you mean "
-                        "\"ocr_reward\"?"));
-  EXPECT_THAT(
-      table_refused({{"metrics",
-                      {{"required", {"ocr_reward", "cer_papre", "exact_match", "substring_match", "cer"}}}}}),
-      HasSubstr("metrics.required[1]: unknown metric \"cer_papre\"; did you mean \"cer_paper\"?"));
 }
 
 TEST(PromptFile, APromptOfMoreThan10000BytesIsRefusedWithItsLine) {
@@ -110,15 +92,13 @@ TEST(PromptFile, OfAnUnknownSetIsNotedWithTwelveDigitsOnceTheRunBegins) {
   std::string text;
   for (int i = 0; i < 1018; ++i) text += "a sign \"NUMBER " + std::to_string(i) + "\"\n";
   write_file_atomically(place.folder() / "prompts/ocr/test.txt", text);
-  std::vector<std::string> command = {"reproduce", "--table",   "sd35-ocr", "--scale",
-                                      "smoke",     "--prompts", "prompts"};
-  const auto outcome = place.run(command);
+  const auto outcome = place.run(smoke({"--prompts", "prompts"}));
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.err, ::testing::ContainsRegex("unknown checksum [0-9a-f]{12};"));
   EXPECT_THAT(outcome.out, ::testing::ContainsRegex("unknown checksum \\([0-9a-f]{12}\\)\\."));
   place.environment["HARNESS_WORKER"] = "/nonexistent";
-  command.emplace_back("--fresh");
-  EXPECT_THAT(place.run(command).err, Not(HasSubstr("unknown checksum"))) << "errors come first";
+  EXPECT_THAT(place.run(smoke({"--prompts", "prompts", "--fresh"})).err, Not(HasSubstr("unknown checksum")))
+      << "errors come first";
 }
 
 /// A place with a folder `mine` of training prompts.
@@ -137,17 +117,10 @@ std::vector<std::string> own_prompts(int count = 20) {
   return lines;
 }
 
-const std::vector<std::string> kOwnTraining = {"reproduce", "--table",         "sd35-ocr", "--scale",
-                                               "smoke",     "--train-prompts", "mine"};
+const Words kOwnTraining = smoke({"--train-prompts", "mine"});
 
-std::set<std::string> trained_ids(Workplace& place, std::vector<std::string> command) {
-  command.insert(command.end(), {"--dry-run", "--json"});
-  std::set<std::string> ids;
-  const auto plan = place.json(command);
-  for (const auto& job : plan.at("jobs")) {
-    if (job.at("kind") == "train") ids.insert(job.at("id").get<std::string>());
-  }
-  return ids;
+Words trained_ids(Workplace& place, const Words& command) {
+  return job_ids(place, command, "train");
 }
 
 TEST(TrainPrompts, OfOnesOwnAreTrainedOnRecordedAndTold) {
@@ -171,16 +144,14 @@ TEST(TrainPrompts, OfOnesOwnAreTrainedOnRecordedAndTold) {
 
 TEST(TrainPrompts, AreInTheIdByWhatTheyHoldAndNotByWhereTheyAre) {
   OwnTraining place(own_prompts());
-  const std::vector<std::string> generated(kOwnTraining.begin(), kOwnTraining.end() - 2);
-  const auto own = trained_ids(place, kOwnTraining), shipped = trained_ids(place, generated);
+  const auto own = trained_ids(place, kOwnTraining), shipped = trained_ids(place, kSmoke);
   EXPECT_NE(own, shipped);
   write_file_atomically(place.file(), prompt_set_bytes(generated_training_set()));
   EXPECT_EQ(trained_ids(place, kOwnTraining), shipped);
   fs::create_directories(place.folder() / "public/ocr");
   write_file_atomically(place.folder() / "public/ocr/train.txt", join(own_prompts(), "\n") + "\n");
-  auto command = kOwnTraining;
-  command.back() = "public";
-  EXPECT_EQ(trained_ids(place, command), own) << "the layout of the public repositories";
+  EXPECT_EQ(trained_ids(place, smoke({"--train-prompts", "public"})), own)
+      << "the layout of the public repositories";
 }
 
 TEST(TrainPrompts, ThatAreEvaluatedAreRefusedWithTheirLines) {
@@ -243,19 +214,16 @@ TEST(TrainPrompts, AScaleThatAsksForASetSaysWhereItIs) {
       AllOf(HasSubstr("table mine at scale own trains on the prompt set pickscore-train-disjoint, and "
                       "--train-prompts is not given"),
             HasSubstr("train.txt of the repository X-GenGroup/Flow-Factory without its line 10431")));
-  auto given = command;
-  given.insert(given.end(), {"--train-prompts", "mine"});
-  EXPECT_THAT(refused(place, given), HasSubstr("and this one is ocr-user-"));
+  EXPECT_THAT(refused(place, with(command, {"--train-prompts", "mine"})),
+              HasSubstr("and this one is ocr-user-"));
 }
 
-TEST(CommandLineOfLists, BlanksAroundNamesAndSeedsAreLeftOut) {
+TEST(CommandLineOfAPlan, BlanksAroundNamesAndSeedsAreLeftOut) {
   Workplace place;
   const auto plan = place.json(planned({"--methods", "ratio-norm, dual", "--seeds", "42, 43", "--json"}));
   int trained = 0;
   for (const auto& job : plan.at("jobs")) trained += job.at("kind") == "train" ? 1 : 0;
   EXPECT_EQ(trained, 4);
-  EXPECT_THAT(refused(planned({"--methods", "ratio-norm, ,dual"})),
-              HasSubstr("a name between two commas is missing"));
 }
 
 TEST(Seeds, MayBeRanges) {
@@ -263,57 +231,55 @@ TEST(Seeds, MayBeRanges) {
   EXPECT_THAT(parse_seeds({"42-44"}), ElementsAre(42, 43, 44));
   EXPECT_THAT(parse_seeds({" 1 .. 2 "}), ElementsAre(1, 2));
   EXPECT_EQ(parse_seeds({"1..1000"}).size(), 1000u);
-  EXPECT_THAT(refused(planned({"--seeds", "44..42"})),
-              HasSubstr("--seeds: \"44..42\" ends before it begins"));
-  EXPECT_THAT(refused(planned({"--seeds", "42..44,43"})), HasSubstr("seed 43 is named twice"));
-  EXPECT_THAT(refused(planned({"--seeds", "1..1001"})), HasSubstr("more than 1000 seeds"));
-  EXPECT_THAT(refused(planned({"--seeds", "0..4294967295"})), HasSubstr("more than 1000 seeds"));
-  EXPECT_THAT(refused(planned({"--seeds", "42...44"})), HasSubstr("or a range: 42,43,44 or 42..44"));
-  EXPECT_THAT(refused({"sample", "a \"b\"", "--seed", "-3"}), HasSubstr("--seed: -3 is not a seed"));
-  EXPECT_THAT(refused({"sample", "a \"b\"", "--seed", "4294967296"}), HasSubstr("is not a seed"));
 }
 
 TEST(Device, CudaIsTheFirstGpu) {
   EXPECT_EQ(device_name("cuda"), "cuda:0");
   EXPECT_EQ(device_name("cuda:1"), "cuda:1");
   EXPECT_EQ(device_name("auto"), "cpu");
-  EXPECT_THAT(refused(planned({"--device", "gpu"})),
-              HasSubstr("unknown device \"gpu\"; did you mean \"cuda:0\"?"));
-  EXPECT_THAT(refused(planned({"--device", "cuda:x"})), HasSubstr("unknown device \"cuda:x\""));
 }
 
-TEST(SettingsOfTheCommandLine, TwiceTheSameIsRefusedAndOfAMethodBesideAllIsNot) {
-  EXPECT_THAT(refused(planned({"--set", "lr=1e-4", "--set", "lr=2e-4"})),
-              HasSubstr("--set lr=1e-4 --set lr=2e-4: setting lr is given twice"));
+TEST(CommandLineOfAPlan, OfWhatCannotBeMeantIsRefusedWithWhatMayBe) {
+  const std::vector<std::pair<Words, std::string>> refusals = {
+      {planned({"--methods", "ratio-norm, ,dual"}), "a name between two commas is missing"},
+      {planned({"--seeds", "44..42"}), "--seeds: \"44..42\" ends before it begins"},
+      {planned({"--seeds", "42..44,43"}), "seed 43 is named twice"},
+      {planned({"--seeds", "1..1001"}), "more than 1000 seeds"},
+      {planned({"--seeds", "0..4294967295"}), "more than 1000 seeds"},
+      {planned({"--seeds", "42...44"}), "or a range: 42,43,44 or 42..44"},
+      {{"sample", "a \"b\"", "--seed", "-3"}, "--seed: -3 is not a seed"},
+      {{"sample", "a \"b\"", "--seed", "4294967296"}, "is not a seed"},
+      {planned({"--device", "gpu"}), "unknown device \"gpu\"; did you mean \"cuda:0\"?"},
+      {planned({"--device", "cuda:x"}), "unknown device \"cuda:x\""},
+      {planned({"--set", "lr=1e-4", "--set", "lr=2e-4"}),
+       "--set lr=1e-4 --set lr=2e-4: setting lr is given twice"},
+      {planned({"--set", "learning_rate=1e-4"}), "unknown setting \"learning_rate\"; did you mean \"lr\"?"},
+      {planned({"--set", "batch_size=4"}), "did you mean \"prompts_per_epoch\" or \"group_size\"?"},
+      {planned({"--set", "epochs=4"}), "did you mean \"updates\" or \"inner_epochs\"?"},
+      {planned({"--set", "steps=4"}), "did you mean \"updates\" or \"sampling_steps\"?"},
+      {planned({"--set", "cfg=4"}), "did you mean \"guidance\" or \"eval_guidance\"?"},
+      {planned({"--set", "beta=4"}), "did you mean \"beta_max\"?"},
+      {planned({"--set", "frobnicate=4"}), "`harness list settings` names them all"},
+      {{"list", "settings", "--backbone", "glyf"},
+       "--backbone: unknown backbone \"glyf\"; did you mean \"glyph\"?"},
+      {{"figure", "law"}, "did you mean \"law-audit\"?"}};
+  Workplace place;
+  for (const auto& [arguments, text] : refusals)
+    EXPECT_THAT(refused(place, arguments), HasSubstr(text)) << testing::PrintToString(arguments);
+}
+
+TEST(CommandLineOfAPlan, ASettingOfAMethodMayStandBesideTheOneOfAll) {
   Workplace place;
   EXPECT_EQ(
       place.run(planned({"--set", "lr=1e-4", "--set", "dual.lr=2e-4", "--set", "ratio-norm.lr=3e-4"})).status,
       0);
 }
 
-TEST(SettingsOfTheCommandLine, NamesOfOtherProgramsAreUnderstoodInHints) {
-  const auto hint = [](const std::string& set) { return refused(planned({"--set", set})); };
-  EXPECT_THAT(hint("learning_rate=1e-4"),
-              HasSubstr("unknown setting \"learning_rate\"; did you mean \"lr\"?"));
-  EXPECT_THAT(hint("batch_size=4"), HasSubstr("did you mean \"prompts_per_epoch\" or \"group_size\"?"));
-  EXPECT_THAT(hint("epochs=4"), HasSubstr("did you mean \"updates\" or \"inner_epochs\"?"));
-  EXPECT_THAT(hint("steps=4"), HasSubstr("did you mean \"updates\" or \"sampling_steps\"?"));
-  EXPECT_THAT(hint("cfg=4"), HasSubstr("did you mean \"guidance\" or \"eval_guidance\"?"));
-  EXPECT_THAT(hint("beta=4"), HasSubstr("did you mean \"beta_max\"?"));
-  EXPECT_THAT(hint("frobnicate=4"), HasSubstr("`harness list settings` names them all"));
-}
-
-TEST(Hints, AnUnknownNameIsRefusedWithTheNearestOne) {
-  EXPECT_THAT(refused({"list", "settings", "--backbone", "glyf"}),
-              HasSubstr("--backbone: unknown backbone \"glyf\"; did you mean \"glyph\"?"));
-  EXPECT_THAT(refused({"figure", "law"}), HasSubstr("did you mean \"law-audit\"?"));
-}
-
 TEST(Hints, OfAFileThatCannotBeOpenedGoByTheReason) {
-  const auto message = refused({"table", "--db", std::string(5000, 'x') + ".sqlite"});
+  Workplace place;
+  const auto message = refused(place, {"table", "--db", std::string(5000, 'x') + ".sqlite"});
   EXPECT_THAT(message, AllOf(HasSubstr("has too long a name"), Not(HasSubstr("disk"))));
   if (::geteuid() == 0) return;  // who may open everything
-  Workplace place;
   fs::create_directories(place.folder() / "locked");
   fs::permissions(place.folder() / "locked", fs::perms::none);
   EXPECT_THAT(refused(place, {"doctor", "--scorers", "locked"}),

@@ -1,38 +1,25 @@
 #include <SQLiteCpp/SQLiteCpp.h>
-#include <gmock/gmock.h>
 
 #include <algorithm>
 
 #include "core/base64.h"
 #include "core/image.h"
 #include "core/sha256.h"
-#include "tests/harness/workplace.h"
+#include "tests/harness/smoke.h"
 
 namespace harness::test {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-
-const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
-
-/// A workplace with a finished smoke reproduction and what its report holds.
-class ReportCommand : public testing::Test {
+/// A workplace with a smoke reproduction and what its report holds.
+class ReportCommand : public SmokeTest {
  protected:
-  void reproduce(const std::vector<std::string>& more = {}) {
-    auto arguments = kSmoke;
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const auto outcome = place_.run(arguments);
-    ASSERT_EQ(outcome.status, 0) << outcome.err;
-  }
+  void reproduce(const Words& more = {}) { ok(smoke(more)); }
 
-  std::string report(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"report", "-o", "page.html"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const auto outcome = place_.run(arguments);
-    EXPECT_EQ(outcome.status, 0) << outcome.err;
-    return read_file(place_.folder() / "page.html");
+  std::string report(const Words& more = {}) {
+    ok(with({"report", "-o", "page.html"}, more));
+    return page();
   }
+  std::string page() const { return read_file(place.folder() / "page.html"); }
 
   static Json block(const std::string& page, const std::string& id) {
     const auto first = "id=\"" + id + "\">";
@@ -41,21 +28,21 @@ class ReportCommand : public testing::Test {
   }
 
   fs::path a_test_image(const std::string& method) {
-    const auto rows = place_.json(
+    const auto rows = place.json(
         {"query",
          "SELECT e.folder, s.path FROM samples s JOIN evaluations e ON e.id = s.evaluation_id JOIN "
          "checkpoints c ON c.id = e.checkpoint_id JOIN runs r ON r.id = c.run_id WHERE e.split = 'test' AND "
          "r.method = '" +
              method + "' ORDER BY s.id LIMIT 1",
          "--format", "json"});
-    return place_.folder() / rows.at(0).at("folder").get<std::string>() /
+    return place.folder() / rows.at(0).at("folder").get<std::string>() /
            rows.at(0).at("path").get<std::string>();
   }
 
   /// As if these bytes had been scored.
   void record_checksum(const fs::path& file, const std::string& bytes) {
-    SQLite::Database db((place_.folder() / "runs/results.sqlite").string(), SQLite::OPEN_READWRITE);
-    SQLite::Statement update(db, R"sql(
+    SQLite::Database database(db.string(), SQLite::OPEN_READWRITE);
+    SQLite::Statement update(database, R"sql(
       UPDATE samples SET sha256 = ?1 WHERE path = ?2 AND evaluation_id =
         (SELECT id FROM evaluations WHERE folder LIKE '%' || ?3))sql");
     update.bind(1, sha256_hex(bytes));
@@ -63,16 +50,13 @@ class ReportCommand : public testing::Test {
     update.bind(3, file.parent_path().parent_path().filename().string());
     EXPECT_EQ(update.exec(), 1);
   }
-
-  Workplace place_;
 };
 
 TEST_F(ReportCommand, StandsInTheTablesFolderAndHoldsEveryPromptAndImage) {
   reproduce();
-  const auto outcome = place_.run({"report", "sd35-ocr", "--json"});
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_EQ(parse_json(outcome.out, "stdout").at("artifacts").at("report.html"), "runs/sd35-ocr/report.html");
-  const auto page = read_file(place_.folder() / "runs/sd35-ocr/report.html");
+  const auto document = place.json({"report", "sd35-ocr", "--json"});
+  EXPECT_EQ(document.at("artifacts").at("report.html"), "runs/sd35-ocr/report.html");
+  const auto page = read_file(runs / "sd35-ocr/report.html");
   const auto data = block(page, "report-data");
   ASSERT_EQ(data.at("prompts").size(), 48u);
   ASSERT_EQ(data.at("columns").size(), 4u);
@@ -82,18 +66,18 @@ TEST_F(ReportCommand, StandsInTheTablesFolderAndHoldsEveryPromptAndImage) {
     for (const auto& image : images)
       EXPECT_THAT(image.get<std::string>(), HasSubstr("data:image/png;base64,"));
   }
-  EXPECT_FALSE(fs::exists(place_.folder() / "runs/sd35-ocr/report.html.tmp"));
+  EXPECT_FALSE(fs::exists(runs / "sd35-ocr/report.html.tmp"));
 }
 
 TEST_F(ReportCommand, ItsScoresAreTheDatabases) {
   reproduce();
   const auto data = block(report(), "report-data");
   const auto rows =
-      place_.json({"query",
-                   "SELECT position, delta FROM v_paired JOIN prompts ON prompts.id = prompt_id WHERE metric "
-                   "= 'ocr_reward' AND split "
-                   "= 'test' AND baseline = 'ratio-norm' AND method = 'lambda-controlled' ORDER BY position",
-                   "--format", "json"});
+      place.json({"query",
+                  "SELECT position, delta FROM v_paired JOIN prompts ON prompts.id = prompt_id WHERE metric "
+                  "= 'ocr_reward' AND split "
+                  "= 'test' AND baseline = 'ratio-norm' AND method = 'lambda-controlled' ORDER BY position",
+                  "--format", "json"});
   ASSERT_EQ(rows.size(), data.at("prompts").size());
   int missing = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -136,7 +120,7 @@ TEST_F(ReportCommand, TheSmokeScaleJudgesNoStatementOfThePaper) {
   EXPECT_THAT(page, HasSubstr("<p class=\"warning\">Scale smoke: "));
   EXPECT_THAT(page, HasSubstr("not judged at this scale"));
   EXPECT_THAT(page, Not(HasSubstr("<td>does not hold</td>")));
-  const auto table = place_.json({"table", "--json"});
+  const auto table = place.json({"table", "--json"});
   for (const auto& claim : table.at("claims")) {
     EXPECT_TRUE(claim.at("holds").is_null());
     EXPECT_EQ(claim.at("judged"), false);
@@ -153,16 +137,13 @@ TEST_F(ReportCommand, AMissingOrDamagedImageIsNamedAndTheRestStands) {
   const auto lost = a_test_image("dual"), damaged = a_test_image("base");
   fs::remove(lost);
   write_file_atomically(damaged, "no picture");
-  const auto outcome = place_.run({"report", "-o", "page.html"});
-  EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("the page is not whole: 2 images are missing"));
-  EXPECT_THAT(outcome.err, HasSubstr("harness db check"));
-  const auto page = read_file(place_.folder() / "page.html");
-  EXPECT_THAT(page, HasSubstr("2 images are missing from the list of prompts"));
-  const auto notes = block(page, "report-data").at("prompts").at(0).at("c");
+  fails(1, {"report", "-o", "page.html"},
+        {"the page is not whole: 2 images are missing", "harness db check"});
+  EXPECT_THAT(page(), HasSubstr("2 images are missing from the list of prompts"));
+  const auto notes = block(page(), "report-data").at("prompts").at(0).at("c");
   EXPECT_THAT(notes.at(2).at("n").get<std::string>(), HasSubstr("no image"));
-  EXPECT_EQ(block(page, "report-images-2").at(0), "");
-  EXPECT_NE(block(page, "report-images-2").at(1), "");
+  EXPECT_EQ(block(page(), "report-images-2").at(0), "");
+  EXPECT_NE(block(page(), "report-images-2").at(1), "");
 }
 
 TEST_F(ReportCommand, AReplacedPictureIsShownNowhereAndFoundByDbCheckAndVerify) {
@@ -173,22 +154,14 @@ TEST_F(ReportCommand, AReplacedPictureIsShownNowhereAndFoundByDbCheckAndVerify) 
   other.rgb[0] ^= 1;
   for (const auto& entry : fs::directory_iterator(file.parent_path()))
     write_file_atomically(entry.path(), png_bytes(other));
-  const auto grid = place_.run({"grid", "-o", "figures"});
-  EXPECT_EQ(grid.status, 1);
-  EXPECT_THAT(grid.err, HasSubstr("is not the image that was scored"));
-  EXPECT_THAT(grid.err, HasSubstr("harness db check"));
-  EXPECT_FALSE(fs::exists(place_.folder() / "figures/grid.png"));
-  const auto page = place_.run({"report", "-o", "page.html"});
-  EXPECT_EQ(page.status, 1);
-  EXPECT_THAT(page.err, HasSubstr("48 images are missing"));
-  EXPECT_THAT(read_file(place_.folder() / "page.html"), HasSubstr("is not the image that was scored"));
-  const auto checked = place_.run({"db", "check"});
-  EXPECT_EQ(checked.status, 1);
-  EXPECT_THAT(checked.out, HasSubstr("of 48 images, 48 not the file that was scored, such as runs/"));
+  fails(1, {"grid", "-o", "figures"}, {"is not the image that was scored", "harness db check"});
+  EXPECT_FALSE(fs::exists(place.folder() / "figures/grid.png"));
+  fails(1, {"report", "-o", "page.html"}, {"48 images are missing"});
+  EXPECT_THAT(page(), HasSubstr("is not the image that was scored"));
+  const auto checked =
+      fails(1, {"db", "check"}, {}, {"of 48 images, 48 not the file that was scored, such as runs/"});
   EXPECT_THAT(checked.err, Not(HasSubstr("db rebuild")));
-  const auto verified = place_.run({"verify", "--all"});
-  EXPECT_EQ(verified.status, 1);
-  EXPECT_THAT(verified.out, HasSubstr(", SHA-256 of /"));
+  fails(1, {"verify", "--all"}, {}, {", SHA-256 of /"});
 }
 
 TEST_F(ReportCommand, AFileThatIsMoreThanItsPixelsIsNotPutIntoThePage) {
@@ -197,9 +170,7 @@ TEST_F(ReportCommand, AFileThatIsMoreThanItsPixelsIsNotPutIntoThePage) {
   const auto bytes = read_file(file) + std::string(1u << 20, 'x');
   write_file_atomically(file, bytes);
   record_checksum(file, bytes);
-  const auto outcome = place_.run({"report", "-o", "page.html"});
-  EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("too many to be put into a page"));
+  fails(1, {"report", "-o", "page.html"}, {"too many to be put into a page"});
 }
 
 TEST_F(ReportCommand, LargeImagesBecomeJpegAndSmallOnesStayWhatTheyAre) {
@@ -214,11 +185,11 @@ TEST_F(ReportCommand, LargeImagesBecomeJpegAndSmallOnesStayWhatTheyAre) {
   const auto wide = report({"--image-size", "300"});
   EXPECT_EQ(block(wide, "report-images-2").at(0), "data:image/png;base64," + base64(png_bytes(large)));
   EXPECT_THAT(wide, HasSubstr("Images up to 300 pixels"));
-  EXPECT_EQ(place_.run({"report", "--image-size", "1"}).status, 2);
+  fails(2, {"report", "--image-size", "1"});
 }
 
 TEST_F(ReportCommand, PromptsOfStrangersStayText) {
-  const auto prompts = place_.folder() / "prompts/ocr";
+  const auto prompts = place.folder() / "prompts/ocr";
   fs::create_directories(prompts);
   std::string text;
   for (int i = 0; i < 1018; ++i)
@@ -233,26 +204,21 @@ TEST_F(ReportCommand, PromptsOfStrangersStayText) {
 
 TEST_F(ReportCommand, AnUnknownTableIsAnErrorWithTheNearestOne) {
   reproduce();
-  const auto outcome = place_.run({"report", "sd35-orc"});
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("did you mean \"sd35-ocr\"?"));
+  fails(2, {"report", "sd35-orc"}, {"did you mean \"sd35-ocr\"?"});
 }
-
-// ---- galleries
 
 TEST_F(ReportCommand, ThePapersGalleryIsFoundByItsPrintedIndices) {
   reproduce();
-  const auto outcome = place_.run({"grid", "--pick", "paper", "-o", "gallery"});
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
-  const auto page = read_file(place_.folder() / "gallery/grid.html");
+  ok({"grid", "--pick", "paper", "-o", "gallery"});
+  const auto page = read_file(place.folder() / "gallery/grid.html");
   // Of the printed indices 2, 47, 26 and 40 lie in the first 48 prompts of the test split.
   EXPECT_THAT(page, HasSubstr("4 of its 20 lie in this cut of the split"));
   EXPECT_THAT(page, HasSubstr("is not the paper"));
-  const auto positions = place_.json({"query",
-                                      "SELECT DISTINCT position FROM samples s JOIN prompts p ON p.id = "
-                                      "s.prompt_id JOIN evaluations e ON e.id = "
-                                      "s.evaluation_id WHERE e.split = 'test' ORDER BY 1",
-                                      "--format", "json"});
+  const auto positions = place.json({"query",
+                                     "SELECT DISTINCT position FROM samples s JOIN prompts p ON p.id = "
+                                     "s.prompt_id JOIN evaluations e ON e.id = "
+                                     "s.evaluation_id WHERE e.split = 'test' ORDER BY 1",
+                                     "--format", "json"});
   for (const std::size_t index : {2u, 47u, 26u, 40u}) {
     EXPECT_THAT(page, HasSubstr("<span>#" + positions.at(index - 1).at("position").dump() + " "));
   }
@@ -262,20 +228,20 @@ TEST_F(ReportCommand, ThePapersGalleryIsFoundByItsPrintedIndices) {
 TEST_F(ReportCommand, LatexOfTableAndGridsCompiles) {
   if (!has_program("pdflatex")) GTEST_SKIP() << "pdflatex is not installed";
   reproduce();
-  ASSERT_EQ(place_.run({"grid", "--pick", "wins,mixed,failures,paper", "-o", "gallery"}).status, 0);
+  ok({"grid", "--pick", "wins,mixed,failures,paper", "-o", "gallery"});
   for (const char* file : {"runs/sd35-ocr/table.tex", "runs/sd35-ocr/grid.tex", "gallery/grid.tex"})
-    EXPECT_EQ(latex_error(place_.folder() / file), "") << file;
+    EXPECT_EQ(latex_error(place.folder() / file), "") << file;
 }
 
 TEST_F(ReportCommand, GridsAreTakenInByADocumentWhereHarnessRan) {
   if (!has_program("pdflatex")) GTEST_SKIP() << "pdflatex is not installed";
   reproduce();
-  ASSERT_EQ(place_.run({"grid", "-o", "figures"}).status, 0);
-  write_file_atomically(place_.folder() / "paper.tex",
+  ok({"grid", "-o", "figures"});
+  write_file_atomically(place.folder() / "paper.tex",
                         "\\documentclass{article}\\usepackage{graphicx}\\begin{document}\n"
                         "\\input{figures/grid.tex}\\input{runs/sd35-ocr/grid.tex}\n\\end{document}\n");
-  EXPECT_EQ(latex_error(place_.folder() / "paper.tex"), "");
-  EXPECT_THAT(read_file(place_.folder() / "paper.log"), Not(HasSubstr("too large")));
+  EXPECT_EQ(latex_error(place.folder() / "paper.tex"), "");
+  EXPECT_THAT(read_file(place.folder() / "paper.log"), Not(HasSubstr("too large")));
 }
 
 }  // namespace

@@ -29,21 +29,15 @@ Registry two_profiles() {
   return registry;
 }
 
-TEST(ScorersOfABackbone, FollowFromTheBackboneWhoseImagesTheyScore) {
+TEST(ScorersOfABackbone, FollowFromTheBackboneWhoseImagesTheyScoreThatOfATrainingRewardToo) {
   const Registry registry = two_profiles();
-  EXPECT_EQ(
-      scorer_identities(registry, ScorerFolders(registry, {}), {"ocr_reward", "cer", "jpeg_kb"}, "glyph"),
-      Json::parse(R"({"ocr-glyph": {"name": "ocr-glyph"}, "jpeg": {"name": "jpeg"}})"));
-  EXPECT_EQ(scorer_identities(registry, ScorerFolders(registry, {}), {"ocr_reward", "cer", "jpeg_kb"},
-                              "sd35-medium"),
-            Json::parse(R"({"ocr-scene": {"name": "ocr-scene"}, "jpeg": {"name": "jpeg"}})"));
-}
-
-TEST(ScorersOfABackbone, ThatOfATrainingRewardFollowsFromTheBackboneToo) {
-  const Registry registry = two_profiles();
-  EXPECT_TRUE(reward_identities(registry, ScorerFolders(registry, {}), "ocr", "glyph").contains("ocr-glyph"));
-  EXPECT_TRUE(
-      reward_identities(registry, ScorerFolders(registry, {}), "ocr", "sd35-medium").contains("ocr-scene"));
+  const ScorerFolders folders(registry, {});
+  for (const auto& [backbone, scorer] :
+       std::map<std::string, std::string>{{"glyph", "ocr-glyph"}, {"sd35-medium", "ocr-scene"}}) {
+    EXPECT_EQ(scorer_identities(registry, folders, {"ocr_reward", "cer", "jpeg_kb"}, backbone),
+              (Json{{scorer, {{"name", scorer}}}, {"jpeg", {{"name", "jpeg"}}}}));
+    EXPECT_TRUE(reward_identities(registry, folders, "ocr", backbone).contains(scorer));
+  }
 }
 
 TEST(ScorersOfABackbone, ABackboneThatNoneIsForIsNamed) {

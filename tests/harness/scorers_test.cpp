@@ -1,10 +1,9 @@
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
 #include <algorithm>
 
 #include "core/text.h"
-#include "tests/harness/workplace.h"
+#include "tests/harness/smoke.h"
 
 // Scorers whose models come from folders, and the tables that are made with them.
 
@@ -12,8 +11,6 @@ namespace harness::test {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr const char* kTable = "sd35-pickscore";
 
@@ -36,84 +33,72 @@ void write_prompts(const fs::path& folder) {
   write_file_atomically(folder / "pickscore/test.txt", join(lines, "\n"));
 }
 
-std::vector<std::string> smoke(const std::string& table, const std::vector<std::string>& more = {}) {
-  std::vector<std::string> arguments = {"reproduce", "--table", table, "--scale", "smoke"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
-/// With a backbone that draws scenes, on prompts that hardly quote anything, with both scorers.
-struct SceneWorkplace : Workplace {
-  SceneWorkplace() {
-    write_weights(folder() / "sd35", 2);
-    write_prompts(folder() / "sets");
-    write_scorer(folder() / "scorers/pickscore");
+class TableTest : public SmokeTest {
+ protected:
+  /// The rows of an answer.
+  std::string count(const std::string& sql) {
+    const auto csv = query(sql);
+    return csv.substr(csv.find('\n') + 1);
   }
-  std::vector<std::string> command(const std::vector<std::string>& more = {}) const {
-    auto arguments = smoke(kTable, {"--backbone", "sd35-medium", "--weights", "sd35", "--prompts", "sets",
-                                    "--scorers", "scorers"});
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return arguments;
+
+  void expect_rules_kept(const std::string& table) {
+    const auto check = place.run({"check", table});
+    EXPECT_EQ(check.out.find("FAIL  "), std::string::npos) << check.out;
   }
 };
+using StandIn = TableTest;
+using ValidationTable = TableTest;
 
-std::vector<std::string> job_ids(Workplace& place, std::vector<std::string> command,
-                                 const std::string& kind) {
-  command.insert(command.end(), {"--dry-run", "--json"});
-  std::vector<std::string> found;
-  const auto plan = place.json(command);
-  for (const auto& job : plan.at("jobs")) {
-    if (job.at("kind") == kind) found.push_back(job.at("id"));
+/// With a backbone that draws scenes, on prompts that hardly quote anything, with both scorers.
+class SceneTest : public TableTest {
+ protected:
+  SceneTest() {
+    Workplace::write_weights(place.folder() / "sd35", 2);
+    write_prompts(place.folder() / "sets");
+    write_scorer(scorers / "pickscore");
   }
-  return found;
-}
+  static Words command(const Words& more = {}) {
+    return smoke_of(kTable, with({"--backbone", "sd35-medium", "--weights", "sd35", "--prompts", "sets",
+                                  "--scorers", "scorers"},
+                                 more));
+  }
 
-std::string count(Workplace& place, const std::string& sql) {
-  const auto outcome = place.run({"query", sql, "--format", "csv"});
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
-  return outcome.out.substr(outcome.out.find('\n') + 1);
-}
+  const fs::path scorers = place.folder() / "scorers";
+};
+using Scorers = SceneTest;
+using ScenePrompts = SceneTest;
+using ScoreGrid = SceneTest;
 
-TEST(TrainPrompts, OfPickScoreArePlainSentencesAndNeverOnesToWrite) {
-  SceneWorkplace place;
-  const auto note = HasSubstr("each of which asks for a written text");
-  const auto generated = place.run(place.command());
-  ASSERT_EQ(generated.status, 0) << generated.err;
-  EXPECT_THAT(generated.out, note);
+TEST_F(ScenePrompts, ToTrainOnOfPickScoreArePlainSentencesAndNeverOnesToWrite) {
+  constexpr auto kNote = "each of which asks for a written text";
+  ok(command(), {kNote});
   fs::create_directories(place.folder() / "mine");
   std::vector<std::string> lines;
   for (int i = 0; i < 30; ++i) lines.push_back(fmt::format("a drawing of {} trees", i));
   write_file_atomically(place.folder() / "mine/train.txt", join(lines, "\n"));
-  const auto own = place.run(place.command({"--train-prompts", "mine"}));
-  ASSERT_EQ(own.status, 0) << own.err;
-  EXPECT_THAT(own.out, AllOf(HasSubstr("Training prompts: pickscore-user-"), Not(note)));
+  const auto own = ok(command({"--train-prompts", "mine"}), {"Training prompts: pickscore-user-"});
+  EXPECT_THAT(own.out, Not(HasSubstr(kNote)));
   lines[7] = "a painting of 3 boats";
   write_file_atomically(place.folder() / "mine/train.txt", join(lines, "\n"));
-  const auto seen = place.run(place.command({"--train-prompts", "mine"}));
-  EXPECT_EQ(seen.status, 2);
-  EXPECT_THAT(seen.err, HasSubstr("1 of its prompts is one of validation or test (same text): line 8"));
+  fails(2, command({"--train-prompts", "mine"}),
+        {"1 of its prompts is one of validation or test (same text): line 8"});
 }
 
-TEST(StandIn, NoFigureOfTheEmbeddedScorerIsCalledPickScore) {
-  Workplace place;
-  const auto table = place.run(smoke(kTable));
-  ASSERT_EQ(table.status, 0) << table.err;
+TEST_F(StandIn, NoFigureOfTheEmbeddedScorerIsCalledPickScore) {
+  const auto table =
+      ok(smoke_of(kTable), {"glyph-CLIP score \u2191", "PickScore 0.8358", "glyph-clip v1 profile embedded"});
   for (const auto& line : split(table.out, '\n')) {
     if (line.find("PickScore") == std::string::npos) continue;
     EXPECT_TRUE(line.find("paper") != std::string::npos || line.find("not comparable") != std::string::npos)
         << "a line that speaks of PickScore, and not of the paper's: " << line;
   }
-  EXPECT_THAT(table.out, HasSubstr("glyph-CLIP score \u2191"));
-  EXPECT_THAT(table.out, HasSubstr("PickScore 0.8358"));
-  EXPECT_THAT(table.out, HasSubstr("glyph-clip v1 profile embedded"));
   EXPECT_THAT(table.out, Not(HasSubstr("| pickscore v1")));
-  EXPECT_EQ(count(place, "SELECT DISTINCT task FROM runs"), "glyph-clip\n");
-  EXPECT_EQ(count(place, "SELECT DISTINCT metric FROM selections WHERE metric <> ''"), "glyph_clip\n");
+  EXPECT_EQ(count("SELECT DISTINCT task FROM runs"), "glyph-clip\n");
+  EXPECT_EQ(count("SELECT DISTINCT metric FROM selections WHERE metric <> ''"), "glyph_clip\n");
 }
 
-TEST(StandIn, TheJsonDocumentNamesBothMetricsAndComparesNeither) {
-  Workplace place;
-  const auto table = place.json(smoke(kTable, {"--json"}));
+TEST_F(StandIn, TheJsonDocumentNamesBothMetricsAndComparesNeither) {
+  const auto table = place.json(smoke_of(kTable, {"--json"}));
   EXPECT_EQ(table.at("stands_in"), Json({{"pickscore", "glyph_clip"}, {"pickscore_std", "glyph_clip_std"}}));
   for (const auto& row : table.at("rows")) {
     EXPECT_TRUE(row.at("metrics").contains("glyph_clip"));
@@ -126,43 +111,37 @@ TEST(StandIn, TheJsonDocumentNamesBothMetricsAndComparesNeither) {
   EXPECT_TRUE(table.at("claims")[0].at("holds").is_null());
 }
 
-TEST(StandIn, ReportAndListedSettingsFollowTheBackbone) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke(kTable)).status, 0);
-  ASSERT_EQ(place.run({"report", kTable}).status, 0);
-  EXPECT_THAT(read_file(place.folder() / "runs" / kTable / "report.html"), HasSubstr("not comparable"));
-  EXPECT_EQ(place.run({"list", "settings", "--table", kTable}).status, 0);
-  EXPECT_EQ(place.run({"compare", "ratio-norm", "lambda-controlled", "--metric", "glyph_clip"}).status, 0);
+TEST_F(StandIn, ReportAndListedSettingsFollowTheBackbone) {
+  ok(smoke_of(kTable));
+  ok({"report", kTable});
+  EXPECT_THAT(read_file(runs / kTable / "report.html"), HasSubstr("not comparable"));
+  ok({"list", "settings", "--table", kTable});
+  ok({"compare", "ratio-norm", "lambda-controlled", "--metric", "glyph_clip"});
 }
 
-TEST(ValidationTable, SharesTheRunsOfTheTestTableAndTestsNothing) {
-  Workplace place;
-  EXPECT_EQ(job_ids(place, smoke(kTable), "train"), job_ids(place, smoke("sd35-pickscore-val"), "train"));
-  EXPECT_TRUE(job_ids(place, smoke("sd35-pickscore-val"), "test").empty());
-  ASSERT_EQ(place.run(smoke("sd35-pickscore-val")).status, 0);
-  EXPECT_EQ(count(place, "SELECT count(*) FROM evaluations WHERE split = 'test'"), "0\n");
-  ASSERT_EQ(place.run(smoke(kTable)).status, 0);
-  EXPECT_EQ(count(place, "SELECT count(*) FROM runs WHERE method <> 'base'"), "2\n");
-  EXPECT_EQ(count(place, "SELECT count(*) FROM evaluations WHERE split = 'test'"), "3\n");
-  place.environment["HARNESS_WORKER"] = "/nonexistent";  // all is there
-  EXPECT_EQ(place.run(smoke("sd35-pickscore-val")).status, 0);
+TEST_F(ValidationTable, SharesTheRunsOfTheTestTableAndTestsNothing) {
+  EXPECT_EQ(job_ids(place, smoke_of(kTable), "train"),
+            job_ids(place, smoke_of("sd35-pickscore-val"), "train"));
+  EXPECT_TRUE(job_ids(place, smoke_of("sd35-pickscore-val"), "test").empty());
+  ok(smoke_of("sd35-pickscore-val"));
+  EXPECT_EQ(count("SELECT count(*) FROM evaluations WHERE split = 'test'"), "0\n");
+  ok(smoke_of(kTable));
+  EXPECT_EQ(count("SELECT count(*) FROM runs WHERE method <> 'base'"), "2\n");
+  EXPECT_EQ(count("SELECT count(*) FROM evaluations WHERE split = 'test'"), "3\n");
 }
 
-TEST(ValidationTable, AfterTheTestTableIsThereWithoutAWorkerAndInTheViews) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke(kTable)).status, 0);
+TEST_F(ValidationTable, AfterTheTestTableIsThereWithoutAWorkerAndInTheViews) {
+  ok(smoke_of(kTable));
   place.environment["HARNESS_WORKER"] = "/nonexistent";
-  ASSERT_EQ(place.run(smoke("sd35-pickscore-val")).status, 0);
-  EXPECT_EQ(count(place,
-                  "SELECT count(*) FROM v_results WHERE table_id = 'sd35-pickscore-val' AND split = "
+  ok(smoke_of("sd35-pickscore-val"));
+  EXPECT_EQ(count("SELECT count(*) FROM v_results WHERE table_id = 'sd35-pickscore-val' AND split = "
                   "'validation' AND metric = 'glyph_clip' AND method <> 'base'"),
             "6\n");
-  EXPECT_EQ(place.run({"db", "check"}).status, 0);
+  expect_sound();
 }
 
-TEST(ValidationTable, ShowsEveryCheckpointWithWhatItSpent) {
-  Workplace place;
-  const auto table = place.json(smoke("sd35-pickscore-val", {"--json"}));
+TEST_F(ValidationTable, ShowsEveryCheckpointWithWhatItSpent) {
+  const auto table = place.json(smoke_of("sd35-pickscore-val", {"--json"}));
   ASSERT_EQ(table.at("rows").size(), 6u);
   std::map<std::string, int> selected;
   for (const auto& row : table.at("rows")) {
@@ -171,153 +150,113 @@ TEST(ValidationTable, ShowsEveryCheckpointWithWhatItSpent) {
     selected[row.at("method")] += row.at("selected").get<bool>() ? 1 : 0;
   }
   EXPECT_EQ(selected, (std::map<std::string, int>{{"ratio-norm", 1}, {"lambda-controlled", 1}}));
-  const auto text = place.run({"table", "sd35-pickscore-val"}).out;
-  EXPECT_THAT(text, HasSubstr("Share of tau (%)"));
-  EXPECT_THAT(text, HasSubstr(" 0.00680 ")) << "the paper's row at 80, printed 6.80e-3";
-  EXPECT_THAT(text, HasSubstr(" 0.000038 ")) << "the paper's row at 40, printed 3.8e-5";
-  EXPECT_THAT(text, HasSubstr("These prompts also chose the checkpoint of each run"));
-  EXPECT_THAT(text, HasSubstr("2.31, 0.09, 1.66 tau")) << "what the paper's spends are of its budget";
-  for (const char* format : {"latex", "csv", "html"})
-    EXPECT_EQ(place.run({"table", "sd35-pickscore-val", "--format", format}).status, 0) << format;
+  // The paper's rows at 80, printed 6.80e-3, and at 40, printed 3.8e-5; what its spends are of its budget.
+  ok({"table", "sd35-pickscore-val"}, {"Share of tau (%)", " 0.00680 ", " 0.000038 ", "2.31, 0.09, 1.66 tau",
+                                       "These prompts also chose the checkpoint of each run"});
+  for (const char* format : {"latex", "csv", "html"}) ok({"table", "sd35-pickscore-val", "--format", format});
 }
 
-TEST(ValidationTable, OfTheOcrTaskShowsTheSelectedCheckpoints) {
-  Workplace place;
-  const auto table = place.json(smoke("sd35-ocr-val", {"--json"}));
+TEST_F(ValidationTable, OfTheOcrTaskShowsTheSelectedCheckpoints) {
+  const auto table = place.json(smoke_of("sd35-ocr-val", {"--json"}));
   EXPECT_EQ(table.at("rows").size(), 3u);
   EXPECT_EQ(table.at("rows")[0].at("split"), "validation");
   EXPECT_NEAR(table.at("rows")[0].at("paper").at("exact_match").get<double>(), 0.1094, 1e-9);
 }
 
-TEST(ValidationTable, KeepsTheRules) {
-  Workplace place;
+TEST_F(ValidationTable, KeepsTheRules) {
   for (const char* table : {"sd35-pickscore-val", "sd35-ocr-val", kTable}) {
-    ASSERT_EQ(place.run(smoke(table)).status, 0);
-    const auto check = place.run({"check", table});
-    EXPECT_EQ(check.out.find("FAIL  "), std::string::npos) << check.out;
+    ok(smoke_of(table));
+    expect_rules_kept(table);
   }
 }
 
-TEST(Scorers, ARequiredOneWithoutItsFolderStopsThePlanAndNamesTheFolder) {
-  SceneWorkplace place;
-  fs::rename(place.folder() / "scorers/pickscore", place.folder() / "scorers/clip_score");
-  const auto given = place.run(place.command());
-  EXPECT_EQ(given.status, 2);
-  EXPECT_THAT(given.err, HasSubstr("there is no folder scorers/pickscore"));
-  EXPECT_FALSE(fs::exists(place.folder() / "runs"));
-  const auto none = place.run(smoke(kTable, {"--backbone", "sd35-medium", "--weights", "sd35"}));
-  EXPECT_EQ(none.status, 2);
-  EXPECT_THAT(none.err, HasSubstr("--scorers DIR"));
+TEST_F(Scorers, ARequiredOneWithoutItsFolderStopsThePlanAndNamesTheFolder) {
+  fs::rename(scorers / "pickscore", scorers / "clip_score");
+  fails(2, command(), {"there is no folder scorers/pickscore"});
+  EXPECT_FALSE(fs::exists(runs));
+  fails(2, smoke_of(kTable, {"--backbone", "sd35-medium", "--weights", "sd35"}), {"--scorers DIR"});
 }
 
-TEST(Scorers, AnOptionalOneWithoutItsFolderIsNotRunAndSaysWhereItWasLookedFor) {
-  SceneWorkplace place;
-  const auto table = place.run(place.command());
-  ASSERT_EQ(table.status, 0) << table.err;
-  EXPECT_THAT(table.out, HasSubstr("clip_score was not run: there is no folder scorers/clip_score"));
-  EXPECT_EQ(count(place, "SELECT count(*) FROM metrics WHERE name = 'clip_score'"), "0\n");
+TEST_F(Scorers, AnOptionalOneWithoutItsFolderIsNotRunAndSaysWhereItWasLookedFor) {
+  ok(command(), {"clip_score was not run: there is no folder scorers/clip_score"});
+  EXPECT_EQ(count("SELECT count(*) FROM metrics WHERE name = 'clip_score'"), "0\n");
 }
 
-TEST(Scorers, TheirFilesAreInTheIdentityAndInTheDryRun) {
-  SceneWorkplace place;
-  write_scorer(place.folder() / "scorers/clip_score");
-  const auto plan = place.json(place.command({"--dry-run", "--json"}));
+TEST_F(Scorers, TheirFilesAreInTheIdentityAndInTheDryRun) {
+  write_scorer(scorers / "clip_score");
+  const auto plan = place.json(command({"--dry-run", "--json"}));
   const auto& files = plan.at("scorers").at("pickscore").at("files");
   EXPECT_EQ(plan.at("scorers").size(), 5u) << "OCR, JPEG size and image statistics too";
   EXPECT_EQ(files.size(), 3u) << "weights and the two configurations: " << files.dump();
-  EXPECT_THAT(place.run(place.command({"--dry-run"})).out,
-              AllOf(HasSubstr("Scorer pickscore v1, the training reward: "),
-                    HasSubstr("Backbone sd35-medium fp32, weights sd35, sha256 ")));
-  const auto before = job_ids(place, place.command(), "train");
-  write_scorer(place.folder() / "scorers/clip_score", 2);
-  EXPECT_EQ(job_ids(place, place.command(), "train"), before) << "it rewards nobody";
-  write_scorer(place.folder() / "scorers/pickscore", 2);
-  EXPECT_NE(job_ids(place, place.command(), "train"), before);
+  ok(command({"--dry-run"}),
+     {"Scorer pickscore v1, the training reward: ", "Backbone sd35-medium fp32, weights sd35, sha256 "});
+  const auto before = job_ids(place, command(), "train");
+  write_scorer(scorers / "clip_score", 2);
+  EXPECT_EQ(job_ids(place, command(), "train"), before) << "it rewards nobody";
+  write_scorer(scorers / "pickscore", 2);
+  EXPECT_NE(job_ids(place, command(), "train"), before);
 }
 
-TEST(Scorers, ASettingChoosesTheProfileOfOneThatHasSeveral) {
-  SceneWorkplace place;
-  write_scorer(place.folder() / "scorers/clip_score");
-  const auto before = place.command();
-  const auto other = place.command({"--set", "clip_score_profile=flow-grpo"});
+TEST_F(Scorers, ASettingChoosesTheProfileOfOneThatHasSeveral) {
+  write_scorer(scorers / "clip_score");
+  const auto before = command();
+  const auto other = command({"--set", "clip_score_profile=flow-grpo"});
   EXPECT_EQ(job_ids(place, other, "train"), job_ids(place, before, "train")) << "it rewards nobody";
   EXPECT_NE(job_ids(place, other, "evaluate"), job_ids(place, before, "evaluate"));
-  const auto table = place.run(other);
-  ASSERT_EQ(table.status, 0) << table.err;
-  EXPECT_THAT(table.out, HasSubstr("clip_score v1 profile flow-grpo"));
-  EXPECT_EQ(place.run({"check", kTable}).status, 0);
-  const auto wrong = place.run(place.command({"--set", "clip_score_profile=flow-gpro"}));
-  EXPECT_EQ(wrong.status, 2);
-  EXPECT_THAT(wrong.err, HasSubstr("did you mean \"flow-grpo\""));
+  ok(other, {"clip_score v1 profile flow-grpo"});
+  ok({"check", kTable});
+  fails(2, command({"--set", "clip_score_profile=flow-gpro"}), {"did you mean \"flow-grpo\""});
 }
 
-TEST(Scorers, AFolderOfTheWrongLevelOrWithoutAnyIsAnError) {
-  SceneWorkplace place;
-  const auto refused = [&](const std::string& folder) {
-    const auto outcome = place.run(smoke("sd35-ocr", {"--scorers", folder, "--dry-run"}));
-    EXPECT_EQ(outcome.status, 2) << folder << outcome.out;
-    return outcome.err;
+TEST_F(Scorers, AFolderOfTheWrongLevelOrWithoutAnyIsAnError) {
+  const auto refused = [&](const std::string& folder, const std::string& text) {
+    fails(2, smoke({"--scorers", folder, "--dry-run"}), {text});
   };
-  EXPECT_THAT(refused("scorers/pickscore/"), HasSubstr("is the folder of one scorer"));
-  EXPECT_THAT(refused("scorers/pickscore"), HasSubstr("/scorers\n"));
+  refused("scorers/pickscore/", "is the folder of one scorer");
+  refused("scorers/pickscore", "/scorers\n");
   fs::create_directories(place.folder() / "mine/gauge");
-  EXPECT_THAT(refused("mine/gauge"), HasSubstr("holds no scorer"));
+  refused("mine/gauge", "holds no scorer");
   write_file_atomically(place.folder() / "mine/gauge/scorer.json", "{}");
-  EXPECT_THAT(refused("mine/gauge"), HasSubstr("is the folder of one scorer: it holds scorer.json"));
-  EXPECT_THAT(refused("nowhere"), HasSubstr("is not a folder"));
+  refused("mine/gauge", "is the folder of one scorer: it holds scorer.json");
+  refused("nowhere", "is not a folder");
 }
 
-TEST(Scorers, OneWhoseMetricIsReplacedByTheEmbeddedOneIsSaidToBeUnused) {
-  SceneWorkplace place;
-  const auto plan = place.run(smoke(kTable, {"--scorers", "scorers", "--dry-run"}));
-  EXPECT_THAT(plan.out, HasSubstr("The scorer pickscore is there and not used"));
-  EXPECT_THAT(place.run(place.command({"--dry-run"})).out, Not(HasSubstr("not used")));
+TEST_F(Scorers, OneWhoseMetricIsReplacedByTheEmbeddedOneIsSaidToBeUnused) {
+  ok(smoke_of(kTable, {"--scorers", "scorers", "--dry-run"}), {"The scorer pickscore is there and not used"});
+  EXPECT_THAT(ok(command({"--dry-run"})).out, Not(HasSubstr("not used")));
 }
 
-TEST(Scorers, AreFoundInHarnessPathToo) {
-  SceneWorkplace place;
+TEST_F(Scorers, AreFoundInHarnessPathToo) {
   fs::create_directories(place.share() / "scorers");
-  fs::rename(place.folder() / "scorers/pickscore", place.share() / "scorers/pickscore");
-  const auto table = place.run(
-      smoke(kTable, {"--backbone", "sd35-medium", "--weights", "sd35", "--prompts", "sets", "--dry-run"}));
-  EXPECT_EQ(table.status, 0) << table.err;
+  fs::rename(scorers / "pickscore", place.share() / "scorers/pickscore");
+  ok(smoke_of(kTable, {"--backbone", "sd35-medium", "--weights", "sd35", "--prompts", "sets", "--dry-run"}));
 }
 
-TEST(Scorers, AFolderThatNobodyReadsIsAnErrorWithTheNearestName) {
-  SceneWorkplace place;
-  write_scorer(place.folder() / "scorers/PickScore_v1");
-  const auto outcome = place.run(place.command());
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("PickScore_v1"));
-  EXPECT_THAT(outcome.err, HasSubstr("\"pickscore\""));
-  write_file_atomically(place.folder() / "scorers/PickScore_v1/scorer.json", "{}");
-  EXPECT_THAT(place.run(place.command({"--dry-run"})).err, Not(HasSubstr("no scorer of this build")));
+TEST_F(Scorers, AFolderThatNobodyReadsIsAnErrorWithTheNearestName) {
+  write_scorer(scorers / "PickScore_v1");
+  fails(2, command(), {"PickScore_v1", "\"pickscore\""});
+  write_file_atomically(scorers / "PickScore_v1/scorer.json", "{}");
+  EXPECT_THAT(place.run(command({"--dry-run"})).err, Not(HasSubstr("no scorer of this build")));
 }
 
-TEST(Scorers, AFolderWithoutWeightsOrWithBrokenOnesStopsThePlan) {
-  SceneWorkplace place;
-  const auto folder = place.folder() / "scorers/pickscore";
+TEST_F(Scorers, AFolderWithoutWeightsOrWithBrokenOnesStopsThePlan) {
+  const auto folder = scorers / "pickscore";
   fs::remove(folder / "model.safetensors");
-  auto outcome = place.run(place.command());
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("holds no model.safetensors"));
+  fails(2, command(), {"holds no model.safetensors"});
   write_file_atomically(folder / "model.safetensors", "not weights");
-  EXPECT_EQ(place.run(place.command()).status, 2);
+  fails(2, command());
   write_scorer(folder);
   write_file_atomically(folder / "config.json", R"({"is": "broken"})");
-  outcome = place.run(place.command());
-  EXPECT_EQ(outcome.status, 2) << "the worker refuses it";
-  EXPECT_THAT(outcome.err, HasSubstr("mend it"));
-  EXPECT_EQ(place.run(place.command({"--dry-run"})).status, 2);
+  fails(2, command(), {"mend it"});  // says the worker
+  fails(2, command({"--dry-run"}));
 }
 
-TEST(Scorers, AnInterruptedRunGoesOnWithTheSameFolder) {
-  SceneWorkplace place;
+TEST_F(Scorers, AnInterruptedRunGoesOnWithTheSameFolder) {
   place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start(place.command());
+  const auto pid = place.start(command());
   ASSERT_TRUE(wait_until([&] {
-    if (!fs::exists(place.folder() / "runs")) return false;
-    for (const auto& entry : fs::recursive_directory_iterator(place.folder() / "runs")) {
+    if (!fs::exists(runs)) return false;
+    for (const auto& entry : fs::recursive_directory_iterator(runs)) {
       if (entry.path().filename() == "events.log") return true;
     }
     return false;
@@ -328,8 +267,7 @@ TEST(Scorers, AnInterruptedRunGoesOnWithTheSameFolder) {
   EXPECT_THAT(outcome.err, HasSubstr("--scorers scorers"));
 }
 
-TEST(Scorers, DoctorSaysWhichAreThere) {
-  SceneWorkplace place;
+TEST_F(Scorers, DoctorSaysWhichAreThere) {
   const auto document = place.json({"doctor", "--scorers", "scorers", "--prompts", "sets", "--json"});
   std::map<std::string, Json> lines;
   for (const auto& item : document.at("findings")) lines[item.at("name")] = item;
@@ -337,49 +275,36 @@ TEST(Scorers, DoctorSaysWhichAreThere) {
   EXPECT_EQ(lines.at("scorer clip_score").at("found"), false);
   EXPECT_THAT(lines.at("scorer clip_score").at("hint").get<std::string>(), HasSubstr("scorers/clip_score"));
   EXPECT_EQ(lines.at("public prompts").at("found"), true);
-  EXPECT_THAT(place.run({"list", "evaluators"}).out, HasSubstr("--scorers DIR: DIR/pickscore"));
+  ok({"list", "evaluators"}, {"--scorers DIR: DIR/pickscore"});
 }
 
-TEST(ScenePrompts, GlyphRefusesAListThatQuotesNothing) {
-  SceneWorkplace place;
-  const auto outcome = place.run(smoke(kTable, {"--prompts", "sets"}));
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("916 of the first 1018 prompts"));
-  EXPECT_THAT(outcome.err, HasSubstr("--backbone"));
-  EXPECT_FALSE(fs::exists(place.folder() / "runs"));
+TEST_F(ScenePrompts, GlyphRefusesAListThatQuotesNothing) {
+  fails(2, smoke_of(kTable, {"--prompts", "sets"}), {"916 of the first 1018 prompts", "--backbone"});
+  EXPECT_FALSE(fs::exists(runs));
 }
 
-TEST(ScenePrompts, TextMetricsAreOfThePromptsThatQuoteAText) {
-  SceneWorkplace place;
-  const auto table = place.json(place.command({"--json"}));
+TEST_F(ScenePrompts, TextMetricsAreOfThePromptsThatQuoteAText) {
+  const auto table = place.json(command({"--json"}));
   for (const auto& row : table.at("rows")) {
     EXPECT_EQ(row.at("n"), 48);
     EXPECT_EQ(row.at("n_missing"), 1) << "the fake scorer fails at one position, and nowhere else";
   }
-  EXPECT_EQ(count(place,
-                  "SELECT DISTINCT reason FROM metrics WHERE value IS NULL AND name = 'ocr_reward' ORDER "
+  EXPECT_EQ(count("SELECT DISTINCT reason FROM metrics WHERE value IS NULL AND name = 'ocr_reward' ORDER "
                   "BY reason DESC"),
             "the prompt quotes no text\nthe fake scorer fails at position 5\n");
-  const auto text = place.run({"table", kTable}).out;
-  EXPECT_THAT(text, HasSubstr("Text metrics are of the"));
-  EXPECT_THAT(text, HasSubstr("pickscore 1 of 48. A scorer failed there"));
-  EXPECT_THAT(text, HasSubstr("| PickScore \u2191"));
-  EXPECT_THAT(text, Not(HasSubstr("not comparable")));
-  const auto check = place.run({"check", kTable});
-  EXPECT_EQ(check.out.find("FAIL  "), std::string::npos) << check.out;
+  const auto text = ok({"table", kTable}, {"Text metrics are of the", "| PickScore \u2191",
+                                           "pickscore 1 of 48. A scorer failed there"});
+  EXPECT_THAT(text.out, Not(HasSubstr("not comparable")));
+  expect_rules_kept(kTable);
 }
 
-TEST(ScenePrompts, ThePaperScaleAsksForThePublicList) {
-  SceneWorkplace place;
-  auto command = place.command();
-  std::replace(command.begin(), command.end(), std::string("smoke"), std::string("paper"));
-  const auto outcome = place.run(command);
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("asks for the prompt set pickscore-public"));
+TEST_F(ScenePrompts, ThePaperScaleAsksForThePublicList) {
+  auto paper = command();
+  std::ranges::replace(paper, std::string("smoke"), std::string("paper"));
+  fails(2, paper, {"asks for the prompt set pickscore-public"});
 }
 
-TEST(ScenePrompts, DatasetsKnowTheTask) {
-  SceneWorkplace place;
+TEST_F(ScenePrompts, DatasetsKnowTheTask) {
   const auto verified = place.json({"datasets", "verify", "sets", "--task", "pickscore", "--json"});
   EXPECT_EQ(verified.at("prompts"), 1024);
   EXPECT_EQ(verified.at("prompts_with_target"), 103);
@@ -389,38 +314,35 @@ TEST(ScenePrompts, DatasetsKnowTheTask) {
   fs::create_directories(place.folder() / "train/pickscore");
   write_file_atomically(place.folder() / "train/pickscore/train.txt", "a cat\n" + lines.at(7) + "\n");
   const auto shared =
-      place.run({"datasets", "verify", "sets", "--task", "pickscore", "--train-prompts", "train", "--json"});
-  EXPECT_EQ(shared.status, 1) << "the prompt at 7 is the training prompt at 1";
+      fails(1, {"datasets", "verify", "sets", "--task", "pickscore", "--train-prompts", "train", "--json"});
   EXPECT_EQ(parse_json(shared.out, "stdout").at("shared_texts"), 1);
-  ASSERT_EQ(place.run({"datasets", "import", "sets", "--task", "pickscore"}).status, 0);
-  EXPECT_THAT(place.run({"datasets", "list"}).out, HasSubstr("pickscore-user-"));
+  ok({"datasets", "import", "sets", "--task", "pickscore"});
+  ok({"datasets", "list"}, {"pickscore-user-"});
 }
 
-TEST(ScoreGrid, ShowsWinsNearTiesLossesAndFailuresUnlessItIsToldOtherwise) {
-  SceneWorkplace place;
-  ASSERT_EQ(place.run(place.command()).status, 0);
-  const auto folder = place.folder() / "runs" / kTable;
+TEST_F(ScoreGrid, ShowsWinsNearTiesLossesAndFailuresUnlessItIsToldOtherwise) {
+  ok(command());
+  const auto folder = runs / kTable;
   auto page = read_file(folder / "grid.html");
   for (const char* group : {"Wins", "Near-ties", "Losses", "Weakest for all methods"})
     EXPECT_THAT(page, HasSubstr(group));
   EXPECT_THAT(page, HasSubstr("12 prompts of the test split"));
   EXPECT_THAT(page, HasSubstr("PickScore"));
   EXPECT_THAT(page, Not(HasSubstr("no transcript")));
-  ASSERT_EQ(place.run({"grid", kTable, "--pick", "losses", "-n", "4"}).status, 0);
+  ok({"grid", kTable, "--pick", "losses", "-n", "4"});
   page = read_file(folder / "grid-losses-4.html");
   EXPECT_THAT(page, HasSubstr("4 prompts of the test split"));
   EXPECT_THAT(page, HasSubstr("lambda-controlled below ratio-norm"));
 }
 
-TEST(ScoreGrid, OfThePapersIndicesOnAnotherListSaysThatTheTextsAreOthers) {
-  Workplace place;
-  ASSERT_EQ(place.run({"reproduce", "--table", kTable, "--scale", "smoke"}).status, 0);
+TEST_F(StandIn, AGridOfThePapersIndicesOnAnotherListSaysThatTheTextsAreOthers) {
+  ok(smoke_of(kTable));
   const auto outcome = place.run({"grid", kTable, "--pick", "paper"});
   if (outcome.status != 0) {
     EXPECT_THAT(outcome.err, HasSubstr("no prompt of the paper's gallery is in this cut"));
     return;
   }
-  EXPECT_THAT(read_file(place.folder() / "runs" / kTable / "grid-paper.html"), HasSubstr("is not the paper"));
+  EXPECT_THAT(read_file(runs / kTable / "grid-paper.html"), HasSubstr("is not the paper"));
 }
 
 }  // namespace

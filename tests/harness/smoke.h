@@ -9,7 +9,7 @@ namespace harness::test {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-inline const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
+inline const std::vector<std::string> kSmoke = smoke_of("sd35-ocr");
 
 using Words = std::vector<std::string>;
 

@@ -109,12 +109,26 @@ inline std::vector<std::string> with(std::vector<std::string> words, const std::
   return words;
 }
 
+/// The command that reproduces a table at the scale smoke.
+inline std::vector<std::string> smoke_of(const std::string& table,
+                                         const std::vector<std::string>& more = {}) {
+  return with({"reproduce", "--table", table, "--scale", "smoke"}, more);
+}
+
+/// Ids of the jobs of one kind that a command plans.
+inline std::vector<std::string> job_ids(Workplace& place, const std::vector<std::string>& command,
+                                        const std::string& kind) {
+  std::vector<std::string> found;
+  for (const auto& job : place.json(with(command, {"--dry-run", "--json"})).at("jobs")) {
+    if (job.at("kind") == kind) found.push_back(job.at("id"));
+  }
+  return found;
+}
+
 /// One finished smoke run for all tests, and copies of its workspace to change.
 class FinishedRun : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    ASSERT_EQ(place().run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}).status, 0);
-  }
+  static void SetUpTestSuite() { ASSERT_EQ(place().run(smoke_of("sd35-ocr")).status, 0); }
   static Workplace& place() {
     static Workplace finished;
     return finished;

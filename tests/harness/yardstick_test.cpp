@@ -1,18 +1,12 @@
 // Tables that compare a method with itself, and what other experiments learn from them; through the program.
-#include <gmock/gmock.h>
-
 #include <cmath>
 
-#include "tests/harness/workplace.h"
+#include "tests/harness/smoke.h"
 
 namespace harness::test {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-
-using Arguments = std::vector<std::string>;
 
 void write_twins(const Workplace& place) {
   const Json twin = {{"name", "twin"}, {"method", "ratio-norm"}, {"settings", {{"lr", 1.20000001e-4}}}};
@@ -21,21 +15,15 @@ void write_twins(const Workplace& place) {
   write_file_atomically(place.folder() / "twins.json", table.dump());
 }
 
-Arguments smoke(const std::string& table, const Arguments& more = {}) {
-  Arguments arguments = {"reproduce", "--table", table, "--scale", "smoke"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
 /// A workspace in which one method was compared with itself over three runs (experiment 1), and then two
 /// methods of one run each (experiment 2).
 Workplace& finished() {
   static Workplace place;
   static const bool is_ready = [] {
     write_twins(place);
-    const auto twins = place.run(smoke("twins.json"));
+    const auto twins = place.run(smoke_of("twins.json"));
     EXPECT_EQ(twins.status, 0) << twins.err;
-    const auto table = place.run(smoke("sd35-ocr", {"--methods", "ratio-norm,dual"}));
+    const auto table = place.run(smoke_of("sd35-ocr", {"--methods", "ratio-norm,dual"}));
     EXPECT_EQ(table.status, 0) << table.err;
     return true;
   }();
@@ -125,10 +113,8 @@ TEST(EqualRows, EachRecordsItsOwnSettingsAlone) {
 
 TEST(EqualRows, LendTheirSpreadOfRunsToAComparisonOfOneRun) {
   auto& place = finished();
-  const Arguments asked = {"compare", "ratio-norm", "dual", "--experiment", "2", "--effect", "0.5"};
-  auto as_json = asked;
-  as_json.emplace_back("--json");
-  const auto document = place.json(as_json);
+  const Words asked = {"compare", "ratio-norm", "dual", "--experiment", "2", "--effect", "0.5"};
+  const auto document = place.json(with(asked, {"--json"}));
   const auto& c = document.at("comparisons").at(0);
   EXPECT_EQ(c.at("runs_spread"), "yardstick");
   EXPECT_EQ(c.at("runs_needed_for_effect"), 3);
@@ -147,10 +133,10 @@ TEST(EqualRows, LendTheirSpreadOfRunsToAComparisonOfOneRun) {
 
 TEST(EqualRows, WithOthersBesideThemSayUnderOtherTablesWhatWasMadeOfBoth) {
   Workplace place;
-  ASSERT_EQ(place.run(smoke("calibration")).status, 0);
+  ASSERT_EQ(place.run(smoke_of("calibration")).status, 0);
   const auto own = place.json({"table", "--json"});
   EXPECT_FALSE(own.contains("calibration")) << "it is its own table";
-  ASSERT_EQ(place.run(smoke("sd35-ocr")).status, 0);
+  ASSERT_EQ(place.run(smoke_of("sd35-ocr")).status, 0);
   const auto told = place.json({"table", "sd35-ocr", "--json"}).at("calibration");
   EXPECT_EQ(told.at("experiment"), 1);
   EXPECT_EQ(told.at("baseline"), "ratio-norm");
@@ -175,17 +161,15 @@ TEST(EqualRows, WithOthersBesideThemSayUnderOtherTablesWhatWasMadeOfBoth) {
 
 TEST(EqualRows, AreNoYardstickOfExperimentsWithOtherSettings) {
   auto& place = finished();
-  const auto outcome =
-      place.run(smoke("sd35-ocr", {"--methods", "ratio-norm,dual", "--set", "lr=1e-5", "--json"}));
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_FALSE(parse_json(outcome.out, "stdout").contains("yardstick"));
+  EXPECT_FALSE(place.json(smoke({"--methods", "ratio-norm,dual", "--set", "lr=1e-5", "--json"}))
+                   .contains("yardstick"));
 }
 
 TEST(EqualRows, ThatTheCommandLineMakesUnequalAreNotCompared) {
   auto& place = finished();
-  const auto outcome = place.run(smoke("twins.json", {"--seeds", "42", "--set", "twin.lr=1e-5", "--json"}));
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
-  const auto yardstick = parse_json(outcome.out, "stdout").at("yardstick");
+  const auto yardstick =
+      place.json(smoke_of("twins.json", {"--seeds", "42", "--set", "twin.lr=1e-5", "--json"}))
+          .at("yardstick");
   EXPECT_EQ(yardstick.at("own"), false);
   EXPECT_EQ(yardstick.at("experiment"), 1);
 }

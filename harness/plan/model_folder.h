@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "harness/plan/registry.h"
+
+namespace harness {
+
+/// The backbone whose pipeline a model folder says it holds; the default one for no folder. Throws Error
+/// (status 2) for a folder of none that this build knows.
+std::string backbone_of_folder(const std::string& folder);
+
+/// The model folder: the chosen one, or the backbone's own; empty for a backbone with random weights. Throws
+/// Error (status 2) if there is none.
+std::filesystem::path find_weights(const BackboneInfo& backbone, const std::string& chosen);
+
+/// The same of a backbone by its name; also throws for an unknown one.
+std::filesystem::path default_weights(const std::string& backbone, const std::string& chosen);
+
+}  // namespace harness
