@@ -12,14 +12,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::vector<std::string> smoke(const std::vector<std::string>& more) {
-  std::vector<std::string> arguments = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
 /// Repeats what users ask while others write, until `done`. Once there is a DB nothing of it may fail.
-int ask_until(const std::atomic<bool>& done, const fs::path& db, const std::vector<std::string>& question) {
+int ask_until(const std::atomic<bool>& done, const fs::path& db, const Arguments& question) {
   Workplace place;
   int asked = 0;
   while (!done) {
@@ -72,18 +66,18 @@ TEST(OneDb, TakesTwoReproducesAndReadersWithoutALostRowOrALock) {
   std::atomic<bool> done = false;
   std::vector<std::thread> readers;
   std::atomic<int> asked = 0, polls = 0;
-  const std::vector<std::vector<std::string>> questions = {
+  const std::vector<Arguments> questions = {
       {"query", "SELECT method, split, metric, mean, n FROM v_results"},
       {"table", "sd35-ocr", "--seeds", "42"},
       {"compare", "ratio-norm", "dual", "--metric", "ocr_reward", "--split", "test"}};
   for (const auto& question : questions)
     readers.emplace_back([&, question] { asked += ask_until(done, db, question); });
   readers.emplace_back([&] { polls += poll_until(done, db); });
-  const auto first = a.start(smoke({"--seeds", "42", "--out", "runs", "--db", db}));
-  const auto second = b.start(smoke({"--seeds", "43", "--out", "runs", "--db", db}));
+  const auto first = a.start(smoke_table({"--seeds", "42", "--out", "runs", "--db", db}));
+  const auto second = b.start(smoke_table({"--seeds", "43", "--out", "runs", "--db", db}));
   const auto of_first = a.wait(first), of_second = b.wait(second);
   // Both again, now that the other's rows are there.
-  const auto again = a.run(smoke({"--seeds", "42", "--out", "runs", "--db", db}));
+  const auto again = a.run(smoke_table({"--seeds", "42", "--out", "runs", "--db", db}));
   done = true;
   for (auto& reader : readers) reader.join();
   for (const auto& outcome : {of_first, of_second, again}) {
@@ -93,7 +87,7 @@ TEST(OneDb, TakesTwoReproducesAndReadersWithoutALostRowOrALock) {
   EXPECT_GT(asked, 10);
   EXPECT_GT(polls, 10);
   RecordProperty("questions", asked);
-  ASSERT_EQ(alone.run(smoke({"--seeds", "42,43"})).status, 0);
+  ASSERT_EQ(alone.run(smoke_table({"--seeds", "42,43"})).status, 0);
   EXPECT_EQ(a.metric_rows(db), alone.metric_rows());
   // Each workspace holds the record of its own part.
   for (auto* place : {&a, &b}) {

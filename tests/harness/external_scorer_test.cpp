@@ -28,20 +28,26 @@ struct LevelRow {
   std::string reason;
 };
 
+int first_byte(const LevelRow& row) {
+  return read_png(row.image).rgb.at(0);
+}
+
+void expect_own_value(const LevelRow& row) {
+  ASSERT_TRUE(row.value.has_value()) << row.image << ": " << row.reason;
+  EXPECT_EQ(*row.value, first_byte(row)) << "the fake worker's images have one colour";
+}
+
 /// A workplace with a table of one method, 20 images in four evaluations, and an external scorer `gauge`
 /// whose metric `level` is the mean of an image's bytes.
 class ScorerPlace : public Workplace {
  public:
   ScorerPlace() {
-    write_file_atomically(folder() / "small.json", Json{{"extends", "sd35-ocr"},
-                                                        {"id", "small"},
-                                                        {"methods", {"ratio-norm"}},
-                                                        {"scales",
-                                                         {{"smoke",
-                                                           {{"checkpoints", {2}},
-                                                            {"limit", {{"validation", 4}, {"test", 6}}},
-                                                            {"settings", {{"updates", 2}}}}}}}}
-                                                       .dump());
+    const Json scale = {
+        {"checkpoints", {2}}, {"limit", {{"validation", 4}, {"test", 6}}}, {"settings", {{"updates", 2}}}};
+    write("small.json", {{"extends", "sd35-ocr"},
+                         {"id", "small"},
+                         {"methods", {"ratio-norm"}},
+                         {"scales", {{"smoke", scale}}}});
   }
 
   /// tests/data/scorers/misbehaving_scorer.py with these arguments; `more` is laid over its scorer.json.
@@ -60,47 +66,50 @@ class ScorerPlace : public Workplace {
         {"metrics",
          {{"level", {{"title", "Level"}, {"better", "lower"}, {"decimals", 1}, {"help", "mean byte"}}}}}};
     spec.merge_patch(more);
-    write_file_atomically(place / "scorer.json", spec.dump());
+    write("scorers/" + name + "/scorer.json", spec);
   }
 
-  Outcome reproduce(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> arguments = {"reproduce", "--table",   "small.json", "--scale",
-                                          "smoke",     "--scorers", "scorers"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return run(arguments);
+  Outcome reproduce(Arguments more = {}) {
+    more.insert(more.end(), {"--scorers", "scorers"});
+    return run(smoke_table(more, "small.json"));
+  }
+  Outcome reproduce_without_scorers() { return run(smoke_table({}, "small.json")); }
+
+  /// Laid over the table.
+  void change_table(const Json& changes) {
+    auto table = read_json(folder() / "small.json");
+    table.merge_patch(changes);
+    write("small.json", table);
+  }
+
+  /// Reproduces, and every image has its value.
+  void expect_unharmed() {
+    const auto outcome = reproduce();
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const auto found = levels();
+    EXPECT_EQ(found.size(), 20u);
+    for (const auto& level : found) expect_own_value(level);
   }
 
   /// What is stored of `level`, image by image.
   std::vector<LevelRow> levels() {
-    const auto rows = json({"query", R"sql(
-      SELECT e.folder, s.path, m.value, m.reason FROM metrics m
+    const auto stored = rows(R"sql(
+      SELECT e.folder, s.path, m.value, coalesce(m.reason, '') AS reason FROM metrics m
       JOIN evaluations e ON e.id = m.evaluation_id JOIN checkpoints c ON c.id = e.checkpoint_id
       JOIN samples s ON s.evaluation_id = m.evaluation_id AND s.prompt_id = m.prompt_id AND s.sample = m.sample
-      WHERE m.name = 'level' ORDER BY c.step, e.split, s.id)sql",
-                            "--format", "json"});
+      WHERE m.name = 'level' ORDER BY c.step, e.split, s.id)sql");
     std::vector<LevelRow> levels;
-    for (const auto& row : rows) {
+    for (const auto& row : stored) {
       const auto& value = row.at("value");
       levels.push_back({folder() / row.at("folder").get<std::string>() / row.at("path").get<std::string>(),
                         value.is_null() ? std::nullopt : std::optional(value.get<double>()),
-                        row.at("reason").is_null() ? "" : row.at("reason").get<std::string>()});
+                        row.at("reason").get<std::string>()});
     }
     return levels;
   }
 
-  std::string count(const std::string& what) {
-    return run({"query", "SELECT count(*) AS n FROM " + what, "--format", "csv"}).out;
-  }
+  int count(const std::string& what) { return rows("SELECT count(*) AS n FROM " + what).at(0).at("n"); }
 };
-
-int first_byte(const LevelRow& row) {
-  return read_png(row.image).rgb.at(0);
-}
-
-void expect_own_value(const LevelRow& row) {
-  ASSERT_TRUE(row.value.has_value()) << row.image << ": " << row.reason;
-  EXPECT_EQ(*row.value, first_byte(row)) << "the fake worker's images have one colour";
-}
 
 TEST(ExternalScorer, ItsMetricsAreComputedForEveryImageAndStandInTheTable) {
   ScorerPlace place;
@@ -138,20 +147,17 @@ TEST(ExternalScorer, DoctorLetsItAnswerAndListsNameIt) {
 TEST(ExternalScorer, ImagesMayComeAsFilesWhichAreGoneAfterwards) {
   ScorerPlace place;
   place.add_scorer({"good"}, {{"images", "path"}, {"processes", 2}});
-  ASSERT_EQ(place.reproduce().status, 0);
-  for (const auto& level : place.levels()) expect_own_value(level);
+  place.expect_unharmed();
   for (const auto& entry : fs::recursive_directory_iterator(place.folder() / "runs"))
     EXPECT_THAT(entry.path().string(), Not(HasSubstr("images-for-gauge")));
 }
 
 TEST(ExternalScorer, WithoutItsFolderATableThatNamesItsMetricShowsADashAndWhy) {
   ScorerPlace place;
-  auto table = read_json(place.folder() / "small.json");
-  table["metrics"] = {{"optional", {"pickscore", "clip_score", "level"}}};
-  write_file_atomically(place.folder() / "small.json", table.dump());
-  const auto outcome = place.run({"reproduce", "--table", "small.json", "--scale", "smoke"});
+  place.change_table({{"metrics", {{"optional", {"pickscore", "clip_score", "level"}}}}});
+  const auto outcome = place.reproduce_without_scorers();
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(place.run({"query", "SELECT DISTINCT not_run FROM evaluations", "--format", "csv"}).out,
+  EXPECT_THAT(place.csv("SELECT DISTINCT not_run FROM evaluations"),
               HasSubstr("no scorer under --scorers DIR gives it"));
   EXPECT_TRUE(place.levels().empty());
 }
@@ -161,8 +167,8 @@ TEST(ExternalScorer, ARequiredMetricThatNoScorerGivesStopsThePlan) {
   auto table = read_json(place.folder() / "small.json");
   table["metrics"] = {{"required", {"ocr_reward", "cer", "level"}}, {"optional", nullptr}};
   table["columns"] = {{{"name", "ocr_reward"}}, {{"name", "level"}}};
-  write_file_atomically(place.folder() / "small.json", table.dump());
-  const auto outcome = place.run({"reproduce", "--table", "small.json", "--scale", "smoke"});
+  place.write("small.json", table);
+  const auto outcome = place.reproduce_without_scorers();
   EXPECT_EQ(outcome.status, 2);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("the required metric \"level\""), HasSubstr("--scorers DIR")));
   place.add_scorer({"good"});
@@ -232,8 +238,7 @@ TEST(ExternalScorer, ASecondAnswerToAnImageIsNeverTakenForTheNextOnes) {
   for (const char* way : {"twice", "twice:every=3"}) {
     ScorerPlace place;
     place.add_scorer({way});
-    ASSERT_EQ(place.reproduce().status, 0);
-    for (const auto& level : place.levels()) expect_own_value(level);
+    place.expect_unharmed();
   }
 }
 
@@ -241,8 +246,7 @@ TEST(ExternalScorer, AnAnswerThatComesBeforeItsRequestIsNeverBelieved) {
   for (const char* way : {"ahead", "ahead:every=2"}) {
     ScorerPlace place;
     place.add_scorer({way}, {{"processes", 2}});
-    ASSERT_EQ(place.reproduce().status, 0);
-    for (const auto& level : place.levels()) expect_own_value(level);
+    place.expect_unharmed();
   }
   ScorerPlace place;
   place.add_scorer({"guesses"});
@@ -278,8 +282,7 @@ TEST(ExternalScorer, HugeNumbersThatAnEarlierVersionStoredLeaveATableWithADashAn
 TEST(ExternalScorer, EndlessMessagesNeitherBlockItNorFillTheDisk) {
   ScorerPlace place;
   place.add_scorer({"floods messages"});
-  ASSERT_EQ(place.reproduce().status, 0);
-  for (const auto& level : place.levels()) expect_own_value(level);
+  place.expect_unharmed();
   for (const auto& entry : fs::recursive_directory_iterator(place.folder() / "runs")) {
     if (entry.path().filename() == "worker.log") {
       EXPECT_LT(entry.file_size(), 100'000u) << entry.path();
@@ -321,11 +324,17 @@ TEST(ExternalScorer, TheNumberOfProcessesChangesNoRow) {
   EXPECT_EQ(rows.size(), 1u) << fmt::format("{}", fmt::join(rows, "----\n"));
 }
 
-bool is_alive(pid_t pid) {
+/// What /proc says of a process behind its name: " S PARENT ..."; empty if there is none.
+std::string stat_of(pid_t pid) {
   std::ifstream stat(fmt::format("/proc/{}/stat", pid));
   const std::string text{std::istreambuf_iterator<char>(stat), {}};
   const auto name_end = text.rfind(')');
-  return name_end != std::string::npos && text.compare(name_end, 3, ") Z") != 0;
+  return name_end == std::string::npos ? "" : text.substr(name_end + 1);
+}
+
+bool is_alive(pid_t pid) {
+  const auto stat = stat_of(pid);
+  return !stat.empty() && !stat.starts_with(" Z");
 }
 
 std::vector<pid_t> pids_in(const fs::path& file) {
@@ -357,26 +366,17 @@ TEST(ExternalScorer, ProcessesThatItLeavesBehindEndWithIt) {
   }
 }
 
-pid_t parent_of(pid_t pid) {
-  std::ifstream stat(fmt::format("/proc/{}/stat", pid));
-  const std::string text{std::istreambuf_iterator<char>(stat), {}};
-  const auto name_end = text.rfind(')');
-  return name_end == std::string::npos ? 0 : static_cast<pid_t>(std::stol(text.substr(name_end + 4)));
-}
-
 /// A `reproduce` whose scorer hangs on an image and waits for as long as it likes, beside a process that it
 /// daemonized.
 class HangingScorer : public ScorerPlace {
  public:
   HangingScorer() {
     add_scorer({"hangs once", pids_.string()}, {{"deadline_seconds", 600}});
-    harness = start({"reproduce", "--table", "small.json", "--scale", "smoke", "--scorers", "scorers"});
-    for (int i = 0; i < 3000 && pids_in(pids_).size() != 2; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    harness = start(smoke_table({"--scorers", "scorers"}, "small.json"));
+    if (!wait_until([&] { return pids_in(pids_).size() == 2; })) return;
     const auto found = pids_in(pids_);
-    if (found.size() != 2) return;
     keeper = found[1];
-    worker = parent_of(keeper);
+    worker = std::stoi(stat_of(keeper).substr(3));
     left_ = pids_in(pids_.string() + ".daemon");
     left_.push_back(found[0]);
   }
@@ -388,13 +388,10 @@ class HangingScorer : public ScorerPlace {
 
   bool scorer_is_alive() const { return std::ranges::all_of(left_, is_alive) && left_.size() == 2; }
   bool scorer_is_gone_soon() const {
-    for (int i = 0; i < 500 && !is_gone(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    return is_gone();
+    return wait_until([&] { return std::ranges::none_of(left_, is_alive); });
   }
 
  private:
-  bool is_gone() const { return std::ranges::none_of(left_, is_alive); }
-
   fs::path pids_ = folder() / "pids";
   std::vector<pid_t> left_;
 };
@@ -454,7 +451,7 @@ TEST(ExternalScorer, OneThatCannotWorkStopsThePlanBeforeAnythingRuns) {
       EXPECT_EQ(outcome.status, 2) << arguments[0];
       EXPECT_THAT(outcome.err, AllOf(HasSubstr("scorers/gauge/scorer.json"), HasSubstr(reason)));
     }
-    EXPECT_EQ(place.count("jobs"), "n\n0\n") << arguments[0];
+    EXPECT_EQ(place.count("jobs"), 0) << arguments[0];
   }
 }
 
@@ -467,20 +464,20 @@ TEST(ExternalScorer, AFileThatItsAnswersMayDependOnMakesNewEvaluationsAndNoNewTr
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     return place.count("evaluations");
   };
-  EXPECT_EQ(evaluations_after(), "n\n4\n");
-  EXPECT_EQ(evaluations_after(), "n\n4\n");
+  EXPECT_EQ(evaluations_after(), 4);
+  EXPECT_EQ(evaluations_after(), 4);
   const auto append = [&](const char* file) {
     std::ofstream(place.folder() / "scorers/gauge" / file, std::ios::app) << "\n";
   };
   append("data/weights.bin");
-  EXPECT_EQ(evaluations_after(), "n\n8\n");
+  EXPECT_EQ(evaluations_after(), 8);
   append("gauge.py");
-  EXPECT_EQ(evaluations_after(), "n\n12\n");
+  EXPECT_EQ(evaluations_after(), 12);
   append("scorer.json");
-  EXPECT_EQ(evaluations_after(), "n\n16\n");
+  EXPECT_EQ(evaluations_after(), 16);
   append("notes.txt");
-  EXPECT_EQ(evaluations_after(), "n\n16\n");
-  EXPECT_EQ(place.count("runs"), "n\n2\n");
+  EXPECT_EQ(evaluations_after(), 16);
+  EXPECT_EQ(place.count("runs"), 2);
 }
 
 TEST(ExternalScorer, TwoMetricsOfOneNameAreRefused) {
@@ -499,17 +496,14 @@ TEST(ExternalScorer, TwoMetricsOfOneNameAreRefused) {
 
 TEST(ExternalScorer, MayBeATrainingRewardOfATable) {
   ScorerPlace place;
-  auto table = read_json(place.folder() / "small.json");
-  table["task"] = "minimize:level";
-  write_file_atomically(place.folder() / "small.json", table.dump());
-  const auto without = place.run({"reproduce", "--table", "small.json", "--scale", "smoke"});
+  place.change_table({{"task", "minimize:level"}});
+  const auto without = place.reproduce_without_scorers();
   EXPECT_EQ(without.status, 2);
   EXPECT_THAT(without.err, HasSubstr("no external scorer gives the metric of the task \"minimize:level\""));
   place.add_scorer({"good"});
   const auto outcome = place.reproduce();
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(place.run({"query", "SELECT DISTINCT task FROM runs", "--format", "csv"}).out,
-              HasSubstr("minimize:level"));
+  EXPECT_THAT(place.csv("SELECT DISTINCT task FROM runs"), HasSubstr("minimize:level"));
 }
 
 TEST(ExternalScorer, TheExampleAnswersAndItsNumbersAreRight) {
@@ -520,12 +514,11 @@ TEST(ExternalScorer, TheExampleAnswersAndItsNumbersAreRight) {
   const auto outcome = place.reproduce();
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("Brightness"), HasSubstr("Contrast")));
-  const auto rows = place.json({"query", R"sql(
+  const auto rows = place.rows(R"sql(
     SELECT e.folder, s.path, b.value AS brightness, c.value AS contrast
     FROM metrics b JOIN metrics c USING (evaluation_id, prompt_id, sample)
     JOIN samples s USING (evaluation_id, prompt_id, sample) JOIN evaluations e ON e.id = evaluation_id
-    WHERE b.name = 'brightness' AND c.name = 'contrast')sql",
-                                "--format", "json"});
+    WHERE b.name = 'brightness' AND c.name = 'contrast')sql");
   EXPECT_EQ(rows.size(), 20u);
   for (const auto& row : rows) {
     const auto image =

@@ -10,8 +10,6 @@ namespace {
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
-
 struct Fault {
   const char *program, *call;
   int reason;
@@ -25,18 +23,15 @@ std::string name_of(const Fault& fault) {
 }
 
 void break_disk(Workplace& place, const Fault& fault, int from) {
-  place.environment["LD_PRELOAD"] = HARNESS_BINARY_DIR "/tests/libharness-faulty-disk.so";
-  place.environment["HARNESS_DISK_PATH"] = "runs/";
-  place.environment["HARNESS_DISK_PROGRAM"] = fault.program;
-  place.environment["HARNESS_DISK_FAIL"] = fault.call;
-  place.environment["HARNESS_DISK_ERRNO"] = std::to_string(fault.reason);
-  place.environment["HARNESS_DISK_FROM"] = std::to_string(from);
-  place.environment["HARNESS_DISK_EVERY"] = fault.lasting ? "1" : "1000000";
-}
-
-void mend_disk(Workplace& place) {
-  place.environment.erase("LD_PRELOAD");
-  place.environment.erase("HARNESS_DISK_FAIL");
+  const std::map<std::string, std::string> disk = {
+      {"LD_PRELOAD", HARNESS_BINARY_DIR "/tests/libharness-faulty-disk.so"},
+      {"HARNESS_DISK_PATH", "runs/"},
+      {"HARNESS_DISK_PROGRAM", fault.program},
+      {"HARNESS_DISK_FAIL", fault.call},
+      {"HARNESS_DISK_ERRNO", std::to_string(fault.reason)},
+      {"HARNESS_DISK_FROM", std::to_string(from)},
+      {"HARNESS_DISK_EVERY", fault.lasting ? "1" : "1000000"}};
+  for (const auto& [name, value] : disk) place.environment[name] = value;
 }
 
 struct Expected {
@@ -47,14 +42,14 @@ struct Expected {
 const Expected& expected() {
   static const Expected found = [] {
     Workplace place;
-    EXPECT_EQ(place.run(kSmoke).status, 0);
+    EXPECT_EQ(place.run(smoke_table()).status, 0);
     return Expected{place.metric_rows(), read_file(place.folder() / "runs/sd35-ocr/table.md")};
   }();
   return found;
 }
 
 void expect_same_as_on_a_sound_disk(Workplace& place) {
-  const auto repeated = place.run(kSmoke);
+  const auto repeated = place.run(smoke_table());
   ASSERT_EQ(repeated.status, 0) << repeated.err;
   EXPECT_EQ(place.metric_rows(), expected().rows);
   EXPECT_EQ(read_file(place.folder() / "runs/sd35-ocr/table.md"), expected().table);
@@ -71,7 +66,7 @@ TEST_P(FailingWrites, EndInAClearErrorAndTheCommandGoesOnWhenTheDiskIsMended) {
   int failed = 0;
   for (const int from : {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144, 233}) {
     break_disk(place, fault, from);
-    const auto outcome = place.run(kSmoke);
+    const auto outcome = place.run(smoke_table());
     if (outcome.status == 0) break;
     ++failed;
     ASSERT_EQ(outcome.status, 1) << "call " << from << ": " << outcome.err;
@@ -82,7 +77,7 @@ TEST_P(FailingWrites, EndInAClearErrorAndTheCommandGoesOnWhenTheDiskIsMended) {
     EXPECT_THAT(outcome.err, HasSubstr("repeat the command")) << "call " << from << ": what to do";
   }
   EXPECT_GT(failed, 2);
-  mend_disk(place);
+  place.environment.erase("LD_PRELOAD");
   expect_same_as_on_a_sound_disk(place);
 }
 

@@ -13,16 +13,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
-
-std::vector<std::string> smoke(const std::vector<std::string>& more) {
-  auto arguments = kSmoke;
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
 /// Ids of the training jobs that a dry run names.
-std::vector<std::string> training_ids(Workplace& place, const std::vector<std::string>& arguments) {
+std::vector<std::string> training_ids(Workplace& place, const Arguments& arguments) {
   std::vector<std::string> found;
   const auto plan = place.json(arguments);
   for (const auto& job : plan.at("jobs")) {
@@ -35,7 +27,7 @@ std::vector<std::string> training_ids(Workplace& place, const std::vector<std::s
 const std::string& undisturbed_rows() {
   static const std::string rows = [] {
     Workplace place;
-    EXPECT_EQ(place.run(kSmoke).status, 0);
+    EXPECT_EQ(place.run(smoke_table()).status, 0);
     return place.metric_rows();
   }();
   return rows;
@@ -66,9 +58,19 @@ std::optional<pid_t> busy_worker(const Workplace& place, const std::string& kind
   return std::nullopt;
 }
 
+/// Starts a smoke run whose images take `delay` microseconds each, and waits for the first ones; its worker.
+pid_t start_slowly(Workplace& place, const char* delay, pid_t& harness, const Arguments& more = {}) {
+  place.environment["HARNESS_FAKE_DELAY_US"] = delay;
+  harness = place.start(smoke_table(more));
+  std::optional<pid_t> worker;
+  EXPECT_TRUE(wait_until([&] { return (worker = busy_worker(place, "evaluate")).has_value(); }));
+  place.environment.erase("HARNESS_FAKE_DELAY_US");
+  return worker.value_or(0);
+}
+
 TEST(Reproduce, EndsWithATrueTableAndItsArtifacts) {
   Workplace place;
-  const auto result = place.json(smoke({"--json"}));
+  const auto result = place.json(smoke_table({"--json"}));
   EXPECT_EQ(result.at("table"), "sd35-ocr");
   EXPECT_EQ(result.at("rows").size(), 3u);
   EXPECT_EQ(result.at("reference").size(), 1u);
@@ -83,26 +85,20 @@ TEST(Reproduce, EndsWithATrueTableAndItsArtifacts) {
   for (const auto& [name, path] : result.at("artifacts").items()) {
     EXPECT_GT(fs::file_size(place.folder() / path.get<std::string>()), 0u) << name;
   }
-  EXPECT_EQ(place
-                .run({"query", "SELECT DISTINCT n + n_missing FROM v_results WHERE split = 'validation'",
-                      "--format", "csv"})
-                .out,
+  EXPECT_EQ(place.csv("SELECT DISTINCT n + n_missing FROM v_results WHERE split = 'validation'"),
             "n + n_missing\n24\n");
 }
 
 TEST(Reproduce, SelectsTheHighestValidationMeanAndTestsNothingElse) {
   Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  const auto wrong = place.run({"query", R"sql(
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
+  EXPECT_EQ(place.rows(R"sql(
     SELECT method, checkpoint FROM v_results v WHERE split = 'test' AND metric = 'ocr_reward' AND method <> 'base'
     AND mean IS NOT NULL AND checkpoint <> (SELECT checkpoint FROM v_results w WHERE w.method = v.method
-      AND w.split = 'validation' AND w.metric = 'ocr_reward' ORDER BY mean DESC, checkpoint LIMIT 1))sql",
-                                "--format", "jsonl"});
-  EXPECT_EQ(wrong.out, "");
-  const auto tested = place.run(
-      {"query", "SELECT count(*) AS n FROM evaluations WHERE split = 'test' AND selection_id IS NULL",
-       "--format", "csv"});
-  EXPECT_EQ(tested.out, "n\n0\n");
+      AND w.split = 'validation' AND w.metric = 'ocr_reward' ORDER BY mean DESC, checkpoint LIMIT 1))sql"),
+            Json::array());
+  EXPECT_EQ(place.csv("SELECT count(*) AS n FROM evaluations WHERE split = 'test' AND selection_id IS NULL"),
+            "n\n0\n");
 }
 
 // Where the hardest prompts of one checkpoint have no score, its mean is of easier prompts than the others'.
@@ -110,23 +106,19 @@ TEST(Reproduce, SelectsNothingWhereScoresAreMissingAndGoesOnOnceTheyAreThere) {
   Workplace place;
   place.environment["HARNESS_FAKE_BLIND"] = "4:0.5";
   for (const bool repeated : {false, true}) {
-    const auto refused = place.run(kSmoke);
+    const auto refused = place.run(smoke_table());
     EXPECT_EQ(refused.status, 1);
     EXPECT_THAT(refused.err, HasSubstr("no checkpoint is selected on the validation split: "));
     EXPECT_THAT(refused.err, HasSubstr("of 24 prompts ("));
     EXPECT_THAT(refused.err, HasSubstr("have no ocr_reward at some checkpoint (checkpoint 4: "));
     EXPECT_THAT(refused.err, HasSubstr("once their cause is gone, repeat the command"));
     EXPECT_EQ(refused.err.find("are scored again") != std::string::npos, repeated) << refused.err;
-    EXPECT_EQ(place
-                  .run({"query",
-                        "SELECT count(*) AS n FROM evaluations JOIN checkpoints ON checkpoints.id = "
-                        "checkpoint_id WHERE split = 'test' AND step > 0",
-                        "--format", "csv"})
-                  .out,
+    EXPECT_EQ(place.csv("SELECT count(*) AS n FROM evaluations JOIN checkpoints ON checkpoints.id = "
+                        "checkpoint_id WHERE split = 'test' AND step > 0"),
               "n\n0\n");
   }
   place.environment.erase("HARNESS_FAKE_BLIND");
-  const auto outcome = place.run(kSmoke);
+  const auto outcome = place.run(smoke_table());
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
   for (const auto& log : logs_of(place, "train")) {
@@ -142,9 +134,9 @@ TEST(Reproduce, SelectsNothingWhereScoresAreMissingAndGoesOnOnceTheyAreThere) {
 
 TEST(Reproduce, RepeatedItAnswersFromTheDbWithoutAWorker) {
   Workplace place;
-  const auto first = place.json(smoke({"--json"}));
+  const auto first = place.json(smoke_table({"--json"}));
   place.environment["HARNESS_WORKER"] = "/nonexistent";
-  const auto second = place.run(smoke({"--json"}));
+  const auto second = place.run(smoke_table({"--json"}));
   EXPECT_EQ(second.status, 0) << second.err;
   EXPECT_EQ(parse_json(second.out, "stdout"), first);
   const auto written = read_json(place.folder() / "runs/sd35-ocr/table.json");
@@ -153,8 +145,8 @@ TEST(Reproduce, RepeatedItAnswersFromTheDbWithoutAWorker) {
 
 TEST(Reproduce, TwoFoldersHoldTheSameRowsAndTables) {
   Workplace place;
-  auto a = place.json(smoke({"--json", "--out", "a"})),
-       b = place.json(smoke({"--json", "--out", "b", "--jobs", "2", "--fresh"}));
+  auto a = place.json(smoke_table({"--json", "--out", "a"})),
+       b = place.json(smoke_table({"--json", "--out", "b", "--jobs", "2", "--fresh"}));
   for (auto* document : {&a, &b}) {
     document->erase("artifacts");
     document->erase("wall_seconds");
@@ -166,7 +158,7 @@ TEST(Reproduce, TwoFoldersHoldTheSameRowsAndTables) {
 
 TEST(Reproduce, TableCompareAndGridWorkFromTheDbAlone) {
   Workplace place;
-  const auto result = place.json(smoke({"--json"}));
+  const auto result = place.json(smoke_table({"--json"}));
   EXPECT_EQ(place.json({"table", "sd35-ocr", "--format", "json"}), result);
   for (const char* format : {"md", "latex", "csv", "html"}) {
     EXPECT_EQ(place.run({"table", "--format", format}).status, 0) << format;
@@ -174,20 +166,19 @@ TEST(Reproduce, TableCompareAndGridWorkFromTheDbAlone) {
   const auto compared = place.json(
       {"compare", "ratio-norm", "lambda-controlled", "--metric", "ocr_reward", "--split", "test", "--json"});
   const auto& comparison = compared.at("comparisons").at(0);
-  const auto same =
-      std::find_if(result.at("comparisons").begin(), result.at("comparisons").end(), [](const Json& c) {
-        return c.at("baseline") == "ratio-norm" && c.at("method") == "lambda-controlled" &&
-               c.at("metric") == "ocr_reward";
-      });
+  const auto same = std::ranges::find_if(result.at("comparisons"), [](const Json& c) {
+    return c.at("baseline") == "ratio-norm" && c.at("method") == "lambda-controlled" &&
+           c.at("metric") == "ocr_reward";
+  });
   for (const char* field : {"n", "delta", "ci95", "wins", "ties", "losses", "p_value"}) {
     EXPECT_EQ(comparison.at(field), same->at(field)) << field;
   }
-  const auto paired =
-      place.run({"query",
-                 "SELECT avg(delta) AS d, count(delta) AS n FROM v_paired WHERE baseline = 'ratio-norm' "
-                 "AND method = 'lambda-controlled' AND metric = 'ocr_reward' AND split = 'test'",
-                 "--format", "json"});
-  const auto row = parse_json(paired.out, "stdout").at(0);
+  const auto row =
+      place
+          .rows(
+              "SELECT avg(delta) AS d, count(delta) AS n FROM v_paired WHERE baseline = 'ratio-norm' "
+              "AND method = 'lambda-controlled' AND metric = 'ocr_reward' AND split = 'test'")
+          .at(0);
   EXPECT_NEAR(row.at("d").get<double>(), comparison.at("delta").get<double>(), 1e-12);
   EXPECT_EQ(row.at("n"), comparison.at("n"));
   EXPECT_EQ(place.run({"grid", "-n", "3", "--pick", "wins,failures", "-o", "figures"}).status, 0);
@@ -199,7 +190,7 @@ TEST(Reproduce, TableCompareAndGridWorkFromTheDbAlone) {
 
 TEST(Reproduce, ADryRunAfterItShowsAllDoneAndChangesNoFile) {
   Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
   // Checksums by path; SQLite's shared-memory and (empty) log files beside the DB come with reading it.
   const auto contents = [&] {
     std::string listing;
@@ -213,7 +204,7 @@ TEST(Reproduce, ADryRunAfterItShowsAllDoneAndChangesNoFile) {
     return listing;
   };
   const auto before = contents();
-  const auto plan = place.json(smoke({"--dry-run", "--json"}));
+  const auto plan = place.json(smoke_table({"--dry-run", "--json"}));
   for (const auto& job : plan.at("jobs")) EXPECT_TRUE(job.at("done").get<bool>()) << job;
   EXPECT_EQ(plan.at("estimate").at("seconds"), 0);
   EXPECT_EQ(contents(), before);
@@ -221,10 +212,9 @@ TEST(Reproduce, ADryRunAfterItShowsAllDoneAndChangesNoFile) {
 
 TEST(Reproduce, AnotherSettingOrOtherWeightsAreANewRun) {
   Workplace place;
-  const auto ids = [&](const std::vector<std::string>& more) {
-    auto arguments = smoke({"--dry-run", "--json"});
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return training_ids(place, arguments);
+  const auto ids = [&](Arguments more) {
+    more.insert(more.end(), {"--dry-run", "--json"});
+    return training_ids(place, smoke_table(more));
   };
   const auto usual = ids({});
   EXPECT_EQ(ids({}), usual);
@@ -240,61 +230,56 @@ TEST(Reproduce, AnotherSettingOrOtherWeightsAreANewRun) {
 
 TEST(Reproduce, SubsetsAndSeedsShareTheirRuns) {
   Workplace place;
-  const auto one = place.json(smoke({"--json", "--methods", "dual"}));
+  const auto one = place.json(smoke_table({"--json", "--methods", "dual"}));
   EXPECT_EQ(one.at("rows").size(), 1u);
-  const auto two = place.json(smoke({"--json", "--seeds", "42,43"}));
+  const auto two = place.json(smoke_table({"--json", "--seeds", "42,43"}));
   EXPECT_EQ(two.at("rows").size(), 6u);
   const auto runs = place.json({"list", "runs", "--json"});
   EXPECT_EQ(runs.size(), 8u);
   EXPECT_EQ(two.at("comparisons").at(0).at("test"), "paired-t-clustered");
 }
 
-TEST(Reproduce, ADeadWorkerIsNamedWithItsStatusAndTheEndOfItsLog) {
-  Workplace place;
-  place.environment["HARNESS_FAKE_MODE"] = "die";
-  place.environment["HARNESS_FAKE_KIND"] = "train";
-  const auto outcome = place.run(kSmoke);
-  EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("train ratio-norm (seed 42)"));
-  EXPECT_THAT(outcome.err, HasSubstr("exit status 3"));
-  EXPECT_THAT(outcome.err, HasSubstr("fake worker: asked to die"));
-  EXPECT_EQ(
-      place
-          .run({"query", "SELECT DISTINCT kind, failure FROM jobs WHERE state = 'failed'", "--format", "csv"})
-          .out,
-      "kind,failure\ntrain,died with exit status 3\n");
-  place.environment["HARNESS_FAKE_MODE"] = "crash";
-  EXPECT_THAT(place.run(kSmoke).err, HasSubstr("signal 6"));
-  place.environment.erase("HARNESS_FAKE_MODE");
-  EXPECT_EQ(place.run(kSmoke).status, 0);
-  EXPECT_EQ(place.metric_rows(), undisturbed_rows());
-}
+struct BadWorker {
+  const char* mode;  ///< HARNESS_FAKE_MODE
+  int status;
+  std::vector<const char*> said;
+};
 
-TEST(Reproduce, AWorkersOwnReasonIsPassedOn) {
+TEST(Reproduce, AWorkerThatFailsIsNamedWithItsReasonAndTheCommandGoesOnOnceItWorks) {
   Workplace place;
+  place.environment["HARNESS_FAKE_KIND"] = "train";
+  const std::vector<BadWorker> workers = {
+      {"die", 1, {"train ratio-norm (seed 42)", "exit status 3", "fake worker: asked to die"}},
+      {"crash", 1, {"signal 6"}},
+      {"fail", 1, {"the disk is full", "free some space"}},
+      {"refuse", 2, {"vae/model.safetensors: has a tensor of another shape"}},
+      {"silent", 1, {"no sign of life"}}};
+  for (const auto& worker : workers) {
+    place.environment["HARNESS_FAKE_MODE"] = worker.mode;
+    if (worker.mode == std::string("silent")) place.environment["HARNESS_SILENCE_MS"] = "500";
+    const auto outcome = place.run(smoke_table());
+    EXPECT_EQ(outcome.status, worker.status) << worker.mode;
+    for (const char* text : worker.said) EXPECT_THAT(outcome.err, HasSubstr(text)) << worker.mode;
+    if (worker.mode == std::string("die")) {
+      EXPECT_EQ(place.csv("SELECT DISTINCT kind, failure FROM jobs WHERE state = 'failed'"),
+                "kind,failure\ntrain,died with exit status 3\n");
+    }
+  }
+  place.environment.erase("HARNESS_SILENCE_MS");
   place.environment["HARNESS_FAKE_MODE"] = "fail";
-  const auto outcome = place.run(smoke({"--json"}));
-  EXPECT_EQ(outcome.status, 1);
-  const auto error = parse_json(outcome.out, "stdout").at("error");
+  const auto error = parse_json(place.run(smoke_table({"--json"})).out, "stdout").at("error");
   EXPECT_EQ(error.at("what"), "the disk is full");
   EXPECT_EQ(error.at("hint"), "free some space");
   place.environment.erase("HARNESS_FAKE_MODE");
-  EXPECT_EQ(place.run(kSmoke).status, 0);
-}
-
-TEST(Reproduce, AnInputThatAWorkerRefusesIsStatus2) {
-  Workplace place;
-  place.environment["HARNESS_FAKE_MODE"] = "refuse";
-  const auto outcome = place.run(kSmoke);
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("vae/model.safetensors: has a tensor of another shape"));
+  EXPECT_EQ(place.run(smoke_table()).status, 0);
+  EXPECT_EQ(place.metric_rows(), undisturbed_rows());
 }
 
 TEST(Reproduce, WeightsThatLackAFileAreRefusedBeforeAnythingIsWritten) {
   Workplace place;
   Workplace::write_weights(place.folder() / "other", 2);
   fs::rename(place.folder() / "other/model.safetensors", place.folder() / "other/another.safetensors");
-  const auto outcome = place.run(smoke({"--weights", "other"}));
+  const auto outcome = place.run(smoke_table({"--weights", "other"}));
   EXPECT_EQ(outcome.status, 2);
   EXPECT_THAT(outcome.err, HasSubstr("lacks model.safetensors"));
   EXPECT_FALSE(fs::exists(place.folder() / "runs"));
@@ -302,7 +287,7 @@ TEST(Reproduce, WeightsThatLackAFileAreRefusedBeforeAnythingIsWritten) {
 
 TEST(Reproduce, WhatAJobWantsSaidStandsUnderTheTableOnce) {
   Workplace place;
-  const auto table = place.run(kSmoke).out;
+  const auto table = place.run(smoke_table()).out;
   const auto first = table.find("The fake worker draws no text.");
   ASSERT_NE(first, std::string::npos);
   EXPECT_EQ(table.find("The fake worker draws no text.", first + 1), std::string::npos);
@@ -310,8 +295,8 @@ TEST(Reproduce, WhatAJobWantsSaidStandsUnderTheTableOnce) {
 
 TEST(Reproduce, ExperimentsOfOneWorkspaceAreToldApart) {
   Workplace place;
-  const auto first = place.json(smoke({"--json"}));
-  const auto again = place.run(smoke({"--json", "--set", "lr=1e-4"}));
+  const auto first = place.json(smoke_table({"--json"}));
+  const auto again = place.run(smoke_table({"--json", "--set", "lr=1e-4"}));
   const auto second = parse_json(again.out, "stdout");
   EXPECT_THAT(again.err, HasSubstr("held experiment 1, and now holds experiment 2"));
   const auto list = place.json({"list", "experiments", "--json"});
@@ -344,7 +329,7 @@ Json training_table() {
 
 TEST(Reproduce, ATrainingTableIsMadeOfStatisticsAndEvaluatesNothing) {
   Workplace place;
-  write_file_atomically(place.folder() / "mine.json", training_table().dump());
+  place.write("mine.json", training_table());
   const auto table = place.json({"reproduce", "--table", "mine.json", "--json"});
   ASSERT_EQ(table.at("rows").size(), 4u);
   EXPECT_EQ(table.at("reference").size(), 0u);
@@ -353,12 +338,13 @@ TEST(Reproduce, ATrainingTableIsMadeOfStatisticsAndEvaluatesNothing) {
     EXPECT_EQ(row.at("n"), 4);
     // Updates 3 to 6; the odd ones are on-policy and enter the reward only.
     const auto mean = [&](const std::string& where) {
-      const auto csv = place.run(
-          {"query",
-           "SELECT avg(value) AS m FROM v_training WHERE method = '" + row.at("method").get<std::string>() +
-               "' AND seed = " + row.at("seed").dump() + " AND update_index > 2 AND " + where,
-           "--format", "csv"});
-      return std::stod(csv.out.substr(csv.out.find('\n') + 1));
+      return place
+          .rows("SELECT avg(value) AS m FROM v_training WHERE method = '" +
+                row.at("method").get<std::string>() + "' AND seed = " + row.at("seed").dump() +
+                " AND update_index > 2 AND " + where)
+          .at(0)
+          .at("m")
+          .get<double>();
     };
     EXPECT_NEAR(row.at("metrics").at("lambda_center_0").at("mean").get<double>(),
                 mean("name = 'lambda_center' AND timestep = 0 AND on_policy = 0"), 1e-12);
@@ -369,7 +355,7 @@ TEST(Reproduce, ATrainingTableIsMadeOfStatisticsAndEvaluatesNothing) {
   EXPECT_TRUE(table.at("claims").at(0).at("holds").is_null());
   EXPECT_THAT(table.at("claims").at(0).at("detail").get<std::string>(),
               HasSubstr("needs at least 3 training runs, 2 here"));
-  EXPECT_EQ(place.run({"query", "SELECT count(*) AS n FROM evaluations", "--format", "csv"}).out, "n\n0\n");
+  EXPECT_EQ(place.csv("SELECT count(*) AS n FROM evaluations"), "n\n0\n");
   EXPECT_EQ(place.json({"table", "mine", "--json"}), table);
   const auto comparison = place.json({"compare", "dual", "c 0.5", "--metric", "lambda_center_0", "--json"});
   EXPECT_EQ(comparison.at("comparisons").at(0).at("n"), 2);
@@ -409,7 +395,7 @@ TEST(Reproduce, AStatementOfThePaperAboutTheTrainingIsDecidedByItsIntervalOverTh
   };
   table["claims"] = {claim("lower-on-every-seed", 0), claim("higher-on-every-seed", 0),
                      claim("ratio-at-most", 0.5), claim("within", 0.1)};
-  write_file_atomically(place.folder() / "mine.json", table.dump());
+  place.write("mine.json", table);
   ASSERT_EQ(place.run({"reproduce", "--table", "mine.json"}).status, 0);
   const auto verdicts = [&](const std::vector<double>& ours, const std::vector<double>& theirs) {
     write_lambda_center(place.folder() / "runs", {{"c 0.5", ours}, {"dual", theirs}});
@@ -429,7 +415,7 @@ TEST(Reproduce, AStatementOfThePaperAboutTheTrainingIsDecidedByItsIntervalOverTh
 
 TEST(Figure, TheLawAuditIsOfTheMethodAskedFor) {
   Workplace place;
-  ASSERT_EQ(place.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}).status, 0);
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
   const auto drawn = place.run({"figure", "law-audit", "--method", "ratio-norm", "-o", "figures"});
   EXPECT_EQ(drawn.status, 0) << drawn.err;
   EXPECT_THAT(read_file(place.folder() / "figures/law-audit-ratio-norm.svg"), HasSubstr("ratio-norm, table"));
@@ -443,7 +429,7 @@ TEST(Figure, TheLawAuditIsOfTheMethodAskedFor) {
 TEST(Reproduce, APictureOfAnotherExperimentIsNotTakenForThisOnes) {
   Workplace place;
   place.environment["HARNESS_FAKE_LAW"] = "none";
-  write_file_atomically(place.folder() / "mine.json", training_table().dump());
+  place.write("mine.json", training_table());
   fs::create_directories(place.folder() / "runs/mine");
   write_file_atomically(place.folder() / "runs/mine/law-audit.png", "left behind");
   const std::vector<std::string> command = {"reproduce", "--table", "mine.json", "--json"};
@@ -459,18 +445,16 @@ TEST(Reproduce, APictureOfAnotherExperimentIsNotTakenForThisOnes) {
 
 TEST(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
   Workplace place;
-  write_file_atomically(place.folder() / "mine.json", training_table().dump());
+  place.write("mine.json", training_table());
   std::map<std::string, Json> betas;
   for (const auto& row : place.json({"list", "settings", "--table", "mine.json", "--json"}))
     betas[row.at("name")] = row;
   EXPECT_EQ(betas.at("c 0.5.beta_max").at("value"), 5);
   EXPECT_EQ(betas.at("c 0.5.beta_max").at("origin"), "row c 0.5");
   EXPECT_EQ(betas.at("dual.beta_max").at("value"), "by task");
-  const auto ids = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = {"reproduce", "--table", "mine.json", "--dry-run",
-                                          "--json",    "--seeds", "42"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return training_ids(place, arguments);
+  const auto ids = [&](Arguments more) {
+    more.insert(more.begin(), {"reproduce", "--table", "mine.json", "--dry-run", "--json", "--seeds", "42"});
+    return training_ids(place, more);
   };
   const auto usual = ids({});
   ASSERT_EQ(usual.size(), 2u);
@@ -485,8 +469,8 @@ TEST(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
 
 TEST(Reproduce, NumbersOfExperimentsAreNeverGivenTwice) {
   Workplace place;
-  ASSERT_EQ(place.run(kSmoke).status, 0);
-  const auto fresh = place.run(smoke({"--methods", "ratio-norm", "--fresh"}));
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
+  const auto fresh = place.run(smoke_table({"--methods", "ratio-norm", "--fresh"}));
   EXPECT_THAT(fresh.err, HasSubstr("--fresh drops experiment 1"));
   const auto list = place.json({"list", "experiments", "--json"});
   ASSERT_EQ(list.size(), 1u);
@@ -497,34 +481,22 @@ TEST(Reproduce, ADatabaseOfAnotherProgramIsRefusedAndNothingIsWritten) {
   Workplace place;
   write_file_atomically(place.folder() / "other.sqlite",
                         "not a database, but a file of somebody else's" + std::string(100, '.'));
-  const auto outcome = place.run(smoke({"--db", "other.sqlite"}));
+  const auto outcome = place.run(smoke_table({"--db", "other.sqlite"}));
   EXPECT_EQ(outcome.status, 2);
   EXPECT_THAT(outcome.err, HasSubstr("is not an SQLite database"));
   EXPECT_FALSE(fs::exists(place.folder() / "runs"));
 }
 
-TEST(Reproduce, ASilentWorkerIsKilledAndNamed) {
-  Workplace place;
-  place.environment["HARNESS_FAKE_MODE"] = "silent";
-  place.environment["HARNESS_SILENCE_MS"] = "500";
-  const auto outcome = place.run(kSmoke);
-  EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("no sign of life"));
-}
-
 // Ctrl-Z stops the orchestrator and the worker of its job; `fg` lets both go on.
 TEST(Reproduce, StoppedForLongerThanTheSilenceLimitItGoesOnAsBefore) {
   Workplace place;
-  place.environment["HARNESS_FAKE_DELAY_US"] = "20000";
   place.environment["HARNESS_SILENCE_MS"] = "600";
-  const auto pid = place.start(kSmoke);
-  ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
-  const auto worker = busy_worker(place, "evaluate").value();
-  ::kill(pid, SIGSTOP);
-  ::kill(worker, SIGSTOP);
+  pid_t pid = 0;
+  const pid_t worker = start_slowly(place, "20000", pid);
+  ASSERT_GT(worker, 0);
+  for (const pid_t process : {pid, worker}) ::kill(process, SIGSTOP);
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-  ::kill(pid, SIGCONT);
-  ::kill(worker, SIGCONT);
+  for (const pid_t process : {pid, worker}) ::kill(process, SIGCONT);
   const auto outcome = place.wait(pid);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
@@ -532,26 +504,23 @@ TEST(Reproduce, StoppedForLongerThanTheSilenceLimitItGoesOnAsBefore) {
 
 TEST(Reproduce, CtrlCEndsWith130AndTheCommandThatGoesOn) {
   Workplace place;
-  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start(smoke({"--fresh"}));
-  ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
+  pid_t pid = 0;
+  ASSERT_GT(start_slowly(place, "50000", pid, {"--fresh"}), 0);
   ::kill(pid, SIGINT);
   const auto outcome = place.wait(pid);
   EXPECT_EQ(outcome.status, 130);
   EXPECT_THAT(outcome.err, HasSubstr("reproduce --table sd35-ocr --scale smoke"));
   EXPECT_THAT(outcome.err, Not(HasSubstr("--fresh")));
-  place.environment.erase("HARNESS_FAKE_DELAY_US");
-  EXPECT_EQ(place.run(kSmoke).status, 0);
+  EXPECT_EQ(place.run(smoke_table()).status, 0);
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
 }
 
 TEST(Reproduce, ASecondOneInTheSameFolderSaysWhoIsThere) {
   Workplace place;
-  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start(kSmoke);
-  ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
+  pid_t pid = 0;
+  ASSERT_GT(start_slowly(place, "50000", pid), 0);
   Workplace other;
-  const auto outcome = other.run(smoke({"--out", (place.folder() / "runs").string()}));
+  const auto outcome = other.run(smoke_table({"--out", (place.folder() / "runs").string()}));
   EXPECT_EQ(outcome.status, 1);
   EXPECT_THAT(outcome.err, HasSubstr("pid " + std::to_string(pid)));
   ::kill(pid, SIGTERM);
@@ -560,21 +529,19 @@ TEST(Reproduce, ASecondOneInTheSameFolderSaysWhoIsThere) {
 
 TEST(Reproduce, AnotherBuildDoesNotContinueARun) {
   Workplace place;
-  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start(kSmoke);
-  ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
+  pid_t pid = 0;
+  ASSERT_GT(start_slowly(place, "50000", pid), 0);
   ::kill(pid, SIGINT);
   ASSERT_EQ(place.wait(pid).status, 130);
   const auto other = place.folder() / "harness-fake-worker";
   write_file_atomically(other, read_file(place.environment.at("HARNESS_WORKER")) + "another build");
   fs::permissions(other, fs::perms::owner_all);
   place.environment["HARNESS_WORKER"] = other.string();
-  place.environment.erase("HARNESS_FAKE_DELAY_US");
-  const auto refused = place.run(kSmoke);
+  const auto refused = place.run(smoke_table());
   EXPECT_EQ(refused.status, 2);
   EXPECT_THAT(refused.err, HasSubstr("another build"));
   EXPECT_THAT(refused.err, HasSubstr("--fresh"));
-  EXPECT_EQ(place.run(smoke({"--fresh"})).status, 0);
+  EXPECT_EQ(place.run(smoke_table({"--fresh"})).status, 0);
 }
 
 struct Kill {
@@ -588,14 +555,14 @@ TEST_P(KilledReproduce, EndsWithTheSameRowsWhenRepeated) {
   Workplace place;
   place.environment["HARNESS_FAKE_DELAY_US"] = std::string(kind) == "train" ? "200000" : "20000";
   place.environment["HARNESS_FAKE_KIND"] = kind;
-  const auto pid = place.start(kSmoke);
+  const auto pid = place.start(smoke_table());
   std::optional<pid_t> worker;
   ASSERT_TRUE(wait_until([&] { return (worker = busy_worker(place, kind)).has_value(); }));
   ::kill(std::string(victim) == "worker" ? *worker : pid, SIGKILL);
   const auto killed = place.wait(pid);
   EXPECT_NE(killed.status, 0);
   place.environment.erase("HARNESS_FAKE_DELAY_US");
-  const auto repeated = place.run(kSmoke);
+  const auto repeated = place.run(smoke_table());
   EXPECT_EQ(repeated.status, 0) << repeated.err;
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
 }

@@ -12,19 +12,11 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-using Arguments = std::vector<std::string>;
-
 void write_twins(const Workplace& place) {
   const Json twin = {{"name", "twin"}, {"method", "ratio-norm"}, {"settings", {{"lr", 1.20000001e-4}}}};
   const Json table = {{"extends", "sd35-ocr"},           {"id", "twins"},      {"reproduces", ""},
                       {"methods", {"ratio-norm", twin}}, {"equal_rows", true}, {"seeds", {42, 43, 44}}};
-  write_file_atomically(place.folder() / "twins.json", table.dump());
-}
-
-Arguments smoke(const std::string& table, const Arguments& more = {}) {
-  Arguments arguments = {"reproduce", "--table", table, "--scale", "smoke"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
+  place.write("twins.json", table);
 }
 
 /// A workspace in which one method was compared with itself over three runs (experiment 1), and then two
@@ -33,9 +25,9 @@ Workplace& finished() {
   static Workplace place;
   static const bool is_ready = [] {
     write_twins(place);
-    const auto twins = place.run(smoke("twins.json"));
+    const auto twins = place.run(smoke_table({}, "twins.json"));
     EXPECT_EQ(twins.status, 0) << twins.err;
-    const auto table = place.run(smoke("sd35-ocr", {"--methods", "ratio-norm,dual"}));
+    const auto table = place.run(smoke_table({"--methods", "ratio-norm,dual"}));
     EXPECT_EQ(table.status, 0) << table.err;
     return true;
   }();
@@ -112,11 +104,9 @@ TEST(EqualRows, AreTheYardstickOfOtherExperimentsMadeAsTheyWere) {
 
 TEST(EqualRows, EachRecordsItsOwnSettingsAlone) {
   auto& place = finished();
-  const auto runs =
-      place.json({"query",
-                  "SELECT arm, requested_settings AS asked FROM table_runs JOIN runs ON run_id = id "
-                  "WHERE table_runs.table_id = 'twins' AND seed = 42 AND method <> 'base'",
-                  "--format", "json"});
+  const auto runs = place.rows(
+      "SELECT arm, requested_settings AS asked FROM table_runs JOIN runs ON run_id = id "
+      "WHERE table_runs.table_id = 'twins' AND seed = 42 AND method <> 'base'");
   ASSERT_EQ(runs.size(), 2u);
   for (const auto& run : runs)
     EXPECT_EQ(run.at("asked").get<std::string>().find("twin.lr") != std::string::npos,
@@ -147,10 +137,10 @@ TEST(EqualRows, LendTheirSpreadOfRunsToAComparisonOfOneRun) {
 
 TEST(EqualRows, WithOthersBesideThemSayUnderOtherTablesWhatWasMadeOfBoth) {
   Workplace place;
-  ASSERT_EQ(place.run(smoke("calibration")).status, 0);
+  ASSERT_EQ(place.run(smoke_table({}, "calibration")).status, 0);
   const auto own = place.json({"table", "--json"});
   EXPECT_FALSE(own.contains("calibration")) << "it is its own table";
-  ASSERT_EQ(place.run(smoke("sd35-ocr")).status, 0);
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
   const auto told = place.json({"table", "sd35-ocr", "--json"}).at("calibration");
   EXPECT_EQ(told.at("experiment"), 1);
   EXPECT_EQ(told.at("baseline"), "ratio-norm");
@@ -175,15 +165,15 @@ TEST(EqualRows, WithOthersBesideThemSayUnderOtherTablesWhatWasMadeOfBoth) {
 
 TEST(EqualRows, AreNoYardstickOfExperimentsWithOtherSettings) {
   auto& place = finished();
-  const auto outcome =
-      place.run(smoke("sd35-ocr", {"--methods", "ratio-norm,dual", "--set", "lr=1e-5", "--json"}));
+  const auto outcome = place.run(smoke_table({"--methods", "ratio-norm,dual", "--set", "lr=1e-5", "--json"}));
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_FALSE(parse_json(outcome.out, "stdout").contains("yardstick"));
 }
 
 TEST(EqualRows, ThatTheCommandLineMakesUnequalAreNotCompared) {
   auto& place = finished();
-  const auto outcome = place.run(smoke("twins.json", {"--seeds", "42", "--set", "twin.lr=1e-5", "--json"}));
+  const auto outcome =
+      place.run(smoke_table({"--seeds", "42", "--set", "twin.lr=1e-5", "--json"}, "twins.json"));
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   const auto yardstick = parse_json(outcome.out, "stdout").at("yardstick");
   EXPECT_EQ(yardstick.at("own"), false);
