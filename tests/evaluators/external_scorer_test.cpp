@@ -7,6 +7,8 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
+#include "tests/recorded_cases.h"
+#include "tests/refusals.h"
 
 namespace harness {
 namespace {
@@ -18,12 +20,10 @@ using testing::HasSubstr;
 class ExternalScorerFolder : public testing::Test {
  protected:
   void SetUp() override {
-    fs::remove_all(root_);
     fs::create_directories(folder_ / "data/deep");
     for (const char* file : {"score.py", "run", "data/a.bin", "data/deep/b.bin", "notes.txt"})
       write_file(folder_ / file, file);
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   ExternalScorerSpec read(const Json& changes = Json::object()) const {
     Json spec = {{"version", "1"},
@@ -43,24 +43,18 @@ class ExternalScorerFolder : public testing::Test {
     return open_external_scorer({.name = spec.name,
                                  .identity = external_scorer_identity(spec, sha256_file),
                                  .path = [this](const std::string&) { return folder_; },
-                                 .scratch = root_});
+                                 .scratch = root_.path()});
   }
 
   /// The message, without the folder.
   std::string error(const Json& changes) const {
-    try {
-      read(changes);
-    } catch (const Error& e) {
-      EXPECT_EQ(e.status(), Status::kUsage);
-      std::string text = e.what();
-      const auto at = text.find(folder_.string() + "/");
-      return at == std::string::npos ? text : text.erase(at, folder_.string().size() + 1);
-    }
-    return "no error";
+    auto text = message_of([&] { read(changes); });
+    const auto at = text.find(folder_.string() + "/");
+    return at == std::string::npos ? text : text.erase(at, folder_.string().size() + 1);
   }
 
-  const fs::path root_ = fs::temp_directory_path() / ("harness-external-" + std::to_string(::getpid()));
-  const fs::path folder_ = root_ / "gauge";
+  const TemporaryFolder root_;
+  const fs::path folder_ = root_.path() / "gauge";
 };
 
 TEST_F(ExternalScorerFolder, HasDefaultsForAllButVersionCommandAndMetrics) {
@@ -150,7 +144,7 @@ TEST_F(ExternalScorerFolder, WhichImagesHaveValuesDependsOnNeitherTimingNorTheNu
     EXPECT_EQ(scores_of(*scorer, 40), expected) << processes;
     EXPECT_TRUE(scorer->given_up().has_value());
   }
-  EXPECT_FALSE(fs::exists(root_ / "images-for-gauge"));
+  EXPECT_FALSE(fs::exists(root_.path() / "images-for-gauge"));
 }
 
 TEST_F(ExternalScorerFolder, OnlyImagesThatItFailsOnCountAgainstItsRestarts) {
@@ -169,7 +163,7 @@ TEST_F(ExternalScorerFolder, AnotherFileThanThePlanSawIsNotStarted) {
   EXPECT_THROW(open_external_scorer({.name = "gauge",
                                      .identity = identity,
                                      .path = [this](const std::string&) { return folder_; },
-                                     .scratch = root_}),
+                                     .scratch = root_.path()}),
                Error);
 }
 

@@ -13,6 +13,7 @@
 #include "core/text.h"
 #include "evaluators/ocr.h"
 #include "evaluators/scorer_client.h"
+#include "tests/recorded_cases.h"
 
 namespace harness {
 namespace {
@@ -51,13 +52,8 @@ std::vector<ScorerAnswer> read_all(const Command& command, const std::vector<Ima
   return answers;
 }
 
-std::string start_error(Command command) {
-  try {
-    ScorerPool(std::move(command), 1, kDeadline);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+std::string start_error(const Command& command) {
+  return message_of([&] { ScorerPool(command, 1, kDeadline); });
 }
 
 double reward(const std::string& target, const ScorerAnswer& answer) {

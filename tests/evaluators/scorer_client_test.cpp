@@ -10,7 +10,8 @@
 #include <fstream>
 #include <set>
 
-#include "core/error.h"
+#include "tests/recorded_cases.h"
+#include "tests/refusals.h"
 
 namespace harness {
 namespace {
@@ -59,13 +60,8 @@ std::string error_of(ScorerPool& pool, Kind kind) {
   return pool.submit(image(kind)).get().error.value_or("no error");
 }
 
-std::string start_error(ScorerPoolSettings settings) {
-  try {
-    const ScorerPool pool(std::move(settings));
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+std::string start_error(const ScorerPoolSettings& settings) {
+  return message_of([&] { const ScorerPool pool(settings); });
 }
 
 TEST(ScorerPool, AnswersInTheOrderOfSubmissionWithADeadlineForEachImageAndNotForTheQueue) {
@@ -151,19 +147,17 @@ ScorerPoolSettings confined(const std::string& way, const std::string& argument)
 }
 
 TEST(ScorerPool, WhatAConfinedScorerDaemonizesEndsWithItAndWithNoOther) {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("harness-daemons-" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
+  const TemporaryFolder folder;
   const auto pid_in = [&](const char* file) {
     pid_t pid = 0;
-    for (int i = 0; i < 1000 && !(std::ifstream(folder / file) >> pid); ++i) ::usleep(10'000);
+    for (int i = 0; i < 1000 && !(std::ifstream(folder.path() / file) >> pid); ++i) ::usleep(10'000);
     return pid;
   };
   const auto is_alive = [](pid_t pid) { return pid > 0 && ::kill(pid, 0) == 0; };
   {
-    ScorerPool lasting(confined("daemonizes", folder / "lasting"));
+    ScorerPool lasting(confined("daemonizes", folder.path() / "lasting"));
     {
-      ScorerPool other(confined("daemonizes and crashes", folder / "crashed"));
+      ScorerPool other(confined("daemonizes and crashes", folder.path() / "crashed"));
       EXPECT_TRUE(is_alive(pid_in("crashed")));
       EXPECT_EQ(error_of(other, kGood), "the scorer ended by signal 11 (Segmentation fault)");
       EXPECT_FALSE(is_alive(pid_in("crashed")));
@@ -172,7 +166,6 @@ TEST(ScorerPool, WhatAConfinedScorerDaemonizesEndsWithItAndWithNoOther) {
     EXPECT_TRUE(is_alive(pid_in("lasting")));
   }
   EXPECT_FALSE(is_alive(pid_in("lasting")));
-  std::filesystem::remove_all(folder);
 }
 
 TEST(ScorerPool, ClosingAnswersWhatWaits) {
@@ -202,13 +195,10 @@ TEST(ScorerPool, NamesAProgramThatCannotStart) {
 }
 
 TEST(ScorerPool, AReplacementThatDescribesItselfDifferentlyEndsThePool) {
-  const auto mark =
-      std::filesystem::temp_directory_path() / ("harness-scorer-mark-" + std::to_string(::getpid()));
-  std::filesystem::remove(mark);
-  ScorerPool pool(fake({"changing", mark.string()}), 1, kDeadline);
+  const TemporaryFolder folder;
+  ScorerPool pool(fake({"changing", folder.path() / "mark"}), 1, kDeadline);
   EXPECT_EQ(error_of(pool, kExits), "the scorer ended with status 3");
   EXPECT_THROW(pool.submit(image(kGood)).get(), Error);
-  std::filesystem::remove(mark);
 }
 
 TEST(ScorerPool, WantsAllPixelsOfAnImage) {

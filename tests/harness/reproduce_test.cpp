@@ -544,35 +544,5 @@ TEST(Reproduce, AnotherBuildDoesNotContinueARun) {
   EXPECT_EQ(place.run(smoke_table({"--fresh"})).status, 0);
 }
 
-struct Kill {
-  const char *kind, *victim;
-};
-
-class KilledReproduce : public ::testing::TestWithParam<Kill> {};
-
-TEST_P(KilledReproduce, EndsWithTheSameRowsWhenRepeated) {
-  const auto [kind, victim] = GetParam();
-  Workplace place;
-  place.environment["HARNESS_FAKE_DELAY_US"] = std::string(kind) == "train" ? "200000" : "20000";
-  place.environment["HARNESS_FAKE_KIND"] = kind;
-  const auto pid = place.start(smoke_table());
-  std::optional<pid_t> worker;
-  ASSERT_TRUE(wait_until([&] { return (worker = busy_worker(place, kind)).has_value(); }));
-  ::kill(std::string(victim) == "worker" ? *worker : pid, SIGKILL);
-  const auto killed = place.wait(pid);
-  EXPECT_NE(killed.status, 0);
-  place.environment.erase("HARNESS_FAKE_DELAY_US");
-  const auto repeated = place.run(smoke_table());
-  EXPECT_EQ(repeated.status, 0) << repeated.err;
-  EXPECT_EQ(place.metric_rows(), undisturbed_rows());
-}
-
-INSTANTIATE_TEST_SUITE_P(AtEveryPoint, KilledReproduce,
-                         ::testing::Values(Kill{"train", "worker"}, Kill{"train", "orchestrator"},
-                                           Kill{"evaluate", "worker"}, Kill{"evaluate", "orchestrator"}),
-                         [](const auto& param) {
-                           return std::string(param.param.kind) + "_" + param.param.victim;
-                         });
-
 }  // namespace
 }  // namespace harness::test
