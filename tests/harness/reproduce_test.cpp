@@ -46,9 +46,9 @@ std::vector<fs::path> logs_of(const Workplace& place, const std::string& kind) {
   return logs;
 }
 
-/// The pid of a worker that is in the middle of a job of this kind, or nothing.
-std::optional<pid_t> busy_worker(const Workplace& place, const std::string& kind) {
-  for (const auto& log : logs_of(place, kind)) {
+/// The pid of a worker that is in the middle of an evaluation, or nothing.
+std::optional<pid_t> busy_worker(const Workplace& place) {
+  for (const auto& log : logs_of(place, "evaluate")) {
     const auto events = read_events(log, 0).events;
     if (events.size() < 3 || events.back().at("type") == "job_completed") continue;
     for (const auto& event : events) {
@@ -63,7 +63,7 @@ pid_t start_slowly(Workplace& place, const char* delay, pid_t& harness, const Ar
   place.environment["HARNESS_FAKE_DELAY_US"] = delay;
   harness = place.start(smoke_table(more));
   std::optional<pid_t> worker;
-  EXPECT_TRUE(wait_until([&] { return (worker = busy_worker(place, "evaluate")).has_value(); }));
+  EXPECT_TRUE(wait_until([&] { return (worker = busy_worker(place)).has_value(); }));
   place.environment.erase("HARNESS_FAKE_DELAY_US");
   return worker.value_or(0);
 }
