@@ -26,7 +26,7 @@ struct ExternalScorerSpec {
   std::filesystem::path folder;  ///< absolute
   std::string version, summary;
   std::vector<std::string> command, files;
-  std::map<std::string, std::string> environment;
+  std::map<std::string, std::string> environment = {{"OMP_THREAD_LIMIT", "1"}};
   std::vector<MetricInfo> metrics;
   bool by_path = false;  ///< images as PNG files, else as pixels
   int deadline_ms = 0, start_deadline_ms = 0, processes = 1, restarts = 0;
