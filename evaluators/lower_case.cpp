@@ -1,11 +1,10 @@
-#include "evaluators/lower_case.h"
-
 #include <utf8proc.h>
 
 #include <algorithm>
 #include <array>
 
 #include "core/text.h"
+#include "evaluators/text_metrics.h"
 
 namespace harness {
 namespace {

@@ -11,8 +11,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const std::vector<std::string> kReproduce = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
-
 class Sources : public ::testing::Test {
  protected:
   /// Says in the registry what the source of a method or an evaluator is, as a build with it would.
@@ -25,43 +23,38 @@ class Sources : public ::testing::Test {
     write_file_atomically(place.share() / "registry.json", registry.dump());
   }
 
-  Json count(const std::string& sql) { return place.json({"query", sql, "--format", "json"}).at(0).at("n"); }
-  Json runs_of(const std::string& method) {
-    return count("SELECT count(*) AS n FROM runs WHERE method = '" + method + "'");
-  }
-  Json evaluations() { return count("SELECT count(*) AS n FROM evaluations"); }
+  int count(const std::string& what) { return place.rows("SELECT count(*) AS n FROM " + what).at(0).at("n"); }
 
   Workplace place;
 };
 
 TEST_F(Sources, AMethodWithAnotherSourceIsANewRunAndTheOthersAreNot) {
-  ASSERT_EQ(place.run(kReproduce).status, 0);
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
   set_source("methods", "ratio-norm", "");
-  ASSERT_EQ(place.run(kReproduce).status, 0);
-  EXPECT_EQ(runs_of("ratio-norm"), 1) << "the source that jobs without a checksum were recorded with";
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
+  EXPECT_EQ(count("runs WHERE method = 'ratio-norm'"), 1)
+      << "the source that jobs without a checksum were recorded with";
   set_source("methods", "ratio-norm", std::string(64, '1'));
-  const auto changed = place.run(kReproduce);
+  const auto changed = place.run(smoke_table());
   ASSERT_EQ(changed.status, 0) << changed.err;
-  EXPECT_EQ(runs_of("ratio-norm"), 2);
-  EXPECT_EQ(runs_of("lambda-controlled"), 1);
-  EXPECT_EQ(count("SELECT count(*) AS n FROM runs WHERE json_extract(config, '$.method_source') = '" +
-                  std::string(64, '1') + "'"),
-            1);
+  EXPECT_EQ(count("runs WHERE method = 'ratio-norm'"), 2);
+  EXPECT_EQ(count("runs WHERE method = 'lambda-controlled'"), 1);
+  EXPECT_EQ(count("runs WHERE json_extract(config, '$.method_source') = '" + std::string(64, '1') + "'"), 1);
   EXPECT_EQ(place.run({"check", "sd35-ocr"}).status, 0);
 }
 
 TEST_F(Sources, AnEvaluatorWithAnotherSourceIsEvaluatedAgain) {
-  ASSERT_EQ(place.run(kReproduce).status, 0);
-  const auto before = evaluations();
-  const auto runs = count("SELECT count(*) AS n FROM runs");
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
+  const auto before = count("evaluations");
+  const auto runs = count("runs");
   set_source("evaluators", "jpeg", std::string(64, '2'));  // a guardrail, no reward
-  ASSERT_EQ(place.run(kReproduce).status, 0);
-  EXPECT_EQ(evaluations().get<int>(), 2 * before.get<int>());
-  EXPECT_EQ(count("SELECT count(*) AS n FROM runs"), runs) << "nothing is trained again";
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
+  EXPECT_EQ(count("evaluations"), 2 * before);
+  EXPECT_EQ(count("runs"), runs) << "nothing is trained again";
 }
 
 TEST_F(Sources, VerifyRefusesAMethodThatIsNoLongerTheRecordedOne) {
-  ASSERT_EQ(place.run(kReproduce).status, 0);
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
   set_source("methods", "ratio-norm", std::string(64, '1'));
   const auto outcome = place.run({"verify", "--training", "--images", "2"});
   EXPECT_EQ(outcome.status, 1);
@@ -71,13 +64,11 @@ TEST_F(Sources, VerifyRefusesAMethodThatIsNoLongerTheRecordedOne) {
 
 TEST_F(Sources, ATableOfJobsOfOtherCodeSaysWhichAndHowMany) {
   place.environment["HARNESS_FAKE_SOURCES"] = std::string(64, 'b');
-  ASSERT_EQ(
-      place.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke", "--methods", "ratio-norm"}).status,
-      0);
+  ASSERT_EQ(place.run(smoke_table({"--methods", "ratio-norm"})).status, 0);
   const auto same = place.run({"check", "sd35-ocr"});
   EXPECT_THAT(same.out, HasSubstr("PASS  builds"));
   place.environment["HARNESS_FAKE_SOURCES"] = std::string(64, 'c');
-  const auto mixed = place.run(kReproduce);
+  const auto mixed = place.run(smoke_table());
   ASSERT_EQ(mixed.status, 0) << mixed.err;
   EXPECT_THAT(mixed.out, HasSubstr("by sources bbbbbbbbbbbb"));
   EXPECT_THAT(mixed.err, HasSubstr("note: jobs recorded by other code: "));
@@ -91,24 +82,31 @@ TEST_F(Sources, ATableOfJobsOfOtherCodeSaysWhichAndHowMany) {
 }
 
 TEST_F(Sources, JobsThatRecordedNoSourcesAreToldFromTheBuildsThatDid) {
-  ASSERT_EQ(place.run(kReproduce).status, 0);
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
   EXPECT_THAT(place.run({"check", "sd35-ocr"}).out, HasSubstr("PASS  builds"));
   Json registry = read_json(place.share() / "registry.json");
   registry["sources_sha256"] = std::string(64, 'd');
   write_file_atomically(place.share() / "registry.json", registry.dump());
-  const auto again = place.run(kReproduce);
+  const auto again = place.run(smoke_table());
   EXPECT_EQ(again.status, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("its sources are not recorded"));
   EXPECT_THAT(again.err, HasSubstr("this build has sources dddddddddddd"));
 }
 
-// ---- harness new method
+class NewMethod : public ::testing::Test {
+ protected:
+  /// A source tree as far as the command looks at it.
+  void make_tree(const fs::path& tree) const {
+    fs::create_directories(tree / "trainers/methods");
+    fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "trainers/methods/method.template",
+                  tree / "trainers/methods/method.template");
+  }
 
-TEST(NewMethod, WritesAFileThatNamesTheMethodAndNeverOverwrites) {
   Workplace place;
-  fs::create_directories(place.folder() / "trainers/methods");
-  fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "trainers/methods/method.template",
-                place.folder() / "trainers/methods/method.template");
+};
+
+TEST_F(NewMethod, WritesAFileThatNamesTheMethodAndNeverOverwrites) {
+  make_tree(place.folder());
   const auto made = place.run({"new", "method", "my-method2"});
   ASSERT_EQ(made.status, 0) << made.err;
   EXPECT_THAT(made.out, HasSubstr("trainers/methods/my_method2.cpp"));
@@ -124,11 +122,8 @@ TEST(NewMethod, WritesAFileThatNamesTheMethodAndNeverOverwrites) {
   EXPECT_EQ(read_file(file), text);
 }
 
-TEST(NewMethod, TheStepsThatFollowAreInTheTreeThatWasNamed) {
-  Workplace place;
-  fs::create_directories(place.folder() / "checkout/trainers/methods");
-  fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "trainers/methods/method.template",
-                place.folder() / "checkout/trainers/methods/method.template");
+TEST_F(NewMethod, TheStepsThatFollowAreInTheTreeThatWasNamed) {
+  make_tree(place.folder() / "checkout");
   const auto made = place.run({"new", "method", "mine", "--source", "checkout"});
   ASSERT_EQ(made.status, 0) << made.err;
   for (const char* path : {"checkout/trainers/methods/mine.cpp\n", "checkout/trainers/README.md",
@@ -137,8 +132,7 @@ TEST(NewMethod, TheStepsThatFollowAreInTheTreeThatWasNamed) {
     EXPECT_THAT(made.out, HasSubstr(path));
 }
 
-TEST(NewMethod, RefusesNamesThatCannotBeTypedOrAreTaken) {
-  Workplace place;
+TEST_F(NewMethod, RefusesNamesThatCannotBeTypedOrAreTaken) {
   for (const std::string name : {"", "My", "a b", "../x", "a--b", "-a", "a-", "2x", "\u00e9", "x\n"}) {
     const auto outcome = place.run({"new", "method", "--source", HARNESS_SOURCE_DIR, "--", name});
     EXPECT_EQ(outcome.status, 2) << name;

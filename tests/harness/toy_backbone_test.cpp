@@ -83,7 +83,7 @@ TEST_F(ToyBackbone, IsTrainedByTwoMethodsFromStartToTable) {
       {"columns",
        {{{"name", "lambda_center_3"}, {"stat", "lambda_center"}, {"timestep", 3}, {"better", "lower"}},
         {{"name", "reward_mean"}, {"on_policy_too", true}}}}};
-  write_file_atomically(place.folder() / "toys.json", table.dump());
+  place.write("toys.json", table);
   const std::vector<std::string> reproduce = {"reproduce", "--table", "toys.json"};
   const auto first = place.run(reproduce);
   ASSERT_EQ(first.status, 0) << first.err;
