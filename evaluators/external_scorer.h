@@ -16,10 +16,6 @@ namespace harness {
 /// The "profile" of an external scorer's identity.
 inline constexpr const char* kExternalProfile = "external";
 
-/// A training task that is rewarded by a metric of an external scorer, or by minus it: this and its name.
-inline constexpr const char* kMaximizeTask = "maximize:";
-inline constexpr const char* kMinimizeTask = "minimize:";
-
 /// A folder's scorer.json.
 struct ExternalScorerSpec {
   std::string name;              ///< of the folder
