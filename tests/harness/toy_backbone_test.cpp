@@ -1,8 +1,6 @@
-#include <gmock/gmock.h>
-
 #include "core/image.h"
 #include "core/processes/process.h"
-#include "tests/harness/workplace.h"
+#include "tests/harness/smoke.h"
 
 // A backbone is one file: tests/data/toy_backbone/toy.cpp, which tests/CMakeLists.txt links to a worker with
 // nothing else changed.
@@ -11,11 +9,10 @@ namespace harness::test {
 namespace {
 
 using ::testing::Contains;
-using ::testing::HasSubstr;
 
 const std::string kWorker = std::string(HARNESS_BINARY_DIR) + "/tests/harness-toy-backbone-worker";
 
-class ToyBackbone : public ::testing::Test {
+class ToyBackbone : public SmokeTest {
  protected:
   void SetUp() override {
     if (!fs::exists(kWorker)) GTEST_SKIP() << "built without LibTorch";
@@ -31,21 +28,16 @@ class ToyBackbone : public ::testing::Test {
     ADD_FAILURE() << "no " << name << " among the " << kind;
     return {};
   }
-
-  Workplace place;
 };
 
 TEST_F(ToyBackbone, IsListedAndGivenToTheEvaluatorsOfItsKindOfImages) {
-  EXPECT_THAT(place.run({"list", "backbones"}).out, HasSubstr("toy"));
+  ok({"list", "backbones"}, {"toy"});
   EXPECT_THAT(named("evaluators", "ocr-scene").at("backbones"), Contains("toy"));
 }
 
 TEST_F(ToyBackbone, DrawsTheSameImageForTheSameSeed) {
-  const auto draw = [&](const std::string& file, const std::vector<std::string>& more) {
-    std::vector<std::string> words = {"sample", "a red door", "--backbone", "toy", "-o", file};
-    words.insert(words.end(), more.begin(), more.end());
-    const auto outcome = place.run(words);
-    EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const auto draw = [&](const std::string& file, const Words& more) {
+    ok(with({"sample", "a red door", "--backbone", "toy", "-o", file}, more));
     return read_file(place.folder() / file);
   };
   const auto image = draw("a.png", {});
@@ -54,51 +46,29 @@ TEST_F(ToyBackbone, DrawsTheSameImageForTheSameSeed) {
   EXPECT_NE(draw("d.png", {"--guidance", "1"}), image);
   EXPECT_NE(draw("e.png", {"--seed", "7"}), image);
   EXPECT_EQ(read_png(place.folder() / "a.png").width, 32);
-  const auto sized = place.run({"sample", "a red door", "--backbone", "toy", "--image-size", "64"});
-  EXPECT_EQ(sized.status, 2);
-  EXPECT_THAT(sized.err, HasSubstr("backbone toy draws images of one size"));
+  fails(2, {"sample", "a red door", "--backbone", "toy", "--image-size", "64"},
+        {"backbone toy draws images of one size"});
 }
 
 TEST_F(ToyBackbone, IsTrainedByTwoMethodsFromStartToTable) {
-  const Json table{
-      {"id", "toys"},
-      {"kind", "training"},
-      {"task", "compressibility"},
-      {"backbone", "toy"},
-      {"methods", {"flow-grpo", "ratio-norm"}},
-      {"baseline", "flow-grpo"},
-      {"checkpoints", {4}},
-      {"window", {{"last", 4}}},
-      {"settings",
-       {{"updates", 4},
-        {"prompts_per_epoch", 2},
-        {"group_size", 3},
-        {"shard_prompts", 1},
-        {"inner_epochs", 2},
-        {"sampling_steps", 4},
-        {"late_steps", 2},
-        {"lr", 0.001},
-        {"clip_rule", "absolute"},
-        {"clip", 0.01}}},
-      {"columns",
-       {{{"name", "lambda_center_3"}, {"stat", "lambda_center"}, {"timestep", 3}, {"better", "lower"}},
-        {{"name", "reward_mean"}, {"on_policy_too", true}}}}};
-  write_file_atomically(place.folder() / "toys.json", table.dump());
-  const std::vector<std::string> reproduce = {"reproduce", "--table", "toys.json"};
-  const auto first = place.run(reproduce);
-  ASSERT_EQ(first.status, 0) << first.err;
-  EXPECT_THAT(first.out, HasSubstr("These are a toy's numbers."));
-  const auto document = place.json({"reproduce", "--table", "toys.json", "--json"});
+  write_file_atomically(place.folder() / "toys.json", R"({
+    "id": "toys", "kind": "training", "task": "compressibility", "backbone": "toy",
+    "methods": ["flow-grpo", "ratio-norm"], "baseline": "flow-grpo", "checkpoints": [4], "window": {"last": 4},
+    "settings": {"updates": 4, "prompts_per_epoch": 2, "group_size": 3, "shard_prompts": 1, "inner_epochs": 2,
+                 "sampling_steps": 4, "late_steps": 2, "lr": 0.001, "clip_rule": "absolute", "clip": 0.01},
+    "columns": [
+      {"name": "lambda_center_3", "stat": "lambda_center", "timestep": 3, "better": "lower"},
+      {"name": "reward_mean", "on_policy_too": true}]})");
+  const Words reproduce = {"reproduce", "--table", "toys.json"};
+  ok(reproduce, {"These are a toy's numbers."});
+  const auto document = place.json(with(reproduce, {"--json"}));
   ASSERT_EQ(document.at("rows").size(), 2U);
   for (const auto& row : document.at("rows")) {
     EXPECT_GT(row.at("metrics").at("lambda_center_3").at("mean").get<double>(), 0);
     EXPECT_LT(row.at("metrics").at("reward_mean").at("mean").get<double>(), 0);
   }
-  auto afresh = reproduce;
-  afresh.insert(afresh.end(), {"--fresh", "--out", "again"});
-  ASSERT_EQ(place.run(afresh).status, 0);
-  EXPECT_EQ(place.json({"reproduce", "--table", "toys.json", "--json", "--out", "again"}).at("rows"),
-            document.at("rows"));
+  ok(with(reproduce, {"--fresh", "--out", "again"}));
+  EXPECT_EQ(place.json(with(reproduce, {"--json", "--out", "again"})).at("rows"), document.at("rows"));
 }
 
 }  // namespace
