@@ -1,10 +1,11 @@
+#include "evaluators/lower_case.h"
+
 #include <utf8proc.h>
 
 #include <algorithm>
 #include <array>
 
 #include "core/text.h"
-#include "evaluators/text_metrics.h"
 
 namespace harness {
 namespace {

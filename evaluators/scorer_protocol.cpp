@@ -76,6 +76,12 @@ std::string readable(const std::string& text) {
   return text.size() <= kLongest && is_printable(utf8_to_utf32(text)) ? text : in_quotes(text);
 }
 
+/// An absent field of a hello, where something is stated instead of it.
+template <class T>
+T field_or(Fields& fields, const std::string& key, const ScorerHello* stated, const T& fallback) {
+  return stated != nullptr && !fields.has(key) ? fallback : fields.required<T>(key);
+}
+
 void read_value(const Json& value, const std::string& name, ScorerAnswer& answer) {
   if (value.is_number() && is_usable_score(value.get<double>())) {
     answer.values[name] = value.get<double>();
@@ -102,20 +108,19 @@ Json ScorerHello::to_json() const {
 }
 
 ScorerHello parse_hello(std::string_view line, const std::string& where, const ScorerHello* stated) {
-  Json value = object_of(line, where);
-  if (stated != nullptr) {
-    auto known = stated->to_json();
-    known.erase("protocol");
-    value.insert(known.begin(), known.end());  // what the line holds stays
-  }
+  const Json value = object_of(line, where);
   Fields fields(value, where);
   const int protocol = fields.required<int>("protocol");
   if (protocol != kScorerProtocol) {
     throw Error(fmt::format("speaks scorer protocol {}, this program {}", protocol, kScorerProtocol), where);
   }
   if (fields.has("error")) throw Error(readable(fields.required<std::string>("error")), where);
-  const ScorerHello hello{fields.required<std::string>("name"), fields.required<std::string>("version"),
-                          fields.get("settings"), data_of(fields.get("data"), where)};
+  const ScorerHello nothing;
+  const ScorerHello& known = stated != nullptr ? *stated : nothing;
+  ScorerHello hello{field_or(fields, "name", stated, known.name),
+                    field_or(fields, "version", stated, known.version), known.settings, known.data};
+  if (stated == nullptr || fields.has("settings")) hello.settings = fields.get("settings");
+  if (stated == nullptr || fields.has("data")) hello.data = data_of(fields.get("data"), where);
   if (stated != nullptr && (hello.name != stated->name || hello.version != stated->version)) {
     throw Error(
         fmt::format("says that it is {} version {}, and {} version {} was expected", in_quotes(hello.name),

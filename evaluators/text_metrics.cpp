@@ -3,18 +3,15 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "evaluators/lower_case.h"
 
 namespace harness {
-namespace {
 
-/// What is compared.
 std::u32string normalised_text(std::string_view text) {
   std::u32string kept = utf8_to_utf32(text);
   std::erase(kept, U' ');
   return python_lower(kept);
 }
-
-}  // namespace
 
 TextMetrics text_metrics(std::string_view transcript, std::string_view target) {
   const std::u32string p = normalised_text(transcript), t = normalised_text(target);

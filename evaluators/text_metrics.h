@@ -23,9 +23,8 @@ struct TextMetrics {
 /// Throws Error where a text is not UTF-8.
 TextMetrics text_metrics(std::string_view transcript, std::string_view target);
 
-/// Lower case as Python's str.lower() gives it, which the public OCR reward uses. It differs from core's
-/// code-point-wise to_lower in two places: U+0130 becomes two code points, and a capital sigma at the end of
-/// a word becomes U+03C2.
-std::u32string python_lower(std::u32string_view text);
+/// What is compared: code points without U+0020, lower case as in Python. Throws Error where the text is not
+/// UTF-8.
+std::u32string normalised_text(std::string_view text);
 
 }  // namespace harness

@@ -59,7 +59,7 @@ bool register_clip(const ClipScorerInfo& scorer, int place) {
       .name = scorer.name,
       .summary = scorer.summary,
       .place = place,
-      .metrics = {{.name = scorer.metric, .title = scorer.title, .better = "higher", .help = scorer.help}},
+      .metrics = {scorer.metric_info()},
       .tasks = {{.name = scorer.name,
                  .summary = fmt::format("draw what the scorer {} rates high; rewarded by {}: {}", scorer.name,
                                         scorer.metric, scorer.profiles.front().formula),

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/error.h"
 #include "models/loading.h"
 #include "models/tokenizers/load_tokenizer.h"
@@ -16,16 +14,16 @@ constexpr std::int64_t kLegacyEos = 2;  // configurations that write it pool at 
 
 /// A folder that lacks a file altogether is more often an incomplete download than a broken one.
 void expect_files(const fs::path& folder, const ClipScorerInfo& scorer) {
+  const auto has = [&folder](const char* name) { return fs::exists(folder / name); };
+  const auto lacks = [&](const std::string& name) {
+    throw Error(fmt::format("lacks {}", name), folder.string(),
+                fmt::format("scorer {} needs the files of {}", scorer.name, scorer.model));
+  };
   if (!fs::is_directory(folder)) throw Error("is not a folder", folder.string());
-  const std::vector<std::vector<const char*>> either = {{"config.json"},
-                                                        {"model.safetensors", "model.safetensors.index.json"},
-                                                        {"preprocessor_config.json", "processor_config.json"},
-                                                        {"tokenizer_config.json"}};
-  for (const auto& names : either) {
-    if (std::ranges::none_of(names, [&](const char* name) { return fs::exists(folder / name); }))
-      throw Error(fmt::format("lacks {}", names.front()), folder.string(),
-                  fmt::format("scorer {} needs the files of {}", scorer.name, scorer.model));
-  }
+  if (!has("config.json")) lacks("config.json");
+  if (!has("model.safetensors") && !has("model.safetensors.index.json")) lacks("model.safetensors");
+  if (!has("preprocessor_config.json") && !has("processor_config.json")) lacks("preprocessor_config.json");
+  if (!has("tokenizer_config.json")) lacks("tokenizer_config.json");
 }
 
 void expect_image_size(const ClipFolder& clip, const fs::path& folder) {

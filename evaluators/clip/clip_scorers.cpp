@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
 
 namespace harness {
 namespace fs = std::filesystem;
+namespace {
+
+constexpr const char* kVersion = "1";
+
+}  // namespace
+
 const std::vector<ClipScorerInfo>& clip_scorers() {
   static const std::vector<ClipScorerInfo> scorers = {
       {.name = "pickscore",
@@ -60,8 +64,10 @@ const std::vector<ClipScorerInfo>& clip_scorers() {
 }
 
 const ClipScorerInfo* find_clip_scorer(const std::string& name) {
-  const auto found = std::ranges::find(clip_scorers(), name, &ClipScorerInfo::name);
-  return found == clip_scorers().end() ? nullptr : &*found;
+  for (const auto& scorer : clip_scorers()) {
+    if (name == scorer.name) return &scorer;
+  }
+  return nullptr;
 }
 
 std::optional<fs::path> ClipScorerInfo::embedded_folder() const {
@@ -71,6 +77,10 @@ std::optional<fs::path> ClipScorerInfo::embedded_folder() const {
   } catch (const Error&) {
     return std::nullopt;
   }
+}
+
+MetricInfo ClipScorerInfo::metric_info() const {
+  return {.name = metric, .title = title, .better = "higher", .help = help};
 }
 
 const ClipProfile& ClipScorerInfo::profile(const std::string& wanted, const std::string& where) const {
@@ -84,7 +94,7 @@ const ClipProfile& ClipScorerInfo::profile(const std::string& wanted, const std:
 }
 
 Json clip_identity(const ClipScorerInfo& scorer, const ClipProfile& profile) {
-  return {{"name", scorer.name}, {"version", "1"}, {"profile", profile.name}};
+  return {{"name", scorer.name}, {"version", kVersion}, {"profile", profile.name}};
 }
 
 }  // namespace harness

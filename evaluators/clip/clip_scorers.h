@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "evaluators/metrics/metric_info.h"
 
 namespace harness {
 
@@ -32,6 +33,8 @@ struct ClipScorerInfo {
 
   /// The folder of an embedded one: scorers/NAME among the data files; nothing where it is not shipped.
   std::optional<std::filesystem::path> embedded_folder() const;
+
+  MetricInfo metric_info() const;
 
   /// Throws Error for an unknown profile.
   const ClipProfile& profile(const std::string& wanted, const std::string& where) const;

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "core/weights/safetensors.h"
+#include "evaluators/lower_case.h"
 #include "evaluators/text_metrics_parity.h"
 #include "tests/recorded_cases.h"
 
