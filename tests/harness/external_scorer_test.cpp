@@ -71,9 +71,9 @@ class ScorerPlace : public Workplace {
 
   Outcome reproduce(Arguments more = {}) {
     more.insert(more.end(), {"--scorers", "scorers"});
-    return run(smoke_table(more, "small.json"));
+    return run(smoke_of("small.json", more));
   }
-  Outcome reproduce_without_scorers() { return run(smoke_table({}, "small.json")); }
+  Outcome reproduce_without_scorers() { return run(smoke_of("small.json")); }
 
   /// Laid over the table.
   void change_table(const Json& changes) {
@@ -368,7 +368,7 @@ class HangingScorer : public ScorerPlace {
  public:
   HangingScorer() {
     add_scorer({"hangs once", pids_.string()}, {{"deadline_seconds", 600}});
-    harness = start(smoke_table({"--scorers", "scorers"}, "small.json"));
+    harness = start(smoke_of("small.json", {"--scorers", "scorers"}));
     if (!wait_until([&] { return pids_in(pids_).size() == 2; })) return;
     const auto found = pids_in(pids_);
     keeper = found[1];

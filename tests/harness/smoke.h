@@ -11,7 +11,7 @@ using ::testing::Not;
 
 inline const std::vector<std::string> kSmoke = smoke_of("sd35-ocr");
 
-using Words = std::vector<std::string>;
+using Words = Arguments;
 
 inline Words smoke(const Words& more) {
   return with(kSmoke, more);

@@ -29,13 +29,13 @@ class Sources : public ::testing::Test {
 };
 
 TEST_F(Sources, AMethodWithAnotherSourceIsANewRunAndTheOthersAreNot) {
-  ASSERT_EQ(place.run(smoke_table()).status, 0);
+  ASSERT_EQ(place.run(smoke_of("sd35-ocr")).status, 0);
   set_source("methods", "ratio-norm", "");
-  ASSERT_EQ(place.run(smoke_table()).status, 0);
+  ASSERT_EQ(place.run(smoke_of("sd35-ocr")).status, 0);
   EXPECT_EQ(count("runs WHERE method = 'ratio-norm'"), 1)
       << "the source that jobs without a checksum were recorded with";
   set_source("methods", "ratio-norm", std::string(64, '1'));
-  const auto changed = place.run(smoke_table());
+  const auto changed = place.run(smoke_of("sd35-ocr"));
   ASSERT_EQ(changed.status, 0) << changed.err;
   EXPECT_EQ(count("runs WHERE method = 'ratio-norm'"), 2);
   EXPECT_EQ(count("runs WHERE method = 'lambda-controlled'"), 1);
@@ -44,17 +44,17 @@ TEST_F(Sources, AMethodWithAnotherSourceIsANewRunAndTheOthersAreNot) {
 }
 
 TEST_F(Sources, AnEvaluatorWithAnotherSourceIsEvaluatedAgain) {
-  ASSERT_EQ(place.run(smoke_table()).status, 0);
+  ASSERT_EQ(place.run(smoke_of("sd35-ocr")).status, 0);
   const auto before = count("evaluations");
   const auto runs = count("runs");
   set_source("evaluators", "jpeg", std::string(64, '2'));  // a guardrail, no reward
-  ASSERT_EQ(place.run(smoke_table()).status, 0);
+  ASSERT_EQ(place.run(smoke_of("sd35-ocr")).status, 0);
   EXPECT_EQ(count("evaluations"), 2 * before);
   EXPECT_EQ(count("runs"), runs) << "nothing is trained again";
 }
 
 TEST_F(Sources, VerifyRefusesAMethodThatIsNoLongerTheRecordedOne) {
-  ASSERT_EQ(place.run(smoke_table()).status, 0);
+  ASSERT_EQ(place.run(smoke_of("sd35-ocr")).status, 0);
   set_source("methods", "ratio-norm", std::string(64, '1'));
   const auto outcome = place.run({"verify", "--training", "--images", "2"});
   EXPECT_EQ(outcome.status, 1);
@@ -64,11 +64,11 @@ TEST_F(Sources, VerifyRefusesAMethodThatIsNoLongerTheRecordedOne) {
 
 TEST_F(Sources, ATableOfJobsOfOtherCodeSaysWhichAndHowMany) {
   place.environment["HARNESS_FAKE_SOURCES"] = std::string(64, 'b');
-  ASSERT_EQ(place.run(smoke_table({"--methods", "ratio-norm"})).status, 0);
+  ASSERT_EQ(place.run(smoke_of("sd35-ocr", {"--methods", "ratio-norm"})).status, 0);
   const auto same = place.run({"check", "sd35-ocr"});
   EXPECT_THAT(same.out, HasSubstr("PASS  builds"));
   place.environment["HARNESS_FAKE_SOURCES"] = std::string(64, 'c');
-  const auto mixed = place.run(smoke_table());
+  const auto mixed = place.run(smoke_of("sd35-ocr"));
   ASSERT_EQ(mixed.status, 0) << mixed.err;
   EXPECT_THAT(mixed.out, HasSubstr("by sources bbbbbbbbbbbb"));
   EXPECT_THAT(mixed.err, HasSubstr("note: jobs recorded by other code: "));
@@ -82,12 +82,12 @@ TEST_F(Sources, ATableOfJobsOfOtherCodeSaysWhichAndHowMany) {
 }
 
 TEST_F(Sources, JobsThatRecordedNoSourcesAreToldFromTheBuildsThatDid) {
-  ASSERT_EQ(place.run(smoke_table()).status, 0);
+  ASSERT_EQ(place.run(smoke_of("sd35-ocr")).status, 0);
   EXPECT_THAT(place.run({"check", "sd35-ocr"}).out, HasSubstr("PASS  builds"));
   Json registry = read_json(place.share() / "registry.json");
   registry["sources_sha256"] = std::string(64, 'd');
   write_file_atomically(place.share() / "registry.json", registry.dump());
-  const auto again = place.run(smoke_table());
+  const auto again = place.run(smoke_of("sd35-ocr"));
   EXPECT_EQ(again.status, 0) << again.err;
   EXPECT_THAT(again.err, HasSubstr("its sources are not recorded"));
   EXPECT_THAT(again.err, HasSubstr("this build has sources dddddddddddd"));

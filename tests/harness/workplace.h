@@ -23,13 +23,6 @@ namespace fs = std::filesystem;
 
 using Arguments = std::vector<std::string>;
 
-/// Reproduces a table at the scale of a minute or less.
-inline Arguments smoke_table(const Arguments& more = {}, const std::string& table = "sd35-ocr") {
-  Arguments arguments = {"reproduce", "--table", table, "--scale", "smoke"};
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
-
 /// A new folder with a registry, tiny weights and the real program `harness`, whose worker is
 /// tests/data/fake_worker. Goes away with this object.
 class Workplace {
@@ -120,20 +113,18 @@ class Workplace {
 };
 
 /// `words` and `more` behind them.
-inline std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+inline Arguments with(Arguments words, const Arguments& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
 
 /// The command that reproduces a table at the scale smoke.
-inline std::vector<std::string> smoke_of(const std::string& table,
-                                         const std::vector<std::string>& more = {}) {
+inline Arguments smoke_of(const std::string& table, const Arguments& more = {}) {
   return with({"reproduce", "--table", table, "--scale", "smoke"}, more);
 }
 
 /// Ids of the jobs of one kind that a command plans.
-inline std::vector<std::string> job_ids(Workplace& place, const std::vector<std::string>& command,
-                                        const std::string& kind) {
+inline std::vector<std::string> job_ids(Workplace& place, const Arguments& command, const std::string& kind) {
   std::vector<std::string> found;
   for (const auto& job : place.json(with(command, {"--dry-run", "--json"})).at("jobs")) {
     if (job.at("kind") == kind) found.push_back(job.at("id"));
