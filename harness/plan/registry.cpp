@@ -61,14 +61,6 @@ BackboneInfo read_backbone(const Json& value, const std::string& where) {
           .random_weights = fields.has("random_weights") ? fields.get("random_weights") : Json()};
 }
 
-/// What the files of its folder are, for one that has a folder.
-void read_folder(Fields& fields, EvaluatorInfo& evaluator) {
-  if (!fields.has("folder")) return;
-  auto folder = fields.object("folder");
-  evaluator.folder_class = folder.required<std::string>("class");
-  evaluator.folder_model = folder.optional<std::string>("model", "");
-}
-
 MetricInfo read_metric(const Json& value, const std::string& where) {
   if (value.is_string()) throw Error("is of an older build", where, "build everything: scripts/build");
   return read_declared_metric(Fields(value, where));
@@ -81,9 +73,12 @@ EvaluatorInfo read_evaluator(const Json& value, const std::string& where) {
                           .metrics = read_list(fields, "metrics", read_metric),
                           .identity = fields.optional<Json>("identity", Json::object()),
                           .guardrail = fields.optional<bool>("guardrail", false),
-                          .backbones = fields.optional<std::vector<std::string>>("backbones", {})};
-  read_folder(fields, evaluator);
-  evaluator.source = read_source(fields);
+                          .backbones = fields.optional<std::vector<std::string>>("backbones", {}),
+                          .source = read_source(fields)};
+  if (!fields.has("folder")) return evaluator;
+  auto folder = fields.object("folder");
+  evaluator.folder_class = folder.required<std::string>("class");
+  evaluator.folder_model = folder.optional<std::string>("model", "");
   return evaluator;
 }
 
@@ -97,8 +92,7 @@ TaskInfo read_task(const Json& value, const std::string& where) {
 template <class T>
 const T& find_named(const std::vector<T>& items, const std::string& name, const char* noun,
                     const std::string& where) {
-  const auto found =
-      std::find_if(items.begin(), items.end(), [&](const T& item) { return item.name == name; });
+  const auto found = std::ranges::find(items, name, &T::name);
   if (found != items.end()) return *found;
   throw Error(std::string("unknown ") + noun + " \"" + name + "\"", where, suggestion(name, names_of(items)));
 }
@@ -106,7 +100,7 @@ const T& find_named(const std::vector<T>& items, const std::string& name, const 
 }  // namespace
 
 bool EvaluatorInfo::belongs_to(const std::string& backbone) const {
-  return backbones.empty() || std::find(backbones.begin(), backbones.end(), backbone) != backbones.end();
+  return backbones.empty() || std::ranges::count(backbones, backbone) > 0;
 }
 
 const std::string& BackboneInfo::precision(const std::string& device_kind) const {

@@ -25,8 +25,6 @@ std::size_t color_of(const Experiment& experiment, const std::string& method) {
   return static_cast<std::size_t>(found - methods.begin()) % kColors;
 }
 
-// ---- training statistics by update
-
 struct Statistic {
   const char *name, *title, *label;
   bool by_step = false;    ///< averaged over the trained steps
@@ -59,15 +57,12 @@ Curve curve_of(Store& store, const std::string& run_id, const Statistic& statist
   return curve;
 }
 
-/// Runs of an experiment by method and seed, the starting weights left out.
-std::map<std::string, std::vector<std::string>> runs_by_method(Store& store, const Experiment& experiment) {
+/// Method and id of an experiment's runs, by seed, the starting weights left out.
+auto runs_of(Store& store, const Experiment& experiment) {
   constexpr auto kSql = R"sql(
     SELECT member.arm, member.run_id FROM reproduction_runs AS member JOIN runs ON runs.id = member.run_id
     WHERE member.reproduction_id = ?1 AND runs.method <> 'base' ORDER BY runs.seed)sql";
-  std::map<std::string, std::vector<std::string>> runs;
-  for (const auto& [method, run] : rows_of<std::string, std::string>(store, kSql, experiment.id))
-    runs[method].push_back(run);
-  return runs;
+  return rows_of<std::string, std::string>(store, kSql, experiment.id);
 }
 
 std::int64_t window_of(const std::vector<Curve>& curves) {
@@ -84,14 +79,14 @@ std::int64_t window_of(const std::vector<Curve>& curves) {
 /// Means over windows of `window` updates, named by the last of each.
 Curve averaged(const Curve& curve, std::int64_t window) {
   if (window == 1) return curve;
-  std::map<std::int64_t, std::pair<double, int>> sums;
-  for (const auto& [update, value] : curve) {
-    auto& [sum, count] = sums[(update + window - 1) / window * window];
-    sum += value;
-    ++count;
-  }
   Curve out;
-  for (const auto& [update, sum] : sums) out[update] = sum.first / sum.second;
+  std::map<std::int64_t, int> counts;
+  for (const auto& [update, value] : curve) {
+    const auto last = (update + window - 1) / window * window;
+    out[last] += value;
+    ++counts[last];
+  }
+  for (auto& [last, value] : out) value /= counts.at(last);
   return out;
 }
 
@@ -116,32 +111,27 @@ std::vector<ChartPoint> over_seeds(const std::vector<Curve>& curves) {
   return points;
 }
 
-struct Curves {
-  Chart chart;
-  std::int64_t window = 1;
-};
-
-Curves statistic_curves(Store& store, const Experiment& experiment, const Statistic& statistic) {
-  Curves out{
-      .chart = {
-          .title = statistic.title, .x_label = "update", .y_label = statistic.label, .log_y = statistic.log}};
+/// `widest`: raised to the window of updates that its points are means over.
+Chart statistic_chart(Store& store, const Experiment& experiment, const Statistic& statistic,
+                      std::int64_t& widest) {
+  Chart chart{
+      .title = statistic.title, .x_label = "update", .y_label = statistic.label, .log_y = statistic.log};
   std::map<std::string, std::vector<Curve>> by_method;
   std::vector<Curve> all;
-  for (const auto& [method, runs] : runs_by_method(store, experiment)) {
-    for (const auto& run : runs) {
-      by_method[method].push_back(curve_of(store, run, statistic));
-      all.push_back(by_method[method].back());
-    }
+  for (const auto& [method, run] : runs_of(store, experiment)) {
+    all.push_back(curve_of(store, run, statistic));
+    by_method[method].push_back(all.back());
   }
-  out.window = window_of(all);
+  const auto window = window_of(all);
+  widest = std::max(widest, window);
   for (const auto& method : experiment.methods) {
-    for (auto& curve : by_method[method]) curve = averaged(curve, out.window);
-    out.chart.series.push_back({.label = method,
-                                .color = color_of(experiment, method),
-                                .look = ChartLook::kLine,
-                                .points = over_seeds(by_method[method])});
+    for (auto& curve : by_method[method]) curve = averaged(curve, window);
+    chart.series.push_back({.label = method,
+                            .color = color_of(experiment, method),
+                            .look = ChartLook::kLine,
+                            .points = over_seeds(by_method[method])});
   }
-  return out;
+  return chart;
 }
 
 std::string bands_note(const Experiment& experiment) {
@@ -151,8 +141,6 @@ std::string bands_note(const Experiment& experiment) {
   }
   return fmt::format("Lines are means over seeds {}, bands their range.", fmt::join(experiment.seeds, ", "));
 }
-
-// ---- metrics by checkpoint
 
 using Checkpoints = std::vector<const EvaluatedCheckpoint*>;
 
@@ -207,8 +195,6 @@ void set_apart(Chart& chart) {
   }
 }
 
-// ---- the law
-
 /// The audit of one step, seeds averaged. Errors are those of measured minus predicted.
 struct LawStep {
   std::int64_t number = 0;
@@ -242,10 +228,13 @@ Chart law_chart(const char* title, const char* label) {
                      {.label = "measured", .color = kMeasured, .look = ChartLook::kMarks}}};
 }
 
-void add_law_point(Chart& chart, double step, double predicted, double measured, double error) {
+/// `deviation`: measured minus predicted, in standard errors.
+void add_law_point(Chart& chart, ChartSeries& deviation, double step, double predicted, double measured,
+                   double error) {
   chart.series[0].points.push_back({.x = step, .y = predicted});
   chart.series[1].points.push_back(
       {.x = step, .y = measured, .low = measured - 2 * error, .high = measured + 2 * error});
+  if (error > 0) deviation.points.push_back({.x = step, .y = (measured - predicted) / error});
 }
 
 /// lambda_center as the method takes it, and by the paper's other estimators.
@@ -268,10 +257,6 @@ void add_estimates(Chart& chart, double x, const LawStep& step) {
   }
 }
 
-void add_deviation(ChartSeries& series, double step, double predicted, double measured, double error) {
-  if (error > 0) series.points.push_back({.x = step, .y = (measured - predicted) / error});
-}
-
 int not_positive(const ChartSeries& series) {
   return static_cast<int>(
       std::ranges::count_if(series.points, [](const auto& point) { return !(point.y > 0); }));
@@ -290,10 +275,9 @@ ChartGroup law_group(Store& store, const Experiment& experiment, const std::stri
   auto estimators = estimator_chart();
   for (const auto& step : law_steps(store, experiment, method)) {
     const auto x = static_cast<double>(step.number);
-    add_law_point(drift, x, step.predicted_drift, step.drift, step.drift_error);
-    add_law_point(variance, x, step.predicted_variance, step.variance, step.variance_error);
-    add_deviation(deviation.series[0], x, step.predicted_drift, step.drift, step.drift_error);
-    add_deviation(deviation.series[1], x, step.predicted_variance, step.variance, step.variance_error);
+    add_law_point(drift, deviation.series[0], x, step.predicted_drift, step.drift, step.drift_error);
+    add_law_point(variance, deviation.series[1], x, step.predicted_variance, step.variance,
+                  step.variance_error);
     add_estimates(estimators, x, step);
   }
   set_apart(deviation);
@@ -316,14 +300,10 @@ ChartGroup training_curves(Store& store, const Experiment& experiment) {
                              " The reward is that of each epoch's samples. Everything else is of off-policy "
                              "updates: on-policy ones have log-ratios of 0 by construction."}};
   std::int64_t window = 1;
-  for (const auto& statistic : kStatistics) {
-    auto curves = statistic_curves(store, experiment, statistic);
-    window = std::max(window, curves.window);
-    group.charts.push_back(std::move(curves.chart));
-  }
-  if (window > 1) {
+  for (const auto& statistic : kStatistics)
+    group.charts.push_back(statistic_chart(store, experiment, statistic, window));
+  if (window > 1)
     group.notes.push_back(fmt::format("Points of long curves are means over {} updates.", window));
-  }
   return group;
 }
 
