@@ -60,6 +60,20 @@ fs::path folder_with(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
+/// False if the DB was made from other journals than the workspace's (Store::standing). A DB or journal that
+/// is absent, empty or unreadable proves nothing.
+bool is_database_of(const fs::path& db, const Workspace& workspace) {
+  std::error_code absent;
+  if (is_same_file(db, workspace.folder / kDatabaseName) || !fs::exists(db, absent)) return true;
+  try {
+    Store store(db, OpenMode::kReadOnly);
+    const auto journal = read_journal(workspace.journal());
+    return store.standing(workspace.folder, journal).kind != JournalStanding::kOther;
+  } catch (const Error&) {
+    return true;  // whoever opens them says what is wrong
+  }
+}
+
 }  // namespace
 
 bool is_taken_in_workspace(const std::string& name) {
@@ -154,18 +168,6 @@ bool has_records(const Workspace& workspace) {
       return true;
   }
   return false;
-}
-
-bool is_database_of(const fs::path& db, const Workspace& workspace) {
-  std::error_code absent;
-  if (is_same_file(db, workspace.folder / kDatabaseName) || !fs::exists(db, absent)) return true;
-  try {
-    Store store(db, OpenMode::kReadOnly);
-    const auto journal = read_journal(workspace.journal());
-    return store.standing(workspace.folder, journal).kind != JournalStanding::kOther;
-  } catch (const Error&) {
-    return true;  // whoever opens them says what is wrong
-  }
 }
 
 fs::path run_folder_now(const fs::path& db, const std::string& run, const fs::path& recorded) {

@@ -41,10 +41,8 @@ struct WorkspaceChoice {
 };
 
 /// `text` with `options` (WorkspaceChoice::options) in each command in backquotes that works in a workspace
-/// and names none: `harness db`, `runs`, `list runs`, `list experiments`, `check`, `verify`, `table` and
-/// `reproduce`. What
-/// only knows a DB names the command alone; whoever knows the workspace completes it, for errors the program
-/// itself (run_cli).
+/// and names none. What only knows a DB names the command alone; whoever knows the workspace completes it,
+/// for errors the program itself (run_cli).
 std::string with_place(const std::string& text, const std::string& options);
 
 /// Whether a workspace may be given a DB that was not made from its journal (`db rebuild` joins them).
@@ -53,7 +51,7 @@ enum class Joining { kRefused, kAllowed };
 /// The one workspace that a command works in. --out DIR: that folder with DIR/results.sqlite. --db FILE: the
 /// folder of that file. Both: that folder with its DB elsewhere, which several workspaces may share. Neither:
 /// runs/. Throws Error (status 2): an option is empty, no UTF-8 or no folder, or both are given and the DB
-/// holds the runs of another workspace (is_database_of), unless this one may join it. Only reads.
+/// holds the runs of another workspace (Store::standing), unless this one may join it. Only reads.
 Workspace find_workspace(const WorkspaceChoice& choice, Joining joining = Joining::kRefused);
 
 /// Runs that a journal speaks of.
@@ -66,10 +64,6 @@ JournalRuns runs_in_journal(const std::filesystem::path& journal);
 
 /// True if the folder holds a journal or the folder of a run.
 bool has_records(const Workspace& workspace);
-
-/// False if the DB was made from other journals than the workspace's (Store::standing). A DB or journal that
-/// is absent, empty or unreadable proves nothing.
-bool is_database_of(const std::filesystem::path& db, const Workspace& workspace);
 
 /// Where a run's folder is now: beside the DB, so that a workspace can be moved and copied; else, the DB
 /// lying elsewhere, where it was recorded.
