@@ -152,9 +152,8 @@ TEST(Guardrails, AWrongRuleFileStopsThePlanWithItsPlace) {
   write_file(
       place.share() / "rules/guardrails.json",
       R"({"version": 1, "metrics": [{"name": "dark_share", "harmful": "up", "minimal_effect": 0.1}]})");
-  const auto outcome = place.run(with(kSmoke, {"--dry-run"}));
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("guardrails.json: metrics[0]: harmful: unknown direction \"up\""));
+  EXPECT_THAT(refusal_of(place, with(kSmoke, {"--dry-run"})),
+              HasSubstr("guardrails.json: metrics[0]: harmful: unknown direction \"up\""));
 }
 
 TEST(Guardrails, ATableThatNamesAnImageStatisticShowsItAsAnyMetric) {

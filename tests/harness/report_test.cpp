@@ -122,9 +122,7 @@ TEST_F(ReportCommand, HasCurvesVerdictsAndProvenanceAndJudgesNothingAtTheScaleSm
     EXPECT_TRUE(claim.at("holds").is_null());
     EXPECT_EQ(claim.at("judged"), false);
   }
-  const auto unknown = place_.run({"report", "sd35-orc"});
-  EXPECT_EQ(unknown.status, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("did you mean \"sd35-ocr\"?"));
+  EXPECT_THAT(refusal_of(place_, {"report", "sd35-orc"}), HasSubstr("did you mean \"sd35-ocr\"?"));
 }
 
 TEST_F(ReportCommand, SeveralSeedsHaveBandsAndAColumnEach) {

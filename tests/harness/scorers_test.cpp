@@ -71,9 +71,8 @@ TEST(TrainPrompts, OfPickScoreArePlainSentencesAndNeverOnesToWrite) {
   EXPECT_THAT(own.out, AllOf(HasSubstr("Training prompts: pickscore-user-"), Not(note)));
   lines[7] = "a painting of 3 boats";
   write_file_atomically(place.folder() / "mine/train.txt", join(lines, "\n"));
-  const auto seen = place.run(place.command({"--train-prompts", "mine"}));
-  EXPECT_EQ(seen.status, 2);
-  EXPECT_THAT(seen.err, HasSubstr("1 of its prompts is one of validation or test (same text): line 8"));
+  EXPECT_THAT(refusal_of(place, place.command({"--train-prompts", "mine"})),
+              HasSubstr("1 of its prompts is one of validation or test (same text): line 8"));
 }
 
 TEST(StandIn, NoFigureOfTheEmbeddedScorerIsCalledPickScoreNorComparedWithThePapers) {
@@ -169,13 +168,10 @@ TEST(ValidationTable, OfTheOcrTaskShowsTheSelectedCheckpointsAndKeepsTheRules) {
 TEST(Scorers, ARequiredOneWithoutItsFolderStopsThePlanAndNamesTheFolder) {
   SceneWorkplace place;
   fs::rename(place.folder() / "scorers/pickscore", place.folder() / "scorers/clip_score");
-  const auto given = place.run(place.command());
-  EXPECT_EQ(given.status, 2);
-  EXPECT_THAT(given.err, HasSubstr("there is no folder scorers/pickscore"));
+  EXPECT_THAT(refusal_of(place, place.command()), HasSubstr("there is no folder scorers/pickscore"));
   EXPECT_FALSE(fs::exists(place.folder() / "runs"));
-  const auto none = place.run(smoke_of(kTable, {"--backbone", "sd35-medium", "--weights", "sd35"}));
-  EXPECT_EQ(none.status, 2);
-  EXPECT_THAT(none.err, HasSubstr("--scorers DIR"));
+  EXPECT_THAT(refusal_of(place, smoke_of(kTable, {"--backbone", "sd35-medium", "--weights", "sd35"})),
+              HasSubstr("--scorers DIR"));
 }
 
 TEST(Scorers, AnOptionalOneWithoutItsFolderIsNotRunAndSaysWhereItWasLookedFor) {
@@ -214,9 +210,8 @@ TEST(Scorers, ASettingChoosesTheProfileOfOneThatHasSeveral) {
   ASSERT_EQ(table.status, 0) << table.err;
   EXPECT_THAT(table.out, HasSubstr("clip_score v1 profile flow-grpo"));
   EXPECT_EQ(place.run({"check", kTable}).status, 0);
-  const auto wrong = place.run(place.command({"--set", "clip_score_profile=flow-gpro"}));
-  EXPECT_EQ(wrong.status, 2);
-  EXPECT_THAT(wrong.err, HasSubstr("did you mean \"flow-grpo\""));
+  EXPECT_THAT(refusal_of(place, place.command({"--set", "clip_score_profile=flow-gpro"})),
+              HasSubstr("did you mean \"flow-grpo\""));
 }
 
 TEST(Scorers, AFolderOfTheWrongLevelOrWithoutAnyIsAnError) {
@@ -254,10 +249,9 @@ TEST(Scorers, AreFoundInHarnessPathToo) {
 TEST(Scorers, AFolderThatNobodyReadsIsAnErrorWithTheNearestName) {
   SceneWorkplace place;
   write_scorer(place.folder() / "scorers/PickScore_v1");
-  const auto outcome = place.run(place.command());
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("PickScore_v1"));
-  EXPECT_THAT(outcome.err, HasSubstr("\"pickscore\""));
+  const auto said = refusal_of(place, place.command());
+  EXPECT_THAT(said, HasSubstr("PickScore_v1"));
+  EXPECT_THAT(said, HasSubstr("\"pickscore\""));
   write_file_atomically(place.folder() / "scorers/PickScore_v1/scorer.json", "{}");
   EXPECT_THAT(place.run(place.command({"--dry-run"})).err, Not(HasSubstr("no scorer of this build")));
 }
@@ -310,10 +304,9 @@ TEST(Scorers, DoctorSaysWhichAreThere) {
 
 TEST(ScenePrompts, GlyphRefusesAListThatQuotesNothing) {
   SceneWorkplace place;
-  const auto outcome = place.run(smoke_of(kTable, {"--prompts", "sets"}));
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("916 of the first 1018 prompts"));
-  EXPECT_THAT(outcome.err, HasSubstr("--backbone"));
+  const auto said = refusal_of(place, smoke_of(kTable, {"--prompts", "sets"}));
+  EXPECT_THAT(said, HasSubstr("916 of the first 1018 prompts"));
+  EXPECT_THAT(said, HasSubstr("--backbone"));
   EXPECT_FALSE(fs::exists(place.folder() / "runs"));
 }
 
@@ -341,9 +334,7 @@ TEST(ScenePrompts, ThePaperScaleAsksForThePublicList) {
   SceneWorkplace place;
   auto command = place.command();
   std::replace(command.begin(), command.end(), std::string("smoke"), std::string("paper"));
-  const auto outcome = place.run(command);
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("asks for the prompt set pickscore-public"));
+  EXPECT_THAT(refusal_of(place, command), HasSubstr("asks for the prompt set pickscore-public"));
 }
 
 TEST(ScenePrompts, DatasetsKnowTheTask) {
