@@ -314,7 +314,7 @@ int compare(const CompareOptions& options) {
   for (const auto& record : asked) better.push_back(experiment.better(record.metric));
   report.family = questions_of(family);
   if (!over_training && report.split != "validation")
-    report.validation = recorded_comparisons(store, experiment, "validation");
+    report.validation = records_of(stored_comparisons(store, experiment, "validation"), "validation");
   if (fewest_runs(asked) == 1) report.yardstick = yardstick_for(store, experiment, report.split);
   add_comparisons(asked, better, report);
   return print_answer(options.json, report_json(report), [&] { print_report(report); });

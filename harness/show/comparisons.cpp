@@ -159,20 +159,6 @@ std::vector<ComparisonRecord> compare_methods(Store& store, const Experiment& ex
   return records;
 }
 
-std::vector<ComparisonRecord> recorded_comparisons(Store& store, const Experiment& experiment,
-                                                   const std::string& split) {
-  return records_of(stored_comparisons(store, experiment, split), split);
-}
-
-std::vector<TableComparison> judged_comparisons(Store& store, const Experiment& experiment,
-                                                const std::string& split) {
-  auto comparisons = stored_comparisons(store, experiment, split);
-  keep_named_metrics(experiment, comparisons);
-  complete_comparisons(store, experiment, split, comparisons, false);
-  adjust_comparisons(comparisons, TableModel{}.confidence);
-  return comparisons;
-}
-
 std::vector<std::pair<std::string, std::string>> compared_arms(const Experiment& experiment) {
   const auto baseline = experiment.effective.baseline;
   std::vector<std::pair<std::string, std::string>> arms;

@@ -32,11 +32,9 @@ std::vector<ComparisonRecord> compare_methods(Store& store, const Experiment& ex
 /// The comparisons of compared_arms for each metric that was run, on the test and the validation split.
 std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experiment);
 
-/// The comparisons of one split as they were recorded, in two forms.
+/// The comparisons of one split as they were recorded; records_of: the same as records.
 std::vector<TableComparison> stored_comparisons(Store& store, const Experiment& experiment,
                                                 const std::string& split);
-std::vector<ComparisonRecord> recorded_comparisons(Store& store, const Experiment& experiment,
-                                                   const std::string& split);
 std::vector<ComparisonRecord> records_of(const std::vector<TableComparison>& comparisons,
                                          const std::string& split);
 
@@ -50,9 +48,5 @@ void keep_named_metrics(const Experiment& experiment, std::vector<TableCompariso
 /// about methods recorded nothing of. `draws_seeds`: also the interval with seeds drawn.
 void complete_comparisons(Store& store, const Experiment& experiment, const std::string& split,
                           std::vector<TableComparison>& shown, bool draws_seeds = true);
-
-/// The comparisons of an evaluation table on `split` with the verdicts that the table shows.
-std::vector<TableComparison> judged_comparisons(Store& store, const Experiment& experiment,
-                                                const std::string& split);
 
 }  // namespace harness

@@ -67,7 +67,11 @@ std::optional<Calibration> calibration_of(Store& store, const Experiment& experi
                           .table = experiment.table_id,
                           .baseline = experiment.effective.baseline,
                           .rows = {}};
-  for (const auto& c : judged_comparisons(store, experiment, split)) {
+  auto comparisons = stored_comparisons(store, experiment, split);
+  keep_named_metrics(experiment, comparisons);
+  complete_comparisons(store, experiment, split, comparisons, false);
+  adjust_comparisons(comparisons, TableModel{}.confidence);
+  for (const auto& c : comparisons) {
     if (c.baseline != calibration.baseline || c.claim != Claim::kMethods || !c.restates.empty()) continue;
     auto row = std::ranges::find(calibration.rows, c.method, &CalibrationRow::row);
     if (row == calibration.rows.end()) {
