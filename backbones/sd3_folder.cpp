@@ -9,9 +9,9 @@
 #include "models/configs/clip_config.h"
 #include "models/configs/scheduler_config.h"
 #include "models/configs/t5_config.h"
-#include "models/diffusion/sd3_prompt_encoder.h"
 #include "models/loading.h"
 #include "models/nn/random_weights.h"
+#include "models/sd3_prompt_encoder.h"
 #include "models/tokenizers/clip_tokenizer.h"
 #include "models/tokenizers/t5_tokenizer.h"
 

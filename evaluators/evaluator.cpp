@@ -9,7 +9,6 @@
 #include "core/require.h"
 #include "core/source_sums/source_sums.h"
 #include "core/text.h"
-#include "evaluators/external_scorer.h"
 #include "evaluators/ocr.h"
 
 namespace harness {

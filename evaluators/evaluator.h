@@ -61,6 +61,10 @@ struct RewardTask {
   double (*reward)(double) = nullptr;  ///< of the metric's value; null: the value itself
 };
 
+/// A training task that is rewarded by a metric of an external scorer, or by minus it: this and its name.
+inline constexpr const char* kMaximizeTask = "maximize:";
+inline constexpr const char* kMinimizeTask = "minimize:";
+
 /// One of several meanings that a scorer's number may have.
 struct ScorerProfile {
   std::string name, formula;

@@ -42,7 +42,9 @@ ScorerPoolSettings pool_settings(const ExternalScorerSpec& spec, const fs::path&
           .workers = spec.processes,
           .deadline_ms = spec.deadline_ms,
           .start_deadline_ms = spec.start_deadline_ms,
-          .child = {.folder = spec.folder, .environment = spec.environment, .confined = true},
+          .folder = spec.folder,
+          .environment = spec.environment,
+          .confined = true,
           .name = fmt::format("scorer {}", spec.name),
           .stated = ScorerHello{spec.name, spec.version, Json::object(), {}},
           .image_folder = spec.by_path ? scratch : fs::path()};
@@ -170,7 +172,7 @@ void try_external_scorer(const ExternalScorerSpec& spec) {
   const ScratchFolder scratch(scratch_for_a_trial());
   auto settings = pool_settings(spec, scratch.path());
   settings.workers = 1;
-  settings.child.forwarded = 0;
+  settings.forwarded = 0;
   const auto where = (spec.folder / "scorer.json").string();
   try {
     ScorerPool pool(settings);
@@ -187,19 +189,15 @@ void try_external_scorer(const ExternalScorerSpec& spec) {
   }
 }
 
-std::unique_ptr<Scorer> start_external_scorer(const ExternalScorerSpec& spec, const fs::path& scratch) {
-  return std::make_unique<ExternalScorer>(spec, scratch);
-}
-
 std::unique_ptr<Scorer> open_external_scorer(const ScorerSetup& setup) {
   const auto folder = setup.path("scorer:" + setup.name);
   const auto spec = read_external_scorer(folder);
-  const auto found = external_scorer_identity(spec, [](const fs::path& file) { return sha256_file(file); });
+  const auto found = external_scorer_identity(spec, sha256_file);
   if (found != setup.identity) {
     throw Error("was changed since the run was planned", folder.string(),
                 "repeat the command: it plans with the scorer that is there now");
   }
-  return start_external_scorer(spec, setup.scratch / ("images-for-" + spec.name));
+  return std::make_unique<ExternalScorer>(spec, setup.scratch / ("images-for-" + spec.name));
 }
 
 }  // namespace harness

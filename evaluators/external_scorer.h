@@ -16,17 +16,13 @@ namespace harness {
 /// The "profile" of an external scorer's identity.
 inline constexpr const char* kExternalProfile = "external";
 
-/// A training task that is rewarded by a metric of an external scorer, or by minus it: this and its name.
-inline constexpr const char* kMaximizeTask = "maximize:";
-inline constexpr const char* kMinimizeTask = "minimize:";
-
 /// A folder's scorer.json.
 struct ExternalScorerSpec {
   std::string name;              ///< of the folder
   std::filesystem::path folder;  ///< absolute
   std::string version, summary;
   std::vector<std::string> command, files;
-  std::map<std::string, std::string> environment;
+  std::map<std::string, std::string> environment = {{"OMP_THREAD_LIMIT", "1"}};
   std::vector<MetricInfo> metrics;
   bool by_path = false;  ///< images as PNG files, else as pixels
   int deadline_ms = 0, start_deadline_ms = 0, processes = 1, restarts = 0;
@@ -53,17 +49,13 @@ Json external_scorer_identity(const ExternalScorerSpec& spec,
 /// are not shown, but for the last one in the error.
 void try_external_scorer(const ExternalScorerSpec& spec);
 
-/// The running processes of one external scorer, for one job.
+/// The running processes of a job's external scorer. Throws Error if the folder's scorer is not the one of
+/// the job's identity, or cannot be started.
 ///
 /// An image that it fails on gets no value and a reason. After `restarts` replaced processes it is given up:
 /// every further image gets no value and that reason. Images count in the order in which their futures are
-/// waited for, so that which ones have values depends on neither timing nor the number of processes.
-/// scratch: a folder of its own for images that wait for it; it is emptied here and removed at the end.
-/// Throws Error if the scorer cannot be started.
-std::unique_ptr<Scorer> start_external_scorer(const ExternalScorerSpec& spec,
-                                              const std::filesystem::path& scratch);
-
-/// The same of a job. Throws Error if the folder's scorer is not the one of the job's identity.
+/// waited for, so that which ones have values depends on neither timing nor the number of processes. Images
+/// wait for it in a folder below setup.scratch, which is removed at the end.
 std::unique_ptr<Scorer> open_external_scorer(const ScorerSetup& setup);
 
 }  // namespace harness

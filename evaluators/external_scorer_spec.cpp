@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <set>
 
@@ -27,25 +26,17 @@ void require_one_of(const std::string& value, const std::vector<std::string>& kn
           suggestion(value, known));
 }
 
-bool is_metric_name(const std::string& name) {
-  constexpr std::size_t kLongest = 48;
-  const auto is_plain = [](unsigned char c) {
-    return std::islower(c) != 0 || std::isdigit(c) != 0 || c == '_';
-  };
-  return !name.empty() && name.size() <= kLongest && std::islower(static_cast<unsigned char>(name[0])) != 0 &&
-         std::ranges::all_of(name, is_plain);
-}
+const std::string kSmall = "abcdefghijklmnopqrstuvwxyz", kCapital = "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+                  kDigits = "0123456789";
 
-bool is_scorer_name(const std::string& name) {
-  const auto is_plain = [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
-  };
-  return std::isalnum(static_cast<unsigned char>(name[0])) != 0 && std::ranges::all_of(name, is_plain);
+/// Made of `known`, with one of `first` at the front.
+bool is_made_of(const std::string& name, const std::string& first, const std::string& known) {
+  return name.find_first_of(first) == 0 && name.find_first_not_of(known) == std::string::npos;
 }
 
 MetricInfo read_metric(const std::string& name, const Fields& fields) {
-  require(is_metric_name(name), "is no name for a metric", fields.where(),
-          "small letters, digits and _, with a letter first, at most 48");
+  require(name.size() <= 48 && is_made_of(name, kSmall, kSmall + kDigits + "_"), "is no name for a metric",
+          fields.where(), "small letters, digits and _, with a letter first, at most 48");
   return read_metric_info(name, fields);
 }
 
@@ -165,19 +156,14 @@ ExternalScorerSpec read_external_scorer(const fs::path& given) {
   const Json document = read_json(given / kSpecFile);
   require(document.is_object(), "is not a JSON object", where);
   Fields fields(document, where);
-  ExternalScorerSpec spec{
-      .name = (folder.filename().empty() ? folder.parent_path() : folder).filename().string(),
-      .folder = folder,
-      .version = {},
-      .summary = {},
-      .command = {},
-      .files = {},
-      .environment = {{"OMP_THREAD_LIMIT", "1"}},
-      .metrics = {}};
+  ExternalScorerSpec spec;
+  spec.name = (folder.filename().empty() ? folder.parent_path() : folder).filename().string();
+  spec.folder = folder;
   Faults faults;
   faults.collect([&] {
-    require(is_scorer_name(spec.name), "the name of its folder is no name for a scorer", where,
-            "letters, digits, -, _ and ., with a letter or digit first");
+    const auto letters = kSmall + kCapital + kDigits;
+    require(is_made_of(spec.name, letters, letters + "-_."), "the name of its folder is no name for a scorer",
+            where, "letters, digits, -, _ and ., with a letter or digit first");
   });
   faults.collect([&] {
     spec.version = fields.required<std::string>("version");

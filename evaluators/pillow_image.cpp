@@ -3,17 +3,8 @@
 #include "core/pillow_resize.h"
 
 namespace harness {
-namespace {
-
-GreyImage blank(int width, int height) {
-  return {width, height,
-          std::vector<std::uint8_t>(static_cast<std::size_t>(width) * static_cast<std::size_t>(height))};
-}
-
-}  // namespace
-
 GreyImage grey_of(const Image& image) {
-  GreyImage grey = blank(image.width, image.height);
+  GreyImage grey{image.width, image.height, std::vector<std::uint8_t>(image.rgb.size() / 3)};
   const std::uint8_t* rgb = image.rgb.data();
   for (auto& pixel : grey.pixels) {
     pixel = static_cast<std::uint8_t>((rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16);

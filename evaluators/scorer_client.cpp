@@ -7,17 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
 #include <random>
 #include <set>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 #include "core/files.h"
+#include "evaluators/scorer_process.h"
 
 namespace harness {
 namespace {
@@ -29,35 +25,6 @@ constexpr const char* kClosed = "the scorer was closed before it answered";
 
 /// The pool is being closed while a child starts; nobody is left to hear of it.
 struct Stopped {};
-
-struct Task {
-  std::uint64_t number;  ///< in the order of submission
-  Image image;
-  std::optional<ScorerText> text;
-  std::promise<ScorerAnswer> promise;
-  bool settled = false;
-};
-
-/// An image as a PNG file for as long as a scorer looks at it; without a folder there is none.
-class ImageFile {
- public:
-  ImageFile(const std::filesystem::path& folder, const Task& task) {
-    if (folder.empty()) return;
-    path_ = folder / fmt::format("{}.png", task.number);
-    write_file(path_, png_bytes(task.image));
-  }
-  ~ImageFile() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove(path_, ignored);
-  }
-  ImageFile(const ImageFile&) = delete;
-  ImageFile& operator=(const ImageFile&) = delete;
-
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 constexpr std::size_t kIdDigits = 15, kTellingDigits = 5;
 
@@ -86,9 +53,17 @@ std::string without_ids(const std::string& text, const std::set<std::uint64_t>& 
   return out;
 }
 
+/// An image that its process failed on.
 ScorerAnswer failed(std::string reason) {
   ScorerAnswer answer;
   answer.error = std::move(reason);
+  answer.cost_a_process = true;
+  return answer;
+}
+
+ScorerAnswer closed() {
+  ScorerAnswer answer;
+  answer.error = kClosed;
   return answer;
 }
 
@@ -109,272 +84,38 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-/// An event that wakes every poll(2) on it, once and for all.
-class StopEvent {
- public:
-  StopEvent() : fd_(::eventfd(0, EFD_CLOEXEC)) {
-    if (fd_ < 0) throw Error("cannot create an event descriptor", "scorer", {}, Status::kFailed);
-  }
-  ~StopEvent() { ::close(fd_); }
-  StopEvent(const StopEvent&) = delete;
-  StopEvent& operator=(const StopEvent&) = delete;
+Exchange send(const ScorerRequest& request, const Image& image, ScorerProcess& child, Deadline deadline) {
+  const auto sent = child.write(request_line(request), deadline);
+  if (sent != Exchange::kDone || !request.path.empty()) return sent;
+  return child.write({reinterpret_cast<const char*>(image.rgb.data()), image.rgb.size()}, deadline);
+}
 
-  int fd() const { return fd_; }
-  void set() { ::eventfd_write(fd_, 1); }
+std::string reason_for(Exchange state, ScorerProcess& child, int deadline_ms) {
+  if (state == Exchange::kLate) return fmt::format("no answer within {} ms", deadline_ms);
+  if (state == Exchange::kTooLong) return "unreadable answer: a line of more than 1 MiB";
+  if (state == Exchange::kStopped) return kClosed;
+  const auto how = child.how_it_ended();
+  return fmt::format("the scorer {}{}", how, child.last_message());
+}
 
- private:
-  int fd_;
-};
+Descriptor new_event() {
+  Descriptor event(::eventfd(0, EFD_CLOEXEC));
+  if (event.get() < 0) throw Error("cannot create an event descriptor", "scorer", {}, Status::kFailed);
+  return event;
+}
 
 }  // namespace
 
-class ScorerPool::Impl {
- public:
-  explicit Impl(ScorerPoolSettings settings)
-      : settings_(std::move(settings)),
-        deadline_(settings_.deadline_ms),
-        start_deadline_(settings_.start_deadline_ms) {
-    const auto& s = settings_;
-    if (s.command.empty() || s.workers < 1 || s.deadline_ms < 1) throw std::invalid_argument("ScorerPool");
-    if (settings_.name.empty()) settings_.name = s.command[0];
-    auto first = start_child();
-    const SignalsBlocked blocked;
-    for (int i = 0; i < settings_.workers; ++i) {
-      threads_.emplace_back([this, child = std::move(first)]() mutable { work(std::move(child)); });
-    }
+ScorerPool::ScorerPool(ScorerPoolSettings settings) : settings_(std::move(settings)), stop_(new_event()) {
+  if (settings_.command.empty() || settings_.workers < 1 || settings_.deadline_ms < 1)
+    throw std::invalid_argument("ScorerPool");
+  if (settings_.name.empty()) settings_.name = settings_.command[0];
+  auto first = start_child();
+  const SignalsBlocked blocked;
+  for (int i = 0; i < settings_.workers; ++i) {
+    threads_.emplace_back([this, child = std::move(first)]() mutable { work(std::move(child)); });
   }
-
-  void stop() {
-    {
-      const std::lock_guard lock(mutex_);
-      closing_ = true;
-    }
-    stop_.set();
-    waiting_.notify_all();
-  }
-
-  ~Impl() {
-    stop();
-    for (auto& thread : threads_) thread.join();
-    for (auto& task : queue_) task.promise.set_value(failed(kClosed));
-  }
-
-  std::future<ScorerAnswer> submit(Image image, std::optional<ScorerText> text) {
-    const std::size_t pixels = static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height);
-    if (image.width < 1 || image.height < 1 || image.rgb.size() != pixels * 3)
-      throw std::invalid_argument("submit");
-    Task task{0, std::move(image), std::move(text), {}, false};
-    auto future = task.promise.get_future();
-    {
-      const std::lock_guard lock(mutex_);
-      if (failure_) std::rethrow_exception(failure_);
-      task.number = next_number_++;
-      queue_.push_back(std::move(task));
-    }
-    waiting_.notify_one();
-    return future;
-  }
-
-  const ScorerHello& hello() const { return hello_; }
-  std::size_t replaced() const { return replaced_; }
-
- private:
-  struct ChildState {
-    ChildState(const ScorerPoolSettings& settings, int stop_fd)
-        : process(settings.command, stop_fd, settings.child) {}
-
-    ScorerProcess process;
-    std::set<std::uint64_t> ids = {};  ///< of the requests that it was sent
-    bool has_answered = false;
-  };
-  using Child = std::unique_ptr<ChildState>;
-
-  /// How an exchange left the child.
-  enum class After { kUsable, kLate, kUnusable };
-
-  void work(Child child) {
-    try {
-      if (!child) child = start_child();
-      while (auto task = next_task()) answer(*task, child);
-    } catch (const Stopped&) {
-    } catch (...) {
-      fail_all(std::current_exception());
-    }
-  }
-
-  /// Answers one image. Throws (after handing the same exception to the image's future) if no child can be
-  /// had any more.
-  void answer(Task& task, Child& child) {
-    try {
-      if (child->process.has_spoken_or_ended()) replace(child);
-      After after = After::kUsable;
-      ScorerAnswer result = exchange(task, *child, after);
-      // A child that has answered before may have failed on account of that: a second answer, or one to a
-      // request that it expected, or an exit. Whether we saw it in time is chance, so the image is sent anew.
-      if (after == After::kUnusable && child->has_answered) {
-        replace(child);
-        result = exchange(task, *child, after);
-      }
-      const bool usable = after == After::kUsable;
-      result.cost_a_process = !usable;
-      settle(task, [&] { task.promise.set_value(std::move(result)); });
-      if (!usable) replace(child);
-    } catch (const Stopped&) {
-      settle(task, [&] { task.promise.set_value(failed(kClosed)); });
-      throw;
-    } catch (...) {
-      settle(task, [&] { task.promise.set_exception(std::current_exception()); });
-      throw;
-    }
-  }
-
-  /// Fulfils the task's promise unless that was done before (then only the replacement of its child failed).
-  template <class Fulfil>
-  static void settle(Task& task, Fulfil fulfil) {
-    if (!std::exchange(task.settled, true)) fulfil();
-  }
-
-  void replace(Child& child) {
-    child->process.kill();
-    ++replaced_;
-    child = start_child();
-  }
-
-  /// Sends the image and waits for the answer.
-  ScorerAnswer exchange(const Task& task, ChildState& child, After& after) {
-    const ImageFile file(settings_.image_folder, task);
-    const auto id = unguessable_id();
-    child.ids.insert(id);
-    auto answer = asked(request_of(task, id, file.path()), task.image, child, after);
-    if (answer.error) answer.error = without_ids(*answer.error, child.ids);
-    for (auto& [name, reason] : answer.unusable) reason = without_ids(reason, child.ids);
-    return answer;
-  }
-
-  static ScorerRequest request_of(const Task& task, std::uint64_t id, const std::string& path) {
-    return {id, task.image.width, task.image.height, path, task.text};
-  }
-
-  ScorerAnswer asked(const ScorerRequest& request, const Image& image, ChildState& child,
-                     After& after) const {
-    const auto deadline = std::chrono::steady_clock::now() + deadline_;
-    std::string line;
-    Exchange state = send(request, image, child.process, deadline);
-    // A child that refuses the image may close its input and still have said why.
-    if (state == Exchange::kDone || state == Exchange::kEnded)
-      state = child.process.read_line(line, deadline);
-    after = state == Exchange::kLate ? After::kLate : After::kUnusable;
-    if (state != Exchange::kDone) return failed(reason_for(state, child.process));
-    try {
-      auto answer = parse_answer(line, request.id);
-      child.has_answered = true;
-      after = After::kUsable;
-      return answer;
-    } catch (const Error& error) {
-      return failed(fmt::format("unreadable {}", error.what()));
-    }
-  }
-
-  static Exchange send(const ScorerRequest& request, const Image& image, ScorerProcess& child,
-                       Deadline deadline) {
-    const auto sent = child.write(request_line(request), deadline);
-    if (sent != Exchange::kDone || !request.path.empty()) return sent;
-    return child.write({reinterpret_cast<const char*>(image.rgb.data()), image.rgb.size()}, deadline);
-  }
-
-  std::string reason_for(Exchange state, ScorerProcess& child) const {
-    switch (state) {
-      case Exchange::kLate:
-        return fmt::format("no answer within {} ms", deadline_.count());
-      case Exchange::kTooLong:
-        return "unreadable answer: a line of more than 1 MiB";
-      case Exchange::kStopped:
-        return kClosed;
-      default:
-        break;
-    }
-    const auto how = child.how_it_ended();
-    return fmt::format("the scorer {}{}", how, child.last_message());
-  }
-
-  /// A child that has said hello, after at most kStartAttempts.
-  Child start_child() {
-    std::string reason;
-    for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
-      if (is_closing()) throw Stopped{};
-      auto child = std::make_unique<ChildState>(settings_, stop_.fd());
-      std::string line;
-      const Exchange state =
-          child->process.read_line(line, std::chrono::steady_clock::now() + start_deadline_);
-      if (state == Exchange::kStopped) throw Stopped{};
-      if (state == Exchange::kDone) {
-        accept(parse_hello(line, settings_.name, settings_.stated ? &*settings_.stated : nullptr));
-        return child;
-      }
-      if (state == Exchange::kEnded) {
-        const auto how = child->process.how_it_ended();
-        reason = fmt::format("{} before its hello line{}", how, child->process.last_message());
-      } else {
-        reason = fmt::format("sent no hello line within {} ms", start_deadline_.count());
-        child->process.kill();
-      }
-    }
-    throw Error(fmt::format("{} ({} attempts)", reason, kStartAttempts), settings_.name,
-                "its messages on standard error say more", Status::kFailed);
-  }
-
-  /// The first hello describes the pool; a later one must be equal, or one run would mix two scorers.
-  void accept(ScorerHello hello) {
-    const std::lock_guard lock(mutex_);
-    if (!have_hello_) {
-      hello_ = std::move(hello);
-      have_hello_ = true;
-    } else if (hello.to_json() != hello_.to_json()) {
-      throw Error("describes itself differently than at the start", settings_.name,
-                  "it or its data changed during the run", Status::kFailed);
-    }
-  }
-
-  bool is_closing() {
-    const std::lock_guard lock(mutex_);
-    return closing_;
-  }
-
-  std::optional<Task> next_task() {
-    std::unique_lock lock(mutex_);
-    waiting_.wait(lock, [this] { return closing_ || failure_ || !queue_.empty(); });
-    if (closing_ || failure_) return std::nullopt;
-    Task task = std::move(queue_.front());
-    queue_.pop_front();
-    return task;
-  }
-
-  void fail_all(std::exception_ptr failure) {
-    std::deque<Task> unanswered;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!failure_) failure_ = failure;
-      unanswered.swap(queue_);
-    }
-    waiting_.notify_all();
-    for (auto& task : unanswered) task.promise.set_exception(failure);
-  }
-
-  ScorerPoolSettings settings_;
-  const milliseconds deadline_, start_deadline_;
-  StopEvent stop_;
-  std::mutex mutex_;
-  std::condition_variable waiting_;
-  std::deque<Task> queue_;
-  std::uint64_t next_number_ = 1;
-  std::exception_ptr failure_;
-  ScorerHello hello_;
-  bool have_hello_ = false, closing_ = false;
-  std::atomic<std::size_t> replaced_ = 0;
-  std::vector<std::thread> threads_;
-};
-
-ScorerPool::ScorerPool(ScorerPoolSettings settings) : impl_(std::make_unique<Impl>(std::move(settings))) {}
+}
 
 ScorerPool::ScorerPool(std::vector<std::string> command, int workers, int deadline_ms, int start_deadline_ms)
     : ScorerPool({.command = std::move(command),
@@ -382,22 +123,174 @@ ScorerPool::ScorerPool(std::vector<std::string> command, int workers, int deadli
                   .deadline_ms = deadline_ms,
                   .start_deadline_ms = start_deadline_ms}) {}
 
-ScorerPool::~ScorerPool() = default;
-
-const ScorerHello& ScorerPool::hello() const {
-  return impl_->hello();
-}
-
-std::future<ScorerAnswer> ScorerPool::submit(Image image, std::optional<ScorerText> text) {
-  return impl_->submit(std::move(image), std::move(text));
+ScorerPool::~ScorerPool() {
+  stop();
+  for (auto& thread : threads_) thread.join();
+  for (auto& task : queue_) task.promise.set_value(closed());
 }
 
 void ScorerPool::stop() {
-  impl_->stop();
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  ::eventfd_write(stop_.get(), 1);
+  waiting_.notify_all();
 }
 
-std::size_t ScorerPool::replaced() const {
-  return impl_->replaced();
+std::future<ScorerAnswer> ScorerPool::submit(Image image, std::optional<ScorerText> text) {
+  const std::size_t pixels = static_cast<std::size_t>(image.width) * static_cast<std::size_t>(image.height);
+  if (image.width < 1 || image.height < 1 || image.rgb.size() != pixels * 3)
+    throw std::invalid_argument("submit");
+  Task task{0, std::move(image), std::move(text), {}};
+  auto future = task.promise.get_future();
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_) std::rethrow_exception(failure_);
+    task.number = next_number_++;
+    queue_.push_back(std::move(task));
+  }
+  waiting_.notify_one();
+  return future;
+}
+
+void ScorerPool::work(Child child) {
+  try {
+    if (!child) child = start_child();
+    while (auto task = next_task()) answer(*task, child);
+  } catch (const Stopped&) {
+  } catch (...) {
+    fail_all(std::current_exception());
+  }
+}
+
+std::optional<ScorerPool::Task> ScorerPool::next_task() {
+  std::unique_lock lock(mutex_);
+  waiting_.wait(lock, [this] { return closing_ || failure_ || !queue_.empty(); });
+  if (closing_ || failure_) return std::nullopt;
+  Task task = std::move(queue_.front());
+  queue_.pop_front();
+  return task;
+}
+
+/// Throws (after handing the same exception to the image's future) if no child can be had any more.
+void ScorerPool::answer(Task& task, Child& child) {
+  try {
+    task.promise.set_value(answer_of(task, child));
+  } catch (const Stopped&) {
+    task.promise.set_value(closed());
+    throw;
+  } catch (...) {
+    task.promise.set_exception(std::current_exception());
+    throw;
+  }
+}
+
+/// Leaves no child where it failed: the next image starts one.
+ScorerAnswer ScorerPool::answer_of(const Task& task, Child& child) {
+  if (child && child->has_spoken_or_ended()) discard(child);
+  if (!child) child = start_child();
+  bool is_late = false;
+  auto result = exchange(task, *child, is_late);
+  // A child that has answered before may have failed on account of that: a second answer, or one to a
+  // request that it expected, or an exit. Whether we saw it in time is chance, so the image is sent anew.
+  if (result.cost_a_process && !is_late && child->has_answered) {
+    discard(child);
+    child = start_child();
+    result = exchange(task, *child, is_late);
+  }
+  if (result.cost_a_process) discard(child);
+  return result;
+}
+
+void ScorerPool::discard(Child& child) {
+  child->kill();
+  child.reset();
+  ++replaced_;
+}
+
+/// Sends the image, as a PNG file if there is a folder for them, and waits for the answer.
+ScorerAnswer ScorerPool::exchange(const Task& task, ScorerProcess& child, bool& is_late) {
+  std::filesystem::path file;
+  if (!settings_.image_folder.empty()) {
+    file = settings_.image_folder / fmt::format("{}.png", task.number);
+    write_file(file, png_bytes(task.image));
+  }
+  const auto id = unguessable_id();
+  child.ids.insert(id);
+  auto answer =
+      asked({id, task.image.width, task.image.height, file.string(), task.text}, task.image, child, is_late);
+  std::error_code ignored;
+  if (!file.empty()) std::filesystem::remove(file, ignored);
+  if (answer.error) answer.error = without_ids(*answer.error, child.ids);
+  for (auto& [name, reason] : answer.unusable) reason = without_ids(reason, child.ids);
+  return answer;
+}
+
+ScorerAnswer ScorerPool::asked(const ScorerRequest& request, const Image& image, ScorerProcess& child,
+                               bool& is_late) {
+  const auto deadline = std::chrono::steady_clock::now() + milliseconds(settings_.deadline_ms);
+  std::string line;
+  Exchange state = send(request, image, child, deadline);
+  // A child that refuses the image may close its input and still have said why.
+  if (state == Exchange::kDone || state == Exchange::kEnded) state = child.read_line(line, deadline);
+  is_late = state == Exchange::kLate;
+  if (state != Exchange::kDone) return failed(reason_for(state, child, settings_.deadline_ms));
+  try {
+    auto answer = parse_answer(line, request.id);
+    child.has_answered = true;
+    return answer;
+  } catch (const Error& error) {
+    return failed(fmt::format("unreadable {}", error.what()));
+  }
+}
+
+/// A child that has said hello, after at most kStartAttempts.
+ScorerPool::Child ScorerPool::start_child() {
+  std::string reason;
+  for (int attempt = 0; attempt < kStartAttempts; ++attempt) {
+    if (closing_) throw Stopped{};
+    auto child = std::make_unique<ScorerProcess>(settings_, stop_.get());
+    std::string line;
+    const Exchange state =
+        child->read_line(line, std::chrono::steady_clock::now() + milliseconds(settings_.start_deadline_ms));
+    if (state == Exchange::kStopped) throw Stopped{};
+    if (state == Exchange::kDone) {
+      accept(parse_hello(line, settings_.name, settings_.stated ? &*settings_.stated : nullptr));
+      return child;
+    }
+    if (state == Exchange::kEnded) {
+      const auto how = child->how_it_ended();
+      reason = fmt::format("{} before its hello line{}", how, child->last_message());
+    } else {
+      reason = fmt::format("sent no hello line within {} ms", settings_.start_deadline_ms);
+      child->kill();
+    }
+  }
+  throw Error(fmt::format("{} ({} attempts)", reason, kStartAttempts), settings_.name,
+              "its messages on standard error say more", Status::kFailed);
+}
+
+/// The first hello describes the pool; a later one must be equal, or one run would mix two scorers.
+void ScorerPool::accept(ScorerHello hello) {
+  const std::lock_guard lock(mutex_);
+  if (!hello_) {
+    hello_ = std::move(hello);
+  } else if (hello.to_json() != hello_->to_json()) {
+    throw Error("describes itself differently than at the start", settings_.name,
+                "it or its data changed during the run", Status::kFailed);
+  }
+}
+
+void ScorerPool::fail_all(const std::exception_ptr& failure) {
+  std::deque<Task> unanswered;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = failure;
+    unanswered.swap(queue_);
+  }
+  waiting_.notify_all();
+  for (auto& task : unanswered) task.promise.set_exception(failure);
 }
 
 }  // namespace harness

@@ -1,16 +1,22 @@
 #pragma once
 
-#include <chrono>
+#include <atomic>
+#include <condition_variable>
 #include <cstddef>
+#include <deque>
+#include <exception>
 #include <filesystem>
 #include <future>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "core/descriptor.h"
 #include "core/image.h"
-#include "evaluators/scorer_process.h"
 #include "evaluators/scorer_protocol.h"
 
 namespace harness {
@@ -18,14 +24,21 @@ namespace harness {
 struct ScorerPoolSettings {
   std::vector<std::string> command;  ///< program and arguments
   int workers = 1;
-  int deadline_ms = 20000;        ///< for one image, from sending to answer
-  int start_deadline_ms = 60000;  ///< for a child's hello
-  ScorerProcessOptions child = {};
-  std::string name = {};                   ///< in messages; empty: the program
-  std::optional<ScorerHello> stated = {};  ///< parse_hello
-  std::filesystem::path image_folder =
-      {};  ///< there: images go through PNG files in this folder; else as pixels
+  int deadline_ms = 20000;            ///< for one image, from sending to answer
+  int start_deadline_ms = 60000;      ///< for a child's hello
+  std::filesystem::path folder = {};  ///< it works in; empty: ours
+  /// Laid over our environment. One OpenMP thread a process, because many of them share the machine.
+  std::map<std::string, std::string> environment = {{"OMP_THREAD_LIMIT", "1"}};
+  /// As in ProcessOptions; then of what it writes to standard error the first `forwarded` bytes go to ours
+  /// and the last line is remembered.
+  bool confined = false;
+  std::size_t forwarded = 1u << 16;
+  std::string name = {};                    ///< in messages; empty: the program
+  std::optional<ScorerHello> stated = {};   ///< parse_hello
+  std::filesystem::path image_folder = {};  ///< there: images go through PNG files in it; else as pixels
 };
+
+class ScorerProcess;
 
 /// Scorer processes (harness-scorer, or any program that speaks PROTOCOL.md) that work on images side by
 /// side.
@@ -49,7 +62,7 @@ class ScorerPool {
   ScorerPool& operator=(const ScorerPool&) = delete;
 
   /// What the scorer said about itself; every child said the same.
-  const ScorerHello& hello() const;
+  const ScorerHello& hello() const { return *hello_; }
 
   /// Thread-safe. The future, or a later call, throws Error if, meanwhile, the scorer could not be started
   /// again (see the constructor), or a replacement described itself differently. image.rgb must hold width x
@@ -61,11 +74,39 @@ class ScorerPool {
   void stop();
 
   /// Children that were replaced so far.
-  std::size_t replaced() const;
+  std::size_t replaced() const { return replaced_; }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  using Child = std::unique_ptr<ScorerProcess>;
+  struct Task {
+    std::uint64_t number;  ///< in the order of submission
+    Image image;
+    std::optional<ScorerText> text;
+    std::promise<ScorerAnswer> promise;
+  };
+
+  void work(Child child);
+  std::optional<Task> next_task();
+  void answer(Task& task, Child& child);
+  ScorerAnswer answer_of(const Task& task, Child& child);
+  ScorerAnswer exchange(const Task& task, ScorerProcess& child, bool& is_late);
+  ScorerAnswer asked(const ScorerRequest& request, const Image& image, ScorerProcess& child, bool& is_late);
+  Child start_child();
+  void accept(ScorerHello hello);
+  void discard(Child& child);
+  void fail_all(const std::exception_ptr& failure);
+
+  ScorerPoolSettings settings_;
+  const Descriptor stop_;  ///< an event that wakes every poll(2) on it, once and for all
+  std::mutex mutex_;
+  std::condition_variable waiting_;
+  std::deque<Task> queue_;
+  std::uint64_t next_number_ = 1;
+  std::exception_ptr failure_;
+  std::optional<ScorerHello> hello_;
+  std::atomic<bool> closing_ = false;
+  std::atomic<std::size_t> replaced_ = 0;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace harness

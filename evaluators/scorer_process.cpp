@@ -22,16 +22,15 @@ constexpr milliseconds kGrace{500}, kConfinedGrace{3000};
 
 }  // namespace
 
-ScorerProcess::ScorerProcess(const std::vector<std::string>& command, int stop_fd,
-                             const ScorerProcessOptions& options)
-    : process_(command, {.folder = options.folder,
-                         .environment = options.environment,
-                         .in = kPipe,
-                         .out = kPipe,
-                         .err = options.confined ? kPipe : kOurs,
-                         .own_group = true,
-                         .confined = options.confined,
-                         .hint = "check the scorer's path and that it may be executed"}),
+ScorerProcess::ScorerProcess(const ScorerPoolSettings& options, int stop_fd)
+    : process_(options.command, {.folder = options.folder,
+                                 .environment = options.environment,
+                                 .in = kPipe,
+                                 .out = kPipe,
+                                 .err = options.confined ? kPipe : kOurs,
+                                 .own_group = true,
+                                 .confined = options.confined,
+                                 .hint = "check the scorer's path and that it may be executed"}),
       stop_fd_(stop_fd),
       confined_(options.confined),
       forwardable_(options.forwarded) {}

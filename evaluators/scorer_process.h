@@ -2,13 +2,13 @@
 
 #include <chrono>
 #include <cstddef>
-#include <filesystem>
-#include <map>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/processes/process.h"
+#include "evaluators/scorer_client.h"
 
 namespace harness {
 
@@ -23,24 +23,13 @@ enum class Exchange {
   kStopped   ///< the stop descriptor became readable
 };
 
-struct ScorerProcessOptions {
-  std::filesystem::path folder = {};  ///< it works in; empty: ours
-  /// Laid over our environment. One OpenMP thread a process, because many of them share the machine.
-  std::map<std::string, std::string> environment = {{"OMP_THREAD_LIMIT", "1"}};
-  /// As in ProcessOptions; then of what it writes to standard error the first `forwarded` bytes go to ours
-  /// and the last line is remembered.
-  bool confined = false;
-  std::size_t forwarded = 1u << 16;
-};
-
 /// A program in a process group of its own that is spoken with line by line, within deadlines. Not
 /// thread-safe. The calling thread must have SIGPIPE blocked when it writes.
 class ScorerProcess {
  public:
   /// stop_fd: a descriptor that becomes readable when waiting shall end at once. Throws Error naming the
   /// program if it cannot be started.
-  ScorerProcess(const std::vector<std::string>& command, int stop_fd,
-                const ScorerProcessOptions& options = {});
+  ScorerProcess(const ScorerPoolSettings& settings, int stop_fd);
 
   /// Closes its input, gives it a moment to end by itself, then kills what is left of it.
   ~ScorerProcess();
@@ -62,6 +51,9 @@ class ScorerProcess {
 
   /// Of a confined one that has ended: `; its last message was "..."`, or nothing if it wrote none.
   std::string last_message();
+
+  std::set<std::uint64_t> ids;  ///< of the requests that it was sent
+  bool has_answered = false;
 
  private:
   Exchange wait_for(int fd, short events, Deadline deadline);

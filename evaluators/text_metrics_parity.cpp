@@ -8,8 +8,6 @@
 namespace harness {
 namespace {
 
-using Integers = std::vector<std::int64_t>;
-
 std::int64_t raw_distance(const std::string& a, const std::string& b) {
   return static_cast<std::int64_t>(levenshtein(utf8_to_utf32(a), utf8_to_utf32(b)));
 }
@@ -21,29 +19,25 @@ ParityOutputs text_metrics_outputs(const Json& case_json, const std::string& whe
   Fields text = fields.object("text");
   const Json& pairs = text.get("pairs");
   if (!pairs.is_array()) throw Error("text.pairs is not a list", where);
-  std::vector<double> reward, cer;
-  Integers exact, substring, distance, raw, target_length;
-  for (const Json& pair : pairs) {
-    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string()) {
-      throw Error(fmt::format("text.pairs[{}] is not [prediction, target]", reward.size()), where);
-    }
+  std::map<std::string, std::vector<double>> numbers;
+  std::map<std::string, std::vector<std::int64_t>> integers;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const Json& pair = pairs[i];
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_string())
+      throw Error(fmt::format("text.pairs[{}] is not [prediction, target]", i), where);
     const auto prediction = pair[0].get<std::string>(), target = pair[1].get<std::string>();
     const TextMetrics metrics = text_metrics(prediction, target);
-    reward.push_back(metrics.reward);
-    cer.push_back(metrics.cer);
-    exact.push_back(metrics.exact_match);
-    substring.push_back(metrics.substring_match);
-    distance.push_back(static_cast<std::int64_t>(metrics.distance));
-    raw.push_back(raw_distance(prediction, target));
-    target_length.push_back(static_cast<std::int64_t>(metrics.target_length));
+    numbers["reward"].push_back(metrics.reward);
+    numbers["cer"].push_back(metrics.cer);
+    integers["exact"].push_back(metrics.exact_match);
+    integers["substring"].push_back(metrics.substring_match);
+    integers["distance"].push_back(static_cast<std::int64_t>(metrics.distance));
+    integers["raw_distance"].push_back(raw_distance(prediction, target));
+    integers["target_length"].push_back(static_cast<std::int64_t>(metrics.target_length));
   }
-  return {{"reward", std::move(reward)},
-          {"cer", std::move(cer)},
-          {"exact", std::move(exact)},
-          {"substring", std::move(substring)},
-          {"distance", std::move(distance)},
-          {"raw_distance", std::move(raw)},
-          {"target_length", std::move(target_length)}};
+  ParityOutputs outputs(numbers.begin(), numbers.end());
+  outputs.insert(integers.begin(), integers.end());
+  return outputs;
 }
 
 }  // namespace harness

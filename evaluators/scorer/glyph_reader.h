@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "evaluators/scorer/reader.h"
+#include "evaluators/scorer/image_reader.h"
 #include "evaluators/scorer/tesseract_engine.h"
 
 namespace harness {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "evaluators/scorer/reader.h"
+#include "evaluators/scorer/image_reader.h"
 #include "evaluators/scorer/tesseract_engine.h"
 
 namespace harness {

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include "models/diffusion/sd3_prompt_encoder.h"
 #include "models/encoders/clip_image_processor.h"
 #include "models/loading.h"
 #include "models/parity/parity.h"
+#include "models/sd3_prompt_encoder.h"
 #include "models/tokenizers/clip_tokenizer.h"
 #include "models/tokenizers/t5_tokenizer.h"
 

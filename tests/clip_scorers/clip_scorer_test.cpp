@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <thread>
 
 #include "models/loading.h"
@@ -50,24 +51,17 @@ std::vector<double> scores(ClipScorer& one, const std::string& metric, const std
   return values;
 }
 
-void expect_scores(const std::string& name, const std::string& profile, const std::string& column) {
-  const auto rows = expected_scores(column);
-  const auto values = scores(*scorer(name, profile), name, rows);
-  ASSERT_EQ(values.size(), 16U);
-  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_NEAR(values[i], rows[i].score, 3e-5) << i;
-}
-
-TEST(ClipScorer, PickScoreIsThatOfTransformers) {
-  expect_scores("pickscore", "pickscore", "pickscore");
-}
-
-TEST(ClipScorer, ClipScoreIsThePlainCosineByDefault) {
-  EXPECT_STREQ(info("clip_score").profiles.front().name, "clip");
-  expect_scores("clip_score", "clip", "clip");
-}
-
-TEST(ClipScorer, TheProfileFlowGrpoResizesFloatsAndScales) {
-  expect_scores("clip_score", "flow-grpo", "flow-grpo");
+TEST(ClipScorer, EveryProfileGivesTheScoresOfTransformers) {
+  for (const auto& [name, profile, column] : {std::array{"pickscore", "pickscore", "pickscore"},
+                                              {"clip_score", "clip", "clip"},
+                                              {"clip_score", "flow-grpo", "flow-grpo"}}) {
+    const auto rows = expected_scores(column);
+    const auto values = scores(*scorer(name, profile), name, rows);
+    ASSERT_EQ(values.size(), 16U);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      EXPECT_NEAR(values[i], rows[i].score, 3e-5) << profile << " " << i;
+  }
+  EXPECT_STREQ(info("clip_score").profiles.front().name, "clip") << "the default";
 }
 
 TEST(ClipScorer, AScoreDependsOnNeitherItsNeighboursNorItsPlaceInABatch) {
@@ -149,41 +143,41 @@ TEST(ClipFolder, AWholeFolderPassesAndCountsItsWeights) {
 }
 
 TEST(ClipFolder, EachMissingFileIsNamedWithTheModelThatHasIt) {
-  for (const char* file :
-       {"config.json", "model.safetensors", "preprocessor_config.json", "tokenizer_config.json"}) {
+  for (const std::string file : {"config.json", "model.safetensors", "preprocessor_config.json",
+                                 "tokenizer_config.json", "vocab.json", "merges.txt"}) {
     const FolderCopy copy("pickscore");
     fs::remove(copy.folder() / file);
     const auto problem = problem_of(copy, "pickscore", "pickscore");
-    EXPECT_PROBLEM(problem, fmt::format("lacks {}", file));
+    EXPECT_PROBLEM(problem, file);
+    if (file == "vocab.json" || file == "merges.txt") continue;  // the tokenizer's
+    EXPECT_PROBLEM(problem, "lacks " + file);
     EXPECT_PROBLEM(problem, "yuvalkirstain/PickScore_v1");
-  }
-  for (const char* file : {"vocab.json", "merges.txt"}) {
-    const FolderCopy copy("pickscore");
-    fs::remove(copy.folder() / file);
-    EXPECT_PROBLEM(problem_of(copy, "pickscore", "pickscore"), file);
   }
 }
 
 TEST(ClipFolder, FilesThatDoNotFitOneAnotherAreNamedWithTheRule) {
-  const FolderCopy size("clip_score");
-  size.edit("preprocessor_config.json", {{"crop_size", 32}});
-  EXPECT_PROBLEM(problem_of(size), "gives images of 32 x 32 pixels, and the model takes 40 x 40");
-
-  const FolderCopy end("clip_score");
-  end.edit("config.json", {{"text_config", {{"eos_token_id", 7}}}});
-  EXPECT_PROBLEM(problem_of(end), "pools at token 7, and the tokenizer ends texts with 633");
-
-  const FolderCopy vocabulary("clip_score");
-  vocabulary.edit("config.json", {{"text_config", {{"vocab_size", 600}}}});
-  EXPECT_PROBLEM(problem_of(vocabulary), "token_embedding.weight");
-
-  const FolderCopy uncropped("clip_score");
-  uncropped.edit("preprocessor_config.json", {{"do_center_crop", false}});
-  EXPECT_PROBLEM(problem_of(uncropped), "gives images of any size");
-
+  struct Misfit {
+    const char* file;
+    Json patch;
+    const char* problem;
+  };
+  const std::vector<Misfit> misfits = {
+      {"preprocessor_config.json",
+       {{"crop_size", 32}},
+       "gives images of 32 x 32 pixels, and the model takes 40 x 40"},
+      {"preprocessor_config.json", {{"do_center_crop", false}}, "gives images of any size"},
+      {"config.json",
+       {{"text_config", {{"eos_token_id", 7}}}},
+       "pools at token 7, and the tokenizer ends texts with 633"},
+      {"config.json", {{"text_config", {{"vocab_size", 600}}}}, "token_embedding.weight"}};
+  for (const auto& [file, patch, problem] : misfits) {
+    const FolderCopy copy("clip_score");
+    copy.edit(file, patch);
+    EXPECT_PROBLEM(problem_of(copy), problem);
+  }
   const FolderCopy squeezed("clip_score");
-  squeezed.edit("preprocessor_config.json", {{"size", {{"shortest_edge", nullptr}}}});
-  squeezed.edit("preprocessor_config.json", {{"size", {{"height", 40}, {"width", 40}}}});
+  squeezed.edit("preprocessor_config.json",
+                {{"size", {{"shortest_edge", nullptr}, {"height", 40}, {"width", 40}}}});
   EXPECT_EQ(problem_of(squeezed), "");
   EXPECT_PROBLEM(problem_of(squeezed, "clip_score", "flow-grpo"), "needs do_resize to a shortest edge");
 }

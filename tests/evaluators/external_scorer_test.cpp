@@ -7,6 +7,8 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
+#include "tests/recorded_cases.h"
+#include "tests/refusals.h"
 
 namespace harness {
 namespace {
@@ -18,12 +20,10 @@ using testing::HasSubstr;
 class ExternalScorerFolder : public testing::Test {
  protected:
   void SetUp() override {
-    fs::remove_all(root_);
     fs::create_directories(folder_ / "data/deep");
     for (const char* file : {"score.py", "run", "data/a.bin", "data/deep/b.bin", "notes.txt"})
       write_file(folder_ / file, file);
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   ExternalScorerSpec read(const Json& changes = Json::object()) const {
     Json spec = {{"version", "1"},
@@ -34,21 +34,27 @@ class ExternalScorerFolder : public testing::Test {
     return read_external_scorer(folder_);
   }
 
-  /// The message, without the folder.
-  std::string error(const Json& changes) const {
-    try {
-      read(changes);
-    } catch (const Error& e) {
-      EXPECT_EQ(e.status(), Status::kUsage);
-      std::string text = e.what();
-      const auto at = text.find(folder_.string() + "/");
-      return at == std::string::npos ? text : text.erase(at, folder_.string().size() + 1);
-    }
-    return "no error";
+  /// tests/data/scorers/misbehaving_scorer.py, at work.
+  std::unique_ptr<Scorer> misbehaving(const std::string& way, Json changes) const {
+    fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "tests/data/scorers/misbehaving_scorer.py",
+                  folder_ / "score.py", fs::copy_options::overwrite_existing);
+    changes["command"] = {"python3", "score.py", way};
+    const auto spec = read(changes);
+    return open_external_scorer({.name = spec.name,
+                                 .identity = external_scorer_identity(spec, sha256_file),
+                                 .path = [this](const std::string&) { return folder_; },
+                                 .scratch = root_.path()});
   }
 
-  const fs::path root_ = fs::temp_directory_path() / ("harness-external-" + std::to_string(::getpid()));
-  const fs::path folder_ = root_ / "gauge";
+  /// The message, without the folder.
+  std::string error(const Json& changes) const {
+    auto text = message_of([&] { read(changes); });
+    const auto at = text.find(folder_.string() + "/");
+    return at == std::string::npos ? text : text.erase(at, folder_.string().size() + 1);
+  }
+
+  const TemporaryFolder root_;
+  const fs::path folder_ = root_.path() / "gauge";
 };
 
 TEST_F(ExternalScorerFolder, HasDefaultsForAllButVersionCommandAndMetrics) {
@@ -100,8 +106,7 @@ TEST_F(ExternalScorerFolder, ItsIdentityHoldsItsFilesAndNoOther) {
   const auto spec = read({{"files", {"data", "notes.txt"}}});
   EXPECT_THAT(files_of(spec),
               ElementsAre("data/a.bin", "data/deep/b.bin", "notes.txt", "score.py", "scorer.json"));
-  const auto identity =
-      external_scorer_identity(spec, [](const fs::path& file) { return sha256_file(file); });
+  const auto identity = external_scorer_identity(spec, sha256_file);
   EXPECT_EQ(identity.at("name"), "gauge");
   EXPECT_EQ(identity.at("version"), "1");
   EXPECT_EQ(identity.at("profile"), "external");
@@ -127,8 +132,6 @@ std::vector<std::string> scores_of(Scorer& scorer, int images) {
 }
 
 TEST_F(ExternalScorerFolder, WhichImagesHaveValuesDependsOnNeitherTimingNorTheNumberOfProcesses) {
-  fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "tests/data/scorers/misbehaving_scorer.py",
-                folder_ / "score.py", fs::copy_options::overwrite_existing);
   std::vector<std::string> expected;
   for (int i = 0; i < 40; ++i) {
     expected.push_back(i > 20 ? "no value: scorer gauge was given up after 2 restarts; the last failure: the "
@@ -137,22 +140,16 @@ TEST_F(ExternalScorerFolder, WhichImagesHaveValuesDependsOnNeitherTimingNorTheNu
                                      : std::to_string(i));
   }
   for (const int processes : {1, 4}) {
-    const auto scorer = start_external_scorer(read({{"command", {"python3", "score.py", "crashes:every=10"}},
-                                                    {"processes", processes},
-                                                    {"restarts", 2}}),
-                                              root_ / "images");
+    const auto scorer = misbehaving("crashes:every=10", {{"processes", processes}, {"restarts", 2}});
     EXPECT_EQ(scores_of(*scorer, 40), expected) << processes;
     EXPECT_TRUE(scorer->given_up().has_value());
   }
-  EXPECT_FALSE(fs::exists(root_ / "images"));
+  EXPECT_FALSE(fs::exists(root_.path() / "images-for-gauge"));
 }
 
 TEST_F(ExternalScorerFolder, OnlyImagesThatItFailsOnCountAgainstItsRestarts) {
-  fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "tests/data/scorers/misbehaving_scorer.py",
-                folder_ / "score.py", fs::copy_options::overwrite_existing);
   for (const char* way : {"twice", "ahead"}) {
-    const auto scorer = start_external_scorer(
-        read({{"command", {"python3", "score.py", way}}, {"restarts", 0}}), root_ / "images");
+    const auto scorer = misbehaving(way, {{"restarts", 0}});
     const auto scores = scores_of(*scorer, 8);
     for (int i = 0; i < 8; ++i) EXPECT_EQ(scores[static_cast<std::size_t>(i)], std::to_string(i)) << way;
     EXPECT_EQ(scorer->given_up(), std::nullopt);
@@ -161,13 +158,12 @@ TEST_F(ExternalScorerFolder, OnlyImagesThatItFailsOnCountAgainstItsRestarts) {
 }
 
 TEST_F(ExternalScorerFolder, AnotherFileThanThePlanSawIsNotStarted) {
-  const auto identity =
-      external_scorer_identity(read(), [](const fs::path& file) { return sha256_file(file); });
+  const auto identity = external_scorer_identity(read(), sha256_file);
   write_file(folder_ / "score.py", "changed");
   EXPECT_THROW(open_external_scorer({.name = "gauge",
                                      .identity = identity,
                                      .path = [this](const std::string&) { return folder_; },
-                                     .scratch = root_}),
+                                     .scratch = root_.path()}),
                Error);
 }
 

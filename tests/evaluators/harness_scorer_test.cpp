@@ -3,13 +3,17 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <map>
 
+#include "bench/scenes.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "evaluators/ocr.h"
 #include "evaluators/scorer_client.h"
+#include "tests/recorded_cases.h"
 
 namespace harness {
 namespace {
@@ -18,75 +22,82 @@ const std::filesystem::path kData = std::filesystem::path(HARNESS_SOURCE_DIR) / 
 const std::string kScorer = std::string(HARNESS_BINARY_DIR) + "/harness-scorer";
 constexpr int kDeadline = 60000;
 
-struct Drawing {
-  std::string target;
-  Image image;
+struct Drawings {
+  std::vector<std::string> targets;
+  std::vector<Image> images;
 };
 
 /// The drawings of clean.png (bench-ocr --sheet), cut apart, with their targets.
-std::vector<Drawing> drawings() {
+Drawings drawings() {
   const Image sheet = read_png(kData / "clean.png");
   const std::string bytes = read_file(kData / "clean.txt");
-  std::vector<Drawing> all;
+  Drawings all{.targets = split(trim(bytes), '\n'), .images = {}};
   auto next = sheet.rgb.begin();
-  for (const std::string& target : split(trim(bytes), '\n')) {
-    all.push_back({target, {96, 48, {next, next + 96 * 48 * 3}}});
-    next += 96 * 48 * 3;
-  }
+  for (std::size_t i = 0; i < all.targets.size(); ++i, next += 96 * 48 * 3)
+    all.images.push_back({96, 48, {next, next + 96 * 48 * 3}});
   EXPECT_EQ(next, sheet.rgb.end());
   return all;
 }
 
-std::vector<ScorerAnswer> read_all(const std::vector<Drawing>& all, int workers) {
-  ScorerPool pool({kScorer}, workers, kDeadline);
+using Command = std::vector<std::string>;
+
+const Command kGlyph = {kScorer};
+
+std::vector<ScorerAnswer> read_all(const Command& command, const std::vector<Image>& all, int workers = 1) {
+  ScorerPool pool(command, workers, kDeadline);
   std::vector<std::future<ScorerAnswer>> futures;
-  for (const Drawing& drawing : all) futures.push_back(pool.submit(drawing.image));
+  for (const Image& image : all) futures.push_back(pool.submit(image));
   std::vector<ScorerAnswer> answers;
   for (auto& future : futures) answers.push_back(future.get());
   return answers;
 }
 
-std::string start_error(std::vector<std::string> command) {
-  try {
-    ScorerPool(std::move(command), 1, kDeadline);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+std::string start_error(const Command& command) {
+  return message_of([&] { ScorerPool(command, 1, kDeadline); });
 }
 
-TEST(HarnessScorer, ReadsCleanDrawings) {
-  const auto all = drawings();
-  const auto answers = read_all(all, 2);
-  double reward = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto score = ocr_score(all[i].target, answers[i]);
-    ASSERT_TRUE(score.metrics.at("ocr_reward").has_value()) << answers[i].error.value_or("");
-    reward += *score.metrics.at("ocr_reward");
-  }
-  EXPECT_GE(reward / static_cast<double>(all.size()), 0.99);
+double reward(const std::string& target, const ScorerAnswer& answer) {
+  return ocr_score(target, answer).metrics.at("ocr_reward").value_or(-1);
 }
 
-TEST(HarnessScorer, ReadsAnImageAlikeWhateverCameBeforeIt) {
-  auto all = drawings();
-  const auto forward = read_all(all, 1);
-  std::reverse(all.begin(), all.end());
-  auto backward = read_all(all, 1);
-  std::reverse(backward.begin(), backward.end());
+void expect_alike_backward(const Command& command, std::vector<Image> all) {
+  const auto forward = read_all(command, all);
+  std::ranges::reverse(all);
+  auto backward = read_all(command, all);
+  std::ranges::reverse(backward);
   for (std::size_t i = 0; i < all.size(); ++i) {
     EXPECT_EQ(forward[i].transcript_raw, backward[i].transcript_raw);
     EXPECT_EQ(forward[i].confidence, backward[i].confidence);
   }
 }
 
-TEST(HarnessScorer, FindsNothingInAnEmptyImageOfAnySize) {
-  ScorerPool pool({kScorer}, 1, kDeadline);
+void expect_nothing_in_empty_images(const Command& command) {
+  ScorerPool pool(command, 1, kDeadline);
   for (const auto& [width, height] : {std::pair{1, 1}, {1, 40}, {200, 3}, {512, 512}}) {
     const auto pixels = static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3;
     const auto answer = pool.submit({width, height, std::vector<std::uint8_t>(pixels, 255)}).get();
     EXPECT_EQ(squeeze_white_space(answer.transcript_raw.value_or("failed: " + answer.error.value_or(""))), "")
         << width << " x " << height;
   }
+}
+
+TEST(HarnessScorer, ReadsCleanDrawings) {
+  const auto all = drawings();
+  const auto answers = read_all(kGlyph, all.images, 2);
+  double sum = 0;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    EXPECT_FALSE(answers[i].error.has_value()) << *answers[i].error;
+    sum += reward(all.targets[i], answers[i]);
+  }
+  EXPECT_GE(sum / static_cast<double>(answers.size()), 0.99);
+}
+
+TEST(HarnessScorer, ReadsAnImageAlikeWhateverCameBeforeIt) {
+  expect_alike_backward(kGlyph, drawings().images);
+}
+
+TEST(HarnessScorer, FindsNothingInAnEmptyImageOfAnySize) {
+  expect_nothing_in_empty_images(kGlyph);
 }
 
 TEST(HarnessScorer, DescribesItsEngineAndData) {
@@ -108,6 +119,113 @@ TEST(HarnessScorer, NamesThePackageWhereItsDataIsMissing) {
 TEST(HarnessScorer, SuggestsTheProfileThatWasMeant) {
   EXPECT_THAT(start_error({kScorer, "--profile", "ocr-glyf"}),
               testing::HasSubstr("did you mean \"ocr-glyph\"?"));
+}
+
+// --- ocr-scene ---
+
+constexpr std::uint64_t kFirstSeed = 1000;  // the profile was tuned on seeds below 120
+constexpr std::array kReadings = {"dark-letters", "light-letters", "half-size"};
+
+Command scene_scorer(const std::string& only = {}) {
+  Command command{kScorer, "--profile", "ocr-scene"};
+  if (!only.empty()) command.insert(command.end(), {"--only", only});
+  return command;
+}
+
+const Drawings& scenes() {
+  static const auto all = [] {
+    Drawings drawn;
+    for (std::uint64_t i = 0; i < 10; ++i) {
+      auto scene = generated_scene(kFirstSeed + i);
+      drawn.targets.push_back(scene.target);
+      drawn.images.push_back(std::move(scene.image));
+    }
+    return drawn;
+  }();
+  return all;
+}
+
+/// What is read in the scenes, by all readings or by one.
+const std::vector<ScorerAnswer>& scene_answers(const std::string& only = {}) {
+  static std::map<std::string, std::vector<ScorerAnswer>> read;
+  if (!read.contains(only)) read[only] = read_all(scene_scorer(only), scenes().images);
+  return read.at(only);
+}
+
+double mean_reward(const std::vector<ScorerAnswer>& answers) {
+  double sum = 0;
+  for (std::size_t i = 0; i < answers.size(); ++i) sum += reward(scenes().targets[i], answers[i]);
+  return sum / static_cast<double>(answers.size());
+}
+
+/// The upper half shows one text, the lower half the other.
+Image stacked(const Image& upper, const Image& lower) {
+  Image both{kSceneSize, 2 * kSceneSize, upper.rgb};
+  both.rgb.insert(both.rgb.end(), lower.rgb.begin(), lower.rgb.end());
+  return both;
+}
+
+Image sign(const std::string& text, bool light_on_dark) {
+  for (std::uint64_t seed = 0;; ++seed) {
+    const TextScene scene = undrawn_scene(text, seed);
+    if (scene.backdrop == Backdrop::kPlain && scene.panel == Panel::kNone && scene.angle == 0 &&
+        scene.font == "DejaVu Sans" && scene.light_on_dark == light_on_dark)
+      return draw_scene(text, seed).image;
+  }
+}
+
+TEST(OcrScene, ReadsMostOfWhatScenesSayAndMoreThanAnyOfItsReadingsAlone) {
+  const double together = mean_reward(scene_answers());
+  EXPECT_GE(together, 0.75);
+  for (const char* only : kReadings) EXPECT_LT(mean_reward(scene_answers(only)), together) << only;
+}
+
+TEST(OcrScene, ReadsAnImageAlikeWhateverCameBeforeIt) {
+  expect_alike_backward(scene_scorer(), scenes().images);
+}
+
+TEST(OcrScene, GivesTheTranscriptOfOneReading) {
+  for (std::size_t i = 0; i < scene_answers().size(); ++i) {
+    const auto& together = scene_answers()[i].transcript_raw;
+    EXPECT_TRUE(std::ranges::any_of(kReadings, [&](const char* only) {
+      return scene_answers(only)[i].transcript_raw == together;
+    })) << together.value_or("");
+  }
+}
+
+TEST(OcrScene, ChoosesTheReadingWithMoreTextEvenWhereAnotherOneIsTheTarget) {
+  const Image both = stacked(sign("Rain", true), sign("Lost Umbrellas Returned", false));
+  ScorerPool whole(scene_scorer(), 1, kDeadline), light(scene_scorer("light-letters"), 1, kDeadline);
+  const auto chosen = whole.submit(both).get(), other = light.submit(both).get();
+  EXPECT_EQ(reward("Rain", other), 1.0) << other.transcript_raw.value_or("");
+  EXPECT_EQ(reward("Lost Umbrellas Returned", chosen), 1.0) << chosen.transcript_raw.value_or("");
+}
+
+TEST(OcrScene, ReadsNextToNothingWhereThereIsNoText) {
+  ScorerPool pool(scene_scorer(), 1, kDeadline);
+  std::size_t letters = 0;
+  for (std::uint64_t seed = 0; seed < 8; ++seed)
+    letters +=
+        squeeze_white_space(pool.submit(draw_scene("", seed).image).get().transcript_raw.value()).size();
+  EXPECT_LE(letters, 8u);
+}
+
+TEST(OcrScene, FindsNothingInAnEmptyImageOfAnySize) {
+  expect_nothing_in_empty_images(scene_scorer());
+}
+
+TEST(OcrScene, DescribesAllThatAnAnswerFollowsFrom) {
+  const auto hello = ScorerPool(scene_scorer(), 1, kDeadline).hello();
+  EXPECT_EQ(hello.name, "ocr-scene");
+  EXPECT_EQ(hello.settings.at("readings"), Json(kReadings));
+  EXPECT_EQ(hello.settings.at("letters").at("window"), 61);
+  EXPECT_EQ(hello.data.at(0).file, "eng.traineddata");
+  EXPECT_NE(ScorerPool(scene_scorer("half-size"), 1, kDeadline).hello().to_json(), hello.to_json());
+}
+
+TEST(OcrScene, KnowsWhichReadingsAProfileHas) {
+  EXPECT_THAT(start_error(scene_scorer("half-sise")), testing::HasSubstr("did you mean \"half-size\"?"));
+  EXPECT_THAT(start_error({kScorer, "--only", "half-size"}), testing::HasSubstr("has a single reading"));
 }
 
 }  // namespace

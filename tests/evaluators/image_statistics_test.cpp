@@ -51,27 +51,21 @@ Image scene() {
   return read_png(std::string(HARNESS_SOURCE_DIR) + "/tests/data/ocr/clean.png");
 }
 
-TEST(ImageStatistics, APlainImageHasNoEdgesAndNoEntropy) {
-  const auto grey = image_statistics(plain(32, 16, {128, 128, 128}));
-  EXPECT_EQ(grey.edge_density, 0);
-  EXPECT_EQ(grey.colour_entropy, 0);
-  EXPECT_EQ(grey.dark_share, 0);
-  EXPECT_EQ(grey.saturated_share, 0);
-}
-
-TEST(ImageStatistics, BlackIsDarkAndRedIsDarkAndSaturated) {
-  EXPECT_EQ(image_statistics(plain(8, 8, {0, 0, 0})).dark_share, 1);
-  EXPECT_EQ(image_statistics(plain(8, 8, {0, 0, 0})).saturated_share, 0);
-  const auto red = image_statistics(plain(8, 8, {200, 0, 0}));  // luma 60
-  EXPECT_EQ(red.dark_share, 1);
-  EXPECT_EQ(red.saturated_share, 1);
-}
-
-TEST(ImageStatistics, TheBoundsOfDarkAndSaturatedAreWhereThePageSaysThem) {
-  EXPECT_EQ(image_statistics(plain(4, 4, {63, 63, 63})).dark_share, 1);
-  EXPECT_EQ(image_statistics(plain(4, 4, {64, 64, 64})).dark_share, 0);
-  EXPECT_EQ(image_statistics(plain(4, 4, {100, 227, 100})).saturated_share, 0);
-  EXPECT_EQ(image_statistics(plain(4, 4, {100, 228, 100})).saturated_share, 1);
+TEST(ImageStatistics, APlainImageIsDarkOrSaturatedFromTheBoundsOnAndHasNoEdgesAndNoEntropy) {
+  struct Plain {
+    Rgb colour;
+    int dark, saturated;
+  };
+  for (const auto& [colour, dark, saturated] :
+       {Plain{{0, 0, 0}, 1, 0}, Plain{{63, 63, 63}, 1, 0}, Plain{{64, 64, 64}, 0, 0},
+        Plain{{128, 128, 128}, 0, 0}, Plain{{100, 227, 100}, 0, 0}, Plain{{100, 228, 100}, 0, 1},
+        Plain{{200, 0, 0}, 1, 1}}) {  // luma 60
+    const auto found = image_statistics(plain(32, 16, colour));
+    EXPECT_EQ(found.dark_share, dark) << testing::PrintToString(colour);
+    EXPECT_EQ(found.saturated_share, saturated) << testing::PrintToString(colour);
+    EXPECT_EQ(found.edge_density, 0);
+    EXPECT_EQ(found.colour_entropy, 0);
+  }
 }
 
 TEST(ImageStatistics, EntropyIsTheBitsOfTheColourBoxes) {

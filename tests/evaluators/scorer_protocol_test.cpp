@@ -2,18 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/recorded_cases.h"
+
 namespace harness {
 namespace {
-
-template <class Call>
-std::string error_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(ScorerProtocol, RequestsSurviveTheirLine) {
   const auto request = parse_request(request_line({7, 96, 48}));
@@ -24,12 +16,12 @@ TEST(ScorerProtocol, RequestsSurviveTheirLine) {
 }
 
 TEST(ScorerProtocol, RequestsMustFitTogether) {
-  EXPECT_EQ(error_of([] { parse_request(R"({"id":1,"width":2,"height":2,"channels":3,"bytes":11})"); }),
-            "request: \"bytes\" is not width x height x 3");
-  EXPECT_EQ(error_of([] { parse_request(R"({"id":1,"width":0,"height":2,"channels":3,"bytes":0})"); }),
-            "request: 0 pixels a side; 1 to 16384 are allowed");
-  EXPECT_EQ(error_of([] { parse_request(R"({"id":1,"width":1,"height":1,"channels":4,"bytes":3})"); }),
-            "request: \"channels\" is not 3");
+  const std::vector<std::pair<std::string, std::string>> requests = {
+      {R"({"id":1,"width":2,"height":2,"channels":3,"bytes":11})", "\"bytes\" is not width x height x 3"},
+      {R"({"id":1,"width":0,"height":2,"channels":3,"bytes":0})", "0 pixels a side; 1 to 16384 are allowed"},
+      {R"({"id":1,"width":1,"height":1,"channels":4,"bytes":3})", "\"channels\" is not 3"}};
+  for (const auto& [line, problem] : requests)
+    EXPECT_EQ(message_of([&] { parse_request(line); }), "request: " + problem);
 }
 
 TEST(ScorerProtocol, AnswersSurviveTheirLine) {
@@ -47,12 +39,12 @@ TEST(ScorerProtocol, AnswersSurviveTheirLine) {
 }
 
 TEST(ScorerProtocol, AnAnswerMustBeToThisImageAndHoldSomething) {
-  EXPECT_EQ(error_of([] { parse_answer(R"({"id":4,"transcript_raw":""})", 3); }),
+  EXPECT_EQ(message_of([] { parse_answer(R"({"id":4,"transcript_raw":""})", 3); }),
             "answer: it answers another image");
-  EXPECT_EQ(error_of([] { parse_answer(R"({"id":3,"confidence":1})", 3); }),
+  EXPECT_EQ(message_of([] { parse_answer(R"({"id":3,"confidence":1})", 3); }),
             "answer: it holds neither \"transcript_raw\", \"values\" nor \"error\"");
   EXPECT_EQ(parse_answer(R"({"id":3,"error":"blurred","transcript_raw":"x"})", 3).error, "blurred");
-  EXPECT_NE(error_of([] { parse_answer("[]", 3); }), "no error");
+  EXPECT_NE(message_of([] { parse_answer("[]", 3); }), "");
 }
 
 TEST(ScorerProtocol, WhatIsNoFiniteNumberIsNoValue) {
@@ -63,7 +55,7 @@ TEST(ScorerProtocol, WhatIsNoFiniteNumberIsNoValue) {
   EXPECT_EQ(answer.unusable.at("c"), "\"-Infinity\", which is no number");
   EXPECT_EQ(answer.unusable.at("d"), "\"NaN \\\" NaN\", which is no number") << "a text is left as it is";
   EXPECT_EQ(answer.unusable.size(), 6u);
-  EXPECT_NE(error_of([] { parse_answer(R"({"id":3,"values":{"a":nan}})", 3); }), "no error");
+  EXPECT_NE(message_of([] { parse_answer(R"({"id":3,"values":{"a":nan}})", 3); }), "");
 }
 
 TEST(ScorerProtocol, ANumberThatNoSquareFitsIsNoValue) {
@@ -98,19 +90,20 @@ TEST(ScorerProtocol, AHelloMayLeaveOutWhatIsStatedAndNotContradictIt) {
   const ScorerHello stated{"mine", "2", Json::object(), {}};
   EXPECT_EQ(parse_hello(R"({"protocol":1})", "mine", &stated).to_json(), stated.to_json());
   EXPECT_EQ(parse_hello(R"({"protocol":1,"settings":{"k":1}})", "mine", &stated).settings, (Json{{"k", 1}}));
-  EXPECT_EQ(error_of([&] { parse_hello(R"({"protocol":1,"version":"3"})", "mine", &stated); }),
+  EXPECT_EQ(message_of([&] { parse_hello(R"({"protocol":1,"version":"3"})", "mine", &stated); }),
             "mine: says that it is \"mine\" version \"3\", and \"mine\" version \"2\" was expected");
 }
 
 TEST(ScorerProtocol, AHelloMustDescribeTheScorer) {
   const ScorerHello hello{"mine", "2", {{"k", 1}}, {{"w.bin", "ab"}}};
   EXPECT_EQ(parse_hello(hello.to_json().dump(), "mine").to_json(), hello.to_json());
-  EXPECT_EQ(error_of([] { parse_hello(R"({"protocol":2})", "mine"); }),
+  EXPECT_EQ(message_of([] { parse_hello(R"({"protocol":2})", "mine"); }),
             "mine: speaks scorer protocol 2, this program 1");
-  EXPECT_EQ(error_of([] { parse_hello(R"({"protocol":1,"error":"no weights"})", "mine"); }),
+  EXPECT_EQ(message_of([] { parse_hello(R"({"protocol":1,"error":"no weights"})", "mine"); }),
             "mine: no weights");
-  EXPECT_EQ(error_of([] { parse_hello(R"({"protocol":1,"name":"x","version":"1","settings":{}})", "mine"); }),
-            "mine: \"data\" is missing");
+  EXPECT_EQ(
+      message_of([] { parse_hello(R"({"protocol":1,"name":"x","version":"1","settings":{}})", "mine"); }),
+      "mine: \"data\" is missing");
 }
 
 }  // namespace

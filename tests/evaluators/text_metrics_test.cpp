@@ -10,22 +10,20 @@
 #include "core/weights/safetensors.h"
 #include "evaluators/lower_case.h"
 #include "evaluators/text_metrics_parity.h"
+#include "tests/recorded_cases.h"
 
 namespace harness {
 namespace {
-
-const std::filesystem::path kCase =
-    std::filesystem::path(HARNESS_SOURCE_DIR) / "tests/data/parity/ocr_text_metrics";
 
 std::string lower(std::string_view text) {
   return utf32_to_utf8(python_lower(utf8_to_utf32(text)));
 }
 
 TEST(TextMetrics, EqualTheRecordedCase) {
-  const Json parity = read_json(kCase / "case.json");
+  const Json parity = read_json(case_folder("ocr_text_metrics") / "case.json");
   const double tolerance = parity.at("tolerance").at("atol");
   const auto outputs = text_metrics_outputs(parity, "case.json");
-  const SafetensorsFile reference(kCase / "outputs.safetensors");
+  const SafetensorsFile reference(case_folder("ocr_text_metrics") / "outputs.safetensors");
   ASSERT_EQ(reference.tensors().size(), 7u);
   for (const auto& [name, _] : reference.tensors()) {
     ASSERT_TRUE(outputs.contains(name)) << name;
@@ -77,12 +75,8 @@ TEST(PythonLower, MakesTwoCodePointsOfADottedI) {
 
 TEST(TextMetricsParity, NamesAMalformedPair) {
   const Json broken = {{"text", {{"pairs", {{"a", "b"}, {"a"}}}}}};
-  try {
-    text_metrics_outputs(broken, "my-case.json");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "my-case.json: text.pairs[1] is not [prediction, target]");
-  }
+  EXPECT_EQ(message_of([&] { text_metrics_outputs(broken, "my-case.json"); }),
+            "my-case.json: text.pairs[1] is not [prediction, target]");
 }
 
 }  // namespace

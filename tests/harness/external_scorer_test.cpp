@@ -2,6 +2,7 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -12,12 +13,14 @@
 #include <thread>
 
 #include "core/image.h"
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct LevelRow {
   fs::path image;
@@ -25,21 +28,26 @@ struct LevelRow {
   std::string reason;
 };
 
+int first_byte(const LevelRow& row) {
+  return read_png(row.image).rgb.at(0);
+}
+
+void expect_own_value(const LevelRow& row) {
+  ASSERT_TRUE(row.value.has_value()) << row.image << ": " << row.reason;
+  EXPECT_EQ(*row.value, first_byte(row)) << "the fake worker's images have one colour";
+}
+
 /// A workplace with a table of one method, 20 images in four evaluations, and an external scorer `gauge`
 /// whose metric `level` is the mean of an image's bytes.
 class ScorerPlace : public Workplace {
  public:
   ScorerPlace() {
-    change_table(parse_json(R"({
-      "extends": "sd35-ocr", "id": "small", "methods": ["ratio-norm"],
-      "scales": {"smoke": {"checkpoints": [2], "limit": {"validation": 4, "test": 6}, "settings": {"updates": 2}}}
-    })",
-                            "small.json"));
-  }
-
-  void change_table(const Json& changes) {
-    table_.update(changes);
-    write_file_atomically(folder() / "small.json", table_.dump());
+    const Json scale = {
+        {"checkpoints", {2}}, {"limit", {{"validation", 4}, {"test", 6}}}, {"settings", {{"updates", 2}}}};
+    write("small.json", {{"extends", "sd35-ocr"},
+                         {"id", "small"},
+                         {"methods", {"ratio-norm"}},
+                         {"scales", {{"smoke", scale}}}});
   }
 
   /// tests/data/scorers/misbehaving_scorer.py with these arguments; `more` is laid over its scorer.json.
@@ -58,67 +66,62 @@ class ScorerPlace : public Workplace {
         {"metrics",
          {{"level", {{"title", "Level"}, {"better", "lower"}, {"decimals", 1}, {"help", "mean byte"}}}}}};
     spec.merge_patch(more);
-    write_file_atomically(place / "scorer.json", spec.dump());
+    write("scorers/" + name + "/scorer.json", spec);
   }
 
-  Outcome reproduce(const Words& more = {}) { return run(with(kCommand, more)); }
-  /// Succeeds, and says each of `texts`.
-  Outcome reproduced(const Words& texts = {}) {
+  Outcome reproduce(Arguments more = {}) {
+    more.insert(more.end(), {"--scorers", "scorers"});
+    return run(smoke_table(more, "small.json"));
+  }
+  Outcome reproduce_without_scorers() { return run(smoke_table({}, "small.json")); }
+
+  /// Laid over the table.
+  void change_table(const Json& changes) {
+    auto table = read_json(folder() / "small.json");
+    table.merge_patch(changes);
+    write("small.json", table);
+  }
+
+  /// Reproduces, and every image has its value.
+  void expect_unharmed() {
     const auto outcome = reproduce();
-    EXPECT_EQ(outcome.status, 0) << outcome.err;
-    for (const auto& text : texts) EXPECT_THAT(outcome.out, HasSubstr(text));
-    return outcome;
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const auto found = levels();
+    EXPECT_EQ(found.size(), 20u);
+    for (const auto& level : found) expect_own_value(level);
   }
-  Outcome without_scorers() { return run(smoke_of("small.json")); }
-
-  static inline const Words kCommand = smoke_of("small.json", {"--scorers", "scorers"});
 
   /// What is stored of `level`, image by image.
   std::vector<LevelRow> levels() {
-    const auto rows = json({"query", R"sql(
-      SELECT e.folder, s.path, m.value, m.reason FROM metrics m
+    const auto stored = rows(R"sql(
+      SELECT e.folder, s.path, m.value, coalesce(m.reason, '') AS reason FROM metrics m
       JOIN evaluations e ON e.id = m.evaluation_id JOIN checkpoints c ON c.id = e.checkpoint_id
       JOIN samples s ON s.evaluation_id = m.evaluation_id AND s.prompt_id = m.prompt_id AND s.sample = m.sample
-      WHERE m.name = 'level' ORDER BY c.step, e.split, s.id)sql",
-                            "--format", "json"});
+      WHERE m.name = 'level' ORDER BY c.step, e.split, s.id)sql");
     std::vector<LevelRow> levels;
-    for (const auto& row : rows) {
+    for (const auto& row : stored) {
       const auto& value = row.at("value");
       levels.push_back({folder() / row.at("folder").get<std::string>() / row.at("path").get<std::string>(),
                         value.is_null() ? std::nullopt : std::optional(value.get<double>()),
-                        row.at("reason").is_null() ? "" : row.at("reason").get<std::string>()});
+                        row.at("reason").get<std::string>()});
     }
     return levels;
   }
 
-  std::string count(const std::string& what) {
-    return run({"query", "SELECT count(*) AS n FROM " + what, "--format", "csv"}).out;
-  }
-
- private:
-  Json table_ = Json::object();
+  int count(const std::string& what) { return rows("SELECT count(*) AS n FROM " + what).at(0).at("n"); }
 };
-
-int first_byte(const LevelRow& row) {
-  return read_png(row.image).rgb.at(0);
-}
-
-void expect_own_value(const LevelRow& row) {
-  ASSERT_TRUE(row.value.has_value()) << row.image << ": " << row.reason;
-  EXPECT_EQ(*row.value, first_byte(row)) << "the fake worker's images have one colour";
-}
-
-void expect_own_values(ScorerPlace& place) {
-  for (const auto& level : place.levels()) expect_own_value(level);
-}
 
 TEST(ExternalScorer, ItsMetricsAreComputedForEveryImageAndStandInTheTable) {
   ScorerPlace place;
   place.add_scorer({"good"});
-  place.reproduced(
-      {"Level ↓", "mean byte (external scorer gauge version 1)", "gauge v1 profile external files "});
-  EXPECT_EQ(place.levels().size(), 20u);
-  expect_own_values(place);
+  const auto outcome = place.reproduce();
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("Level ↓"), HasSubstr("mean byte (external scorer gauge version 1)"),
+                    HasSubstr("gauge v1 profile external files ")));
+  const auto levels = place.levels();
+  EXPECT_EQ(levels.size(), 20u);
+  for (const auto& level : levels) expect_own_value(level);
   const auto compared = place.json({"compare", "base", "ratio-norm", "--metric", "level", "--json"});
   EXPECT_EQ(compared.at("comparisons").at(0).at("n"), 6);
 }
@@ -144,8 +147,7 @@ TEST(ExternalScorer, DoctorLetsItAnswerAndListsNameIt) {
 TEST(ExternalScorer, ImagesMayComeAsFilesWhichAreGoneAfterwards) {
   ScorerPlace place;
   place.add_scorer({"good"}, {{"images", "path"}, {"processes", 2}});
-  place.reproduced();
-  expect_own_values(place);
+  place.expect_unharmed();
   for (const auto& entry : fs::recursive_directory_iterator(place.folder() / "runs"))
     EXPECT_THAT(entry.path().string(), Not(HasSubstr("images-for-gauge")));
 }
@@ -153,22 +155,24 @@ TEST(ExternalScorer, ImagesMayComeAsFilesWhichAreGoneAfterwards) {
 TEST(ExternalScorer, WithoutItsFolderATableThatNamesItsMetricShowsADashAndWhy) {
   ScorerPlace place;
   place.change_table({{"metrics", {{"optional", {"pickscore", "clip_score", "level"}}}}});
-  const auto outcome = place.without_scorers();
+  const auto outcome = place.reproduce_without_scorers();
   ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(place.run({"query", "SELECT DISTINCT not_run FROM evaluations", "--format", "csv"}).out,
+  EXPECT_THAT(place.csv("SELECT DISTINCT not_run FROM evaluations"),
               HasSubstr("no scorer under --scorers DIR gives it"));
   EXPECT_TRUE(place.levels().empty());
 }
 
 TEST(ExternalScorer, ARequiredMetricThatNoScorerGivesStopsThePlan) {
   ScorerPlace place;
-  place.change_table({{"metrics", {{"required", {"ocr_reward", "cer", "level"}}, {"optional", nullptr}}},
-                      {"columns", {{{"name", "ocr_reward"}}, {{"name", "level"}}}}});
-  const auto outcome = place.without_scorers();
+  auto table = read_json(place.folder() / "small.json");
+  table["metrics"] = {{"required", {"ocr_reward", "cer", "level"}}, {"optional", nullptr}};
+  table["columns"] = {{{"name", "ocr_reward"}}, {{"name", "level"}}};
+  place.write("small.json", table);
+  const auto outcome = place.reproduce_without_scorers();
   EXPECT_EQ(outcome.status, 2);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("the required metric \"level\""), HasSubstr("--scorers DIR")));
   place.add_scorer({"good"});
-  place.reproduced();
+  EXPECT_EQ(place.reproduce().status, 0);
   EXPECT_EQ(place.levels().size(), 20u);
 }
 
@@ -188,7 +192,8 @@ TEST_P(FailingScorer, CostsTheImagesThatItFailsOnAndNoOther) {
   const auto& failure = GetParam();
   ScorerPlace place;
   place.add_scorer({std::string(failure.way) + ":every=3", failure.argument}, {{"deadline_seconds", 1.5}});
-  place.reproduced({"A scorer failed there; the reasons are in the DB."});
+  const auto outcome = place.reproduce();
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
   const auto levels = place.levels();
   ASSERT_EQ(levels.size(), 20u);
   int failed = 0;
@@ -205,6 +210,7 @@ TEST_P(FailingScorer, CostsTheImagesThatItFailsOnAndNoOther) {
   }
   EXPECT_GT(failed, 0);
   EXPECT_LT(failed, 20);
+  EXPECT_THAT(outcome.out, HasSubstr("A scorer failed there; the reasons are in the DB."));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -222,9 +228,7 @@ INSTANTIATE_TEST_SUITE_P(
         Failure{"error", "", "\"the image is\\u000aempty\\u001b[2J\""},
         Failure{"huge line", "", "a line of more than 1 MiB"},
         Failure{"endless line", "", "a line of more than 1 MiB"},
-        Failure{"next id", "", "it answers another image"},
-        Failure{"earlier id", "", "it answers another image"},
-        Failure{"unknown id", "", "it answers another image"}, Failure{"no id", "", "\"id\" is missing"},
+        Failure{"next id", "", "it answers another image"}, Failure{"no id", "", "\"id\" is missing"},
         Failure{"huge", "1.7e308", "is 1.7e+308, which is beyond the limit of 1e+100 either way"},
         Failure{"huge", "-1e101", "is -1e+101, which is beyond the limit"}));
 
@@ -232,8 +236,7 @@ TEST(ExternalScorer, ASecondAnswerToAnImageIsNeverTakenForTheNextOnes) {
   for (const char* way : {"twice", "twice:every=3"}) {
     ScorerPlace place;
     place.add_scorer({way});
-    place.reproduced();
-    expect_own_values(place);
+    place.expect_unharmed();
   }
 }
 
@@ -241,8 +244,7 @@ TEST(ExternalScorer, AnAnswerThatComesBeforeItsRequestIsNeverBelieved) {
   for (const char* way : {"ahead", "ahead:every=2"}) {
     ScorerPlace place;
     place.add_scorer({way}, {{"processes", 2}});
-    place.reproduced();
-    expect_own_values(place);
+    place.expect_unharmed();
   }
   ScorerPlace place;
   place.add_scorer({"guesses"});
@@ -254,13 +256,16 @@ TEST(ExternalScorer, AnAnswerThatComesBeforeItsRequestIsNeverBelieved) {
 TEST(ExternalScorer, HugeNumbersThatAnEarlierVersionStoredLeaveATableWithADashAndItsReason) {
   ScorerPlace place;
   place.add_scorer({"good"});
-  place.reproduced();
+  ASSERT_EQ(place.reproduce().status, 0);
   // As that version left it: the experiment is recorded, and its comparisons could not be computed.
   SQLite::Database((place.folder() / "runs/results.sqlite").string(), SQLite::OPEN_READWRITE)
       .exec(
           "UPDATE metrics SET value = 1.7976931348623157e308 * (prompt_id % 2 * 2 - 1) WHERE name = 'level'; "
           "DELETE FROM comparisons");
-  place.reproduced({"6 of them are each a number beyond 1e+100 either way, of which no spread"});
+  const auto again = place.reproduce();
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.out,
+              HasSubstr("6 of them are each a number beyond 1e+100 either way, of which no spread"));
   for (const char* interval : {"percentile", "bca", "studentised"}) {
     const auto compared =
         place.json({"compare", "base", "ratio-norm", "--metric", "level", "--interval", interval, "--json"});
@@ -275,8 +280,7 @@ TEST(ExternalScorer, HugeNumbersThatAnEarlierVersionStoredLeaveATableWithADashAn
 TEST(ExternalScorer, EndlessMessagesNeitherBlockItNorFillTheDisk) {
   ScorerPlace place;
   place.add_scorer({"floods messages"});
-  place.reproduced();
-  expect_own_values(place);
+  place.expect_unharmed();
   for (const auto& entry : fs::recursive_directory_iterator(place.folder() / "runs")) {
     if (entry.path().filename() == "worker.log") {
       EXPECT_LT(entry.file_size(), 100'000u) << entry.path();
@@ -287,7 +291,8 @@ TEST(ExternalScorer, EndlessMessagesNeitherBlockItNorFillTheDisk) {
 TEST(ExternalScorer, IsGivenUpAfterItsRestartsWithOneReasonInEveryEvaluation) {
   ScorerPlace place;
   place.add_scorer({"hangs"}, {{"deadline_seconds", 1}, {"restarts", 1}});
-  place.reproduced({"Scorer gauge was given up after 1 restart"});
+  const auto outcome = place.reproduce();
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
   const std::string given_up =
       "scorer gauge was given up after 1 restart; the last failure: no answer within 1000 ms";
   int own = 0, after = 0;
@@ -300,6 +305,7 @@ TEST(ExternalScorer, IsGivenUpAfterItsRestartsWithOneReasonInEveryEvaluation) {
   }
   EXPECT_EQ(own, 4 * 2) << "two images in each of four evaluations";
   EXPECT_EQ(after, 20 - 4 * 2);
+  EXPECT_THAT(outcome.out, HasSubstr("Scorer gauge was given up after 1 restart"));
 }
 
 TEST(ExternalScorer, TheNumberOfProcessesChangesNoRow) {
@@ -307,7 +313,7 @@ TEST(ExternalScorer, TheNumberOfProcessesChangesNoRow) {
   for (const int processes : {1, 3}) {
     ScorerPlace place;
     place.add_scorer({"crashes:every=2"}, {{"processes", processes}, {"restarts", 1}});
-    place.reproduced();
+    ASSERT_EQ(place.reproduce().status, 0);
     std::string text;
     for (const auto& level : place.levels())
       text += fmt::format("{} {} {}\n", first_byte(level), level.value.value_or(-1), level.reason);
@@ -316,22 +322,17 @@ TEST(ExternalScorer, TheNumberOfProcessesChangesNoRow) {
   EXPECT_EQ(rows.size(), 1u) << fmt::format("{}", fmt::join(rows, "----\n"));
 }
 
-/// Its state and its parent: "S 123 ..."; empty for one that is gone.
-std::string state_of(pid_t pid) {
+/// What /proc says of a process behind its name: " S PARENT ..."; empty if there is none.
+std::string stat_of(pid_t pid) {
   std::ifstream stat(fmt::format("/proc/{}/stat", pid));
   const std::string text{std::istreambuf_iterator<char>(stat), {}};
   const auto name_end = text.rfind(')');
-  return name_end == std::string::npos ? "" : text.substr(name_end + 2);
+  return name_end == std::string::npos ? "" : text.substr(name_end + 1);
 }
 
 bool is_alive(pid_t pid) {
-  const auto state = state_of(pid);
-  return !state.empty() && state[0] != 'Z';
-}
-
-pid_t parent_of(pid_t pid) {
-  const auto state = state_of(pid);
-  return state.empty() ? 0 : static_cast<pid_t>(std::stol(state.substr(2)));
+  const auto stat = stat_of(pid);
+  return !stat.empty() && !stat.starts_with(" Z");
 }
 
 std::vector<pid_t> pids_in(const fs::path& file) {
@@ -339,25 +340,24 @@ std::vector<pid_t> pids_in(const fs::path& file) {
   return {std::istream_iterator<pid_t>(lines), {}};
 }
 
-TEST(ExternalScorer, ProcessesThatItDaemonizesEndWithIt) {
-  ScorerPlace place;
-  const auto pids = place.folder() / "pids";
-  place.add_scorer({"daemonizes and crashes:every=2", pids.string()}, {{"processes", 2}});
-  place.reproduced();
-  for (const pid_t pid : pids_in(pids)) EXPECT_FALSE(is_alive(pid)) << pid;
-  EXPECT_GE(pids_in(pids).size(), 8u);
-}
-
 TEST(ExternalScorer, ProcessesThatItLeavesBehindEndWithIt) {
-  ScorerPlace place;
-  const auto pids = place.folder() / "pids";
-  place.add_scorer({"leaves grandchildren:every=2", pids.string()});
-  place.reproduced();
-  for (const pid_t pid : pids_in(pids)) EXPECT_FALSE(is_alive(pid)) << pid;
-  EXPECT_GE(pids_in(pids).size(), 15u);
-  for (const auto& level : place.levels()) {
-    if (first_byte(level) % 2 == 0) {
-      EXPECT_THAT(level.reason, HasSubstr("ended with status 1"));
+  struct Way {
+    const char *name, *reason;
+    std::size_t processes;  ///< at least
+  };
+  for (const auto& way : {Way{"daemonizes and crashes:every=2", "ended by signal 11", 8},
+                          Way{"leaves grandchildren:every=2", "ended with status 1", 15}}) {
+    ScorerPlace place;
+    const auto pids = place.folder() / "pids";
+    place.add_scorer({way.name, pids.string()});
+    const auto outcome = place.reproduce();
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    for (const pid_t pid : pids_in(pids)) EXPECT_FALSE(is_alive(pid)) << way.name << " " << pid;
+    EXPECT_GE(pids_in(pids).size(), way.processes) << way.name;
+    for (const auto& level : place.levels()) {
+      if (first_byte(level) % 2 == 0) {
+        EXPECT_THAT(level.reason, HasSubstr(way.reason));
+      }
     }
   }
 }
@@ -368,12 +368,11 @@ class HangingScorer : public ScorerPlace {
  public:
   HangingScorer() {
     add_scorer({"hangs once", pids_.string()}, {{"deadline_seconds", 600}});
-    harness = start(kCommand);
-    wait_until([&] { return pids_in(pids_).size() == 2; });
+    harness = start(smoke_table({"--scorers", "scorers"}, "small.json"));
+    if (!wait_until([&] { return pids_in(pids_).size() == 2; })) return;
     const auto found = pids_in(pids_);
-    if (found.size() != 2) return;
     keeper = found[1];
-    worker = parent_of(keeper);
+    worker = std::stoi(stat_of(keeper).substr(3));
     left_ = pids_in(pids_.string() + ".daemon");
     left_.push_back(found[0]);
   }
@@ -393,43 +392,32 @@ class HangingScorer : public ScorerPlace {
   std::vector<pid_t> left_;
 };
 
-TEST(ExternalScorer, OneThatHangsEndsWhenItsWorkerIsKilled) {
-  HangingScorer place;
-  ASSERT_TRUE(place.scorer_is_alive());
-  ::kill(place.worker, SIGKILL);
-  place.wait(place.harness);
-  EXPECT_TRUE(place.scorer_is_gone_soon());
-}
-
-TEST(ExternalScorer, OneThatHangsEndsWhenItsWorkerAndHarnessAreKilledAndTheJobGoesOn) {
-  HangingScorer place;
-  ASSERT_TRUE(place.scorer_is_alive());
-  ::kill(place.harness, SIGKILL);
-  ::kill(place.worker, SIGKILL);
-  place.wait(place.harness);
-  EXPECT_TRUE(place.scorer_is_gone_soon());
-  place.reproduced();
-}
-
-TEST(ExternalScorer, TwoSignalsToHarnessEndOneThatHangs) {
-  HangingScorer place;
-  ASSERT_TRUE(place.scorer_is_alive());
-  ::kill(place.harness, SIGINT);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  ::kill(place.harness, SIGINT);
-  place.wait(place.harness);
-  EXPECT_TRUE(place.scorer_is_gone_soon());
-}
-
-TEST(ExternalScorer, TheEndOfItsKeeperEndsIt) {
-  HangingScorer place;
-  ASSERT_TRUE(place.scorer_is_alive());
-  ::kill(place.keeper, SIGTERM);
-  place.wait(place.harness);
-  EXPECT_TRUE(place.scorer_is_gone_soon());
-  int missing = 0;
-  for (const auto& level : place.levels()) missing += level.value ? 0 : 1;
-  EXPECT_EQ(missing, 1) << "the image that it hung on";
+TEST(ExternalScorer, OneThatHangsEndsWithItsWorkerHarnessOrKeeper) {
+  struct Blow {
+    const char* name;
+    std::vector<std::pair<pid_t HangingScorer::*, int>> signals;
+  };
+  const std::vector<Blow> blows = {
+      {"worker killed", {{&HangingScorer::worker, SIGKILL}}},
+      {"both killed", {{&HangingScorer::harness, SIGKILL}, {&HangingScorer::worker, SIGKILL}}},
+      {"two signals", {{&HangingScorer::harness, SIGINT}, {&HangingScorer::harness, SIGINT}}},
+      {"keeper ended", {{&HangingScorer::keeper, SIGTERM}}}};
+  for (const auto& [name, signals] : blows) {
+    HangingScorer place;
+    ASSERT_TRUE(place.scorer_is_alive()) << name;
+    for (const auto& [process, signal] : signals) {
+      ::kill(place.*process, signal);
+      if (signal == SIGINT) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+    place.wait(place.harness);
+    EXPECT_TRUE(place.scorer_is_gone_soon()) << name;
+    if (name == std::string("keeper ended")) {
+      const auto is_missing = [](const LevelRow& row) { return !row.value; };
+      EXPECT_EQ(std::ranges::count_if(place.levels(), is_missing), 1) << "the image that it hung on";
+    }
+    const auto again = place.reproduce();
+    EXPECT_EQ(again.status, 0) << name << ": " << again.err;
+  }
 }
 
 TEST(ExternalScorer, OneThatCannotWorkStopsThePlanBeforeAnythingRuns) {
@@ -442,11 +430,12 @@ TEST(ExternalScorer, OneThatCannotWorkStopsThePlanBeforeAnythingRuns) {
     ScorerPlace place;
     place.add_scorer(arguments, {{"deadline_seconds", 0.3}});
     for (const bool dry : {true, false}) {
-      const auto outcome = place.reproduce(dry ? Words{"--dry-run"} : Words{});
+      const auto outcome =
+          place.reproduce(dry ? std::vector<std::string>{"--dry-run"} : std::vector<std::string>{});
       EXPECT_EQ(outcome.status, 2) << arguments[0];
       EXPECT_THAT(outcome.err, AllOf(HasSubstr("scorers/gauge/scorer.json"), HasSubstr(reason)));
     }
-    EXPECT_EQ(place.count("jobs"), "n\n0\n") << arguments[0];
+    EXPECT_EQ(place.count("jobs"), 0) << arguments[0];
   }
 }
 
@@ -455,23 +444,24 @@ TEST(ExternalScorer, AFileThatItsAnswersMayDependOnMakesNewEvaluationsAndNoNewTr
   place.add_scorer({"good"}, {{"files", {"data"}}});
   fs::create_directories(place.folder() / "scorers/gauge/data");
   const auto evaluations_after = [&] {
-    place.reproduced();
+    const auto outcome = place.reproduce();
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
     return place.count("evaluations");
   };
-  EXPECT_EQ(evaluations_after(), "n\n4\n");
-  EXPECT_EQ(evaluations_after(), "n\n4\n");
+  EXPECT_EQ(evaluations_after(), 4);
+  EXPECT_EQ(evaluations_after(), 4);
   const auto append = [&](const char* file) {
     std::ofstream(place.folder() / "scorers/gauge" / file, std::ios::app) << "\n";
   };
   append("data/weights.bin");
-  EXPECT_EQ(evaluations_after(), "n\n8\n");
+  EXPECT_EQ(evaluations_after(), 8);
   append("gauge.py");
-  EXPECT_EQ(evaluations_after(), "n\n12\n");
+  EXPECT_EQ(evaluations_after(), 12);
   append("scorer.json");
-  EXPECT_EQ(evaluations_after(), "n\n16\n");
+  EXPECT_EQ(evaluations_after(), 16);
   append("notes.txt");
-  EXPECT_EQ(evaluations_after(), "n\n16\n");
-  EXPECT_EQ(place.count("runs"), "n\n2\n");
+  EXPECT_EQ(evaluations_after(), 16);
+  EXPECT_EQ(place.count("runs"), 2);
 }
 
 TEST(ExternalScorer, TwoMetricsOfOneNameAreRefused) {
@@ -491,13 +481,13 @@ TEST(ExternalScorer, TwoMetricsOfOneNameAreRefused) {
 TEST(ExternalScorer, MayBeATrainingRewardOfATable) {
   ScorerPlace place;
   place.change_table({{"task", "minimize:level"}});
-  const auto without = place.without_scorers();
+  const auto without = place.reproduce_without_scorers();
   EXPECT_EQ(without.status, 2);
   EXPECT_THAT(without.err, HasSubstr("no external scorer gives the metric of the task \"minimize:level\""));
   place.add_scorer({"good"});
-  place.reproduced();
-  EXPECT_THAT(place.run({"query", "SELECT DISTINCT task FROM runs", "--format", "csv"}).out,
-              HasSubstr("minimize:level"));
+  const auto outcome = place.reproduce();
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(place.csv("SELECT DISTINCT task FROM runs"), HasSubstr("minimize:level"));
 }
 
 TEST(ExternalScorer, TheExampleAnswersAndItsNumbersAreRight) {
@@ -505,13 +495,14 @@ TEST(ExternalScorer, TheExampleAnswersAndItsNumbersAreRight) {
   fs::create_directories(place.folder() / "scorers");
   fs::copy(fs::path(HARNESS_SOURCE_DIR) / "scripts/example-scorer", place.folder() / "scorers",
            fs::copy_options::recursive);
-  place.reproduced({"Brightness", "Contrast"});
-  const auto rows = place.json({"query", R"sql(
+  const auto outcome = place.reproduce();
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("Brightness"), HasSubstr("Contrast")));
+  const auto rows = place.rows(R"sql(
     SELECT e.folder, s.path, b.value AS brightness, c.value AS contrast
     FROM metrics b JOIN metrics c USING (evaluation_id, prompt_id, sample)
     JOIN samples s USING (evaluation_id, prompt_id, sample) JOIN evaluations e ON e.id = evaluation_id
-    WHERE b.name = 'brightness' AND c.name = 'contrast')sql",
-                                "--format", "json"});
+    WHERE b.name = 'brightness' AND c.name = 'contrast')sql");
   EXPECT_EQ(rows.size(), 20u);
   for (const auto& row : rows) {
     const auto image =

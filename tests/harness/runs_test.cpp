@@ -234,11 +234,11 @@ TEST_F(RunsRm, RefusesWhatALivingProcessHolds) {
 Outcome killed_at(Workplace& place, const std::string& call, const std::string& path,
                   const std::vector<std::string>& arguments, const std::string& count = "1") {
   const auto usual = place.environment;
-  place.environment["LD_PRELOAD"] = HARNESS_BINARY_DIR "/tests/libharness-kill-at.so";
+  place.environment["LD_PRELOAD"] = HARNESS_BINARY_DIR "/tests/libharness-faulty-disk.so";
   place.environment["ASAN_OPTIONS"] = "verify_asan_link_order=0";
-  place.environment["HARNESS_KILL_CALL"] = call;
-  place.environment["HARNESS_KILL_PATH"] = path;
-  place.environment["HARNESS_KILL_COUNT"] = count;
+  place.environment["HARNESS_DISK_KILL"] = call;
+  place.environment["HARNESS_DISK_PATH"] = path;
+  place.environment["HARNESS_DISK_FROM"] = count;
   const auto outcome = place.run(arguments);
   place.environment = usual;
   return outcome;

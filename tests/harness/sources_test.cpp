@@ -1,4 +1,6 @@
-#include "tests/harness/smoke.h"
+#include <gmock/gmock.h>
+
+#include "tests/harness/workplace.h"
 
 // A result belongs to the code that made it: what a plug-in's source was is in the ids, and what the rest was
 // is recorded and told.
@@ -6,7 +8,10 @@
 namespace harness::test {
 namespace {
 
-class Sources : public SmokeTest {
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Sources : public ::testing::Test {
  protected:
   /// Says in the registry what the source of a method or an evaluator is, as a build with it would.
   void set_source(const std::string& kind, const std::string& name, const std::string& identity) {
@@ -18,103 +23,125 @@ class Sources : public SmokeTest {
     write_file_atomically(place.share() / "registry.json", registry.dump());
   }
 
-  Json count(const std::string& sql) { return place.json({"query", sql, "--format", "json"}).at(0).at("n"); }
-  Json runs_of(const std::string& method) {
-    return count("SELECT count(*) AS n FROM runs WHERE method = '" + method + "'");
-  }
-  Json evaluations() { return count("SELECT count(*) AS n FROM evaluations"); }
+  int count(const std::string& what) { return place.rows("SELECT count(*) AS n FROM " + what).at(0).at("n"); }
+
+  Workplace place;
 };
 
 TEST_F(Sources, AMethodWithAnotherSourceIsANewRunAndTheOthersAreNot) {
-  ok(kSmoke);
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
   set_source("methods", "ratio-norm", "");
-  ok(kSmoke);
-  EXPECT_EQ(runs_of("ratio-norm"), 1) << "the source that jobs without a checksum were recorded with";
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
+  EXPECT_EQ(count("runs WHERE method = 'ratio-norm'"), 1)
+      << "the source that jobs without a checksum were recorded with";
   set_source("methods", "ratio-norm", std::string(64, '1'));
-  ok(kSmoke);
-  EXPECT_EQ(runs_of("ratio-norm"), 2);
-  EXPECT_EQ(runs_of("lambda-controlled"), 1);
-  EXPECT_EQ(count("SELECT count(*) AS n FROM runs WHERE json_extract(config, '$.method_source') = '" +
-                  std::string(64, '1') + "'"),
-            1);
-  ok({"check", "sd35-ocr"});
+  const auto changed = place.run(smoke_table());
+  ASSERT_EQ(changed.status, 0) << changed.err;
+  EXPECT_EQ(count("runs WHERE method = 'ratio-norm'"), 2);
+  EXPECT_EQ(count("runs WHERE method = 'lambda-controlled'"), 1);
+  EXPECT_EQ(count("runs WHERE json_extract(config, '$.method_source') = '" + std::string(64, '1') + "'"), 1);
+  EXPECT_EQ(place.run({"check", "sd35-ocr"}).status, 0);
 }
 
 TEST_F(Sources, AnEvaluatorWithAnotherSourceIsEvaluatedAgain) {
-  ok(kSmoke);
-  const auto before = evaluations();
-  const auto trained = count("SELECT count(*) AS n FROM runs");
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
+  const auto before = count("evaluations");
+  const auto runs = count("runs");
   set_source("evaluators", "jpeg", std::string(64, '2'));  // a guardrail, no reward
-  ok(kSmoke);
-  EXPECT_EQ(evaluations().get<int>(), 2 * before.get<int>());
-  EXPECT_EQ(count("SELECT count(*) AS n FROM runs"), trained) << "nothing is trained again";
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
+  EXPECT_EQ(count("evaluations"), 2 * before);
+  EXPECT_EQ(count("runs"), runs) << "nothing is trained again";
 }
 
 TEST_F(Sources, VerifyRefusesAMethodThatIsNoLongerTheRecordedOne) {
-  ok(kSmoke);
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
   set_source("methods", "ratio-norm", std::string(64, '1'));
-  const auto outcome = fails(1, {"verify", "--training", "--images", "2"},
-                             {"recorded with other sources of method ratio-norm"});
+  const auto outcome = place.run({"verify", "--training", "--images", "2"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("recorded with other sources of method ratio-norm"));
   EXPECT_THAT(outcome.err + outcome.out, Not(HasSubstr("to be expected")));
 }
 
 TEST_F(Sources, ATableOfJobsOfOtherCodeSaysWhichAndHowMany) {
   place.environment["HARNESS_FAKE_SOURCES"] = std::string(64, 'b');
-  ok(smoke({"--methods", "ratio-norm"}));
-  ok({"check", "sd35-ocr"}, {"PASS  builds"});
+  ASSERT_EQ(place.run(smoke_table({"--methods", "ratio-norm"})).status, 0);
+  const auto same = place.run({"check", "sd35-ocr"});
+  EXPECT_THAT(same.out, HasSubstr("PASS  builds"));
   place.environment["HARNESS_FAKE_SOURCES"] = std::string(64, 'c');
-  ok(kSmoke, {"by sources bbbbbbbbbbbb"}, {"note: jobs recorded by other code: "});
-  ok({"check", "sd35-ocr"}, {"WARN  builds", "by sources bbbbbbbbbbbb; the other"});
+  const auto mixed = place.run(smoke_table());
+  ASSERT_EQ(mixed.status, 0) << mixed.err;
+  EXPECT_THAT(mixed.out, HasSubstr("by sources bbbbbbbbbbbb"));
+  EXPECT_THAT(mixed.err, HasSubstr("note: jobs recorded by other code: "));
+  const auto check = place.run({"check", "sd35-ocr"});
+  EXPECT_EQ(check.status, 0) << check.out;
+  EXPECT_THAT(check.out, HasSubstr("WARN  builds"));
+  EXPECT_THAT(check.out, HasSubstr("by sources bbbbbbbbbbbb; the other"));
   write_file_atomically(place.folder() / "strict.json",
                         R"({"version": 1, "rules": [{"check": "builds", "same": true}]})");
-  fails(1, {"check", "sd35-ocr", "--rules", "strict.json"});
+  EXPECT_EQ(place.run({"check", "sd35-ocr", "--rules", "strict.json"}).status, 1);
 }
 
 TEST_F(Sources, JobsThatRecordedNoSourcesAreToldFromTheBuildsThatDid) {
-  ok(kSmoke);
-  ok({"check", "sd35-ocr"}, {"PASS  builds"});
+  ASSERT_EQ(place.run(smoke_table()).status, 0);
+  EXPECT_THAT(place.run({"check", "sd35-ocr"}).out, HasSubstr("PASS  builds"));
   Json registry = read_json(place.share() / "registry.json");
   registry["sources_sha256"] = std::string(64, 'd');
   write_file_atomically(place.share() / "registry.json", registry.dump());
-  ok(kSmoke, {}, {"its sources are not recorded", "this build has sources dddddddddddd"});
+  const auto again = place.run(smoke_table());
+  EXPECT_EQ(again.status, 0) << again.err;
+  EXPECT_THAT(again.err, HasSubstr("its sources are not recorded"));
+  EXPECT_THAT(again.err, HasSubstr("this build has sources dddddddddddd"));
 }
 
-class NewMethod : public SmokeTest {
+class NewMethod : public ::testing::Test {
  protected:
-  /// A tree with the template alone; its folder of methods.
-  fs::path make_tree(const fs::path& tree) {
-    const auto methods = place.folder() / tree / "trainers/methods";
-    fs::create_directories(methods);
+  /// A source tree as far as the command looks at it.
+  void make_tree(const fs::path& tree) const {
+    fs::create_directories(tree / "trainers/methods");
     fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "trainers/methods/method.template",
-                  methods / "method.template");
-    return methods;
+                  tree / "trainers/methods/method.template");
   }
+
+  Workplace place;
 };
 
 TEST_F(NewMethod, WritesAFileThatNamesTheMethodAndNeverOverwrites) {
-  const auto file = make_tree(".") / "my_method2.cpp";
-  ok({"new", "method", "my-method2"}, {"trainers/methods/my_method2.cpp", "harness_registry"});
+  make_tree(place.folder());
+  const auto made = place.run({"new", "method", "my-method2"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  EXPECT_THAT(made.out, HasSubstr("trainers/methods/my_method2.cpp"));
+  EXPECT_THAT(made.out, HasSubstr("harness_registry"));
+  const auto file = place.folder() / "trainers/methods/my_method2.cpp";
   const auto text = read_file(file);
   EXPECT_THAT(text, HasSubstr("class MyMethod2 : public Method"));
   EXPECT_THAT(text, HasSubstr(".name = \"my-method2\""));
   EXPECT_THAT(text, Not(HasSubstr("@")));
-  fails(2, {"new", "method", "my-method2"}, {"already exists"});
+  const auto again = place.run({"new", "method", "my-method2"});
+  EXPECT_EQ(again.status, 2);
+  EXPECT_THAT(again.err, HasSubstr("already exists"));
   EXPECT_EQ(read_file(file), text);
 }
 
 TEST_F(NewMethod, TheStepsThatFollowAreInTheTreeThatWasNamed) {
-  make_tree("checkout");
-  ok({"new", "method", "mine", "--source", "checkout"},
-     {"checkout/trainers/methods/mine.cpp\n", "checkout/trainers/README.md", "checkout/scripts/build release",
-      "checkout/build/release/tests/trainers_tests", "checkout/build/release/harness reproduce"});
+  make_tree(place.folder() / "checkout");
+  const auto made = place.run({"new", "method", "mine", "--source", "checkout"});
+  ASSERT_EQ(made.status, 0) << made.err;
+  for (const char* path : {"checkout/trainers/methods/mine.cpp\n", "checkout/trainers/README.md",
+                           "checkout/scripts/build release", "checkout/build/release/tests/trainers_tests",
+                           "checkout/build/release/harness reproduce"})
+    EXPECT_THAT(made.out, HasSubstr(path));
 }
 
 TEST_F(NewMethod, RefusesNamesThatCannotBeTypedOrAreTaken) {
-  for (const std::string name : {"", "My", "a b", "../x", "a--b", "-a", "a-", "2x", "\u00e9", "x\n"})
-    fails(2, {"new", "method", "--source", HARNESS_SOURCE_DIR, "--", name});
-  fails(2, {"new", "method", "ratio-norm"}, {"there is already a method \"ratio-norm\""});
-  fails(2, {"new", "method", "mine", "--source", place.folder().string()},
-        {"is not a source tree of harness"});
+  for (const std::string name : {"", "My", "a b", "../x", "a--b", "-a", "a-", "2x", "\u00e9", "x\n"}) {
+    const auto outcome = place.run({"new", "method", "--source", HARNESS_SOURCE_DIR, "--", name});
+    EXPECT_EQ(outcome.status, 2) << name;
+  }
+  EXPECT_THAT(place.run({"new", "method", "ratio-norm"}).err,
+              HasSubstr("there is already a method \"ratio-norm\""));
+  const auto nowhere = place.run({"new", "method", "mine", "--source", place.folder().string()});
+  EXPECT_EQ(nowhere.status, 2);
+  EXPECT_THAT(nowhere.err, HasSubstr("is not a source tree of harness"));
 }
 
 }  // namespace

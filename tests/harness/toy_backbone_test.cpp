@@ -1,6 +1,8 @@
+#include <gmock/gmock.h>
+
 #include "core/image.h"
 #include "core/processes/process.h"
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 // A backbone is one file: tests/data/toy_backbone/toy.cpp, which tests/CMakeLists.txt links to a worker with
 // nothing else changed.
@@ -9,10 +11,11 @@ namespace harness::test {
 namespace {
 
 using ::testing::Contains;
+using ::testing::HasSubstr;
 
 const std::string kWorker = std::string(HARNESS_BINARY_DIR) + "/tests/harness-toy-backbone-worker";
 
-class ToyBackbone : public SmokeTest {
+class ToyBackbone : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!fs::exists(kWorker)) GTEST_SKIP() << "built without LibTorch";
@@ -28,16 +31,21 @@ class ToyBackbone : public SmokeTest {
     ADD_FAILURE() << "no " << name << " among the " << kind;
     return {};
   }
+
+  Workplace place;
 };
 
 TEST_F(ToyBackbone, IsListedAndGivenToTheEvaluatorsOfItsKindOfImages) {
-  ok({"list", "backbones"}, {"toy"});
+  EXPECT_THAT(place.run({"list", "backbones"}).out, HasSubstr("toy"));
   EXPECT_THAT(named("evaluators", "ocr-scene").at("backbones"), Contains("toy"));
 }
 
 TEST_F(ToyBackbone, DrawsTheSameImageForTheSameSeed) {
-  const auto draw = [&](const std::string& file, const Words& more) {
-    ok(with({"sample", "a red door", "--backbone", "toy", "-o", file}, more));
+  const auto draw = [&](const std::string& file, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"sample", "a red door", "--backbone", "toy", "-o", file};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto outcome = place.run(words);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
     return read_file(place.folder() / file);
   };
   const auto image = draw("a.png", {});
@@ -46,29 +54,51 @@ TEST_F(ToyBackbone, DrawsTheSameImageForTheSameSeed) {
   EXPECT_NE(draw("d.png", {"--guidance", "1"}), image);
   EXPECT_NE(draw("e.png", {"--seed", "7"}), image);
   EXPECT_EQ(read_png(place.folder() / "a.png").width, 32);
-  fails(2, {"sample", "a red door", "--backbone", "toy", "--image-size", "64"},
-        {"backbone toy draws images of one size"});
+  const auto sized = place.run({"sample", "a red door", "--backbone", "toy", "--image-size", "64"});
+  EXPECT_EQ(sized.status, 2);
+  EXPECT_THAT(sized.err, HasSubstr("backbone toy draws images of one size"));
 }
 
 TEST_F(ToyBackbone, IsTrainedByTwoMethodsFromStartToTable) {
-  write_file_atomically(place.folder() / "toys.json", R"({
-    "id": "toys", "kind": "training", "task": "compressibility", "backbone": "toy",
-    "methods": ["flow-grpo", "ratio-norm"], "baseline": "flow-grpo", "checkpoints": [4], "window": {"last": 4},
-    "settings": {"updates": 4, "prompts_per_epoch": 2, "group_size": 3, "shard_prompts": 1, "inner_epochs": 2,
-                 "sampling_steps": 4, "late_steps": 2, "lr": 0.001, "clip_rule": "absolute", "clip": 0.01},
-    "columns": [
-      {"name": "lambda_center_3", "stat": "lambda_center", "timestep": 3, "better": "lower"},
-      {"name": "reward_mean", "on_policy_too": true}]})");
-  const Words reproduce = {"reproduce", "--table", "toys.json"};
-  ok(reproduce, {"These are a toy's numbers."});
-  const auto document = place.json(with(reproduce, {"--json"}));
+  const Json table{
+      {"id", "toys"},
+      {"kind", "training"},
+      {"task", "compressibility"},
+      {"backbone", "toy"},
+      {"methods", {"flow-grpo", "ratio-norm"}},
+      {"baseline", "flow-grpo"},
+      {"checkpoints", {4}},
+      {"window", {{"last", 4}}},
+      {"settings",
+       {{"updates", 4},
+        {"prompts_per_epoch", 2},
+        {"group_size", 3},
+        {"shard_prompts", 1},
+        {"inner_epochs", 2},
+        {"sampling_steps", 4},
+        {"late_steps", 2},
+        {"lr", 0.001},
+        {"clip_rule", "absolute"},
+        {"clip", 0.01}}},
+      {"columns",
+       {{{"name", "lambda_center_3"}, {"stat", "lambda_center"}, {"timestep", 3}, {"better", "lower"}},
+        {{"name", "reward_mean"}, {"on_policy_too", true}}}}};
+  place.write("toys.json", table);
+  const std::vector<std::string> reproduce = {"reproduce", "--table", "toys.json"};
+  const auto first = place.run(reproduce);
+  ASSERT_EQ(first.status, 0) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("These are a toy's numbers."));
+  const auto document = place.json({"reproduce", "--table", "toys.json", "--json"});
   ASSERT_EQ(document.at("rows").size(), 2U);
   for (const auto& row : document.at("rows")) {
     EXPECT_GT(row.at("metrics").at("lambda_center_3").at("mean").get<double>(), 0);
     EXPECT_LT(row.at("metrics").at("reward_mean").at("mean").get<double>(), 0);
   }
-  ok(with(reproduce, {"--fresh", "--out", "again"}));
-  EXPECT_EQ(place.json(with(reproduce, {"--json", "--out", "again"})).at("rows"), document.at("rows"));
+  auto afresh = reproduce;
+  afresh.insert(afresh.end(), {"--fresh", "--out", "again"});
+  ASSERT_EQ(place.run(afresh).status, 0);
+  EXPECT_EQ(place.json({"reproduce", "--table", "toys.json", "--json", "--out", "again"}).at("rows"),
+            document.at("rows"));
 }
 
 }  // namespace

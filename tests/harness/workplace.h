@@ -21,6 +21,15 @@ namespace harness::test {
 
 namespace fs = std::filesystem;
 
+using Arguments = std::vector<std::string>;
+
+/// Reproduces a table at the scale of a minute or less.
+inline Arguments smoke_table(const Arguments& more = {}, const std::string& table = "sd35-ocr") {
+  Arguments arguments = {"reproduce", "--table", table, "--scale", "smoke"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
 /// A new folder with a registry, tiny weights and the real program `harness`, whose worker is
 /// tests/data/fake_worker. Goes away with this object.
 class Workplace {
@@ -55,7 +64,7 @@ class Workplace {
   }
 
   /// Starts the program in this folder; its streams go to files.
-  pid_t start(const std::vector<std::string>& arguments) {
+  pid_t start(const Arguments& arguments) {
     ++runs_;
     std::vector<std::string> words = {HARNESS_BINARY_DIR "/harness"};
     words.insert(words.end(), arguments.begin(), arguments.end());
@@ -74,12 +83,19 @@ class Workplace {
     return {status, read_file(stream("out")), read_file(stream("err"))};
   }
 
-  Outcome run(const std::vector<std::string>& arguments) { return wait(start(arguments)); }
+  Outcome run(const Arguments& arguments) { return wait(start(arguments)); }
 
-  Json json(const std::vector<std::string>& arguments) {
+  Json json(const Arguments& arguments) {
     const auto outcome = run(arguments);
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     return parse_json(outcome.out, "stdout");
+  }
+
+  std::string csv(const std::string& sql) { return run({"query", sql, "--format", "csv"}).out; }
+  Json rows(const std::string& sql) { return json({"query", sql, "--format", "json"}); }
+
+  void write(const std::string& file, const Json& document) const {
+    write_file_atomically(folder_ / file, document.dump());
   }
 
   /// Every metric value of the DB with what it belongs to, as CSV in a fixed order.

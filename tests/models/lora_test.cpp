@@ -320,10 +320,10 @@ TEST(LoraFiles, RefuseEveryFieldThatPlainLoraDoesNotHave) {
         R"("rank_pattern": {"to_q":8})", R"("alpha_pattern": {"to_q":8})",
         R"("modules_to_save": ["proj_out"])", R"("layers_to_transform": [0])",
         R"("exclude_modules": ["attn2"])", R"("invented_option": 3)"}) {
-    std::string text = field;
-    EXPECT_EQ(refusal("{" + text + "}"),
-              "c: " + text.replace(text.find(':'), 1, " =") +
-                  " is not implemented; plain LoRA alone is: null, false or empty");
+    std::string told = field;
+    told.replace(told.find(':'), 1, " =");
+    EXPECT_EQ(refusal(std::string("{") + field + "}"),
+              "c: " + told + " is not implemented; plain LoRA alone is: null, false or empty");
   }
   for (const auto& [changes, expected] : std::vector<std::pair<std::string, std::string>>{
            {"{}", ""},

@@ -158,11 +158,12 @@ TEST_F(StoreTest, LastReproductionIsTheOneRecordedLastWhateverTheClockWas) {
 TEST_F(StoreTest, ComparisonsOfAReproductionAreReplaced) {
   const auto id =
       store().record_reproduction({.table_id = "a", .backbone = "glyph", .scale = "smoke", .signature = "s"});
-  ComparisonRecord comparison{.split = "test",
-                              .metric = "ocr_reward",
-                              .baseline = "ratio-norm",
-                              .method = "dual",
-                              .note = "unequal movement"};
+  ComparisonRecord comparison;
+  comparison.split = "test";
+  comparison.metric = "ocr_reward";
+  comparison.baseline = "ratio-norm";
+  comparison.method = "dual";
+  comparison.note = "unequal movement";
   auto& result = comparison.result;
   result.n = result.clusters = 4;
   result.delta = 0.25;

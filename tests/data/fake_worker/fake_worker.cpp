@@ -103,6 +103,8 @@ class Job {
   }
 
  private:
+  fs::path path_of(const std::string& name) const { return job_.at("paths").at(name).get<std::string>(); }
+
   /// Waits as long as one unit of work takes; false if the worker shall end.
   bool step(std::size_t done, std::size_t total, const char* unit) {
     const auto delay = environment("HARNESS_FAKE_DELAY_US");
@@ -124,20 +126,13 @@ class Job {
     if (mode == "die") std::exit(3);
     if (mode == "crash") std::abort();
     if (mode == "silent") std::this_thread::sleep_for(std::chrono::minutes(10));
-    if (mode == "refuse") {
-      log_.append({{"type", "job_failed"},
-                   {"what", "has a tensor of another shape"},
-                   {"where", "vae/model.safetensors"},
-                   {"hint", "give other weights"}});
-      std::exit(2);
-    }
-    if (mode == "fail") {
-      log_.append({{"type", "job_failed"},
-                   {"what", "the disk is full"},
-                   {"where", "checkpoints/2"},
-                   {"hint", "free some space"}});
-      std::exit(1);
-    }
+    if (mode != "refuse" && mode != "fail") return;
+    const bool is_refused = mode == "refuse";
+    log_.append({{"type", "job_failed"},
+                 {"what", is_refused ? "has a tensor of another shape" : "the disk is full"},
+                 {"where", is_refused ? "vae/model.safetensors" : "checkpoints/2"},
+                 {"hint", is_refused ? "give other weights" : "free some space"}});
+    std::exit(is_refused ? 2 : 1);
   }
 
   /// Every scorer with files lies where the job says, with the bytes that it was planned with.
@@ -145,7 +140,7 @@ class Job {
     const auto scorers = identity_.value("scorers", Json::object());
     for (const auto& [name, scorer] : scorers.items()) {
       if (!scorer.contains("files")) continue;
-      const fs::path folder = job_.at("paths").at("scorer:" + name).get<std::string>();
+      const auto folder = path_of("scorer:" + name);
       for (const auto& [file, sum] : scorer.at("files").items()) {
         if (sha256_file(folder / file) != sum) throw Error("was changed", (folder / file).string());
       }
@@ -178,7 +173,8 @@ class Job {
         stats["damped_share"] = on_policy ? 0 : 0.375;
         if (!on_policy) stats["damping_undone"] = update % 4 == 0 ? 1 : 0;
       }
-      if (std::ranges::count(checkpoints, update) > 0) {
+      const bool is_checkpoint = std::ranges::count(checkpoints, update) > 0;
+      if (is_checkpoint) {
         stats["ema_lag"] = update / 2.0;
         stats["ema_start_share"] = 0.125;
       }
@@ -189,9 +185,7 @@ class Job {
                    {"on_policy", on_policy},
                    {"stats", stats},
                    {"per_step", per_step}});
-      for (const int checkpoint : checkpoints) {
-        if (checkpoint == update) save(checkpoint);
-      }
+      if (is_checkpoint) save(update);
     }
     return true;
   }
@@ -247,9 +241,7 @@ class Job {
 
   /// The external scorers of the job, which are the real ones.
   void start_external_scorers() {
-    const auto path = [this](const std::string& name) -> fs::path {
-      return job_.at("paths").at(name).get<std::string>();
-    };
+    const auto path = [this](const std::string& name) { return path_of(name); };
     for (const auto& [name, identity] : identity_.at("scorers").items()) {
       if (identity.value("profile", "") != kExternalProfile) continue;
       external_.add(
@@ -259,8 +251,8 @@ class Job {
 
   bool evaluate() {
     start_external_scorers();
-    const auto positions = read_json(job_.at("paths").at("positions")).get<std::vector<int>>();
-    prompts_ = load_prompt_set(job_.at("paths").at("prompts").get<std::string>(), kPickscorePrompts);
+    const auto positions = read_json(path_of("positions")).get<std::vector<int>>();
+    prompts_ = load_prompt_set(path_of("prompts"), kPickscorePrompts);
     make_folder(folder_ / "images");
     for (std::size_t i = 0; i < positions.size(); ++i) {
       if (!step(i, positions.size(), "images")) return false;
@@ -274,25 +266,18 @@ class Job {
     return target.substr(0, static_cast<std::size_t>(share * 1.2 * static_cast<double>(target.size())));
   }
 
-  /// What the starting weights draw where trained methods are asked to stay near them.
-  double untrained(int position) const { return hash_number("base" + std::to_string(position)); }
-
-  void add_external_scores(int position, const Image& image, Json& metrics, Json& reasons) {
-    const auto& prompt = prompts_.prompts.at(static_cast<std::size_t>(position));
-    const auto score = external_.score({prompt.text, prompt.target}, image).get();
-    for (const auto& [name, value] : score.metrics) metrics[name] = value ? Json(*value) : Json();
-    reasons.update(score.reasons);
-  }
-
-  /// Text metrics of the transcript, nothing without a target; any other metric a number near 0.8.
-  static Json value_of(const std::string& metric, const std::string& transcript, const std::string& target,
-                       const std::string& key) {
-    ScorerAnswer read;
-    read.transcript_raw = transcript;
-    const auto scores = ocr_score(target, read).metrics;
-    const auto found = scores.find(metric);
-    if (found == scores.end()) return 0.8 + 0.1 * hash_number(metric + key);
-    return found->second ? Json(*found->second) : Json();
+  /// Text metrics of what was read, nothing without a target; any other metric a number near 0.8. A failed
+  /// scorer costs all of them.
+  void add_metrics(const ScorerAnswer& read, const std::string& target, const std::string& key, Json& metrics,
+                   Json& reasons) const {
+    const auto text = ocr_score(target, read);
+    for (const std::string name : identity_.at("metrics")) {
+      const auto found = text.metrics.find(name);
+      auto value = found != text.metrics.end() ? found->second : 0.8 + 0.1 * hash_number(name + key);
+      if (read.error) value.reset();
+      metrics[name] = value ? Json(*value) : Json();
+      if (!value) reasons[name] = read.error.value_or(kNoTargetReason);
+    }
   }
 
   /// HARNESS_FAKE_BLIND
@@ -304,38 +289,30 @@ class Job {
   }
 
   void sample(int position) {
+    const auto& prompt = prompts_.prompts.at(static_cast<std::size_t>(position));
     const auto key =
         identity_.at("run").get<std::string>() + identity_.at("step").dump() + std::to_string(position);
     const auto hack = environment("HARNESS_FAKE_HACK");
     const bool is_trained = identity_.at("step") != 0;
-    const double drawn = hack.empty() ? hash_number(key) : untrained(position);
+    const double drawn = hash_number(hack.empty() ? key : "base" + std::to_string(position));
     const double reward = is_trained && (hack == "darken" || hack == "honest") ? 1 : drawn;
     const auto path = fs::path("images") / (std::to_string(position) + ".png");
     const auto level = static_cast<std::uint8_t>(drawn * (is_trained && hack == "darken" ? 51 : 255));
     const Image image{.width = 8, .height = 4, .rgb = std::vector<std::uint8_t>(8 * 4 * 3, level)};
     const auto bytes = png_bytes(image);
     write_file(folder_ / path, bytes);
-    const auto& target = prompts_.prompts.at(static_cast<std::size_t>(position)).target;
-    Json reasons = Json::object(), transcript = misread(target, reward);
-    Json metrics = Json::object();
-    for (const auto& name : identity_.at("metrics")) {
-      metrics[name] = value_of(name, transcript.get<std::string>(), target, key);
-      if (metrics[name].is_null()) reasons[name] = kNoTargetReason;
+    ScorerAnswer read;
+    read.transcript_raw = misread(prompt.target, reward);
+    if (position == 5) read.error = "the fake scorer fails at position 5";
+    if (is_blind_to(reward)) read.error = "the fake scorer sees nothing";
+    const Json transcript = read.error ? Json() : Json(*read.transcript_raw);
+    Json metrics = Json::object(), reasons = Json::object();
+    add_metrics(read, prompt.target, key, metrics, reasons);
+    for (const auto& score : {image_statistics_score(image), jpeg_score(image),
+                              external_.score({prompt.text, prompt.target}, image).get()}) {
+      for (const auto& [name, value] : score.metrics) metrics[name] = value ? Json(*value) : Json();
+      reasons.update(score.reasons);
     }
-    std::string failure;  // of a scorer: it costs this image
-    if (position == 5) failure = "the fake scorer fails at position 5";
-    if (is_blind_to(reward)) failure = "the fake scorer sees nothing";
-    if (!failure.empty()) {
-      for (auto& [name, value] : metrics.items()) {
-        value = nullptr;
-        reasons[name] = failure;
-      }
-      transcript = nullptr;
-    }
-    for (auto score : {image_statistics_score(image), jpeg_score(image)}) {
-      for (const auto& [name, value] : score.metrics) metrics[name] = value.value();
-    }
-    add_external_scores(position, image, metrics, reasons);
     log_.append({{"type", "sample"},
                  {"position", position},
                  {"sample", 0},
@@ -359,8 +336,8 @@ class Job {
 /// Passes every model case; a kind that starts with "unknown" is unknown.
 int parity(const fs::path& request_file) {
   Json cases = Json::array();
-  const Json request = read_json(request_file);
-  for (const auto& folder : request.at("cases")) {
+  const Json folders = read_json(request_file).at("cases");
+  for (const auto& folder : folders) {
     const auto description = read_json(fs::path(folder.get<std::string>()) / "case.json");
     const auto kind = description.at("kind").get<std::string>();
     const bool known = kind.rfind("unknown", 0) != 0;
@@ -378,8 +355,7 @@ int parity(const fs::path& request_file) {
 /// Refuses a scorer whose configuration says {"is": "broken"}; else nothing is wrong and nothing is
 /// estimated.
 int check(const fs::path& request_file) {
-  const Json request = read_json(request_file);
-  const auto scorers = request.value("scorers", Json::object());
+  const auto scorers = read_json(request_file).value("scorers", Json::object());
   for (const auto& [name, folder] : scorers.items()) {
     const auto config = fs::path(folder.get<std::string>()) / "config.json";
     if (!fs::exists(config) || read_json(config).value("is", "") != "broken") continue;

@@ -7,11 +7,14 @@
 //                          write first; HARNESS_DISK_ERRNO   with this number; unset: ENOSPC
 //   HARNESS_DISK_FROM      the first that fails, counted from 1; HARNESS_DISK_EVERY   how often from there on
 //                          (unset: each)
+//   HARNESS_DISK_KILL      "rename" or "unlinkat": the call HARNESS_DISK_FROM of this name ends the program
+//                          (SIGKILL)
 //   HARNESS_DISK_DELAY_US  how long each sync and rename takes
 //   HARNESS_DISK_TRACE     a file that gets a line for each call, and for each start of a worker:
 //                          TIME PID CALL PATH WHAT, where WHAT is the type of the record that is written
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -93,6 +96,13 @@ bool fails(const char* call, std::string_view kind, const std::string& path, std
   return true;
 }
 
+void maybe_kill(std::string_view call, std::string_view path) {
+  static std::atomic<long> seen{0};
+  if (environment("HARNESS_DISK_KILL") != call || path.find(environment("HARNESS_DISK_PATH")) == path.npos)
+    return;
+  if (++seen == number("HARNESS_DISK_FROM", 1)) ::raise(SIGKILL);
+}
+
 /// Empty for what programs print.
 std::string path_of(int file) {
   return is_meant() && file > STDERR_FILENO ? link_target(("/proc/self/fd/" + std::to_string(file)).c_str())
@@ -139,8 +149,14 @@ int fdatasync(int file) {
 }
 
 int rename(const char* from, const char* to) noexcept {
+  maybe_kill("rename", to);
   if (fails("rename", "rename", to)) return -1;
   return next<int(const char*, const char*)>("rename")(from, to);
+}
+
+int unlinkat(int folder, const char* path, int flags) noexcept {
+  maybe_kill("unlinkat", path);
+  return next<int(int, const char*, int)>("unlinkat")(folder, path, flags);
 }
 
 int posix_spawnp(pid_t* pid, const char* program, const posix_spawn_file_actions_t* actions,

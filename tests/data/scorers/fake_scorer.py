@@ -64,9 +64,6 @@ for line in sys.stdin.buffer:
     if kind == 13:
         answer = {"id": request["id"], "error": f"image {request['id']}: {request['id']}1 bytes are missing"}
     say(answer)
-    if kind == 14:
-        for ahead in range(1, 100):
-            say({"id": request["id"] + ahead, "transcript_raw": "of an image that it has not seen"})
     if kind == 10:
         say("and another thing")
     if kind == 11:

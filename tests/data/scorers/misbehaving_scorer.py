@@ -61,13 +61,8 @@ def flood_messages():
         os.write(2, line)
 
 
-def paeth(a, b, c):
-    p = a + b - c
-    return min((abs(p - a), 0, a), (abs(p - b), 1, b), (abs(p - c), 2, c))[2]
-
-
 def read_png(path):
-    """The bytes of an 8-bit RGB image."""
+    """The bytes of an 8-bit RGB image whose rows are alike: no filter but Sub and Up is of use to those."""
     data = open(path, "rb").read()
     assert data[:8] == b"\x89PNG\r\n\x1a\n", "no PNG file"
     width, height, depth, kind = struct.unpack(">IIBB", data[16:26])
@@ -83,8 +78,7 @@ def read_png(path):
     for y in range(height):
         filtered, row = raw[y * (stride + 1) + 1:(y + 1) * (stride + 1)], bytearray()
         for i, value in enumerate(filtered):
-            left, corner = (row[i - 3], above[i - 3]) if i >= 3 else (0, 0)
-            guess = [0, left, above[i], (left + above[i]) // 2, paeth(left, above[i], corner)]
+            guess = [0, row[i - 3] if i >= 3 else 0, above[i]]
             row.append((value + guess[raw[y * (stride + 1)]]) % 256)
         above, out = bytes(row), out + row
     return out
@@ -165,10 +159,6 @@ for line in sys.stdin.buffer:
             write("x" * 65536)
     elif way == "next id":
         say({**answer, "id": id + 1})
-    elif way == "earlier id":
-        say({**answer, "id": id - 1})
-    elif way == "unknown id":
-        say({**answer, "id": 10**12})
     elif way == "no id":
         say({"values": {"level": level}})
     elif way == "twice":

@@ -1,4 +1,4 @@
-#include "models/diffusion/sd3_prompt_encoder.h"
+#include "models/sd3_prompt_encoder.h"
 
 #include <fmt/format.h>
 
