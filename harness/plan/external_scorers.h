@@ -10,12 +10,10 @@
 
 namespace harness {
 
-/// The folders in `scorers` (--scorers, which ScorerFolders has accepted) that hold a scorer.json, by name;
-/// none if it is empty.
+/// The folders in `scorers` (--scorers, or empty) that hold a scorer.json, by name.
 std::vector<std::filesystem::path> external_scorer_folders(const std::filesystem::path& scorers);
 
-/// The scorers of the folders of `scorers` (--scorers) that hold a scorer.json, by name; none if `scorers` is
-/// empty. Runs nothing. Throws Error for a scorer.json that will not do.
+/// Their scorers. Runs nothing. Throws Error for a scorer.json that will not do.
 std::vector<ExternalScorerSpec> find_external_scorers(const std::filesystem::path& scorers);
 
 /// Lets the registry know them: an evaluator each, with the checksums of its files as identity, and two tasks

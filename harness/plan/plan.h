@@ -48,9 +48,8 @@ struct Plan {
   TableSpec spec;
   ScaleSpec scale;
   BackboneInfo backbone;
-  std::vector<std::string> methods;  ///< names of the trained rows, in the table's order; the baseline is
-                                     ///< among them or replaced by the first
-  std::string baseline;
+  std::vector<std::string> methods;  ///< names of the trained rows, in the table's order
+  std::string baseline;              ///< the table's, if it is among them, else the first
   std::vector<std::int64_t> seeds;
   std::vector<int> checkpoints;
   std::string device_kind, device;

@@ -102,7 +102,7 @@ const T& find_named(const std::vector<T>& items, const std::string& name, const 
 }  // namespace
 
 bool EvaluatorInfo::belongs_to(const std::string& backbone) const {
-  return backbones.empty() || std::find(backbones.begin(), backbones.end(), backbone) != backbones.end();
+  return backbones.empty() || std::ranges::count(backbones, backbone) > 0;
 }
 
 const std::string& BackboneInfo::precision(const std::string& device_kind) const {

@@ -34,8 +34,7 @@ struct BackboneInfo {
   bool needs_target = false;  ///< it draws the quoted text of a prompt and nothing else
   bool is_default = false;    ///< where nothing is chosen
   std::string note = {};      ///< what a table says of its numbers, without a full stop
-  Json random_weights =
-      {};  ///< what random weights follow from besides the seed; null for a backbone with trained ones
+  Json random_weights = {};   ///< what they follow from besides the seed; null with trained ones
 
   /// What it computes with on a kind of device ("cpu", "cuda").
   const std::string& precision(const std::string& device_kind) const;

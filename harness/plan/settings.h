@@ -15,7 +15,7 @@ struct SettingValue {
   Json requested;  ///< null where nobody asked: the default is used
   Json effective;  ///< of the setting's own type
   std::string
-      origin;  ///< "default", "table sd35-ocr", "backbone glyph", "scale smoke", "row nu 0.04" or "--set"
+      origin;  ///< "default", "table sd35-ocr", "backbone glyph", "scale smoke", "row NAME" or "--set"
   bool is_silent = false;  ///< at a silent default (core/settings/settings.h): not part of an identity
 };
 using SettingMap = std::map<std::string, SettingValue>;

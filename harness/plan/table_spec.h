@@ -21,8 +21,7 @@ struct SelectionSpec {
   std::string split = "validation", metric, rule = "max-mean";
 };
 
-/// What a table is made of: evaluations of selected checkpoints on a test split, or statistics of the
-/// training itself.
+/// What a table is made of: evaluations of checkpoints, or statistics of the training itself.
 enum class TableKind { kEvaluation, kTraining };
 
 /// A training statistic behind a column of a training table: its mean over the table's window of updates.
@@ -50,8 +49,7 @@ struct WindowSpec {
   std::string unit = "updates";  ///< or "epochs"
 };
 
-/// One trained row of a table: a registered method, alone or with settings of its own under a name of its
-/// own.
+/// One trained row of a table: a registered method, alone or with settings under a name of its own.
 struct ArmSpec {
   std::string name, method;
   Json settings = Json::object();
@@ -60,8 +58,7 @@ struct ArmSpec {
 /// A statement of the paper that a table can decide, from the columns of its rows.
 struct ClaimSpec {
   std::string text, rule;
-  std::string column, method,
-      against;  ///< what the rule looks at; `against`: a method or a column, as the rule says
+  std::string column, method, against;  ///< `against`: a method or a column, as the rule says
   double bound = 0;
   double factor = 1;  ///< columns-agree: of the column `against`
 };
@@ -108,9 +105,8 @@ struct TableSpec {
   std::vector<std::string> methods;     ///< names of the rows: of methods, or of `arms`
   std::map<std::string, ArmSpec> arms;  ///< rows that are more than a method's name
   std::map<std::string, std::string>
-      paper_rows;  ///< the paper's name for a row where it is another than ours
-  bool levels_compare =
-      false;  ///< our figures and the paper's stand for the same thing, so their ratio says something
+      paper_rows;               ///< the paper's name for a row where it is another than ours
+  bool levels_compare = false;  ///< our figures and the paper's stand for the same thing: their ratio counts
   /// Rows that are one method with changes that mean nothing: what differs between them is noise.
   std::vector<std::string> equal_rows;
   std::vector<std::int64_t> seeds;
@@ -147,8 +143,8 @@ struct TableSpec {
   std::string better(const std::string& metric) const;
 };
 
-/// The table as it is with a backbone: its task, metrics and title, and other metrics in the columns of those
-/// that they stand in for. A backbone that the table does not name changes nothing.
+/// The table as it is with a backbone, with other metrics in the columns of those that they stand in for. A
+/// backbone that the table does not name changes nothing.
 TableSpec for_backbone(TableSpec spec, const std::string& backbone);
 
 /// Reads ID from the tables folder (tables/ID.json), or a user's own FILE.json. A table may say "extends":
@@ -159,9 +155,8 @@ TableSpec load_table_spec(const std::string& id_or_file);
 TableSpec read_table_spec(const std::filesystem::path& file);
 
 /// Where a table's document comes from: a file, the record of an experiment, or one from before experiments
-/// recorded what their metrics are. Of a record a metric's own direction counts, whatever the document
-/// states; of an old one whose metric nobody knows any more what it states, "higher" unless it states one, as
-/// was done then.
+/// recorded what their metrics are. Of a record a metric's own direction counts, whatever it states; of an
+/// old one whose metric nobody knows any more what it states, else "higher", as was done then.
 enum class SpecSource { kFile, kRecord, kOldRecord };
 
 /// The same of a document that was read before; `file`: where it came from, for messages. `metrics`: what the

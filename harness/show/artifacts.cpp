@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <vector>
 
 #include "core/error.h"
@@ -43,18 +42,9 @@ bool all_intact(const std::map<std::string, std::string>& recorded, const fs::pa
          });
 }
 
-void record(Store& store, const Experiment& experiment, const std::string& name, const fs::path& path) {
-  store.record_artifact({.reproduction_id = experiment.id,
-                         .table_id = experiment.table_id,
-                         .name = name,
-                         .path = path.string(),
-                         .sha256 = sha256_file(path)});
-}
-
-using Paths = std::map<std::string, std::string>;  // name -> path
-
-/// A result stands without its figure: a run whose policy never moved has none.
-Paths draw(Store& store, const Experiment& experiment, const std::string& figure, const fs::path& folder) {
+/// Paths by name. A result stands without its figure: a run whose policy never moved has none.
+std::map<std::string, std::string> draw(Store& store, const Experiment& experiment, const std::string& figure,
+                                        const fs::path& folder) {
   try {
     return write_figure(make_figure(store, experiment, figure), folder);
   } catch (const Error& error) {
@@ -101,7 +91,12 @@ void write_artifacts(Store& store, const Experiment& experiment, const fs::path&
   for (const auto& [name, format] : kTableFiles) model.artifacts[name] = (folder / name).string();
   for (const auto& [name, format] : kTableFiles)
     write_file_atomically(folder / name, render_table(model, format));
-  for (const auto& [name, path] : model.artifacts) record(store, experiment, name, path);
+  for (const auto& [name, path] : model.artifacts)
+    store.record_artifact({.reproduction_id = experiment.id,
+                           .table_id = experiment.table_id,
+                           .name = name,
+                           .path = path,
+                           .sha256 = sha256_file(path)});
 }
 
 }  // namespace harness

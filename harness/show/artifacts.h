@@ -11,8 +11,8 @@
 
 namespace harness {
 
-/// Writes OUT/TABLE/table.{md,tex,csv,json,html} and the grid, and records them. Files that are there with
-/// the recorded bytes are left alone, so that a repeated command only reads. Fills model.artifacts.
+/// Writes table.{md,tex,csv,json,html}, the grid and the figures, records them and fills model.artifacts.
+/// Where all are there with the recorded bytes, it only reads.
 void write_artifacts(Store& store, const Experiment& experiment, const std::filesystem::path& folder,
                      TableModel& model);
 

@@ -16,10 +16,9 @@ namespace harness {
 /// One metric of one method against the baseline, with what depends on the other comparisons.
 struct ComparedMetric {
   ComparisonRecord record;
-  std::optional<double> validation_delta =
-      {};                                 ///< of the same checkpoints; nothing where that split is shown
-  std::optional<double> adjusted_p = {};  ///< Holm over the table
-  std::optional<double> detectable = {};  ///< smallest true difference found, of the claim that is made
+  std::optional<double> validation_delta = {};  ///< nothing where that split is shown
+  std::optional<double> adjusted_p = {};        ///< Holm over the table
+  std::optional<double> detectable = {};        ///< smallest true difference found, of the claim that is made
   /// The same with more training runs; from two runs on, or with one where there is a yardstick.
   std::vector<DetectableAtRuns> at_runs = {};
   std::optional<std::int64_t> needed_prompts = {};  ///< for --effect between these checkpoints
@@ -49,9 +48,8 @@ struct ComparisonReport {
   std::vector<ComparedMethod> methods = {};
 };
 
-/// Adds what was asked about: records[i] with the direction better[i], the records of a method together. A
-/// record of the table's family is judged within it, shown or not, as in the table; the others over the
-/// family and all of these.
+/// Adds records[i] with the direction better[i], those of a method together. One of the table's family is
+/// judged within it, as in the table; the others over the family and all of these.
 void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,
                      ComparisonReport& report);
 

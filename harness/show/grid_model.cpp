@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -110,8 +111,8 @@ fs::path evaluation_folder(Store& store, const StoredEvaluation& evaluation) {
 
 std::string hero_of(const Experiment& experiment) {
   const auto baseline = experiment.effective.baseline;
-  for (auto method = experiment.methods.rbegin(); method != experiment.methods.rend(); ++method) {
-    if (*method != baseline) return *method;
+  for (const auto& method : experiment.methods | std::views::reverse) {
+    if (method != baseline) return method;
   }
   return baseline;
 }

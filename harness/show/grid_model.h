@@ -11,12 +11,10 @@
 
 namespace harness {
 
-/// Where an evaluation's files are: beside the DB, so that a workspace can be moved and copied, or where they
-/// were recorded if the DB lies elsewhere.
+/// Where an evaluation's files are (run_folder_now).
 std::filesystem::path evaluation_folder(Store& store, const StoredEvaluation& evaluation);
 
-/// The method that grids and reports are about: the table's last one, which is not the baseline unless there
-/// is no other.
+/// The method that grids and reports are about: the table's last that is not the baseline, if there is one.
 std::string hero_of(const Experiment& experiment);
 
 /// What a grid shows: groups in order, and how many rows in all.
@@ -25,13 +23,12 @@ struct GridChoice {
   std::optional<std::size_t> rows = {};  ///< unset: the table's own, or of the paper's gallery alone all
 };
 
-/// Prompts of the table's split chosen by rule, one column for the starting weights and for each method (the
-/// first seed), from the DB and the images of the run folders. Throws Error if an evaluation lacks a sample,
-/// or if the paper's gallery is asked for and the split holds none of it.
+/// Prompts of the table's split chosen by rule, a column for the starting weights and for each method (the
+/// first seed). Throws Error if an evaluation lacks a sample, or the split the paper's gallery that is asked
+/// for.
 Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& choice);
 
-/// "grid"; with a choice of one's own "grid-paper" or "grid-wins-failures-12", so that the table's grid
-/// stays.
+/// "grid"; with a choice of one's own "grid-wins-failures-12", so that the table's grid stays.
 std::string grid_stem(const GridChoice& choice);
 
 /// STEM.png, STEM.tex and STEM.html in `folder`; gives their paths by name.

@@ -9,17 +9,16 @@
 
 namespace harness {
 
-/// Training statistics by update: reward of every update; Lambda_late, lambda_center, clip fraction and
-/// gradient norm of the off-policy ones. One line a method, the mean over its seeds; the band is their range.
+/// Training statistics by update: one line a method, the mean over its seeds; the band is their range.
 ChartGroup training_curves(Store& store, const Experiment& experiment);
 
-/// Every metric of `metrics` by checkpoint on the split that selection looked at, with bootstrap intervals
-/// over prompts; the selected checkpoints are ringed. Without charts for a training table.
+/// `metrics` by checkpoint on the split that selection looked at, with bootstrap intervals over prompts; the
+/// selected checkpoints are ringed. Without charts for a training table.
 ChartGroup validation_curves(Store& store, const Experiment& experiment,
                              const std::vector<TableColumn>& metrics);
 
-/// Predicted and measured drift and variance of the log-ratio by step, and their distance in standard errors:
-/// a group a method that has fresh off-policy samples.
+/// Predicted and measured drift and variance of the log-ratio by step: a group a method that has fresh
+/// off-policy samples.
 std::vector<ChartGroup> law_charts(Store& store, const Experiment& experiment);
 
 }  // namespace harness

@@ -20,11 +20,8 @@ std::filesystem::path folder_of(const Store& store, const StoredRun& run);
 /// (begun and held by nobody), "planned". Of the training; logs that the DB has not read yet count.
 std::string live_state(Store& store, const StoredRun& run);
 
-/// Everything about a run: what it is, where, its state and times, machine, build, sizes on disk, checkpoints
-/// with metrics, tables, interruptions.
+/// Everything about a run; print_run_report: the same for reading.
 Json run_report(Store& store, const StoredRun& run);
-
-/// The same for reading.
 void print_run_report(const Json& report);
 
 /// "12.3 MB"

@@ -156,10 +156,8 @@ TEST(Compare, OfOneRunAMethodSpeaksOfTheseCheckpointsAndResolvesNothing) {
 
 TEST(Compare, AClaimAboutMethodsOfTooFewRunsSaysWhatIsMissing) {
   auto& place = finished("42");
-  const auto outcome = place.run({"compare", "ratio-norm", "dual", "--claim", "methods"});
-  EXPECT_EQ(outcome.status, 2);
   EXPECT_THAT(
-      outcome.err,
+      refusal_of(place, {"compare", "ratio-norm", "dual", "--claim", "methods"}),
       AllOf(HasSubstr("a statement about methods needs 3 training runs of each, and experiment 1 has 1"),
             HasSubstr("`harness reproduce --table sd35-ocr --seeds 42,43,44 --scale smoke` makes what is "
                       "missing: 6 training runs with their evaluations, about ")));
@@ -313,9 +311,7 @@ TEST(Compare, NamesTheExperimentThatHasTheMethodsAskedFor) {
   Workplace place;
   for (const char* methods : {"ratio-norm,dual", "ratio-norm"})
     ASSERT_EQ(place.run(smoke({"--methods", methods})).status, 0);
-  const auto outcome = place.run({"compare", "ratio-norm", "dual"});
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err,
+  EXPECT_THAT(refusal_of(place, {"compare", "ratio-norm", "dual"}),
               HasSubstr(R"(experiment 2 has no method "dual"; experiment 1 has both: --experiment 1)"));
   EXPECT_EQ(place.run({"compare", "ratio-norm", "dual", "--experiment", "1"}).status, 0);
   EXPECT_THAT(place.run({"compare", "base", "ratio-norm", "dual"}).err, HasSubstr("experiment 1 has all: "));

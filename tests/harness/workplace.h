@@ -123,6 +123,13 @@ inline Arguments smoke_of(const std::string& table, const Arguments& more = {}) 
   return with({"reproduce", "--table", table, "--scale", "smoke"}, more);
 }
 
+/// The message of a command that must end with status 2.
+inline std::string refusal_of(Workplace& place, const std::vector<std::string>& arguments) {
+  const auto outcome = place.run(arguments);
+  EXPECT_EQ(outcome.status, 2) << outcome.err << outcome.out;
+  return outcome.err;
+}
+
 /// Ids of the jobs of one kind that a command plans.
 inline std::vector<std::string> job_ids(Workplace& place, const Arguments& command, const std::string& kind) {
   std::vector<std::string> found;
