@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/streams.h"
 #include "harness/commands/command.h"
+#include "harness/plan/registry.h"
 #include "harness/show/artifacts.h"
 #include "harness/show/table_model.h"
 #include "harness/show/training_table.h"
@@ -13,7 +14,6 @@
 namespace harness {
 namespace {
 
-const std::vector<std::string> kFormats = {"md", "latex", "csv", "json", "html"};
 const std::vector<std::string> kWindows = {"updates", "epochs"};
 
 struct Options {
@@ -23,8 +23,7 @@ struct Options {
 };
 
 int table(const Options& o) {
-  const auto format = o.json ? std::string("json") : o.format;
-  require_choice(format, kFormats, "format", "--format");
+  const auto& format = table_format(o.json ? "json" : o.format);
   if (!o.window.empty()) require_choice(o.window, kWindows, "window", "--window");
   Store store(find_workspace(o.db.place).db, OpenMode::kReadOnly);
   const auto experiment = chosen_experiment(store, o.db);
@@ -34,8 +33,8 @@ int table(const Options& o) {
                 "--window",
                 "leave it out; it belongs to tables of training statistics such as tiny-sd3-zclip");
   }
-  const auto text = render_table(make_table_model(store, experiment, o.window), format);
-  format == "md" || format == "json" ? put_text(text) : put_exactly(text);
+  const auto text = format.render(make_table_model(store, experiment, o.window));
+  format.is_read ? put_text(text) : put_exactly(text);
   return 0;
 }
 
@@ -48,7 +47,10 @@ Examples:
   add_table_argument(command, o->db);
   add_workspace_options(command, o->db.place);
   add_filter_options(command, o->db, false);
-  command.add("--format", &o->format, "md, latex, csv, json or html", {.offers = choices(kFormats)});
+  const auto formats = names_of(table_formats());
+  command.add("--format", &o->format,
+              fmt::format("{} or {}", fmt::join(formats.begin(), formats.end() - 1, ", "), formats.back()),
+              {.offers = choices(formats)});
   command.add("--window", &o->window,
               "training tables: average over the last \"updates\" (optimiser steps) or \"epochs\"; "
               "unset: the table's own",

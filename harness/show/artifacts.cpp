@@ -18,12 +18,6 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-const std::vector<std::pair<std::string, std::string>> kTableFiles = {{"table.md", "md"},
-                                                                      {"table.tex", "latex"},
-                                                                      {"table.csv", "csv"},
-                                                                      {"table.json", "json"},
-                                                                      {"table.html", "html"}};
-
 std::map<std::string, std::string> recorded_checksums(Store& store, std::int64_t reproduction_id) {
   std::map<std::string, std::string> checksums;
   for (const auto& [name, sha256] : rows_of<std::string, std::string>(
@@ -55,15 +49,6 @@ std::map<std::string, std::string> draw(Store& store, const Experiment& experime
 
 }  // namespace
 
-std::string render_table(const TableModel& model, const std::string& format) {
-  require_choice(format, {"md", "latex", "csv", "json", "html"}, "format", "--format");
-  if (format == "latex") return table_latex(model);
-  if (format == "csv") return table_csv(model);
-  if (format == "html") return table_html(model);
-  if (format == "json") return table_json(model).dump(2) + "\n";
-  return table_markdown(model);
-}
-
 std::optional<std::int64_t> experiment_in(Store& store, const fs::path& folder) {
   const auto file = folder / "table.json";
   if (!fs::exists(file)) return std::nullopt;
@@ -77,7 +62,7 @@ void write_artifacts(Store& store, const Experiment& experiment, const fs::path&
   const bool has_images = !experiment.is_training();
   std::vector<std::string> required;
   if (has_images) required = {"grid.png", "grid.tex", "grid.html"};
-  for (const auto& [name, format] : kTableFiles) required.push_back(name);
+  for (const auto& format : table_formats()) required.push_back(format.file);
   const auto recorded = recorded_checksums(store, experiment.id);
   model.artifacts.clear();
   if (all_intact(recorded, folder, required)) {
@@ -88,9 +73,9 @@ void write_artifacts(Store& store, const Experiment& experiment, const fs::path&
   if (has_images) model.artifacts = write_grid(make_grid(store, experiment, {}), folder);
   for (const auto& figure : figures_of(experiment))
     model.artifacts.merge(draw(store, experiment, figure, folder));
-  for (const auto& [name, format] : kTableFiles) model.artifacts[name] = (folder / name).string();
-  for (const auto& [name, format] : kTableFiles)
-    write_file_atomically(folder / name, render_table(model, format));
+  for (const auto& format : table_formats()) model.artifacts[format.file] = (folder / format.file).string();
+  for (const auto& format : table_formats())
+    write_file_atomically(folder / format.file, format.render(model));
   for (const auto& [name, path] : model.artifacts)
     store.record_artifact({.reproduction_id = experiment.id,
                            .table_id = experiment.table_id,

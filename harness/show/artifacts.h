@@ -19,7 +19,4 @@ void write_artifacts(Store& store, const Experiment& experiment, const std::file
 /// The experiment whose table.json lies in `folder`, if it is one of this DB.
 std::optional<std::int64_t> experiment_in(Store& store, const std::filesystem::path& folder);
 
-/// The table in one of the formats md, latex, csv, json, html. Throws Error (status 2) for another format.
-std::string render_table(const TableModel& model, const std::string& format);
-
 }  // namespace harness

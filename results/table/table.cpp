@@ -1,9 +1,40 @@
 #include "results/table/table.h"
 
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/text.h"
 #include "results/statistics/verdict.h"
 #include "results/verdict/multiplicity.h"
 
 namespace harness {
+namespace {
+
+std::vector<TableFormat>& formats() {
+  static std::vector<TableFormat> all;  // made on first use: registration runs before main
+  return all;
+}
+
+}  // namespace
+
+bool register_table_format(TableFormat format) {
+  const auto behind = std::ranges::upper_bound(formats(), format.place, {}, &TableFormat::place);
+  formats().insert(behind, std::move(format));
+  return true;
+}
+
+const std::vector<TableFormat>& table_formats() {
+  return formats();
+}
+
+const TableFormat& table_format(const std::string& name) {
+  std::vector<std::string> known;
+  for (const auto& format : formats()) {
+    if (format.name == name) return format;
+    known.push_back(format.name);
+  }
+  throw Error("unknown format \"" + name + "\"", "--format", suggestion(name, known));
+}
 
 Unit unit_from_name(std::string_view name) {
   if (name == "fraction") return Unit::kFraction;

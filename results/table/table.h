@@ -164,13 +164,28 @@ std::vector<const PaperRow*> paper_rows_of(const TableModel& model, std::string_
 /// has otherwise where another metric stands in it. Empty for no row.
 std::map<std::string, double> paper_values(const TableModel& model, const PaperRow* row);
 
-// One renderer a file; all show the same rows, comparisons, footnotes and signature.
+/// A format of tables. One file in results/table/formats/ registers it, and nothing else is edited; all show
+/// the same rows, comparisons, footnotes and signature.
+struct TableFormat {
+  std::string name, file;                         ///< --format NAME; its file in the folder of a table
+  int place = 1000;                               ///< in lists
+  bool is_read = false;                           ///< in a terminal, where control characters are escaped
+  std::string (*render)(const TableModel&) = {};  ///< to the bytes of the file
+};
+
+/// Called by the initialiser of a constant in each format's file.
+bool register_table_format(TableFormat format);
+
+/// All, by place.
+const std::vector<TableFormat>& table_formats();
+
+/// Throws Error (status 2, at --format) for an unknown name.
+const TableFormat& table_format(const std::string& name);
+
 std::string table_markdown(const TableModel& model);  ///< aligned: reads well in a terminal and on GitHub
-std::string table_latex(
-    const TableModel& model);  ///< booktabs; compiles on its own and can be \input in a paper
-std::string table_csv(
-    const TableModel& model);  ///< one line a row and metric, numbers unrounded, in the DB's unit
-std::string table_html(const TableModel& model);  ///< one small page without any reference to the outside
+std::string table_latex(const TableModel& model);     ///< booktabs; compiles alone and can be \input
+std::string table_csv(const TableModel& model);       ///< a line a row and metric, numbers unrounded
+std::string table_html(const TableModel& model);      ///< a small page without references to the outside
 
 /// The document of `--json`: table, backbone, scale, signature, reference, rows, comparisons, artifacts,
 /// wall_seconds. All numbers in the DB's unit, the paper's too.

@@ -128,4 +128,13 @@ Json table_json(const TableModel& model) {
   return document;
 }
 
+namespace {
+const bool kRegistered = register_table_format(
+    {.name = "json",
+     .file = "table.json",
+     .place = 4,
+     .is_read = true,
+     .render = [](const TableModel& model) { return table_json(model).dump(2) + "\n"; }});
+}  // namespace
+
 }  // namespace harness

@@ -101,4 +101,9 @@ std::string table_markdown(const TableModel& model) {
   return printable(out);
 }
 
+namespace {
+const bool kRegistered = register_table_format(
+    {.name = "md", .file = "table.md", .place = 1, .is_read = true, .render = table_markdown});
+}  // namespace
+
 }  // namespace harness

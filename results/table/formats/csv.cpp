@@ -144,4 +144,9 @@ std::string table_csv(const TableModel& model) {
   return out;
 }
 
+namespace {
+const bool kRegistered =
+    register_table_format({.name = "csv", .file = "table.csv", .place = 3, .render = table_csv});
+}  // namespace
+
 }  // namespace harness

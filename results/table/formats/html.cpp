@@ -1,8 +1,7 @@
-#include "results/table/table_html.h"
-
 #include <fmt/format.h>
 
 #include "results/table/markup.h"
+#include "results/table/table_html.h"
 #include "results/table/table_view.h"
 
 namespace harness {
@@ -97,5 +96,10 @@ std::string table_html(const TableModel& model) {
   if (!view.signature.empty()) body += "<p>Signature: <code>" + html_text(view.signature) + "</code></p>\n";
   return html_page(view.heading, kStyle, body);
 }
+
+namespace {
+const bool kRegistered =
+    register_table_format({.name = "html", .file = "table.html", .place = 5, .render = table_html});
+}  // namespace
 
 }  // namespace harness

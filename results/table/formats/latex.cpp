@@ -319,4 +319,9 @@ std::string table_latex(const TableModel& model) {
   return latex_file({"booktabs", "graphicx"}, body);
 }
 
+namespace {
+const bool kRegistered =
+    register_table_format({.name = "latex", .file = "table.tex", .place = 2, .render = table_latex});
+}  // namespace
+
 }  // namespace harness
