@@ -94,8 +94,7 @@ std::string reason_for(Exchange state, ScorerProcess& child, int deadline_ms) {
   if (state == Exchange::kLate) return fmt::format("no answer within {} ms", deadline_ms);
   if (state == Exchange::kTooLong) return "unreadable answer: a line of more than 1 MiB";
   if (state == Exchange::kStopped) return kClosed;
-  const auto how = child.how_it_ended();
-  return fmt::format("the scorer {}{}", how, child.last_message());
+  return "the scorer " + child.how_it_ended();
 }
 
 Descriptor new_event() {
@@ -146,7 +145,10 @@ std::future<ScorerAnswer> ScorerPool::submit(Image image, std::optional<ScorerTe
   auto future = task.promise.get_future();
   {
     const std::lock_guard lock(mutex_);
-    if (failure_) std::rethrow_exception(failure_);
+    if (failure_) {
+      task.promise.set_exception(failure_);
+      return future;
+    }
     task.number = next_number_++;
     queue_.push_back(std::move(task));
   }
@@ -260,8 +262,7 @@ ScorerPool::Child ScorerPool::start_child() {
       return child;
     }
     if (state == Exchange::kEnded) {
-      const auto how = child->how_it_ended();
-      reason = fmt::format("{} before its hello line{}", how, child->last_message());
+      reason = child->how_it_ended(" before its hello line");
     } else {
       reason = fmt::format("sent no hello line within {} ms", settings_.start_deadline_ms);
       child->kill();

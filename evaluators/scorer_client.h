@@ -64,7 +64,7 @@ class ScorerPool {
   /// What the scorer said about itself; every child said the same.
   const ScorerHello& hello() const { return *hello_; }
 
-  /// Thread-safe. The future, or a later call, throws Error if, meanwhile, the scorer could not be started
+  /// Thread-safe. The future throws Error if, meanwhile, the scorer could not be started
   /// again (see the constructor), or a replacement described itself differently. image.rgb must hold width x
   /// height x 3 bytes.
   std::future<ScorerAnswer> submit(Image image, std::optional<ScorerText> text = {});
