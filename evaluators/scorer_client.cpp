@@ -53,17 +53,10 @@ std::string without_ids(const std::string& text, const std::set<std::uint64_t>& 
   return out;
 }
 
-/// An image that its process failed on.
-ScorerAnswer failed(std::string reason) {
+ScorerAnswer failed(std::string reason, bool cost_a_process = true) {
   ScorerAnswer answer;
   answer.error = std::move(reason);
-  answer.cost_a_process = true;
-  return answer;
-}
-
-ScorerAnswer closed() {
-  ScorerAnswer answer;
-  answer.error = kClosed;
+  answer.cost_a_process = cost_a_process;
   return answer;
 }
 
@@ -116,16 +109,13 @@ ScorerPool::ScorerPool(ScorerPoolSettings settings) : settings_(std::move(settin
   }
 }
 
-ScorerPool::ScorerPool(std::vector<std::string> command, int workers, int deadline_ms, int start_deadline_ms)
-    : ScorerPool({.command = std::move(command),
-                  .workers = workers,
-                  .deadline_ms = deadline_ms,
-                  .start_deadline_ms = start_deadline_ms}) {}
+ScorerPool::ScorerPool(std::vector<std::string> command, int workers, int deadline_ms)
+    : ScorerPool({.command = std::move(command), .workers = workers, .deadline_ms = deadline_ms}) {}
 
 ScorerPool::~ScorerPool() {
   stop();
   for (auto& thread : threads_) thread.join();
-  for (auto& task : queue_) task.promise.set_value(closed());
+  for (auto& task : queue_) task.promise.set_value(failed(kClosed, false));
 }
 
 void ScorerPool::stop() {
@@ -180,7 +170,7 @@ void ScorerPool::answer(Task& task, Child& child) {
   try {
     task.promise.set_value(answer_of(task, child));
   } catch (const Stopped&) {
-    task.promise.set_value(closed());
+    task.promise.set_value(failed(kClosed, false));
     throw;
   } catch (...) {
     task.promise.set_exception(std::current_exception());

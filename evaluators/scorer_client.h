@@ -54,7 +54,7 @@ class ScorerPool {
   /// Starts the children. Throws Error naming the program if it is missing, says that it cannot work, or
   /// fails to start three times in a row.
   explicit ScorerPool(ScorerPoolSettings settings);
-  ScorerPool(std::vector<std::string> command, int workers, int deadline_ms, int start_deadline_ms = 60000);
+  ScorerPool(std::vector<std::string> command, int workers, int deadline_ms);
 
   /// Closes the children's input, which ends them. Images not answered yet get an answer with `error`.
   ~ScorerPool();
