@@ -81,10 +81,6 @@ Image test_image() {
   return image;
 }
 
-fs::path scratch_for_a_trial() {
-  return fs::temp_directory_path() / fmt::format("harness-scorer-trial-{}", ::getpid());
-}
-
 class ExternalScorer : public Scorer {
  public:
   ExternalScorer(const ExternalScorerSpec& spec, const fs::path& scratch)
@@ -92,7 +88,7 @@ class ExternalScorer : public Scorer {
 
   std::future<SampleScore> score(const ScorerText& text, const Image& image) override {
     std::future<ScorerAnswer> answer;
-    if (!given_up()) answer = submitted(text, image);
+    if (!given_up()) answer = pool_.submit(image, text);
     return std::async(std::launch::deferred,
                       [this, answer = std::move(answer)]() mutable { return settled(std::move(answer)); });
   }
@@ -119,16 +115,6 @@ class ExternalScorer : public Scorer {
   }
 
  private:
-  std::future<ScorerAnswer> submitted(const ScorerText& text, const Image& image) {
-    try {
-      return pool_.submit(image, text);
-    } catch (const Error& error) {  // it could not be started again
-      std::promise<ScorerAnswer> promise;
-      promise.set_exception(std::make_exception_ptr(error));
-      return promise.get_future();
-    }
-  }
-
   SampleScore settled(std::future<ScorerAnswer> answer) {
     if (const auto reason = given_up()) return without_values(spec_.metrics, *reason);
     try {
@@ -169,7 +155,7 @@ class ExternalScorer : public Scorer {
 }  // namespace
 
 void try_external_scorer(const ExternalScorerSpec& spec) {
-  const ScratchFolder scratch(scratch_for_a_trial());
+  const ScratchFolder scratch(fs::temp_directory_path() / fmt::format("harness-scorer-trial-{}", ::getpid()));
   auto settings = pool_settings(spec, scratch.path());
   settings.workers = 1;
   settings.forwarded = 0;

@@ -53,17 +53,10 @@ std::string without_ids(const std::string& text, const std::set<std::uint64_t>& 
   return out;
 }
 
-/// An image that its process failed on.
-ScorerAnswer failed(std::string reason) {
+ScorerAnswer failed(std::string reason, bool cost_a_process = true) {
   ScorerAnswer answer;
   answer.error = std::move(reason);
-  answer.cost_a_process = true;
-  return answer;
-}
-
-ScorerAnswer closed() {
-  ScorerAnswer answer;
-  answer.error = kClosed;
+  answer.cost_a_process = cost_a_process;
   return answer;
 }
 
@@ -94,8 +87,7 @@ std::string reason_for(Exchange state, ScorerProcess& child, int deadline_ms) {
   if (state == Exchange::kLate) return fmt::format("no answer within {} ms", deadline_ms);
   if (state == Exchange::kTooLong) return "unreadable answer: a line of more than 1 MiB";
   if (state == Exchange::kStopped) return kClosed;
-  const auto how = child.how_it_ended();
-  return fmt::format("the scorer {}{}", how, child.last_message());
+  return "the scorer " + child.how_it_ended();
 }
 
 Descriptor new_event() {
@@ -117,16 +109,13 @@ ScorerPool::ScorerPool(ScorerPoolSettings settings) : settings_(std::move(settin
   }
 }
 
-ScorerPool::ScorerPool(std::vector<std::string> command, int workers, int deadline_ms, int start_deadline_ms)
-    : ScorerPool({.command = std::move(command),
-                  .workers = workers,
-                  .deadline_ms = deadline_ms,
-                  .start_deadline_ms = start_deadline_ms}) {}
+ScorerPool::ScorerPool(std::vector<std::string> command, int workers, int deadline_ms)
+    : ScorerPool({.command = std::move(command), .workers = workers, .deadline_ms = deadline_ms}) {}
 
 ScorerPool::~ScorerPool() {
   stop();
   for (auto& thread : threads_) thread.join();
-  for (auto& task : queue_) task.promise.set_value(closed());
+  for (auto& task : queue_) task.promise.set_value(failed(kClosed, false));
 }
 
 void ScorerPool::stop() {
@@ -146,7 +135,10 @@ std::future<ScorerAnswer> ScorerPool::submit(Image image, std::optional<ScorerTe
   auto future = task.promise.get_future();
   {
     const std::lock_guard lock(mutex_);
-    if (failure_) std::rethrow_exception(failure_);
+    if (failure_) {
+      task.promise.set_exception(failure_);
+      return future;
+    }
     task.number = next_number_++;
     queue_.push_back(std::move(task));
   }
@@ -178,7 +170,7 @@ void ScorerPool::answer(Task& task, Child& child) {
   try {
     task.promise.set_value(answer_of(task, child));
   } catch (const Stopped&) {
-    task.promise.set_value(closed());
+    task.promise.set_value(failed(kClosed, false));
     throw;
   } catch (...) {
     task.promise.set_exception(std::current_exception());
@@ -260,8 +252,7 @@ ScorerPool::Child ScorerPool::start_child() {
       return child;
     }
     if (state == Exchange::kEnded) {
-      const auto how = child->how_it_ended();
-      reason = fmt::format("{} before its hello line{}", how, child->last_message());
+      reason = child->how_it_ended(" before its hello line");
     } else {
       reason = fmt::format("sent no hello line within {} ms", settings_.start_deadline_ms);
       child->kill();

@@ -54,7 +54,7 @@ class ScorerPool {
   /// Starts the children. Throws Error naming the program if it is missing, says that it cannot work, or
   /// fails to start three times in a row.
   explicit ScorerPool(ScorerPoolSettings settings);
-  ScorerPool(std::vector<std::string> command, int workers, int deadline_ms, int start_deadline_ms = 60000);
+  ScorerPool(std::vector<std::string> command, int workers, int deadline_ms);
 
   /// Closes the children's input, which ends them. Images not answered yet get an answer with `error`.
   ~ScorerPool();
@@ -64,7 +64,7 @@ class ScorerPool {
   /// What the scorer said about itself; every child said the same.
   const ScorerHello& hello() const { return *hello_; }
 
-  /// Thread-safe. The future, or a later call, throws Error if, meanwhile, the scorer could not be started
+  /// Thread-safe. The future throws Error if, meanwhile, the scorer could not be started
   /// again (see the constructor), or a replacement described itself differently. image.rgb must hold width x
   /// height x 3 bytes.
   std::future<ScorerAnswer> submit(Image image, std::optional<ScorerText> text = {});

@@ -134,11 +134,13 @@ void ScorerProcess::end(milliseconds grace) {
   process_.wait();
 }
 
-std::string ScorerProcess::how_it_ended() {
+std::string ScorerProcess::how_it_ended(const std::string& when) {
   end(confined_ ? kConfinedGrace : kGrace);
-  if (killed_) return "closed its output and was stopped";
   const auto& status = process_.wait();
-  return status.signal != 0 ? "ended by " + status.text() : fmt::format("ended with status {}", status.code);
+  const auto how = killed_              ? "closed its output and was stopped"
+                   : status.signal != 0 ? "ended by " + status.text()
+                                        : fmt::format("ended with status {}", status.code);
+  return how + when + last_message();
 }
 
 std::string ScorerProcess::last_message() {

@@ -45,12 +45,10 @@ class ScorerProcess {
   /// Ends it at once.
   void kill();
 
-  /// Ends it (killing it if it does not end within a moment) and says how it went: "ended with status 2",
-  /// "ended by signal 11 (Segmentation fault)".
-  std::string how_it_ended();
-
-  /// Of a confined one that has ended: `; its last message was "..."`, or nothing if it wrote none.
-  std::string last_message();
+  /// Ends it (killing it if it does not end within a moment) and says how it went: "ended with status 2WHEN",
+  /// "ended by signal 11 (Segmentation fault)WHEN"; of a confined one that wrote messages with `; its last
+  /// message was "..."`.
+  std::string how_it_ended(const std::string& when = {});
 
   std::set<std::uint64_t> ids;  ///< of the requests that it was sent
   bool has_answered = false;
@@ -59,6 +57,7 @@ class ScorerProcess {
   Exchange wait_for(int fd, short events, Deadline deadline);
   bool take_messages();
   void keep_last_line(std::string_view bytes);
+  std::string last_message();
   void end(std::chrono::milliseconds grace);
 
   Process process_;

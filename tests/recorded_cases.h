@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -10,6 +9,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/json.h"
+#include "tests/refusals.h"
 
 namespace harness {
 
@@ -33,23 +33,15 @@ std::string message_of(const Action& action) {
 /// A copy of a recorded case's model/, gone after the test.
 class ModelCopy {
  public:
-  explicit ModelCopy(const std::string& name) : ModelCopy() {
-    std::filesystem::copy(case_folder(name) / "model", folder_, std::filesystem::copy_options::recursive);
+  explicit ModelCopy(const std::string& name) {
+    std::filesystem::copy(case_folder(name) / "model", folder(), std::filesystem::copy_options::recursive);
   }
   /// An empty folder.
-  ModelCopy() {
-    static int count = 0;
-    folder_ = std::filesystem::path(testing::TempDir()) / fmt::format("harness-{}-{}", ::getpid(), count++);
-    std::filesystem::create_directories(folder_);
-  }
-  ~ModelCopy() { std::filesystem::remove_all(folder_); }
-  ModelCopy(const ModelCopy&) = delete;
-  ModelCopy& operator=(const ModelCopy&) = delete;
+  ModelCopy() = default;
+  const std::filesystem::path& folder() const { return folder_.path(); }
 
-  const std::filesystem::path& folder() const { return folder_; }
-
-  void write(const std::string& file, const std::string& text) const { write_file(folder_ / file, text); }
-  std::string read(const std::string& file) const { return read_file(folder_ / file); }
+  void write(const std::string& file, const std::string& text) const { write_file(folder() / file, text); }
+  std::string read(const std::string& file) const { return read_file(folder() / file); }
 
   /// Replaces the first occurrence.
   void replace(const std::string& file, const std::string& from, const std::string& to) const {
@@ -60,13 +52,13 @@ class ModelCopy {
   }
 
   void edit(const std::string& file, const Json& patch) const {
-    auto document = read_json(folder_ / file);
+    auto document = read_json(folder() / file);
     document.merge_patch(patch);
     write(file, document.dump());
   }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 }  // namespace harness

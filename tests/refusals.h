@@ -1,5 +1,6 @@
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -27,8 +28,9 @@ inline void expect_clean(const std::string& message, const std::string& name) {
 /// An empty folder that is removed at the end.
 class TemporaryFolder {
  public:
-  TemporaryFolder()
-      : path_(std::filesystem::path(testing::TempDir()) / ("refusals-" + std::to_string(::getpid()))) {
+  TemporaryFolder() {
+    static int count = 0;
+    path_ = std::filesystem::path(testing::TempDir()) / fmt::format("harness-{}-{}", ::getpid(), count++);
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);
   }

@@ -232,18 +232,10 @@ INSTANTIATE_TEST_SUITE_P(
         Failure{"huge", "1.7e308", "is 1.7e+308, which is beyond the limit of 1e+100 either way"},
         Failure{"huge", "-1e101", "is -1e+101, which is beyond the limit"}));
 
-TEST(ExternalScorer, ASecondAnswerToAnImageIsNeverTakenForTheNextOnes) {
-  for (const char* way : {"twice", "twice:every=3"}) {
+TEST(ExternalScorer, AnAnswerThatComesTwiceOrBeforeItsRequestIsNeverTakenForAnother) {
+  for (const char* way : {"twice", "twice:every=3", "ahead", "ahead:every=2"}) {
     ScorerPlace place;
-    place.add_scorer({way});
-    place.expect_unharmed();
-  }
-}
-
-TEST(ExternalScorer, AnAnswerThatComesBeforeItsRequestIsNeverBelieved) {
-  for (const char* way : {"ahead", "ahead:every=2"}) {
-    ScorerPlace place;
-    place.add_scorer({way}, {{"processes", 2}});
+    place.add_scorer({way}, {{"processes", way[0] == 'a' ? 2 : 1}});
     place.expect_unharmed();
   }
   ScorerPlace place;
@@ -306,20 +298,6 @@ TEST(ExternalScorer, IsGivenUpAfterItsRestartsWithOneReasonInEveryEvaluation) {
   EXPECT_EQ(own, 4 * 2) << "two images in each of four evaluations";
   EXPECT_EQ(after, 20 - 4 * 2);
   EXPECT_THAT(outcome.out, HasSubstr("Scorer gauge was given up after 1 restart"));
-}
-
-TEST(ExternalScorer, TheNumberOfProcessesChangesNoRow) {
-  std::set<std::string> rows;
-  for (const int processes : {1, 3}) {
-    ScorerPlace place;
-    place.add_scorer({"crashes:every=2"}, {{"processes", processes}, {"restarts", 1}});
-    ASSERT_EQ(place.reproduce().status, 0);
-    std::string text;
-    for (const auto& level : place.levels())
-      text += fmt::format("{} {} {}\n", first_byte(level), level.value.value_or(-1), level.reason);
-    rows.insert(text);
-  }
-  EXPECT_EQ(rows.size(), 1u) << fmt::format("{}", fmt::join(rows, "----\n"));
 }
 
 /// What /proc says of a process behind its name: " S PARENT ..."; empty if there is none.
