@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/processes/process.h"
-#include "evaluators/scorer_client.h"
+#include "evaluators/scorer_settings.h"
 
 namespace harness {
 
