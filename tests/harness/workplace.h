@@ -133,7 +133,8 @@ inline std::string refusal_of(Workplace& place, const std::vector<std::string>& 
 /// Ids of the jobs of one kind that a command plans.
 inline std::vector<std::string> job_ids(Workplace& place, const Arguments& command, const std::string& kind) {
   std::vector<std::string> found;
-  for (const auto& job : place.json(with(command, {"--dry-run", "--json"})).at("jobs")) {
+  const auto plan = place.json(with(command, {"--dry-run", "--json"}));
+  for (const auto& job : plan.at("jobs")) {
     if (job.at("kind") == kind) found.push_back(job.at("id"));
   }
   return found;
