@@ -9,9 +9,9 @@
 #include "core/sha256.h"
 #include "core/weights/weights_folder.h"
 #include "harness/checks/check_list.h"
-#include "results/store/rows.h"
 #include "harness/plan/inputs.h"
 #include "harness/runs/stored_files.h"
+#include "results/store/rows.h"
 
 // Files against the checksums that were taken when they were written.
 

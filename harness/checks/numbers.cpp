@@ -8,9 +8,9 @@
 
 #include "evaluators/ocr.h"
 #include "harness/checks/check_list.h"
-#include "results/store/rows.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
+#include "results/store/rows.h"
 
 // Numbers made again from what they were made from.
 

@@ -1,7 +1,6 @@
-#include "models/tokenizers/load_tokenizer.h"
-
 #include <gtest/gtest.h>
 
+#include "models/tokenizers/load_tokenizer.h"
 #include "tests/recorded_cases.h"
 
 namespace harness {
