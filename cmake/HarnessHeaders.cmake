@@ -23,11 +23,13 @@ if(HARNESS_TESTS)
   target_link_libraries(harness_tests_pch PRIVATE GTest::gtest GTest::gmock)
 endif()
 
-# harness_shares_header(target [PCH]): compiles a library fast, with the precompiled header.
+# harness_shares_header(target [harness_tests_pch]): compiles a library fast, with the precompiled header.
 function(harness_shares_header target)
-  set(header harness_pch ${ARGN})
-  list(POP_BACK header last)
+  set(header harness_pch)
+  if(ARGN)
+    set(header ${ARGN})
+  endif()
   harness_compiles_fast(${target})
   target_compile_options(${target} PRIVATE ${harness_header_flags})
-  target_precompile_headers(${target} REUSE_FROM ${last})
+  target_precompile_headers(${target} REUSE_FROM ${header})
 endfunction()
