@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -25,6 +26,12 @@ Json read_json(const std::filesystem::path& path);
 /// One line, keys sorted, shortest round-trip numbers: equal documents give equal bytes. NaN and infinities
 /// are an Error.
 std::string canonical_json(const Json& value);
+
+/// The value, or null.
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
 
 template <class T>
 inline constexpr bool kIsVector = false;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 
 #include "core/json.h"
@@ -29,12 +28,6 @@ struct Job {
     return Fields(identity, file() + ": identity").required<T>(name);
   }
 };
-
-/// Null where there is nothing.
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
 
 /// Throws Error if the file is missing or malformed.
 Job read_job(const std::filesystem::path& folder);

@@ -124,15 +124,12 @@ Rows list_evaluators(const ListOptions& options) {
 }
 
 Json setting_row(const std::string& method, const Setting& spec, const SettingValue& value) {
-  const auto optional_number = [](const std::optional<double>& number) {
-    return number ? Json(*number) : Json();
-  };
   return {{"name", method.empty() ? spec.name : method + "." + spec.name},
           {"value", value.effective.is_null() ? Json("by task") : value.effective},
           {"origin", value.origin},
           {"default", spec.default_value},
-          {"minimum", optional_number(spec.minimum)},
-          {"maximum", optional_number(spec.maximum)},
+          {"minimum", or_null(spec.minimum)},
+          {"maximum", or_null(spec.maximum)},
           {"choices", spec.choices},
           {"help", spec.help},
           {"equation", spec.equation}};
@@ -252,7 +249,7 @@ Rows list_runs(const ListOptions& options) {
             {"state", live_state(*store, run)},
             {"folder", run.folder},
             {"created", run.created},
-            {"finished", run.finished ? Json(*run.finished) : Json()}};
+            {"finished", or_null(run.finished)}};
   });
 }
 

@@ -28,9 +28,7 @@ int list_queries(bool json) {
     Json params = Json::array();
     std::vector<std::string> names;
     for (const auto& param : query.params) {
-      params.push_back({{"name", param.name},
-                        {"default", param.fallback ? Json(*param.fallback) : Json()},
-                        {"help", param.help}});
+      params.push_back({{"name", param.name}, {"default", or_null(param.fallback)}, {"help", param.help}});
       names.emplace_back(param.name);
     }
     rows.push_back({{"name", query.name},

@@ -148,11 +148,6 @@ void expect(Verification& out, const std::string& what, const Json& recorded, co
   if (recorded != now) add_difference(out, what, recorded, now);
 }
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
 using Number = std::optional<double>;
 using Text = std::optional<std::string>;
 

@@ -17,15 +17,6 @@
 namespace harness {
 namespace {
 
-template <class Number>
-Json number(const std::optional<Number>& value) {
-  return value ? Json(*value) : Json();
-}
-
-Json interval_json(const std::optional<Interval>& interval) {
-  return interval ? Json::array({interval->low, interval->high}) : Json();
-}
-
 Json tests_json(const PairedTests& tests) {
   Json json = {{"paired_t", nullptr}, {"wilcoxon", nullptr}, {"sign", nullptr}, {"mcnemar", nullptr}};
   if (tests.t) json["paired_t"] = {{"t", tests.t->t}, {"p_value", tests.t->p_value}};
@@ -47,7 +38,7 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
   const auto& r = record.result;
   Json win_rate;
   if (r.win_rate) {
-    win_rate = {{"rate", r.win_rate->rate}, {"ci95", interval_json(r.win_rate->ci)}, {"ties", "half"}};
+    win_rate = {{"rate", r.win_rate->rate}, {"ci95", r.win_rate->ci}, {"ties", "half"}};
   }
   Json at_runs = Json::array();
   for (const auto& [runs, effect] : compared.at_runs) at_runs.push_back({{"runs", runs}, {"effect", effect}});
@@ -59,34 +50,34 @@ Json metric_json(const ComparedMetric& compared, const ComparisonReport& report)
                {"n_missing", r.n_missing},
                {"clusters", r.clusters},
                {"seeds", r.seeds},
-               {"baseline_mean", number(r.baseline_mean)},
-               {"method_mean", number(r.method_mean)},
-               {"delta", number(r.delta)},
-               {"validation_delta", number(compared.validation_delta)},
-               {"standard_error", number(r.standard_error)},
-               {"ci95", interval_json(r.ci)},
-               {"ci95_seeds", interval_json(r.ci_seeds)},
+               {"baseline_mean", or_null(r.baseline_mean)},
+               {"method_mean", or_null(r.method_mean)},
+               {"delta", or_null(r.delta)},
+               {"validation_delta", or_null(compared.validation_delta)},
+               {"standard_error", or_null(r.standard_error)},
+               {"ci95", or_null(r.ci)},
+               {"ci95_seeds", or_null(r.ci_seeds)},
                {"runs", runs_json(r.crossed)},
                {"wins", r.wins},
                {"ties", r.ties},
                {"losses", r.losses},
                {"win_rate", std::move(win_rate)},
-               {"t", number(r.t)},
-               {"p_value", number(r.p_value)},
+               {"t", or_null(r.t)},
+               {"p_value", or_null(r.p_value)},
                {"test", r.test},
-               {"p_holm", number(compared.adjusted_p)},
+               {"p_holm", or_null(compared.adjusted_p)},
                {"tests", tests_json(r.tests)},
-               {"detectable", number(compared.detectable)},
+               {"detectable", or_null(compared.detectable)},
                {"detectable_at_runs", std::move(at_runs)},
                {"claim", claim_name(compared.verdict.claim)},
                {"differs", compared.verdict.differs},
                {"resolved", compared.verdict.resolved()},
                {"verdict", compared.verdict.text},
-               {"note", number(record.note)}};
+               {"note", or_null(record.note)}};
   json["runs_spread"] = compared.at_runs.empty() ? Json() : Json(compared.by_yardstick ? "yardstick" : "own");
   if (report.effect) {
-    json["n_needed_for_effect"] = number(compared.needed_prompts);
-    json["runs_needed_for_effect"] = number(compared.needed_runs);
+    json["n_needed_for_effect"] = or_null(compared.needed_prompts);
+    json["runs_needed_for_effect"] = or_null(compared.needed_runs);
   }
   return json;
 }
@@ -440,7 +431,7 @@ Json report_json(const ComparisonReport& report) {
           {"resamples", report.bootstrap.resamples},
           {"bootstrap_seed", report.bootstrap.seed},
           {"power", report.power.power},
-          {"effect", number(report.effect)},
+          {"effect", or_null(report.effect)},
           {"yardstick", report.yardstick ? yardstick_json(*report.yardstick) : Json()},
           {"warnings", report.warnings},
           {"comparisons", std::move(comparisons)}};

@@ -21,11 +21,6 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-template <class T>
-Json json_of(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
 /// The run whose id begins most like `id`.
 std::string nearest_run(const std::string& id, const std::vector<StoredRun>& runs) {
   std::vector<std::string> beginnings;
@@ -176,23 +171,23 @@ Json checkpoints_of(Store& store, const std::string& run) {
                     peek, ema_lag, ema_start_share] :
        rows_of<std::int64_t, Text, Real, Real, Text, Text, Whole, Text, Real, std::int64_t, bool, bool, Real,
                Real>(store, kSql, run)) {
-    if (rows.empty() || rows.back().at("step") != step || rows.back().at("split") != json_of(split)) {
+    if (rows.empty() || rows.back().at("step") != step || rows.back().at("split") != or_null(split)) {
       rows.push_back({{"step", step},
                       {"path", path.value_or("")},
-                      {"lambda_late", json_of(lambda_late)},
-                      {"clip_fraction", json_of(clip_fraction)},
-                      {"ema_lag", json_of(ema_lag)},
-                      {"ema_start_share", json_of(ema_start_share)},
-                      {"split", json_of(split)},
-                      {"state", json_of(state)},
-                      {"n", json_of(n)},
+                      {"lambda_late", or_null(lambda_late)},
+                      {"clip_fraction", or_null(clip_fraction)},
+                      {"ema_lag", or_null(ema_lag)},
+                      {"ema_start_share", or_null(ema_start_share)},
+                      {"split", or_null(split)},
+                      {"state", or_null(state)},
+                      {"n", or_null(n)},
                       {"selected", selected},
                       {"peek", peek},
                       {"n_missing", 0},
                       {"metrics", Json::object()}});
     }
     if (!metric) continue;
-    rows.back()["metrics"][*metric] = json_of(mean);
+    rows.back()["metrics"][*metric] = or_null(mean);
     rows.back()["n_missing"] = std::max(rows.back().at("n_missing").get<std::int64_t>(), missing);
   }
   return rows;
@@ -272,14 +267,14 @@ Json run_report(Store& store, const StoredRun& run) {
                  {"task", run.task},
                  {"seed", run.seed},
                  {"state", live_state(store, run)},
-                 {"failure", json_of(status ? status->failure : std::nullopt)},
+                 {"failure", or_null(status ? status->failure : std::nullopt)},
                  {"created", run.created},
-                 {"finished", json_of(run.finished)},
+                 {"finished", or_null(run.finished)},
                  {"folder", folder.string()},
                  {"folder_exists", fs::is_directory(folder)},
                  {"tables", tables_of(store, run.id)},
                  {"experiments", experiments_with(store, run.id)},
-                 {"build", json_of(run.build)},
+                 {"build", or_null(run.build)},
                  {"numerics_version", run.numerics_version},
                  {"precision", run.config.value("precision", "")},
                  {"device", run.config.value("device", "")},

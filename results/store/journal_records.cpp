@@ -17,11 +17,7 @@ std::string key_of(const std::string& column) {
 template <class T>
 Json json_of(const T& value) {
   if constexpr (kIsOptional<T>) {
-    return value ? json_of(*value) : Json();
-  } else if constexpr (std::is_same_v<T, Interval>) {
-    return Json::array({value.low, value.high});
-  } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
-    return value.string();
+    return or_null(value);
   } else {
     return value;
   }

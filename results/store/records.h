@@ -17,6 +17,11 @@ namespace harness {
 
 // What goes into the results DB and comes out of it. SCHEMA.md describes the columns behind these fields.
 
+/// An interval in documents and in the journal: [low, high].
+inline void to_json(Json& json, const Interval& interval) {
+  json = Json::array({interval.low, interval.high});
+}
+
 enum class JobState { kPlanned, kRunning, kDone, kFailed };
 std::string_view job_state_name(JobState state);
 JobState job_state_from_name(std::string_view name);

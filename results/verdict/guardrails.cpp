@@ -199,15 +199,6 @@ void add_alarms(const GuardrailQuestion& question, GuardrailPanel& panel) {
 
 // JSON
 
-Json interval_json(const std::optional<Interval>& ci) {
-  return ci ? Json::array({ci->low, ci->high}) : Json();
-}
-
-template <class Number>
-Json number(const std::optional<Number>& value) {
-  return value ? Json(*value) : Json();
-}
-
 Json harmful_json(Better better) {
   if (better == Better::kNone) return nullptr;
   return better == Better::kUp ? "lower" : "higher";
@@ -220,15 +211,15 @@ Json effect_json(const GuardrailPanel& panel, const GuardrailEffect& effect) {
           {"method", effect.record.method},
           {"metric", effect.record.metric},
           {"n", r.n},
-          {"baseline_mean", number(r.baseline_mean)},
-          {"method_mean", number(r.method_mean)},
-          {"delta", number(r.delta)},
-          {"ci95", interval_json(r.ci)},
-          {"p_value", number(r.p_value)},
+          {"baseline_mean", or_null(r.baseline_mean)},
+          {"method_mean", or_null(r.method_mean)},
+          {"delta", or_null(r.delta)},
+          {"ci95", or_null(r.ci)},
+          {"p_value", or_null(r.p_value)},
           {"runs", r.crossed ? Json(r.crossed->runs) : Json()},
-          {"runs_ci95", r.crossed ? interval_json(r.crossed->ci) : Json()},
-          {"runs_p_value", r.crossed ? number(r.crossed->p_value) : Json()},
-          {"p_holm", number(effect.adjusted_p)},
+          {"runs_ci95", r.crossed ? or_null(r.crossed->ci) : Json()},
+          {"runs_p_value", r.crossed ? or_null(r.crossed->p_value) : Json()},
+          {"p_holm", or_null(effect.adjusted_p)},
           {"judged_by", effect.judged_by_table ? "table" : "panel"},
           {"claim", claim_name(effect.claim)},
           {"differs", effect.differs},
@@ -243,13 +234,13 @@ Json alarm_json(const AlarmRecord& alarm) {
           {"method", alarm.method},
           {"reward", alarm.reward},
           {"reward_delta", alarm.reward_delta},
-          {"reward_ci95", interval_json(alarm.reward_ci95)},
+          {"reward_ci95", alarm.reward_ci95},
           {"guardrail", alarm.guardrail},
           {"harmful_direction", alarm.harmful},
           {"minimal_effect", alarm.minimal_effect},
           {"delta", alarm.delta},
-          {"ci95", interval_json(alarm.ci95)},
-          {"p_holm", number(alarm.p_holm)}};
+          {"ci95", alarm.ci95},
+          {"p_holm", or_null(alarm.p_holm)}};
 }
 
 }  // namespace

@@ -22,12 +22,10 @@ const YardstickMetric* Yardstick::find(const std::string& metric) const {
 Json yardstick_json(const Yardstick& yardstick) {
   Json metrics = Json::object();
   for (const auto& metric : yardstick.metrics) {
-    metrics[metric.metric] = {{"run_sd", metric.run_sd ? Json(*metric.run_sd) : Json()},
-                              {"runs", metric.runs},
-                              {"same_seed_sd", metric.same_seed_sd},
-                              {"differences", metric.differences},
-                              {"methods", verdicts_json(metric.methods)},
-                              {"checkpoints", verdicts_json(metric.checkpoints)}};
+    metrics[metric.metric] = {
+        {"run_sd", or_null(metric.run_sd)},         {"runs", metric.runs},
+        {"same_seed_sd", metric.same_seed_sd},      {"differences", metric.differences},
+        {"methods", verdicts_json(metric.methods)}, {"checkpoints", verdicts_json(metric.checkpoints)}};
   }
   return {{"experiment", yardstick.experiment},
           {"table", yardstick.table},
