@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "core/files.h"
@@ -13,8 +14,7 @@ namespace {
 
 template <class T>
 std::optional<T> maybe(Fields& fields, const std::string& key) {
-  if (!fields.has(key)) return std::nullopt;
-  if (fields.get(key).is_null()) return std::nullopt;
+  if (!fields.has(key) || fields.get(key).is_null()) return std::nullopt;
   return fields.required<T>(key);
 }
 
@@ -22,21 +22,14 @@ std::string text_or_empty(Fields& fields, const std::string& key) {
   return maybe<std::string>(fields, key).value_or("");
 }
 
-Better read_direction(Fields& fields) {
-  const auto name = fields.required<std::string>("better");
-  if (name == "up") return Better::kUp;
-  if (name == "down") return Better::kDown;
-  if (name == "none") return Better::kNone;
-  throw Error("unknown direction \"" + name + "\"", fields.where() + ": better",
-              "it is \"up\", \"down\" or \"none\"");
-}
-
 PaperColumn read_column(Fields fields) {
-  PaperColumn column;
-  column.key = fields.required<std::string>("key");
-  column.title = fields.required<std::string>("title");
-  column.unit = fields.required<std::string>("unit");
-  column.better = read_direction(fields);
+  PaperColumn column{.key = fields.required<std::string>("key"),
+                     .unit = fields.required<std::string>("unit")};
+  fields.required<std::string>("title");
+  const auto better = fields.required<std::string>("better");
+  if (better != "up" && better != "down" && better != "none")
+    throw Error("unknown direction \"" + better + "\"", fields.where() + ": better",
+                "it is \"up\", \"down\" or \"none\"");
   fields.finish();
   return column;
 }
@@ -78,7 +71,7 @@ PaperComparison read_comparison(Fields fields) {
   comparison.wins = maybe<std::int64_t>(fields, "wins");
   comparison.ties = maybe<std::int64_t>(fields, "ties");
   comparison.losses = maybe<std::int64_t>(fields, "losses");
-  comparison.resolved = maybe<bool>(fields, "resolved");
+  maybe<bool>(fields, "resolved");
   comparison.printed = fields.required<bool>("printed");
   fields.finish();
   return comparison;
@@ -96,22 +89,11 @@ std::vector<Item> read_list(Fields& fields, const std::string& key, Item (*read)
   return items;
 }
 
-/// A cell or a comparison that names a column which the table has not is a slip of the transcription.
-void check_keys(const PaperTable& table, const std::string& where) {
-  for (const auto& row : table.rows) {
-    for (const auto& [key, value] : row.values) {
-      if (!table.column(key)) throw Error("no column \"" + key + "\"", where + ": rows: " + row.method);
-    }
-  }
-}
-
 }  // namespace
 
 const PaperColumn* PaperTable::column(std::string_view key) const {
-  for (const auto& candidate : columns) {
-    if (candidate.key == key) return &candidate;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(columns, key, &PaperColumn::key);
+  return found == columns.end() ? nullptr : &*found;
 }
 
 const PaperRow* PaperTable::row(std::string_view method, std::string_view of_task,
@@ -145,17 +127,22 @@ PaperTable read_paper_table(const std::filesystem::path& file) {
   table.id = fields.required<std::string>("id");
   table.paper = fields.required<std::string>("paper");
   table.label = fields.required<std::string>("label");
-  table.caption = fields.required<std::string>("caption");
+  fields.required<std::string>("caption");
   table.backbone = text_or_empty(fields, "backbone");
   table.task = text_or_empty(fields, "task");
   table.split = text_or_empty(fields, "split");
   table.n = maybe<std::int64_t>(fields, "n");
-  table.seeds = maybe<std::int64_t>(fields, "seeds");
+  maybe<std::int64_t>(fields, "seeds");
   table.columns = read_list(fields, "columns", read_column);
   table.rows = read_list(fields, "rows", read_row);
   table.comparisons = read_list(fields, "comparisons", read_comparison);
   fields.finish();
-  check_keys(table, fields.where());
+  for (const auto& row : table.rows) {
+    for (const auto& [key, value] : row.values) {
+      if (!table.column(key))
+        throw Error("no column \"" + key + "\"", fields.where() + ": rows: " + row.method);
+    }
+  }
   return table;
 }
 

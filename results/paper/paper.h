@@ -20,8 +20,7 @@ struct PaperValue {
 };
 
 struct PaperColumn {
-  std::string key, title, unit;
-  Better better = Better::kNone;
+  std::string key, unit;
 };
 
 struct PaperRow {
@@ -37,14 +36,13 @@ struct PaperComparison {
   std::optional<double> delta, t, relative_percent;
   std::optional<Interval> ci;
   std::optional<std::int64_t> n, wins, ties, losses;
-  std::optional<bool> resolved;
   bool printed = false;  ///< false: computed from the paper's cells
 };
 
 /// One table of the paper (results/paper/README.md).
 struct PaperTable {
-  std::string id, paper, label, caption, backbone, task, split;
-  std::optional<std::int64_t> n, seeds;
+  std::string id, paper, label, backbone, task, split;
+  std::optional<std::int64_t> n;
   std::vector<PaperColumn> columns;
   std::vector<PaperRow> rows;
   std::vector<PaperComparison> comparisons;

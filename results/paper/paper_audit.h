@@ -41,8 +41,7 @@ double printed_rounding(std::string_view printed);
 
 /// Every figure of the paper that other printed figures determine, in the order of the relations
 /// (paper/stated/relations.json). Computes from the figures given alone.
-std::vector<PaperFinding> audit_paper(const PaperFigures& figures);
-std::vector<PaperFinding> audit_paper();
+std::vector<PaperFinding> audit_paper(const PaperFigures& figures = load_paper_figures());
 
 /// {"rules": [{"name", "passed", "message", "verdict", "printed", "computed"}]}; what cannot be computed has
 /// not failed.
@@ -50,7 +49,5 @@ Json paper_audit_json(const std::vector<PaperFinding>& findings);
 
 /// A table for people, and the counts of the verdicts.
 std::string paper_audit_text(const std::vector<PaperFinding>& findings);
-
-std::string_view verdict_name(PaperVerdict verdict);
 
 }  // namespace harness

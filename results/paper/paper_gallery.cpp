@@ -9,45 +9,32 @@
 #include "core/text.h"
 
 namespace harness {
-namespace {
 
-GalleryIndex index_from_name(const std::string& name, const std::string& where) {
-  if (name == "prompt-set-from-0") return GalleryIndex::kPromptSetFrom0;
-  if (name == "test-split-from-1") return GalleryIndex::kTestSplitFrom1;
-  const std::vector<std::string> known{"prompt-set-from-0", "test-split-from-1"};
-  throw Error(fmt::format("unknown index \"{}\"", name), where + ": index", suggestion(name, known));
-}
-
-GalleryPrompt read_prompt(const Json& object, const std::string& where) {
-  Fields fields(object, where);
-  GalleryPrompt prompt{.index = fields.required<int>("index"),
-                       .block = fields.required<std::string>("block"),
-                       .target_sha256 = fields.required<std::string>("target_sha256")};
-  fields.finish();
-  return prompt;
-}
-
-}  // namespace
-
-PaperGallery read_paper_gallery(const std::filesystem::path& file) {
+std::optional<PaperGallery> load_paper_gallery(const std::string& task) {
+  if (task != "ocr" && task != "pickscore") return std::nullopt;
+  const auto file = find_data_file("paper/galleries/" + task + ".json");
   const auto document = read_json(file);
-  const auto where = file.string();
-  Fields fields(document, where);
-  PaperGallery gallery{.id = fields.required<std::string>("id"),
-                       .index = index_from_name(fields.required<std::string>("index"), where),
+  Fields fields(document, file.string());
+  fields.required<std::string>("id");
+  const std::vector<std::string> indices{"prompt-set-from-0",
+                                         "test-split-from-1"};  // in the order of GalleryIndex
+  const auto index = fields.required<std::string>("index");
+  const auto known = std::ranges::find(indices, index);
+  if (known == indices.end())
+    throw Error(fmt::format("unknown index \"{}\"", index), fields.where() + ": index",
+                suggestion(index, indices));
+  PaperGallery gallery{.index = static_cast<GalleryIndex>(known - indices.begin()),
                        .prompt_set = fields.optional<std::string>("prompt_set", "")};
   const auto& prompts = fields.get("prompts");
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    gallery.prompts.push_back(read_prompt(prompts[i], fmt::format("{}: prompts[{}]", where, i)));
+    Fields prompt(prompts[i], fmt::format("{}: prompts[{}]", fields.where(), i));
+    prompt.required<std::string>("block");
+    gallery.prompts.push_back({.index = prompt.required<int>("index"),
+                               .target_sha256 = prompt.required<std::string>("target_sha256")});
+    prompt.finish();
   }
   fields.finish();
   return gallery;
-}
-
-std::optional<PaperGallery> load_paper_gallery(const std::string& task) {
-  static const std::vector<std::string> known{"ocr", "pickscore"};
-  if (std::ranges::find(known, task) == known.end()) return std::nullopt;
-  return read_paper_gallery(find_data_file("paper/galleries/" + task + ".json"));
 }
 
 std::optional<int> gallery_position(const PaperGallery& gallery, const GalleryPrompt& prompt,

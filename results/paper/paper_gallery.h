@@ -1,6 +1,5 @@
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,8 +9,7 @@ namespace harness {
 
 /// One prompt of a gallery in the paper.
 struct GalleryPrompt {
-  int index = 0;           ///< as printed
-  std::string block = {};  ///< the part of the gallery that shows it: "wins", "mixed", ...
+  int index = 0;  ///< as printed
   /// First 16 digits of the SHA-256 of the text that the image shall say; empty where the task has none.
   std::string target_sha256 = {};
 };
@@ -20,7 +18,6 @@ struct GalleryPrompt {
 enum class GalleryIndex { kPromptSetFrom0, kTestSplitFrom1 };
 
 struct PaperGallery {
-  std::string id;  ///< the task
   GalleryIndex index = GalleryIndex::kPromptSetFrom0;
   std::string prompt_set = {};  ///< that the indices were found to count; empty: told by the targets
   std::vector<GalleryPrompt> prompts = {};  ///< in the paper's order
@@ -29,7 +26,6 @@ struct PaperGallery {
 /// Reads paper/galleries/TASK.json of the data folders; nothing if the paper has none for the task. Throws
 /// Error at the first field that does not fit.
 std::optional<PaperGallery> load_paper_gallery(const std::string& task);
-PaperGallery read_paper_gallery(const std::filesystem::path& file);
 
 /// The position in the whole set of one of its prompts, `test` being the positions of the test split in
 /// ascending order; nothing if the split lacks it.

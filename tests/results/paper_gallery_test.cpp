@@ -24,12 +24,12 @@ TEST(PaperGallery, EveryTranscribedGalleryReads) {
 
 TEST(PaperGallery, IndicesCountTheTestSplitFromOneOrThePromptSetFromZero) {
   const std::vector<int> test{3, 5, 8};
-  const PaperGallery split{.id = "ocr", .index = GalleryIndex::kTestSplitFrom1, .prompts = {}};
+  const PaperGallery split{.index = GalleryIndex::kTestSplitFrom1};
   EXPECT_EQ(gallery_position(split, {.index = 1}, test), 3);
   EXPECT_EQ(gallery_position(split, {.index = 3}, test), 8);
   EXPECT_EQ(gallery_position(split, {.index = 4}, test), std::nullopt);
   EXPECT_EQ(gallery_position(split, {.index = 0}, test), std::nullopt);
-  const PaperGallery set{.id = "pickscore", .index = GalleryIndex::kPromptSetFrom0, .prompts = {}};
+  const PaperGallery set{.index = GalleryIndex::kPromptSetFrom0};
   EXPECT_EQ(gallery_position(set, {.index = 5}, test), 5);
   EXPECT_EQ(gallery_position(set, {.index = 4}, test), std::nullopt) << "a validation prompt";
 }

@@ -72,8 +72,7 @@ TEST(PaperTable, ComparisonsSayWhetherThePaperPrintsThem) {
 }
 
 TEST(PaperTable, PercentBecomesTheNearestFraction) {
-  const PaperColumn percent{"substr", "", "percent", Better::kUp},
-      fraction{"ocr", "", "fraction", Better::kUp};
+  const PaperColumn percent{"substr", "percent"}, fraction{"ocr", "fraction"};
   EXPECT_EQ(paper_value_in_db_unit(percent, {22.83, "22.83"}), 0.2283);
   EXPECT_EQ(paper_value_in_db_unit(fraction, {0.5831, "0.5831"}), 0.5831);
 }
