@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "results/report/report_chart.h"
-#include "results/table/table.h"
+#include "results/table/table_view.h"
 
 namespace harness {
 
@@ -69,7 +69,7 @@ std::string report_html(const Report& report);
 
 /// A row a printed figure of the paper: paper, here, difference; and a row a printed difference with its
 /// verdict. Empty where the paper prints none.
-std::string report_paper_html(const TableModel& model);
+std::string report_paper_html(const TableModel& model, const TableView& view);
 
 /// Paired differences with their intervals as pictures, a group a baseline and a panel a metric.
 std::string report_forest_html(const Report& report);

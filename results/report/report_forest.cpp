@@ -141,22 +141,12 @@ std::vector<ForestRow> rows_of(const TableModel& model, const std::string& basel
   return rows;
 }
 
-/// Metrics in the order of the table's columns, then those that are no column.
-std::vector<std::string> compared_metrics(const TableModel& model) {
-  std::vector<std::string> metrics;
-  const auto add = [&](const std::string& metric) {
-    const bool compared = std::ranges::any_of(
-        model.comparisons, [&](const auto& comparison) { return comparison.metric == metric; });
-    if (compared && std::ranges::find(metrics, metric) == metrics.end()) metrics.push_back(metric);
-  };
-  for (const auto& column : model.columns) add(column.key);
-  for (const auto& comparison : model.comparisons) add(comparison.metric);
-  return metrics;
-}
-
 std::string group_html(const TableModel& model, const std::string& baseline) {
   std::string out = fmt::format("<h3>Against {}</h3>\n<div class=\"panels\">\n", html_text(baseline));
-  for (const auto& metric : compared_metrics(model)) {
+  // In the order of the table's columns, then those that are no column.
+  auto metrics = distinct_of(model.columns, &TableColumn::key);
+  std::ranges::copy(texts_of(model.comparisons, &TableComparison::metric), std::back_inserter(metrics));
+  for (const auto& metric : distinct_of(metrics, std::identity())) {
     const auto rows = rows_of(model, baseline, metric);
     if (rows.empty()) continue;
     const auto column = column_of(model, metric);
@@ -188,14 +178,8 @@ std::string tile_html(const TableModel& model, const TableComparison& comparison
 }  // namespace
 
 std::string report_forest_html(const Report& report) {
-  std::vector<std::string> baselines;
-  for (const auto& comparison : report.table.comparisons) {
-    if (std::ranges::find(baselines, comparison.baseline) == baselines.end()) {
-      baselines.push_back(comparison.baseline);
-    }
-  }
   std::string out;
-  for (const auto& baseline : baselines) out += group_html(report.table, baseline);
+  for (const auto& baseline : baselines_of(report.table)) out += group_html(report.table, baseline);
   return out;
 }
 

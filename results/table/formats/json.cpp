@@ -8,27 +8,22 @@
 namespace harness {
 namespace {
 
-template <class Number>
-Json number(const std::optional<Number>& value) {
-  return value ? Json(*value) : Json();
-}
-
 Json row_json(const TableModel& model, const TableRow& row) {
   Json metrics = Json::object();
   for (const auto& [name, summary] : row.metrics) {
-    metrics[name] = {{"mean", number(summary.mean)}, {"std", number(summary.std)}};
+    metrics[name] = {{"mean", or_null(summary.mean)}, {"std", or_null(summary.std)}};
   }
   const auto paper = paper_values(
       model,
       paper_row_of(model, row.method, model.every_checkpoint ? std::optional(row.checkpoint) : std::nullopt));
   Json document = {{"method", row.method},
-                   {"seed", number(row.seed)},
+                   {"seed", or_null(row.seed)},
                    {"checkpoint", row.checkpoint},
                    {"split", row.split},
                    {"n", row.n},
                    {"n_missing", row.n_missing},
                    {"metrics", std::move(metrics)},
-                   {"lambda_late", number(row.lambda_late)},
+                   {"lambda_late", or_null(row.lambda_late)},
                    {"paper", Json(paper)}};
   if (model.every_checkpoint) document["selected"] = row.selected;
   if (row.tau) document["tau"] = *row.tau;
@@ -44,8 +39,8 @@ Json discriminability_json(const TableModel& model) {
   for (const auto& apart : discriminability_of(model)) {
     metrics.push_back({{"metric", apart.metric},
                        {"runs", apart.runs},
-                       {"intraclass_correlation", number(apart.intraclass_correlation)},
-                       {"largest_difference_se", number(apart.largest)},
+                       {"intraclass_correlation", or_null(apart.intraclass_correlation)},
+                       {"largest_difference_se", or_null(apart.largest)},
                        {"method", apart.largest ? Json(apart.method) : Json()}});
   }
   return metrics;
@@ -62,10 +57,10 @@ Json runs_json(const std::optional<CrossedComparison>& crossed) {
                    {"clusters_left_out", crossed->clusters_left_out},
                    {"delta", crossed->delta},
                    {"delta_per_run", std::move(per_run)},
-                   {"standard_error", number(crossed->standard_error)},
-                   {"freedom", number(crossed->freedom)},
+                   {"standard_error", or_null(crossed->standard_error)},
+                   {"freedom", or_null(crossed->freedom)},
                    {"ci95", interval_json(crossed->ci)},
-                   {"p_value", number(crossed->p_value)}};
+                   {"p_value", or_null(crossed->p_value)}};
   const bool estimated = crossed->state == CrossedState::kEstimated;
   const auto deviation = [&](double variance) { return estimated ? Json(std::sqrt(variance)) : Json(); };
   document["run_sd"] = deviation(crossed->components.run);
@@ -80,18 +75,18 @@ Json comparison_json(const TableModel& model, const TableComparison& comparison)
           {"method", comparison.method},
           {"metric", comparison.metric},
           {"n", values.n},
-          {"delta", number(values.delta)},
-          {"validation_delta", number(comparison.validation_delta)},
+          {"delta", or_null(values.delta)},
+          {"validation_delta", or_null(comparison.validation_delta)},
           {"ci95", interval_json(values.ci)},
           {"ci95_seeds", interval_json(values.ci_seeds)},
           {"wins", values.wins},
           {"ties", values.ties},
           {"losses", values.losses},
-          {"t", number(values.t)},
-          {"p_value", number(values.p_value)},
+          {"t", or_null(values.t)},
+          {"p_value", or_null(values.p_value)},
           {"test", values.test},
           {"runs", runs_json(values.crossed)},
-          {"p_holm", number(comparison.adjusted_p)},
+          {"p_holm", or_null(comparison.adjusted_p)},
           {"claim", claim_name(comparison.claim)},
           {"differs", comparison.differs},
           {"resolved", comparison.resolved()},
@@ -121,7 +116,7 @@ Json table_json(const TableModel& model) {
   if (!model.claims.empty()) document["claims"] = Json::array();
   for (const auto& claim : model.claims) {
     document["claims"].push_back(
-        {{"claim", claim.text}, {"holds", number(claim.holds)}, {"detail", claim.detail}});
+        {{"claim", claim.text}, {"holds", or_null(claim.holds)}, {"detail", claim.detail}});
     if (!claim.judged) document["claims"].back()["judged"] = false;
     if (!claim.comparable) document["claims"].back()["comparable"] = false;
   }
