@@ -170,8 +170,8 @@ Image GridCanvas::finish(int width, int height) {
   return to_image(page.get());
 }
 
-std::string markup_text(const std::string& text) {
-  std::string plain = text;
+std::string markup_text(std::string_view text) {
+  std::string plain(text);
   std::ranges::replace_if(
       plain, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   const std::unique_ptr<char, decltype(&g_free)> escaped(

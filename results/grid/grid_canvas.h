@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/image.h"
 
@@ -49,6 +50,6 @@ class GridCanvas {
 };
 
 /// Plain text as Pango markup. Control characters become blanks.
-std::string markup_text(const std::string& text);
+std::string markup_text(std::string_view text);
 
 }  // namespace harness
