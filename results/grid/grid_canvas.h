@@ -17,8 +17,8 @@ struct Color {
 };
 
 struct TextStyle {
-  double size = 16;  ///< pixels
-  bool bold = false, italic = false;
+  int size = 16;  ///< pixels
+  bool bold = false;
   Color color{};
   PangoAlignment align = PANGO_ALIGN_LEFT;
   int max_lines = 1;  ///< what does not fit ends in an ellipsis; 0: as many as needed
