@@ -5,10 +5,10 @@
 
 #include <random>
 
-#include "core/error.h"
 #include "core/files.h"
 #include "results/table/table.h"
 #include "results/table/table_view.h"
+#include "tests/error_of.h"
 #include "tests/results/table_fixture.h"
 
 namespace harness {
@@ -94,12 +94,7 @@ TEST(GuardrailRule, WhatIsWrongInItIsNamedWithItsPlace) {
   const auto error_with = [](const std::string& pointer, Json value) {
     auto document = rule_document();
     document[Json::json_pointer(pointer)] = std::move(value);
-    try {
-      read_guardrail_rule(document, "rule");
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("no error");
+    return std::string(error_of([&] { read_guardrail_rule(document, "rule"); }).what());
   };
   EXPECT_THAT(error_with("/metrics/1/harmful", "highr"), HasSubstr("rule: metrics[1]: harmful"));
   EXPECT_THAT(error_with("/metrics/1/harmful", "highr"), HasSubstr("\"higher\""));
