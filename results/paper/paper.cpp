@@ -89,6 +89,14 @@ std::vector<Item> read_list(Fields& fields, const std::string& key, Item (*read)
   return items;
 }
 
+GalleryPrompt read_prompt(Fields fields) {
+  fields.required<std::string>("block");
+  GalleryPrompt prompt{.index = fields.required<int>("index"),
+                       .target_sha256 = fields.required<std::string>("target_sha256")};
+  fields.finish();
+  return prompt;
+}
+
 }  // namespace
 
 const PaperColumn* PaperTable::column(std::string_view key) const {
@@ -154,6 +162,35 @@ double paper_value_in_db_unit(const PaperColumn& column, const PaperValue& value
   if (column.unit != "percent") return value.value;
   // Through the printed digits: 22.83 / 100 would be 0.22829999999999998.
   return std::strtod(fmt::format("{}e-2", value.value).c_str(), nullptr);
+}
+
+std::optional<PaperGallery> load_paper_gallery(const std::string& task) {
+  if (task != "ocr" && task != "pickscore") return std::nullopt;
+  const auto file = find_data_file("paper/galleries/" + task + ".json");
+  const auto document = read_json(file);
+  Fields fields(document, file.string());
+  fields.required<std::string>("id");
+  const std::vector<std::string> indices{"prompt-set-from-0",
+                                         "test-split-from-1"};  // in the order of GalleryIndex
+  const auto index = fields.required<std::string>("index");
+  const auto known = std::ranges::find(indices, index);
+  if (known == indices.end())
+    throw Error(fmt::format("unknown index \"{}\"", index), fields.where() + ": index",
+                suggestion(index, indices));
+  PaperGallery gallery{.index = static_cast<GalleryIndex>(known - indices.begin()),
+                       .prompt_set = fields.optional<std::string>("prompt_set", "")};
+  gallery.prompts = read_list(fields, "prompts", read_prompt);
+  fields.finish();
+  return gallery;
+}
+
+std::optional<int> gallery_position(const PaperGallery& gallery, const GalleryPrompt& prompt,
+                                    std::span<const int> test) {
+  if (gallery.index == GalleryIndex::kPromptSetFrom0) {
+    return std::ranges::binary_search(test, prompt.index) ? std::optional(prompt.index) : std::nullopt;
+  }
+  if (prompt.index < 1 || static_cast<std::size_t>(prompt.index) > test.size()) return std::nullopt;
+  return test[static_cast<std::size_t>(prompt.index) - 1];
 }
 
 }  // namespace harness

@@ -82,9 +82,6 @@ std::string report_verdicts_html(const Report& report);
 std::string report_data_json(const Report& report);
 std::string report_images_json(const Report& report, std::size_t column);
 
-/// A JSON document as it may stand inside <script>: every "<" is written \u003c.
-std::string json_for_script(const Json& document);
-
 /// report_page/page.css and page.js, embedded by the build.
 extern const char* const kReportStyle;
 extern const char* const kReportScript;

@@ -93,12 +93,13 @@ Json charts_json(const Report& report) {
   return charts;
 }
 
-}  // namespace
-
+/// A JSON document as it may stand inside <script>.
 std::string json_for_script(const Json& document) {
   return boost::replace_all_copy(document.dump(-1, ' ', false, Json::error_handler_t::replace), "<",
                                  "\\u003c");
 }
+
+}  // namespace
 
 std::string report_data_json(const Report& report) {
   Json prompts = Json::array();
