@@ -73,8 +73,7 @@ std::string legend(const Grid& grid) {
   if (!has_targets) return fmt::format("the image's {}.", grid.score_title);
   return fmt::format(
       "the text as the OCR engine read it, and the image's {}; red characters are not in the target, \u2038 "
-      "marks where some are "
-      "missing; a target that stands whole inside a longer text counts as read.",
+      "marks where some are missing; a target that stands whole inside a longer text counts as read.",
       grid.score_title);
 }
 

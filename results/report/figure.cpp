@@ -146,8 +146,7 @@ std::string figure_script(const Figure& figure, const std::string& format, const
   out += "set encoding utf8\nset border 3 linewidth 0.8\nset tics nomirror out scale 0.5\n";
   out +=
       "set grid ytics linecolor rgb '#dddddd' linewidth 0.5\nset key below center horizontal reverse Left "
-      "maxrows 2 height 0.5 samplen 2.5 "
-      "spacing 1.05\n";
+      "maxrows 2 height 0.5 samplen 2.5 spacing 1.05\n";
   for (std::size_t i = 0; i < notes.size(); ++i) {
     out += fmt::format("set label {} {} at screen 0.012,{:.4f} left front\n", i + 1, gnuplot_text(notes[i]),
                        (foot - 0.1 - kNoteInches * static_cast<double>(i)) / height);

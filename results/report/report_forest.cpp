@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "results/report/report.h"
 #include "results/statistics/verdict.h"
@@ -84,8 +83,7 @@ std::string row_svg(const ForestRow& row, const TableColumn& column, const Scale
   if (values.delta) {
     out += fmt::format(
         "<circle class=\"estimate {}\" cx=\"{:.1f}\" cy=\"{}\" r=\"4.5\"><title>{} wins, {} ties, {} losses, "
-        "p "
-        "{}</title></circle>",
+        "p {}</title></circle>",
         look, scale.pixel(*values.delta), middle, values.wins, values.ties, values.losses,
         html_text(format_p_value(p_value_of(values))));
   }
@@ -93,24 +91,17 @@ std::string row_svg(const ForestRow& row, const TableColumn& column, const Scale
 }
 
 /// Good and bad sides where a row speaks of a method; of checkpoints, what a side is.
-std::pair<const char*, const char*> sides(const std::vector<ForestRow>& rows, Better better) {
+std::string side_names(const std::vector<ForestRow>& rows, Better better, double zero, double foot) {
   const bool of_methods = std::ranges::any_of(
       rows, [](const ForestRow& row) { return row.comparison->claim == Claim::kMethods; });
-  if (!of_methods || better == Better::kNone) return {"lower", "higher"};
-  if (better == Better::kUp) return {"worse", "better"};
-  return {"better", "worse"};
-}
-
-std::string side_names(const std::pair<const char*, const char*>& names, double zero, double foot) {
-  // Where 0 is at an edge, the side without room has no rows either.
+  const auto side = [&](double delta) { return direction_of(delta, of_methods ? better : Better::kNone); };
   const auto name = [&](double x, const char* anchor, const std::string& text) {
     return fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{}</text>", x, foot,
                        anchor, text);
   };
-  std::string out;
-  if (zero - kLeft > 60) out += name(zero - 6, "end", fmt::format("\u2190 {}", names.first));
-  if (kRight - zero > 60) out += name(zero + 6, "start", fmt::format("{} \u2192", names.second));
-  return out;
+  // Where 0 is at an edge, the side without room has no rows either.
+  return (zero - kLeft > 60 ? name(zero - 6, "end", "\u2190 " + side(-1)) : "") +
+         (kRight - zero > 60 ? name(zero + 6, "start", side(1) + " \u2192") : "");
 }
 
 std::string panel_svg(const std::vector<ForestRow>& rows, const TableColumn& column,
@@ -124,7 +115,7 @@ std::string panel_svg(const std::vector<ForestRow>& rows, const TableColumn& col
     spoken += fmt::format(" {}: {} {}.", comparison->method, format_delta(comparison->values.delta, column),
                           format_interval(interval_of(comparison->values), column));
   }
-  body += side_names(sides(rows, column.better), zero, bottom + 17);
+  body += side_names(rows, column.better, zero, bottom + 17);
   return fmt::format("<svg class=\"forest\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">{}</svg>",
                      kWidth, bottom + kFoot,
                      html_text(fmt::format("{} minus {}.{}", difference_title(column), baseline, spoken)),

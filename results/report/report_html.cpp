@@ -117,8 +117,7 @@ std::string prompts_html(const Report& report) {
   if (report.prompts.empty()) return {};
   return fmt::format(
       "<p>{} prompts of the {} split, every image of a row made from the same noise. Beneath each image: "
-      "what "
-      "was read, and the score. <span class=\"wrong\">Marked</span> characters are not in the target, "
+      "what was read, and the score. <span class=\"wrong\">Marked</span> characters are not in the target, "
       "<span class=\"gap\">\u2038</span> stands where some are missing; case and blanks do not count. "
       "{}</p>\n"
       "<noscript><p class=\"none\">The list of prompts needs JavaScript, which runs inside this file "

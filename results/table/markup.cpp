@@ -172,8 +172,7 @@ std::string latex_file(const std::vector<std::string>& packages, std::string_vie
       "\\fi\n"
       "\\makeatother\n"
       "\\harnessbegin\n"
-      "{}"
-      "\\harnessend\n",
+      "{}\\harnessend\n",
       join(packages, ", "), uses, body);
 }
 

@@ -193,8 +193,7 @@ std::string legend_of(const TableModel& model, const GuardrailPanel& panel) {
   if (!judges_methods(panel)) {
     return fmt::format(
         "{} They are over prompts, so they speak of these checkpoints: nothing is bold and no alarm is "
-        "raised "
-        "with fewer than {} training runs a method. Rose, fell: {} (rule version {}).",
+        "raised with fewer than {} training runs a method. Rose, fell: {} (rule version {}).",
         head, kFewestRuns, family_text(model, panel), panel.rule_version);
   }
   return fmt::format(

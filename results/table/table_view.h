@@ -84,9 +84,8 @@ ViewTable yardstick_view(const TableModel& model);
 /// What differences on the prompts that chose the checkpoints are worth.
 inline constexpr const char* kChosenHere =
     "These prompts also chose the checkpoint of each run that is compared, so its values and differences "
-    "here "
-    "are optimistic, and intervals and p do not allow for the choice; the table on the test split is the one "
-    "to quote.";
+    "here are optimistic, and intervals and p do not allow for the choice; the table on the test split is "
+    "the one to quote.";
 
 inline constexpr const char* kDiffersMark = "\u2020";          ///< dagger
 inline constexpr const char* kPeekMark = "\u2021";             ///< double dagger

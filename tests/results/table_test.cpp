@@ -57,7 +57,7 @@ TEST(TableFormat, PercentColumnsShowTheFractionOfTheDbTimesAHundred) {
   EXPECT_EQ(format_interval(Interval{-0.01, 0.0389}, percent), "[-1.00, +3.89]");
 }
 
-TEST(TableFormat, NothingIsADashAndRoundingToZeroLeavesNoSignOfMinus) {
+TEST(TableFormat, NothingIsADashZeroHasNoSignOfMinusAndSmallPValuesAreBounded) {
   const TableColumn column{"x", "X", Unit::kFraction, 4, Better::kUp, ""};
   EXPECT_EQ(format_value(std::nullopt, column), "\u2014");
   EXPECT_EQ(format_interval(std::nullopt, column), "\u2014");
@@ -65,6 +65,8 @@ TEST(TableFormat, NothingIsADashAndRoundingToZeroLeavesNoSignOfMinus) {
   EXPECT_EQ(format_value(std::numeric_limits<double>::quiet_NaN(), column), "\u2014");
   EXPECT_EQ(format_delta(-0.00001, column), "+0.0000");
   EXPECT_EQ(format_value(-0.00001, column), "0.0000");
+  EXPECT_EQ(format_p_value(0.0401), "0.0401");
+  EXPECT_EQ(format_p_value(1e-9), "<0.0001");
 }
 
 TEST(TableFormat, AColumnInWhichANumberWouldVanishIsScientificThroughout) {
@@ -102,11 +104,6 @@ TEST(TableFormat, ThePapersFiguresTakeTheColumnsNotationAndKeepTheirDigits) {
   column.scientific = true;
   EXPECT_EQ(format_printed({3.8e-5, "3.8e-5"}, column), "3.8e-5");
   EXPECT_EQ(format_printed({0.000217, "0.000217"}, column), "2.17e-4");
-}
-
-TEST(TableFormat, SmallPValuesAreBounded) {
-  EXPECT_EQ(format_p_value(0.0401), "0.0401");
-  EXPECT_EQ(format_p_value(1e-9), "<0.0001");
 }
 
 // ---- which cell is best
@@ -157,9 +154,6 @@ const std::vector<Shown> kBest = {
 
 TEST(BestOfColumn, IsMarkedWhereItsDifferenceIsResolved) {
   expect_shown(kBest, fixture_of_runs, table_markdown);
-}
-
-TEST(BestOfColumn, OneRunAMethodHasNoBoldInAnyFormat) {
   EXPECT_THAT(table_html(fixture_table()), Not(HasSubstr("<strong>")));
   EXPECT_THAT(table_latex(fixture_table()), Not(HasSubstr("\\mathbf")));
 }
@@ -459,10 +453,11 @@ TEST(TableCsv, IsRectangularAndUnrounded) {
       testing::Contains("method,,lambda-controlled,42,80,test,ocr_reward,40,0,0.9012,0.25,,,,,,,,,,,,,,,,,"));
   EXPECT_THAT(
       lines, testing::Contains("paper,,lambda-controlled,,80,test,exact_match,762,,0.144,,,,,,,,,,,,,,,,,,"));
-  EXPECT_THAT(lines, testing::Contains(
-                         "comparison,ratio-norm,lambda-controlled,,,test,exact_match,40,0,0.025,,-0.05,0.1,"
-                         ",,20,8,12,0.0167,paired-t,0.0334,no difference shown between these checkpoints,"
-                         "checkpoints,,,,,"));
+  EXPECT_THAT(
+      lines,
+      testing::Contains(
+          "comparison,ratio-norm,lambda-controlled,,,test,exact_match,40,0,0.025,,-0.05,0.1,,,20,8,12,0.0167,paired-t,0.0334,no "
+          "difference shown between these checkpoints,checkpoints,,,,,"));
 }
 
 TEST(TableCsv, EndsWithWhatTheTrainingRunsSay) {
