@@ -73,11 +73,20 @@ Figures cells(const PaperTable& table, const Words& words, const std::string& ad
   return figures;
 }
 
+template <class Item>
+const Item& item_of(const std::map<std::string, Item>& items, const std::string& name, const char* problem,
+                    const char* where) {
+  const auto found = items.find(name);
+  if (found == items.end()) throw Error(fmt::format("{} \"{}\"", problem, name), where);
+  return found->second;
+}
+
 /// Also "text NAME" for a figure of the running text, and "TABLE n" for the prompts of a table.
 Figures figures_at(const PaperFigures& paper, const std::string& address) {
   const auto words = split(address, ' ');
-  if (words.size() == 2 && words[0] == "text") return {figure_of(paper.text(words[1]))};
-  const auto& table = paper.table(words[0]);
+  if (words.size() == 2 && words[0] == "text")
+    return {figure_of(item_of(paper.stated, words[1], "holds no figure", "paper/stated/figures.json"))};
+  const auto& table = item_of(paper.tables, words[0], "there is no table", "paper/");
   if (words.size() == 2 && words[1] == "n") return {figure_of(static_cast<double>(table.n.value_or(0)), 0)};
   if (words.size() < 3 || words.size() > 5) throw Error("is no address of a figure", address);
   if (words[1].find('>') != std::string::npos) return {compared(table, words, address)};
@@ -136,19 +145,6 @@ std::vector<Json> repeated(const Json& group) {
 constexpr const char* kVerdicts[] = {"consistent", "does not add up", "not computable"};  // of PaperVerdict
 
 }  // namespace
-
-const PaperTable& PaperFigures::table(const std::string& id) const {
-  const auto found = tables.find(id);
-  if (found == tables.end()) throw Error(fmt::format("there is no table \"{}\"", id), "paper/");
-  return found->second;
-}
-
-const PaperValue& PaperFigures::text(const std::string& name) const {
-  const auto found = stated.find(name);
-  if (found == stated.end())
-    throw Error(fmt::format("holds no figure \"{}\"", name), "paper/stated/figures.json");
-  return found->second;
-}
 
 PaperFigures load_paper_figures() {
   PaperFigures figures;

@@ -28,9 +28,6 @@ struct PaperFinding {
 struct PaperFigures {
   std::map<std::string, PaperTable> tables;
   std::map<std::string, PaperValue> stated;
-
-  const PaperTable& table(const std::string& id) const;
-  const PaperValue& text(const std::string& name) const;
 };
 
 /// Reads every table and the stated figures from the paper/ data folder (find_data_file).

@@ -23,12 +23,6 @@ std::vector<RowMean> row_means(const TableModel& model, const std::string& metri
   return means;
 }
 
-std::optional<double> discrimination_of(const CrossedComparison& crossed) {
-  std::vector<double> deltas;
-  for (const auto& run : crossed.per_run) deltas.push_back(run.delta);
-  return discrimination(deltas);
-}
-
 Discriminability& entry_of(std::vector<Discriminability>& entries, const std::string& metric) {
   const auto found = std::ranges::find(entries, metric, &Discriminability::metric);
   if (found != entries.end()) return *found;
@@ -153,7 +147,9 @@ std::vector<Discriminability> discriminability_of(const TableModel& model) {
     if (comparison.baseline != model.baseline || claim_of(comparison.values) != Claim::kMethods) continue;
     auto& entry = entry_of(entries, comparison.metric);
     entry.runs = std::max(entry.runs, comparison.values.crossed->runs);
-    const auto apart = discrimination_of(*comparison.values.crossed);
+    std::vector<double> deltas;
+    for (const auto& run : comparison.values.crossed->per_run) deltas.push_back(run.delta);
+    const auto apart = discrimination(deltas);
     if (!apart || apart <= entry.largest) continue;
     entry.largest = apart;
     entry.method = comparison.method;
