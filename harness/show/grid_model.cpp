@@ -10,7 +10,7 @@
 #include "core/sha256.h"
 #include "harness/plan/workspace.h"
 #include "harness/show/evaluated_checkpoints.h"
-#include "results/paper/paper_gallery.h"
+#include "results/paper/paper.h"
 #include "results/query/experiments.h"
 #include "results/store/rows.h"
 

@@ -6,6 +6,9 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "results/report/text_diff.h"
+#include "results/table/markup.h"
+#include "results/table/table_view.h"
 
 namespace harness {
 
@@ -15,49 +18,50 @@ const std::vector<std::string>& grid_group_names() {
 }
 
 GridGroup grid_group_from_name(const std::string& name) {
-  if (name == "wins") return GridGroup::kWins;
-  if (name == "mixed") return GridGroup::kMixed;
-  if (name == "near-ties") return GridGroup::kNearTies;
-  if (name == "losses") return GridGroup::kLosses;
-  if (name == "failures") return GridGroup::kFailures;
-  if (name == "paper") return GridGroup::kPaper;
-  throw Error(fmt::format("unknown group \"{}\"", name), "--pick", suggestion(name, grid_group_names()));
+  const auto& names = grid_group_names();
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end())
+    throw Error(fmt::format("unknown group \"{}\"", name), "--pick", suggestion(name, names));
+  return static_cast<GridGroup>(found - names.begin());
 }
 
-std::string grid_group_title(GridGroup group, const Grid& grid) {
+GroupText grid_group_text(GridGroup group, const Grid& grid) {
+  const auto largest_first = [&](const char* side) {
+    return fmt::format("{} {} {}, largest difference first", grid.hero, side, grid.baseline);
+  };
   switch (group) {
     case GridGroup::kWins:
-      return "Wins";
+      return {"Wins", largest_first("above")};
     case GridGroup::kMixed:
-      return "Mixed";
+      return {"Mixed", fmt::format("{} not above {}, largest spread between the methods first", grid.hero,
+                                   grid.baseline)};
     case GridGroup::kNearTies:
-      return "Near-ties";
+      return {"Near-ties",
+              fmt::format("smallest difference between {} and {} first", grid.hero, grid.baseline)};
     case GridGroup::kLosses:
-      return "Losses";
+      return {"Losses", largest_first("below")};
     case GridGroup::kPaper:
-      return "The paper's gallery";
+      return {"The paper's gallery", grid.paper_rule};
     default:
-      return grid.perfect ? "Failures" : "Weakest for all methods";
+      if (!grid.perfect) return {"Weakest for all methods", "lowest best score of all methods first"};
+      return {"Failures", fmt::format("every method below {:g}, lowest best score first", *grid.perfect)};
   }
 }
 
-std::string grid_group_rule(GridGroup group, const Grid& grid) {
-  switch (group) {
-    case GridGroup::kWins:
-      return fmt::format("{} above {}, largest difference first", grid.hero, grid.baseline);
-    case GridGroup::kMixed:
-      return fmt::format("{} not above {}, largest spread between the methods first", grid.hero,
-                         grid.baseline);
-    case GridGroup::kNearTies:
-      return fmt::format("smallest difference between {} and {} first", grid.hero, grid.baseline);
-    case GridGroup::kLosses:
-      return fmt::format("{} below {}, largest difference first", grid.hero, grid.baseline);
-    case GridGroup::kPaper:
-      return grid.paper_rule;
-    default:
-      if (!grid.perfect) return "lowest best score of all methods first";
-      return fmt::format("every method below {:g}, lowest best score first", *grid.perfect);
+std::string transcript_text(const GridCell& cell, const std::string& target, const TranscriptMarks& marks) {
+  const auto marked = [&](const char* mark, const std::string& text) {
+    return fmt::format(fmt::runtime(mark), marks.escaped(text));
+  };
+  std::string out;
+  const bool was_read = cell.transcript || !cell.reason.empty();
+  if (!target.empty() && was_read) {
+    if (!cell.transcript) return marked(marks.failed, "no transcript: " + cell.reason);
+    if (cell.transcript->empty()) return marked(marks.failed, "nothing read");
+    const char* const by_kind[] = {"{}", marks.wrong, marks.missing};
+    for (const auto& run : text_diff(*cell.transcript, target))
+      out += marked(by_kind[static_cast<int>(run.kind)], run.text);
   }
+  return fmt::format(fmt::runtime(marks.whole), out);
 }
 
 namespace {
@@ -69,29 +73,44 @@ std::string legend(const Grid& grid) {
   if (!has_targets) return fmt::format("the image's {}.", grid.score_title);
   return fmt::format(
       "the text as the OCR engine read it, and the image's {}; red characters are not in the target, \u2038 "
-      "marks where some are "
-      "missing; a target that stands whole inside a longer text counts as read.",
+      "marks where some are missing; a target that stands whole inside a longer text counts as read.",
       grid.score_title);
+}
+
+/// The picture beside the file when this is compiled where it stands; under `folder` when a document that
+/// lies where harness ran takes it in.
+std::string include_picture(const std::string& png, const std::string& folder) {
+  constexpr std::string_view kOptions = "width=\\linewidth,height=0.6\\textheight,keepaspectratio";
+  const auto beside = fmt::format("\\includegraphics[{}]{{{}}}", kOptions, png);
+  constexpr std::string_view kSpecial = "#%&{}\\^~$ ";
+  if (folder.empty() || folder.find_first_of(kSpecial) != std::string::npos) return beside + "\n";
+  const auto below = fmt::format("{}/{}", folder, png);
+  return fmt::format("\\IfFileExists{{{0}}}{{\\includegraphics[{1}]{{{0}}}}}{{{2}}}\n", below, kOptions,
+                     beside);
 }
 
 }  // namespace
 
 std::string grid_caption(const Grid& grid) {
-  std::string rules;
-  bool from_paper = false;
-  std::optional<GridGroup> last;
-  for (const auto& row : grid.rows) {
-    if (last == row.group) continue;
-    last = row.group;
-    from_paper = from_paper || last == GridGroup::kPaper;
-    rules += fmt::format("{}{}: {}", rules.empty() ? "" : "; ", grid_group_title(row.group, grid),
-                         grid_group_rule(row.group, grid));
-  }
+  const auto rules = distinct_of(grid.rows, [&](const GridRow& row) {
+    const auto [title, rule] = grid_group_text(row.group, grid);
+    return fmt::format("{}: {}", title, rule);
+  });
+  const bool from_paper = std::ranges::count(grid.rows, GridGroup::kPaper, &GridRow::group) > 0;
   return fmt::format(
       "{} prompts of the {} split, chosen by rule{} and not by eye. {}. Every image of a row is made from "
-      "the "
-      "same noise. Beneath each image: {}",
-      grid.rows.size(), grid.split, from_paper ? "" : " from their scores", rules, legend(grid));
+      "the same noise. Beneath each image: {}",
+      grid.rows.size(), grid.split, from_paper ? "" : " from their scores", join(rules, "; "), legend(grid));
+}
+
+std::string grid_latex(const Grid& grid, const std::string& png, const std::string& folder) {
+  return latex_file(
+      {"graphicx"},
+      fmt::format(
+          "\\begin{{figure}}[htbp]\n\\centering\n{}"
+          "\\caption{{{}. {} {{\\scriptsize Signature: {}}}}}\n\\label{{fig:grid}}\n\\end{{figure}}\n",
+          include_picture(png, folder), latex_text(grid.title), latex_text(grid_caption(grid)),
+          latex_text(grid.signature)));
 }
 
 }  // namespace harness

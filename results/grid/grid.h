@@ -45,8 +45,8 @@ struct GridPick {
 
 /// The prompts to show, by rule alone:
 ///   wins      hero above baseline: largest difference first; then the higher score of the hero
-///   mixed     hero not above baseline, and the methods differ: largest spread (highest - lowest method)
-///   first near-ties smallest difference between hero and baseline first; then the higher score of the hero
+///   mixed     hero not above baseline, methods differ: largest spread (highest - lowest method) first
+///   near-ties smallest difference between hero and baseline first; then the higher score of the hero
 ///   losses    hero below baseline: largest difference first; then the lower score of the hero
 ///   failures  every method below the perfect score: lowest best score first; then the lower mean
 ///   paper     the prompts of the paper's gallery, in its order, whatever their scores
@@ -87,8 +87,19 @@ struct Grid {
 };
 
 /// A heading of a group, and the rule behind it in words.
-std::string grid_group_title(GridGroup group, const Grid& grid);
-std::string grid_group_rule(GridGroup group, const Grid& grid);
+struct GroupText {
+  std::string title, rule;
+};
+GroupText grid_group_text(GridGroup group, const Grid& grid);
+
+/// How a format escapes a text and marks what it is; {} is the escaped text.
+struct TranscriptMarks {
+  std::string (*escaped)(std::string_view);
+  const char *whole, *wrong, *missing, *failed;
+};
+
+/// What stands beneath an image: the transcript against the target, or why there is none.
+std::string transcript_text(const GridCell& cell, const std::string& target, const TranscriptMarks& marks);
 
 /// What the figure shows and how its rows were chosen, in sentences.
 std::string grid_caption(const Grid& grid);

@@ -60,11 +60,8 @@ std::unique_ptr<PangoLayout, ObjectRelease> make_layout(cairo_t* context, const 
   pango_cairo_context_set_font_options(pango_layout_get_context(layout.get()), options);
   cairo_font_options_destroy(options);
 
-  std::unique_ptr<PangoFontDescription, ObjectRelease> font(
-      pango_font_description_from_string("DejaVu Sans"));
-  pango_font_description_set_absolute_size(font.get(), style.size * PANGO_SCALE);
-  pango_font_description_set_weight(font.get(), style.bold ? PANGO_WEIGHT_BOLD : PANGO_WEIGHT_NORMAL);
-  pango_font_description_set_style(font.get(), style.italic ? PANGO_STYLE_OBLIQUE : PANGO_STYLE_NORMAL);
+  std::unique_ptr<PangoFontDescription, ObjectRelease> font(pango_font_description_from_string(
+      fmt::format("DejaVu Sans{} {}px", style.bold ? " Bold" : "", style.size).c_str()));
   pango_layout_set_font_description(layout.get(), font.get());
   pango_layout_set_width(layout.get(), static_cast<int>(std::floor(width * PANGO_SCALE)));
   pango_layout_set_wrap(layout.get(), PANGO_WRAP_WORD_CHAR);
@@ -170,8 +167,8 @@ Image GridCanvas::finish(int width, int height) {
   return to_image(page.get());
 }
 
-std::string markup_text(const std::string& text) {
-  std::string plain = text;
+std::string markup_text(std::string_view text) {
+  std::string plain(text);
   std::ranges::replace_if(
       plain, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   const std::unique_ptr<char, decltype(&g_free)> escaped(

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/image.h"
 
@@ -16,8 +17,8 @@ struct Color {
 };
 
 struct TextStyle {
-  double size = 16;  ///< pixels
-  bool bold = false, italic = false;
+  int size = 16;  ///< pixels
+  bool bold = false;
   Color color{};
   PangoAlignment align = PANGO_ALIGN_LEFT;
   int max_lines = 1;  ///< what does not fit ends in an ellipsis; 0: as many as needed
@@ -49,6 +50,6 @@ class GridCanvas {
 };
 
 /// Plain text as Pango markup. Control characters become blanks.
-std::string markup_text(const std::string& text);
+std::string markup_text(std::string_view text);
 
 }  // namespace harness

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "results/grid/grid.h"
-#include "results/report/text_diff.h"
 #include "results/table/markup.h"
 
 namespace harness {
@@ -21,28 +20,11 @@ constexpr const char* kStyle =
     ".wrong,.missing{color:#b3261e;background:#fbdcd8}.none{color:#b3261e;font-style:italic}\n"
     ".caption{max-width:60rem;color:#333}code{font-size:.75rem;overflow-wrap:anywhere}\n";
 
-std::string transcript_html(const GridCell& cell, const std::string& target) {
-  if (target.empty() || (!cell.transcript && cell.reason.empty())) return "<span></span>";
-  if (!cell.transcript) {
-    return fmt::format("<span class=\"none\">no transcript: {}</span>", html_text(cell.reason));
-  }
-  if (cell.transcript->empty()) return "<span class=\"none\">nothing read</span>";
-  std::string out = "<span>";
-  for (const auto& run : text_diff(*cell.transcript, target)) {
-    switch (run.kind) {
-      case DiffKind::kSame:
-        out += html_text(run.text);
-        break;
-      case DiffKind::kWrong:
-        out += fmt::format("<span class=\"wrong\">{}</span>", html_text(run.text));
-        break;
-      case DiffKind::kMissing:
-        out +=
-            fmt::format("<span class=\"missing\" title=\"missing: {}\">\u2038</span>", html_text(run.text));
-    }
-  }
-  return out + "</span>";
-}
+constexpr TranscriptMarks kMarks{.escaped = html_text,
+                                 .whole = "<span>{}</span>",
+                                 .wrong = "<span class=\"wrong\">{}</span>",
+                                 .missing = "<span class=\"missing\" title=\"missing: {}\">\u2038</span>",
+                                 .failed = "<span class=\"none\">{}</span>"};
 
 std::string url_path(const std::filesystem::path& image, const std::filesystem::path& folder) {
   const auto relative = std::filesystem::proximate(image, folder).generic_string();
@@ -58,13 +40,15 @@ std::string url_path(const std::filesystem::path& image, const std::filesystem::
 std::string cell_html(const Grid& grid, const GridCell& cell, const GridRow& row,
                       const std::filesystem::path& folder) {
   return fmt::format("<td><img src=\"{}\" alt=\"{}\"><div class=\"read\">{}<span>{}</span></div></td>",
-                     url_path(cell.image, folder), html_text(row.target), transcript_html(cell, row.target),
+                     url_path(cell.image, folder), html_text(row.target),
+                     transcript_text(cell, row.target, kMarks),
                      cell.score ? fmt::format("{:.{}f}", *cell.score, grid.score_decimals) : "\u2014");
 }
 
 std::string group_head(const Grid& grid, GridGroup group) {
+  const auto [title, rule] = grid_group_text(group, grid);
   auto out = fmt::format("<h2>{} <small>{}</small></h2>\n<div class=\"rows\"><table>\n<tr><th>Prompt</th>",
-                         grid_group_title(group, grid), html_text(grid_group_rule(group, grid)));
+                         title, html_text(rule));
   for (const auto& column : grid.columns) {
     out += fmt::format("<th>{}<small>{}</small></th>", html_text(column.title), html_text(column.subtitle));
   }

@@ -6,7 +6,6 @@
 #include "core/error.h"
 #include "results/grid/grid.h"
 #include "results/grid/grid_canvas.h"
-#include "results/report/text_diff.h"
 #include "results/store/stored_image.h"
 
 namespace harness {
@@ -52,30 +51,12 @@ Placement place(const Image& image) {
   return {image.width * zoom, std::round(image.height * zoom)};
 }
 
-std::string red(const std::string& text, const char* more) {
-  return fmt::format("<span foreground=\"#b3261e\" {}>{}</span>", more, markup_text(text));
-}
-
-std::string transcript_markup(const GridCell& cell, const std::string& target) {
-  if (target.empty()) return {};                           // nothing was to be read
-  if (!cell.transcript && cell.reason.empty()) return {};  // nobody read
-  if (!cell.transcript) return red("no transcript: " + cell.reason, "style=\"italic\"");
-  if (cell.transcript->empty()) return red("nothing read", "style=\"italic\"");
-  std::string out;
-  for (const auto& run : text_diff(*cell.transcript, target)) {
-    switch (run.kind) {
-      case DiffKind::kSame:
-        out += markup_text(run.text);
-        break;
-      case DiffKind::kWrong:
-        out += red(run.text, "background=\"#fbdcd8\"");
-        break;
-      case DiffKind::kMissing:
-        out += red("\u2038", "weight=\"bold\" background=\"#fbdcd8\"");
-    }
-  }
-  return out;
-}
+constexpr TranscriptMarks kMarks{
+    .escaped = markup_text,
+    .whole = "{}",
+    .wrong = "<span foreground=\"#b3261e\" background=\"#fbdcd8\">{}</span>",
+    .missing = "<span foreground=\"#b3261e\" weight=\"bold\" background=\"#fbdcd8\">\u2038</span>",
+    .failed = "<span foreground=\"#b3261e\" style=\"italic\">{}</span>"};
 
 double draw_heads(GridCanvas& canvas, const Grid& grid, double y) {
   double height = 0;
@@ -92,8 +73,9 @@ double draw_heads(GridCanvas& canvas, const Grid& grid, double y) {
 
 double draw_group(GridCanvas& canvas, const Grid& grid, GridGroup group, double y) {
   canvas.line(kMargin, y, content_width(grid), kRule);
+  const auto [title, rule] = grid_group_text(group, grid);
   const auto markup = fmt::format("{}  <span size=\"80%\" weight=\"normal\" foreground=\"#686868\">{}</span>",
-                                  grid_group_title(group, grid), markup_text(grid_group_rule(group, grid)));
+                                  title, markup_text(rule));
   return y + 8 + canvas.text(markup, kMargin, y + 8, content_width(grid), kGroup) + 10;
 }
 
@@ -115,7 +97,8 @@ double draw_cell(GridCanvas& canvas, const Grid& grid, const GridCell& cell, con
   canvas.frame(left, y, width, height, kRule);
   const double below = y + height + 5;
   const double room = score_width(grid);
-  const double used = canvas.text(transcript_markup(cell, target), x, below, kCellWidth - room, kTranscript);
+  const double used =
+      canvas.text(transcript_text(cell, target, kMarks), x, below, kCellWidth - room, kTranscript);
   const auto score = cell.score ? fmt::format("{:.{}f}", *cell.score, grid.score_decimals) : "\u2014";
   const double of_score = canvas.text(score, x + kCellWidth - room, below, room, kScore);
   return height + 5 + std::max(used, of_score);

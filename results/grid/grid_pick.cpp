@@ -11,29 +11,24 @@ namespace {
 /// Smaller keys come first; the last part, the position, makes every order total.
 using Key = std::array<double, 3>;
 
-struct MethodRange {
-  double low, high, mean;
-};
-
-/// Lowest, highest and mean score over the methods; nothing if one is missing.
-std::optional<MethodRange> method_range(const PromptScores& prompt, const GridRule& rule) {
-  MethodRange range{};
-  bool first = true;
+/// The scores of the methods; empty if one is missing.
+std::vector<double> method_scores(const PromptScores& prompt, const GridRule& rule) {
+  std::vector<double> scores;
   for (const auto column : rule.methods) {
     const auto& score = prompt.scores.at(column);
-    if (!score) return std::nullopt;
-    range.low = first ? *score : std::min(range.low, *score);
-    range.high = first ? *score : std::max(range.high, *score);
-    range.mean += *score / static_cast<double>(rule.methods.size());
-    first = false;
+    if (!score) return {};
+    scores.push_back(*score);
   }
-  return range;
+  return scores;
 }
 
 /// Where a prompt stands in a group's order; nothing if it is no candidate.
 std::optional<Key> group_key(const PromptScores& prompt, const GridRule& rule, GridGroup group) {
-  const auto range = method_range(prompt, rule);
-  if (!range) return std::nullopt;
+  const auto scores = method_scores(prompt, rule);
+  if (scores.empty()) return std::nullopt;
+  const auto [low, high] = std::ranges::minmax(scores);
+  double mean = 0;
+  for (const double score : scores) mean += score / static_cast<double>(scores.size());
   const double hero = *prompt.scores.at(rule.hero), gain = hero - *prompt.scores.at(rule.baseline);
   const double position = prompt.position;
   switch (group) {
@@ -41,7 +36,7 @@ std::optional<Key> group_key(const PromptScores& prompt, const GridRule& rule, G
       if (gain > 0) return Key{-gain, -hero, position};
       break;
     case GridGroup::kMixed:
-      if (gain <= 0 && range->high > range->low) return Key{range->low - range->high, gain, position};
+      if (gain <= 0 && high > low) return Key{low - high, gain, position};
       break;
     case GridGroup::kNearTies:
       return Key{std::abs(gain), -hero, position};
@@ -49,7 +44,7 @@ std::optional<Key> group_key(const PromptScores& prompt, const GridRule& rule, G
       if (gain < 0) return Key{gain, hero, position};
       break;
     case GridGroup::kFailures:
-      if (!rule.perfect || range->high < *rule.perfect) return Key{range->high, range->mean, position};
+      if (!rule.perfect || high < *rule.perfect) return Key{high, mean, position};
       break;
     case GridGroup::kPaper:
       break;  // chosen by the paper, not by a score

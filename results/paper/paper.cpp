@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "core/files.h"
@@ -13,8 +14,7 @@ namespace {
 
 template <class T>
 std::optional<T> maybe(Fields& fields, const std::string& key) {
-  if (!fields.has(key)) return std::nullopt;
-  if (fields.get(key).is_null()) return std::nullopt;
+  if (!fields.has(key) || fields.get(key).is_null()) return std::nullopt;
   return fields.required<T>(key);
 }
 
@@ -22,21 +22,14 @@ std::string text_or_empty(Fields& fields, const std::string& key) {
   return maybe<std::string>(fields, key).value_or("");
 }
 
-Better read_direction(Fields& fields) {
-  const auto name = fields.required<std::string>("better");
-  if (name == "up") return Better::kUp;
-  if (name == "down") return Better::kDown;
-  if (name == "none") return Better::kNone;
-  throw Error("unknown direction \"" + name + "\"", fields.where() + ": better",
-              "it is \"up\", \"down\" or \"none\"");
-}
-
 PaperColumn read_column(Fields fields) {
-  PaperColumn column;
-  column.key = fields.required<std::string>("key");
-  column.title = fields.required<std::string>("title");
-  column.unit = fields.required<std::string>("unit");
-  column.better = read_direction(fields);
+  PaperColumn column{.key = fields.required<std::string>("key"),
+                     .unit = fields.required<std::string>("unit")};
+  fields.required<std::string>("title");
+  const auto better = fields.required<std::string>("better");
+  if (better != "up" && better != "down" && better != "none")
+    throw Error("unknown direction \"" + better + "\"", fields.where() + ": better",
+                "it is \"up\", \"down\" or \"none\"");
   fields.finish();
   return column;
 }
@@ -78,7 +71,7 @@ PaperComparison read_comparison(Fields fields) {
   comparison.wins = maybe<std::int64_t>(fields, "wins");
   comparison.ties = maybe<std::int64_t>(fields, "ties");
   comparison.losses = maybe<std::int64_t>(fields, "losses");
-  comparison.resolved = maybe<bool>(fields, "resolved");
+  maybe<bool>(fields, "resolved");
   comparison.printed = fields.required<bool>("printed");
   fields.finish();
   return comparison;
@@ -96,22 +89,19 @@ std::vector<Item> read_list(Fields& fields, const std::string& key, Item (*read)
   return items;
 }
 
-/// A cell or a comparison that names a column which the table has not is a slip of the transcription.
-void check_keys(const PaperTable& table, const std::string& where) {
-  for (const auto& row : table.rows) {
-    for (const auto& [key, value] : row.values) {
-      if (!table.column(key)) throw Error("no column \"" + key + "\"", where + ": rows: " + row.method);
-    }
-  }
+GalleryPrompt read_prompt(Fields fields) {
+  fields.required<std::string>("block");
+  GalleryPrompt prompt{.index = fields.required<int>("index"),
+                       .target_sha256 = fields.required<std::string>("target_sha256")};
+  fields.finish();
+  return prompt;
 }
 
 }  // namespace
 
 const PaperColumn* PaperTable::column(std::string_view key) const {
-  for (const auto& candidate : columns) {
-    if (candidate.key == key) return &candidate;
-  }
-  return nullptr;
+  const auto found = std::ranges::find(columns, key, &PaperColumn::key);
+  return found == columns.end() ? nullptr : &*found;
 }
 
 const PaperRow* PaperTable::row(std::string_view method, std::string_view of_task,
@@ -145,17 +135,22 @@ PaperTable read_paper_table(const std::filesystem::path& file) {
   table.id = fields.required<std::string>("id");
   table.paper = fields.required<std::string>("paper");
   table.label = fields.required<std::string>("label");
-  table.caption = fields.required<std::string>("caption");
+  fields.required<std::string>("caption");
   table.backbone = text_or_empty(fields, "backbone");
   table.task = text_or_empty(fields, "task");
   table.split = text_or_empty(fields, "split");
   table.n = maybe<std::int64_t>(fields, "n");
-  table.seeds = maybe<std::int64_t>(fields, "seeds");
+  maybe<std::int64_t>(fields, "seeds");
   table.columns = read_list(fields, "columns", read_column);
   table.rows = read_list(fields, "rows", read_row);
   table.comparisons = read_list(fields, "comparisons", read_comparison);
   fields.finish();
-  check_keys(table, fields.where());
+  for (const auto& row : table.rows) {
+    for (const auto& [key, value] : row.values) {
+      if (!table.column(key))
+        throw Error("no column \"" + key + "\"", fields.where() + ": rows: " + row.method);
+    }
+  }
   return table;
 }
 
@@ -167,6 +162,35 @@ double paper_value_in_db_unit(const PaperColumn& column, const PaperValue& value
   if (column.unit != "percent") return value.value;
   // Through the printed digits: 22.83 / 100 would be 0.22829999999999998.
   return std::strtod(fmt::format("{}e-2", value.value).c_str(), nullptr);
+}
+
+std::optional<PaperGallery> load_paper_gallery(const std::string& task) {
+  if (task != "ocr" && task != "pickscore") return std::nullopt;
+  const auto file = find_data_file("paper/galleries/" + task + ".json");
+  const auto document = read_json(file);
+  Fields fields(document, file.string());
+  fields.required<std::string>("id");
+  const std::vector<std::string> indices{"prompt-set-from-0",
+                                         "test-split-from-1"};  // in the order of GalleryIndex
+  const auto index = fields.required<std::string>("index");
+  const auto known = std::ranges::find(indices, index);
+  if (known == indices.end())
+    throw Error(fmt::format("unknown index \"{}\"", index), fields.where() + ": index",
+                suggestion(index, indices));
+  PaperGallery gallery{.index = static_cast<GalleryIndex>(known - indices.begin()),
+                       .prompt_set = fields.optional<std::string>("prompt_set", "")};
+  gallery.prompts = read_list(fields, "prompts", read_prompt);
+  fields.finish();
+  return gallery;
+}
+
+std::optional<int> gallery_position(const PaperGallery& gallery, const GalleryPrompt& prompt,
+                                    std::span<const int> test) {
+  if (gallery.index == GalleryIndex::kPromptSetFrom0) {
+    return std::ranges::binary_search(test, prompt.index) ? std::optional(prompt.index) : std::nullopt;
+  }
+  if (prompt.index < 1 || static_cast<std::size_t>(prompt.index) > test.size()) return std::nullopt;
+  return test[static_cast<std::size_t>(prompt.index) - 1];
 }
 
 }  // namespace harness

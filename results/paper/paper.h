@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +21,7 @@ struct PaperValue {
 };
 
 struct PaperColumn {
-  std::string key, title, unit;
-  Better better = Better::kNone;
+  std::string key, unit;
 };
 
 struct PaperRow {
@@ -37,14 +37,13 @@ struct PaperComparison {
   std::optional<double> delta, t, relative_percent;
   std::optional<Interval> ci;
   std::optional<std::int64_t> n, wins, ties, losses;
-  std::optional<bool> resolved;
   bool printed = false;  ///< false: computed from the paper's cells
 };
 
 /// One table of the paper (results/paper/README.md).
 struct PaperTable {
-  std::string id, paper, label, caption, backbone, task, split;
-  std::optional<std::int64_t> n, seeds;
+  std::string id, paper, label, backbone, task, split;
+  std::optional<std::int64_t> n;
   std::vector<PaperColumn> columns;
   std::vector<PaperRow> rows;
   std::vector<PaperComparison> comparisons;
@@ -66,5 +65,30 @@ PaperTable read_paper_table(const std::filesystem::path& file);
 
 /// A paper's value in the unit of this project's DB: percent becomes a fraction, exact to the printed digit.
 double paper_value_in_db_unit(const PaperColumn& column, const PaperValue& value);
+
+/// One prompt of a gallery in the paper.
+struct GalleryPrompt {
+  int index = 0;  ///< as printed
+  /// First 16 digits of the SHA-256 of the text that the image shall say; empty where the task has none.
+  std::string target_sha256 = {};
+};
+
+/// What the printed indices count: positions of the whole prompt set from 0, or of its test split from 1.
+enum class GalleryIndex { kPromptSetFrom0, kTestSplitFrom1 };
+
+struct PaperGallery {
+  GalleryIndex index = GalleryIndex::kPromptSetFrom0;
+  std::string prompt_set = {};  ///< that the indices were found to count; empty: told by the targets
+  std::vector<GalleryPrompt> prompts = {};  ///< in the paper's order
+};
+
+/// Reads paper/galleries/TASK.json of the data folders; nothing if the paper has none for the task. Throws
+/// Error at the first field that does not fit.
+std::optional<PaperGallery> load_paper_gallery(const std::string& task);
+
+/// The position in the whole set of one of its prompts, `test` being the positions of the test split in
+/// ascending order; nothing if the split lacks it.
+std::optional<int> gallery_position(const PaperGallery& gallery, const GalleryPrompt& prompt,
+                                    std::span<const int> test);
 
 }  // namespace harness

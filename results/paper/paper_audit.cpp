@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <cmath>
 
 #include "core/files.h"
@@ -72,11 +73,20 @@ Figures cells(const PaperTable& table, const Words& words, const std::string& ad
   return figures;
 }
 
+template <class Item>
+const Item& item_of(const std::map<std::string, Item>& items, const std::string& name, const char* problem,
+                    const char* where) {
+  const auto found = items.find(name);
+  if (found == items.end()) throw Error(fmt::format("{} \"{}\"", problem, name), where);
+  return found->second;
+}
+
 /// Also "text NAME" for a figure of the running text, and "TABLE n" for the prompts of a table.
 Figures figures_at(const PaperFigures& paper, const std::string& address) {
   const auto words = split(address, ' ');
-  if (words.size() == 2 && words[0] == "text") return {figure_of(paper.text(words[1]))};
-  const auto& table = paper.table(words[0]);
+  if (words.size() == 2 && words[0] == "text")
+    return {figure_of(item_of(paper.stated, words[1], "holds no figure", "paper/stated/figures.json"))};
+  const auto& table = item_of(paper.tables, words[0], "there is no table", "paper/");
   if (words.size() == 2 && words[1] == "n") return {figure_of(static_cast<double>(table.n.value_or(0)), 0)};
   if (words.size() < 3 || words.size() > 5) throw Error("is no address of a figure", address);
   if (words[1].find('>') != std::string::npos) return {compared(table, words, address)};
@@ -120,36 +130,21 @@ PaperFinding finding_of(Fields relation, const NamedFigures& figures) {
   return finding;
 }
 
-void replace_all(std::string& text, const std::string& word, const std::string& by) {
-  for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + by.size()))
-    text.replace(at, word.size(), by);
-}
-
 /// The group with $NAME replaced by each value that "for" gives it.
 std::vector<Json> repeated(const Json& group) {
   std::vector<Json> groups;
   for (const auto& values : group.value("for", Json::array({Json::object()}))) {
     auto text = group.dump();
-    for (const auto& [name, value] : values.items()) replace_all(text, "$" + name, value.get<std::string>());
+    for (const auto& [name, value] : values.items())
+      boost::replace_all(text, "$" + name, value.get<std::string>());
     groups.push_back(parse_json(text, "paper/stated/relations.json"));
   }
   return groups;
 }
 
+constexpr const char* kVerdicts[] = {"consistent", "does not add up", "not computable"};  // of PaperVerdict
+
 }  // namespace
-
-const PaperTable& PaperFigures::table(const std::string& id) const {
-  const auto found = tables.find(id);
-  if (found == tables.end()) throw Error(fmt::format("there is no table \"{}\"", id), "paper/");
-  return found->second;
-}
-
-const PaperValue& PaperFigures::text(const std::string& name) const {
-  const auto found = stated.find(name);
-  if (found == stated.end())
-    throw Error(fmt::format("holds no figure \"{}\"", name), "paper/stated/figures.json");
-  return found->second;
-}
 
 PaperFigures load_paper_figures() {
   PaperFigures figures;
@@ -197,22 +192,13 @@ std::vector<PaperFinding> audit_paper(const PaperFigures& figures) {
   return findings;
 }
 
-std::vector<PaperFinding> audit_paper() {
-  return audit_paper(load_paper_figures());
-}
-
-std::string_view verdict_name(PaperVerdict verdict) {
-  constexpr std::string_view kNames[] = {"consistent", "does not add up", "not computable"};
-  return kNames[static_cast<int>(verdict)];
-}
-
 Json paper_audit_json(const std::vector<PaperFinding>& findings) {
   Json rules = Json::array();
   for (const auto& f : findings) {
     rules.push_back({{"name", f.name},
                      {"passed", f.verdict != PaperVerdict::kDoesNotAddUp},
                      {"message", f.message},
-                     {"verdict", verdict_name(f.verdict)},
+                     {"verdict", kVerdicts[static_cast<int>(f.verdict)]},
                      {"printed", f.printed},
                      {"computed", f.computed.empty() ? Json() : Json(f.computed)}});
   }
@@ -220,23 +206,25 @@ Json paper_audit_json(const std::vector<PaperFinding>& findings) {
 }
 
 std::string paper_audit_text(const std::vector<PaperFinding>& findings) {
+  const auto count = [&](PaperVerdict verdict) {
+    return std::ranges::count(findings, verdict, &PaperFinding::verdict);
+  };
   std::string text;
-  std::map<PaperVerdict, int> counts;
   for (const auto verdict :
        {PaperVerdict::kDoesNotAddUp, PaperVerdict::kNotComputable, PaperVerdict::kConsistent}) {
-    std::string block;
+    if (count(verdict) == 0) continue;
+    text += fmt::format("{} ({})\n", kVerdicts[static_cast<int>(verdict)], count(verdict));
     for (const auto& f : findings) {
       if (f.verdict != verdict) continue;
-      ++counts[verdict];
-      block += fmt::format("  {}\n      printed  {}\n", f.name, f.printed);
-      if (!f.computed.empty()) block += fmt::format("      computed {}\n", f.computed);
-      block += fmt::format("      {}\n", f.message);
+      text += fmt::format("  {}\n      printed  {}\n", f.name, f.printed);
+      if (!f.computed.empty()) text += fmt::format("      computed {}\n", f.computed);
+      text += fmt::format("      {}\n", f.message);
     }
-    if (!block.empty()) text += fmt::format("{} ({})\n{}\n", verdict_name(verdict), counts[verdict], block);
+    text += "\n";
   }
   return text + fmt::format("{} figures: {} consistent, {} do not add up, {} not computable\n",
-                            findings.size(), counts[PaperVerdict::kConsistent],
-                            counts[PaperVerdict::kDoesNotAddUp], counts[PaperVerdict::kNotComputable]);
+                            findings.size(), count(PaperVerdict::kConsistent),
+                            count(PaperVerdict::kDoesNotAddUp), count(PaperVerdict::kNotComputable));
 }
 
 }  // namespace harness

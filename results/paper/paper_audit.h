@@ -28,9 +28,6 @@ struct PaperFinding {
 struct PaperFigures {
   std::map<std::string, PaperTable> tables;
   std::map<std::string, PaperValue> stated;
-
-  const PaperTable& table(const std::string& id) const;
-  const PaperValue& text(const std::string& name) const;
 };
 
 /// Reads every table and the stated figures from the paper/ data folder (find_data_file).
@@ -41,8 +38,7 @@ double printed_rounding(std::string_view printed);
 
 /// Every figure of the paper that other printed figures determine, in the order of the relations
 /// (paper/stated/relations.json). Computes from the figures given alone.
-std::vector<PaperFinding> audit_paper(const PaperFigures& figures);
-std::vector<PaperFinding> audit_paper();
+std::vector<PaperFinding> audit_paper(const PaperFigures& figures = load_paper_figures());
 
 /// {"rules": [{"name", "passed", "message", "verdict", "printed", "computed"}]}; what cannot be computed has
 /// not failed.
@@ -50,7 +46,5 @@ Json paper_audit_json(const std::vector<PaperFinding>& findings);
 
 /// A table for people, and the counts of the verdicts.
 std::string paper_audit_text(const std::vector<PaperFinding>& findings);
-
-std::string_view verdict_name(PaperVerdict verdict);
 
 }  // namespace harness

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <cmath>
-#include <limits>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -20,10 +20,10 @@ constexpr double kPanelInches = 3.6, kHeightInches = 3.3, kNoteInches = 0.17;
 constexpr int kNoteWidth = 56;  // characters that fit beneath one panel
 
 /// In single quotes nothing but the quote is special to gnuplot; enhanced text is off.
-std::string gnuplot_text(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c == '\n' ? ' ' : c);
-  return out + "'";
+std::string gnuplot_text(std::string text) {
+  boost::replace_all(text, "'", "''");
+  std::ranges::replace(text, '\n', ' ');
+  return "'" + text + "'";
 }
 
 struct Look {
@@ -31,16 +31,10 @@ struct Look {
   int dash, mark;
 };
 
-Look look_of(SeriesStyle style) {
-  switch (style) {
-    case SeriesStyle::kFirst:
-      return {"#1b4f8a", "#c9d8ea", 1, 7};  // solid, filled circle
-    case SeriesStyle::kSecond:
-      return {"#b4531a", "#f0d9c9", 2, 4};  // dashed, open square
-    default:
-      return {"#3c7a3c", "#d3e5d3", 4, 8};  // dash-dot, open triangle
-  }
-}
+/// In the order of SeriesStyle.
+constexpr Look kLooks[] = {{"#1b4f8a", "#c9d8ea", 1, 7},   // solid, filled circle
+                           {"#b4531a", "#f0d9c9", 2, 4},   // dashed, open square
+                           {"#3c7a3c", "#d3e5d3", 4, 8}};  // dash-dot, open triangle
 
 /// Words in lines of at most `width` characters.
 std::vector<std::string> wrapped(const std::string& text, std::size_t width) {
@@ -58,17 +52,6 @@ std::vector<std::string> note_lines(const Figure& figure) {
     for (auto& line : wrapped(note, kNoteWidth * figure.panels.size())) lines.push_back(std::move(line));
   }
   return lines;
-}
-
-std::pair<double, double> x_range(const FigurePanel& panel) {
-  double first = std::numeric_limits<double>::infinity(), last = -first;
-  for (const auto& series : panel.series) {
-    for (const auto& point : series.points) {
-      first = std::min(first, std::floor(point.x + 0.5));
-      last = std::max(last, std::floor(point.x + 0.5));
-    }
-  }
-  return {first, last};
 }
 
 std::string terminal(const std::string& format, double width, double height) {
@@ -119,7 +102,7 @@ struct PlotCommands {
 };
 
 void add_plots(const FigureSeries& series, const std::string& name, PlotCommands& commands) {
-  const auto look = look_of(series.style);
+  const auto& look = kLooks[static_cast<int>(series.style)];
   if (series.kind == SeriesKind::kMarks) {
     commands.marks.push_back(
         fmt::format("${} using 1:2:3:4 with yerrorbars pointtype {} pointsize 0.7 linewidth 1.2 linecolor "
@@ -163,8 +146,7 @@ std::string figure_script(const Figure& figure, const std::string& format, const
   out += "set encoding utf8\nset border 3 linewidth 0.8\nset tics nomirror out scale 0.5\n";
   out +=
       "set grid ytics linecolor rgb '#dddddd' linewidth 0.5\nset key below center horizontal reverse Left "
-      "maxrows 2 height 0.5 samplen 2.5 "
-      "spacing 1.05\n";
+      "maxrows 2 height 0.5 samplen 2.5 spacing 1.05\n";
   for (std::size_t i = 0; i < notes.size(); ++i) {
     out += fmt::format("set label {} {} at screen 0.012,{:.4f} left front\n", i + 1, gnuplot_text(notes[i]),
                        (foot - 0.1 - kNoteInches * static_cast<double>(i)) / height);
@@ -173,7 +155,9 @@ std::string figure_script(const Figure& figure, const std::string& format, const
   for (std::size_t i = 0; i < count; ++i) {
     const auto& panel = figure.panels[i];
     PlotCommands commands;
+    std::vector<double> steps;
     for (std::size_t j = 0; j < panel.series.size(); ++j) {
+      for (const auto& point : panel.series[j].points) steps.push_back(std::floor(point.x + 0.5));
       const auto points = drawable(panel.series[j], panel.log_y);
       if (points.empty()) continue;
       const auto name = fmt::format("p{}s{}", i, j);
@@ -187,7 +171,7 @@ std::string figure_script(const Figure& figure, const std::string& format, const
     out += fmt::format("set title {}\nset xlabel {}\nset ylabel {} offset 0.5,0\n", gnuplot_text(panel.title),
                        gnuplot_text(panel.x_label), gnuplot_text(panel.y_label));
     out += panel.log_y ? "set logscale y\nset format y '%.0e'\n" : "unset logscale y\nset format y '%.2g'\n";
-    const auto [first, last] = x_range(panel);
+    const auto [first, last] = std::ranges::minmax(steps);
     out += fmt::format("set xtics 1\nset xrange [{}:{}]\nplot ", first - 0.4, last + 0.4) +
            commands.joined() + "\n";
     if (i == 0) out += "unset label\n";

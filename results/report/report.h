@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "results/report/report_chart.h"
-#include "results/table/table.h"
+#include "results/table/table_view.h"
 
 namespace harness {
 
@@ -69,7 +69,7 @@ std::string report_html(const Report& report);
 
 /// A row a printed figure of the paper: paper, here, difference; and a row a printed difference with its
 /// verdict. Empty where the paper prints none.
-std::string report_paper_html(const TableModel& model);
+std::string report_paper_html(const TableModel& model, const TableView& view);
 
 /// Paired differences with their intervals as pictures, a group a baseline and a panel a metric.
 std::string report_forest_html(const Report& report);
@@ -81,9 +81,6 @@ std::string report_verdicts_html(const Report& report);
 /// a column.
 std::string report_data_json(const Report& report);
 std::string report_images_json(const Report& report, std::size_t column);
-
-/// A JSON document as it may stand inside <script>: every "<" is written \u003c.
-std::string json_for_script(const Json& document);
 
 /// report_page/page.css and page.js, embedded by the build.
 extern const char* const kReportStyle;

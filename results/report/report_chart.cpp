@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <ranges>
 
 #include "results/table/markup.h"
 
@@ -38,36 +39,28 @@ struct Range {
     low = std::min(low, *value);
     high = std::max(high, *value);
   }
-  bool empty() const { return !(low <= high); }
 };
 
-Range x_range(const Chart& chart) {
-  Range range;
-  for (const auto& series : chart.series) {
-    for (const auto& point : series.points) range.add(point.x, false);
-  }
-  return range;
+auto points_of(const Chart& chart) {
+  return chart.series | std::views::transform(&ChartSeries::points) | std::views::join;
 }
 
 Range y_range(const Chart& chart) {
   Range range;
-  for (const auto& series : chart.series) {
-    for (const auto& point : series.points) range.add(point.y, chart.log_y);
-  }
+  for (const auto& point : points_of(chart)) range.add(point.y, chart.log_y);
   // A bar may leave the axis at its lower end where that is logarithmic: the points decide.
   const double floor = chart.log_y ? range.low / 3 : -std::numeric_limits<double>::infinity();
-  for (const auto& series : chart.series) {
-    for (const auto& point : series.points) {
-      if (point.low) range.add(std::max(*point.low, floor), chart.log_y);
-      range.add(point.high, chart.log_y);
-    }
+  for (const auto& point : points_of(chart)) {
+    if (point.low) range.add(std::max(*point.low, floor), chart.log_y);
+    range.add(point.high, chart.log_y);
   }
   for (const double guide : chart.guides) range.add(guide, chart.log_y);
   return range;
 }
 
 Axis x_axis(const Chart& chart) {
-  const auto range = x_range(chart);
+  Range range;
+  for (const auto& point : points_of(chart)) range.add(point.x, false);
   const double margin = std::max(0.02 * (range.high - range.low), range.high > range.low ? 0.0 : 0.5);
   return {.first = range.low - margin, .last = range.high + margin, .from = kLeft + 6, .to = kRight - 6};
 }
@@ -118,40 +111,32 @@ std::vector<double> log_ticks(const Axis& axis) {
   return ticks.size() >= 2 ? ticks : with({1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9}, 1);
 }
 
-std::string pixels(double value) {
-  return fmt::format("{:.1f}", value);
-}
-
-std::string axis_label(const std::string& text, double x, double y, const char* more) {
-  return fmt::format("<text class=\"label\" x=\"{}\" y=\"{}\" {}>{}</text>", pixels(x), pixels(y), more,
-                     html_text(text));
+std::string axis_label(const std::string& text, double x, double y, const std::string& more) {
+  return fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\"{}>{}</text>", x,
+                     y, more, html_text(text));
 }
 
 std::string frame_svg(const Chart& chart, const Axis& x, const Axis& y) {
   std::string out;
   for (const double tick : y.log ? log_ticks(y) : linear_ticks(y, 5)) {
-    const double at = y.pixel(tick);
     out += fmt::format(
-        "<path class=\"grid\" d=\"M{0} {2}H{1}\"/><text class=\"tick\" x=\"{3}\" y=\"{4}\" "
-        "text-anchor=\"end\">{5}</text>",
-        pixels(kLeft), pixels(kRight), pixels(at), pixels(kLeft - 6), pixels(at + 4), short_number(tick));
+        "<path class=\"grid\" d=\"M{:.1f} {:.1f}H{:.1f}\"/><text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\" "
+        "text-anchor=\"end\">{}</text>",
+        kLeft, y.pixel(tick), kRight, kLeft - 6, y.pixel(tick) + 4, short_number(tick));
   }
   for (const double tick : linear_ticks(x, 8)) {
     if (tick != std::floor(tick)) continue;  // steps and updates are counted
-    out += fmt::format("<text class=\"tick\" x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>",
-                       pixels(x.pixel(tick)), pixels(kBottom + 16), short_number(tick));
+    out += fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>",
+                       x.pixel(tick), kBottom + 16, short_number(tick));
   }
-  out += fmt::format("<path class=\"axis\" d=\"M{0} {1}V{2}H{3}\"/>", pixels(kLeft), pixels(kTop),
-                     pixels(kBottom), pixels(kRight));
   out +=
-      axis_label(chart.x_label, (kLeft + kRight) / 2, kHeight - 6, "text-anchor=\"middle\"") +
-      axis_label(chart.y_label, 12, (kTop + kBottom) / 2,
-                 fmt::format("text-anchor=\"middle\" transform=\"rotate(-90 12 {})\"", (kTop + kBottom) / 2)
-                     .c_str());
+      fmt::format("<path class=\"axis\" d=\"M{:.1f} {:.1f}V{:.1f}H{:.1f}\"/>", kLeft, kTop, kBottom, kRight);
+  const double middle = (kTop + kBottom) / 2;
+  out += axis_label(chart.x_label, (kLeft + kRight) / 2, kHeight - 6, "") +
+         axis_label(chart.y_label, 12, middle, fmt::format(" transform=\"rotate(-90 12 {})\"", middle));
   for (const double guide : chart.guides) {
     if (!drawable(guide, y.log)) continue;
-    out += fmt::format("<path class=\"guide\" d=\"M{} {}H{}\"/>", pixels(kLeft), pixels(y.pixel(guide)),
-                       pixels(kRight));
+    out += fmt::format("<path class=\"guide\" d=\"M{:.1f} {:.1f}H{:.1f}\"/>", kLeft, y.pixel(guide), kRight);
   }
   return out;
 }
@@ -174,43 +159,41 @@ double high_pixel(const ChartPoint& point, const Axis& y) {
   return std::max(y.pixel(point.high.value_or(point.y)), kTop);
 }
 
+/// Adds the points at these heights to a path.
+void add_points(const auto& points, const Axis& x, auto height, std::string& path) {
+  for (const auto& point : points)
+    path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? 'M' : 'L', x.pixel(point.x), height(point));
+}
+
 std::string band_svg(const std::vector<ChartPoint>& points, std::size_t color, const Axis& x, const Axis& y) {
   const bool has_range = std::ranges::any_of(points, [](const auto& point) { return point.low.has_value(); });
   if (!has_range || points.size() < 2) return {};
   std::string path;
-  for (const auto& point : points) {
-    path += fmt::format("{}{} {}", path.empty() ? 'M' : 'L', pixels(x.pixel(point.x)),
-                        pixels(high_pixel(point, y)));
-  }
-  for (auto point = points.rbegin(); point != points.rend(); ++point) {
-    path += fmt::format("L{} {}", pixels(x.pixel(point->x)), pixels(low_pixel(*point, y)));
-  }
+  add_points(
+      points, x, [&](const ChartPoint& point) { return high_pixel(point, y); }, path);
+  add_points(
+      points | std::views::reverse, x, [&](const ChartPoint& point) { return low_pixel(point, y); }, path);
   return fmt::format("<path class=\"band c{}\" d=\"{}Z\"/>", color, path);
 }
 
 std::string mark_svg(std::size_t color, double x, double y) {
-  switch (color % 4) {
-    case 0:
-      return fmt::format("<circle class=\"mark c{}\" cx=\"{}\" cy=\"{}\" r=\"3.6\"/>", color, pixels(x),
-                         pixels(y));
-    case 1:
-      return fmt::format("<path class=\"mark c{}\" d=\"M{} {}h6.6v6.6h-6.6Z\"/>", color, pixels(x - 3.3),
-                         pixels(y - 3.3));
-    case 2:
-      return fmt::format("<path class=\"mark c{}\" d=\"M{} {}l4.3 7.4h-8.6Z\"/>", color, pixels(x),
-                         pixels(y - 4.6));
-    default:
-      return fmt::format("<path class=\"mark c{}\" d=\"M{} {}l4.6 4.6l-4.6 4.6l-4.6 -4.6Z\"/>", color,
-                         pixels(x), pixels(y - 4.6));
-  }
+  struct Outline {
+    double left, up;  ///< of the point, where it begins
+    const char* path;
+  };
+  constexpr Outline kOutlines[] = {{3.3, 3.3, "h6.6v6.6h-6.6"},               // square
+                                   {0, 4.6, "l4.3 7.4h-8.6"},                 // triangle
+                                   {0, 4.6, "l4.6 4.6l-4.6 4.6l-4.6 -4.6"}};  // diamond
+  if (color % 4 == 0)
+    return fmt::format("<circle class=\"mark c{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.6\"/>", color, x, y);
+  const auto& [left, up, path] = kOutlines[color % 4 - 1];
+  return fmt::format("<path class=\"mark c{}\" d=\"M{:.1f} {:.1f}{}Z\"/>", color, x - left, y - up, path);
 }
 
 std::string line_svg(const std::vector<ChartPoint>& points, std::size_t color, const Axis& x, const Axis& y) {
   std::string path;
-  for (const auto& point : points) {
-    path +=
-        fmt::format("{}{} {}", path.empty() ? 'M' : 'L', pixels(x.pixel(point.x)), pixels(y.pixel(point.y)));
-  }
+  add_points(
+      points, x, [&](const ChartPoint& point) { return y.pixel(point.y); }, path);
   return fmt::format("<path class=\"line c{}\" d=\"{}\"/>", color, path);
 }
 
@@ -220,14 +203,13 @@ std::string marks_svg(const std::vector<ChartPoint>& points, std::size_t color, 
   for (const auto& point : points) {
     const double at = x.pixel(point.x), height = y.pixel(point.y);
     if (point.low && point.high) {
-      out += fmt::format("<path class=\"bar c{}\" d=\"M{} {}V{}\"/>", color, pixels(at),
-                         pixels(low_pixel(point, y)), pixels(high_pixel(point, y)));
+      out += fmt::format("<path class=\"bar c{}\" d=\"M{:.1f} {:.1f}V{:.1f}\"/>", color, at,
+                         low_pixel(point, y), high_pixel(point, y));
     }
     out += mark_svg(color, at, height);
-    if (point.marked) {
-      out += fmt::format("<circle class=\"ring c{}\" cx=\"{}\" cy=\"{}\" r=\"8\"/>", color, pixels(at),
-                         pixels(height));
-    }
+    if (point.marked)
+      out +=
+          fmt::format("<circle class=\"ring c{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"8\"/>", color, at, height);
   }
   return out;
 }

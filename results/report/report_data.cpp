@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <cmath>
 
 #include "core/text.h"
@@ -8,10 +8,6 @@
 namespace harness {
 namespace {
 
-const char* better_name(Better better) {
-  return better == Better::kUp ? "up" : better == Better::kDown ? "down" : "none";
-}
-
 /// The best value that a metric can have: known for rates and scores from 0 to 1.
 Json best_value(const TableColumn& metric) {
   if (metric.unit == Unit::kNumber || metric.better == Better::kNone) return nullptr;
@@ -19,13 +15,14 @@ Json best_value(const TableColumn& metric) {
 }
 
 Json metrics_json(const Report& report) {
+  constexpr const char* kBetterNames[] = {"up", "down", "none"};  // in the order of Better
   Json metrics = Json::array();
   for (const auto& metric : report.metrics) {
     metrics.push_back({{"key", metric.key},
                        {"title", metric.title},
                        {"percent", metric.unit == Unit::kPercent},
                        {"decimals", metric.decimals},
-                       {"better", better_name(metric.better)},
+                       {"better", kBetterNames[static_cast<int>(metric.better)]},
                        {"best", best_value(metric)}});
   }
   return metrics;
@@ -42,13 +39,13 @@ Json columns_json(const Report& report) {
   return columns;
 }
 
-/// [[kind, text], ...] with kind 0: in the target too, 1: not in it, 2: missing from the transcript.
+/// [[kind, text], ...] with kind as in DiffKind, 0: in the target too.
 Json diff_json(const std::string& transcript, const std::string& target) {
   if (invalid_utf8_at(transcript) || invalid_utf8_at(target))
     return Json::array({Json::array({0, transcript})});
   Json runs = Json::array();
   for (const auto& run : text_diff(transcript, target)) {
-    runs.push_back({run.kind == DiffKind::kSame ? 0 : run.kind == DiffKind::kWrong ? 1 : 2, run.text});
+    runs.push_back({static_cast<int>(run.kind), run.text});
   }
   return runs;
 }
@@ -96,21 +93,13 @@ Json charts_json(const Report& report) {
   return charts;
 }
 
-}  // namespace
-
+/// A JSON document as it may stand inside <script>.
 std::string json_for_script(const Json& document) {
-  const auto text = document.dump(-1, ' ', false, Json::error_handler_t::replace);
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    if (c == '<') {
-      out += "\\u003c";
-    } else {
-      out += c;
-    }
-  }
-  return out;
+  return boost::replace_all_copy(document.dump(-1, ' ', false, Json::error_handler_t::replace), "<",
+                                 "\\u003c");
 }
+
+}  // namespace
 
 std::string report_data_json(const Report& report) {
   Json prompts = Json::array();

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "results/report/report.h"
 #include "results/statistics/verdict.h"
@@ -84,8 +83,7 @@ std::string row_svg(const ForestRow& row, const TableColumn& column, const Scale
   if (values.delta) {
     out += fmt::format(
         "<circle class=\"estimate {}\" cx=\"{:.1f}\" cy=\"{}\" r=\"4.5\"><title>{} wins, {} ties, {} losses, "
-        "p "
-        "{}</title></circle>",
+        "p {}</title></circle>",
         look, scale.pixel(*values.delta), middle, values.wins, values.ties, values.losses,
         html_text(format_p_value(p_value_of(values))));
   }
@@ -93,24 +91,17 @@ std::string row_svg(const ForestRow& row, const TableColumn& column, const Scale
 }
 
 /// Good and bad sides where a row speaks of a method; of checkpoints, what a side is.
-std::pair<const char*, const char*> sides(const std::vector<ForestRow>& rows, Better better) {
+std::string side_names(const std::vector<ForestRow>& rows, Better better, double zero, double foot) {
   const bool of_methods = std::ranges::any_of(
       rows, [](const ForestRow& row) { return row.comparison->claim == Claim::kMethods; });
-  if (!of_methods || better == Better::kNone) return {"lower", "higher"};
-  if (better == Better::kUp) return {"worse", "better"};
-  return {"better", "worse"};
-}
-
-std::string side_names(const std::pair<const char*, const char*>& names, double zero, double foot) {
-  // Where 0 is at an edge, the side without room has no rows either.
+  const auto side = [&](double delta) { return direction_of(delta, of_methods ? better : Better::kNone); };
   const auto name = [&](double x, const char* anchor, const std::string& text) {
     return fmt::format("<text class=\"tick\" x=\"{:.1f}\" y=\"{}\" text-anchor=\"{}\">{}</text>", x, foot,
                        anchor, text);
   };
-  std::string out;
-  if (zero - kLeft > 60) out += name(zero - 6, "end", fmt::format("\u2190 {}", names.first));
-  if (kRight - zero > 60) out += name(zero + 6, "start", fmt::format("{} \u2192", names.second));
-  return out;
+  // Where 0 is at an edge, the side without room has no rows either.
+  return (zero - kLeft > 60 ? name(zero - 6, "end", "\u2190 " + side(-1)) : "") +
+         (kRight - zero > 60 ? name(zero + 6, "start", side(1) + " \u2192") : "");
 }
 
 std::string panel_svg(const std::vector<ForestRow>& rows, const TableColumn& column,
@@ -124,7 +115,7 @@ std::string panel_svg(const std::vector<ForestRow>& rows, const TableColumn& col
     spoken += fmt::format(" {}: {} {}.", comparison->method, format_delta(comparison->values.delta, column),
                           format_interval(interval_of(comparison->values), column));
   }
-  body += side_names(sides(rows, column.better), zero, bottom + 17);
+  body += side_names(rows, column.better, zero, bottom + 17);
   return fmt::format("<svg class=\"forest\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">{}</svg>",
                      kWidth, bottom + kFoot,
                      html_text(fmt::format("{} minus {}.{}", difference_title(column), baseline, spoken)),
@@ -141,22 +132,12 @@ std::vector<ForestRow> rows_of(const TableModel& model, const std::string& basel
   return rows;
 }
 
-/// Metrics in the order of the table's columns, then those that are no column.
-std::vector<std::string> compared_metrics(const TableModel& model) {
-  std::vector<std::string> metrics;
-  const auto add = [&](const std::string& metric) {
-    const bool compared = std::ranges::any_of(
-        model.comparisons, [&](const auto& comparison) { return comparison.metric == metric; });
-    if (compared && std::ranges::find(metrics, metric) == metrics.end()) metrics.push_back(metric);
-  };
-  for (const auto& column : model.columns) add(column.key);
-  for (const auto& comparison : model.comparisons) add(comparison.metric);
-  return metrics;
-}
-
 std::string group_html(const TableModel& model, const std::string& baseline) {
   std::string out = fmt::format("<h3>Against {}</h3>\n<div class=\"panels\">\n", html_text(baseline));
-  for (const auto& metric : compared_metrics(model)) {
+  // In the order of the table's columns, then those that are no column.
+  auto metrics = distinct_of(model.columns, &TableColumn::key);
+  std::ranges::copy(texts_of(model.comparisons, &TableComparison::metric), std::back_inserter(metrics));
+  for (const auto& metric : distinct_of(metrics, std::identity())) {
     const auto rows = rows_of(model, baseline, metric);
     if (rows.empty()) continue;
     const auto column = column_of(model, metric);
@@ -188,14 +169,8 @@ std::string tile_html(const TableModel& model, const TableComparison& comparison
 }  // namespace
 
 std::string report_forest_html(const Report& report) {
-  std::vector<std::string> baselines;
-  for (const auto& comparison : report.table.comparisons) {
-    if (std::ranges::find(baselines, comparison.baseline) == baselines.end()) {
-      baselines.push_back(comparison.baseline);
-    }
-  }
   std::string out;
-  for (const auto& baseline : baselines) out += group_html(report.table, baseline);
+  for (const auto& baseline : baselines_of(report.table)) out += group_html(report.table, baseline);
   return out;
 }
 

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "core/base64.h"
 #include "core/sha256.h"
@@ -39,22 +38,18 @@ struct Section {
   std::string body;
 };
 
-std::string list_html(const std::vector<std::string>& items, const char* css_class) {
-  if (items.empty()) return {};
-  auto out = fmt::format("<ul class=\"{}\">\n", css_class);
-  for (const auto& item : items) out += "<li>" + html_text(item) + "</li>\n";
-  return out + "</ul>\n";
+std::string notes_html(const std::vector<std::string>& notes) {
+  return notes.empty() ? "" : list_html(notes, " class=\"notes\"");
 }
 
 std::string results_html(const Report& report, const TableView& view) {
-  return view_table_html(view.results) + list_html(view.notes, "notes") +
-         list_html(report.missing, "missing-list");
+  return view_table_html(view.results) + notes_html(view.notes) +
+         (report.missing.empty() ? "" : list_html(report.missing, " class=\"missing-list\""));
 }
 
 /// What the colours of differences mean, where there are any.
 std::string colours_text(const TableModel& model) {
-  const bool of_methods = std::ranges::count(model.comparisons, Claim::kMethods, &TableComparison::claim) > 0;
-  if (!of_methods) {
+  if (!has_claim(model, Claim::kMethods)) {
     return fmt::format(
         "All are grey: with fewer than {} training runs a method these are differences between checkpoints, "
         "not between methods.",
@@ -76,22 +71,17 @@ std::string comparisons_html(const Report& report, const TableView& view) {
          forest + "<details><summary>The same as a table, with wins, ties, losses and p</summary>\n" +
          view_table_html(view.comparisons) + "</details>\n" +
          (view.yardstick.rows.empty() ? "" : view_table_html(view.yardstick)) +
-         list_html(view.difference_notes, "notes");
+         notes_html(view.difference_notes);
 }
 
 std::string legend_html(const ChartGroup& group) {
-  std::vector<std::tuple<std::string, std::size_t, ChartLook>> seen;
+  std::vector<std::string> entries;
   for (const auto& chart : group.charts) {
-    for (const auto& series : chart.series) {
-      const std::tuple entry(series.label, series.color, series.look);
-      if (std::ranges::find(seen, entry) == seen.end()) seen.push_back(entry);
-    }
+    for (const auto& series : chart.series)
+      entries.push_back(
+          fmt::format("<li>{}{}</li>", key_svg(series.color, series.look), html_text(series.label)));
   }
-  std::string out = "<ul class=\"legend\">";
-  for (const auto& [label, color, look] : seen) {
-    out += fmt::format("<li>{}{}</li>", key_svg(color, look), html_text(label));
-  }
-  return out + "</ul>\n";
+  return "<ul class=\"legend\">" + join(distinct_of(entries, std::identity()), "") + "</ul>\n";
 }
 
 std::string chart_group_html(const ChartGroup& group, std::size_t& next_chart) {
@@ -127,8 +117,7 @@ std::string prompts_html(const Report& report) {
   if (report.prompts.empty()) return {};
   return fmt::format(
       "<p>{} prompts of the {} split, every image of a row made from the same noise. Beneath each image: "
-      "what "
-      "was read, and the score. <span class=\"wrong\">Marked</span> characters are not in the target, "
+      "what was read, and the score. <span class=\"wrong\">Marked</span> characters are not in the target, "
       "<span class=\"gap\">\u2038</span> stands where some are missing; case and blanks do not count. "
       "{}</p>\n"
       "<noscript><p class=\"none\">The list of prompts needs JavaScript, which runs inside this file "
@@ -158,15 +147,12 @@ ViewTable runs_view(const Report& report) {
   return view;
 }
 
-std::string provenance_html(const Report& report) {
+std::string provenance_html(const Report& report, const TableView& view) {
   std::string out = "<dl>\n";
   for (const auto& [name, text] : report.facts) {
     out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", html_text(name), html_text(text));
   }
-  out += "</dl>\n";
-  if (!report.table.signature.empty()) {
-    out += "<p>Signature: <code>" + html_text(report.table.signature) + "</code></p>\n";
-  }
+  out += "</dl>\n" + signature_html(view);
   return report.runs.empty() ? out : out + view_table_html(runs_view(report));
 }
 
@@ -190,22 +176,19 @@ std::string data_html(const Report& report) {
   return out;
 }
 
-std::string body_html(const Report& report) {
-  const auto view = table_view(report.table);
+std::string body_html(const Report& report, const TableView& view) {
   std::size_t next_chart = 0;
   std::vector<Section> sections{{"results", "Results", results_html(report, view)},
-                                {"paper", "Paper", report_paper_html(report.table)},
+                                {"paper", "Paper", report_paper_html(report.table, view)},
                                 {"comparisons", "Differences", comparisons_html(report, view)},
                                 {"guardrails", "Guardrails", guardrail_panel_html(view.guardrails)},
                                 {"training", "Training", charts_html(report.training, next_chart)},
                                 {"law", "Law audit", charts_html(report.law, next_chart)},
                                 {"prompts", "Prompts", prompts_html(report)},
-                                {"provenance", "Provenance", provenance_html(report)}};
+                                {"provenance", "Provenance", provenance_html(report, view)}};
   std::erase_if(sections, [](const Section& section) { return section.body.empty(); });
-  auto out = fmt::format("<header><h1>{}</h1>\n<p class=\"sub\">{}</p>\n", html_text(view.heading),
-                         html_text(view.subtitle)) +
-             scale_warning_html(report.table) + guardrail_alarms_html(view.guardrails) +
-             report_verdicts_html(report) + "</header>\n" + navigation_html(sections) + "<main>\n";
+  auto out = "<header>" + heading_html(view) + report_verdicts_html(report) + "</header>\n" +
+             navigation_html(sections) + "<main>\n";
   for (const auto& section : sections) {
     out += fmt::format("<section id=\"{}\"><h2>{}</h2>\n", section.id, section.title);
     out += section.body;
@@ -217,20 +200,15 @@ std::string body_html(const Report& report) {
 }  // namespace
 
 std::string report_html(const Report& report) {
-  auto out = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
-      "<link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n<style>",
-      html_text(policy()),
-      html_text(report.table.title.empty() ? report.table.id : report.table.id + ": " + report.table.title));
-  out += kReportStyle;
-  out += "</style>\n</head>\n<body>\n";
-  out += body_html(report);
-  out += data_html(report);
-  out += "<script>";
-  out += kReportScript;
-  return out + "</script>\n</body>\n</html>\n";
+  const auto view = table_view(report.table);
+  return fmt::format(
+             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+             "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+             "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
+             "<link rel=\"icon\" href=\"data:,\">\n<title>{}</title>\n<style>",
+             html_text(policy()), html_text(view.heading)) +
+         kReportStyle + "</style>\n</head>\n<body>\n" + body_html(report, view) + data_html(report) +
+         "<script>" + kReportScript + "</script>\n</body>\n</html>\n";
 }
 
 }  // namespace harness

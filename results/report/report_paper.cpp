@@ -3,7 +3,6 @@
 #include "results/report/report.h"
 #include "results/table/table_format.h"
 #include "results/table/table_html.h"
-#include "results/table/table_view.h"
 
 namespace harness {
 namespace {
@@ -27,7 +26,7 @@ ViewTable figures_view(const TableModel& model) {
       const auto ratio = has_ratio ? fmt::format("\u00d7{:.3g}", *ours / paper->second) : std::string(kDash);
       view.rows.push_back({RowKind::kOurs,
                            {{method},
-                            {column.title + (column.unit == Unit::kPercent ? " (%)" : "")},
+                            {title_of(column)},
                             {paper_cell(model, *paper_row_of(model, method), column)},
                             {format_value(ours, column)},
                             {comparable ? format_delta(difference, column) : "not comparable"},
@@ -37,37 +36,27 @@ ViewTable figures_view(const TableModel& model) {
   return view;
 }
 
-ViewTable claims_view(const TableModel& model) {
-  ViewTable view{{{"The paper says", false}, {"Verdict here", false}, {"Figures here", false}}, {}};
-  for (const auto& claim : model.claims) {
-    view.rows.push_back({RowKind::kOurs, {{claim.text}, {claim_verdict(claim)}, {claim.detail}}});
-  }
-  return view;
-}
-
 }  // namespace
 
-std::string report_paper_html(const TableModel& model) {
+std::string report_paper_html(const TableModel& model, const TableView& view) {
   std::string out;
-  if (const auto claims = claims_view(model); !claims.rows.empty()) {
-    out += "<h3>Verdicts</h3>\n" + scale_warning_html(model) +
+  if (auto claims = view.claims; !claims.rows.empty()) {
+    claims.columns[1].title = "Verdict here";
+    claims.columns[2].title = "Figures here";
+    out += "<h3>Verdicts</h3>\n" + warning_html(view) +
            fmt::format(
                "<p>A statement holds where the {} lies on its side; it does not hold where it lies on the "
-               "other, "
-               "and is undecided otherwise, or with fewer than {} training runs a method.</p>\n",
+               "other, and is undecided otherwise, or with fewer than {} training runs a method.</p>\n",
                model.over_training ? "interval over the training runs"
                                    : "difference between the methods is resolved and",
                kFewestRuns) +
            view_table_html(claims);
   }
-  if (const auto figures = figures_view(model); !figures.rows.empty()) {
-    out += "<h3>Figures</h3>\n";
-    if (!model.levels_compare) {
-      out += "<p>The models differ, so levels are for orientation only.</p>\n";
-    }
-    out += view_table_html(figures);
-  }
-  return out;
+  const auto figures = figures_view(model);
+  if (figures.rows.empty()) return out;
+  out += "<h3>Figures</h3>\n";
+  if (!model.levels_compare) out += "<p>The models differ, so levels are for orientation only.</p>\n";
+  return out + view_table_html(figures);
 }
 
 }  // namespace harness

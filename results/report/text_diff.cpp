@@ -7,30 +7,19 @@
 namespace harness {
 namespace {
 
-/// Distances between all beginnings, [text + 1][target + 1] row by row.
-class Alignment {
- public:
-  Alignment(std::u32string_view text, std::u32string_view target)
-      : text_(text), target_(target), width_(target.size() + 1), cells_((text.size() + 1) * width_) {
-    for (std::size_t i = 0; i <= text.size(); ++i) {
-      for (std::size_t j = 0; j < width_; ++j) cells_[i * width_ + j] = cell(i, j);
+/// Distances between all beginnings, [text + 1][target + 1].
+std::vector<std::vector<std::size_t>> distances(std::u32string_view text, std::u32string_view target) {
+  std::vector<std::vector<std::size_t>> d(text.size() + 1, std::vector<std::size_t>(target.size() + 1));
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    for (std::size_t j = 0; j <= target.size(); ++j) {
+      d[i][j] = i + j;
+      if (i == 0 || j == 0) continue;
+      const std::size_t change = d[i - 1][j - 1] + (text[i - 1] == target[j - 1] ? 0 : 1);
+      d[i][j] = std::min({change, d[i - 1][j] + 1, d[i][j - 1] + 1});
     }
   }
-
-  std::size_t at(std::size_t i, std::size_t j) const { return cells_[i * width_ + j]; }
-  bool same(std::size_t i, std::size_t j) const { return text_[i - 1] == target_[j - 1]; }
-
- private:
-  std::size_t cell(std::size_t i, std::size_t j) const {
-    if (i == 0 || j == 0) return i + j;
-    const std::size_t change = at(i - 1, j - 1) + (same(i, j) ? 0 : 1);
-    return std::min({change, at(i - 1, j) + 1, at(i, j - 1) + 1});
-  }
-
-  std::u32string_view text_, target_;
-  std::size_t width_;
-  std::vector<std::size_t> cells_;
-};
+  return d;
+}
 
 struct Step {
   DiffKind kind;
@@ -46,15 +35,15 @@ std::u32string without_blanks(std::u32string_view text) {
 /// The steps from the end to the beginning; where several are best: replace, then drop, then insert.
 std::vector<Step> backwards_steps(std::u32string_view text, std::u32string_view target) {
   const auto lower_text = to_lower(text), lower_target = to_lower(target);
-  const Alignment alignment(lower_text, lower_target);
+  const auto d = distances(lower_text, lower_target);
   std::vector<Step> steps;
   std::size_t i = text.size(), j = target.size();
   while (i > 0 || j > 0) {
-    const auto here = alignment.at(i, j);
-    if (i > 0 && j > 0 && here == alignment.at(i - 1, j - 1) + (alignment.same(i, j) ? 0 : 1)) {
-      steps.push_back({alignment.same(i, j) ? DiffKind::kSame : DiffKind::kWrong, text[i - 1]});
+    const bool same = i > 0 && j > 0 && lower_text[i - 1] == lower_target[j - 1];
+    if (i > 0 && j > 0 && d[i][j] == d[i - 1][j - 1] + (same ? 0 : 1)) {
+      steps.push_back({same ? DiffKind::kSame : DiffKind::kWrong, text[i - 1]});
       --i, --j;
-    } else if (i > 0 && here == alignment.at(i - 1, j) + 1) {
+    } else if (i > 0 && d[i][j] == d[i - 1][j] + 1) {
       steps.push_back({DiffKind::kWrong, text[--i]});
     } else {
       steps.push_back({DiffKind::kMissing, target[--j]});

@@ -6,6 +6,7 @@
 
 namespace harness {
 
+/// In the order of the numbers that the report's page knows.
 enum class DiffKind {
   kSame,    ///< stands in the target too
   kWrong,   ///< does not: another character, or one too many

@@ -15,20 +15,24 @@ namespace {
 
 using Seeds = std::set<std::int64_t>;
 
-std::vector<double> run_deltas(const EqualPair& pair) {
-  struct Sum {
-    double delta = 0;
-    std::int64_t n = 0;
-  };
-  std::map<std::int64_t, Sum> runs;
+/// Means of a run's complete pairs.
+struct RunMeans {
+  double first = 0, second = 0, delta = 0, n = 0;
+};
+
+std::map<std::int64_t, RunMeans> run_means(const EqualPair& pair) {
+  std::map<std::int64_t, RunMeans> runs;
   for (const auto& value : complete_pairs(pair.pairs)) {
     auto& run = runs[value.seed];
+    run.first += *value.baseline;
+    run.second += *value.method;
     run.delta += *value.method - *value.baseline;
     ++run.n;
   }
-  std::vector<double> deltas;
-  for (const auto& [seed, sum] : runs) deltas.push_back(sum.delta / static_cast<double>(sum.n));
-  return deltas;
+  for (auto& [seed, run] : runs) {
+    for (double* sum : {&run.first, &run.second, &run.delta}) *sum /= run.n;
+  }
+  return runs;
 }
 
 /// Runs of the first row against runs of the second, the i-th of each being a pair.
@@ -97,31 +101,14 @@ std::vector<TableComparison> judged(std::span<const EqualPair> pairs, const Cut&
   return comparisons;
 }
 
-/// The means of the runs of equal rows in one metric.
-struct RowRuns {
-  std::map<std::string, std::map<std::int64_t, double>> rows;  ///< by row and seed
-};
-
-void add_run_means(const EqualPair& pair, RowRuns& runs) {
-  std::map<std::int64_t, std::vector<PairedValue>> seeds;
-  for (const auto& value : complete_pairs(pair.pairs)) seeds[value.seed].push_back(value);
-  for (const auto& [seed, values] : seeds) {
-    double first = 0, second = 0;
-    for (const auto& value : values) {
-      first += *value.baseline;
-      second += *value.method;
-    }
-    const auto n = static_cast<double>(values.size());
-    runs.rows[pair.first][seed] = first / n;
-    runs.rows[pair.second][seed] = second / n;
-  }
-}
+/// The means of the runs of equal rows in one metric, by row and seed.
+using RowRuns = std::map<std::string, std::map<std::int64_t, double>>;
 
 /// sqrt(2) times the standard deviation of a row's runs; nothing where no row has two.
 std::optional<double> difference_sd(const RowRuns& runs) {
   double variances = 0;
   int rows = 0;
-  for (const auto& [row, means] : runs.rows) {
+  for (const auto& [row, means] : runs) {
     if (means.size() < 2) continue;
     double mean = 0, squares = 0;
     for (const auto& [seed, value] : means) mean += value / static_cast<double>(means.size());
@@ -162,9 +149,14 @@ std::vector<YardstickMetric> yardstick_metrics(std::span<const EqualPair> pairs,
   Seeds seeds;
   for (const auto& pair : pairs) {
     metric_of(metrics, pair.metric);
-    differences[pair.metric].push_back(run_deltas(pair));
-    add_run_means(pair, runs[pair.metric]);
-    for (const auto& value : complete_pairs(pair.pairs)) seeds.insert(value.seed);
+    std::vector<double> deltas;
+    for (const auto& [seed, run] : run_means(pair)) {
+      deltas.push_back(run.delta);
+      runs[pair.metric][pair.first][seed] = run.first;
+      runs[pair.metric][pair.second][seed] = run.second;
+      seeds.insert(seed);
+    }
+    differences[pair.metric].push_back(std::move(deltas));
   }
   for (auto& metric : metrics) {
     const auto pooled = null_yardstick(differences[metric.metric]);
@@ -172,7 +164,7 @@ std::vector<YardstickMetric> yardstick_metrics(std::span<const EqualPair> pairs,
     metric.same_seed_sd = pooled->run_sd;
     metric.differences = pooled->runs;
     metric.run_sd = difference_sd(runs[metric.metric]);
-    for (const auto& [row, means] : runs[metric.metric].rows)
+    for (const auto& [row, means] : runs[metric.metric])
       metric.runs = std::max(metric.runs, static_cast<std::int64_t>(means.size()));
   }
   count_verdicts(pairs, cuts_of(seeds, 1), Claim::kCheckpoints, settings, metrics);

@@ -2,7 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
+#include <boost/regex.hpp>
 #include <map>
 
 #include "core/text.h"
@@ -104,75 +105,21 @@ std::string latex_number(const std::string& number) {
   return fmt::format("${}\\times10^{{{}}}$", number.substr(0, e), std::stoi(number.substr(e + 1)));
 }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-/// A character of a word or number, as opposed to blanks, brackets and commas.
-bool is_word(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-std::size_t digits_at(std::string_view text, std::size_t at, std::size_t most = std::string_view::npos) {
-  std::size_t count = 0;
-  while (at + count < text.size() && count < most && is_digit(text[at + count])) ++count;
-  return count;
-}
-
-/// Length of ".25" at `at`; 0 if there is none.
-std::size_t fraction_at(std::string_view text, std::size_t at) {
-  if (at >= text.size() || text[at] != '.') return 0;
-  const auto digits = digits_at(text, at + 1);
-  return digits == 0 ? 0 : 1 + digits;
-}
-
-/// Length of "e5" or "e-05" at `at`, with at most three digits; 0 if there is none.
-std::size_t exponent_at(std::string_view text, std::size_t at) {
-  if (at >= text.size() || text[at] != 'e') return 0;
-  const std::size_t sign = at + 1 < text.size() && text[at + 1] == '-' ? 1 : 0;
-  const auto digits = digits_at(text, at + 1 + sign, 3);
-  return digits == 0 ? 0 : 1 + sign + digits;
-}
-
-/// True if a number that ends at `at` is a word by itself: dots alone may follow it.
-bool ends_word(std::string_view text, std::size_t at) {
-  while (at < text.size() && text[at] == '.') ++at;
-  return at == text.size() || !is_word(text[at]);
-}
-
-/// Length of a number with a sign ("-4.17", "+3e-5") or with one digit and an exponent ("3.8e-5") that begins
-/// at `at`; 0 if none does.
-std::size_t number_at(std::string_view text, std::size_t at) {
-  const bool is_signed = at < text.size() && (text[at] == '+' || text[at] == '-');
-  const std::size_t sign = is_signed ? 1 : 0;
-  const auto whole = digits_at(text, at + sign);
-  if (whole == 0 || (!is_signed && whole > 1)) return 0;
-  auto length = sign + whole;
-  length += fraction_at(text, at + length);
-  const auto exponent = exponent_at(text, at + length);
-  if (exponent == 0 && !is_signed) return 0;
-  length += exponent;
-  return ends_word(text, at + length) ? length : 0;
-}
-
-/// True if a number may begin at `at`: after a blank or an opening bracket, or with the text.
-bool begins_word(std::string_view text, std::size_t at) {
-  constexpr std::string_view kBefore = " \t\n\v\f\r([";
-  return at == 0 || kBefore.find(text[at - 1]) != std::string_view::npos;
-}
-
 /// Text without backquotes.
 void append_prose(std::string& out, std::string_view text, bool& open) {
-  std::size_t from = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const auto length = begins_word(text, at) ? number_at(text, at) : 0;
-    if (length == 0) continue;
-    append_latex(out, text.substr(from, at - from), open);
-    out += latex_number(std::string(text.substr(at, length)));
-    from = at + length;
-    at = from - 1;
+  // A number with a sign ("-4.17", "+3e-5") or with one digit and an exponent ("3.8e-5"), as a word by
+  // itself: after a blank or an opening bracket, with nothing of a word but dots behind it.
+  static const boost::regex number(
+      "(?<![^ \t\n\v\f\r(\\[])"
+      "([+-][0-9]+(\\.[0-9]+)?(e-?[0-9]{1,3})?|[0-9](\\.[0-9]+)?e-?[0-9]{1,3})"
+      "(?!\\.*[A-Za-z0-9_])");
+  const char *from = text.data(), *const last = from + text.size();
+  for (boost::cregex_iterator found(from, last, number), none; found != none; ++found) {
+    append_latex(out, {from, (*found)[0].first}, open);
+    out += latex_number(found->str());
+    from = (*found)[0].second;
   }
-  append_latex(out, text.substr(from), open);
+  append_latex(out, {from, last}, open);
 }
 
 }  // namespace
@@ -225,34 +172,17 @@ std::string latex_file(const std::vector<std::string>& packages, std::string_vie
       "\\fi\n"
       "\\makeatother\n"
       "\\harnessbegin\n"
-      "{}"
-      "\\harnessend\n",
+      "{}\\harnessend\n",
       join(packages, ", "), uses, body);
 }
 
 std::string html_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
+  std::string out(text);
+  boost::replace_all(out, "&", "&amp;");
+  boost::replace_all(out, "<", "&lt;");
+  boost::replace_all(out, ">", "&gt;");
+  boost::replace_all(out, "\"", "&quot;");
+  boost::replace_all(out, "'", "&#39;");
   return out;
 }
 
@@ -266,12 +196,7 @@ std::string html_page(std::string_view title, std::string_view style, std::strin
 
 std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
+  return fmt::format("\"{}\"", boost::replace_all_copy(std::string(text), "\"", "\"\""));
 }
 
 }  // namespace harness

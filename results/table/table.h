@@ -36,9 +36,8 @@ struct TableColumn {
   std::string note = {};        ///< what the column measures; stands below the table
   std::string std_of = {};      ///< the metric whose standard deviation over images this is; empty: none
   std::string stands_for = {};  ///< the column that the table has here with other backbones; empty: this one
-  std::string paper_metric =
-      {};                   ///< what the paper's figure is of, where `stands_for` is set: nobody compares
-  bool scientific = false;  ///< its values; decided for the whole column by with_formats
+  std::string paper_metric = {};  ///< what the paper's figure is of where `stands_for` is set; not compared
+  bool scientific = false;        ///< its values; decided for the whole column by with_notation
   bool scientific_differences = false;  ///< differences and intervals; likewise
 };
 
@@ -52,15 +51,13 @@ struct TableRow {
   std::map<std::string, Summary> metrics;  ///< by metric name; a metric that was not run has none
   std::optional<double> lambda_late, clip_fraction;
   std::optional<double> tau;  ///< the run's late budget; for a method without one that of the table's others
-  std::optional<double>
-      damp_share;  ///< of the off-policy pairs of shard and step, those with a weight below 1
-  std::int64_t damped_updates = 0;  ///< of the run, with a damp weight below 1
-  std::int64_t undone_updates =
-      0;  ///< of them, those that the norm clip gave the length that they have without the weights
-  std::optional<double> ema_lag;  ///< updates by which the evaluated average lags the policy
-  bool never_clipped = false;     ///< no ratio left the clip range in any off-policy update of the run
-  bool peeked = false;            ///< tested without having been selected
-  bool selected = true;           ///< false: shown beside the selected checkpoint of its run
+  std::optional<double> damp_share;  ///< share of the off-policy pairs of shard and step damped
+  std::int64_t damped_updates = 0;   ///< of the run, with a damp weight below 1
+  std::int64_t undone_updates = 0;   ///< of them, those whose length the norm clip made the undamped one
+  std::optional<double> ema_lag;     ///< updates by which the evaluated average lags the policy
+  bool never_clipped = false;        ///< no ratio left the clip range in any off-policy update of the run
+  bool peeked = false;               ///< tested without having been selected
+  bool selected = true;              ///< false: shown beside the selected checkpoint of its run
   /// By metric: samples without a value because their prompt quotes no text, which is no failure.
   std::map<std::string, std::int64_t> without_target = {};
 };
@@ -111,12 +108,11 @@ struct TableModel {
   std::vector<TableRow> reference;        ///< the starting weights
   std::vector<TableRow> rows;             ///< in the table's order of methods, the seeds of a method together
   std::vector<TableComparison> comparisons;
-  std::map<std::string, std::string> not_run;  ///< metric -> reason
-  std::vector<std::string> notes;              ///< further footnotes, a sentence each
-  std::optional<PaperTable> paper;             ///< the paper's table that this one reproduces
-  std::string paper_task;                      ///< which task of it, where it holds several
-  std::map<std::string, std::string>
-      paper_rows;                  ///< the paper's name for a row, where it is another than ours
+  std::map<std::string, std::string> not_run;     ///< metric -> reason
+  std::vector<std::string> notes;                 ///< further footnotes, a sentence each
+  std::optional<PaperTable> paper;                ///< the paper's table that this one reproduces
+  std::string paper_task;                         ///< which task of it, where it holds several
+  std::map<std::string, std::string> paper_rows;  ///< the paper's name for a row where it is not ours
   std::string backbone_note = {};  ///< what is to be said of the backbone's numbers, without a full stop
   bool levels_compare = false;     ///< ours and the paper's figures stand for the same thing
   bool every_checkpoint = false;   ///< rows are all checkpoints of a run, the selected one marked
@@ -124,8 +120,7 @@ struct TableModel {
   std::optional<Yardstick> yardstick = {};      ///< what runs of one method differ by, where it was measured
   std::optional<Calibration> calibration = {};  ///< what was made of known rows, where that was measured
   std::optional<GuardrailPanel> guardrails;     ///< nothing in training tables, and where no rule was stored
-  bool over_training =
-      false;  ///< rows are statistics of the training, paired by seed, instead of evaluations
+  bool over_training = false;                   ///< rows are statistics of the training, paired by seed
   std::uint32_t resamples = 10000;
   double confidence = 0.95;
   std::string scale_warning;     ///< why this scale shows nothing about the methods; empty: it does
@@ -191,13 +186,9 @@ std::string table_html(const TableModel& model);      ///< a small page without 
 /// wall_seconds. All numbers in the DB's unit, the paper's too.
 Json table_json(const TableModel& model);
 
-/// What several training runs say, as in table_json; null for one run. {"n", "delta_per_run": {SEED: ...},
-/// "ci95", "p_value", ...}
-Json runs_json(const std::optional<CrossedComparison>& crossed);
-
-/// For `harness compare`: the comparisons alone, as Markdown with their notes, and one of them as in
-/// table_json.
-std::string comparisons_markdown(const TableModel& model);
+/// One comparison as in table_json, and what several training runs say: {"n", "delta_per_run": {SEED: ...},
+/// "ci95", "p_value", ...}, null for one run.
 Json comparison_json(const TableModel& model, const TableComparison& comparison);
+Json runs_json(const std::optional<CrossedComparison>& crossed);
 
 }  // namespace harness

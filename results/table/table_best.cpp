@@ -5,32 +5,24 @@
 namespace harness {
 namespace {
 
-const TableComparison* find_comparison(const TableModel& model, const std::string& method,
-                                       const std::string& metric) {
-  for (const auto& comparison : model.comparisons) {
-    if (comparison.baseline == model.baseline && comparison.method == method && comparison.metric == metric) {
-      return &comparison;
-    }
+/// Whether a method gains on the table's baseline; nothing where their difference is not resolved.
+std::optional<bool> gain_of(const TableModel& model, const std::string& method, const TableColumn& column) {
+  for (const auto& c : model.comparisons) {
+    if (c.baseline != model.baseline || c.method != method || c.metric != column.key) continue;
+    if (!c.resolved()) return std::nullopt;
+    return (*c.values.delta > 0) == (column.better == Better::kUp);
   }
-  return nullptr;
-}
-
-/// True if method - baseline is resolved on one side: the good one (`gain`) or the bad one.
-bool resolved(const TableModel& model, const std::string& method, const TableColumn& column, bool gain) {
-  const auto* comparison = find_comparison(model, method, column.key);
-  if (!comparison || !comparison->resolved()) return false;
-  const bool above = gain == (column.better == Better::kUp);
-  return above == (*comparison->values.delta > 0);
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::vector<std::string> methods_of(const TableModel& model) {
-  std::vector<std::string> methods;
-  for (const auto& row : model.rows) {
-    if (std::ranges::find(methods, row.method) == methods.end()) methods.push_back(row.method);
-  }
-  return methods;
+  return distinct_of(model.rows, &TableRow::method);
+}
+
+std::vector<std::string> baselines_of(const TableModel& model) {
+  return distinct_of(model.comparisons, &TableComparison::baseline);
 }
 
 std::optional<double> mean_over_seeds(const TableModel& model, const std::string& method,
@@ -50,15 +42,12 @@ std::optional<double> mean_over_seeds(const TableModel& model, const std::string
 }
 
 bool differs_from_baseline(const TableModel& model, const std::string& method, const TableColumn& column) {
-  if (!column.std_of.empty()) return false;
-  const auto* comparison = find_comparison(model, method, column.key);
-  return comparison != nullptr && comparison->resolved();
+  return column.std_of.empty() && gain_of(model, method, column).has_value();
 }
 
 std::optional<BestOfColumn> best_of_column(const TableModel& model, const TableColumn& column) {
   if (!column.std_of.empty()) return std::nullopt;
-  const bool compared = std::ranges::any_of(
-      model.comparisons, [&](const TableComparison& comparison) { return comparison.metric == column.key; });
+  const bool compared = std::ranges::count(model.comparisons, column.key, &TableComparison::metric) > 0;
   if (!compared || column.better == Better::kNone) return std::nullopt;
   const double sign = column.better == Better::kUp ? 1 : -1;
   std::vector<std::pair<double, std::string>> ranking;
@@ -68,15 +57,11 @@ std::optional<BestOfColumn> best_of_column(const TableModel& model, const TableC
   std::ranges::sort(ranking);
   if (ranking.size() < 2 || ranking[0].first == ranking[1].first) return std::nullopt;
 
-  BestOfColumn best{ranking[0].second, false};
-  if (best.method != model.baseline) {
-    best.resolved = resolved(model, best.method, column, true);
-  } else {
-    best.resolved = std::all_of(ranking.begin() + 1, ranking.end(), [&](const auto& other) {
-      return resolved(model, other.second, column, false);
-    });
-  }
-  return best;
+  const auto& best = ranking[0].second;
+  if (best != model.baseline) return BestOfColumn{best, gain_of(model, best, column) == true};
+  return BestOfColumn{best, std::all_of(ranking.begin() + 1, ranking.end(), [&](const auto& other) {
+                        return gain_of(model, other.second, column) == false;
+                      })};
 }
 
 }  // namespace harness

@@ -82,4 +82,8 @@ std::string format_percent(double fraction) {
   return fmt::format("{:g}", std::round(fraction * 1e6) / 1e4);
 }
 
+std::string format_significance(double confidence) {
+  return fmt::format("{:g}", std::round(1e6 * (1 - confidence)) / 1e6);
+}
+
 }  // namespace harness

@@ -29,7 +29,8 @@ std::string format_printed(const PaperValue& value, const TableColumn& column);
 /// Four decimals, "<0.0001" below them.
 std::string format_p_value(std::optional<double> p);
 
-/// "95": a confidence level in percent without needless zeros.
+/// Of a confidence level of 0.95: "95", "0.05".
 std::string format_percent(double fraction);
+std::string format_significance(double confidence);
 
 }  // namespace harness

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/text.h"
@@ -11,10 +10,6 @@ namespace harness {
 namespace {
 
 constexpr const char* kHarmMark = "!";
-
-std::string title_of(const TableColumn& column) {
-  return column.unit == Unit::kPercent ? column.title + " (%)" : column.title;
-}
 
 /// A size without a sign, in the column's unit: "10.00 points", "0.0500".
 std::string size_text(double size, const TableColumn& column) {
@@ -37,15 +32,11 @@ std::string difference_text(const PairedComparison& values, const TableColumn& c
                      format_interval(interval_of(values), column));
 }
 
-/// The methods that are compared with `baseline`, in order of first appearance.
+/// The methods that are compared with `baseline`.
 std::vector<std::string> methods_against(const GuardrailPanel& panel, const std::string& baseline) {
-  std::vector<std::string> methods;
-  for (const auto& effect : panel.effects) {
-    const auto& record = effect.record;
-    if (record.baseline == baseline && std::ranges::find(methods, record.method) == methods.end())
-      methods.push_back(record.method);
-  }
-  return methods;
+  return distinct_of(panel.effects, [&](const GuardrailEffect& effect) {
+    return effect.record.baseline == baseline ? effect.record.method : "";
+  });
 }
 
 const GuardrailEffect* find_effect(const GuardrailPanel& panel, const std::string& baseline,
@@ -57,12 +48,12 @@ const GuardrailEffect* find_effect(const GuardrailPanel& panel, const std::strin
   return nullptr;
 }
 
-const ComparisonRecord* find_reward(const GuardrailPanel& panel, const std::string& baseline,
-                                    const std::string& method) {
+std::string reward_text(const GuardrailPanel& panel, const std::string& baseline, const std::string& method,
+                        const TableColumn& column) {
   for (const auto& record : panel.rewards) {
-    if (record.baseline == baseline && record.method == method) return &record;
+    if (record.baseline == baseline && record.method == method) return difference_text(record.result, column);
   }
-  return nullptr;
+  return kDash;
 }
 
 ViewCell effect_cell(const GuardrailEffect* effect, const TableColumn& column) {
@@ -72,146 +63,98 @@ ViewCell effect_cell(const GuardrailEffect* effect, const TableColumn& column) {
           .marks = effect->harmful() ? kHarmMark : ""};
 }
 
-ViewRow reward_row(const TableModel& model, const GuardrailPanel& panel, const std::string& baseline,
-                   const std::vector<std::string>& methods) {
-  const auto column = column_of(model, panel.reward);
-  ViewRow row{
-      RowKind::kReference,
-      {{title_of(column)}, {"the reward"}, {format_value(mean_over_seeds(model, baseline, column), column)}}};
-  for (const auto& method : methods) {
-    const auto* reward = find_reward(panel, baseline, method);
-    row.cells.push_back({reward ? difference_text(reward->result, column) : kDash});
-  }
-  return row;
-}
-
 ViewTable table_against(const TableModel& model, const GuardrailPanel& panel, const std::string& baseline) {
   const auto methods = methods_against(panel, baseline);
   ViewTable table;
   if (methods.empty()) return table;
   table.columns = {{"Guardrail", false}, {"Harmful", false}, {baseline}};
   for (const auto& method : methods) table.columns.push_back({fmt::format("{} \u2212 {}", method, baseline)});
-  table.rows.push_back(reward_row(model, panel, baseline, methods));
+  const auto add_row = [&](RowKind kind, const TableColumn& column, const std::string& harm, auto cell_of) {
+    const auto mean = format_value(mean_over_seeds(model, baseline, column), column);
+    table.rows.push_back({kind, {{title_of(column)}, {harm}, {mean}}});
+    for (const auto& method : methods) table.rows.back().cells.push_back(cell_of(method));
+  };
+  const auto reward = column_of(model, panel.reward);
+  add_row(RowKind::kReference, reward, "the reward",
+          [&](const std::string& method) { return ViewCell{reward_text(panel, baseline, method, reward)}; });
   for (const auto& metric : panel.metrics) {
     const auto column = column_of(model, metric.name);
-    ViewRow row{RowKind::kOurs,
-                {{title_of(column)},
-                 {harm_text(metric, column, baseline)},
-                 {format_value(mean_over_seeds(model, baseline, column), column)}}};
-    for (const auto& method : methods)
-      row.cells.push_back(effect_cell(find_effect(panel, baseline, method, metric.name), column));
-    table.rows.push_back(std::move(row));
+    add_row(RowKind::kOurs, column, harm_text(metric, column, baseline), [&](const std::string& method) {
+      return effect_cell(find_effect(panel, baseline, method, metric.name), column);
+    });
   }
   return table;
 }
 
-/// "Dark share rose by 31.00 points [+29.10, +33.00] (minimal effect 10.00 points)".
+/// "Dark share rose by 31.00 points [+29.10, +33.00]".
+std::string change_text(double delta, Interval ci95, const TableColumn& column) {
+  return fmt::format("{} {} by {} {}", column.title, delta > 0 ? "rose" : "fell", size_text(delta, column),
+                     format_interval(ci95, column));
+}
+
 std::string harm_sentence(const TableModel& model, const AlarmRecord& alarm) {
   const auto guardrail = column_of(model, alarm.guardrail);
-  return fmt::format("{} {} by {} {} (minimal effect {})", guardrail.title, alarm.delta > 0 ? "rose" : "fell",
-                     size_text(alarm.delta, guardrail), format_interval(alarm.ci95, guardrail),
+  return fmt::format("{} (minimal effect {})", change_text(alarm.delta, alarm.ci95, guardrail),
                      size_text(alarm.minimal_effect, guardrail));
 }
 
-/// The alarms of a method, or what there is to watch of its checkpoints, in words.
-struct AlarmWords {
-  std::string reward, baseline;
-  std::vector<std::string> harms;
-};
-
-AlarmWords alarm_words(const TableModel& model, const std::vector<AlarmRecord>& alarms,
-                       const std::string& method) {
-  std::vector<std::string> harms;
-  const AlarmRecord* first = nullptr;
-  for (const auto& alarm : alarms) {
-    if (alarm.method != method) continue;
-    if (first == nullptr) first = &alarm;
-    harms.push_back(harm_sentence(model, alarm));
-  }
-  const auto reward = column_of(model, first->reward);
-  return {.reward = fmt::format("{} {} by {} {}", reward.title, first->reward_delta > 0 ? "rose" : "fell",
-                                size_text(first->reward_delta, reward),
-                                format_interval(first->reward_ci95, reward)),
-          .baseline = first->baseline,
-          .harms = std::move(harms)};
-}
-
-std::string alarm_sentence(const AlarmWords& words, const std::string& method) {
-  return fmt::format(
-      "Guardrail alarm, {}: its {} against {}, and its {}. Look at its images before believing the reward.",
-      method, words.reward, words.baseline, join(words.harms, ", and its "));
-}
-
-std::string watch_sentence(const AlarmWords& words, const std::string& method) {
-  return fmt::format(
-      "These checkpoints of {}: {} against {}, while {}. Look at the images; a statement about the "
-      "method needs at least {} training runs.",
-      method, words.reward, words.baseline, join(words.harms, ", and "), kFewestRuns);
-}
-
-/// One sentence for all records of a method.
+/// A sentence a method for all its alarms, or for what there is to watch of its checkpoints.
 std::vector<std::string> sentences_of(const TableModel& model, const std::vector<AlarmRecord>& alarms,
-                                      std::string (*sentence)(const AlarmWords&, const std::string&)) {
-  std::vector<std::string> methods, sentences;
-  for (const auto& alarm : alarms) {
-    if (std::ranges::find(methods, alarm.method) == methods.end()) methods.push_back(alarm.method);
-  }
-  for (const auto& method : methods)
-    sentences.push_back(sentence(alarm_words(model, alarms, method), method));
-  return sentences;
+                                      bool of_checkpoints) {
+  return texts_of(distinct_of(alarms, &AlarmRecord::method), [&](const std::string& method) {
+    const auto& first = *std::ranges::find(alarms, method, &AlarmRecord::method);
+    const auto reward = change_text(first.reward_delta, first.reward_ci95, column_of(model, first.reward));
+    const auto harms = texts_of(alarms, [&](const AlarmRecord& alarm) {
+      return alarm.method == method ? harm_sentence(model, alarm) : "";
+    });
+    if (of_checkpoints) {
+      return fmt::format(
+          "These checkpoints of {}: {} against {}, while {}. Look at the images; a statement about the "
+          "method needs at least {} training runs.",
+          method, reward, first.baseline, join(harms, ", and "), kFewestRuns);
+    }
+    return fmt::format(
+        "Guardrail alarm, {}: its {} against {}, and its {}. Look at its images before believing the reward.",
+        method, reward, first.baseline, join(harms, ", and its "));
+  });
 }
 
-/// What happened to the guardrails of one arm, by their titles.
-struct Movements {
-  Claim claim = Claim::kCheckpoints;  ///< the arm's: of methods if one of its effects is
-  std::vector<std::string> rose = {}, fell = {};
-  std::vector<std::string> unadjusted = {};  ///< the interval excludes 0, but not after Holm
-  std::vector<std::string> still = {}, beyond = {};
-};
-
-std::vector<std::string>& list_of(const TableModel& model, const GuardrailEffect& effect,
-                                  Movements& movements) {
+/// What is said of a guardrail in the sentence of an arm that makes this claim.
+std::string movement_of(const TableModel& model, const GuardrailEffect& effect, Claim claim) {
   const auto& result = effect.record.result;
-  if (effect.claim != movements.claim) return movements.still;
-  if (effect.differs) return *result.delta > 0 ? movements.rose : movements.fell;
   const auto interval = interval_of(result, effect.claim);
+  if (effect.claim == claim && effect.differs) return *result.delta > 0 ? "rose:" : "fell:";
   const bool by_holm = effect.adjusted_p && *effect.adjusted_p >= 1 - model.confidence;
-  return interval && interval->excludes_zero() && by_holm ? movements.unadjusted : movements.still;
+  if (effect.claim == claim && interval && interval->excludes_zero() && by_holm)
+    return "interval excludes 0, not after Holm:";
+  return claim == Claim::kMethods ? "no resolved change:" : "no change shown:";
 }
 
-Movements movements_of(const TableModel& model, const GuardrailPanel& panel, const std::string& baseline,
-                       const std::string& method) {
+/// An arm's claim is of methods if one of its effects is.
+std::string arm_sentence(const TableModel& model, const GuardrailPanel& panel, const std::string& baseline,
+                         const std::string& method) {
   std::vector<const GuardrailEffect*> effects;
-  Movements found;
+  auto claim = Claim::kCheckpoints;
   for (const auto& metric : panel.metrics) {
     const auto* effect = find_effect(panel, baseline, method, metric.name);
     if (effect == nullptr) continue;
     effects.push_back(effect);
-    if (effect->claim == Claim::kMethods) found.claim = Claim::kMethods;
+    if (effect->claim == Claim::kMethods) claim = Claim::kMethods;
   }
-  for (const auto* effect : effects) {
-    const auto title = column_of(model, effect->record.metric).title;
-    list_of(model, *effect, found).push_back(title);
-    if (effect->beyond && effect->claim == found.claim) found.beyond.push_back(title);
-  }
-  return found;
-}
-
-std::string arm_sentence(const TableModel& model, const GuardrailPanel& panel, const std::string& baseline,
-                         const std::string& method) {
-  const auto found = movements_of(model, panel, baseline, method);
-  const bool of_methods = found.claim == Claim::kMethods;
   std::vector<std::string> parts;
-  const auto add = [&](const char* what, const std::vector<std::string>& titles) {
+  const auto add = [&](const std::string& what, auto holds) {
+    const auto titles = texts_of(effects, [&](const GuardrailEffect* effect) {
+      return holds(*effect) ? column_of(model, effect->record.metric).title : "";
+    });
     if (!titles.empty()) parts.push_back(fmt::format("{} {}", what, join(titles, ", ")));
   };
-  add("rose:", found.rose);
-  add("fell:", found.fell);
-  add("interval excludes 0, not after Holm:", found.unadjusted);
-  add(of_methods ? "no resolved change:" : "no change shown:", found.still);
-  add("harmful beyond the minimal effect:", found.beyond);
-  return fmt::format("{}{} against {} \u2014 {}.", of_methods ? "" : "These checkpoints of ", method,
-                     baseline, join(parts, "; "));
+  for (const std::string what :
+       {"rose:", "fell:", "interval excludes 0, not after Holm:", "no resolved change:", "no change shown:"})
+    add(what, [&](const GuardrailEffect& effect) { return movement_of(model, effect, claim) == what; });
+  add("harmful beyond the minimal effect:",
+      [&](const GuardrailEffect& effect) { return effect.beyond && effect.claim == claim; });
+  return fmt::format("{}{} against {} \u2014 {}.", claim == Claim::kMethods ? "" : "These checkpoints of ",
+                     method, baseline, join(parts, "; "));
 }
 
 bool judges_methods(const GuardrailPanel& panel) {
@@ -220,44 +163,26 @@ bool judges_methods(const GuardrailPanel& panel) {
 
 /// That no alarm was raised, and why.
 std::string silence(const TableModel& model, const GuardrailPanel& panel) {
-  const auto reward = column_of(model, panel.reward).title;
-  if (judges_methods(panel)) {
+  const auto no = [&](const char* arm) {
     return fmt::format(
-        "No guardrail alarm: no method whose {} improved on {} moved a guardrail the harmful way by more "
-        "than its minimal effect.",
-        reward, panel.base);
-  }
-  auto text = fmt::format("No guardrail alarm: one needs at least {} training runs a method.", kFewestRuns);
-  if (!panel.watch.empty()) return text;
-  return text +
-         fmt::format(
-             " Nor is there anything to watch: no checkpoint whose {} improved on {} moved a guardrail "
-             "the harmful way by more than its minimal effect.",
-             reward, panel.base);
-}
-
-void add_words(const TableModel& model, const GuardrailPanel& panel, GuardrailView& view) {
-  if (view.alarms.empty()) view.words.push_back(silence(model, panel));
-  for (auto& sentence : sentences_of(model, panel.watch, watch_sentence))
-    view.words.push_back(std::move(sentence));
-  for (const auto& baseline : {panel.base, model.baseline}) {
-    for (const auto& method : methods_against(panel, baseline))
-      view.words.push_back(arm_sentence(model, panel, baseline, method));
-    if (panel.base == model.baseline) return;
-  }
+        "no {} whose {} improved on {} moved a guardrail the harmful way by more than its minimal effect.",
+        arm, column_of(model, panel.reward).title, panel.base);
+  };
+  if (judges_methods(panel)) return "No guardrail alarm: " + no("method");
+  return fmt::format("No guardrail alarm: one needs at least {} training runs a method.{}", kFewestRuns,
+                     panel.watch.empty() ? " Nor is there anything to watch: " + no("checkpoint") : "");
 }
 
 /// How effects are judged: "Holm's p over 12 differences of the panel is below 0.05".
 std::string family_text(const TableModel& model, const GuardrailPanel& panel) {
   const auto from_table = std::ranges::count(panel.effects, true, &GuardrailEffect::judged_by_table);
-  const auto own = static_cast<std::int64_t>(panel.effects.size()) - from_table;
-  const double level = std::round(1e6 * (1 - model.confidence)) / 1e6;
-  auto text =
-      fmt::format("the interval excludes 0{}, and Holm's p over {} differences of the panel is below {:g}",
-                  judges_methods(panel) ? ", as does that over prompts alone" : "", own, level);
-  if (from_table == 0) return text;
-  return text +
-         fmt::format(" (the other {} are judged with the table's comparisons above, once)", from_table);
+  return fmt::format(
+      "the interval excludes 0{}, and Holm's p over {} differences of the panel is below {}{}",
+      judges_methods(panel) ? ", as does that over prompts alone" : "",
+      std::ssize(panel.effects) - from_table, format_significance(model.confidence),
+      from_table == 0
+          ? ""
+          : fmt::format(" (the other {} are judged with the table's comparisons above, once)", from_table));
 }
 
 std::string legend_of(const TableModel& model, const GuardrailPanel& panel) {
@@ -268,8 +193,7 @@ std::string legend_of(const TableModel& model, const GuardrailPanel& panel) {
   if (!judges_methods(panel)) {
     return fmt::format(
         "{} They are over prompts, so they speak of these checkpoints: nothing is bold and no alarm is "
-        "raised "
-        "with fewer than {} training runs a method. Rose, fell: {} (rule version {}).",
+        "raised with fewer than {} training runs a method. Rose, fell: {} (rule version {}).",
         head, kFewestRuns, family_text(model, panel), panel.rule_version);
   }
   return fmt::format(
@@ -281,18 +205,24 @@ std::string legend_of(const TableModel& model, const GuardrailPanel& panel) {
 
 }  // namespace
 
+std::vector<std::string> GuardrailView::notes() const {
+  auto notes = words;
+  if (!legend.empty()) notes.push_back(legend);
+  return notes;
+}
+
 GuardrailView guardrail_view(const TableModel& model) {
-  GuardrailView view;
-  if (!model.guardrails || model.guardrails->effects.empty()) return view;
+  if (!model.guardrails || model.guardrails->effects.empty()) return {};
   const auto& panel = *model.guardrails;
-  view.alarms = sentences_of(model, panel.alarms, alarm_sentence);
-  for (const auto& baseline : {panel.base, model.baseline}) {
+  GuardrailView view{.alarms = sentences_of(model, panel.alarms, false), .legend = legend_of(model, panel)};
+  if (view.alarms.empty()) view.words.push_back(silence(model, panel));
+  std::ranges::move(sentences_of(model, panel.watch, true), std::back_inserter(view.words));
+  for (const auto& baseline : distinct_of(std::vector{panel.base, model.baseline}, std::identity())) {
     auto table = table_against(model, panel, baseline);
     if (!table.rows.empty()) view.tables.push_back(std::move(table));
-    if (panel.base == model.baseline) break;
+    for (const auto& method : methods_against(panel, baseline))
+      view.words.push_back(arm_sentence(model, panel, baseline, method));
   }
-  add_words(model, panel, view);
-  view.legend = legend_of(model, panel);
   return view;
 }
 

@@ -12,9 +12,6 @@
 namespace harness {
 namespace {
 
-// Rows by method
-// ---------------------------------------------------------------------------------------------------------
-
 /// The selected rows of all runs in this metric.
 std::vector<RowMean> row_means(const TableModel& model, const std::string& metric) {
   std::vector<RowMean> means;
@@ -26,32 +23,10 @@ std::vector<RowMean> row_means(const TableModel& model, const std::string& metri
   return means;
 }
 
-std::optional<double> discrimination_of(const CrossedComparison& crossed) {
-  std::vector<double> deltas;
-  for (const auto& run : crossed.per_run) deltas.push_back(run.delta);
-  return discrimination(deltas);
-}
-
 Discriminability& entry_of(std::vector<Discriminability>& entries, const std::string& metric) {
   const auto found = std::ranges::find(entries, metric, &Discriminability::metric);
   if (found != entries.end()) return *found;
   return entries.emplace_back(Discriminability{.metric = metric});
-}
-
-// Notes
-// ---------------------------------------------------------------------------------------------------------
-
-/// The metrics of the table's comparisons, each once; one that restates another is left out.
-std::vector<std::string> compared_metrics(const TableModel& model) {
-  std::vector<std::string> metrics;
-  for (const auto& comparison : model.comparisons) {
-    const bool is_new = std::ranges::find(metrics, comparison.metric) == metrics.end();
-    const bool is_restated =
-        !comparison.restates.empty() &&
-        std::ranges::count(model.comparisons, comparison.restates, &TableComparison::metric) > 0;
-    if (is_new && !is_restated) metrics.push_back(comparison.metric);
-  }
-  return metrics;
 }
 
 /// A spread in the column's unit.
@@ -60,10 +35,16 @@ std::string spread_text(double spread, TableColumn column) {
   return format_value(spread, column);
 }
 
-/// The yardstick's metrics that the table compares.
+/// The yardstick's metrics that the table compares, without those that restate another one.
 std::vector<YardstickMetric> shown_yardstick(const TableModel& model) {
+  const auto names = distinct_of(model.comparisons, [&](const TableComparison& comparison) {
+    const bool is_restated =
+        !comparison.restates.empty() &&
+        std::ranges::count(model.comparisons, comparison.restates, &TableComparison::metric) > 0;
+    return is_restated ? "" : comparison.metric;
+  });
   std::vector<YardstickMetric> metrics;
-  for (const auto& name : compared_metrics(model)) {
+  for (const auto& name : names) {
     if (const auto* metric = model.yardstick->find(name)) metrics.push_back(*metric);
   }
   return metrics;
@@ -86,21 +67,14 @@ std::string called_text(const std::vector<YardstickMetric>& metrics,
 /// How often the rule for verdicts took a difference between runs of equal rows for one.
 std::string verdicts_note(const std::vector<YardstickMetric>& metrics) {
   const auto methods = called_text(metrics, &YardstickMetric::methods);
-  const auto checkpoints = called_text(metrics, &YardstickMetric::checkpoints);
-  auto text = fmt::format("Verdicts between runs of these equal rows with different seeds, in {} metrics:",
-                          metrics.size());
-  if (!methods.empty())
-    text += fmt::format(" better or worse, each time falsely, in {} of {} runs a row;", methods, kFewestRuns);
-  return fmt::format("{} these checkpoints differ in {} of one run a row, as checkpoints of one method do.",
-                     text, checkpoints);
-}
-
-/// The same seed and a change that means nothing: where that makes nearly the same run, it is no noise of
-/// runs.
-std::string same_seed_text(const TableModel& model, const YardstickMetric& metric) {
-  const auto column = column_of(model, metric.metric);
-  return fmt::format(" With the same seed and a change that means nothing: {} in {}.",
-                     spread_text(metric.same_seed_sd, column), difference_title(column));
+  return fmt::format(
+      "Verdicts between runs of these equal rows with different seeds, in {} metrics:{} these checkpoints "
+      "differ in {} of one run a row, as checkpoints of one method do.",
+      metrics.size(),
+      methods.empty()
+          ? ""
+          : fmt::format(" better or worse, each time falsely, in {} of {} runs a row;", methods, kFewestRuns),
+      called_text(metrics, &YardstickMetric::checkpoints));
 }
 
 /// What two runs of one method differ by: a difference between methods has to be larger to mean anything.
@@ -109,42 +83,42 @@ void add_yardstick_note(const TableModel& model, std::vector<std::string>& notes
   const auto& yardstick = *model.yardstick;
   const auto metrics = shown_yardstick(model);
   if (metrics.empty()) return;
-  std::vector<std::string> spreads;
-  for (const auto& metric : metrics) {
-    const auto column = column_of(model, metric.metric);
-    if (metric.run_sd)
-      spreads.push_back(
-          fmt::format("{} in {}", spread_text(*metric.run_sd, column), difference_title(column)));
-  }
+  const auto in_metric = [&](double spread, const std::string& metric) {
+    const auto column = column_of(model, metric);
+    return fmt::format("{} in {}", spread_text(spread, column), difference_title(column));
+  };
+  const auto spreads = texts_of(metrics, [&](const YardstickMetric& metric) {
+    return metric.run_sd ? in_metric(*metric.run_sd, metric.metric) : "";
+  });
   const auto source = yardstick.is_own
                           ? "rows " + join(yardstick.rows, "; ")
                           : fmt::format("experiment {}, table {}", yardstick.experiment, yardstick.table);
-  const auto method = fmt::format("{}; {}", yardstick.method, source);
+  const auto found =
+      spreads.empty()
+          ? " have one seed, which tells no noise of runs."
+          : fmt::format(
+                " with different seeds differ by {} (standard deviation of a difference, from {} runs "
+                "a row).",
+                join(spreads, ", "), metrics.front().runs);
+  // Where the same seed makes nearly the same run, its spread is no noise of runs.
   notes.push_back(
-      (spreads.empty()
-           ? fmt::format("Yardstick: runs of one method ({}) have one seed, which tells no noise of "
-                         "runs.",
-                         method)
-           : fmt::format("Yardstick: two runs of one method ({}) with different seeds differ by {} "
-                         "(standard deviation of a difference, from {} runs a row).",
-                         method, join(spreads, ", "), metrics.front().runs)) +
-      same_seed_text(model, metrics.front()));
+      fmt::format("Yardstick: {}runs of one method ({}; {}){} With the same seed and a change that "
+                  "means nothing: {}.",
+                  spreads.empty() ? "" : "two ", yardstick.method, source, found,
+                  in_metric(metrics.front().same_seed_sd, metrics.front().metric)));
   if (yardstick.is_own && !spreads.empty()) notes.push_back(verdicts_note(metrics));
 }
 
 /// "negative control (equal): 0 of 4; positive control: 3 of 4 (OCR reward, CER, Exact)"
-std::string calibration_row_text(const TableModel& model, const CalibrationRow& row) {
-  std::vector<std::string> titles;
-  for (const auto& metric : row.called) titles.push_back(column_of(model, metric).title);
-  return fmt::format("{}{} {} of {}{}", row.row, row.is_equal ? " (equal)" : "", row.called.size(),
-                     row.metrics, titles.empty() ? "" : " (" + join(titles, ", ") + ")");
-}
-
 void add_calibration_note(const TableModel& model, std::vector<std::string>& notes) {
   if (!model.calibration) return;
   const auto& calibration = *model.calibration;
-  std::vector<std::string> rows;
-  for (const auto& row : calibration.rows) rows.push_back(calibration_row_text(model, row));
+  const auto rows = texts_of(calibration.rows, [&](const CalibrationRow& row) {
+    const auto titles =
+        texts_of(row.called, [&](const std::string& metric) { return column_of(model, metric).title; });
+    return fmt::format("{}{} {} of {}{}", row.row, row.is_equal ? " (equal)" : "", row.called.size(),
+                       row.metrics, titles.empty() ? "" : " (" + join(titles, ", ") + ")");
+  });
   notes.push_back(fmt::format(
       "Calibration (experiment {}, table {}, {} runs a row): metrics in which a row was called better "
       "or worse than {}: {}.",
@@ -173,7 +147,9 @@ std::vector<Discriminability> discriminability_of(const TableModel& model) {
     if (comparison.baseline != model.baseline || claim_of(comparison.values) != Claim::kMethods) continue;
     auto& entry = entry_of(entries, comparison.metric);
     entry.runs = std::max(entry.runs, comparison.values.crossed->runs);
-    const auto apart = discrimination_of(*comparison.values.crossed);
+    std::vector<double> deltas;
+    for (const auto& run : comparison.values.crossed->per_run) deltas.push_back(run.delta);
+    const auto apart = discrimination(deltas);
     if (!apart || apart <= entry.largest) continue;
     entry.largest = apart;
     entry.method = comparison.method;

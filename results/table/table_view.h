@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -31,9 +33,11 @@ struct ViewColumn {
 };
 
 struct ViewTable {
-  std::vector<ViewColumn> columns;
-  std::vector<ViewRow> rows;
+  std::vector<ViewColumn> columns = {};
+  std::vector<ViewRow> rows = {};
 };
+
+void drop_column(ViewTable& table, std::size_t column);
 
 /// What moved beside the reward (guardrails.h).
 struct GuardrailView {
@@ -42,7 +46,8 @@ struct GuardrailView {
   std::vector<std::string> words =
       {};  ///< the tables in words, a sentence an arm; and that there is no alarm
   std::string legend = {};
-  bool empty() const { return tables.empty(); }
+
+  std::vector<std::string> notes() const;  ///< words and legend, as one list
 };
 
 GuardrailView guardrail_view(const TableModel& model);
@@ -58,15 +63,16 @@ struct TableView {
   std::vector<std::string> notes;             ///< on the results and on how they were made
   std::vector<std::string> difference_notes;  ///< on the comparisons
   std::string signature;
+
+  std::vector<std::string> all_notes() const;
 };
 
 TableView table_view(const TableModel& model);
+ViewTable claims_view(const TableModel& model);
 
-/// The footnotes alone, in the order in which tables show them: those on the results, then those on the
-/// differences.
+/// The footnotes, in the order in which tables show them.
 std::vector<std::string> result_notes(const TableModel& model);
 std::vector<std::string> difference_notes(const TableModel& model);
-std::vector<std::string> table_notes(const TableModel& model);
 
 /// Those of the latter on what differences between runs of one method are: the yardstick, and whether the
 /// table can tell its methods apart.
@@ -78,14 +84,37 @@ ViewTable yardstick_view(const TableModel& model);
 /// What differences on the prompts that chose the checkpoints are worth.
 inline constexpr const char* kChosenHere =
     "These prompts also chose the checkpoint of each run that is compared, so its values and differences "
-    "here "
-    "are optimistic, and intervals and p do not allow for the choice; the table on the test split is the one "
-    "to quote.";
+    "here are optimistic, and intervals and p do not allow for the choice; the table on the test split is "
+    "the one to quote.";
 
 inline constexpr const char* kDiffersMark = "\u2020";          ///< dagger
 inline constexpr const char* kPeekMark = "\u2021";             ///< double dagger
 inline constexpr const char* kUnequalMovementMark = "\u00a7";  ///< section sign
 inline constexpr const char* kSelectedMark = "\u00b6";         ///< pilcrow
+
+/// What `text_of` says of each item, where it says anything.
+template <class Items, class Text>
+std::vector<std::string> texts_of(const Items& items, Text text_of) {
+  std::vector<std::string> texts;
+  for (const auto& item : items) {
+    if (std::string text = std::invoke(text_of, item); !text.empty()) texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+/// The same, each text once, in order of first appearance.
+template <class Items, class Text>
+std::vector<std::string> distinct_of(const Items& items, Text text_of) {
+  std::vector<std::string> distinct;
+  for (auto& text : texts_of(items, text_of)) {
+    if (std::ranges::find(distinct, text) == distinct.end()) distinct.push_back(std::move(text));
+  }
+  return distinct;
+}
+
+/// In order of first appearance.
+std::vector<std::string> methods_of(const TableModel& model);
+std::vector<std::string> baselines_of(const TableModel& model);
 
 /// Which method is the best of a column, over the methods' means (seeds pooled), and whether that is shown.
 struct BestOfColumn {
@@ -93,26 +122,28 @@ struct BestOfColumn {
   bool resolved = false;
 };
 
-/// True where the difference of a method to the table's baseline is resolved, on either side.
-bool differs_from_baseline(const TableModel& model, const std::string& method, const TableColumn& column);
-
-/// The pairs of training runs behind the comparisons of a table: the fewest and the most of them. 1 and 1
-/// where nothing was compared.
-struct PairedRuns {
-  std::int64_t fewest = 1, most = 1;
-};
-PairedRuns paired_runs(const TableModel& model);
-std::string runs_text(const PairedRuns& runs);  ///< "3", "2 to 3"
-std::int64_t runs_of(const PairedComparison& values);
-
 /// Nothing where fewer than two methods have a value, where two share the best one, or where the column's
 /// metric was never compared. Resolved: the best method's difference to the baseline is, on the good side;
 /// where the baseline itself is best, those of all other methods are, on the bad one.
 std::optional<BestOfColumn> best_of_column(const TableModel& model, const TableColumn& column);
 
+/// True where the difference of a method to the table's baseline is resolved, on either side.
+bool differs_from_baseline(const TableModel& model, const std::string& method, const TableColumn& column);
+
 /// Mean of a column over the seeds of a method, at its selected checkpoints; nothing if a seed has no value.
 std::optional<double> mean_over_seeds(const TableModel& model, const std::string& method,
                                       const TableColumn& column);
+
+bool has_claim(const TableModel& model, Claim claim);
+
+/// The fewest and the most pairs of training runs behind the comparisons, or behind those of one claim. There
+/// must be one.
+struct PairedRuns {
+  std::int64_t fewest, most;
+};
+PairedRuns paired_runs(const TableModel& model, std::optional<Claim> claim = {});
+std::string runs_text(const PairedRuns& runs);  ///< "3", "2 to 3"
+std::int64_t runs_of(const PairedComparison& values);
 
 /// The column with its notation decided, for all that the table shows of it: scientific where one of its
 /// values would show fewer than two digits; its differences where all of them would.
@@ -125,9 +156,9 @@ TableColumn column_of(const TableModel& model, const std::string& metric);
 /// empty where it prints none.
 std::string paper_cell(const TableModel& model, const PaperRow& paper, const TableColumn& column);
 
-/// "OCR reward", "Exact (points)": how a difference of the column is called; and how the paper's is.
-std::string difference_title(const TableColumn& column);
-std::string paper_difference_title(const TableColumn& column);
+std::string title_of(const TableColumn& column);                ///< "OCR reward", "Exact (%)"
+std::string difference_title(const TableColumn& column);        ///< "OCR reward", "Exact (points)"
+std::string paper_difference_title(const TableColumn& column);  ///< how the paper's difference is called
 
 /// The paper's own difference for one of ours, where it prints one, and the column as its numbers are given.
 const PaperComparison* printed_comparison(const TableModel& model, const TableComparison& comparison);
@@ -136,8 +167,5 @@ TableColumn as_printed(TableColumn column);
 /// A comparison's verdict in the words of `harness compare`: "better", "not resolved (p 0.36 after Holm)",
 /// "these checkpoints differ".
 std::string verdict_text(const TableModel& model, const TableComparison& comparison);
-
-/// The methods in order of first appearance.
-std::vector<std::string> methods_of(const TableModel& model);
 
 }  // namespace harness

@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
+#include "tests/error_of.h"
 #include "tests/programs.h"
 
 namespace harness {
@@ -133,12 +133,7 @@ TEST(GridRows, ThePapersGalleryKeepsItsOrderWhateverTheScores) {
 
 TEST(GridGroups, AnUnknownNameIsAnErrorWithTheNearestOne) {
   EXPECT_EQ(grid_group_from_name("mixed"), GridGroup::kMixed);
-  try {
-    grid_group_from_name("win");
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("did you mean \"wins\"?"));
-  }
+  EXPECT_THAT(error_of([] { grid_group_from_name("win"); }).what(), HasSubstr("did you mean \"wins\"?"));
 }
 
 // ---- drawing
@@ -229,27 +224,14 @@ TEST_F(GridFigure, FailedScorersAndEmptyTranscriptsAreDrawn) {
   EXPECT_NO_THROW(render_grid(failed));
 }
 
-TEST_F(GridFigure, AnImageThatIsNotTheOneThatWasScoredIsNamed) {
-  const auto replaced = grid();
-  write_image("b.png", 96, 48, {10, 20, 251});
-  try {
-    render_grid(replaced);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("b.png: is not the image that was scored"));
-    EXPECT_EQ(error.status(), Status::kFailed);
-  }
-}
-
-TEST_F(GridFigure, AMissingImageIsNamed) {
+TEST_F(GridFigure, AnImageThatIsMissingOrIsNotTheOneThatWasScoredIsNamed) {
   auto broken = grid();
+  write_image("b.png", 96, 48, {10, 20, 251});
+  const auto replaced = error_of([&] { render_grid(broken); });
+  EXPECT_THAT(replaced.what(), HasSubstr("b.png: is not the image that was scored"));
+  EXPECT_EQ(replaced.status(), Status::kFailed);
   broken.rows[0].cells[0].image = folder_ / "images/none.png";
-  try {
-    render_grid(broken);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("none.png"));
-  }
+  EXPECT_THAT(error_of([&] { render_grid(broken); }).what(), HasSubstr("none.png"));
 }
 
 TEST_F(GridFigure, PagesReferToImagesByRelativePaths) {

@@ -5,10 +5,10 @@
 
 #include <random>
 
-#include "core/error.h"
 #include "core/files.h"
 #include "results/table/table.h"
 #include "results/table/table_view.h"
+#include "tests/error_of.h"
 #include "tests/results/table_fixture.h"
 
 namespace harness {
@@ -67,8 +67,15 @@ std::vector<ComparisonRecord> hacked(Interval edges) {
           record("base", "dual", "edge_density", 0.2, (edges.low + edges.high) / 2, edges)};
 }
 
-GuardrailPanel panel_of(const std::vector<ComparisonRecord>& comparisons, Better better = Better::kUp) {
-  return guardrail_panel(rule(), {.reward = "ocr_reward", .better = better, .base = "base"}, comparisons);
+GuardrailPanel panel_of(const std::vector<ComparisonRecord>& comparisons, Better better = Better::kUp,
+                        const std::vector<JudgedDifference>& judged = {}) {
+  const GuardrailQuestion question{.reward = "ocr_reward", .better = better, .base = "base"};
+  return guardrail_panel(rule(), question, comparisons, judged);
+}
+
+GuardrailPanel judged_panel(const std::vector<ComparisonRecord>& comparisons, const std::string& metric,
+                            double adjusted_p, bool differs) {
+  return panel_of(comparisons, Better::kUp, {{"base", "dual", metric, adjusted_p, differs, Claim::kMethods}});
 }
 
 // ---- the rule's file
@@ -87,12 +94,7 @@ TEST(GuardrailRule, WhatIsWrongInItIsNamedWithItsPlace) {
   const auto error_with = [](const std::string& pointer, Json value) {
     auto document = rule_document();
     document[Json::json_pointer(pointer)] = std::move(value);
-    try {
-      read_guardrail_rule(document, "rule");
-    } catch (const Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("no error");
+    return std::string(error_of([&] { read_guardrail_rule(document, "rule"); }).what());
   };
   EXPECT_THAT(error_with("/metrics/1/harmful", "highr"), HasSubstr("rule: metrics[1]: harmful"));
   EXPECT_THAT(error_with("/metrics/1/harmful", "highr"), HasSubstr("\"higher\""));
@@ -148,13 +150,7 @@ TEST(GuardrailPanel, ADifferenceThatTheTableJudgedKeepsThatVerdictAndLeavesTheFa
   auto all = hacked({-0.08, -0.045});
   all.push_back(record("base", "dual", "dark_share", 0.3, 0.01, {0.001, 0.019}, 0.03));
   all.push_back(record("base", "dual", "cer", 0.2, 0.01, {0.001, 0.019}, 0.04));
-  const std::vector<JudgedDifference> judged = {{.baseline = "base",
-                                                 .method = "dual",
-                                                 .metric = "cer",
-                                                 .adjusted_p = 0.32,
-                                                 .differs = false,
-                                                 .claim = Claim::kMethods}};
-  const auto panel = guardrail_panel(rule(), {.reward = "ocr_reward", .base = "base"}, all, judged);
+  const auto panel = judged_panel(all, "cer", 0.32, false);
   ASSERT_EQ(panel.effects.size(), 3u);
   EXPECT_DOUBLE_EQ(*panel.effects[0].adjusted_p, 2e-6) << "two are left in the panel's family";
   EXPECT_DOUBLE_EQ(*panel.effects[1].adjusted_p, 0.03);
@@ -167,14 +163,7 @@ TEST(GuardrailPanel, ADifferenceThatTheTableJudgedKeepsThatVerdictAndLeavesTheFa
 }
 
 TEST(GuardrailPanel, AJudgedDifferenceCanRaiseAnAlarm) {
-  const std::vector<JudgedDifference> judged = {{.baseline = "base",
-                                                 .method = "dual",
-                                                 .metric = "edge_density",
-                                                 .adjusted_p = 0.01,
-                                                 .differs = true,
-                                                 .claim = Claim::kMethods}};
-  const auto panel =
-      guardrail_panel(rule(), {.reward = "ocr_reward", .base = "base"}, hacked({-0.08, -0.05}), judged);
+  const auto panel = judged_panel(hacked({-0.08, -0.05}), "edge_density", 0.01, true);
   ASSERT_EQ(panel.alarms.size(), 1u);
   EXPECT_EQ(panel.alarms[0].p_holm, 0.01);
 }
@@ -293,11 +282,13 @@ struct Truth {
 
 class Simulation {
  public:
-  /// Share of `repeats` comparisons with an alarm, or with fewer than three runs something to watch.
-  double share(int repeats, const Truth& truth) {
+  /// Share of `repeats` comparisons with an alarm, or with fewer than three runs something to watch; printed.
+  double share(const char* what, int repeats, const Truth& truth) {
     int fired = 0;
     for (int i = 0; i < repeats; ++i) fired += fires(truth) ? 1 : 0;
-    return static_cast<double>(fired) / repeats;
+    const double share = static_cast<double>(fired) / repeats;
+    std::printf("%s: %.4f\n", what, share);
+    return share;
   }
 
  private:
@@ -366,58 +357,39 @@ class Simulation {
 
 TEST(GuardrailSimulation, OfAnHonestGainThereIsNothingToWatch) {
   Simulation simulation;
-  const double at_762 = simulation.share(400, {}), at_48 = simulation.share(400, {.n = 48});
-  std::printf("to watch, reward +0.1, no harm: %.4f at n 762, %.4f at n 48\n", at_762, at_48);
-  EXPECT_LE(at_762, 0.005);
-  EXPECT_LE(at_48, 0.02);
+  EXPECT_LE(simulation.share("reward +0.1, no harm, n 762", 400, {}), 0.005);
+  EXPECT_LE(simulation.share("reward +0.1, no harm, n 48", 400, {.n = 48}), 0.02);
 }
 
 TEST(GuardrailSimulation, OfTwoEqualPoliciesThereIsNothingToWatch) {
-  Simulation simulation;
-  const double at_762 = simulation.share(400, {.reward = 0});
-  std::printf("to watch, neither reward nor harm: %.4f at n 762\n", at_762);
-  EXPECT_LE(at_762, 0.005);
+  EXPECT_LE(Simulation().share("neither reward nor harm", 400, {.reward = 0}), 0.005);
 }
 
 TEST(GuardrailSimulation, WithoutARewardThatRoseHarmIsWatchedAtTheRateOfItsInterval) {
-  Simulation simulation;
-  const double fired = simulation.share(400, {.reward = 0, .harm = 2});
-  std::printf("to watch, reward +0, every guardrail at twice its minimal effect: %.4f at n 762\n", fired);
-  EXPECT_LE(fired, 0.06);  // nominal 0.025
+  const Truth truth{.reward = 0, .harm = 2};
+  EXPECT_LE(Simulation().share("reward +0, every guardrail at twice its minimal effect", 400, truth),
+            0.06);  // nominal 0.025
 }
 
 TEST(GuardrailSimulation, HarmOfExactlyTheMinimalEffectIsRarelyWatched) {
-  Simulation simulation;
-  const double fired = simulation.share(400, {.harm = 1});
-  std::printf("to watch, reward +0.1, all seven guardrails at exactly their minimal effect: %.4f at n 762\n",
-              fired);
-  EXPECT_LE(fired, 0.25);  // seven guardrails, each nominally 0.025
+  EXPECT_LE(
+      Simulation().share("reward +0.1, all guardrails at exactly their minimal effect", 400, {.harm = 1}),
+      0.25);  // seven guardrails, each nominally 0.025
 }
 
 TEST(GuardrailSimulation, AHackOfTwiceTheMinimalEffectIsFound) {
   Simulation simulation;
-  const double at_762 = simulation.share(100, {.harm = 2}),
-               at_256 = simulation.share(100, {.n = 256, .harm = 2}),
-               alarms = simulation.share(100, {.n = 256, .harm = 2, .runs = 3, .run_spread = 0.1});
-  std::printf(
-      "reward +0.1, harm twice the minimal effect: to watch %.4f at n 762, %.4f at n 256; alarms of "
-      "three runs %.4f\n",
-      at_762, at_256, alarms);
-  EXPECT_GE(at_762, 0.99);
-  EXPECT_GE(at_256, 0.95);
-  EXPECT_GE(alarms, 0.9);
+  const Truth three{.n = 256, .harm = 2, .runs = 3, .run_spread = 0.1};
+  EXPECT_GE(simulation.share("harm twice the minimal effect, n 762", 100, {.harm = 2}), 0.99);
+  EXPECT_GE(simulation.share("harm twice the minimal effect, n 256", 100, {.n = 256, .harm = 2}), 0.95);
+  EXPECT_GE(simulation.share("harm twice the minimal effect, n 256, three runs", 100, three), 0.9);
 }
 
 TEST(GuardrailSimulation, RunsThatDifferByChanceRaiseHardlyAnyAlarmOfThreeThoughOneIsOftenToWatch) {
   Simulation simulation;
-  const double three = simulation.share(200, {.n = 256, .runs = 3, .run_spread = 1}),
-               one = simulation.share(200, {.n = 256, .run_spread = 1});
-  std::printf(
-      "reward +0.1, runs differ by the minimal effect, none in truth: alarms of three %.4f, to watch of "
-      "one %.4f\n",
-      three, one);
-  EXPECT_LE(three, 0.03);
-  EXPECT_GE(one, 0.2);
+  const Truth three{.n = 256, .runs = 3, .run_spread = 1}, one{.n = 256, .run_spread = 1};
+  EXPECT_LE(simulation.share("runs differ by the minimal effect, none in truth, three", 200, three), 0.03);
+  EXPECT_GE(simulation.share("runs differ by the minimal effect, none in truth, one", 200, one), 0.2);
 }
 
 // ---- what is shown

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/error.h"
+#include "tests/error_of.h"
 
 namespace harness {
 namespace {
@@ -42,12 +42,8 @@ TEST(PaperFormula, RoundsWithinHalfAUnitAndAnUncertainty) {
 
 TEST(PaperFormula, WhatItCannotReadIsQuoted) {
   for (const auto* formula : {"", "1 +", "(1", "1 2", "b", "root(2)", "rounds(1)", "rates + three", "max("}) {
-    try {
-      evaluate(formula, kFigures);
-      ADD_FAILURE() << formula;
-    } catch (const Error& error) {
-      EXPECT_THAT(error.what(), ::testing::HasSubstr(formula));
-    }
+    EXPECT_THAT(error_of([&] { evaluate(formula, kFigures); }).what(), ::testing::HasSubstr(formula))
+        << formula;
   }
   EXPECT_THROW(fill_in("{n", kFigures), Error);
   EXPECT_THROW(fill_in("{-n}", kFigures), Error);

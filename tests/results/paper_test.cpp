@@ -4,8 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <set>
 
-#include "core/error.h"
+#include "tests/error_of.h"
 
 namespace harness {
 namespace {
@@ -16,25 +17,19 @@ PaperTable paper(const std::string& id) {
   return read_paper_table(fs::path(HARNESS_SOURCE_DIR) / "results/paper" / (id + ".json"));
 }
 
-TEST(PaperTable, EveryTranscribedTableReads) {
+TEST(PaperTable, EveryTranscribedTableReadsAndItsTextsAndNumbersAgree) {
   int tables = 0;
   for (const auto& entry : fs::directory_iterator(fs::path(HARNESS_SOURCE_DIR) / "results/paper")) {
     if (entry.path().extension() != ".json") continue;
     const auto table = read_paper_table(entry.path());
     EXPECT_EQ(table.id, entry.path().stem().string());
     EXPECT_FALSE(table.rows.empty()) << table.id;
+    for (const auto& row : table.rows) {
+      for (const auto& [key, value] : row.values) EXPECT_EQ(std::stod(value.printed), value.value) << key;
+    }
     ++tables;
   }
   EXPECT_EQ(tables, 9);
-}
-
-TEST(PaperTable, PrintedTextAndNumberAgree) {
-  for (const auto& entry : fs::directory_iterator(fs::path(HARNESS_SOURCE_DIR) / "results/paper")) {
-    if (entry.path().extension() != ".json") continue;
-    for (const auto& row : read_paper_table(entry.path()).rows) {
-      for (const auto& [key, value] : row.values) EXPECT_EQ(std::stod(value.printed), value.value) << key;
-    }
-  }
 }
 
 TEST(PaperTable, OcrRowsHoldThePrintedFigures) {
@@ -72,8 +67,7 @@ TEST(PaperTable, ComparisonsSayWhetherThePaperPrintsThem) {
 }
 
 TEST(PaperTable, PercentBecomesTheNearestFraction) {
-  const PaperColumn percent{"substr", "", "percent", Better::kUp},
-      fraction{"ocr", "", "fraction", Better::kUp};
+  const PaperColumn percent{"substr", "percent"}, fraction{"ocr", "fraction"};
   EXPECT_EQ(paper_value_in_db_unit(percent, {22.83, "22.83"}), 0.2283);
   EXPECT_EQ(paper_value_in_db_unit(fraction, {0.5831, "0.5831"}), 0.5831);
 }
@@ -83,13 +77,35 @@ TEST(PaperTable, ASlipInAFileIsNamed) {
   std::ofstream(file)
       << R"({"id": "x", "paper": "p", "label": "l", "caption": "c", "columns": [], "comparisons": [],
     "rows": [{"method": "m", "selected": true, "values": {"ocr": {"value": 1, "printed": "1"}}}]})";
-  try {
-    read_paper_table(file);
-    FAIL() << "a value without a column was accepted";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("no column \"ocr\""));
-    EXPECT_THAT(error.what(), testing::HasSubstr("slip.json"));
+  const auto error = error_of([&] { read_paper_table(file); });
+  EXPECT_THAT(error.what(), testing::HasSubstr("no column \"ocr\""));
+  EXPECT_THAT(error.what(), testing::HasSubstr("slip.json"));
+}
+
+TEST(PaperGallery, EveryTranscribedGalleryReads) {
+  const auto ocr = load_paper_gallery("ocr"), pickscore = load_paper_gallery("pickscore");
+  ASSERT_TRUE(ocr && pickscore);
+  EXPECT_EQ(ocr->prompts.size(), 20u);
+  EXPECT_EQ(pickscore->prompts.size(), 19u);
+  EXPECT_FALSE(load_paper_gallery("compressibility").has_value());
+  std::set<int> indices;
+  for (const auto& prompt : ocr->prompts) {
+    EXPECT_EQ(prompt.target_sha256.size(), 16u);
+    EXPECT_LE(prompt.index, 762);
+    EXPECT_TRUE(indices.insert(prompt.index).second) << prompt.index;
   }
+}
+
+TEST(PaperGallery, IndicesCountTheTestSplitFromOneOrThePromptSetFromZero) {
+  const std::vector<int> test{3, 5, 8};
+  const PaperGallery split{.index = GalleryIndex::kTestSplitFrom1};
+  EXPECT_EQ(gallery_position(split, {.index = 1}, test), 3);
+  EXPECT_EQ(gallery_position(split, {.index = 3}, test), 8);
+  EXPECT_EQ(gallery_position(split, {.index = 4}, test), std::nullopt);
+  EXPECT_EQ(gallery_position(split, {.index = 0}, test), std::nullopt);
+  const PaperGallery set{.index = GalleryIndex::kPromptSetFrom0};
+  EXPECT_EQ(gallery_position(set, {.index = 5}, test), 5);
+  EXPECT_EQ(gallery_position(set, {.index = 4}, test), std::nullopt) << "a validation prompt";
 }
 
 }  // namespace

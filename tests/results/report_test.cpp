@@ -164,7 +164,7 @@ TEST(ReportPage, SaysWhatIsMissingAndHowItWasMade) {
 TEST(ReportPaper, StandsBesideOursWithDifferenceAndVerdict) {
   auto model = fixture_table();
   model.claims = printed_differences(model);
-  const auto html = report_paper_html(model);
+  const auto html = report_paper_html(model, table_view(model));
   EXPECT_THAT(
       html,
       HasSubstr("<td class=\"num\">0.5831</td><td class=\"num\">0.9012</td><td class=\"num\">+0.3181</td>"));
@@ -177,7 +177,7 @@ TEST(ReportPaper, StandsBesideOursWithDifferenceAndVerdict) {
 TEST(ReportPaper, IsEmptyWhereThePaperPrintsNothing) {
   auto model = fixture_table();
   model.paper.reset();
-  EXPECT_EQ(report_paper_html(model), "");
+  EXPECT_EQ(report_paper_html(model, table_view(model)), "");
 }
 
 /// Three training runs a method.

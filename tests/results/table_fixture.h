@@ -14,8 +14,7 @@ inline PaperTable fixture_paper() {
   paper.backbone = "sd3.5-medium-lora";
   paper.split = "test";
   paper.n = 762;
-  paper.columns = {{"ocr", "OCR reward", "fraction", Better::kUp},
-                   {"exact", "exact match", "percent", Better::kUp}};
+  paper.columns = {{"ocr", "fraction"}, {"exact", "percent"}};
   PaperRow row;
   row.method = "lambda-controlled";
   row.checkpoint = 80;

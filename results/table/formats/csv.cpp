@@ -1,93 +1,72 @@
 #include <fmt/format.h>
 
-#include <vector>
-
 #include "core/text.h"
+#include "results/statistics/verdict.h"
 #include "results/table/markup.h"
-#include "results/table/table.h"
 #include "results/table/table_view.h"
 
 namespace harness {
 namespace {
 
-/// Shortest digits that give the same double again; empty for nothing.
-template <class Number>
-std::string number(const std::optional<Number>& value) {
-  return value ? fmt::format("{}", *value) : "";
-}
-
-/// One line; the order of the members is that of kHeader.
-struct Line {
-  std::string record, baseline, method, seed, checkpoint, split, metric, n, n_missing, value, std, low, high,
-      seeds_low, seeds_high, wins, ties, losses, p_value, test, p_holm, verdict, claim, runs, runs_low,
-      runs_high, runs_p_value, validation_delta;
-};
-
-constexpr const char* kHeader =
+constexpr const char* kColumns =
     "record,baseline,method,seed,checkpoint,split,metric,n,n_missing,value,std,ci95_low,ci95_high,"
     "ci95_seeds_low,ci95_seeds_high,wins,ties,losses,p_value,test,p_holm,verdict,claim,runs,runs_ci95_low,"
-    "runs_ci95_high,runs_p_value,validation_delta\n";
+    "runs_ci95_high,runs_p_value,validation_delta";
 
-std::string text(const Line& line) {
-  const std::vector<std::string> fields{
-      line.record,     line.baseline,  line.method,       line.seed,
-      line.checkpoint, line.split,     line.metric,       line.n,
-      line.n_missing,  line.value,     line.std,          line.low,
-      line.high,       line.seeds_low, line.seeds_high,   line.wins,
-      line.ties,       line.losses,    line.p_value,      line.test,
-      line.p_holm,     line.verdict,   line.claim,        line.runs,
-      line.runs_low,   line.runs_high, line.runs_p_value, line.validation_delta};
+/// Shortest digits that give the same double again; empty for null.
+std::string field(const Json& value) {
+  if (value.is_null()) return "";
+  if (value.is_string()) return csv_field(value.get<std::string>());
+  return value.is_number_float() ? fmt::format("{}", value.get<double>()) : value.dump();
+}
+
+/// The values of kColumns; other members do not count.
+std::string line(const Json& record) {
   std::string out;
-  for (const auto& field : fields) out.append(out.empty() ? "" : ",").append(csv_field(field));
+  for (const auto& column : split(kColumns, ','))
+    out.append(out.empty() ? "" : ",").append(field(record.value(column, Json())));
   return out + "\n";
 }
 
 std::string row_lines(const TableRow& row, const char* record) {
-  Line line;
-  line.record = record;
-  line.method = row.method;
-  line.seed = number(row.seed);
-  line.checkpoint = fmt::format("{}", row.checkpoint);
-  line.split = row.split;
+  const Json common = {{"record", record},
+                       {"method", row.method},
+                       {"seed", or_null(row.seed)},
+                       {"checkpoint", row.checkpoint},
+                       {"split", row.split}};
   std::string out;
+  const auto add = [&](Json values) {
+    values.update(common);
+    out += line(values);
+  };
   for (const auto& [metric, summary] : row.metrics) {
-    line.metric = metric;
-    line.n = fmt::format("{}", summary.n);
-    line.n_missing = fmt::format("{}", summary.n_missing);
-    line.value = number(summary.mean);
-    line.std = number(summary.std);
-    out += text(line);
+    add({{"metric", metric},
+         {"n", summary.n},
+         {"n_missing", summary.n_missing},
+         {"value", or_null(summary.mean)},
+         {"std", or_null(summary.std)}});
   }
-  line.n = line.n_missing = line.std = "";
   for (const auto& [name, value] : {std::pair{"lambda_late", row.lambda_late},
                                     {"clip_fraction", row.clip_fraction},
                                     {"tau", row.tau},
                                     {"damp_share", row.damp_share}}) {
-    if (!value) continue;
-    line.metric = name;
-    line.value = number(value);
-    out += text(line);
+    if (value) add({{"metric", name}, {"value", *value}});
   }
   return out;
 }
 
 std::string paper_lines(const TableModel& model) {
   std::string out;
-  std::vector<std::string> seen;
-  for (const auto& row : model.rows) {
-    if (!seen.empty() && seen.back() == row.method) continue;
-    seen.push_back(row.method);
-    for (const auto* paper : paper_rows_of(model, row.method)) {
+  for (const auto& method : methods_of(model)) {
+    for (const auto* paper : paper_rows_of(model, method)) {
       for (const auto& [metric, value] : paper_values(model, paper)) {
-        Line line;
-        line.record = "paper";
-        line.method = row.method;
-        line.checkpoint = number(paper->checkpoint);
-        line.split = model.paper->split;
-        line.metric = metric;
-        line.n = number(model.paper->n);
-        line.value = fmt::format("{}", value);
-        out += text(line);
+        out += line({{"record", "paper"},
+                     {"method", method},
+                     {"checkpoint", or_null(paper->checkpoint)},
+                     {"split", model.paper->split},
+                     {"metric", metric},
+                     {"n", or_null(model.paper->n)},
+                     {"value", value}});
       }
     }
   }
@@ -95,48 +74,29 @@ std::string paper_lines(const TableModel& model) {
 }
 
 std::string comparison_line(const TableModel& model, const TableComparison& comparison) {
-  const auto& values = comparison.values;
-  Line line;
-  line.record = "comparison";
-  line.baseline = comparison.baseline;
-  line.method = comparison.method;
-  line.split = model.split;
-  line.metric = comparison.metric;
-  line.n = fmt::format("{}", values.n);
-  line.n_missing = fmt::format("{}", values.n_missing);
-  line.value = number(values.delta);
-  if (values.ci) {
-    line.low = fmt::format("{}", values.ci->low);
-    line.high = fmt::format("{}", values.ci->high);
+  auto record = comparison_json(model, comparison);
+  record["record"] = "comparison";
+  record["split"] = model.split;
+  record["n_missing"] = comparison.values.n_missing;
+  record["value"] = record["delta"];
+  if (const Json runs = record["runs"]; !runs.is_null()) {
+    record["runs"] = runs["n"];
+    record["runs_ci95"] = runs["ci95"];
+    record["runs_p_value"] = runs["p_value"];
   }
-  if (values.ci_seeds) {
-    line.seeds_low = fmt::format("{}", values.ci_seeds->low);
-    line.seeds_high = fmt::format("{}", values.ci_seeds->high);
+  for (const std::string name : {"ci95", "ci95_seeds", "runs_ci95"}) {
+    const Json ends = record[name];
+    if (ends.is_null()) continue;
+    record[name + "_low"] = ends[0];
+    record[name + "_high"] = ends[1];
   }
-  line.wins = fmt::format("{}", values.wins);
-  line.ties = fmt::format("{}", values.ties);
-  line.losses = fmt::format("{}", values.losses);
-  line.p_value = number(values.p_value);
-  line.test = values.test;
-  line.p_holm = number(comparison.adjusted_p);
-  line.verdict = verdict_text(model, comparison);
-  line.claim = claim_name(comparison.claim);
-  line.validation_delta = number(comparison.validation_delta);
-  if (const auto& crossed = values.crossed) {
-    line.runs = fmt::format("{}", crossed->runs);
-    if (crossed->ci) {
-      line.runs_low = fmt::format("{}", crossed->ci->low);
-      line.runs_high = fmt::format("{}", crossed->ci->high);
-    }
-    line.runs_p_value = number(crossed->p_value);
-  }
-  return text(line);
+  return line(record);
 }
 
 }  // namespace
 
 std::string table_csv(const TableModel& model) {
-  std::string out = kHeader;
+  auto out = kColumns + std::string("\n");
   for (const auto& row : model.reference) out += row_lines(row, "reference");
   for (const auto& row : model.rows) out += row_lines(row, "method");
   out += paper_lines(model);

@@ -22,17 +22,6 @@ constexpr const char* kStyle =
     "tr.reference td{border-bottom:1px solid #ccc}tr.paper td{color:#666;font-style:italic}\n"
     "ul{font-size:.85rem;color:#333;padding-left:1.1rem}code{font-size:.75rem;overflow-wrap:anywhere}\n";
 
-const char* row_class(RowKind kind) {
-  switch (kind) {
-    case RowKind::kReference:
-      return "reference";
-    case RowKind::kPaper:
-      return "paper";
-    default:
-      return "ours";
-  }
-}
-
 std::string cell_html(const ViewCell& cell, bool numeric) {
   auto text = html_text(cell.text);
   if (cell.strong) text = "<strong>" + text + "</strong>";
@@ -49,7 +38,8 @@ std::string view_table_html(const ViewTable& table) {
   }
   out += "</tr></thead>\n<tbody>\n";
   for (const auto& row : table.rows) {
-    out += fmt::format("<tr class=\"{}\">", row_class(row.kind));
+    constexpr const char* kClasses[] = {"reference", "ours", "paper"};  // in the order of RowKind
+    out += fmt::format("<tr class=\"{}\">", kClasses[static_cast<int>(row.kind)]);
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
       out += cell_html(row.cells[i], table.columns[i].numeric);
     }
@@ -58,42 +48,47 @@ std::string view_table_html(const ViewTable& table) {
   return out + "</tbody>\n</table></div>\n";
 }
 
-std::string scale_warning_html(const TableModel& model) {
-  if (model.scale_warning.empty()) return {};
-  return "<p class=\"warning\">" + html_text(model.scale_warning) + "</p>\n";
+std::string warning_html(const TableView& view) {
+  if (view.warning.empty()) return {};
+  return "<p class=\"warning\">" + html_text(view.warning) + "</p>\n";
 }
 
-std::string guardrail_alarms_html(const GuardrailView& guardrails) {
-  std::string out;
-  for (const auto& alarm : guardrails.alarms)
+std::string heading_html(const TableView& view) {
+  auto out = fmt::format("<h1>{}</h1>\n<p class=\"sub\">{}</p>\n", html_text(view.heading),
+                         html_text(view.subtitle)) +
+             warning_html(view);
+  for (const auto& alarm : view.guardrails.alarms)
     out += "<p class=\"alarm\" role=\"alert\">" + html_text(alarm) + "</p>\n";
   return out;
+}
+
+std::string signature_html(const TableView& view) {
+  if (view.signature.empty()) return {};
+  return "<p>Signature: <code>" + html_text(view.signature) + "</code></p>\n";
+}
+
+std::string list_html(const std::vector<std::string>& items, const char* attributes) {
+  auto out = fmt::format("<ul{}>\n", attributes);
+  for (const auto& item : items) out += "<li>" + html_text(item) + "</li>\n";
+  return out + "</ul>\n";
 }
 
 std::string guardrail_panel_html(const GuardrailView& guardrails) {
   std::string out;
   for (const auto& table : guardrails.tables) out += view_table_html(table);
-  if (out.empty()) return out;
-  out += "<ul class=\"notes\">\n";
-  for (const auto& sentence : guardrails.words) out += "<li>" + html_text(sentence) + "</li>\n";
-  return out + "<li>" + html_text(guardrails.legend) + "</li>\n</ul>\n";
+  return out.empty() ? out : out + list_html(guardrails.notes(), " class=\"notes\"");
 }
 
 std::string table_html(const TableModel& model) {
   const auto view = table_view(model);
-  auto body = fmt::format("<h1>{}</h1>\n<p class=\"sub\">{}</p>\n", html_text(view.heading),
-                          html_text(view.subtitle));
-  body += scale_warning_html(model);
-  body += guardrail_alarms_html(view.guardrails);
-  body += view_table_html(view.results);
-  if (!view.comparisons.rows.empty()) body += view_table_html(view.comparisons);
-  if (!view.claims.rows.empty()) body += view_table_html(view.claims);
-  if (!view.yardstick.rows.empty()) body += view_table_html(view.yardstick);
-  body += "<ul>\n";
-  for (const auto& note : table_notes(model)) body += "<li>" + html_text(note) + "</li>\n";
-  body += "</ul>\n";
-  if (!view.guardrails.empty()) body += "<h2>Guardrails</h2>\n" + guardrail_panel_html(view.guardrails);
-  if (!view.signature.empty()) body += "<p>Signature: <code>" + html_text(view.signature) + "</code></p>\n";
+  auto body = heading_html(view) + view_table_html(view.results);
+  for (const auto* table : {&view.comparisons, &view.claims, &view.yardstick}) {
+    if (!table->rows.empty()) body += view_table_html(*table);
+  }
+  body += list_html(view.all_notes(), "");
+  if (const auto panel = guardrail_panel_html(view.guardrails); !panel.empty())
+    body += "<h2>Guardrails</h2>\n" + panel;
+  body += signature_html(view);
   return html_page(view.heading, kStyle, body);
 }
 

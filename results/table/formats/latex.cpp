@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <cctype>
 
 #include "core/text.h"
@@ -143,28 +144,19 @@ std::string float_text(const Float& one) {
   return out + "\\endharnesstable\n\n";
 }
 
-bool is_blank(const ViewCell& cell) {
-  return cell.text.empty() || cell.text == kDash;
-}
-
 /// The columns in which no row has anything, left out; returns their titles without arrows.
 std::vector<std::string> drop_blank_columns(ViewTable& table) {
   std::vector<std::string> titles;
   for (std::size_t i = table.columns.size(); i-- > 1;) {
-    if (!std::ranges::all_of(table.rows, [&](const ViewRow& row) { return is_blank(row.cells[i]); }))
-      continue;
+    const bool has_value = std::ranges::any_of(table.rows, [&](const ViewRow& row) {
+      return !row.cells[i].text.empty() && row.cells[i].text != kDash;
+    });
+    if (has_value) continue;
     const auto& title = table.columns[i].title;
     titles.insert(titles.begin(), title.substr(0, std::min(title.find(" \u2191"), title.find(" \u2193"))));
-    table.columns.erase(table.columns.begin() + static_cast<std::ptrdiff_t>(i));
-    for (auto& row : table.rows) row.cells.erase(row.cells.begin() + static_cast<std::ptrdiff_t>(i));
+    drop_column(table, i);
   }
   return titles;
-}
-
-std::vector<std::string> paragraphs(const std::vector<std::string>& texts) {
-  std::vector<std::string> out;
-  for (const auto& text : texts) out.push_back(latex_prose(text));
-  return out;
 }
 
 /// What the number of training runs means for a reader of this table alone.
@@ -181,6 +173,14 @@ std::string warning_text(const TableView& view) {
   return view.warning.empty() ? "" : " \\textbf{" + latex_prose(view.warning) + "}";
 }
 
+/// `what` the table shows; `sentences`: what follows in the caption, as LaTeX.
+Float float_of(const TableModel& model, const std::string& what, const std::string& sentences,
+               const std::string& label, const ViewTable& table) {
+  return {.caption = latex_prose(model.id + ": " + what) + "." + sentences,
+          .label = label_of(model.id + "-" + label),
+          .table = table};
+}
+
 Float results_float(const TableModel& model, const TableView& view) {
   Float out{.caption = fmt::format("{}. {}.{}{}", latex_prose(view.heading), latex_prose(view.subtitle),
                                    runs_sentence(model), warning_text(view)),
@@ -190,24 +190,9 @@ Float results_float(const TableModel& model, const TableView& view) {
     out.notes.push_back("\\textbf{" + latex_prose(alarm) + "}");
   if (const auto blank = drop_blank_columns(out.table); !blank.empty())
     out.notes.push_back(latex_prose("Left out, as no row has a value: " + join(blank, ", ") + "."));
-  for (auto& note : paragraphs(view.notes)) out.notes.push_back(std::move(note));
+  std::ranges::move(texts_of(view.notes, latex_prose), std::back_inserter(out.notes));
   if (!view.signature.empty()) out.notes.push_back("Signature: " + latex_text(view.signature));
   return out;
-}
-
-std::vector<std::string> baselines_of(const TableModel& model) {
-  std::vector<std::string> baselines;
-  for (const auto& comparison : model.comparisons) {
-    if (std::ranges::find(baselines, comparison.baseline) == baselines.end())
-      baselines.push_back(comparison.baseline);
-  }
-  return baselines;
-}
-
-/// "20 / 8 / 12" -> "20/8/12": a narrow column.
-void close_slashes(std::string& text) {
-  for (auto at = text.find(" / "); at != std::string::npos; at = text.find(" / ", at))
-    text.replace(at, 3, 1, '/');
 }
 
 /// The rows of one baseline, which the caption names, so that they begin with the method alone.
@@ -223,9 +208,10 @@ ViewTable differences_to(const TableModel& model, const ViewTable& all, const st
     }
     if (comparison != nullptr && comparison->baseline == baseline) table.rows.push_back(std::move(row));
   }
-  for (auto& column : table.columns) close_slashes(column.title);
+  // "20 / 8 / 12" -> "20/8/12": a narrow column.
+  for (auto& column : table.columns) boost::replace_all(column.title, " / ", "/");
   for (auto& row : table.rows) {
-    for (auto& cell : row.cells) close_slashes(cell.text);
+    for (auto& cell : row.cells) boost::replace_all(cell.text, " / ", "/");
   }
   drop_blank_columns(table);
   return table;
@@ -245,51 +231,30 @@ std::vector<ViewTable> pieces_of(const ViewTable& table) {
 std::vector<Float> difference_floats(const TableModel& model, const TableView& view) {
   std::vector<Float> floats;
   for (const auto& baseline : baselines_of(model)) {
-    const auto label = label_of(model.id + "-differences-" + baseline);
     int part = 0;
-    for (auto& table : pieces_of(differences_to(model, view.comparisons, baseline))) {
-      const auto name = latex_prose(
-          fmt::format("{}: differences to {}{}", model.id, baseline, part > 0 ? ", continued" : ""));
-      floats.push_back({.caption = fmt::format("{}.{}{}", name, runs_sentence(model), warning_text(view)),
-                        .label = part > 0 ? fmt::format("{}-{}", label, part + 1) : label,
-                        .table = std::move(table)});
-      ++part;
+    for (const auto& table : pieces_of(differences_to(model, view.comparisons, baseline))) {
+      const bool is_first = ++part == 1;
+      floats.push_back(float_of(
+          model, fmt::format("differences to {}{}", baseline, is_first ? "" : ", continued"),
+          runs_sentence(model) + warning_text(view),
+          fmt::format("differences-{}{}", baseline, is_first ? "" : fmt::format("-{}", part)), table));
     }
   }
   if (floats.empty()) return floats;
-  for (std::size_t i = 1; i < floats.size(); ++i)
-    floats[i].notes.push_back(fmt::format("Notes: Table~\\ref{{{}}}.", floats.front().label));
-  floats.front().notes = paragraphs(view.difference_notes);
+  for (auto& one : floats) one.notes = {fmt::format("Notes: Table~\\ref{{{}}}.", floats.front().label)};
+  floats.front().notes = texts_of(view.difference_notes, latex_prose);
   return floats;
 }
 
-Float claims_float(const TableModel& model, const TableView& view) {
-  return {
-      .caption = fmt::format("{}.{}", latex_prose(model.id + ": what the paper says, and what is found here"),
-                             warning_text(view)),
-      .label = label_of(model.id + "-paper"),
-      .table = view.claims};
-}
-
-Float yardstick_float(const TableModel& model, const TableView& view) {
-  return {.caption = fmt::format("{}.{}", latex_prose(model.id + ": what runs of one method differ by"),
-                                 warning_text(view)),
-          .label = label_of(model.id + "-yardstick"),
-          .table = view.yardstick};
-}
-
-std::vector<Float> guardrail_floats(const TableModel& model, const TableView& view) {
+std::vector<Float> guardrail_floats(const TableModel& model, const GuardrailView& view) {
   std::vector<Float> floats;
-  for (const auto& table : view.guardrails.tables) {
+  for (const auto& table : view.tables) {
     const auto& baseline = table.columns.at(2).title;
-    floats.push_back(
-        {.caption = latex_prose(fmt::format("{}: guardrails, against {}", model.id, baseline)) + ".",
-         .label = label_of(model.id + "-guardrails-" + baseline),
-         .table = table});
+    floats.push_back(float_of(model, "guardrails, against " + baseline, "", "guardrails-" + baseline, table));
   }
   if (floats.empty()) return floats;
-  floats.front().notes.push_back(latex_prose(view.guardrails.legend));
-  for (auto& sentence : paragraphs(view.guardrails.words)) floats.back().notes.push_back(std::move(sentence));
+  floats.front().notes.push_back(latex_prose(view.legend));
+  std::ranges::move(texts_of(view.words, latex_prose), std::back_inserter(floats.back().notes));
   return floats;
 }
 
@@ -308,10 +273,13 @@ constexpr const char* kFloatCommands =
 std::string table_latex(const TableModel& model) {
   const auto view = table_view(model);
   std::vector<Float> floats{results_float(model, view)};
-  for (auto& one : difference_floats(model, view)) floats.push_back(std::move(one));
-  if (!view.claims.rows.empty()) floats.push_back(claims_float(model, view));
-  if (!view.yardstick.rows.empty()) floats.push_back(yardstick_float(model, view));
-  for (auto& one : guardrail_floats(model, view)) floats.push_back(std::move(one));
+  std::ranges::move(difference_floats(model, view), std::back_inserter(floats));
+  const auto add = [&](const ViewTable& table, const char* what, const char* label) {
+    if (!table.rows.empty()) floats.push_back(float_of(model, what, warning_text(view), label, table));
+  };
+  add(view.claims, "what the paper says, and what is found here", "paper");
+  add(view.yardstick, "what runs of one method differ by", "yardstick");
+  std::ranges::move(guardrail_floats(model, view.guardrails), std::back_inserter(floats));
   std::string body = kFloatCommands;
   for (auto& one : floats) {
     for (const auto& page : on_pages(std::move(one))) body += float_text(page);

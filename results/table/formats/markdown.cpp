@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 
 #include "core/text.h"
 #include "results/table/table_view.h"
@@ -9,13 +10,11 @@ namespace harness {
 namespace {
 
 /// A cell cannot hold a bar or a line break.
-std::string escape(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '|') out += '\\';
-    out += c == '\n' || c == '\r' ? ' ' : c;
-  }
-  return out;
+std::string escape(std::string text) {
+  boost::replace_all(text, "|", "\\|");
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return text;
 }
 
 std::string cell_text(const ViewCell& cell) {
@@ -64,39 +63,21 @@ std::string note_list(const std::vector<std::string>& notes) {
   return out;
 }
 
-/// Alarms stand at the top, where nobody overlooks them; the panel stands below the table.
-std::string alarm_quotes(const GuardrailView& guardrails) {
-  std::string out;
-  for (const auto& alarm : guardrails.alarms) out += fmt::format("> **{}**\n\n", alarm);
-  return out;
-}
-
-std::string guardrail_panel_markdown(const GuardrailView& guardrails) {
-  if (guardrails.empty()) return {};
-  std::string out = "\n### Guardrails\n";
-  for (const auto& table : guardrails.tables) out += fmt::format("\n{}", layout(table));
-  auto words = guardrails.words;
-  words.push_back(guardrails.legend);
-  return out + note_list(words);
-}
-
 }  // namespace
-
-std::string comparisons_markdown(const TableModel& model) {
-  const auto view = table_view(model);
-  return printable(layout(view.comparisons) + note_list(view.difference_notes));
-}
 
 std::string table_markdown(const TableModel& model) {
   const auto view = table_view(model);
   auto out = fmt::format("## {}\n\n{}\n\n", view.heading, view.subtitle);
   if (!view.warning.empty()) out += fmt::format("> **{}**\n\n", view.warning);
-  out += alarm_quotes(view.guardrails) + layout(view.results);
-  if (!view.comparisons.rows.empty()) out += fmt::format("\n{}", layout(view.comparisons));
-  if (!view.claims.rows.empty()) out += fmt::format("\n{}", layout(view.claims));
-  if (!view.yardstick.rows.empty()) out += fmt::format("\n{}", layout(view.yardstick));
-  out += note_list(table_notes(model));
-  out += guardrail_panel_markdown(view.guardrails);
+  for (const auto& alarm : view.guardrails.alarms) out += fmt::format("> **{}**\n\n", alarm);
+  out += layout(view.results);
+  for (const auto* table : {&view.comparisons, &view.claims, &view.yardstick}) {
+    if (!table->rows.empty()) out += "\n" + layout(*table);
+  }
+  out += note_list(view.all_notes());
+  if (!view.guardrails.tables.empty()) out += "\n### Guardrails\n";
+  for (const auto& table : view.guardrails.tables) out += "\n" + layout(table);
+  out += note_list(view.guardrails.notes());
   if (!view.signature.empty()) out += fmt::format("\nSignature: `{}`\n", view.signature);
   return printable(out);
 }
