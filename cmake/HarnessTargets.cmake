@@ -23,6 +23,10 @@ endfunction()
 # compute; of a target that uses LibTorch only those of harness_without_torch.
 function(harness_compiles_fast target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # No garbage collection below 1 GiB: a tenth of the time of a file, for 50 MB.
+    target_compile_options(${target} PRIVATE --param=ggc-min-heapsize=1048576)
+  endif()
 endfunction()
 function(harness_hot)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
