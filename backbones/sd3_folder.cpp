@@ -9,9 +9,9 @@
 #include "models/configs/clip_config.h"
 #include "models/configs/scheduler_config.h"
 #include "models/configs/t5_config.h"
+#include "models/folder_prompt_encoder.h"
 #include "models/loading.h"
 #include "models/nn/random_weights.h"
-#include "models/sd3_prompt_encoder.h"
 #include "models/tokenizers/clip_tokenizer.h"
 #include "models/tokenizers/t5_tokenizer.h"
 
@@ -127,11 +127,11 @@ std::unique_ptr<Sd3Backbone> load_sd3_folder(const BackboneSource& source) {
                {"text_encoder_3", "T5EncoderModel"}});
   const Placement large{
       .device = source.device, .dtype = large_model_dtype(source.device), .read = !source.headers_only};
-  auto encoder = std::make_shared<Sd3PromptEncoder>(Sd3TextSource{.folder = folder,
-                                                                  .placement = large,
-                                                                  .t5_tokens = source.choices.text_tokens,
-                                                                  .cache = source.text_cache,
-                                                                  .identity = source.weights_sha256});
+  auto encoder = std::make_shared<Sd3PromptEncoder>(TextSource{.folder = folder,
+                                                               .placement = large,
+                                                               .t5_tokens = source.choices.text_tokens,
+                                                               .cache = source.text_cache,
+                                                               .identity = source.weights_sha256});
   auto vae = load_autoencoder(folder / "vae", {.device = source.device, .read = !source.headers_only});
   auto transformer = load_sd3_transformer(folder / "transformer", large);
   transformer->set_recompute(source.choices.recompute);

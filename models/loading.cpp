@@ -26,6 +26,11 @@ void save_component(const std::filesystem::path& folder, Holder& model, torch::S
 Sd3Transformer load_sd3_transformer(const std::filesystem::path& folder, const Placement& placement) {
   return load_component<Sd3Transformer, Sd3Config>(folder, kDiffusersStem, placement);
 }
+
+FluxTransformer load_flux_transformer(const std::filesystem::path& folder, const Placement& placement) {
+  return load_component<FluxTransformer, FluxConfig>(folder, kDiffusersStem, placement);
+}
+
 AutoencoderKl load_autoencoder(const std::filesystem::path& folder, const Placement& placement) {
   return load_component<AutoencoderKl, AutoencoderConfig>(folder, kDiffusersStem, placement);
 }
@@ -50,6 +55,12 @@ void save_sd3_transformer(const std::filesystem::path& folder, Sd3Transformer mo
                           torch::ScalarType dtype) {
   save_component(folder, model, dtype);
 }
+
+void save_flux_transformer(const std::filesystem::path& folder, FluxTransformer model,
+                           torch::ScalarType dtype) {
+  save_component(folder, model, dtype);
+}
+
 void save_autoencoder(const std::filesystem::path& folder, AutoencoderKl model, torch::ScalarType dtype) {
   save_component(folder, model, dtype);
 }

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "models/diffusion/autoencoder_kl.h"
+#include "models/diffusion/flux_transformer.h"
 #include "models/diffusion/sd3_transformer.h"
 #include "models/encoders/clip_model.h"
 #include "models/encoders/clip_text_model.h"
@@ -14,6 +15,7 @@ namespace harness {
 /// A component from a folder as diffusers saves it: config.json and diffusion_pytorch_model.safetensors, or
 /// its shards. Throws Error at an unknown flag, a malformed file, or keys that do not fit.
 Sd3Transformer load_sd3_transformer(const std::filesystem::path& folder, const Placement& placement = {});
+FluxTransformer load_flux_transformer(const std::filesystem::path& folder, const Placement& placement = {});
 AutoencoderKl load_autoencoder(const std::filesystem::path& folder, const Placement& placement = {});
 
 /// A text encoder from a folder as transformers saves it: config.json and model.safetensors, or its shards.
@@ -26,6 +28,8 @@ T5Encoder load_t5_encoder(const std::filesystem::path& folder, const Placement& 
 
 /// Writes a folder as diffusers does; floating-point weights are stored as `dtype`.
 void save_sd3_transformer(const std::filesystem::path& folder, Sd3Transformer model, torch::ScalarType dtype);
+void save_flux_transformer(const std::filesystem::path& folder, FluxTransformer model,
+                           torch::ScalarType dtype);
 void save_autoencoder(const std::filesystem::path& folder, AutoencoderKl model, torch::ScalarType dtype);
 
 /// Writes config.json and model.safetensors as transformers does.

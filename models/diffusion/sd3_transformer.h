@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "models/configs/sd3_config.h"
+#include "models/diffusion/joint_block.h"
 #include "models/nn/parameters.h"
 #include "models/nn/torch.h"
 
 namespace harness {
-
-class JointBlock;  // models/diffusion/sd3_transformer.cpp
 
 /// MMDiT: the velocity network of Stable Diffusion 3 (arXiv:2403.03206), weights under diffusers' key names.
 class Sd3TransformerImpl : public torch::nn::Module {
@@ -35,7 +34,7 @@ class Sd3TransformerImpl : public torch::nn::Module {
   bool recompute_ = false;
   Conv patch_{nullptr};
   torch::Tensor position_table_;  ///< [1, max^2, width], a buffer
-  Dense time_1_{nullptr}, time_2_{nullptr}, pooled_1_{nullptr}, pooled_2_{nullptr};
+  EmbeddingLayers time_, pooled_;
   Dense context_{nullptr}, out_modulation_{nullptr}, out_{nullptr};
   std::vector<std::shared_ptr<JointBlock>> blocks_;
 };

@@ -136,6 +136,22 @@ HARNESS_CLONES void gated_add_backward(const float* __restrict gate, std::int64_
   }
 }
 
+HARNESS_CLONES void rotated(const float* __restrict x, const float* __restrict cos,
+                            const float* __restrict sin, float direction, float* __restrict y, std::int64_t b,
+                            std::int64_t n, std::int64_t heads, std::int64_t half) {
+  for (std::int64_t i = 0; i < b * n * heads; ++i) {
+    const std::int64_t token = i / heads % n;
+    const float *c = cos + token * half, *s = sin + token * half;
+    const float* from = x + i * 2 * half;
+    float* to = y + i * 2 * half;
+    for (std::int64_t j = 0; j < half; ++j) {
+      const float turn = direction * s[j];
+      to[2 * j] = from[2 * j] * c[j] - from[2 * j + 1] * turn;
+      to[2 * j + 1] = from[2 * j] * turn + from[2 * j + 1] * c[j];
+    }
+  }
+}
+
 HARNESS_CLONES void scaled_softmax(float* __restrict rows, std::int64_t count, std::int64_t width,
                                    float scale) {
   for (std::int64_t i = 0; i < count; ++i) {

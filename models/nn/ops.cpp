@@ -121,6 +121,25 @@ struct GatedAddFunction : torch::autograd::Function<GatedAddFunction> {
   }
 };
 
+struct RotationFunction : torch::autograd::Function<RotationFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& cos, const Tensor& sin) {
+    context->save_for_backward({cos, sin});
+    return turned(x, cos, sin, 1);
+  }
+  static variable_list backward(AutogradContext* context, variable_list grads) {
+    const auto saved = context->get_saved_variables();
+    return {turned(grads[0].contiguous(), saved[0], saved[1], -1), {}, {}};
+  }
+
+ private:
+  static Tensor turned(const Tensor& x, const Tensor& cos, const Tensor& sin, float direction) {
+    const auto b = x.size(0), n = x.size(1), half = cos.size(1);
+    auto y = torch::empty_like(x);
+    kernels::rotated(in(x), in(cos), in(sin), direction, to(y), b, n, x.size(2) / (2 * half), half);
+    return y;
+  }
+};
+
 /// q, k, v [B*H,N,d], contiguous.
 struct AttentionFunction : torch::autograd::Function<AttentionFunction> {
   static Tensor forward(AutogradContext* context, const Tensor& q, const Tensor& k, const Tensor& v) {
@@ -184,6 +203,15 @@ Tensor head_rms_norm(const Tensor& x, const Tensor& weight) {
   const auto wide = per_head.to(torch::kFloat32);
   const auto normal = per_head * torch::rsqrt(wide.square().mean(-1, true) + 1e-6);
   return (normal.to(weight.scalar_type()) * weight).flatten(-2);
+}
+
+Tensor rotated(const Tensor& x, const Rotation& rotation) {
+  const auto& [cos, sin] = rotation;
+  if (takes_own_kernels(x)) return RotationFunction::apply(x.contiguous(), cos, sin);
+  const auto pairs = x.to(torch::kFloat32).unflatten(-1, {-1, cos.size(1), 2});
+  const auto a = pairs.select(-1, 0), b = pairs.select(-1, 1);
+  const auto c = cos.unsqueeze(1), s = sin.unsqueeze(1);  // [N,1,d/2]: the same for every head
+  return torch::stack({a * c - b * s, a * s + b * c}, -1).flatten(-3).to(x.scalar_type());
 }
 
 Tensor timestep_embedding(const Tensor& t, std::int64_t channels) {

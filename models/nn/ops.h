@@ -26,6 +26,14 @@ torch::Tensor attention(const torch::Tensor& q, const torch::Tensor& k, const to
 /// x / rms(x) * weight over the last axis of each head, in float32 (eps 1e-6). x [B,N,H*d]; weight [d].
 torch::Tensor head_rms_norm(const torch::Tensor& x, const torch::Tensor& weight);
 
+/// Angles by which tokens' positions turn pairs of channels (arXiv:2104.09864).
+struct Rotation {
+  torch::Tensor cos, sin;  ///< [N,d/2], float32
+};
+
+/// Channels 2i and 2i + 1 of each head, turned together by angle i of the token. x [B,N,H*d] -> the same.
+torch::Tensor rotated(const torch::Tensor& x, const Rotation& rotation);
+
 /// Sinusoidal embedding of t [B] -> [B,channels]: cosines, sines, exponent -2 ln(10000) i / channels.
 torch::Tensor timestep_embedding(const torch::Tensor& t, std::int64_t channels);
 

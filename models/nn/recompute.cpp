@@ -1,5 +1,7 @@
 #include "models/nn/recompute.h"
 
+#include "models/nn/parameters.h"
+
 namespace harness {
 namespace {
 
@@ -60,6 +62,17 @@ std::vector<Tensor> recomputed(TensorFunction run, const std::vector<Tensor>& in
   }
   return RecomputeFunction::apply(std::make_shared<TensorFunction>(std::move(run)),
                                   static_cast<std::int64_t>(inputs.size()), at::TensorList(tensors));
+}
+
+std::vector<Tensor> trained_tensors(const torch::nn::Module& block) {
+  auto tensors = block.parameters();
+  for (const auto& module : block.modules()) {
+    const auto* dense = dynamic_cast<const DenseImpl*>(module.get());
+    if (dense == nullptr || !dense->low_rank) continue;
+    tensors.push_back(dense->low_rank->a);
+    tensors.push_back(dense->low_rank->b);
+  }
+  return tensors;
 }
 
 }  // namespace harness

@@ -15,4 +15,7 @@ using TensorFunction = std::function<std::vector<torch::Tensor>(const std::vecto
 std::vector<torch::Tensor> recomputed(TensorFunction run, const std::vector<torch::Tensor>& inputs,
                                       const std::vector<torch::Tensor>& weights);
 
+/// Everything of a block that may want a gradient: its parameters, and its layers' low-rank updates.
+std::vector<torch::Tensor> trained_tensors(const torch::nn::Module& block);
+
 }  // namespace harness

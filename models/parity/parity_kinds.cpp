@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "models/encoders/clip_image_processor.h"
+#include "models/folder_prompt_encoder.h"
 #include "models/loading.h"
 #include "models/parity/parity.h"
-#include "models/sd3_prompt_encoder.h"
 #include "models/tokenizers/clip_tokenizer.h"
 #include "models/tokenizers/t5_tokenizer.h"
 
@@ -12,15 +14,16 @@ namespace {
 
 using torch::Tensor;
 
-TensorMap run_sd3_transformer(const ParityCase& c) {
-  auto model = load_sd3_transformer(c.model());
-  TensorMap leaves;
-  for (const auto& item : model->named_parameters()) leaves[item.key()] = item.value();
-  for (const char* name : {"hidden_states", "encoder_hidden_states", "pooled_projections", "timestep"}) {
-    leaves[name] = c.input(name).clone().requires_grad_();
-  }
-  const auto sample = model->forward(leaves["hidden_states"], leaves["encoder_hidden_states"],
-                                     leaves["pooled_projections"], leaves["timestep"]);
+using Leaves = TensorMap;
+
+/// Sample and gradients of a velocity network: `sample_of` computes it from the named inputs.
+TensorMap run_transformer(const ParityCase& c, const torch::nn::Module& model,
+                          const std::vector<std::string>& inputs,
+                          const std::function<Tensor(const Leaves&)>& sample_of) {
+  Leaves leaves;
+  for (const auto& item : model.named_parameters()) leaves[item.key()] = item.value();
+  for (const auto& name : inputs) leaves[name] = c.input(name).clone().requires_grad_();
+  const auto sample = sample_of(leaves);
   TensorMap out{{"sample", sample.detach()}};
   const auto names = c.param_fields().required<std::vector<std::string>>("gradients");
   std::vector<Tensor> wanted;
@@ -32,6 +35,32 @@ TensorMap run_sd3_transformer(const ParityCase& c) {
   const auto gradients = torch::autograd::grad({(sample * c.input("probe")).mean()}, wanted);
   for (std::size_t i = 0; i < names.size(); ++i) out["grad." + names[i]] = gradients[i];
   return out;
+}
+
+TensorMap run_sd3_transformer(const ParityCase& c) {
+  auto model = load_sd3_transformer(c.model());
+  return run_transformer(c, *model,
+                         {"hidden_states", "encoder_hidden_states", "pooled_projections", "timestep"},
+                         [&model](const Leaves& in) {
+                           return model->forward(in.at("hidden_states"), in.at("encoder_hidden_states"),
+                                                 in.at("pooled_projections"), in.at("timestep"));
+                         });
+}
+
+TensorMap run_flux_transformer(const ParityCase& c) {
+  auto model = load_flux_transformer(c.model());
+  const bool guided = model->config().guidance_embeds;
+  std::vector<std::string> inputs{"hidden_states", "encoder_hidden_states", "pooled_projections", "timestep"};
+  if (guided) inputs.emplace_back("guidance");
+  return run_transformer(c, *model, inputs, [&](const Leaves& in) {
+    return model->forward({.tokens = in.at("hidden_states"),
+                           .text = in.at("encoder_hidden_states"),
+                           .pooled = in.at("pooled_projections"),
+                           .sigma = in.at("timestep"),
+                           .guidance = guided ? in.at("guidance") : Tensor(),
+                           .image_ids = c.input("img_ids"),
+                           .text_ids = c.input("txt_ids")});
+  });
 }
 
 TensorMap run_autoencoder_kl(const ParityCase& c) {
@@ -61,11 +90,17 @@ TensorMap run_autoencoder_kl_tiled(const ParityCase& c) {
 
 TensorMap run_encode_prompt(const ParityCase& c) {
   auto params = c.param_fields();
-  if (params.required<std::string>("family") != "sd3")
-    throw UnknownCase("this build knows the text side of sd3 alone", params.where() + ": family");
-  Sd3TextSource source;
-  source.folder = c.model();
-  source.t5_tokens = params.required<std::int64_t>("max_sequence_length");
+  const auto family = params.required<std::string>("family");
+  const TextSource source{.folder = c.model(),
+                          .t5_tokens = params.required<std::int64_t>("max_sequence_length")};
+  if (family == "flux") {
+    const auto condition = FluxPromptEncoder(source).encode(c.prompts("prompts"));
+    return {{"prompt_embeds", condition.text},
+            {"pooled_prompt_embeds", condition.pooled},
+            {"text_ids", torch::zeros({source.t5_tokens, 3})}};
+  }
+  if (family != "sd3")
+    throw UnknownCase("this build knows the text sides of sd3 and flux", params.where() + ": family");
   Sd3PromptEncoder encoder(source);
   const auto positive = encoder.encode(c.prompts("prompts"));
   const auto negative = encoder.encode(c.prompts("negative_prompts"));
@@ -183,12 +218,17 @@ TensorMap run_tokenizer(const ParityCase& c) {
 }  // namespace
 
 const ParityKinds& model_parity_kinds() {
-  static const ParityKinds kinds = {
-      {"autoencoder_kl", run_autoencoder_kl},  {"autoencoder_kl_tiled", run_autoencoder_kl_tiled},
-      {"encode_prompt", run_encode_prompt},    {"clip_image_processor", run_clip_image_processor},
-      {"clip_model", run_clip_model},          {"clip_text", run_clip_text},
-      {"clip_text_projection", run_clip_text}, {"sd3_transformer", run_sd3_transformer},
-      {"t5_encoder", run_t5_encoder},          {"tokenizer", run_tokenizer}};
+  static const ParityKinds kinds = {{"autoencoder_kl", run_autoencoder_kl},
+                                    {"autoencoder_kl_tiled", run_autoencoder_kl_tiled},
+                                    {"encode_prompt", run_encode_prompt},
+                                    {"clip_image_processor", run_clip_image_processor},
+                                    {"clip_model", run_clip_model},
+                                    {"clip_text", run_clip_text},
+                                    {"clip_text_projection", run_clip_text},
+                                    {"sd3_transformer", run_sd3_transformer},
+                                    {"flux_transformer", run_flux_transformer},
+                                    {"t5_encoder", run_t5_encoder},
+                                    {"tokenizer", run_tokenizer}};
   return kinds;
 }
 

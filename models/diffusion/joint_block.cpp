@@ -1,0 +1,107 @@
+#include "models/diffusion/joint_block.h"
+
+#include "models/nn/module_path.h"
+#include "models/nn/recompute.h"
+
+namespace harness {
+
+using torch::Tensor;
+
+Dense JointBlock::linear(const std::string& path, std::int64_t in, std::int64_t out) {
+  return register_path(*this, path, Dense(in, out));
+}
+
+QkNorm JointBlock::norms(const std::string& query, const std::string& key) {
+  return {register_path(*this, query, Scale(shape_.head_size))->weight,
+          register_path(*this, key, Scale(shape_.head_size))->weight};
+}
+
+JointBlock::JointBlock(const JointBlockShape& shape) : shape_(shape) {
+  const auto c = shape.width();
+  modulation_ = linear("norm1.linear", c, (shape.dual ? 9 : 6) * c);
+  text_modulation_ = linear("norm1_context.linear", c, (shape.last ? 2 : 6) * c);
+  q_ = linear("attn.to_q", c, c);
+  k_ = linear("attn.to_k", c, c);
+  v_ = linear("attn.to_v", c, c);
+  text_k_ = linear("attn.add_k_proj", c, c);
+  text_v_ = linear("attn.add_v_proj", c, c);
+  text_q_ = linear("attn.add_q_proj", c, c);
+  out_ = linear("attn.to_out.0", c, c);
+  if (!shape.last) text_out_ = linear("attn.to_add_out", c, c);
+  if (shape.dual) {
+    q2_ = linear("attn2.to_q", c, c);
+    k2_ = linear("attn2.to_k", c, c);
+    v2_ = linear("attn2.to_v", c, c);
+    out2_ = linear("attn2.to_out.0", c, c);
+  }
+  if (shape.qk_norm) {
+    norm_ = norms("attn.norm_q", "attn.norm_k");
+    text_norm_ = norms("attn.norm_added_q", "attn.norm_added_k");
+    if (shape.dual) norm2_ = norms("attn2.norm_q", "attn2.norm_k");
+  }
+  ff_in_ = linear("ff.net.0.proj", c, 4 * c);
+  ff_out_ = linear("ff.net.2", 4 * c, c);
+  if (!shape.last) {
+    text_ff_in_ = linear("ff_context.net.0.proj", c, 4 * c);
+    text_ff_out_ = linear("ff_context.net.2", 4 * c, c);
+  }
+}
+
+void JointBlock::run(Tensor& image, Tensor& text, const Tensor& condition,
+                     const std::optional<Rotation>& rotation) {
+  const auto [heads, head_size, qk_norm, last, dual] = shape_;
+  const auto m =
+      modulation_(condition).chunk(dual ? 9 : 6, -1);  // shift, scale, gate: attention, mlp, attention 2
+  const auto t = text_modulation_(condition).chunk(last ? 2 : 6, -1);
+  const auto x = modulated_norm(image, m[1], m[0]);
+  const auto y = last ? modulated_norm(text, t[0], t[1]) : modulated_norm(text, t[1], t[0]);
+  const auto second = dual ? modulated_norm(image, m[7], m[6]) : Tensor();
+
+  // The last block throws the text's output away, so the text asks nothing there.
+  const auto image_q = norm_.query(q_(x));
+  auto q = last ? image_q : torch::cat({image_q, text_norm_.query(text_q_(y))}, 1);
+  auto k = torch::cat({norm_.key(k_(x)), text_norm_.key(text_k_(y))}, 1);
+  const auto v = torch::cat({v_(x), text_v_(y)}, 1);
+  if (rotation) {
+    q = rotated(q, *rotation);
+    k = rotated(k, *rotation);
+  }
+  const auto n = image.size(1);
+  const auto mixed = attention(q, k, v, heads);
+
+  image = gated_add(image, m[2], out_(mixed.narrow(1, 0, n)));
+  if (dual) {
+    image =
+        gated_add(image, m[8],
+                  out2_(attention(norm2_.query(q2_(second)), norm2_.key(k2_(second)), v2_(second), heads)));
+  }
+  image = gated_add(image, m[5], ff_out_(gelu_tanh(ff_in_(modulated_norm(image, m[4], m[3])))));
+  if (last) return;
+  text = gated_add(text, t[2], text_out_(mixed.narrow(1, n, text.size(1))));
+  text = gated_add(text, t[5], text_ff_out_(gelu_tanh(text_ff_in_(modulated_norm(text, t[4], t[3])))));
+}
+
+void run_block(const std::shared_ptr<JointBlock>& block, Tensor& image, Tensor& text, const Tensor& condition,
+               const std::optional<Rotation>& rotation, bool recompute) {
+  if (!recompute || !torch::GradMode::is_enabled()) return block->run(image, text, condition, rotation);
+  const auto run = [block, rotation](const std::vector<Tensor>& in) {
+    auto x = in[0], y = in[1];
+    block->run(x, y, in[2], rotation);
+    return std::vector<Tensor>{x, y};
+  };
+  const auto out = recomputed(run, {image, text, condition}, trained_tensors(*block));
+  image = out[0];
+  text = out[1];
+}
+
+EmbeddingLayers EmbeddingLayers::make(torch::nn::Module& root, const std::string& path, std::int64_t in,
+                                      std::int64_t out) {
+  return {register_path(root, path + ".linear_1", Dense(in, out)),
+          register_path(root, path + ".linear_2", Dense(out, out))};
+}
+
+Tensor EmbeddingLayers::of_numbers(const Tensor& numbers) {
+  return (*this)(timestep_embedding(numbers, kSinusoids).to(first->weight.scalar_type()));
+}
+
+}  // namespace harness
