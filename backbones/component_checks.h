@@ -6,7 +6,6 @@
 #include <string>
 
 #include "models/configs/autoencoder_config.h"
-#include "models/configs/sd3_config.h"
 
 namespace harness {
 
@@ -19,7 +18,8 @@ void check_index(const std::filesystem::path& folder, const std::string& wanted,
 void check_equal(const char* what, std::int64_t a, const char* other, std::int64_t b,
                  const std::filesystem::path& folder);
 
-void check_channels(const Sd3Config& transformer, const AutoencoderConfig& vae,
+/// Latent channels that the transformer takes and gives.
+void check_channels(std::int64_t in, std::int64_t out, const AutoencoderConfig& vae,
                     const std::filesystem::path& folder);
 
 }  // namespace harness

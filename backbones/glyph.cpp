@@ -51,7 +51,7 @@ class GlyphBackbone : public Sd3Backbone {
 void check_components(const Sd3Config& transformer, const AutoencoderConfig& vae,
                       const GlyphTextEncoder& encoder, const LatentShape& latent,
                       const std::filesystem::path& folder) {
-  check_channels(transformer, vae, folder);
+  check_channels(transformer.in_channels, transformer.out_channels, vae, folder);
   check_equal("joint_attention_dim of the transformer", transformer.joint_attention_dim,
               "width of the text encoder", encoder->width(), folder);
   check_equal("pooled_projection_dim of the transformer", transformer.pooled_projection_dim,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backbones/component_checks.h"
+#include "backbones/folder_resources.h"
 #include "core/error.h"
 #include "models/configs/clip_config.h"
 #include "models/configs/scheduler_config.h"
@@ -63,35 +64,12 @@ std::int64_t image_size_of(const ModelChoices& choices, const Sd3Config& config,
   return size;
 }
 
-// Values that a joint block keeps for its gradient, in units of tokens x width: inputs of its norms, products
-// and activations of both streams, counted for the network with dual attention.
-constexpr std::int64_t kKeptByABlock = 34;
-constexpr std::int64_t kHeldByDecoder = 12;  // decoder's widest layer: copies alive at once, and scratch
 constexpr std::int64_t kClipTokens = 77;
-constexpr std::int64_t kOptimiserCopies = 5;  // gradient, two moments, average, gradients being added up
 
-std::int64_t weight_bytes(const torch::nn::Module& module, torch::ScalarType dtype) {
-  std::int64_t count = 0;
-  for (const auto& [_, tensor] : state_of(module)) count += tensor.numel();
-  return count * static_cast<std::int64_t>(c10::elementSize(dtype));
-}
-
-std::int64_t training_activations(const Sd3Config& c, const LatentShape& latent, std::int64_t text_tokens,
-                                  std::int64_t batch, torch::ScalarType dtype, bool keeps_attention,
-                                  bool recompute) {
-  const auto tokens = latent.rows / c.patch_size * (latent.columns / c.patch_size) + text_tokens;
-  const auto item = static_cast<std::int64_t>(c10::elementSize(dtype));
-  auto a_block = kKeptByABlock * tokens * c.width() * item;
-  if (keeps_attention) a_block += 2 * c.num_attention_heads * tokens * tokens * item;
+std::int64_t training_kept(const Sd3Config& c, const StreamSize& stream, std::int64_t batch, bool recompute) {
+  const auto a_block = stream.block(kKeptByJointBlock);
   // The block that is computed again, the gradients within it, and what every block was given.
-  if (recompute) return batch * (2 * a_block + 2 * c.num_layers * tokens * c.width() * item);
-  return batch * c.num_layers * a_block;
-}
-
-std::int64_t decoding(const AutoencoderConfig& c, const LatentShape& latent, std::int64_t images) {
-  const auto pixels = latent.rows * latent.columns * c.reduction() * c.reduction();
-  const auto widest = c.block_out_channels.size() > 1 ? c.block_out_channels[1] : c.block_out_channels[0];
-  return images * kHeldByDecoder * widest * pixels * static_cast<std::int64_t>(sizeof(float));
+  return batch * (recompute ? 2 * a_block + stream.values(2 * c.num_layers) : c.num_layers * a_block);
 }
 
 /// Tokenizers and scheduler, which no header of weights speaks of.
@@ -100,12 +78,6 @@ void check_texts(const std::filesystem::path& folder) {
   ClipTokenizer::load(folder / "tokenizer_2");
   T5Tokenizer::load(folder / "tokenizer_3");
   read_scheduler_config(folder / "scheduler/scheduler_config.json");
-}
-
-std::int64_t trained_bytes(Backbone& backbone) {
-  std::int64_t count = 0;
-  for (const auto& weight : backbone.trainable()) count += weight.tensor.numel();
-  return count * static_cast<std::int64_t>(sizeof(float));
 }
 
 std::int64_t largest_encoder(const std::filesystem::path& folder, torch::ScalarType dtype) {
@@ -137,7 +109,7 @@ std::unique_ptr<Sd3Backbone> load_sd3_folder(const BackboneSource& source) {
   transformer->set_recompute(source.choices.recompute);
   const auto& config = transformer->config();
   const auto reduction = vae->config().reduction();
-  check_channels(config, vae->config(), folder);
+  check_channels(config.in_channels, config.out_channels, vae->config(), folder);
   check_encoders(config, folder);
   const auto size = image_size_of(source.choices, config, reduction) / reduction;
   const LatentShape latent{config.in_channels, size, size};
@@ -154,37 +126,25 @@ Json sd3_folder_resources(const BackboneSource& source, const Workload& workload
   const auto backbone = load_sd3_folder(headers_only);
   check_texts(source.folder);
   const auto dtype = large_model_dtype(source.device);
-  const auto encoder = largest_encoder(source.folder, dtype);
   const auto transformer = backbone->transformer();
-  const auto vae = backbone->autoencoder();
   const auto& config = transformer->config();
   const auto& latent = backbone->latent();
-  const auto halves = workload.guided ? 2 : 1;
-  const auto images =
-      workload.shards_at_once * std::max(workload.training_images, workload.evaluation_images);
   const auto text_tokens = kClipTokens + source.choices.text_tokens;
-  const auto network = weight_bytes(*transformer, dtype), decoder = weight_bytes(*vae, torch::kFloat32);
-  const auto trained = trained_bytes(*backbone);
-  const auto training = workload.training_images > 0 ? trained * kOptimiserCopies : 0;
-  const auto kept = training_activations(config, latent, text_tokens,
-                                         halves * workload.shards_at_once * workload.training_images, dtype,
-                                         source.device.is_cpu(), source.choices.recompute);
-  const auto activations = std::max(kept, decoding(vae->config(), latent, images));
-  // Prompts are encoded before anything is drawn.
-  const auto total = network + decoder + std::max(encoder, training + activations);
-  const auto reduction = vae->config().reduction();
-  const auto prompt_values = text_tokens * config.joint_attention_dim + config.pooled_projection_dim;
-  return {{"memory",
-           {{"velocity_network", network},
-            {"image_decoder", decoder},
-            {"largest_text_encoder", encoder},
-            {"training", training},
-            {"activations", activations},
-            {"total", total}}},
-          {"stored",
-           {{"trained_weights", trained},
-            {"image", 3 * latent.rows * latent.columns * reduction * reduction},
-            {"prompt", prompt_values * static_cast<std::int64_t>(c10::elementSize(dtype))}}}};
+  const StreamSize stream{
+      .tokens = latent.rows / config.patch_size * (latent.columns / config.patch_size) + text_tokens,
+      .width = config.width(),
+      .heads = config.num_attention_heads,
+      .dtype = dtype,
+      .keeps_attention = source.device.is_cpu()};
+  const auto batch = (workload.guided ? 2 : 1) * workload.shards_at_once * workload.training_images;
+  return folder_resources(
+      *backbone,
+      {.network = transformer.get(),
+       .vae = backbone->autoencoder(),
+       .largest_encoder = largest_encoder(source.folder, dtype),
+       .training_kept = training_kept(config, stream, batch, source.choices.recompute),
+       .text_values = text_tokens * config.joint_attention_dim + config.pooled_projection_dim},
+      workload);
 }
 
 }  // namespace harness

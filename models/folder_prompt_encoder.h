@@ -12,7 +12,7 @@ namespace harness {
 
 struct TextSource {
   std::filesystem::path folder;  ///< text_encoder/, tokenizer/, text_encoder_2/ ...
-  Placement placement;           ///< where the encoders run, and their precision
+  Placement placement = {};      ///< where the encoders run, and their precision
   std::int64_t t5_tokens = 128;
   std::filesystem::path cache = {};  ///< encoded prompts are kept here; empty: in memory alone
   std::string identity = {};  ///< of the weights, in the cache's keys: a cache may hold several models'

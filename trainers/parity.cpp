@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
 
+#include "backbones/flux_folder.h"
 #include "backbones/sd3_folder.h"
+#include "models/configs/scheduler_config.h"
 #include "models/loading.h"
 #include "models/nn/lora.h"
 #include "trainers/method.h"
@@ -72,9 +75,10 @@ TensorMap run_scheduler(const ParityCase& c) {
     }
     for (const int tokens : params.required<std::vector<int>>("image_seq_lens")) {
       const auto label = fmt::format("{}.{}", steps, tokens);
-      const double mu = flux_mu(config, tokens);
-      out[label + ".mu"] = torch::tensor(mu, torch::kFloat64);
-      record_schedule(c, flux_schedule(steps, mu, config.num_train_timesteps), step, label, out);
+      out[label + ".mu"] = torch::tensor(config.mu(tokens), torch::kFloat64);
+      record_schedule(
+          c, shifted_schedule(Grid::kUniform, steps, config.shift_for(tokens), config.num_train_timesteps),
+          step, label, out);
     }
   }
   return out;
@@ -210,48 +214,107 @@ TensorMap run_adamw_ema(const ParityCase& c) {
   return rows.stacked();
 }
 
-/// A whole call of the pipeline from given noise, the latents kept after every step.
-TensorMap run_sd3_pipeline(const ParityCase& c) {
-  const torch::NoGradGuard no_grad;
-  auto params = c.param_fields();
-  const auto loaded =
-      load_sd3_folder({.name = c.kind,
-                       .folder = c.model(),
-                       .choices = {.text_tokens = params.required<std::int64_t>("max_sequence_length")}});
-  auto& backbone = *loaded;
-  const auto scheduler = read_scheduler_config(c.model() / "scheduler/scheduler_config.json");
-  const auto schedule = shifted_schedule(Grid::kDiffusers, params.required<int>("num_inference_steps"),
-                                         scheduler.shift, scheduler.num_train_timesteps);
-  const auto guidance = params.required<double>("guidance_scale");
-  const auto positive = backbone.encode(c.prompts("prompts")),
-             negative = backbone.encode(c.prompts("negative_prompts"));
+/// Euler steps from given noise by a velocity, the latents kept after each as `shown`, then the image.
+TensorMap run_pipeline(const ParityCase& c, Backbone& backbone, const Schedule& schedule,
+                       const std::function<torch::Tensor(const torch::Tensor&, double)>& velocity,
+                       torch::Tensor (*shown)(const torch::Tensor&)) {
   auto x = c.input("latents");
   TensorMap out;
-  for (int k = 0; k < schedule.steps(); ++k) {
-    const auto i = static_cast<std::size_t>(k);
-    const auto v = backbone.velocity(x, schedule.sigmas[i], positive, negative, guidance);
-    x = euler_step(schedule.sigmas[i], schedule.sigmas[i + 1], x, v);
-    out[fmt::format("latents.{}", k)] = x;
+  for (std::size_t i = 0; i < schedule.timesteps.size(); ++i) {
+    x = euler_step(schedule.sigmas[i], schedule.sigmas[i + 1], x, velocity(x, schedule.sigmas[i]));
+    out[fmt::format("latents.{}", i)] = shown(x);
   }
   out["image"] = backbone.decode_pixels(x);
   out["image_u8"] = out["image"].mul(255).round().to(torch::kUInt8);
   return out;
 }
 
-torch::Tensor sd3_sample(Sd3Transformer& model, const ParityCase& c) {
-  return model->forward(c.input("hidden_states"), c.input("encoder_hidden_states"),
-                        c.input("pooled_projections"), c.input("timestep"));
+/// The folder of a pipeline's case, and its parameters.
+struct PipelineCase {
+  explicit PipelineCase(const ParityCase& c)
+      : params(c.param_fields()),
+        source{.name = c.kind,
+               .folder = c.model(),
+               .choices = {.text_tokens = params.required<std::int64_t>("max_sequence_length")}},
+        scheduler(read_scheduler_config(c.model() / "scheduler/scheduler_config.json")),
+        steps(params.required<int>("num_inference_steps")),
+        guidance(params.required<double>("guidance_scale")) {}
+
+  Fields params;
+  BackboneSource source;
+  SchedulerConfig scheduler;
+  int steps;
+  double guidance;
+};
+
+TensorMap run_sd3_pipeline(const ParityCase& c) {
+  const torch::NoGradGuard no_grad;
+  const PipelineCase p(c);
+  const auto backbone = load_sd3_folder(p.source);
+  const auto positive = backbone->encode(c.prompts("prompts")),
+             negative = backbone->encode(c.prompts("negative_prompts"));
+  return run_pipeline(
+      c, *backbone,
+      shifted_schedule(Grid::kDiffusers, p.steps, p.scheduler.shift, p.scheduler.num_train_timesteps),
+      [&](const torch::Tensor& x, double sigma) {
+        return backbone->velocity(x, sigma, positive, negative, p.guidance);
+      },
+      [](const torch::Tensor& x) { return x; });
+}
+
+TensorMap run_flux_pipeline(const ParityCase& c) {
+  const torch::NoGradGuard no_grad;
+  const PipelineCase p(c);
+  const auto backbone = load_flux_folder(p.source);
+  const auto condition = backbone->encode(c.prompts("prompts"));
+  const auto schedule =
+      shifted_schedule(Grid::kUniform, p.steps, p.scheduler.shift_for(c.input("packed_latents").size(1)),
+                       p.scheduler.num_train_timesteps);
+  auto out = run_pipeline(
+      c, *backbone, schedule,
+      [&](const torch::Tensor& x, double sigma) {
+        return backbone->velocity(x, sigma, condition, p.guidance);
+      },
+      packed_latents);
+  out["sigmas"] = torch::tensor(schedule.sigmas);
+  out["timesteps"] = torch::tensor(schedule.timesteps);
+  return out;
+}
+
+struct VelocityNetwork {
+  std::shared_ptr<torch::nn::Module> module;
+  std::function<torch::Tensor()> sample;  ///< of the case's inputs
+};
+
+VelocityNetwork velocity_network(const ParityCase& c, const std::string& family) {
+  if (family == "sd3") {
+    auto model = load_sd3_transformer(c.model());
+    return {model.ptr(), [&c, model]() mutable {
+              return model->forward(c.input("hidden_states"), c.input("encoder_hidden_states"),
+                                    c.input("pooled_projections"), c.input("timestep"));
+            }};
+  }
+  if (family != "flux")
+    throw UnknownCase(fmt::format("this build has no backbone \"{}\"", family), c.param_fields().where());
+  auto model = load_flux_transformer(c.model());
+  return {model.ptr(), [&c, model]() mutable {
+            return model->forward({.tokens = c.input("hidden_states"),
+                                   .text = c.input("encoder_hidden_states"),
+                                   .pooled = c.input("pooled_projections"),
+                                   .sigma = c.input("timestep"),
+                                   .guidance = c.input("guidance"),
+                                   .image_ids = c.input("img_ids"),
+                                   .text_ids = c.input("txt_ids")});
+          }};
 }
 
 TensorMap run_lora(const ParityCase& c) {
   auto params = c.param_fields();
-  const auto backbone = params.required<std::string>("backbone");
-  if (backbone != "sd3")
-    throw UnknownCase(fmt::format("this build has no backbone \"{}\"", backbone), params.where());
+  const auto family = params.required<std::string>("backbone");
   const auto scales = params.required<std::vector<double>>("probe_scales");
   const auto max_norm = params.required<double>("max_grad_norm");
-  auto model = load_sd3_transformer(c.model());
-  const auto adapter = load_lora(c.folder / "adapter", *model);
+  const auto network = velocity_network(c, family);
+  const auto adapter = load_lora(c.folder / "adapter", *network.module);
   const auto weights = adapter->parameters();
   std::vector<torch::Tensor> leaves;
   for (const auto& w : weights) leaves.push_back(w.tensor);
@@ -260,7 +323,7 @@ TensorMap run_lora(const ParityCase& c) {
   TensorMap out;
   Rows norms;
   for (std::size_t step = 1; step <= scales.size(); ++step) {
-    const auto sample = sd3_sample(model, c);
+    const auto sample = network.sample();
     const auto loss = (sample * c.input("probe") * scales[step - 1]).mean();
     const auto gradients = torch::autograd::grad({loss}, leaves, {}, std::nullopt, false, true);
     norms.add("grad_norm", optimiser.step(gradients, max_norm).grad_norm, torch::kFloat32);
@@ -273,7 +336,7 @@ TensorMap run_lora(const ParityCase& c) {
     }
   }
   const torch::NoGradGuard no_grad;
-  out["sample_after"] = sd3_sample(model, c);
+  out["sample_after"] = network.sample();
   out.merge(norms.stacked());
   return out;
 }
@@ -283,7 +346,8 @@ TensorMap run_lora(const ParityCase& c) {
 const ParityKinds& trainer_parity_kinds() {
   static const ParityKinds kinds = {
       {"adamw_ema", run_adamw_ema}, {"grpo_losses", run_grpo_losses},   {"lora", run_lora},
-      {"scheduler", run_scheduler}, {"sd3_pipeline", run_sd3_pipeline}, {"sde_step", run_sde_step}};
+      {"scheduler", run_scheduler}, {"sd3_pipeline", run_sd3_pipeline}, {"flux_pipeline", run_flux_pipeline},
+      {"sde_step", run_sde_step}};
   return kinds;
 }
 

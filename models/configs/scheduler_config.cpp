@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "models/configs/config_fields.h"
 
 namespace harness {
@@ -36,6 +38,15 @@ SchedulerConfig SchedulerConfig::from_json(const Json& document, const std::stri
                                                  c.max_image_seq_len, c.base_image_seq_len));
   }
   return c;
+}
+
+double SchedulerConfig::mu(std::int64_t image_tokens) const {
+  const double slope = (max_shift - base_shift) / (max_image_seq_len - base_image_seq_len);
+  return static_cast<double>(image_tokens) * slope + (base_shift - slope * base_image_seq_len);
+}
+
+double SchedulerConfig::shift_for(std::int64_t image_tokens) const {
+  return use_dynamic_shifting ? std::exp(mu(image_tokens)) : shift;
 }
 
 SchedulerConfig read_scheduler_config(const std::filesystem::path& file) {

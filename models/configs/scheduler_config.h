@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -14,6 +15,11 @@ struct SchedulerConfig {
   bool use_dynamic_shifting = false;  ///< FLUX: the shift follows from the image's size, through mu
   double base_shift = 0.5, max_shift = 1.15;
   int base_image_seq_len = 256, max_image_seq_len = 4096;
+
+  /// mu, linear in the image's tokens through the base and max points.
+  double mu(std::int64_t image_tokens) const;
+  /// Of noise levels, sigma -> shift sigma / (1 + (shift - 1) sigma): exp(mu) where it is dynamic.
+  double shift_for(std::int64_t image_tokens) const;
 
   /// Throws Error at another class, what is not implemented, a value out of range, ends that make no line.
   static SchedulerConfig from_json(const Json& document, const std::string& where);

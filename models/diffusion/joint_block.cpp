@@ -47,8 +47,7 @@ JointBlock::JointBlock(const JointBlockShape& shape) : shape_(shape) {
   }
 }
 
-void JointBlock::run(Tensor& image, Tensor& text, const Tensor& condition,
-                     const std::optional<Rotation>& rotation) {
+void JointBlock::run(Tensor& image, Tensor& text, const Tensor& condition, const Rotation& rotation) {
   const auto [heads, head_size, qk_norm, last, dual] = shape_;
   const auto m =
       modulation_(condition).chunk(dual ? 9 : 6, -1);  // shift, scale, gate: attention, mlp, attention 2
@@ -62,9 +61,9 @@ void JointBlock::run(Tensor& image, Tensor& text, const Tensor& condition,
   auto q = last ? image_q : torch::cat({image_q, text_norm_.query(text_q_(y))}, 1);
   auto k = torch::cat({norm_.key(k_(x)), text_norm_.key(text_k_(y))}, 1);
   const auto v = torch::cat({v_(x), text_v_(y)}, 1);
-  if (rotation) {
-    q = rotated(q, *rotation);
-    k = rotated(k, *rotation);
+  if (rotation.cos.defined()) {
+    q = rotated(q, rotation);
+    k = rotated(k, rotation);
   }
   const auto n = image.size(1);
   const auto mixed = attention(q, k, v, heads);
@@ -82,7 +81,7 @@ void JointBlock::run(Tensor& image, Tensor& text, const Tensor& condition,
 }
 
 void run_block(const std::shared_ptr<JointBlock>& block, Tensor& image, Tensor& text, const Tensor& condition,
-               const std::optional<Rotation>& rotation, bool recompute) {
+               const Rotation& rotation, bool recompute) {
   if (!recompute || !torch::GradMode::is_enabled()) return block->run(image, text, condition, rotation);
   const auto run = [block, rotation](const std::vector<Tensor>& in) {
     auto x = in[0], y = in[1];

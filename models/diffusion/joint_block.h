@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "models/nn/ops.h"
@@ -35,9 +34,9 @@ class JointBlock : public torch::nn::Module {
   explicit JointBlock(const JointBlockShape& shape);
 
   /// image [B,N,C], text [B,S,C], silu(embedding) [B,C]; both streams are replaced by their updates.
-  /// `rotation`, of the image's tokens and then the text's, turns queries and keys.
+  /// `rotation`, of the image's tokens and then the text's, turns queries and keys; without tensors: none.
   void run(torch::Tensor& image, torch::Tensor& text, const torch::Tensor& condition,
-           const std::optional<Rotation>& rotation = {});
+           const Rotation& rotation = {});
 
  private:
   Dense linear(const std::string& path, std::int64_t in, std::int64_t out);
@@ -55,7 +54,7 @@ class JointBlock : public torch::nn::Module {
 /// block->run, with what happens inside computed once more for the gradient where `recompute`
 /// (models/nn/recompute.h).
 void run_block(const std::shared_ptr<JointBlock>& block, torch::Tensor& image, torch::Tensor& text,
-               const torch::Tensor& condition, const std::optional<Rotation>& rotation, bool recompute);
+               const torch::Tensor& condition, const Rotation& rotation, bool recompute);
 
 /// Two layers with SiLU between them, as diffusers embeds times, guidance and pooled texts.
 struct EmbeddingLayers {

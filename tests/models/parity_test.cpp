@@ -17,8 +17,11 @@ TEST_P(ModelParity, OutputsAndGradientsMatchTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, ModelParity,
                          testing::Values("sd3_transformer_sd30", "sd3_transformer_sd35m",
-                                         "autoencoder_kl_sd3", "autoencoder_kl_flux", "autoencoder_kl_tiled",
-                                         "t5_encoder", "t5_encoder_relu", "tokenizer_t5", "tokenizer_t5_map",
+                                         // --seed 21 --variant 1, guidance below 1: at 3.5 the sinusoids of
+                                         // 3500 show how a CPU rounds exp
+                                         "flux_transformer_dev", "autoencoder_kl_sd3", "autoencoder_kl_flux",
+                                         "autoencoder_kl_tiled", "t5_encoder", "t5_encoder_relu",
+                                         "tokenizer_t5", "tokenizer_t5_map",
                                          // make_cases.py --seed 110 --variant 1
                                          "clip_text_pooled", "clip_text_projection_gelu",
                                          "clip_text_projection_quick_gelu", "tokenizer_clip",

@@ -16,8 +16,8 @@ TEST_P(TrainerParity, EqualsTheRecordedReference) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, TrainerParity,
                          ::testing::Values("adamw_ema", "grpo_losses", "grpo_losses_on_policy", "lora_sd3",
-                                           "scheduler_flux", "scheduler_sd3", "sd3_pipeline_sd35m",
-                                           "sde_step"),
+                                           "lora_flux", "flux_pipeline", "scheduler_flux", "scheduler_sd3",
+                                           "sd3_pipeline_sd35m", "sde_step"),
                          [](const auto& instance) { return std::string(instance.param); });
 
 TEST(TrainerParityCheck, NoticesAWrongElement) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "models/configs/scheduler_config.h"
+
 namespace harness {
 namespace {
 
@@ -34,8 +36,8 @@ TEST(Schedule, DiffusersGridIsShiftedTwiceAtItsEnd) {
 // FLUX at 512 px: 1024 tokens, mu 0.63 (measured with diffusers 0.42).
 TEST(Schedule, FluxShiftFollowsTheImageSize) {
   const SchedulerConfig config{.shift = 3, .use_dynamic_shifting = true};
-  EXPECT_NEAR(flux_mu(config, 1024), 0.63, 1e-12);
-  EXPECT_THAT(flux_schedule(6, 0.63).sigmas,
+  EXPECT_NEAR(config.mu(1024), 0.63, 1e-12);
+  EXPECT_THAT(shifted_schedule(Grid::kUniform, 6, config.shift_for(1024)).sigmas,
               Pointwise(FloatNear(1e-6f), {1.f, .9037356f, .7897048f, .6524894f, .4842184f, .2730033f, 0.f}));
 }
 

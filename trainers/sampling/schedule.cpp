@@ -55,20 +55,4 @@ Schedule shifted_schedule(Grid grid, int steps, double shift, int num_train_time
   return from_sigmas(std::move(sigmas), num_train_timesteps);
 }
 
-double flux_mu(const SchedulerConfig& config, int image_tokens) {
-  const double slope =
-      (config.max_shift - config.base_shift) / (config.max_image_seq_len - config.base_image_seq_len);
-  return image_tokens * slope + (config.base_shift - slope * config.base_image_seq_len);
-}
-
-Schedule flux_schedule(int steps, double mu, int num_train_timesteps) {
-  require(steps > 0, "a schedule has steps");
-  const auto scale = static_cast<float>(std::exp(mu));
-  std::vector<float> sigmas;
-  for (const double level : linspace(1, 1.0 / steps, steps)) {
-    sigmas.push_back(scale / (scale + (1 / static_cast<float>(level) - 1)));
-  }
-  return from_sigmas(std::move(sigmas), num_train_timesteps);
-}
-
 }  // namespace harness

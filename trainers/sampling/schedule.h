@@ -2,8 +2,6 @@
 
 #include <vector>
 
-#include "models/configs/scheduler_config.h"
-
 namespace harness {
 
 /// Noise levels of a sampling run, from noise to data.
@@ -23,11 +21,5 @@ enum class Grid {
 
 /// sigma -> shift sigma / (1 + (shift - 1) sigma).
 Schedule shifted_schedule(Grid grid, int steps, double shift, int num_train_timesteps = 1000);
-
-/// FLUX: mu, linear in the image tokens through the configuration's base and max points.
-double flux_mu(const SchedulerConfig& config, int image_tokens);
-
-/// FLUX: linspace(1, 1 / steps, steps), sigma -> exp(mu) / (exp(mu) + 1 / sigma - 1).
-Schedule flux_schedule(int steps, double mu, int num_train_timesteps = 1000);
 
 }  // namespace harness

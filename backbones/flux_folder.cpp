@@ -1,0 +1,148 @@
+#include "backbones/flux_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backbones/component_checks.h"
+#include "backbones/folder_resources.h"
+#include "core/error.h"
+#include "models/configs/clip_config.h"
+#include "models/configs/scheduler_config.h"
+#include "models/configs/t5_config.h"
+#include "models/folder_prompt_encoder.h"
+#include "models/loading.h"
+#include "models/nn/random_weights.h"
+#include "models/tokenizers/clip_tokenizer.h"
+#include "models/tokenizers/t5_tokenizer.h"
+
+namespace harness {
+namespace {
+
+constexpr std::int64_t kPatch = 2;  // latent pixels a token's side
+
+class FluxFolderBackbone : public FluxBackbone {
+ public:
+  FluxFolderBackbone(FluxTransformer transformer, AutoencoderKl vae, std::shared_ptr<PromptEncoder> encoder,
+                     LatentShape latent, const BackboneSource& source)
+      : FluxBackbone(std::move(transformer), std::move(vae), std::move(encoder), latent, source.device),
+        folder_(source.folder) {}
+
+  std::optional<UsualSampler> usual_sampler() const override {
+    const auto config = read_scheduler_config(folder_ / "scheduler/scheduler_config.json");
+    const double shift = config.shift_for(latent().rows / kPatch * (latent().columns / kPatch));
+    if (!transformer()->config().guidance_embeds) return UsualSampler{.steps = 4, .shift = shift};
+    return UsualSampler{.steps = 28, .guidance = 3.5, .shift = shift};
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+void check_encoders(const FluxConfig& transformer, const std::filesystem::path& folder) {
+  const auto clip_file = folder / "text_encoder/config.json", t5_file = folder / "text_encoder_2/config.json";
+  const auto clip = ClipTextConfig::from_json(read_json(clip_file), clip_file.string());
+  const auto t5 = T5Config::from_json(read_json(t5_file), t5_file.string());
+  check_equal("joint_attention_dim of the transformer", transformer.joint_attention_dim,
+              "d_model of text_encoder_2", t5.d_model, folder);
+  check_equal("pooled_projection_dim of the transformer", transformer.pooled_projection_dim,
+              "hidden_size of text_encoder", clip.hidden_size, folder);
+}
+
+/// Latent pixels a side.
+std::int64_t latent_size(const ModelChoices& choices, std::int64_t reduction) {
+  constexpr std::int64_t kUsual = 512;
+  const auto size = choices.image_size > 0 ? choices.image_size : kUsual;
+  const auto unit = kPatch * reduction;
+  if (size % unit != 0) {
+    throw Error(fmt::format("images of {} x {} pixels do not suit this model", size, size),
+                "setting image_size", fmt::format("give a multiple of {}", unit));
+  }
+  return size / reduction;
+}
+
+// What a single block keeps for its gradient, in copies of the stream.
+constexpr std::int64_t kKeptBySingleBlock = 26;
+
+std::int64_t training_kept(const FluxConfig& c, const StreamSize& stream, std::int64_t batch,
+                           bool recompute) {
+  const auto joint = stream.block(kKeptByJointBlock), single = stream.block(kKeptBySingleBlock);
+  if (!recompute) return batch * (c.num_layers * joint + c.num_single_layers * single);
+  // The block that is computed again, the gradients within it, and what every block was given.
+  return batch * (2 * joint + stream.values(2 * (c.num_layers + c.num_single_layers)));
+}
+
+/// Tokenizers and scheduler, which no header of weights speaks of.
+void check_texts(const std::filesystem::path& folder) {
+  ClipTokenizer::load(folder / "tokenizer");
+  T5Tokenizer::load(folder / "tokenizer_2");
+  read_scheduler_config(folder / "scheduler/scheduler_config.json");
+}
+
+std::int64_t largest_encoder(const std::filesystem::path& folder, torch::ScalarType dtype) {
+  const Placement unread{.dtype = dtype, .read = false};
+  return std::max(weight_bytes(*load_clip_text_model(folder / "text_encoder", unread), dtype),
+                  weight_bytes(*load_t5_encoder(folder / "text_encoder_2", unread), dtype));
+}
+
+}  // namespace
+
+std::unique_ptr<FluxBackbone> load_flux_folder(const BackboneSource& source) {
+  const auto& folder = source.folder;
+  check_index(folder, kFluxPipeline, source.name,
+              {{"transformer", "FluxTransformer2DModel"},
+               {"vae", "AutoencoderKL"},
+               {"text_encoder", "CLIPTextModel"},
+               {"text_encoder_2", "T5EncoderModel"}});
+  const Placement large{
+      .device = source.device, .dtype = large_model_dtype(source.device), .read = !source.headers_only};
+  auto encoder = std::make_shared<FluxPromptEncoder>(TextSource{.folder = folder,
+                                                                .placement = large,
+                                                                .t5_tokens = source.choices.text_tokens,
+                                                                .cache = source.text_cache,
+                                                                .identity = source.weights_sha256});
+  auto vae = load_autoencoder(folder / "vae", {.device = source.device, .read = !source.headers_only});
+  auto transformer = load_flux_transformer(folder / "transformer", large);
+  transformer->set_recompute(source.choices.recompute);
+  const auto& config = transformer->config();
+  check_equal("in_channels of the transformer", config.in_channels,
+              "4 times latent_channels of the VAE (2 x 2 latent pixels a token)",
+              kPatch * kPatch * vae->config().latent_channels, folder);
+  check_equal("out_channels of the VAE", vae->config().out_channels, "the number of colours", 3, folder);
+  check_encoders(config, folder);
+  const auto size = latent_size(source.choices, vae->config().reduction());
+  const LatentShape latent{vae->config().latent_channels, size, size};
+  auto backbone = std::make_unique<FluxFolderBackbone>(std::move(transformer), std::move(vae),
+                                                       std::move(encoder), latent, source);
+  backbone->add_adapter(source.choices.lora, mixed_seed({source.seed, 301}),
+                        "settings lora_targets, lora_rank");
+  return backbone;
+}
+
+Json flux_folder_resources(const BackboneSource& source, const Workload& workload) {
+  auto headers_only = source;
+  headers_only.headers_only = true;
+  const auto backbone = load_flux_folder(headers_only);
+  check_texts(source.folder);
+  const auto dtype = large_model_dtype(source.device);
+  const auto transformer = backbone->transformer();
+  const auto& config = transformer->config();
+  const auto& latent = backbone->latent();
+  const auto text_tokens = source.choices.text_tokens;
+  const StreamSize stream{.tokens = latent.rows / kPatch * (latent.columns / kPatch) + text_tokens,
+                          .width = config.width(),
+                          .heads = config.num_attention_heads,
+                          .dtype = dtype,
+                          .keeps_attention = source.device.is_cpu()};
+  return folder_resources(
+      *backbone,
+      {.network = transformer.get(),
+       .vae = backbone->autoencoder(),
+       .largest_encoder = largest_encoder(source.folder, dtype),
+       .training_kept = training_kept(config, stream, workload.shards_at_once * workload.training_images,
+                                      source.choices.recompute),
+       .text_values = text_tokens * config.joint_attention_dim + config.pooled_projection_dim},
+      workload);
+}
+
+}  // namespace harness

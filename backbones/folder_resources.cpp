@@ -1,0 +1,67 @@
+#include "backbones/folder_resources.h"
+
+#include <algorithm>
+
+namespace harness {
+namespace {
+
+constexpr std::int64_t kHeldByDecoder = 12;   // decoder's widest layer: copies alive at once, and scratch
+constexpr std::int64_t kOptimiserCopies = 5;  // gradient, two moments, average, gradients being added up
+
+std::int64_t bytes(std::int64_t values, torch::ScalarType dtype) {
+  return values * static_cast<std::int64_t>(c10::elementSize(dtype));
+}
+
+std::int64_t decoding(const AutoencoderConfig& c, std::int64_t pixels, std::int64_t images) {
+  const auto widest = c.block_out_channels.size() > 1 ? c.block_out_channels[1] : c.block_out_channels[0];
+  return bytes(images * kHeldByDecoder * widest * pixels, torch::kFloat32);
+}
+
+std::int64_t trained_bytes(Backbone& backbone) {
+  std::int64_t count = 0;
+  for (const auto& weight : backbone.trainable()) count += weight.tensor.numel();
+  return bytes(count, torch::kFloat32);
+}
+
+}  // namespace
+
+std::int64_t StreamSize::values(std::int64_t units) const {
+  return bytes(units * tokens * width, dtype);
+}
+
+std::int64_t StreamSize::block(std::int64_t units) const {
+  return values(units) + (keeps_attention ? bytes(2 * heads * tokens * tokens, dtype) : 0);
+}
+
+std::int64_t weight_bytes(const torch::nn::Module& module, torch::ScalarType dtype) {
+  std::int64_t count = 0;
+  for (const auto& [_, tensor] : state_of(module)) count += tensor.numel();
+  return bytes(count, dtype);
+}
+
+Json folder_resources(Backbone& backbone, const FolderCosts& costs, const Workload& workload) {
+  const auto dtype = large_model_dtype(backbone.device());
+  const auto& latent = backbone.latent();
+  const auto& vae = costs.vae->config();
+  const auto pixels = latent.rows * latent.columns * vae.reduction() * vae.reduction();
+  const auto images =
+      workload.shards_at_once * std::max(workload.training_images, workload.evaluation_images);
+  const auto network = weight_bytes(*costs.network, dtype),
+             decoder = weight_bytes(*costs.vae, torch::kFloat32), trained = trained_bytes(backbone);
+  const auto training = workload.training_images > 0 ? trained * kOptimiserCopies : 0;
+  const auto activations = std::max(costs.training_kept, decoding(vae, pixels, images));
+  // Prompts are encoded before anything is drawn.
+  const auto total = network + decoder + std::max(costs.largest_encoder, training + activations);
+  return {
+      {"memory",
+       {{"velocity_network", network},
+        {"image_decoder", decoder},
+        {"largest_text_encoder", costs.largest_encoder},
+        {"training", training},
+        {"activations", activations},
+        {"total", total}}},
+      {"stored",
+       {{"trained_weights", trained}, {"image", 3 * pixels}, {"prompt", bytes(costs.text_values, dtype)}}}};
+}
+
+}  // namespace harness

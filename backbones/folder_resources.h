@@ -1,0 +1,37 @@
+#pragma once
+
+#include "backbones/backbone.h"
+#include "models/diffusion/autoencoder_kl.h"
+
+namespace harness {
+
+/// What a public folder's model, loaded by its headers alone, brings to an estimate.
+struct FolderCosts {
+  const torch::nn::Module* network = nullptr;
+  AutoencoderKl vae{nullptr};
+  std::int64_t largest_encoder = 0;  ///< bytes
+  std::int64_t training_kept = 0;    ///< bytes of activations that a training step keeps
+  std::int64_t text_values = 0;      ///< of an encoded prompt
+};
+
+/// Sizes of the tokens that blocks work on, for what a training step keeps of them.
+struct StreamSize {
+  std::int64_t tokens = 0, width = 0, heads = 0;
+  torch::ScalarType dtype = torch::kFloat32;
+  bool keeps_attention = false;  ///< the matrix of attention weights: on the CPU
+
+  std::int64_t values(std::int64_t units) const;  ///< bytes of `units` copies of the stream
+  /// What a block keeps for its gradient: `units` copies, and attention weights.
+  std::int64_t block(std::int64_t units) const;
+};
+
+/// Values that a joint block keeps for its gradient, in copies of the stream: inputs of its norms, products
+/// and activations of both streams, counted for the network with dual attention.
+inline constexpr std::int64_t kKeptByJointBlock = 34;
+
+std::int64_t weight_bytes(const torch::nn::Module& module, torch::ScalarType dtype);
+
+/// For BackboneType::resources.
+Json folder_resources(Backbone& backbone, const FolderCosts& costs, const Workload& workload);
+
+}  // namespace harness
