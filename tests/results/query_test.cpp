@@ -61,10 +61,7 @@ class QueryTest : public StoreTest {
 
   /// A completed experiment of these runs, with their names.
   std::int64_t experiment(const std::vector<std::string>& evaluations, const Params& runs) {
-    ReproductionRecord record{.table_id = "t", .backbone = "glyph", .scale = "smoke", .seeds = {42}};
-    record.signature = "s";
-    for (const auto& [run, method] : runs) record.methods.push_back(method);
-    record.evaluations = evaluations;
+    auto record = an_experiment(evaluations);
     record.runs = runs;
     return store().record_reproduction(record);
   }
@@ -469,10 +466,7 @@ class PairedQueries : public QueryTest {
     record.config["settings"]["updates_per_epoch"] = 2;
     store().record_run(record);
     store().record_checkpoint({.run_id = run, .step = 2, .lambda_late = 0.02});
-    const auto id = store().record_selection({.run_id = run, .step = 2, .rule = "fixed"});
-    auto evaluation = an_evaluation("e" + run, run, 2, "test");
-    evaluation.selection_id = id;
-    evaluated(evaluation, rewards);
+    tested("e" + run, run, 2, rewards);
   }
 };
 
@@ -526,14 +520,10 @@ TEST_F(PairedQueries, FailuresSelectionsAndTrainingTakeAMethod) {
 }
 
 TEST_F(PairedQueries, ComparisonsAreThoseOfTheExperiment) {
-  {
-    auto& open = store();
-    const auto id = both();
-    const ComparisonRecord record{
-        .split = "test", .metric = "ocr_reward", .baseline = "ratio-norm", .method = "dual"};
-    open.record_comparisons(id, std::span(&record, 1));
-    close();
-  }
+  const ComparisonRecord record{
+      .split = "test", .metric = "ocr_reward", .baseline = "ratio-norm", .method = "dual"};
+  store().record_comparisons(both(), {&record, 1});
+  close();
   EXPECT_EQ(query("comparisons", {}).rows.size(), 1U);
   EXPECT_EQ(query("comparisons", {{"experiment", "1"}, {"metric", "ocr_reward"}}).rows.size(), 1U);
   EXPECT_EQ(query("comparisons", {{"split", "test"}}).rows.size(), 1U);

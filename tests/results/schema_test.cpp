@@ -37,7 +37,7 @@ class Schemas : public testing::Test {
   void make_old() { open(kOldSchema).db->exec("INSERT INTO runs VALUES ('a', 'dual')"); }
 
  private:
-  TemporaryFolder folder_;
+  TemporaryFolder folder_{kFast};
 };
 
 TEST_F(Schemas, MigrationsAreNumberedFromOneWithoutGap) {
