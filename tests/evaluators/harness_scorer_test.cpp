@@ -94,8 +94,6 @@ TEST(HarnessScorer, SuggestsTheProfileThatWasMeant) {
               testing::HasSubstr("did you mean \"ocr-glyph\"?"));
 }
 
-// --- ocr-scene ---
-
 constexpr std::uint64_t kFirstSeed = 1000;  // the profile was tuned on seeds below 120
 constexpr std::array kReadings = {"dark-letters", "light-letters", "half-size"};
 

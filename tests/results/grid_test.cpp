@@ -136,9 +136,6 @@ TEST(GridGroups, AnUnknownNameIsAnErrorWithTheNearestOne) {
   EXPECT_THAT(error_of([] { grid_group_from_name("win"); }).what(), HasSubstr("did you mean \"wins\"?"));
 }
 
-// ---- drawing
-// -------------------------------------------------------------------------------------------------------
-
 class GridFigure : public testing::Test {
  protected:
   GridFigure() : folder_(fs::path(testing::TempDir()) / ("grid figure " + std::to_string(::getpid()))) {

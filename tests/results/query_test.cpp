@@ -132,8 +132,6 @@ TEST_F(Queries, ReadsWhileAWriterIsInATransaction) {
   store().database().exec("ROLLBACK");
 }
 
-// --- Whatever the SQL, the file is only read ---
-
 constexpr const char* kHostile[] = {
     "DELETE FROM runs", "UPDATE runs SET method = 'x'",
     "INSERT INTO prompt_sets VALUES (9, 'a', 'b', 0, 'c')",
@@ -366,8 +364,6 @@ TEST_F(Queries, RowLimitIsExact) {
   EXPECT_THROW(run_query(db(), {.sql = three, .max_rows = 2}), Error);
 }
 
-// --- Saved queries ---
-
 TEST_F(Queries, EverySavedQueryRuns) {
   for (const auto& saved : saved_queries()) {
     Params params;
@@ -528,8 +524,6 @@ TEST_F(PairedQueries, ComparisonsAreThoseOfTheExperiment) {
   EXPECT_EQ(query("comparisons", {{"experiment", "1"}, {"metric", "ocr_reward"}}).rows.size(), 1U);
   EXPECT_EQ(query("comparisons", {{"split", "test"}}).rows.size(), 1U);
 }
-
-// --- Formats ---
 
 constexpr const char* kMixed =
     "SELECT 'a|b' AS name, 1 AS n, 1.0 / 3 AS x, NULL AS gap UNION ALL SELECT 'é \"q\", 50% & _x_', 22, 2.0, "
