@@ -44,18 +44,37 @@ class QueryTest : public StoreTest {
   }
   std::string text(const std::string& sql, QueryFormat format) const { return written(query(sql), format); }
 
-  /// Rows of a query with its parameters, as on the command line, and of how the message ends.
+  /// Of SQL or a name with its parameters, as on the command line: "law -p seed 42".
+  ResultSet answer(const std::string& line) const {
+    std::vector<std::string> parts;
+    for (const auto part : std::views::split(line, std::string_view(" -p ")))
+      parts.emplace_back(part.begin(), part.end());
+    Params params;
+    for (const auto& part : parts | std::views::drop(1))
+      params.emplace_back(part.substr(0, part.find(' ')), part.substr(part.find(' ') + 1));
+    return query(parts.front(), params);
+  }
+
+  /// Lines, and how the message ends.
   void expect_mistakes(const std::vector<std::pair<std::string, std::string>>& rows) const {
     for (const auto& [line, ending] : rows) {
-      std::vector<std::string> parts;
-      for (const auto part : std::views::split(line, std::string_view(" -p ")))
-        parts.emplace_back(part.begin(), part.end());
-      Params params;
-      for (const auto& part : parts | std::views::drop(1))
-        params.emplace_back(part.substr(0, part.find(' ')), part.substr(part.find(' ') + 1));
-      const auto error = refusal(parts.front(), params);
+      const auto error = error_of([&, &line = line] { answer(line); });
       EXPECT_THAT(error.what(), EndsWith(ending)) << line;
       EXPECT_EQ(error.status(), Status::kUsage) << line;
+    }
+  }
+
+  struct Column {
+    std::string line, name;
+    std::vector<SqlValue> values;
+  };
+  void expect_columns(const std::vector<Column>& columns) const {
+    for (const auto& [line, name, expected] : columns) {
+      const auto rows = answer(line);
+      const auto at = std::ranges::find(rows.columns, name) - rows.columns.begin();
+      std::vector<SqlValue> values;
+      for (const auto& row : rows.rows) values.push_back(row.at(static_cast<std::size_t>(at)));
+      EXPECT_EQ(values, expected) << line << ": " << name;
     }
   }
 
@@ -376,15 +395,11 @@ TEST_F(Queries, EverySavedQueryRuns) {
   }
 }
 
-TEST_F(Queries, SavedQueryGivesItsRows) {
-  EXPECT_EQ(query("checkpoints").rows.size(), 1U);
-  EXPECT_EQ(query(" checkpoints\n", {{"experiment", "1"}, {"split", "validation"}}).rows.size(), 1U);
-  const auto failures = query("failures");
-  ASSERT_EQ(failures.rows.size(), 1U);
-  EXPECT_EQ(failures.rows[0][7], SqlValue("timeout"));
-  const auto hardest = query("hardest", {{"n", "1"}});
-  ASSERT_EQ(hardest.rows.size(), 1U);
-  EXPECT_EQ(hardest.rows[0][4], SqlValue("W0"));
+TEST_F(Queries, SavedOnesGiveTheirRows) {
+  expect_columns({{"checkpoints", "method", {"dual"}},
+                  {" checkpoints\n -p experiment 1 -p split validation", "method", {"dual"}},
+                  {"failures", "reason", {"timeout"}},
+                  {"hardest -p n 1", "target", {"W0"}}});
 }
 
 TEST_F(Queries, SavedOnesNameWhatThereIs) {
@@ -443,14 +458,6 @@ class PairedQueries : public QueryTest {
     close();
   }
 
-  /// A column of a saved query's rows.
-  static std::vector<SqlValue> column(const ResultSet& rows, const std::string& name) {
-    const auto at = std::ranges::find(rows.columns, name) - rows.columns.begin();
-    std::vector<SqlValue> values;
-    for (const auto& row : rows.rows) values.push_back(row.at(static_cast<std::size_t>(at)));
-    return values;
-  }
-
   std::int64_t both() { return experiment({"er1", "er2"}, {{"r1", "ratio-norm"}, {"r2", "dual"}}); }
 
  private:
@@ -466,53 +473,28 @@ class PairedQueries : public QueryTest {
   }
 };
 
-TEST_F(PairedQueries, ByPromptPutsTheLargestGainsOrLossesFirst) {
-  Params params = {{"baseline", "ratio-norm"}, {"method", "dual"}};
-  const auto gains = query("by-prompt", params);
-  EXPECT_EQ(column(gains, "target"), (std::vector<SqlValue>{"W0", "W3", "W1", "W2"}));
-  EXPECT_EQ(column(gains, "delta"), (std::vector<SqlValue>{0.25, 0.25, -0.25, std::monostate{}}));
-  params.emplace_back("order", "losses");
-  params.emplace_back("n", "1");
-  EXPECT_EQ(column(query("by-prompt", params), "target"), std::vector<SqlValue>{"W1"});
-}
-
-TEST_F(PairedQueries, DifferencesShowEveryPairWithItsTranscripts) {
-  const auto rows = query("differences", {{"baseline", "ratio-norm"}, {"method", "dual"}});
-  EXPECT_EQ(rows.rows.size(), 4U);
-  EXPECT_EQ(column(rows, "method_transcript").front(), SqlValue("OPEN"));
-}
-
-TEST_F(PairedQueries, EasiestIsHardestTheOtherWayRound) {
-  EXPECT_EQ(column(query("easiest", {{"n", "2"}}), "target"), (std::vector<SqlValue>{"W2", "W0"}));
-  EXPECT_EQ(column(query("hardest", {{"n", "2"}}), "target"), (std::vector<SqlValue>{"W1", "W3"}));
-}
-
-TEST_F(PairedQueries, SpendSetsRewardBesideTheBudget) {
-  const auto rows = query("spend", {{"split", "test"}, {"method", "dual"}});
-  EXPECT_EQ(column(rows, "mean"), std::vector<SqlValue>{0.5});
-  EXPECT_EQ(column(rows, "lambda_late_over_tau"), std::vector<SqlValue>{2.0});
-  EXPECT_EQ(column(rows, "training_reward"), std::vector<SqlValue>{0.5});
-  EXPECT_EQ(column(rows, "metric"), std::vector<SqlValue>{"ocr_reward"});
-}
-
-TEST_F(PairedQueries, SpendHoldsAMethodWithoutABudgetAgainstThatOfTheOthers) {
-  const auto rows = query("spend", {{"split", "test"}, {"method", "ratio-norm"}});
-  EXPECT_EQ(column(rows, "lambda_late_over_tau"), std::vector<SqlValue>{2.0});
-}
-
-TEST_F(PairedQueries, LawTakesMethodSeedAndFreshness) {
-  EXPECT_EQ(column(query("law", {}), "predicted_mean"), (std::vector<SqlValue>{-0.25, -0.125}));
-  EXPECT_EQ(query("law", {{"seed", "42"}, {"fresh", "1"}, {"method", "dual"}}).rows.size(), 2U);
-  EXPECT_EQ(query("law", {{"fresh", "0"}}).rows.size(), 0U);
-}
-
-TEST_F(PairedQueries, FailuresSelectionsAndTrainingTakeAMethod) {
-  EXPECT_EQ(query("failures", {{"method", "dual"}, {"split", "test"}}).rows.size(), 1U);
-  EXPECT_EQ(query("failures", {{"method", "ratio-norm"}}).rows.size(), 0U);
-  EXPECT_EQ(query("selections", {{"method", "dual"}}).rows.size(), 1U);
-  EXPECT_EQ(query("selections", {}).rows.size(), 2U);
-  EXPECT_EQ(column(query("training", {{"method", "dual"}}), "reward_mean"),
-            (std::vector<SqlValue>{0.25, 0.75}));
+TEST_F(PairedQueries, SavedOnesTakeTheirParameters) {
+  const std::string pair = " -p baseline ratio-norm -p method dual";
+  expect_columns({{"by-prompt" + pair, "target", {"W0", "W3", "W1", "W2"}},
+                  {"by-prompt" + pair, "delta", {0.25, 0.25, -0.25, std::monostate{}}},
+                  {"by-prompt" + pair + " -p order losses -p n 1", "target", {"W1"}},
+                  {"differences" + pair, "method_transcript", {"OPEN", "OPEN", "OPEN", "OPEN"}},
+                  {"easiest -p n 2", "target", {"W2", "W0"}},
+                  {"hardest -p n 2", "target", {"W1", "W3"}},
+                  {"spend -p split test -p method dual", "mean", {0.5}},
+                  {"spend -p split test -p method dual", "lambda_late_over_tau", {2.0}},
+                  {"spend -p split test -p method dual", "training_reward", {0.5}},
+                  {"spend -p split test -p method dual", "metric", {"ocr_reward"}},
+                  // A method without a budget is held against that of the others.
+                  {"spend -p split test -p method ratio-norm", "lambda_late_over_tau", {2.0}},
+                  {"law", "predicted_mean", {-0.25, -0.125}},
+                  {"law -p seed 42 -p fresh 1 -p method dual", "predicted_mean", {-0.25, -0.125}},
+                  {"law -p fresh 0", "predicted_mean", {}},
+                  {"failures -p method dual -p split test", "reason", {"timeout"}},
+                  {"failures -p method ratio-norm", "reason", {}},
+                  {"selections -p method dual", "method", {"dual"}},
+                  {"selections", "method", {"ratio-norm", "dual"}},
+                  {"training -p method dual", "reward_mean", {0.25, 0.75}}});
 }
 
 TEST_F(PairedQueries, ComparisonsAreThoseOfTheExperiment) {
@@ -520,27 +502,49 @@ TEST_F(PairedQueries, ComparisonsAreThoseOfTheExperiment) {
       .split = "test", .metric = "ocr_reward", .baseline = "ratio-norm", .method = "dual"};
   store().record_comparisons(both(), {&record, 1});
   close();
-  EXPECT_EQ(query("comparisons", {}).rows.size(), 1U);
-  EXPECT_EQ(query("comparisons", {{"experiment", "1"}, {"metric", "ocr_reward"}}).rows.size(), 1U);
-  EXPECT_EQ(query("comparisons", {{"split", "test"}}).rows.size(), 1U);
+  for (const char* params : {"", " -p experiment 1 -p metric ocr_reward", " -p split test"})
+    expect_columns({{std::string("comparisons") + params, "method", {"dual"}}});
 }
 
 constexpr const char* kMixed =
     "SELECT 'a|b' AS name, 1 AS n, 1.0 / 3 AS x, NULL AS gap UNION ALL SELECT 'é \"q\", 50% & _x_', 22, 2.0, "
     "''";
 
-TEST_F(Queries, TableAlignsByDisplayWidth) {
-  EXPECT_EQ(text("SELECT 'é' AS a, 1 AS n, '漢字' AS b, 'x' AS c UNION ALL SELECT 'abc', 22, 'd', 'y'",
-                 QueryFormat::kTable),
-            "a     n  b     c\n"
-            "---  --  ----  -\n"
-            "é     1  漢字  x\n"
-            "abc  22  d     y\n");
-}
-
-TEST_F(Queries, TableShowsControlCharactersHarmlessly) {
-  EXPECT_EQ(text("SELECT 'a' || char(10) || char(27) || '[2J' AS t", QueryFormat::kTable),
-            "t\n------------\na\\n\\u001b[2J\n");
+TEST_F(Queries, AreWrittenInEveryFormat) {
+  struct Row {
+    QueryFormat format;
+    std::string sql, text;
+  };
+  const std::string none = "SELECT 1 AS a WHERE 0";
+  const std::vector<Row> rows = {
+      // By display width, and control characters harmlessly.
+      {QueryFormat::kTable,
+       "SELECT 'é' AS a, 1 AS n, '漢字' AS b, 'x' AS c UNION ALL SELECT 'abc', 22, 'd', 'y'",
+       "a     n  b     c\n"
+       "---  --  ----  -\n"
+       "é     1  漢字  x\n"
+       "abc  22  d     y\n"},
+      {QueryFormat::kTable, "SELECT 'a' || char(10) || char(27) || '[2J' AS t",
+       "t\n------------\na\\n\\u001b[2J\n"},
+      // Empty text is told from NULL.
+      {QueryFormat::kCsv, kMixed,
+       "name,n,x,gap\n"
+       "a|b,1,0.3333333333333333,\n"
+       "\"é \"\"q\"\", 50% & _x_\",22,2,\"\"\n"},
+      {QueryFormat::kCsv, "SELECT 1 AS a, 2 AS a", "a,a\n1,2\n"},
+      {QueryFormat::kJson, kMixed,
+       "[\n {\"name\":\"a|b\",\"n\":1,\"x\":0.3333333333333333,\"gap\":null},\n"
+       " {\"name\":\"é \\\"q\\\", 50% & _x_\",\"n\":22,\"x\":2.0,\"gap\":\"\"}\n]\n"},
+      {QueryFormat::kJson, none, "[]\n"},
+      {QueryFormat::kJsonl, "SELECT 1 AS a UNION ALL SELECT x'00ff'", "{\"a\":1}\n{\"a\":\"00ff\"}\n"},
+      {QueryFormat::kJsonl, none, ""},
+      {QueryFormat::kMarkdown, kMixed,
+       "| name                   |   n |        x | gap |\n"
+       "| ---------------------- | --: | -------: | --- |\n"
+       "| a\\|b                   |   1 | 0.333333 |     |\n"
+       "| é \"q\", 50% &amp; \\_x\\_ |  22 |        2 |     |\n"}};
+  for (const auto& [format, sql, expected] : rows) EXPECT_EQ(text(sql, format), expected) << sql;
+  EXPECT_THAT(text("SELECT 1 AS ocr_reward", QueryFormat::kMarkdown), HasSubstr("ocr_reward"));
 }
 
 TEST_F(Queries, NoFormatForReadersLetsControlsThrough) {
@@ -615,43 +619,11 @@ TEST_F(Queries, RowsAndSqliteShareOneBudget) {
   EXPECT_EQ(error.status(), Status::kFailed);
 }
 
-TEST_F(Queries, CsvQuotesAndTellsEmptyTextFromNull) {
-  EXPECT_EQ(text(kMixed, QueryFormat::kCsv),
-            "name,n,x,gap\n"
-            "a|b,1,0.3333333333333333,\n"
-            "\"é \"\"q\"\", 50% & _x_\",22,2,\"\"\n");
-}
-
-TEST_F(Queries, JsonIsAnArrayOfObjectsInColumnOrder) {
-  const auto json = text(kMixed, QueryFormat::kJson);
-  EXPECT_EQ(json,
-            "[\n {\"name\":\"a|b\",\"n\":1,\"x\":0.3333333333333333,\"gap\":null},\n"
-            " {\"name\":\"é \\\"q\\\", 50% & _x_\",\"n\":22,\"x\":2.0,\"gap\":\"\"}\n]\n");
-  EXPECT_EQ(parse_json(json, "json").size(), 2U);
-  EXPECT_EQ(text("SELECT 1 AS a WHERE 0", QueryFormat::kJson), "[]\n");
-}
-
-TEST_F(Queries, JsonLinesHoldOneObjectEach) {
-  EXPECT_EQ(text("SELECT 1 AS a UNION ALL SELECT x'00ff'", QueryFormat::kJsonl),
-            "{\"a\":1}\n{\"a\":\"00ff\"}\n");
-  EXPECT_EQ(text("SELECT 1 AS a WHERE 0", QueryFormat::kJsonl), "");
-}
-
 TEST_F(Queries, JsonRefusesWhatItCannotSay) {
   EXPECT_EQ(error_of([&] { text("SELECT 1 AS a, 2 AS a", QueryFormat::kJson); }).problem(),
             "two columns are named \"a\"");
   EXPECT_EQ(error_of([&] { text("SELECT 9e999 AS a", QueryFormat::kJson); }).where(), "column \"a\", row 1");
   EXPECT_THROW(text("SELECT CAST(x'ff' AS TEXT) AS a", QueryFormat::kJsonl), Error);
-  EXPECT_EQ(text("SELECT 1 AS a, 2 AS a", QueryFormat::kCsv), "a,a\n1,2\n");
-}
-
-TEST_F(Queries, MarkdownEscapesItsMarkup) {
-  EXPECT_EQ(text(kMixed, QueryFormat::kMarkdown),
-            "| name                   |   n |        x | gap |\n"
-            "| ---------------------- | --: | -------: | --- |\n"
-            "| a\\|b                   |   1 | 0.333333 |     |\n"
-            "| é \"q\", 50% &amp; \\_x\\_ |  22 |        2 |     |\n");
-  EXPECT_NE(text("SELECT 1 AS ocr_reward", QueryFormat::kMarkdown).find("ocr_reward"), std::string::npos);
 }
 
 TEST_F(Queries, LatexEscapesItsCommands) {
