@@ -29,11 +29,6 @@ std::vector<PairedValue> golden_pairs() {
   return pairs;
 }
 
-/// Ten clusters of three pairs, and ten of one.
-void put_in_threes(std::vector<PairedValue>& pairs) {
-  for (auto& pair : pairs) pair.cluster = pair.cluster < 30 ? pair.cluster / 3 : pair.cluster;
-}
-
 /// The first and the last twenty are the same prompts.
 std::vector<PairedValue> pairs_of_two_seeds() {
   auto pairs = golden_pairs();
@@ -58,16 +53,6 @@ void expect_near(const std::optional<Interval>& interval, double low, double hig
   ASSERT_TRUE(interval.has_value());
   EXPECT_NEAR(interval->low, low, 1e-12);
   EXPECT_NEAR(interval->high, high, 1e-12);
-}
-
-/// Scores that differ much between prompts and little between methods.
-std::vector<PairedValue> correlated_pairs() {
-  std::vector<PairedValue> pairs;
-  for (int i = 0; i < 400; ++i) {
-    const double prompt = std::sin(12.9898 * i);  // the difficulty of a prompt, shared by both arms
-    pairs.push_back({prompt, prompt + 0.02 + 0.05 * std::sin(78.233 * i), i});
-  }
-  return pairs;
 }
 
 TEST(Summarize, AgreesWithNumpy) {
@@ -132,7 +117,12 @@ TEST(ComparePaired, AgreesWithNumpyAndScipy) {
 }
 
 TEST(PairedBootstrap, PairingNarrowsTheInterval) {
-  const auto pairs = correlated_pairs();
+  // Scores that differ much between prompts and little between methods.
+  std::vector<PairedValue> pairs;
+  for (int i = 0; i < 400; ++i) {
+    const double prompt = std::sin(12.9898 * i);  // the difficulty of a prompt, shared by both arms
+    pairs.push_back({prompt, prompt + 0.02 + 0.05 * std::sin(78.233 * i), i});
+  }
   const auto paired = *compare_paired(pairs, Better::kUp).ci;
 
   // Without pairing: an index vector of its own for each arm.
@@ -163,7 +153,8 @@ TEST(PairedBootstrap, OnlyMembershipMattersNotTheNumbersOfClusters) {
 
 TEST(PairedBootstrap, DrawsWholeClusters) {
   auto pairs = golden_pairs();
-  put_in_threes(pairs);
+  for (auto& pair : pairs)
+    pair.cluster = pair.cluster < 30 ? pair.cluster / 3 : pair.cluster;  // ten of three, ten of one
   const auto result = compare_paired(pairs, Better::kUp, golden());
   EXPECT_EQ(result.clusters, 20);
   EXPECT_EQ(result.test, "paired-t-clustered");

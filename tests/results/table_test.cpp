@@ -7,7 +7,6 @@
 #include <fstream>
 #include <functional>
 #include <limits>
-#include <set>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -189,17 +188,6 @@ Backbone glyph · scale smoke · test split · n = 40 · seed 42
 
 Signature: `tiny v1; seed 42`
 )");
-}
-
-TEST(TableMarkdown, ColumnsAreAlignedOnATerminal) {
-  std::set<int> widths;
-  for (const auto& line : split(table_markdown(fixture_table()), '\n')) {
-    if (line.starts_with("| Method") || line.starts_with("| base") ||
-        line.starts_with("| \u21b3 paper           |")) {
-      widths.insert(display_width(line));
-    }
-  }
-  EXPECT_EQ(widths.size(), 1u);
 }
 
 TEST(TableMarkdown, ABarInATitleStaysInItsCell) {
