@@ -280,12 +280,10 @@ TEST_F(Queries, EndlessOnesEndWithinTheLimits) {
       {"replace", "SELECT length(replace(replace('" + repeated("a", 4000) + "', 'a', '" +
                       repeated("a", 3000) + "'), 'a', '" + repeated("b", 3000) + "'))"},
       {"printf", count + "SELECT printf('%.15000000c', 'x') FROM c"},
-      {"padding by an argument", "SELECT printf('%.*c', 2000000000, 'x')"},
       {"padding by arguments",
        count + "SELECT format('%.*c%*c%.*c', 9000000, 'x', x, 'y', 8000000, 'z') FROM c"},
       {"many paddings", "SELECT printf('" + repeated("%.15000000c", 80'000) + "', 'x')"},
       {"padding", "SELECT printf('%2000000000d', 1), format('%*s', 2000000000, 'x')"},
-      {"file of tables", "SELECT * FROM dbstat"},
       {"printf of a number", "SELECT printf('%.15000000f', 1.0)"},
       {"printf of commas", "SELECT length(printf('%,.1000000f', 1e300))"},
       {"hex of a blob", count + "SELECT hex(zeroblob(7000000)) FROM c"},
@@ -626,18 +624,10 @@ TEST_F(Queries, JsonRefusesWhatItCannotSay) {
   EXPECT_THROW(text("SELECT CAST(x'ff' AS TEXT) AS a", QueryFormat::kJsonl), Error);
 }
 
-TEST_F(Queries, LatexEscapesItsCommands) {
-  const auto latex = text("SELECT 'a_b & 50% \\ {x} ~^#$' AS t, 1 AS n", QueryFormat::kLatex);
-  EXPECT_NE(latex.find("\\begin{tabular}{lr}"), std::string::npos);
-  EXPECT_NE(
-      latex.find(
-          "a\\_b \\& 50\\% \\textbackslash{} \\{x\\} \\textasciitilde{}\\textasciicircum{}\\#\\$ & 1 \\\\"),
-      std::string::npos)
-      << latex;
-}
-
 TEST_F(Queries, LatexIsWhatTheTablesWrite) {
-  for (const char* value : {"a--b \"c\"", "\u2028 \u202e \u2066 \u4f60", "caf\u00e9 \u03bb"}) {
+  EXPECT_THAT(text("SELECT 'a' AS t, 1 AS n", QueryFormat::kLatex), HasSubstr("\\begin{tabular}{lr}"));
+  for (const char* value :
+       {"a_b & 50% \\ {x} ~^#$", "a--b \"c\"", "\u2028 \u202e \u2066 \u4f60", "caf\u00e9 \u03bb"}) {
     const ResultSet rows{.columns = {"x"}, .rows = {{std::string(value)}}};
     EXPECT_THAT(written(rows, QueryFormat::kLatex), HasSubstr("\n" + latex_text(value) + " \\\\\n"));
   }
