@@ -28,9 +28,9 @@ inline void expect_clean(const std::string& message, const std::string& name) {
 /// An empty folder that is removed at the end.
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
+  explicit TemporaryFolder(const std::filesystem::path& parent = testing::TempDir()) {
     static int count = 0;
-    path_ = std::filesystem::path(testing::TempDir()) / fmt::format("harness-{}-{}", ::getpid(), count++);
+    path_ = parent / fmt::format("harness-{}-{}", ::getpid(), count++);
     std::filesystem::remove_all(path_);
     std::filesystem::create_directories(path_);
   }

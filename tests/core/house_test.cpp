@@ -35,55 +35,28 @@ const std::map<std::string, Names> kHouseArrows = {
     {"results", {"core", "datasets"}},
     {"harness", {"core", "datasets", "evaluators", "results"}}};
 
+/// What stands between white space.
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream words(text);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
 /// The rooms, of each house the lower ones first: of its own house a room includes itself and those before
 /// it.
-const std::vector<std::string> kRooms = {"core",
-                                         "core/command_line",
-                                         "core/keeper",
-                                         "core/processes",
-                                         "core/settings",
-                                         "core/source_sums",
-                                         "core/weights",
-                                         "datasets",
-                                         "models/configs",
-                                         "models/tokenizers",
-                                         "models/nn",
-                                         "models/encoders",
-                                         "models/diffusion",
-                                         "models",
-                                         "models/parity",
-                                         "embedded",
-                                         "backbones",
-                                         "trainers/law",
-                                         "trainers/optimisation",
-                                         "trainers/sampling",
-                                         "trainers",
-                                         "trainers/methods",
-                                         "evaluators/metrics",
-                                         "evaluators",
-                                         "evaluators/built_in",
-                                         "evaluators/clip",
-                                         "evaluators/scorer",
-                                         "worker",
-                                         "results/schema",
-                                         "results/statistics",
-                                         "results/store",
-                                         "results/verdict",
-                                         "results/paper",
-                                         "results/table",
-                                         "results/table/formats",
-                                         "results/report",
-                                         "results/grid",
-                                         "results/query",
-                                         "harness/terminal",
-                                         "harness/plan",
-                                         "harness/show",
-                                         "harness/run",
-                                         "harness/runs",
-                                         "harness/checks",
-                                         "harness/commands",
-                                         "harness/cli",
-                                         "harness"};
+const std::vector<std::string> kRooms = words_of(R"(
+core core/command_line core/keeper core/processes core/settings core/source_sums core/weights
+datasets
+models/configs models/tokenizers models/nn models/encoders models/diffusion models models/parity
+embedded
+backbones
+trainers/law trainers/optimisation trainers/sampling trainers trainers/methods
+evaluators/metrics evaluators evaluators/built_in evaluators/clip evaluators/scorer
+worker
+results/schema results/statistics results/store results/verdict results/paper
+results/table results/table/formats results/report results/grid results/query
+harness/terminal harness/plan harness/show harness/run harness/runs harness/checks
+harness/commands harness/cli harness
+)");
 
 struct Include {
   fs::path from, to;  ///< in the tree
@@ -157,14 +130,14 @@ TEST(House, EveryRoomThatCanChangeANumberIsInTheWorkersTableOfSources) {
   std::ifstream file(kTree / "worker/CMakeLists.txt");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto start = text.find("harness_source_table(");
-  std::istringstream words(text.substr(start, text.find(')', start + 1) - start));
-  const Names listed{std::istream_iterator<std::string>(words), {}};
+  const auto listed = words_of(text.substr(start, text.find(')', start + 1) - start));
   Names rooms;
   for (const auto& code : code_files()) {
     const auto house = house_of(code);
     if (house != "results" && house != "harness") rooms.insert(code.parent_path().string());
   }
-  for (const auto& room : rooms) EXPECT_NE(listed.contains(room), no_number.contains(room)) << room;
+  for (const auto& room : rooms)
+    EXPECT_NE(std::ranges::count(listed, room) > 0, no_number.contains(room)) << room;
 }
 
 TEST(House, NoRoomHoldsMoreThan35FilesOfCode) {

@@ -237,8 +237,6 @@ TEST(SafetensorsRefusals, AValidFileIsAccepted) {
   EXPECT_EQ(ModelWeights::open(folder.path(), "model").bytes(), kDataSize);
 }
 
-// ---- files that are whole
-
 SafetensorsFile file_of(const std::string& header, const std::string& data) {
   const TemporaryFolder folder;
   write(folder.path() / kFile, with_length(header.size(), header + data));
@@ -280,8 +278,7 @@ TEST(Safetensors, AFileWithoutTensorsIsValid) {
   EXPECT_TRUE(file_of("{}", "").tensors().empty());
 }
 
-// ---- shards: tensor a in the first, b in the second, 3 and 5 bytes
-
+/// Of shards: tensor a in the first, b in the second, 3 and 5 bytes.
 const std::string kValidIndex =
     R"({"metadata":{"total_size":8},"weight_map":{"a":"1.safetensors","b":"2.safetensors"}})";
 

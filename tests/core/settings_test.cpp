@@ -60,22 +60,18 @@ TEST(SettingRow, HasTheTypeOfItsField) {
 }
 
 TEST(SettingValues, WrongOnesAreRefusedWithWhatIsWantedAndWhatToDo) {
-  EXPECT_EQ(refusal({{"count", 10}}),
-            "here: setting count must be a whole number between 1 and 9, not 10; its default is 3");
-  EXPECT_EQ(refusal({{"count", 1.5}}),
-            "here: setting count must be a whole number between 1 and 9, not 1.5; its default is 3");
-  EXPECT_EQ(refusal({{"rate", "much"}}),
-            R"(here: setting rate must be a number, not "much"; its default is 1.0)");
-  EXPECT_EQ(refusal({{"speed", "fats"}}),
-            R"(here: setting speed must be one of slow, fast, not "fats"; did you mean "fast"?)");
-  EXPECT_EQ(refusal({{"layers", true}}),
-            R"(here: setting layers must be a text, not true; its default is "a,b")");
-  EXPECT_EQ(refusal({{"limit", -1}}),
-            "here: setting limit must be a number of at least 0, not -1; follows from the task");
-  EXPECT_EQ(refusal({{"limit", 1}}),
-            "here: setting limit is given but not used with the other settings as they are; leave it out");
-  EXPECT_EQ(refusal(Json::array()), "here: the settings are not an object of names and values");
-  EXPECT_EQ(refusal({{"raet", 1}}), R"(here: unknown setting "raet"; did you mean "rate"?)");
+  const std::vector<std::pair<Json, std::string>> rows = {
+      {{{"count", 10}}, "setting count must be a whole number between 1 and 9, not 10; its default is 3"},
+      {{{"count", 1.5}}, "setting count must be a whole number between 1 and 9, not 1.5; its default is 3"},
+      {{{"rate", "much"}}, R"(setting rate must be a number, not "much"; its default is 1.0)"},
+      {{{"speed", "fats"}}, R"(setting speed must be one of slow, fast, not "fats"; did you mean "fast"?)"},
+      {{{"layers", true}}, R"(setting layers must be a text, not true; its default is "a,b")"},
+      {{{"limit", -1}}, "setting limit must be a number of at least 0, not -1; follows from the task"},
+      {{{"limit", 1}},
+       "setting limit is given but not used with the other settings as they are; leave it out"},
+      {{{"raet", 1}}, R"(unknown setting "raet"; did you mean "rate"?)"},
+      {Json::array(), "the settings are not an object of names and values"}};
+  for (const auto& [given, message] : rows) EXPECT_EQ(refusal(given), "here: " + message);
 }
 
 TEST(SettingValues, OneThatWasNotDeclaredIsAProgrammingMistakeInEveryBuild) {

@@ -8,53 +8,43 @@ namespace {
 
 using ::testing::ElementsAre;
 
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
 TEST(SourceCode, CommentsAndLayoutDoNotCount) {
-  const auto* plain = "double f(double x) {\n  return std::exp(-5 * x);  // five\n}\n";
-  const auto* other = "/* E12 */ double f( double x )\n{ return std::exp(\n    -5 * x); }";
-  EXPECT_EQ(code_of(plain), code_of(other));
+  const Pairs alike = {{"double f(double x) {\n  return std::exp(-5 * x);  // five\n}\n",
+                        "/* E12 */ double f( double x )\n{ return std::exp(\n    -5 * x); }"},
+                       {"a  +  b", "a+b"},
+                       {"c = '\"'; // d\ne", "c = '\"';\ne"},
+                       {"n = 20'000;  // 10 'ms'\nm = 1'0;", "n = 20'000; m = 1'0;"},
+                       {"#define A \\\n  1\nfoo", "#define A 1  // one\n\nfoo"},
+                       {"a /* b", "a"}};
+  for (const auto& [one, other] : alike) EXPECT_EQ(code_of(one), code_of(other));
+  EXPECT_EQ(code_of("'\\"), "'\\") << "an unfinished text is read to its end";
 }
 
-TEST(SourceCode, EveryTokenCounts) {
-  const auto code = code_of("a = exp(-5 * x);");
-  EXPECT_NE(code, code_of("a = exp(-6 * x);"));
-  EXPECT_NE(code, code_of("a = exp(5 * x);"));
-  EXPECT_NE(code, code_of("a = expm1(-5 * x);"));
-  EXPECT_NE(code, code_of("// a = exp(-5 * x);"));
-}
-
-TEST(SourceCode, ABlankThatPartsTokensIsKept) {
-  EXPECT_NE(code_of("x+ ++y"), code_of("x++ +y"));
-  EXPECT_NE(code_of("return x"), code_of("returnx"));
-  EXPECT_NE(code_of("a > > b"), code_of("a >> b"));
-  EXPECT_NE(code_of("a / *p"), code_of("a /*p"));
-  EXPECT_EQ(code_of("a  +  b"), code_of("a+b"));
-}
-
-TEST(SourceCode, LiteralsAreKeptByteForByte) {
-  EXPECT_NE(code_of(R"(f("a  b");)"), code_of(R"(f("a b");)"));
-  EXPECT_NE(code_of(R"(f("// x");)"), code_of(R"(f("");)"));
-  EXPECT_NE(code_of(R"(f("a\"  // b");)"), code_of(R"(f("a\"  ");)"));
-  EXPECT_NE(code_of("f(R\"q( // a\n )\" b)q\");"), code_of("f(R\"q(  )\" b)q\");"));
-  EXPECT_NE(code_of("c = ' ';"), code_of("c = '';"));
-  EXPECT_EQ(code_of("c = '\"'; // d\ne"), code_of("c = '\"';\ne"));
-}
-
-TEST(SourceCode, ADigitSeparatorBeginsNoLiteral) {
-  EXPECT_EQ(code_of("n = 20'000;  // 10 'ms'\nm = 1'0;"), code_of("n = 20'000; m = 1'0;"));
-  EXPECT_NE(code_of("n = 20'000; m = 1;"), code_of("n = 20'000; m = 2;"));
-}
-
-TEST(SourceCode, TheEndOfADirectiveCounts) {
-  EXPECT_NE(code_of("#define A 1\nfoo"), code_of("#define A 1 foo"));
-  EXPECT_NE(code_of("#define A(x) 1\n"), code_of("#define A (x) 1\n"));
-  EXPECT_EQ(code_of("#define A \\\n  1\nfoo"), code_of("#define A 1  // one\n\nfoo"));
-}
-
-TEST(SourceCode, AnUnfinishedTextIsReadToItsEnd) {
-  EXPECT_EQ(code_of("a /* b"), code_of("a"));
-  EXPECT_NE(code_of("\"a"), code_of(""));
-  EXPECT_NE(code_of("R\"x(a"), code_of(""));
-  EXPECT_EQ(code_of("'\\"), "'\\");
+TEST(SourceCode, EveryTokenAndWhatPartsThemCounts) {
+  const Pairs different = {{"a = exp(-5 * x);", "a = exp(-6 * x);"},
+                           {"a = exp(-5 * x);", "a = exp(5 * x);"},
+                           {"a = exp(-5 * x);", "a = expm1(-5 * x);"},
+                           {"a = exp(-5 * x);", "// a = exp(-5 * x);"},
+                           {"n = 20'000; m = 1;", "n = 20'000; m = 2;"},
+                           // Blanks.
+                           {"x+ ++y", "x++ +y"},
+                           {"return x", "returnx"},
+                           {"a > > b", "a >> b"},
+                           {"a / *p", "a /*p"},
+                           // Literals, byte for byte and also unfinished.
+                           {R"(f("a  b");)", R"(f("a b");)"},
+                           {R"(f("// x");)", R"(f("");)"},
+                           {R"(f("a\"  // b");)", R"(f("a\"  ");)"},
+                           {"f(R\"q( // a\n )\" b)q\");", "f(R\"q(  )\" b)q\");"},
+                           {"c = ' ';", "c = '';"},
+                           {"\"a", ""},
+                           {"R\"x(a", ""},
+                           // Directives and their ends.
+                           {"#define A 1\nfoo", "#define A 1 foo"},
+                           {"#define A(x) 1\n", "#define A (x) 1\n"}};
+  for (const auto& [one, other] : different) EXPECT_NE(code_of(one), code_of(other)) << one;
 }
 
 TEST(SourceCode, IncludesInQuotesAreFound) {

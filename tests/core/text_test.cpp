@@ -7,6 +7,8 @@
 namespace harness {
 namespace {
 
+using namespace std::string_literals;
+
 TEST(Counted, HasThePluralOfAllButOne) {
   EXPECT_EQ(counted(0, "run"), "0 runs");
   EXPECT_EQ(counted(1, "finished evaluation"), "1 finished evaluation");
@@ -20,20 +22,19 @@ TEST(ShellWord, IsQuotedWhereAShellWouldTakeItApart) {
   EXPECT_EQ(shell_word(""), "''");
 }
 
-TEST(Printable, NothingThatCommandsATerminalIsLeft) {
-  EXPECT_EQ(printable("\x1b]0;x\a\r\b\x7f"), "\\u001b]0;x\\u0007\\u000d\\u0008\\u007f");
-  EXPECT_EQ(printable("a\u0080b\u009bc\u009f"), "a\\u0080b\\u009bc\\u009f");
-  EXPECT_EQ(printable("\u202e\u2066\u2069\u200e\u200f\u061c"), "\\u202e\\u2066\\u2069\\u200e\\u200f\\u061c");
-  EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\u0000b");
-}
-
-TEST(Printable, BytesThatAreNoUtf8AreShownAsBytes) {
-  EXPECT_EQ(printable("\xff\xfe"), "\\xff\\xfe");
-  EXPECT_EQ(printable("caf\xe9!"), "caf\\xe9!");
-  EXPECT_EQ(printable("\x9b"
-                      "31m"),
-            "\\x9b31m");
-  EXPECT_EQ(printable("\xe6\xbc"), "\\xe6\\xbc");
+TEST(Printable, NothingThatCommandsATerminalIsLeftAndBytesThatAreNoUtf8AreShownAsBytes) {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"\x1b]0;x\a\r\b\x7f", "\\u001b]0;x\\u0007\\u000d\\u0008\\u007f"},
+      {"a\u0080b\u009bc\u009f", "a\\u0080b\\u009bc\\u009f"},
+      {"\u202e\u2066\u2069\u200e\u200f\u061c", "\\u202e\\u2066\\u2069\\u200e\\u200f\\u061c"},
+      {"a\0b"s, "a\\u0000b"},
+      {"\xff\xfe", "\\xff\\xfe"},
+      {"caf\xe9!", "caf\\xe9!"},
+      {"\x9b"
+       "31m",
+       "\\x9b31m"},
+      {"\xe6\xbc", "\\xe6\\xbc"}};
+  for (const auto& [text, shown] : rows) EXPECT_EQ(printable(text), shown) << text;
 }
 
 TEST(Printable, TextStaysAsItIs) {
@@ -56,20 +57,16 @@ TEST(PrintableLine, HasNoLineBreaks) {
 }
 
 TEST(BeginningWithin, EndsBetweenCharactersAndCountsColumns) {
-  EXPECT_EQ(beginning_within("abc", 3), "abc");
-  EXPECT_EQ(beginning_within("abcd", 3), "abc");
-  EXPECT_EQ(beginning_within("\u6f22\u5b57\u6f22", 5), "\u6f22\u5b57");
-  EXPECT_EQ(beginning_within("ab\x1b"
-                             "c",
-                             7),
-            "ab")
-      << "\\u001b takes six";
-  EXPECT_EQ(beginning_within("ab\x1b"
-                             "c",
-                             8),
-            "ab\x1b");
-  EXPECT_EQ(beginning_within("e\u0301e\u0301", 1), "e\u0301");
-  EXPECT_EQ(beginning_within("abc", 0), "");
+  const std::vector<std::tuple<std::string, int, std::string>> rows = {
+      {"abc", 3, "abc"},
+      {"abcd", 3, "abc"},
+      {"\u6f22\u5b57\u6f22", 5, "\u6f22\u5b57"},
+      {"ab\033c", 7, "ab"},  // \\u001b takes six
+      {"ab\033c", 8, "ab\033"},
+      {"e\u0301e\u0301", 1, "e\u0301"},
+      {"abc", 0, ""}};
+  for (const auto& [text, columns, beginning] : rows)
+    EXPECT_EQ(beginning_within(text, columns), beginning) << text << columns;
 }
 
 TEST(BeginningWithin, MarksWithoutEndAreCut) {

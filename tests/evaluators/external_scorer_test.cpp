@@ -71,32 +71,29 @@ TEST_F(ExternalScorerFolder, HasDefaultsForAllButVersionCommandAndMetrics) {
 
 TEST_F(ExternalScorerFolder, EveryMistakeIsNamedWithItsPlace) {
   const std::vector<std::pair<Json, std::string>> cases = {
-      {{{"version", nullptr}}, "scorer.json: \"version\" is missing"},
-      {{{"version", ""}}, "scorer.json: version: is empty"},
-      {{{"comand", 1}}, "scorer.json: unknown key \"comand\"; did you mean \"command\"?"},
-      {{{"command", "python3"}}, "scorer.json: \"command\" has the wrong type"},
-      {{{"command", Json::array()}}, "scorer.json: command: names no program"},
-      {{{"command", {"run"}}}, "scorer.json: command[0]: \"run\" is a file of this folder; write \"./run\""},
-      {{{"command", {"./walk"}}}, "scorer.json: command[0]: there is no file \"./walk\""},
-      {{{"files", {"model.bin"}}}, "scorer.json: files: there is no \"model.bin\""},
-      {{{"files", {"../other"}}}, "scorer.json: files: \"../other\" lies outside of the scorer's folder"},
-      {{{"files", {"/etc/passwd"}}}, "scorer.json: files: \"/etc/passwd\" lies outside"},
-      {{{"images", "png"}}, "scorer.json: images: is \"png\"; known: pixels, path"},
-      {{{"deadline_seconds", 0}}, "scorer.json: deadline_seconds: must be 0.001 to 86400 seconds"},
-      {{{"processes", 0}}, "scorer.json: processes: must be 1 to 256"},
-      {{{"restarts", -1}}, "scorer.json: restarts: must be 0 to 1000000"},
-      {{{"environment", {{"A=B", "x"}}}}, "scorer.json: environment: \"A=B\" cannot stand in an environment"},
-      {{{"metrics", {{"level", nullptr}}}}, "scorer.json: metrics: names no metric"},
-      {{{"metrics", {{"level", {{"better", "up"}}}}}},
-       "scorer.json: metrics.level: better: unknown direction \"up\""},
-      {{{"metrics", {{"level", {{"better", nullptr}}}}}},
-       "scorer.json: metrics.level: \"better\" is missing"},
-      {{{"metrics", {{"level", {{"unit", "%"}}}}}}, "scorer.json: metrics.level: unit: unknown unit \"%\""},
-      {{{"metrics", {{"level", {{"decimals", 13}}}}}},
-       "scorer.json: metrics.level: decimals: must be 0 to 12"},
-      {{{"metrics", {{"My level", {{"better", "none"}}}}}},
-       "scorer.json: metrics.My level: is no name for a metric"}};
-  for (const auto& [changes, message] : cases) EXPECT_THAT(error(changes), HasSubstr(message)) << changes;
+      {{{"version", nullptr}}, "\"version\" is missing"},
+      {{{"version", ""}}, "version: is empty"},
+      {{{"comand", 1}}, "unknown key \"comand\"; did you mean \"command\"?"},
+      {{{"command", "python3"}}, "\"command\" has the wrong type"},
+      {{{"command", Json::array()}}, "command: names no program"},
+      {{{"command", {"run"}}}, "command[0]: \"run\" is a file of this folder; write \"./run\""},
+      {{{"command", {"./walk"}}}, "command[0]: there is no file \"./walk\""},
+      {{{"files", {"model.bin"}}}, "files: there is no \"model.bin\""},
+      {{{"files", {"../other"}}}, "files: \"../other\" lies outside of the scorer's folder"},
+      {{{"files", {"/etc/passwd"}}}, "files: \"/etc/passwd\" lies outside"},
+      {{{"images", "png"}}, "images: is \"png\"; known: pixels, path"},
+      {{{"deadline_seconds", 0}}, "deadline_seconds: must be 0.001 to 86400 seconds"},
+      {{{"processes", 0}}, "processes: must be 1 to 256"},
+      {{{"restarts", -1}}, "restarts: must be 0 to 1000000"},
+      {{{"environment", {{"A=B", "x"}}}}, "environment: \"A=B\" cannot stand in an environment"},
+      {{{"metrics", {{"level", nullptr}}}}, "metrics: names no metric"},
+      {{{"metrics", {{"level", {{"better", "up"}}}}}}, "metrics.level: better: unknown direction \"up\""},
+      {{{"metrics", {{"level", {{"better", nullptr}}}}}}, "metrics.level: \"better\" is missing"},
+      {{{"metrics", {{"level", {{"unit", "%"}}}}}}, "metrics.level: unit: unknown unit \"%\""},
+      {{{"metrics", {{"level", {{"decimals", 13}}}}}}, "metrics.level: decimals: must be 0 to 12"},
+      {{{"metrics", {{"My level", {{"better", "none"}}}}}}, "metrics.My level: is no name for a metric"}};
+  for (const auto& [changes, message] : cases)
+    EXPECT_THAT(error(changes), HasSubstr("scorer.json: " + message)) << changes;
 }
 
 TEST_F(ExternalScorerFolder, ItsIdentityHoldsItsFilesAndNoOther) {

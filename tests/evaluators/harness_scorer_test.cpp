@@ -60,48 +60,21 @@ double reward(const std::string& target, const ScorerAnswer& answer) {
   return ocr_score(target, answer).metrics.at("ocr_reward").value_or(-1);
 }
 
-void expect_alike_backward(const Command& command, std::vector<Image> all) {
-  const auto forward = read_all(command, all);
-  std::ranges::reverse(all);
-  auto backward = read_all(command, all);
-  std::ranges::reverse(backward);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    EXPECT_EQ(forward[i].transcript_raw, backward[i].transcript_raw);
-    EXPECT_EQ(forward[i].confidence, backward[i].confidence);
-  }
-}
-
-void expect_nothing_in_empty_images(const Command& command) {
-  ScorerPool pool(command, 1, kDeadline);
-  for (const auto& [width, height] : {std::pair{1, 1}, {1, 40}, {200, 3}, {512, 512}}) {
-    const auto pixels = static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3;
-    const auto answer = pool.submit({width, height, std::vector<std::uint8_t>(pixels, 255)}).get();
-    EXPECT_EQ(squeeze_white_space(answer.transcript_raw.value_or("failed: " + answer.error.value_or(""))), "")
-        << width << " x " << height;
-  }
+double mean_reward(const Drawings& drawn, const std::vector<ScorerAnswer>& answers) {
+  double sum = 0;
+  for (std::size_t i = 0; i < answers.size(); ++i) sum += reward(drawn.targets[i], answers[i]);
+  return sum / static_cast<double>(answers.size());
 }
 
 TEST(HarnessScorer, ReadsCleanDrawings) {
   const auto all = drawings();
   const auto answers = read_all(kGlyph, all.images, 2);
-  double sum = 0;
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    EXPECT_FALSE(answers[i].error.has_value()) << *answers[i].error;
-    sum += reward(all.targets[i], answers[i]);
-  }
-  EXPECT_GE(sum / static_cast<double>(answers.size()), 0.99);
-}
-
-TEST(HarnessScorer, ReadsAnImageAlikeWhateverCameBeforeIt) {
-  expect_alike_backward(kGlyph, drawings().images);
-}
-
-TEST(HarnessScorer, FindsNothingInAnEmptyImageOfAnySize) {
-  expect_nothing_in_empty_images(kGlyph);
+  for (const auto& answer : answers) EXPECT_FALSE(answer.error.has_value()) << *answer.error;
+  EXPECT_GE(mean_reward(all, answers), 0.99);
 }
 
 TEST(HarnessScorer, DescribesItsEngineAndData) {
-  const ScorerPool pool({kScorer}, 1, kDeadline);
+  const ScorerPool pool(kGlyph, 1, kDeadline);
   EXPECT_EQ(pool.hello().name, "ocr-glyph");
   EXPECT_EQ(pool.hello().settings.at("psm"), 6);
   EXPECT_EQ(pool.hello().data.at(0).file, "eng.traineddata");
@@ -120,8 +93,6 @@ TEST(HarnessScorer, SuggestsTheProfileThatWasMeant) {
   EXPECT_THAT(start_error({kScorer, "--profile", "ocr-glyf"}),
               testing::HasSubstr("did you mean \"ocr-glyph\"?"));
 }
-
-// --- ocr-scene ---
 
 constexpr std::uint64_t kFirstSeed = 1000;  // the profile was tuned on seeds below 120
 constexpr std::array kReadings = {"dark-letters", "light-letters", "half-size"};
@@ -152,12 +123,6 @@ const std::vector<ScorerAnswer>& scene_answers(const std::string& only = {}) {
   return read.at(only);
 }
 
-double mean_reward(const std::vector<ScorerAnswer>& answers) {
-  double sum = 0;
-  for (std::size_t i = 0; i < answers.size(); ++i) sum += reward(scenes().targets[i], answers[i]);
-  return sum / static_cast<double>(answers.size());
-}
-
 /// The upper half shows one text, the lower half the other.
 Image stacked(const Image& upper, const Image& lower) {
   Image both{kSceneSize, 2 * kSceneSize, upper.rgb};
@@ -175,13 +140,9 @@ Image sign(const std::string& text, bool light_on_dark) {
 }
 
 TEST(OcrScene, ReadsMostOfWhatScenesSayAndMoreThanAnyOfItsReadingsAlone) {
-  const double together = mean_reward(scene_answers());
+  const double together = mean_reward(scenes(), scene_answers());
   EXPECT_GE(together, 0.75);
-  for (const char* only : kReadings) EXPECT_LT(mean_reward(scene_answers(only)), together) << only;
-}
-
-TEST(OcrScene, ReadsAnImageAlikeWhateverCameBeforeIt) {
-  expect_alike_backward(scene_scorer(), scenes().images);
+  for (const char* only : kReadings) EXPECT_LT(mean_reward(scenes(), scene_answers(only)), together) << only;
 }
 
 TEST(OcrScene, GivesTheTranscriptOfOneReading) {
@@ -210,10 +171,6 @@ TEST(OcrScene, ReadsNextToNothingWhereThereIsNoText) {
   EXPECT_LE(letters, 8u);
 }
 
-TEST(OcrScene, FindsNothingInAnEmptyImageOfAnySize) {
-  expect_nothing_in_empty_images(scene_scorer());
-}
-
 TEST(OcrScene, DescribesAllThatAnAnswerFollowsFrom) {
   const auto hello = ScorerPool(scene_scorer(), 1, kDeadline).hello();
   EXPECT_EQ(hello.name, "ocr-scene");
@@ -221,6 +178,32 @@ TEST(OcrScene, DescribesAllThatAnAnswerFollowsFrom) {
   EXPECT_EQ(hello.settings.at("letters").at("window"), 61);
   EXPECT_EQ(hello.data.at(0).file, "eng.traineddata");
   EXPECT_NE(ScorerPool(scene_scorer("half-size"), 1, kDeadline).hello().to_json(), hello.to_json());
+}
+
+TEST(EveryProfile, ReadsAnImageAlikeWhateverCameBeforeIt) {
+  for (const auto& [command, drawn] : {std::pair{kGlyph, drawings()}, {scene_scorer(), scenes()}}) {
+    auto images = drawn.images;
+    const auto forward = read_all(command, images);
+    std::ranges::reverse(images);
+    auto backward = read_all(command, images);
+    std::ranges::reverse(backward);
+    for (std::size_t i = 0; i < images.size(); ++i) {
+      EXPECT_EQ(forward[i].transcript_raw, backward[i].transcript_raw);
+      EXPECT_EQ(forward[i].confidence, backward[i].confidence);
+    }
+  }
+}
+
+TEST(EveryProfile, FindsNothingInAnEmptyImageOfAnySize) {
+  std::vector<Image> empty;
+  for (const auto& [width, height] : {std::pair{1, 1}, {1, 40}, {200, 3}, {512, 512}})
+    empty.push_back(
+        {width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(width * height * 3), 255)});
+  for (const auto& command : {kGlyph, scene_scorer()}) {
+    for (const auto& answer : read_all(command, empty))
+      EXPECT_EQ(squeeze_white_space(answer.transcript_raw.value_or("failed: " + answer.error.value_or(""))),
+                "");
+  }
 }
 
 TEST(OcrScene, KnowsWhichReadingsAProfileHas) {

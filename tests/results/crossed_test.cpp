@@ -31,8 +31,6 @@ std::vector<PairedValue> pairs_of(const Differences& differences) {
 const Differences kThreeByFive = {
     {.12, -.05, .30, .02, .11}, {.20, -.10, .25, .08, .02}, {.05, .01, .41, .00, .15}};
 
-// The analysis of variance
-
 TEST(Crossed, AnalysisOfVarianceAgreesWithExactFractions) {
   // Python's fractions.Fraction on the textbook sums of squares, SS_S = G sum (m_s - m)^2 and so on.
   const auto squares = crossed_squares(kThreeByFive);
@@ -48,10 +46,6 @@ TEST(Crossed, AnalysisOfVarianceAgreesWithExactFractions) {
   EXPECT_NEAR(c.parts.runs, 0.00010177777777777778, 1e-15);
   EXPECT_NEAR(c.parts.prompts, 0.0034083333333333335, 1e-15);
   EXPECT_NEAR(*c.standard_error, 0.05924619068860977, 1e-14);
-}
-
-TEST(Crossed, StatesTheMeanOfEveryRun) {
-  const auto c = *crossed(pairs_of(kThreeByFive));
   ASSERT_EQ(c.per_run.size(), 3u);
   const double means[] = {0.1, 0.09, 0.124};
   for (std::size_t s = 0; s < 3; ++s) {
@@ -79,8 +73,6 @@ TEST(Crossed, OrderOfPairsChangesNothing) {
   EXPECT_EQ(straight.delta, reversed.delta);
   EXPECT_EQ(straight.p_value, reversed.p_value);
 }
-
-// Where one kind of noise is all there is
 
 TEST(Crossed, WithoutNoiseBetweenRunsIsThePairedTOverClusters) {
   std::vector<PairedValue> pairs;  // clusters of one and of two pairs, the same in three runs
@@ -117,8 +109,6 @@ TEST(Crossed, DoesNotSubtractWherePromptsDifferLessThanTheResidual) {
   EXPECT_EQ(c.parts.prompts, 0);
   EXPECT_NEAR(*c.standard_error, std::sqrt(squares.runs / 2 / 12), 1e-15);
 }
-
-// Unbalanced data
 
 TEST(Crossed, LeavesOutAPromptThatOneRunLacks) {
   auto pairs = pairs_of(kThreeByFive);
@@ -162,34 +152,27 @@ TEST(Crossed, AClusterCountsWithTheNumberOfItsPairs) {
   EXPECT_NEAR(crossed(pairs)->delta, 0.3, 1e-15);
 }
 
-// Degenerate
-
 Differences constant(std::size_t runs, std::size_t prompts, double value) {
   return Differences(runs, std::vector<double>(prompts, value));
 }
 
-void expect_no_estimate(const CrossedComparison& c, CrossedState state) {
-  EXPECT_EQ(c.state, state);
-  EXPECT_FALSE(c.p_value.has_value());
-  EXPECT_FALSE(c.ci.has_value());
-  EXPECT_FALSE(c.standard_error.has_value());
-}
-
-TEST(Crossed, OfEqualArmsIsEqualAndHasNoPValue) {
-  expect_no_estimate(*crossed(pairs_of(constant(3, 10, 0))), CrossedState::kEqual);
-  expect_no_estimate(*crossed(pairs_of(constant(1, 10, 0))), CrossedState::kEqual);
-}
-
-TEST(Crossed, OfAConstantShiftHasNoPValue) {
-  const auto c = *crossed(pairs_of(constant(3, 10, 0.1)));
-  expect_no_estimate(c, CrossedState::kNoSpread);
-  EXPECT_NEAR(c.delta, 0.1, 1e-15);
-}
-
-TEST(Crossed, NeedsTwoRunsAndTwoClusters) {
-  expect_no_estimate(*crossed(pairs_of({kThreeByFive[0]})), CrossedState::kTooFewRuns);
-  expect_no_estimate(*crossed(pairs_of({{.1}, {.2}, {.3}})), CrossedState::kTooFewClusters);
-  EXPECT_NEAR(crossed(pairs_of({{.1}, {.2}, {.3}}))->delta, 0.2, 1e-15);
+TEST(Crossed, HasNoEstimateWithoutASpreadOrWithOneRunOrCluster) {
+  struct Row {
+    Differences differences;
+    CrossedState state;
+    double delta;
+  };
+  const std::vector<Row> rows = {{constant(3, 10, 0), CrossedState::kEqual, 0},
+                                 {constant(1, 10, 0), CrossedState::kEqual, 0},
+                                 {constant(3, 10, 0.1), CrossedState::kNoSpread, 0.1},
+                                 {{kThreeByFive[0]}, CrossedState::kTooFewRuns, 0.1},
+                                 {{{.1}, {.2}, {.3}}, CrossedState::kTooFewClusters, 0.2}};
+  for (const auto& [differences, state, delta] : rows) {
+    const auto c = *crossed(pairs_of(differences));
+    EXPECT_EQ(c.state, state) << differences.size() << " runs, " << differences[0][0];
+    EXPECT_NEAR(c.delta, delta, 1e-15);
+    EXPECT_FALSE(c.p_value || c.ci || c.standard_error);
+  }
 }
 
 TEST(Crossed, SaysNothingWhereNoClusterIsCompleteInEveryRun) {
@@ -210,8 +193,6 @@ TEST(Crossed, DifferencesThatCancelWithinAClusterAreNotEqual) {
   }
   EXPECT_EQ(crossed(pairs)->state, CrossedState::kNoSpread);
 }
-
-// Level and coverage
 
 /// Normal by Box-Muller from the generator alone: the standard's distributions differ between libraries.
 class Normal {
@@ -278,8 +259,6 @@ TEST(CrossedCoverage, Is94To96PercentWhateverTheNoise) {
   }
 }
 
-// Power
-
 /// 762 prompts with a standard error of .0034 for one run, half of it in all runs alike; runs .006 apart.
 const VarianceComponents kGlyph{.run = 3.6e-5, .prompt = 0.0044, .residual = 0.0044};
 
@@ -320,14 +299,11 @@ TEST(CrossedPower, MoreRunsFindSmallerEffects) {
   EXPECT_GT(usual[1].effect, usual[2].effect);
 }
 
-TEST(RunsNeeded, AreTheFewestWithThePower) {
+TEST(RunsNeeded, AreTheFewestWithThePowerAndAtLeastThree) {
   const auto runs = *runs_needed(0.008, kGlyph, 762);
   EXPECT_GE(crossed_power(0.008, kGlyph, runs, 762), 0.8);
   EXPECT_LT(crossed_power(0.008, kGlyph, runs - 1, 762), 0.8);
   EXPECT_EQ(runs_needed(-0.008, kGlyph, 762), runs);
-}
-
-TEST(RunsNeeded, AreAtLeastThree) {
   EXPECT_EQ(runs_needed(1, kGlyph, 762), kFewestRuns);
 }
 

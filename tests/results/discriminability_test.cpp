@@ -50,13 +50,5 @@ TEST(Discrimination, IsTheTOverRuns) {
   EXPECT_FALSE(discrimination(std::vector<double>{.1, .1, .1}).has_value());
 }
 
-TEST(NullYardstick, IsTheSpreadAboutZero) {
-  const std::vector<std::vector<double>> comparisons = {{.003, -.004}, {.0, .005}, {}};
-  const auto yardstick = *null_yardstick(comparisons);
-  EXPECT_EQ(yardstick.runs, 4);
-  EXPECT_NEAR(yardstick.run_sd, std::sqrt(50e-6 / 4), 1e-15);
-  EXPECT_FALSE(null_yardstick({}).has_value());
-}
-
 }  // namespace
 }  // namespace harness

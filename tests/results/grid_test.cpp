@@ -31,47 +31,54 @@ std::vector<int> positions(const std::vector<GridPick>& picks) {
   return out;
 }
 
-TEST(GridRows, WinsAreTheLargestGainsThenTheHigherScoreThenThePosition) {
-  const std::vector<PromptScores> prompts{{9, {0.0, 0.2, 0.0, 0.7}},
-                                          {4, {0.0, 0.5, 0.0, 1.0}},
-                                          {2, {0.0, 0.5, 0.0, 1.0}},
-                                          {1, {0.0, 0.1, 0.0, 0.9}},
-                                          {0, {0.0, 0.9, 0.0, 0.8}}};
-  EXPECT_THAT(positions(pick_grid_rows(prompts, rule({GridGroup::kWins}, 9))), ElementsAre(1, 2, 4, 9));
-}
-
-TEST(GridRows, MixedAreWhereTheHeroDoesNotWinAndTheMethodsDiffer) {
-  const std::vector<PromptScores> prompts{
-      {0, {0.0, 0.5, 0.5, 0.5}},   // no difference
-      {1, {0.0, 0.9, 0.5, 0.4}},   // spread 0.5
-      {2, {0.0, 0.5, 1.0, 0.5}},   // spread 0.5, hero level with the baseline
-      {3, {0.0, 1.0, 0.1, 0.9}},   // spread 0.9
-      {4, {0.0, 0.1, 0.0, 0.2}}};  // a win
-  EXPECT_THAT(positions(pick_grid_rows(prompts, rule({GridGroup::kMixed}, 9))), ElementsAre(3, 1, 2));
-}
-
-TEST(GridRows, FailuresAreWhereEveryMethodFails) {
-  const std::vector<PromptScores> prompts{{0, {0.0, 0.3, 0.2, 0.1}},
-                                          {1, {1.0, 0.1, 0.1, 0.1}},
-                                          {2, {0.0, 0.0, 0.0, 1.0}},
-                                          {3, {0.0, 0.1, 0.0, 0.1}}};
-  EXPECT_THAT(positions(pick_grid_rows(prompts, rule({GridGroup::kFailures}, 9))), ElementsAre(3, 1, 0));
-}
-
-TEST(GridRows, NearTiesAreTheSmallestDifferencesWhoeverIsAhead) {
-  const std::vector<PromptScores> prompts{{0, {0.0, 0.80, 0.0, 0.82}},
-                                          {1, {0.0, 0.80, 0.0, 0.79}},
-                                          {2, {0.0, 0.70, 0.0, 0.70}},
-                                          {3, {0.0, 0.90, 0.0, 0.90}}};
-  EXPECT_THAT(positions(pick_grid_rows(prompts, rule({GridGroup::kNearTies}, 9))), ElementsAre(3, 2, 1, 0));
-}
-
-TEST(GridRows, LossesAreTheLargestOfTheHeroAndNoOthers) {
-  const std::vector<PromptScores> prompts{{0, {0.0, 0.80, 0.0, 0.82}},
-                                          {1, {0.0, 0.80, 0.9, 0.79}},
-                                          {2, {0.0, 0.90, 0.0, 0.60}},
-                                          {3, {0.0, 0.90, 0.0, 0.90}}};
-  EXPECT_THAT(positions(pick_grid_rows(prompts, rule({GridGroup::kLosses}, 9))), ElementsAre(2, 1));
+TEST(GridRows, AreOfTheirGroupInItsOrder) {
+  struct Row {
+    GridGroup group;
+    std::vector<PromptScores> prompts;
+    std::vector<int> positions;
+  };
+  const std::vector<Row> rows = {
+      // The largest gains, then the higher score, then the position.
+      {GridGroup::kWins,
+       {{9, {0.0, 0.2, 0.0, 0.7}},
+        {4, {0.0, 0.5, 0.0, 1.0}},
+        {2, {0.0, 0.5, 0.0, 1.0}},
+        {1, {0.0, 0.1, 0.0, 0.9}},
+        {0, {0.0, 0.9, 0.0, 0.8}}},
+       {1, 2, 4, 9}},
+      // A prompt without a score is no candidate; the starting weights are no method.
+      {GridGroup::kWins, {{0, {std::nullopt, 0.1, 0.1, 0.9}}, {1, {0.0, std::nullopt, 0.1, 1.0}}}, {0}},
+      // Where the hero does not win and the methods differ.
+      {GridGroup::kMixed,
+       {{0, {0.0, 0.5, 0.5, 0.5}},   // no difference
+        {1, {0.0, 0.9, 0.5, 0.4}},   // spread 0.5
+        {2, {0.0, 0.5, 1.0, 0.5}},   // spread 0.5, hero level with the baseline
+        {3, {0.0, 1.0, 0.1, 0.9}},   // spread 0.9
+        {4, {0.0, 0.1, 0.0, 0.2}}},  // a win
+       {3, 1, 2}},
+      // Where every method fails.
+      {GridGroup::kFailures,
+       {{0, {0.0, 0.3, 0.2, 0.1}},
+        {1, {1.0, 0.1, 0.1, 0.1}},
+        {2, {0.0, 0.0, 0.0, 1.0}},
+        {3, {0.0, 0.1, 0.0, 0.1}}},
+       {3, 1, 0}},
+      // The smallest differences, whoever is ahead.
+      {GridGroup::kNearTies,
+       {{0, {0.0, 0.80, 0.0, 0.82}},
+        {1, {0.0, 0.80, 0.0, 0.79}},
+        {2, {0.0, 0.70, 0.0, 0.70}},
+        {3, {0.0, 0.90, 0.0, 0.90}}},
+       {3, 2, 1, 0}},
+      // The largest of the hero and no others.
+      {GridGroup::kLosses,
+       {{0, {0.0, 0.80, 0.0, 0.82}},
+        {1, {0.0, 0.80, 0.9, 0.79}},
+        {2, {0.0, 0.90, 0.0, 0.60}},
+        {3, {0.0, 0.90, 0.0, 0.90}}},
+       {2, 1}}};
+  for (const auto& [group, prompts, expected] : rows)
+    EXPECT_EQ(positions(pick_grid_rows(prompts, rule({group}, 9))), expected) << static_cast<int>(group);
 }
 
 TEST(GridRows, FailuresOfAScoreWithoutAHighestValueAreTheLowestOfAll) {
@@ -116,13 +123,6 @@ TEST(GridRows, WhatAGroupCannotFillGoesToTheOthers) {
   EXPECT_THAT(positions(picks), ElementsAre(3, 2, 1, 0));
 }
 
-TEST(GridRows, APromptWithoutAScoreIsNoCandidate) {
-  const std::vector<PromptScores> prompts{{0, {std::nullopt, 0.1, 0.1, 0.9}},
-                                          {1, {0.0, std::nullopt, 0.1, 1.0}}};
-  EXPECT_THAT(positions(pick_grid_rows(prompts, rule({GridGroup::kWins}, 4))), ElementsAre(0))
-      << "the starting weights are no method";
-}
-
 TEST(GridRows, ThePapersGalleryKeepsItsOrderWhateverTheScores) {
   const std::vector<PromptScores> prompts{
       {4, {0.0, 0.1, 0.1, 0.9}}, {7, {0.0, std::nullopt, 0.1, 0.2}}, {9, {0.0, 0.1, 0.1, 0.2}}};
@@ -135,9 +135,6 @@ TEST(GridGroups, AnUnknownNameIsAnErrorWithTheNearestOne) {
   EXPECT_EQ(grid_group_from_name("mixed"), GridGroup::kMixed);
   EXPECT_THAT(error_of([] { grid_group_from_name("win"); }).what(), HasSubstr("did you mean \"wins\"?"));
 }
-
-// ---- drawing
-// -------------------------------------------------------------------------------------------------------
 
 class GridFigure : public testing::Test {
  protected:

@@ -78,8 +78,6 @@ GuardrailPanel judged_panel(const std::vector<ComparisonRecord>& comparisons, co
   return panel_of(comparisons, Better::kUp, {{"base", "dual", metric, adjusted_p, differs, Claim::kMethods}});
 }
 
-// ---- the rule's file
-
 TEST(GuardrailRule, IsReadAsItStands) {
   const auto read = rule();
   EXPECT_EQ(read.version, 7);
@@ -115,8 +113,6 @@ TEST(GuardrailRule, TheShippedOneIsReadAndNamesEveryImageStatistic) {
     EXPECT_GT(found->minimal_effect, 0);
   }
 }
-
-// ---- what guards
 
 TEST(GuardrailPanel, HoldsNeitherTheRewardNorWhatRestatesAMetricNorARelative) {
   const auto metrics_of = [](const std::string& reward) {
@@ -167,8 +163,6 @@ TEST(GuardrailPanel, AJudgedDifferenceCanRaiseAnAlarm) {
   ASSERT_EQ(panel.alarms.size(), 1u);
   EXPECT_EQ(panel.alarms[0].p_holm, 0.01);
 }
-
-// ---- alarms
 
 TEST(GuardrailAlarm, NeedsTheWholeIntervalBeyondTheMinimalEffect) {
   // The minimal effect is 20 % of 0.2.
@@ -255,8 +249,6 @@ TEST(GuardrailAlarm, AMetricThatTheRuleDoesNotNameMovesWithoutOne) {
   EXPECT_FALSE(panel.effects[0].harmful());
   EXPECT_THAT(panel.alarms, IsEmpty());
 }
-
-// ---- how often it is wrong, on paired values as real runs have them
 
 /// Base value and paired noise of each metric, of the size that glyph images of a trained policy show.
 struct Shape {
@@ -391,8 +383,6 @@ TEST(GuardrailSimulation, RunsThatDifferByChanceRaiseHardlyAnyAlarmOfThreeThough
   EXPECT_LE(simulation.share("runs differ by the minimal effect, none in truth, three", 200, three), 0.03);
   EXPECT_GE(simulation.share("runs differ by the minimal effect, none in truth, one", 200, one), 0.2);
 }
-
-// ---- what is shown
 
 std::vector<ComparisonRecord> guarded_records(Interval edges) {
   std::vector<ComparisonRecord> all;

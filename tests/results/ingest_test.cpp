@@ -111,15 +111,6 @@ TEST_F(Ingest, LineByLineGivesTheSameRowsAsAtOnce) {
   EXPECT_EQ(dump(), at_once);
 }
 
-TEST_F(Ingest, TornLastLineWaitsForItsEnd) {
-  log(evaluation(), evaluation_events());
-  const auto bytes = log_bytes(evaluation());
-  set_log(evaluation(), bytes.substr(0, bytes.size() - 10));
-  EXPECT_EQ(store().ingest(evaluation()).job.state, JobState::kRunning);
-  set_log(evaluation(), bytes);
-  EXPECT_EQ(store().ingest(evaluation()).job.state, JobState::kDone);
-}
-
 TEST_F(Ingest, UpdatesThatAreRecordedAgainReplaceTheEarlierOnes) {
   bring_in(train(), training_events());
   const auto rows = value("SELECT count(*) FROM train_stats");

@@ -1,24 +1,15 @@
 #include "results/store/journal_history.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
-
-#include <algorithm>
 
 namespace harness {
 namespace {
 
 Json experiment(std::int64_t number, const std::string& signature, const std::string& run = "r1") {
-  return journal_record(ReproductionRecord{.table_id = "t",
-                                           .backbone = "glyph",
-                                           .scale = "smoke",
-                                           .seeds = {},
-                                           .methods = {},
-                                           .spec = {},
-                                           .signature = signature,
-                                           .wall_seconds = 1,
-                                           .evaluations = {},
-                                           .runs = {{run, "dual"}}},
-                        number);
+  ReproductionRecord record{.table_id = "t", .backbone = "glyph", .scale = "smoke", .signature = signature};
+  record.runs = {{run, "dual"}};
+  return journal_record(record, number);
 }
 
 Json comparisons(std::int64_t number) {
@@ -27,13 +18,11 @@ Json comparisons(std::int64_t number) {
 
 /// Type and number of what counts: "experiment 1, comparisons 1".
 std::string what_counts(const History& history) {
-  std::string text;
-  for (const auto& entry : history.entries) {
-    const auto number = entry.record.at("data").at("id").get<std::int64_t>();
-    text += (text.empty() ? "" : ", ") + entry.record.at("type").get<std::string>() + " " +
-            std::to_string(number);
-  }
-  return text;
+  std::vector<std::string> texts;
+  for (const auto& entry : history.entries)
+    texts.push_back(fmt::format("{} {}", entry.record.at("type").get<std::string>(),
+                                entry.record.at("data").at("id").get<int>()));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 TEST(JournalHistory, ExperimentThatWasCutOffGivesItsNumberToTheNext) {

@@ -159,8 +159,6 @@ TEST(ReportPage, SaysWhatIsMissingAndHowItWasMade) {
   }
 }
 
-// ---- the paper, differences
-
 TEST(ReportPaper, StandsBesideOursWithDifferenceAndVerdict) {
   auto model = fixture_table();
   model.claims = printed_differences(model);
@@ -256,8 +254,6 @@ TEST(ReportDifferences, EveryComparisonHasItsRowAndThePapersStandsBesideIt) {
   EXPECT_EQ(count(html, "class=\"printed\""), 1u);
   EXPECT_THAT(html, HasSubstr("paper: +1.44"));
 }
-
-// ---- charts
 
 Chart line(std::vector<ChartPoint> points, bool log = false) {
   return {.title = "t",

@@ -10,12 +10,10 @@ namespace harness {
 namespace {
 
 constexpr Migration kOld[] = {{1, "CREATE TABLE runs (id TEXT PRIMARY KEY, method TEXT) STRICT"}};
-constexpr Migration kNew[] = {{1, "CREATE TABLE runs (id TEXT PRIMARY KEY, method TEXT) STRICT"},
-                              {2, "ALTER TABLE runs ADD COLUMN seed INTEGER NOT NULL DEFAULT 42"}};
+constexpr Migration kNew[] = {kOld[0], {2, "ALTER TABLE runs ADD COLUMN seed INTEGER NOT NULL DEFAULT 42"}};
 constexpr Migration kBroken[] = {
-    {1, "CREATE TABLE runs (id TEXT PRIMARY KEY, method TEXT) STRICT"},
-    {2, "ALTER TABLE runs ADD COLUMN seed INTEGER; INSERT INTO no_such_table VALUES (1)"}};
-constexpr Migration kDangling[] = {{1, "CREATE TABLE runs (id TEXT PRIMARY KEY, method TEXT) STRICT"},
+    kOld[0], {2, "ALTER TABLE runs ADD COLUMN seed INTEGER; INSERT INTO no_such_table VALUES (1)"}};
+constexpr Migration kDangling[] = {kOld[0],
                                    {2,
                                     "CREATE TABLE checkpoints (run_id TEXT REFERENCES runs (id)) STRICT; "
                                     "INSERT INTO checkpoints VALUES ('gone')"}};
@@ -37,7 +35,7 @@ class Schemas : public testing::Test {
   void make_old() { open(kOldSchema).db->exec("INSERT INTO runs VALUES ('a', 'dual')"); }
 
  private:
-  TemporaryFolder folder_;
+  TemporaryFolder folder_{kFast};
 };
 
 TEST_F(Schemas, MigrationsAreNumberedFromOneWithoutGap) {

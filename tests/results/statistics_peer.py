@@ -28,9 +28,6 @@ INTERVALS = ("percentile", "bca", "studentised")
 CLUSTERS, SEEDS = 0x626F6F74, 0x73656564
 
 
-# Random indices ---------------------------------------------------------------------------------------------------------
-
-
 def philox(counter, key):
     """Philox4x32-10 (Salmon et al. 2011) on arrays of 32-bit words held in uint64."""
     c0, c1, c2, c3 = (np.asarray(word, dtype=np.uint64) for word in counter)
@@ -59,9 +56,6 @@ def resample_indices(seed, resamples, size, domain):
             product[r, draw] = int(word) * size
             attempt += 1
     return (product >> np.uint64(32)).astype(np.int64)
-
-
-# What is compared -------------------------------------------------------------------------------------------------------
 
 
 class Report:
@@ -94,9 +88,6 @@ class Report:
         total, worst = sum(c for c, _, _ in self.largest.values()), max(w for _, w, _ in self.largest.values())
         print(f"{'all':{width}}  {total:6d} values  largest difference {worst:.2e}, at most {TOLERANCE:.0e} allowed")
         return worst <= TOLERANCE
-
-
-# Rows of the DB ---------------------------------------------------------------------------------------------------------
 
 
 class Pairs:
@@ -155,9 +146,6 @@ def training_pairs(table, baseline, method, column):
     values = {(row["method"], row["seed"]): row["metrics"][column]["mean"] for row in table["rows"]}
     seeds = [row["seed"] for row in table["rows"] if row["method"] == method and (baseline, row["seed"]) in values]
     return Pairs([(values[baseline, seed], values[method, seed], seed, 0) for seed in seeds])
-
-
-# The statistics again ---------------------------------------------------------------------------------------------------
 
 
 def standard_error(d, n):
@@ -373,9 +361,6 @@ def check_holm(report, table, rows):
     for row in [*table["comparisons"], *rows]:
         if question(row) in theirs and row["p_holm"] is not None:
             report.add("Holm", row["p_holm"], float(theirs[question(row)]), f"{row['method']} - {row['baseline']}, {row['metric']}")
-
-
-# All of a DB ------------------------------------------------------------------------------------------------------------
 
 
 def harness_json(harness, *arguments):

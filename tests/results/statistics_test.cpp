@@ -1,5 +1,6 @@
 #include "results/statistics/statistics.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,11 +29,6 @@ std::vector<PairedValue> golden_pairs() {
   return pairs;
 }
 
-/// Ten clusters of three pairs, and ten of one.
-void put_in_threes(std::vector<PairedValue>& pairs) {
-  for (auto& pair : pairs) pair.cluster = pair.cluster < 30 ? pair.cluster / 3 : pair.cluster;
-}
-
 /// The first and the last twenty are the same prompts.
 std::vector<PairedValue> pairs_of_two_seeds() {
   auto pairs = golden_pairs();
@@ -43,16 +39,20 @@ std::vector<PairedValue> pairs_of_two_seeds() {
   return pairs;
 }
 
-const BootstrapSettings kGoldenSettings{.resamples = 2000, .seed = 7};
+BootstrapSettings golden(IntervalKind kind = IntervalKind::kPercentile) {
+  return {.resamples = 2000, .seed = 7, .interval = kind};
+}
 
-/// Scores that differ much between prompts and little between methods.
-std::vector<PairedValue> correlated_pairs() {
-  std::vector<PairedValue> pairs;
-  for (int i = 0; i < 400; ++i) {
-    const double prompt = std::sin(12.9898 * i);  // the difficulty of a prompt, shared by both arms
-    pairs.push_back({prompt, prompt + 0.02 + 0.05 * std::sin(78.233 * i), i});
-  }
-  return pairs;
+constexpr IntervalKind kKinds[] = {IntervalKind::kPercentile, IntervalKind::kBca, IntervalKind::kStudentised};
+
+std::optional<Interval> ci_of(std::span<const PairedValue> pairs, IntervalKind kind) {
+  return compare_paired(pairs, Better::kUp, golden(kind)).ci;
+}
+
+void expect_near(const std::optional<Interval>& interval, double low, double high) {
+  ASSERT_TRUE(interval.has_value());
+  EXPECT_NEAR(interval->low, low, 1e-12);
+  EXPECT_NEAR(interval->high, high, 1e-12);
 }
 
 TEST(Summarize, AgreesWithNumpy) {
@@ -63,20 +63,12 @@ TEST(Summarize, AgreesWithNumpy) {
   EXPECT_NEAR(*summary.std, 0.32064638242790544, 1e-15);  // a.std(ddof=1)
 }
 
-TEST(Summarize, CountsMissingValuesAndLeavesThemOutOfTheMean) {
-  const std::vector<std::optional<double>> values{1.0, std::nullopt, 3.0};
-  const auto summary = summarize(values);
-  EXPECT_EQ(summary.n, 2);
-  EXPECT_EQ(summary.n_missing, 1);
-  EXPECT_EQ(summary.mean, 2.0);
-}
-
 TEST(Summarize, HasNoMeanOfNothingAndNoSpreadOfOne) {
   EXPECT_FALSE(summarize(std::vector<std::optional<double>>{std::nullopt}).mean.has_value());
   EXPECT_FALSE(summarize(std::vector<std::optional<double>>{2.0}).std.has_value());
 }
 
-TEST(Summarize, LeavesOutNumbersThatNoSquareFitsAndCountsThem) {
+TEST(Summarize, LeavesOutAndCountsMissingValuesAndNumbersThatNoSquareFits) {
   constexpr double kHuge = 1.7976931348623157e308;
   const std::vector<std::optional<double>> values{1.0, std::nullopt, kHuge, -kHuge, 3.0, NAN};
   const auto summary = summarize(values);
@@ -88,7 +80,7 @@ TEST(Summarize, LeavesOutNumbersThatNoSquareFitsAndCountsThem) {
 }
 
 TEST(PairedComparison, IsComputedUpToTheLargestScoreAndBeyondItAPairIsMissing) {
-  for (const auto kind : {IntervalKind::kPercentile, IntervalKind::kBca, IntervalKind::kStudentised}) {
+  for (const auto kind : kKinds) {
     for (const double largest : {1e99, 1e100, 1e101, 1e154, 1.7976931348623157e308}) {
       std::vector<PairedValue> pairs;
       for (int i = 0; i < 1000; ++i)
@@ -113,19 +105,24 @@ TEST(Percentile, InterpolatesLinearlyBetweenOrderStatistics) {
   EXPECT_DOUBLE_EQ(percentile(std::vector<double>{5}, 0.3), 5);
 }
 
-TEST(PairedBootstrap, AgreesWithNumpyOnTheSameIndices) {
-  const auto result = compare_paired(golden_pairs(), Better::kUp, kGoldenSettings);
+TEST(ComparePaired, AgreesWithNumpyAndScipy) {
+  const auto result = compare_paired(golden_pairs(), Better::kUp, golden());
   EXPECT_EQ(result.n, 40);
   EXPECT_NEAR(*result.baseline_mean, 0.5025, 1e-15);
   EXPECT_NEAR(*result.method_mean, 0.4895833333333333, 1e-15);
   EXPECT_NEAR(*result.delta, -0.012916666666666682, 1e-14);
-  // index(j) of resample r by the rule of bootstrap_indices.h; numpy.percentile of the 2000 mean differences
-  EXPECT_NEAR(result.ci->low, -0.16005208333333337, 1e-13);
-  EXPECT_NEAR(result.ci->high, 0.14251041666666658, 1e-13);
+  EXPECT_NEAR(*result.t, -0.16660277873374957, 1e-12);  // scipy.stats.ttest_rel(b, a)
+  EXPECT_NEAR(*result.p_value, 0.8685433937091698, 1e-12);
+  EXPECT_EQ(result.test, "paired-t");
 }
 
 TEST(PairedBootstrap, PairingNarrowsTheInterval) {
-  const auto pairs = correlated_pairs();
+  // Scores that differ much between prompts and little between methods.
+  std::vector<PairedValue> pairs;
+  for (int i = 0; i < 400; ++i) {
+    const double prompt = std::sin(12.9898 * i);  // the difficulty of a prompt, shared by both arms
+    pairs.push_back({prompt, prompt + 0.02 + 0.05 * std::sin(78.233 * i), i});
+  }
   const auto paired = *compare_paired(pairs, Better::kUp).ci;
 
   // Without pairing: an index vector of its own for each arm.
@@ -145,33 +142,26 @@ TEST(PairedBootstrap, PairingNarrowsTheInterval) {
   EXPECT_FALSE(unpaired.excludes_zero());
 }
 
-TEST(PairedBootstrap, EqualArmsGiveZeroAndOnlyTies) {
-  std::vector<PairedValue> pairs;
-  for (int i = 0; i < 50; ++i) pairs.push_back({arm_a(i), arm_a(i), i});
-  const auto result = compare_paired(pairs, Better::kUp);
-  EXPECT_EQ(*result.delta, 0);
-  EXPECT_EQ(result.ties, 50);
-  EXPECT_FALSE(result.ci->excludes_zero());
-}
-
 TEST(PairedBootstrap, OnlyMembershipMattersNotTheNumbersOfClusters) {
   auto pairs = golden_pairs();
-  const auto expected = compare_paired(pairs, Better::kUp, kGoldenSettings);
+  const auto expected = compare_paired(pairs, Better::kUp, golden());
   for (auto& pair : pairs) pair.cluster = 1000000 - 17 * pair.cluster;
-  const auto renamed = compare_paired(pairs, Better::kUp, kGoldenSettings);
+  const auto renamed = compare_paired(pairs, Better::kUp, golden());
   EXPECT_EQ(renamed.ci->low, expected.ci->low);
   EXPECT_EQ(renamed.ci->high, expected.ci->high);
 }
 
 TEST(PairedBootstrap, DrawsWholeClusters) {
   auto pairs = golden_pairs();
-  put_in_threes(pairs);
-  const auto result = compare_paired(pairs, Better::kUp, kGoldenSettings);
+  for (auto& pair : pairs)
+    pair.cluster = pair.cluster < 30 ? pair.cluster / 3 : pair.cluster;  // ten of three, ten of one
+  const auto result = compare_paired(pairs, Better::kUp, golden());
   EXPECT_EQ(result.clusters, 20);
   EXPECT_EQ(result.test, "paired-t-clustered");
   // S, C: sum and size of each cluster; numpy.percentile of S[index].sum() / C[index].sum()
-  EXPECT_NEAR(result.ci->low, -0.09999999999999998, 1e-13);
-  EXPECT_NEAR(result.ci->high, 0.0773263888888888, 1e-13);
+  expect_near(result.ci, -0.09999999999999998, 0.0773263888888888);
+  expect_near(ci_of(pairs, IntervalKind::kBca), -0.1119567157459155, 0.06568406301556959);
+  expect_near(ci_of(pairs, IntervalKind::kStudentised), -0.1166889071421368, 0.07606256086827494);
   // se = sqrt(G / (G - 1) * ((S - C * delta)**2).sum()) / n; scipy.stats.t.sf with G - 1
   EXPECT_NEAR(*result.t, -0.2813155605395485, 1e-12);
   EXPECT_NEAR(*result.p_value, 0.7815092144005099, 1e-12);
@@ -181,27 +171,20 @@ TEST(PairedBootstrap, RepeatingEveryPairInItsClusterChangesNothing) {
   const auto once = golden_pairs();
   auto twice = once;
   twice.insert(twice.end(), once.begin(), once.end());
-  const auto expected = compare_paired(once, Better::kUp, kGoldenSettings);
-  const auto repeated = compare_paired(twice, Better::kUp, kGoldenSettings);
+  const auto expected = compare_paired(once, Better::kUp, golden());
+  const auto repeated = compare_paired(twice, Better::kUp, golden());
   EXPECT_EQ(repeated.n, 80);
   EXPECT_NEAR(repeated.ci->low, expected.ci->low, 1e-14);
   EXPECT_NEAR(repeated.ci->high, expected.ci->high, 1e-14);
   EXPECT_NEAR(*repeated.p_value, *expected.p_value, 1e-12);
 }
 
-TEST(PairedT, AgreesWithScipy) {
-  const auto result = compare_paired(golden_pairs(), Better::kUp, kGoldenSettings);
-  EXPECT_NEAR(*result.t, -0.16660277873374957, 1e-12);  // scipy.stats.ttest_rel(b, a)
-  EXPECT_NEAR(*result.p_value, 0.8685433937091698, 1e-12);
-  EXPECT_EQ(result.test, "paired-t");
-}
-
 TEST(ComparePaired, AWinIsTheBetterDirection) {
-  const auto up = compare_paired(golden_pairs(), Better::kUp, kGoldenSettings);
+  const auto up = compare_paired(golden_pairs(), Better::kUp, golden());
   EXPECT_EQ(up.wins, 19);
   EXPECT_EQ(up.ties, 3);
   EXPECT_EQ(up.losses, 18);
-  const auto down = compare_paired(golden_pairs(), Better::kDown, kGoldenSettings);
+  const auto down = compare_paired(golden_pairs(), Better::kDown, golden());
   EXPECT_EQ(down.wins, 18);
   EXPECT_EQ(down.losses, 19);
   EXPECT_EQ(down.delta, up.delta) << "delta is method - baseline in either case";
@@ -211,10 +194,10 @@ TEST(ComparePaired, PairsThatLackASideAreCountedAndEnterNothingElse) {
   auto pairs = golden_pairs();
   pairs.push_back({std::nullopt, 0.5, 100});
   pairs.push_back({0.5, std::nullopt, 101});
-  const auto result = compare_paired(pairs, Better::kUp, kGoldenSettings);
+  const auto result = compare_paired(pairs, Better::kUp, golden());
   EXPECT_EQ(result.n, 40);
   EXPECT_EQ(result.n_missing, 2);
-  EXPECT_EQ(result.ci->low, compare_paired(golden_pairs(), Better::kUp, kGoldenSettings).ci->low);
+  EXPECT_EQ(result.ci->low, compare_paired(golden_pairs(), Better::kUp, golden()).ci->low);
 }
 
 TEST(ComparePaired, WithoutACompletePairThereIsNoDifference) {
@@ -234,37 +217,13 @@ TEST(StatisticsParity, TheRecordedCasePasses) {
 
 // Intervals by their kind; goldens by tests/results/statistics_peer.py (numpy 2.4.6, scipy 1.17.1).
 
-BootstrapSettings golden(IntervalKind kind) {
-  return {.resamples = 2000, .seed = 7, .interval = kind};
-}
-
-constexpr IntervalKind kKinds[] = {IntervalKind::kPercentile, IntervalKind::kBca, IntervalKind::kStudentised};
-
-void expect_near(const std::optional<Interval>& interval, double low, double high) {
-  ASSERT_TRUE(interval.has_value());
-  EXPECT_NEAR(interval->low, low, 1e-12);
-  EXPECT_NEAR(interval->high, high, 1e-12);
-}
-
 TEST(BootstrapIntervals, AgreeWithScipyOnTheSameIndices) {
   const auto pairs = golden_pairs();
-  const auto interval = [&](IntervalKind kind) {
-    return compare_paired(pairs, Better::kUp, golden(kind)).ci;
-  };
-  expect_near(interval(IntervalKind::kPercentile), -0.16005208333333323, 0.1425104166666666);
+  // index(j) of resample r by the rule of bootstrap_indices.h; numpy.percentile of the 2000 mean differences
+  expect_near(ci_of(pairs, IntervalKind::kPercentile), -0.16005208333333323, 0.1425104166666666);
   // scipy.stats.bootstrap(method="BCa", n_resamples=0, bootstrap_result=ours)
-  expect_near(interval(IntervalKind::kBca), -0.15762289886983286, 0.14561819615877764);
-  expect_near(interval(IntervalKind::kStudentised), -0.17837524677550304, 0.14478300932491686);
-}
-
-TEST(BootstrapIntervals, OfClustersAgreeWithNumpyOnTheSameIndices) {
-  auto pairs = golden_pairs();
-  put_in_threes(pairs);
-  const auto interval = [&](IntervalKind kind) {
-    return compare_paired(pairs, Better::kUp, golden(kind)).ci;
-  };
-  expect_near(interval(IntervalKind::kBca), -0.1119567157459155, 0.06568406301556959);
-  expect_near(interval(IntervalKind::kStudentised), -0.1166889071421368, 0.07606256086827494);
+  expect_near(ci_of(pairs, IntervalKind::kBca), -0.15762289886983286, 0.14561819615877764);
+  expect_near(ci_of(pairs, IntervalKind::kStudentised), -0.17837524677550304, 0.14478300932491686);
 }
 
 TEST(BootstrapIntervals, OverSeedsAndPromptsAgreeWithNumpyOnTheSameIndices) {
@@ -362,45 +321,39 @@ std::vector<PairedMetric> several_metrics() {
   return metrics;
 }
 
-TEST(BootstrapOfSeveralMetrics, GivesEachOneWhatItWouldGetAlone) {
+TEST(BootstrapOfSeveralMetrics, GivesEachOneToTheBitWhatItWouldGetAloneWhateverTheNumberOfThreads) {
   const auto metrics = several_metrics();
+  const auto expect_equal = [](const Interval& together, const Interval& alone) {
+    EXPECT_EQ(together.low, alone.low);
+    EXPECT_EQ(together.high, alone.high);
+  };
   for (const auto kind : kKinds) {
-    const auto together = compare_paired(metrics, golden(kind));
-    for (std::size_t i = 0; i < metrics.size(); ++i) {
-      const auto alone = compare_paired(metrics[i].pairs, metrics[i].better, golden(kind));
-      EXPECT_EQ(together[i].ci->low, alone.ci->low) << i;
-      EXPECT_EQ(together[i].ci->high, alone.ci->high) << i;
-    }
-  }
-}
-
-TEST(BootstrapOfSeveralMetrics, IsEqualToTheBitWhateverTheNumberOfThreads) {
-  const auto metrics = several_metrics();
-  for (const auto kind : kKinds) {
-    auto settings = golden(kind);
-    settings.threads = 1;
-    const auto expected = compare_paired(metrics, settings);
-    for (const unsigned threads : {2u, 3u, 7u}) {
+    for (const unsigned threads : {1u, 2u, 3u, 7u}) {
+      auto settings = golden(kind);
       settings.threads = threads;
-      const auto results = compare_paired(metrics, settings);
+      const auto together = compare_paired(metrics, settings);
       for (std::size_t i = 0; i < metrics.size(); ++i) {
-        EXPECT_EQ(results[i].ci->low, expected[i].ci->low);
-        EXPECT_EQ(results[i].ci->high, expected[i].ci->high);
+        SCOPED_TRACE(fmt::format("{}, metric {}, {} threads", interval_name(kind), i, threads));
+        const auto alone = compare_paired(metrics[i].pairs, metrics[i].better, golden(kind));
+        expect_equal(*together[i].ci, *alone.ci);
+        if (i == 4) expect_equal(*together[i].ci_seeds, *alone.ci_seeds);
       }
-      EXPECT_EQ(results[4].ci_seeds->low, expected[4].ci_seeds->low);
-      EXPECT_EQ(results[4].ci_seeds->high, expected[4].ci_seeds->high);
     }
   }
 }
 
 TEST(BootstrapIntervals, OfAConstantDifferenceHaveNoWidthWhateverTheKind) {
-  std::vector<PairedValue> pairs;
-  for (int i = 0; i < 50; ++i) pairs.push_back({i * 0.5, i * 0.5 + 0.25, i});
-  for (const auto kind : kKinds) {
-    const auto result = compare_paired(pairs, Better::kUp, golden(kind));
-    EXPECT_EQ(*result.delta, 0.25);
-    expect_near(result.ci, 0.25, 0.25);
-    EXPECT_FALSE(result.t || result.p_value);
+  for (const double shift : {0.0, 0.25}) {
+    std::vector<PairedValue> pairs;
+    for (int i = 0; i < 50; ++i) pairs.push_back({i * 0.5, i * 0.5 + shift, i});
+    for (const auto kind : kKinds) {
+      const auto result = compare_paired(pairs, Better::kUp, golden(kind));
+      EXPECT_EQ(*result.delta, shift);
+      EXPECT_EQ(result.ties, shift == 0 ? 50 : 0);
+      expect_near(result.ci, shift, shift);
+      EXPECT_EQ(result.ci->excludes_zero(), shift != 0);
+      EXPECT_FALSE(result.t || result.p_value);
+    }
   }
 }
 

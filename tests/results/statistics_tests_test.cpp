@@ -52,44 +52,11 @@ TEST(McNemar, IsNotTakenWhereEveryValueIsTheSame) {
   EXPECT_EQ(compare_paired(rate_pairs(30, 0, 0, 0), Better::kUp).test, "paired-t");
 }
 
-// Goldens: scipy 1.17.1. a[i] = ((7i + 3) mod 11) / 10, b[i] = ((5ii + 2i + 1) mod 13) / 12, i < 40: ties and
-// three zeros.
-std::vector<double> differences_with_ties() {
-  std::vector<double> d;
-  for (int i = 0; i < 40; ++i) d.push_back(((5 * i * i + 2 * i + 1) % 13) / 12.0 - ((7 * i + 3) % 11) / 10.0);
-  return d;
-}
-
 TEST(SignTest, IsTwoSidedAndExact) {
   EXPECT_NEAR(sign_test(9, 3), 0.14599609375, 1e-15);  // scipy.stats.binomtest(9, 12).pvalue
   EXPECT_EQ(sign_test(3, 9), sign_test(9, 3));
   EXPECT_EQ(sign_test(5, 5), 1.0);
   EXPECT_EQ(sign_test(0, 0), 1.0);
-}
-
-TEST(Wilcoxon, AgreesWithScipy) {
-  struct Row {
-    Zeros zeros;
-    bool corrected;
-    double w, p;
-  };
-  for (const auto& row : {Row{Zeros::kWilcoxon, false, 341.5, 0.8800635810082672},
-                          Row{Zeros::kWilcoxon, true, 341.5, 0.8860183615911369},
-                          Row{Zeros::kPratt, false, 398.5, 0.908997869180333},
-                          Row{Zeros::kPratt, true, 398.5, 0.9143296719140107}}) {
-    const auto test = wilcoxon(differences_with_ties(), row.zeros, row.corrected);
-    ASSERT_TRUE(test.has_value()) << row.p;
-    EXPECT_DOUBLE_EQ(test->w, row.w) << row.p;
-    EXPECT_NEAR(test->p_value, row.p, 1e-13);
-  }
-}
-
-TEST(WilcoxonExact, AgreesWithScipy) {
-  const std::vector<double> d{0.3, -1.1, 2.2, 0.7, -0.2, 1.9, 0.05, -0.6, 1.3, 0.9};
-  const auto test = wilcoxon_exact(d);
-  ASSERT_TRUE(test.has_value());
-  EXPECT_EQ(test->w, 13);
-  EXPECT_NEAR(test->p_value, 0.16015625, 1e-15);  // scipy.stats.wilcoxon(d, method="exact")
 }
 
 TEST(WilcoxonExact, IsRefusedWhereItDoesNotHold) {
@@ -144,25 +111,14 @@ TEST(Holm, LeavesOutWhatHasNoPValueAndStaysBelow1) {
   EXPECT_THAT(holm(std::vector<std::optional<double>>{0.25}), ElementsAre(Optional(0.25)));
 }
 
-TEST(Holm, CountsOneQuestionAskedTwiceOnce) {
-  // cer_paper = 1 - ocr_reward: one hypothesis of three, with either of its p-values.
-  const std::vector<std::optional<double>> p{0.01, 0.010000000000001, 0.04, 0.03, std::nullopt};
-  const std::vector<std::string> questions{"ocr_reward", "ocr_reward", "cer", "exact_match", "pickscore"};
-  const auto adjusted = holm(p, questions);
-  EXPECT_DOUBLE_EQ(*adjusted[0], 0.03);
-  EXPECT_EQ(adjusted[0], adjusted[1]);
-  EXPECT_DOUBLE_EQ(*adjusted[2], 0.06);
-  EXPECT_DOUBLE_EQ(*adjusted[3], 0.06);
-  EXPECT_EQ(adjusted[4], std::nullopt);
-}
-
 TEST(HolmOverTable, CountsEveryPairOfArmsAndARestatedMetricOnce) {
-  const std::vector<TableQuestion> questions = {{"base", "dual", "ocr_reward", 0.001},
-                                                {"base", "dual", "cer_paper", 0.001, "ocr_reward"},
-                                                {"base", "dual", "cer", 0.02},
-                                                {"base", "guard", "ocr_reward", 0.02},
-                                                {"base", "guard", "cer_paper", 0.02, "ocr_reward"},
-                                                {"base", "guard", "pickscore", std::nullopt}};
+  const std::vector<TableQuestion> questions = {
+      {"base", "dual", "ocr_reward", 0.001},
+      {"base", "dual", "cer_paper", 0.001000000000001, "ocr_reward"},
+      {"base", "dual", "cer", 0.02},
+      {"base", "guard", "ocr_reward", 0.02},
+      {"base", "guard", "cer_paper", 0.02, "ocr_reward"},
+      {"base", "guard", "pickscore", std::nullopt}};
   const auto adjusted = holm_over_table(questions);  // a family of three: dual's two and guard's one
   EXPECT_DOUBLE_EQ(*adjusted[0], 0.003);
   EXPECT_EQ(adjusted[0], adjusted[1]);
@@ -201,9 +157,7 @@ TEST(InfluentialClusters, AreTheFewestThatCarryMoreThanHalf) {
   EXPECT_EQ(influential_clusters(Numbers{1, 1, 1, 1}), 3) << "two of four leave half, not less than half";
   EXPECT_EQ(influential_clusters(Numbers{5, 3, 1, 1}), 2);
   EXPECT_EQ(influential_clusters(Numbers{6, 3, 1, 1}), 1);
-}
-
-TEST(InfluentialClusters, DoNotDependOnTheSideOrTheOrder) {
+  // Neither on the side nor on the order.
   EXPECT_EQ(influential_clusters(Numbers{-1, -6, 1, -3}), 1);
   EXPECT_EQ(influential_clusters(Numbers{1, 6, -1, 3}), 1);
 }

@@ -3,7 +3,6 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -17,30 +16,13 @@
 #include "core/sha256.h"
 #include "results/store/store.h"
 #include "tests/error_of.h"
+#include "tests/refusals.h"
 
 namespace harness {
 
-/// A folder that goes away with the test; in memory where possible, since every commit waits for the disk.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    const std::filesystem::path memory = "/dev/shm";
-    const auto parent = std::filesystem::exists(memory) ? memory : std::filesystem::temp_directory_path();
-    std::string name = (parent / "harness-results-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw Error("cannot make a folder", name);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
+/// In memory where possible, since every commit waits for the disk.
+inline const std::filesystem::path kFast =
+    std::filesystem::exists("/dev/shm") ? "/dev/shm" : std::filesystem::path(testing::TempDir());
 
 inline Json started(const std::string& id) {
   return {{"type", "job_started"}, {"id", id},      {"kind", "evaluate"}, {"pid", 1},
@@ -142,6 +124,24 @@ class StoreTest : public testing::Test {
             .settings = {{"steps", 10}}};
   }
 
+  static SelectionRecord best_on_validation(const std::string& run, std::int64_t step,
+                                            const std::string& evaluation,
+                                            const std::vector<std::string>& candidates) {
+    return {.run_id = run,
+            .step = step,
+            .split = "validation",
+            .metric = "ocr_reward",
+            .rule = "max",
+            .value = 0.5,
+            .evaluation_id = evaluation,
+            .candidates = candidates};
+  }
+
+  static ReproductionRecord an_experiment(const std::vector<std::string>& evaluations = {}) {
+    return {
+        .table_id = "t", .backbone = "glyph", .scale = "smoke", .signature = "s", .evaluations = evaluations};
+  }
+
   JobRecord train_job(const std::string& run) const {
     return {.id = run, .kind = "train", .run_id = run, .evaluation_id = {}, .folder = folder() / run};
   }
@@ -185,6 +185,14 @@ class StoreTest : public testing::Test {
     store().ingest(job);
   }
 
+  /// A checkpoint on the test split, chosen by no data.
+  void tested(const std::string& id, const std::string& run, std::int64_t step,
+              const std::vector<std::optional<double>>& rewards) {
+    auto evaluation = an_evaluation(id, run, step, "test");
+    evaluation.selection_id = store().record_selection({.run_id = run, .step = step, .rule = "fixed"});
+    evaluated(evaluation, rewards);
+  }
+
   /// The first column of the first row, as a text or a number.
   std::string value(const std::string& sql) { return store().database().execAndGet(sql).getString(); }
   double number(const std::string& sql) { return store().database().execAndGet(sql).getDouble(); }
@@ -212,7 +220,7 @@ class StoreTest : public testing::Test {
   }
 
  private:
-  TemporaryFolder folder_;
+  TemporaryFolder folder_{kFast};
   std::optional<Store> store_;
 };
 

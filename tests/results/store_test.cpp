@@ -106,14 +106,7 @@ TEST_F(StoreTest, SelectionIsRecordedOnceAndNeverChanges) {
   with_checkpoint("r1", "dual", 40);
   store().record_checkpoint({.run_id = "r1", .step = 60});
   evaluated(an_evaluation("e40", "r1", 40), {0.5, 0.5, 0.5, 0.5});
-  SelectionRecord selection{.run_id = "r1",
-                            .step = 40,
-                            .split = "validation",
-                            .metric = "ocr_reward",
-                            .rule = "max",
-                            .value = 0.5,
-                            .evaluation_id = "e40",
-                            .candidates = {"e40", "e60"}};
+  auto selection = best_on_validation("r1", 40, "e40", {"e40", "e60"});
   const auto id = store().record_selection(selection);
   EXPECT_EQ(store().record_selection(selection), id);
   const auto stored = store().selection(id);
@@ -131,14 +124,10 @@ TEST_F(StoreTest, SelectionIsRecordedOnceAndNeverChanges) {
 
 TEST_F(StoreTest, LastReproductionIsTheOneRecordedLastWhateverTheClockWas) {
   EXPECT_FALSE(store().last_reproduction());
-  ReproductionRecord first{.table_id = "a",
-                           .backbone = "glyph",
-                           .scale = "smoke",
-                           .seeds = {42, 43},
-                           .methods = {"dual"},
-                           .spec = {{"k", 1}},
-                           .signature = "s",
-                           .wall_seconds = 9};
+  auto first = an_experiment();
+  first.table_id = "a";
+  first.seeds = {42, 43};
+  first.wall_seconds = 9;
   auto second = first;
   second.table_id = "b";
   const auto a = store().record_reproduction(first);
@@ -156,13 +145,9 @@ TEST_F(StoreTest, LastReproductionIsTheOneRecordedLastWhateverTheClockWas) {
 }
 
 TEST_F(StoreTest, ComparisonsOfAReproductionAreReplaced) {
-  const auto id =
-      store().record_reproduction({.table_id = "a", .backbone = "glyph", .scale = "smoke", .signature = "s"});
-  ComparisonRecord comparison;
-  comparison.split = "test";
-  comparison.metric = "ocr_reward";
-  comparison.baseline = "ratio-norm";
-  comparison.method = "dual";
+  const auto id = store().record_reproduction(an_experiment());
+  ComparisonRecord comparison{
+      .split = "test", .metric = "ocr_reward", .baseline = "ratio-norm", .method = "dual"};
   comparison.note = "unequal movement";
   auto& result = comparison.result;
   result.n = result.clusters = 4;
@@ -180,7 +165,7 @@ TEST_F(StoreTest, ComparisonsOfAReproductionAreReplaced) {
 }
 
 TEST_F(StoreTest, AlarmsOfAReproductionAreReplacedAndReadBackAsTheyWere) {
-  const auto id = store().record_reproduction({.table_id = "a", .backbone = "glyph", .signature = "s"});
+  const auto id = store().record_reproduction(an_experiment());
   AlarmRecord alarm{.split = "test",
                     .baseline = "base",
                     .method = "dual",
@@ -211,28 +196,16 @@ TEST_F(StoreTest, ArtifactOfTheSameNameIsReplaced) {
 TEST_F(StoreTest, ForgettingARunRemovesItsRowsAndNoOthers) {
   for (const std::string run : {"r1", "r2"}) {
     with_checkpoint(run, "base");
-    const auto selection = store().record_selection({.run_id = run, .step = 0, .rule = "fixed"});
-    auto test = an_evaluation("t-" + run, run, 0, "test");
-    test.selection_id = selection;
-    evaluated(test, {1, 1, 1, 1});
+    tested("t-" + run, run, 0, {1, 1, 1, 1});
     evaluated(an_evaluation("v-" + run, run, 0), {1, 1, 1, 1});
-    store().record_selection({.run_id = run,
-                              .step = 0,
-                              .split = "validation",
-                              .metric = "ocr_reward",
-                              .rule = "max",
-                              .value = 1,
-                              .evaluation_id = "v-" + run,
-                              .candidates = {"v-" + run}});
-    ReproductionRecord reproduction{.table_id = "a", .backbone = "glyph", .scale = run, .signature = "s"};
-    reproduction.evaluations = {"t-" + run};
-    const auto id = store().record_reproduction(reproduction);
+    store().record_selection(best_on_validation(run, 0, "v-" + run, {"v-" + run}));
+    const auto id = store().record_reproduction(an_experiment({"t-" + run}));
     const ComparisonRecord comparison;
     store().record_comparisons(id, {&comparison, 1});
     const AlarmRecord alarm{.harmful = "lower"};
     store().record_alarms(id, {&alarm, 1});
     store().record_artifact(
-        {.reproduction_id = id, .table_id = "a", .name = "grid", .path = "p", .sha256 = "1"});
+        {.reproduction_id = id, .table_id = "t", .name = "grid", .path = "p", .sha256 = "1"});
   }
   EXPECT_TRUE(store().forget("r1"));
   EXPECT_FALSE(store().forget("r1"));
@@ -344,9 +317,8 @@ class Views : public StoreTest {
   /// Runs of two methods and the starting weights on both splits; checkpoint 60 selected of each method.
   void pair_of_methods() {
     with_checkpoint("b0", "base");
-    const auto fixed = store().record_selection({.run_id = "b0", .step = 0, .rule = "fixed"});
     evaluated(an_evaluation("b0-v", "b0", 0), {0, 0, 0, 0});
-    evaluated(test("b0-t", "b0", 0, fixed), {0.25, 0.25, 0.25, 0.25});
+    tested("b0-t", "b0", 0, {0.25, 0.25, 0.25, 0.25});
     trained("rn", "ratio-norm", {0.5, 0.5, 0.25, 1});
     trained("lc", "lambda-controlled", {1, 0.5, std::nullopt, 0.5});
   }
@@ -367,14 +339,8 @@ class Views : public StoreTest {
       store().record_checkpoint({.run_id = id, .step = step, .lambda_late = step / 1000.0});
       evaluated(an_evaluation(fmt::format("{}-v{}", id, step), id, step), {0.5, 0.5, 0.5, step / 60.0});
     }
-    const auto selection = store().record_selection({.run_id = id,
-                                                     .step = 60,
-                                                     .split = "validation",
-                                                     .metric = "ocr_reward",
-                                                     .rule = "max",
-                                                     .value = 0.625,
-                                                     .evaluation_id = id + "-v60",
-                                                     .candidates = {id + "-v40", id + "-v60"}});
+    const auto selection =
+        store().record_selection(best_on_validation(id, 60, id + "-v60", {id + "-v40", id + "-v60"}));
     evaluated(test(id + "-t", id, 60, selection), rewards);
   }
 };
@@ -475,9 +441,7 @@ TEST_F(Views, RunsWithOtherLoopSettingsArePairedOnlyIfATableComparedThem) {
       value(
           "SELECT count(*) FROM v_paired WHERE split = 'test' AND baseline = 'base' AND method_run = 'rn2'"),
       "4");
-  ReproductionRecord reproduction{.table_id = "t", .backbone = "glyph", .scale = "smoke", .signature = "s"};
-  reproduction.evaluations = {"lc-t", "rn2-t"};
-  store().record_reproduction(reproduction);
+  store().record_reproduction(an_experiment({"lc-t", "rn2-t"}));
   EXPECT_EQ(value(pairs), "4");
 }
 
@@ -556,9 +520,8 @@ TEST_F(EvaluatedTwice, ResultsHoldTheLastEvaluationAndEvaluationsHoldAll) {
 }
 
 TEST_F(EvaluatedTwice, AnExperimentKeepsItsOwnEvaluations) {
-  ReproductionRecord reproduction{.table_id = "t", .backbone = "glyph", .scale = "smoke", .signature = "s"};
+  auto reproduction = an_experiment({"rn-t", "lc-t", "rn-v60", "lc-v60", "rn-v40"});
   reproduction.runs = {{"rn", "ratio-norm"}, {"lc", "mine"}};
-  reproduction.evaluations = {"rn-t", "lc-t", "rn-v60", "lc-v60", "rn-v40"};
   store().record_reproduction(reproduction);
   for (const auto* run : {"rn", "lc"}) evaluated_again(run, {0, 0, 0, 0});
   const std::string sum =

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <functional>
 #include <limits>
-#include <set>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -47,8 +46,6 @@ void expect_shown(const std::vector<Shown>& cases, TableModel (*fixture)(), Text
 std::string notes_of(const TableModel& model) {
   return join(table_view(model).all_notes(), "\n");
 }
-
-// ---- numbers
 
 TEST(TableFormat, PercentColumnsShowTheFractionOfTheDbTimesAHundred) {
   const TableColumn percent{"exact_match", "Exact", Unit::kPercent, 2, Better::kUp, ""};
@@ -105,8 +102,6 @@ TEST(TableFormat, ThePapersFiguresTakeTheColumnsNotationAndKeepTheirDigits) {
   EXPECT_EQ(format_printed({3.8e-5, "3.8e-5"}, column), "3.8e-5");
   EXPECT_EQ(format_printed({0.000217, "0.000217"}, column), "2.17e-4");
 }
-
-// ---- which cell is best
 
 CrossedComparison& reward_over_runs(TableModel& model) {
   return *model.comparisons[0].values.crossed;
@@ -165,8 +160,6 @@ TEST(BestOfColumn, IsNobodyWhereTwoShareItOrNothingWasCompared) {
   EXPECT_FALSE(best_of_column(model, model.columns[2]).has_value()) << "lambda_late is never compared";
 }
 
-// ---- markdown
-
 TEST(TableMarkdown, ReadsAsWritten) {
   EXPECT_EQ(table_markdown(fixture_table()), R"(## tiny: a small table
 
@@ -197,24 +190,11 @@ Signature: `tiny v1; seed 42`
 )");
 }
 
-TEST(TableMarkdown, ColumnsAreAlignedOnATerminal) {
-  std::set<int> widths;
-  for (const auto& line : split(table_markdown(fixture_table()), '\n')) {
-    if (line.starts_with("| Method") || line.starts_with("| base") ||
-        line.starts_with("| \u21b3 paper           |")) {
-      widths.insert(display_width(line));
-    }
-  }
-  EXPECT_EQ(widths.size(), 1u);
-}
-
 TEST(TableMarkdown, ABarInATitleStaysInItsCell) {
   auto model = fixture_table();
   model.columns[0].title = "a|b";
   EXPECT_THAT(table_markdown(model), HasSubstr("| a\\|b"));
 }
-
-// ---- notes
 
 /// Everything that there can be to say: two seeds a method, a difference of three runs, one of a single run,
 /// and one that restates the first.
@@ -353,8 +333,6 @@ TEST(TableNotes, AreOfWhatOccursAlone) {
   expect_shown(kOtherNotes, noted_table, notes_of);
 }
 
-// ---- several seeds
-
 TEST(TableView, SeedsGetARowEachAndTheirMeanCarriesTheMarks) {
   auto model = fixture_of_runs();
   auto other = model.rows[1];
@@ -378,8 +356,6 @@ TEST(TableView, CountsAppearWhereTheyDiffer) {
   EXPECT_EQ(view.results.columns[1].title, "n");
   EXPECT_THAT(view.subtitle, Not(HasSubstr("n =")));
 }
-
-// ---- json
 
 std::vector<std::string> keys_of(const Json& object) {
   std::vector<std::string> keys;
@@ -439,8 +415,6 @@ TEST(TableJson, WhatIsNotThereIsNull) {
   EXPECT_NO_THROW(canonical_json(document));
 }
 
-// ---- csv, html
-
 TEST(TableCsv, IsRectangularAndUnrounded) {
   const auto lines = split(table_csv(fixture_table()), '\n');
   ASSERT_GT(lines.size(), 5u);
@@ -484,8 +458,6 @@ TEST(TableHtml, LoadsNothingFromOutsideAndEscapes) {
   EXPECT_THAT(page, Not(HasSubstr("http")));
   EXPECT_THAT(page, HasSubstr("<strong>0.9012</strong><sup>\u2020</sup>"));
 }
-
-// ---- latex
 
 /// A table whose every text is full of characters that LaTeX would stumble over.
 TableModel hostile_table() {
@@ -637,8 +609,6 @@ TEST(TableLatex, SignsAreMathematicsInCellsAndSentences) {
                                "\\texttt{harness check -{}-paper}."));
   EXPECT_THAT(latex, HasSubstr("{$[{+}0.0021{,}\\,{+}0.0203]$}"));
 }
-
-// ---- names
 
 TEST(TableNames, SpecsNameUnitsAndDirections) {
   EXPECT_EQ(unit_from_name("percent"), Unit::kPercent);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace harness {
 namespace {
 
@@ -9,48 +11,25 @@ namespace {
 std::string marked(std::string_view text, std::string_view target) {
   std::string out;
   for (const auto& run : text_diff(text, target)) {
-    switch (run.kind) {
-      case DiffKind::kSame:
-        out += run.text;
-        break;
-      case DiffKind::kWrong:
-        out += "[" + run.text + "]";
-        break;
-      case DiffKind::kMissing:
-        out += "{" + run.text + "}";
-        break;
-    }
+    const auto* around = run.kind == DiffKind::kWrong     ? "[]"
+                         : run.kind == DiffKind::kMissing ? "{}"
+                                                          : nullptr;
+    out += around ? around[0] + run.text + around[1] : run.text;
   }
   return out;
 }
 
-TEST(TextDiff, EqualTextsAreOneRun) {
-  EXPECT_EQ(marked("Open Daily", "Open Daily"), "Open Daily");
-}
-
-TEST(TextDiff, CaseAndBlanksDoNotCount) {
-  EXPECT_EQ(marked("OPENDAILY ", "Open Daily"), "OPENDAILY ");
-}
-
-TEST(TextDiff, ReplacedCharactersAreWrong) {
-  EXPECT_EQ(marked("Qpen", "Open"), "[Q]pen");
-}
-
-TEST(TextDiff, AdditionalCharactersAreWrong) {
-  EXPECT_EQ(marked("Open it", "Open"), "Open [it]");
-}
-
-TEST(TextDiff, DroppedCharactersAreMissing) {
-  EXPECT_EQ(marked("Oen", "Open"), "O{p}en");
-}
-
-TEST(TextDiff, CountsCodePoints) {
-  EXPECT_EQ(marked("caf\u00e9", "cafe"), "caf[\u00e9]");
-}
-
-TEST(TextDiff, AnEmptyTextLacksEverything) {
-  EXPECT_EQ(marked("", "Open"), "{Open}");
-  EXPECT_EQ(marked("", ""), "");
+TEST(TextDiff, ReplacedAndAdditionalCharactersAreWrongAndDroppedOnesMissing) {
+  const std::vector<std::array<std::string, 3>> rows = {
+      {"Open Daily", "Open Daily", "Open Daily"},
+      {"OPENDAILY ", "Open Daily", "OPENDAILY "},  // case and blanks do not count
+      {"Qpen", "Open", "[Q]pen"},
+      {"Open it", "Open", "Open [it]"},
+      {"Oen", "Open", "O{p}en"},
+      {"caf\u00e9", "cafe", "caf[\u00e9]"},  // by code points
+      {"", "Open", "{Open}"},
+      {"", "", ""}};
+  for (const auto& [text, target, expected] : rows) EXPECT_EQ(marked(text, target), expected) << text;
 }
 
 TEST(TextDiff, ShownRunsGiveTheTextAgain) {

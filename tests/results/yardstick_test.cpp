@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <functional>
 
 #include "results/table/equal_rows.h"
 #include "results/table/table_view.h"
@@ -17,34 +18,31 @@ using ::testing::Not;
 constexpr int kPrompts = 40;
 constexpr BootstrapSettings kSettings{.resamples = 2000};
 
-/// Two equal rows: run s differs by shifts[s] on the mean of the prompts, each prompt by 0.1 more or less.
-EqualPair equal_pair(const std::string& first, const std::string& second, const std::vector<double>& shifts,
-                     const std::string& metric = "ocr_reward") {
-  EqualPair pair{.first = first, .second = second, .metric = metric};
-  for (std::size_t run = 0; run < shifts.size(); ++run) {
+/// Two equal rows; `values` gives both of a run's prompt, the sign telling every other prompt.
+EqualPair pair_of(std::size_t runs,
+                  const std::function<std::pair<double, double>(std::size_t, double)>& values) {
+  EqualPair pair{.first = "a", .second = "b", .metric = "ocr_reward"};
+  for (std::size_t run = 0; run < runs; ++run) {
     for (int prompt = 0; prompt < kPrompts; ++prompt) {
-      pair.pairs.push_back({.baseline = 0.5,
-                            .method = 0.5 + shifts[run] + (prompt % 2 == 0 ? 0.1 : -0.1),
-                            .cluster = prompt,
-                            .seed = static_cast<std::int64_t>(run) + 42});
+      const auto [baseline, method] = values(run, prompt % 2 == 0 ? 1 : -1);
+      pair.pairs.push_back({baseline, method, prompt, static_cast<std::int64_t>(run) + 42});
     }
   }
   return pair;
 }
 
+/// Run s differs by shifts[s] on the mean of the prompts, each prompt by 0.1 more or less.
+EqualPair equal_pair(const std::vector<double>& shifts) {
+  return pair_of(shifts.size(), [&](std::size_t run, double sign) {
+    return std::pair(0.5, 0.5 + shifts[run] + sign * 0.1);
+  });
+}
+
 /// Equal rows with these means of runs.
 EqualPair equal_runs(const std::vector<double>& means) {
-  EqualPair pair{.first = "a", .second = "b", .metric = "ocr_reward"};
-  for (std::size_t run = 0; run < means.size(); ++run) {
-    for (int prompt = 0; prompt < kPrompts; ++prompt) {
-      const double noise = prompt % 2 == 0 ? 0.01 : -0.01;
-      pair.pairs.push_back({.baseline = means[run] + noise,
-                            .method = means[run] + noise,
-                            .cluster = prompt,
-                            .seed = static_cast<std::int64_t>(run) + 42});
-    }
-  }
-  return pair;
+  return pair_of(means.size(), [&](std::size_t run, double sign) {
+    return std::pair(means[run] + sign * 0.01, means[run] + sign * 0.01);
+  });
 }
 
 TEST(Yardstick, IsWhatRunsWithDifferentSeedsDifferBy) {
@@ -59,7 +57,7 @@ TEST(Yardstick, IsWhatRunsWithDifferentSeedsDifferBy) {
 }
 
 TEST(Yardstick, OfTheSameSeedIsTheSpreadAboutZero) {
-  const std::vector<EqualPair> pairs = {equal_pair("a", "b", {0.5, 0.51, 0.49, 0.3, -0.3, 0, 0, 0})};
+  const std::vector<EqualPair> pairs = {equal_pair({0.5, 0.51, 0.49, 0.3, -0.3, 0, 0, 0})};
   const auto metrics = yardstick_metrics(pairs, kSettings);
   ASSERT_EQ(metrics.size(), 1u);
   EXPECT_EQ(metrics[0].differences, 8);
@@ -79,8 +77,9 @@ TEST(Yardstick, JudgesRunsOfDifferentSeedsAgainstOneAnother) {
 }
 
 TEST(Yardstick, PoolsAllPairsOfRows) {
-  const std::vector<EqualPair> pairs = {equal_pair("a", "b", {0.1, 0}), equal_pair("a", "c", {0, 0.1}),
-                                        equal_pair("b", "c", {-0.1, 0.1})};
+  std::vector<EqualPair> pairs = {equal_pair({0.1, 0}), equal_pair({0, 0.1}), equal_pair({-0.1, 0.1})};
+  pairs[1].second = pairs[2].second = "c";
+  pairs[2].first = "b";
   const auto metric = yardstick_metrics(pairs, kSettings).at(0);
   EXPECT_EQ(metric.differences, 6);
   EXPECT_NEAR(metric.same_seed_sd, std::sqrt(0.04 / 6), 1e-12);
@@ -89,9 +88,10 @@ TEST(Yardstick, PoolsAllPairsOfRows) {
 }
 
 TEST(Yardstick, OfAMetricThatNothingMeasuredIsNone) {
-  auto empty = equal_pair("a", "b", {0.1, 0.2}, "pickscore");
-  for (auto& pair : empty.pairs) pair.method.reset();
-  const std::vector<EqualPair> pairs = {empty, equal_pair("a", "b", {0, 0}, "cer")};
+  std::vector<EqualPair> pairs = {equal_pair({0.1, 0.2}), equal_pair({0, 0})};
+  pairs[0].metric = "pickscore";
+  pairs[1].metric = "cer";
+  for (auto& pair : pairs[0].pairs) pair.method.reset();
   const auto metrics = yardstick_metrics(pairs, kSettings);
   ASSERT_EQ(metrics.size(), 1u);
   EXPECT_EQ(metrics[0].metric, "cer");
