@@ -1,0 +1,89 @@
+#include <gtest/gtest.h>
+
+#include "models/diffusion/flux_transformer.h"
+#include "models/nn/random_weights.h"
+
+namespace harness {
+namespace {
+
+using torch::Tensor;
+
+FluxConfig small_flux_transformer() {
+  FluxConfig c;
+  c.in_channels = 16;
+  c.num_layers = 2;
+  c.num_single_layers = 2;
+  c.attention_head_dim = 12;
+  c.num_attention_heads = 2;
+  c.joint_attention_dim = 20;
+  c.pooled_projection_dim = 10;
+  c.guidance_embeds = true;
+  c.axes_dims_rope = {4, 4, 4};
+  return c;
+}
+
+TEST(Flux, ATokenHoldsATwoByTwoPatchChannelByChannel) {
+  const auto latents = torch::arange(2 * 3 * 4 * 6, torch::kFloat32).view({2, 3, 4, 6});
+  const auto tokens = packed_latents(latents);
+  EXPECT_EQ(tokens.sizes(), (std::vector<std::int64_t>{2, 6, 12}));
+  // Image 1, patch in row 1 and column 2, channel 2: rows 2 and 3, columns 4 and 5.
+  EXPECT_TRUE(
+      torch::equal(tokens[1][5].narrow(0, 8, 4), latents[1][2].narrow(0, 2, 2).narrow(1, 4, 2).flatten()));
+  EXPECT_TRUE(torch::equal(unpacked_latents(tokens, 4, 6), latents));
+  EXPECT_TRUE(torch::equal(flux_image_ids(2, 3, torch::kCPU)[5], torch::tensor({0.0F, 1.0F, 2.0F})));
+}
+
+// Against multiplication by exp(i angle) in float64, with gradients; other dtypes take LibTorch's operators.
+TEST(Flux, RotationIsAComplexProductAHeadWithGradientsInEveryPrecision) {
+  torch::manual_seed(4);
+  const auto ids = torch::randint(0, 60, {7, 3}).to(torch::kFloat32);
+  const auto rotation = rotary_positions(ids, {2, 4, 6});
+  ASSERT_EQ(rotation.cos.sizes(), (std::vector<std::int64_t>{7, 6}));
+  EXPECT_NEAR(rotation.cos[3][2].item<double>(), std::cos(ids[3][1].item<double>() * std::pow(10000, -0.5)),
+              1e-6);
+  const auto x = torch::randn({2, 7, 36}).requires_grad_(), probe = torch::randn({2, 7, 36});
+  const auto wide = x.detach().to(torch::kFloat64).requires_grad_();
+  const auto turn = torch::complex(rotation.cos, rotation.sin).to(torch::kComplexDouble).unsqueeze(1);
+  const auto reference =
+      torch::view_as_real(torch::view_as_complex(wide.unflatten(-1, {3, 6, 2})) * turn).flatten(-3);
+  const auto own = rotated(x, rotation);
+  EXPECT_TRUE(torch::allclose(own.to(torch::kFloat64), reference, 1e-6, 1e-6));
+  EXPECT_TRUE(torch::allclose(
+      torch::autograd::grad({(own * probe).sum()}, {x})[0].to(torch::kFloat64),
+      torch::autograd::grad({(reference * probe.to(torch::kFloat64)).sum()}, {wide})[0], 1e-6, 1e-6));
+  EXPECT_TRUE(torch::allclose(rotated(wide, rotation), reference, 1e-6, 1e-6));
+  const auto narrow = rotated(x.detach().to(torch::kBFloat16), rotation);
+  EXPECT_EQ(narrow.scalar_type(), torch::kBFloat16);
+  EXPECT_TRUE(torch::allclose(narrow.to(torch::kFloat64), reference, 0.02, 0.02));
+}
+
+TEST(Flux, RecomputedBlocksGiveTheSameOutputAndGradients) {
+  FluxTransformer model(small_flux_transformer());
+  initialise_uniform(*model, 7);
+  torch::manual_seed(8);
+  const FluxInputs inputs{.tokens = torch::randn({2, 6, 16}).requires_grad_(),
+                          .text = torch::randn({2, 5, 20}),
+                          .pooled = torch::randn({2, 10}),
+                          .sigma = torch::tensor({0.3F, 0.7F}),
+                          .guidance = torch::tensor({3.5F, 1.0F}),
+                          .image_ids = flux_image_ids(2, 3, torch::kCPU),
+                          .text_ids = torch::zeros({5, 3})};
+  auto wanted = model->parameters();
+  wanted.push_back(inputs.tokens);
+  const auto run = [&](bool recompute) {
+    model->set_recompute(recompute);
+    const auto out = model->forward(inputs);
+    auto results = torch::autograd::grad({out.square().sum()}, wanted);
+    results.push_back(out.detach());
+    return results;
+  };
+  const auto plain = run(false), again = run(true);
+  EXPECT_TRUE(torch::equal(plain.back(), again.back()));
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_TRUE(torch::allclose(plain[i], again[i], 1e-4, 1e-5 * plain[i].abs().max().item<double>()))
+        << "result " << i;
+  }
+}
+
+}  // namespace
+}  // namespace harness
