@@ -33,4 +33,11 @@ void check_channels(std::int64_t in, std::int64_t out, const AutoencoderConfig& 
   check_equal("out_channels of the VAE", vae.out_channels, "the number of colours", 3, folder);
 }
 
+void check_packing(std::int64_t in, const AutoencoderConfig& vae, const std::filesystem::path& folder) {
+  check_equal("in_channels of the transformer", in,
+              "4 times latent_channels of the VAE (2 x 2 latent pixels a token)", 4 * vae.latent_channels,
+              folder);
+  check_equal("out_channels of the VAE", vae.out_channels, "the number of colours", 3, folder);
+}
+
 }  // namespace harness

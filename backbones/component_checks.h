@@ -22,4 +22,7 @@ void check_equal(const char* what, std::int64_t a, const char* other, std::int64
 void check_channels(std::int64_t in, std::int64_t out, const AutoencoderConfig& vae,
                     const std::filesystem::path& folder);
 
+/// The channels of a token of 2 x 2 latent pixels, and the colours of the decoded image.
+void check_packing(std::int64_t in, const AutoencoderConfig& vae, const std::filesystem::path& folder);
+
 }  // namespace harness

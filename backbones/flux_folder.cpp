@@ -105,10 +105,7 @@ std::unique_ptr<FluxBackbone> load_flux_folder(const BackboneSource& source) {
   auto transformer = load_flux_transformer(folder / "transformer", large);
   transformer->set_recompute(source.choices.recompute);
   const auto& config = transformer->config();
-  check_equal("in_channels of the transformer", config.in_channels,
-              "4 times latent_channels of the VAE (2 x 2 latent pixels a token)",
-              kPatch * kPatch * vae->config().latent_channels, folder);
-  check_equal("out_channels of the VAE", vae->config().out_channels, "the number of colours", 3, folder);
+  check_packing(config.in_channels, vae->config(), folder);
   check_encoders(config, folder);
   const auto size = latent_size(source.choices, vae->config().reduction());
   const LatentShape latent{vae->config().latent_channels, size, size};

@@ -7,6 +7,7 @@
 #include "core/streams.h"
 #include "embedded/pretrain_glyph.h"
 #include "embedded/pretrain_glyph_clip.h"
+#include "embedded/pretrain_glyph_flux.h"
 #include "worker/commands.h"
 
 namespace harness {
@@ -38,7 +39,7 @@ int pretrain_command(const Json& request) {
   if (what == "glyph-clip") {
     pretrain_glyph_clip(options);
   } else {
-    pretrain_glyph(options);
+    (what == "glyph-flux" ? pretrain_glyph_flux : pretrain_glyph)(options);
     write_file_atomically(options.out / "atlas.png", read_file(options.atlas));
   }
   if (as_json) {

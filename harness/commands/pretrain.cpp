@@ -8,7 +8,7 @@
 namespace harness {
 namespace {
 
-const std::vector<std::string> kModels = {"glyph", "glyph-clip"};
+const std::vector<std::string> kModels = {"glyph", "glyph-flux", "glyph-clip"};
 
 struct Options {
   std::string model, out;
@@ -29,15 +29,16 @@ int pretrain(const Options& o) {
 
 Command make_pretrain() {
   auto o = std::make_shared<Options>();
-  Command command{"pretrain", "Train the embedded model or scorer from nothing", R"(
+  Command command{"pretrain", "Train an embedded model or scorer from nothing", R"(
 Examples:
   harness pretrain glyph -o my-glyph            about 25 minutes on two cores
+  harness pretrain glyph-flux -o my-flux        FLUX's classes in the same size, about 35 minutes
   harness pretrain glyph-clip -o my-clip        the scorer of `--table sd35-pickscore` there, about 15 minutes
   harness reproduce --table sd35-ocr --weights my-glyph)"};
-  command.add("backbone", &o->model, "glyph or glyph-clip", {.required = true, .offers = choices(kModels)});
+  command.add("backbone", &o->model, "glyph, glyph-flux or glyph-clip",
+              {.required = true, .offers = choices(kModels)});
   command.add("--seed", &o->seed, "seed of weights and data");
-  command.add("-o,--output", &o->out, "model folder to write; unset: glyph-weights or glyph-clip-weights",
-              {.is_path = true});
+  command.add("-o,--output", &o->out, "model folder to write; unset: NAME-weights", {.is_path = true});
   command.add("--threads", &o->threads, "worker threads; unset: one a core. Never changes the result");
   return with_json(std::move(command), o, pretrain);
 }

@@ -31,8 +31,7 @@ class FluxSingleBlock : public torch::nn::Module {
   Tensor run(const Tensor& tokens, const Tensor& condition, const Rotation& rotation) {
     const auto m = modulation_(condition).chunk(3, -1);  // shift, scale, gate
     const auto x = modulated_norm(tokens, m[1], m[0]);
-    const auto mixed =
-        attention(rotated(norm_.query(q_(x)), rotation), rotated(norm_.key(k_(x)), rotation), v_(x), heads_);
+    const auto mixed = attention(norm_.query(q_(x), rotation), norm_.key(k_(x), rotation), v_(x), heads_);
     return gated_add(tokens, m[2], out_(torch::cat({mixed, gelu_tanh(mlp_(x))}, -1)));
   }
 

@@ -56,16 +56,17 @@ void JointBlock::run(Tensor& image, Tensor& text, const Tensor& condition, const
   const auto y = last ? modulated_norm(text, t[0], t[1]) : modulated_norm(text, t[1], t[0]);
   const auto second = dual ? modulated_norm(image, m[7], m[6]) : Tensor();
 
-  // The last block throws the text's output away, so the text asks nothing there.
-  const auto image_q = norm_.query(q_(x));
-  auto q = last ? image_q : torch::cat({image_q, text_norm_.query(text_q_(y))}, 1);
-  auto k = torch::cat({norm_.key(k_(x)), text_norm_.key(text_k_(y))}, 1);
-  const auto v = torch::cat({v_(x), text_v_(y)}, 1);
-  if (rotation.cos.defined()) {
-    q = rotated(q, rotation);
-    k = rotated(k, rotation);
-  }
   const auto n = image.size(1);
+  const auto positions = [&](std::int64_t first, std::int64_t count) {
+    return rotation.cos.defined() ? rotation.of_tokens(first, count) : rotation;
+  };
+  const auto image_at = positions(0, n), text_at = positions(n, text.size(1));
+
+  // The last block throws the text's output away, so the text asks nothing there.
+  const auto image_q = norm_.query(q_(x), image_at);
+  const auto q = last ? image_q : torch::cat({image_q, text_norm_.query(text_q_(y), text_at)}, 1);
+  const auto k = torch::cat({norm_.key(k_(x), image_at), text_norm_.key(text_k_(y), text_at)}, 1);
+  const auto v = torch::cat({v_(x), text_v_(y)}, 1);
   const auto mixed = attention(q, k, v, heads);
 
   image = gated_add(image, m[2], out_(mixed.narrow(1, 0, n)));

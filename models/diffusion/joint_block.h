@@ -14,8 +14,19 @@ namespace harness {
 struct QkNorm {
   torch::Tensor q, k;
 
-  torch::Tensor query(const torch::Tensor& x) const { return q.defined() ? head_rms_norm(x, q) : x; }
-  torch::Tensor key(const torch::Tensor& x) const { return k.defined() ? head_rms_norm(x, k) : x; }
+  torch::Tensor query(const torch::Tensor& x, const Rotation& rotation = {}) const {
+    return normed(x, q, rotation);
+  }
+  torch::Tensor key(const torch::Tensor& x, const Rotation& rotation = {}) const {
+    return normed(x, k, rotation);
+  }
+
+ private:
+  /// Rotary positions come with norms alone.
+  static torch::Tensor normed(const torch::Tensor& x, const torch::Tensor& weight, const Rotation& rotation) {
+    if (rotation.cos.defined()) return head_rms_norm(x, weight, rotation);
+    return weight.defined() ? head_rms_norm(x, weight) : x;
+  }
 };
 
 struct JointBlockShape {

@@ -136,19 +136,52 @@ HARNESS_CLONES void gated_add_backward(const float* __restrict gate, std::int64_
   }
 }
 
-HARNESS_CLONES void rotated(const float* __restrict x, const float* __restrict cos,
-                            const float* __restrict sin, float direction, float* __restrict y, std::int64_t b,
-                            std::int64_t n, std::int64_t heads, std::int64_t half) {
+HARNESS_CLONES void rms_rotated(const float* __restrict x, const float* __restrict weight,
+                                const float* __restrict cos, const float* __restrict sin, float* __restrict y,
+                                float* __restrict rrms, std::int64_t b, std::int64_t n, std::int64_t heads,
+                                std::int64_t half, float eps) {
+  const float inverse = 1.0F / static_cast<float>(2 * half);
+  for (std::int64_t i = 0; i < b * n * heads; ++i) {
+    const std::int64_t token = i / heads % n;
+    const float *c = cos + token * half, *s = sin + token * half, *from = x + i * 2 * half;
+    float* to = y + i * 2 * half;
+    float squares = 0;
+    for (std::int64_t j = 0; j < 2 * half; ++j) squares += from[j] * from[j];
+    const float r = 1.0F / std::sqrt(squares * inverse + eps);
+    for (std::int64_t j = 0; j < half; ++j) {
+      const float even = from[2 * j] * r * weight[2 * j], odd = from[2 * j + 1] * r * weight[2 * j + 1];
+      to[2 * j] = even * c[j] - odd * s[j];
+      to[2 * j + 1] = even * s[j] + odd * c[j];
+    }
+    rrms[i] = r;
+  }
+}
+
+HARNESS_CLONES void rms_rotated_backward(const float* __restrict x, const float* __restrict weight,
+                                         const float* __restrict cos, const float* __restrict sin,
+                                         const float* __restrict rrms, const float* __restrict dy,
+                                         float* __restrict dx, float* __restrict dweight, std::int64_t b,
+                                         std::int64_t n, std::int64_t heads, std::int64_t half) {
+  std::memset(dweight, 0, sizeof(float) * static_cast<std::size_t>(2 * half));
+  const float inverse = 1.0F / static_cast<float>(2 * half);
   for (std::int64_t i = 0; i < b * n * heads; ++i) {
     const std::int64_t token = i / heads % n;
     const float *c = cos + token * half, *s = sin + token * half;
-    const float* from = x + i * 2 * half;
-    float* to = y + i * 2 * half;
-    for (std::int64_t j = 0; j < half; ++j) {
-      const float turn = direction * s[j];
-      to[2 * j] = from[2 * j] * c[j] - from[2 * j + 1] * turn;
-      to[2 * j + 1] = from[2 * j] * turn + from[2 * j + 1] * c[j];
+    const float *from = x + i * 2 * half, *g = dy + i * 2 * half;
+    float* to = dx + i * 2 * half;
+    const float r = rrms[i];
+    for (std::int64_t j = 0; j < half; ++j) {  // turned back
+      to[2 * j] = g[2 * j] * c[j] + g[2 * j + 1] * s[j];
+      to[2 * j + 1] = g[2 * j + 1] * c[j] - g[2 * j] * s[j];
     }
+    float dot = 0;
+    for (std::int64_t j = 0; j < 2 * half; ++j) {
+      dweight[j] += to[j] * from[j] * r;
+      to[j] *= weight[j];
+      dot += to[j] * from[j];
+    }
+    dot *= r * r * inverse;
+    for (std::int64_t j = 0; j < 2 * half; ++j) to[j] = r * (to[j] - from[j] * dot);
   }
 }
 

@@ -31,10 +31,17 @@ void gated_add(const float* x, const float* gate, std::int64_t stride, const flo
 void gated_add_backward(const float* gate, std::int64_t stride, const float* y, const float* dout, float* dy,
                         float* dgate, std::int64_t b, std::int64_t n, std::int64_t c);
 
-/// y = x with channels 2i and 2i + 1 of each head turned by an angle (times `direction`, 1 or -1) whose
-/// cosine and sine are cos[n,i], sin[n,i]. x, y [B,N,heads * 2 half]; cos, sin [N,half].
-void rotated(const float* x, const float* cos, const float* sin, float direction, float* y, std::int64_t b,
-             std::int64_t n, std::int64_t heads, std::int64_t half);
+/// Each head of each token over its root mean square (eps), times weight [2 half], then channels 2i and 2i +
+/// 1 turned by an angle whose cosine and sine are cos[n,i], sin[n,i]. x, y [B,N,heads * 2 half]; cos, sin
+/// [N,half]; rrms [B,N,heads], the reciprocal root mean squares, are kept for the gradient.
+void rms_rotated(const float* x, const float* weight, const float* cos, const float* sin, float* y,
+                 float* rrms, std::int64_t b, std::int64_t n, std::int64_t heads, std::int64_t half,
+                 float eps);
+
+/// Gradients of the above: dx like x, dweight [2 half].
+void rms_rotated_backward(const float* x, const float* weight, const float* cos, const float* sin,
+                          const float* rrms, const float* dy, float* dx, float* dweight, std::int64_t b,
+                          std::int64_t n, std::int64_t heads, std::int64_t half);
 
 /// Rows of `width` become softmax(scale * row), in place.
 void scaled_softmax(float* rows, std::int64_t count, std::int64_t width, float scale);

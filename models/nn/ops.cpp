@@ -121,22 +121,23 @@ struct GatedAddFunction : torch::autograd::Function<GatedAddFunction> {
   }
 };
 
-struct RotationFunction : torch::autograd::Function<RotationFunction> {
-  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& cos, const Tensor& sin) {
-    context->save_for_backward({cos, sin});
-    return turned(x, cos, sin, 1);
+struct RmsRotationFunction : torch::autograd::Function<RmsRotationFunction> {
+  static Tensor forward(AutogradContext* context, const Tensor& x, const Tensor& weight, const Tensor& cos,
+                        const Tensor& sin) {
+    const auto b = x.size(0), n = x.size(1), half = cos.size(1), heads = x.size(2) / (2 * half);
+    auto y = torch::empty_like(x), rrms = torch::empty({b, n, heads}, x.options());
+    kernels::rms_rotated(in(x), in(weight), in(cos), in(sin), to(y), to(rrms), b, n, heads, half, 1e-6F);
+    context->save_for_backward({x, weight, cos, sin, rrms});
+    return y;
   }
   static variable_list backward(AutogradContext* context, variable_list grads) {
     const auto saved = context->get_saved_variables();
-    return {turned(grads[0].contiguous(), saved[0], saved[1], -1), {}, {}};
-  }
-
- private:
-  static Tensor turned(const Tensor& x, const Tensor& cos, const Tensor& sin, float direction) {
-    const auto b = x.size(0), n = x.size(1), half = cos.size(1);
-    auto y = torch::empty_like(x);
-    kernels::rotated(in(x), in(cos), in(sin), direction, to(y), b, n, x.size(2) / (2 * half), half);
-    return y;
+    const auto &x = saved[0], &weight = saved[1], &cos = saved[2], &sin = saved[3], &rrms = saved[4];
+    const auto dy = grads[0].contiguous();
+    auto dx = torch::empty_like(x), dweight = torch::empty_like(weight);
+    kernels::rms_rotated_backward(in(x), in(weight), in(cos), in(sin), in(rrms), in(dy), to(dx), to(dweight),
+                                  x.size(0), x.size(1), rrms.size(2), cos.size(1));
+    return {dx, dweight, {}, {}};
   }
 };
 
@@ -205,10 +206,10 @@ Tensor head_rms_norm(const Tensor& x, const Tensor& weight) {
   return (normal.to(weight.scalar_type()) * weight).flatten(-2);
 }
 
-Tensor rotated(const Tensor& x, const Rotation& rotation) {
+Tensor head_rms_norm(const Tensor& x, const Tensor& weight, const Rotation& rotation) {
   const auto& [cos, sin] = rotation;
-  if (takes_own_kernels(x)) return RotationFunction::apply(x.contiguous(), cos, sin);
-  const auto pairs = x.to(torch::kFloat32).unflatten(-1, {-1, cos.size(1), 2});
+  if (takes_own_kernels(x)) return RmsRotationFunction::apply(x.contiguous(), weight, cos, sin);
+  const auto pairs = head_rms_norm(x, weight).to(torch::kFloat32).unflatten(-1, {-1, cos.size(1), 2});
   const auto a = pairs.select(-1, 0), b = pairs.select(-1, 1);
   const auto c = cos.unsqueeze(1), s = sin.unsqueeze(1);  // [N,1,d/2]: the same for every head
   return torch::stack({a * c - b * s, a * s + b * c}, -1).flatten(-3).to(x.scalar_type());

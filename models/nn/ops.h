@@ -29,10 +29,16 @@ torch::Tensor head_rms_norm(const torch::Tensor& x, const torch::Tensor& weight)
 /// Angles by which tokens' positions turn pairs of channels (arXiv:2104.09864).
 struct Rotation {
   torch::Tensor cos, sin;  ///< [N,d/2], float32
+
+  Rotation of_tokens(std::int64_t first, std::int64_t count) const {
+    return {cos.narrow(0, first, count), sin.narrow(0, first, count)};
+  }
 };
 
-/// Channels 2i and 2i + 1 of each head, turned together by angle i of the token. x [B,N,H*d] -> the same.
-torch::Tensor rotated(const torch::Tensor& x, const Rotation& rotation);
+/// head_rms_norm, then channels 2i and 2i + 1 of each head turned together by angle i of the token. x
+/// [B,N,H*d]
+/// -> the same.
+torch::Tensor head_rms_norm(const torch::Tensor& x, const torch::Tensor& weight, const Rotation& rotation);
 
 /// Sinusoidal embedding of t [B] -> [B,channels]: cosines, sines, exponent -2 ln(10000) i / channels.
 torch::Tensor timestep_embedding(const torch::Tensor& t, std::int64_t channels);

@@ -33,28 +33,35 @@ TEST(Flux, ATokenHoldsATwoByTwoPatchChannelByChannel) {
   EXPECT_TRUE(torch::equal(flux_image_ids(2, 3, torch::kCPU)[5], torch::tensor({0.0F, 1.0F, 2.0F})));
 }
 
-// Against multiplication by exp(i angle) in float64, with gradients; other dtypes take LibTorch's operators.
-TEST(Flux, RotationIsAComplexProductAHeadWithGradientsInEveryPrecision) {
+// Against a norm and multiplication by exp(i angle) in float64, with gradients; other dtypes take LibTorch's
+// operators.
+TEST(Flux, QueriesAreNormedAndTurnedAHeadWithGradientsInEveryPrecision) {
   torch::manual_seed(4);
   const auto ids = torch::randint(0, 60, {7, 3}).to(torch::kFloat32);
   const auto rotation = rotary_positions(ids, {2, 4, 6});
   ASSERT_EQ(rotation.cos.sizes(), (std::vector<std::int64_t>{7, 6}));
   EXPECT_NEAR(rotation.cos[3][2].item<double>(), std::cos(ids[3][1].item<double>() * std::pow(10000, -0.5)),
               1e-6);
-  const auto x = torch::randn({2, 7, 36}).requires_grad_(), probe = torch::randn({2, 7, 36});
-  const auto wide = x.detach().to(torch::kFloat64).requires_grad_();
+  const auto x = torch::randn({2, 7, 36}).requires_grad_(), weight = torch::randn({12}).requires_grad_(),
+             probe = torch::randn({2, 7, 36});
+  const auto f64 = torch::kFloat64;
+  const auto wide = x.detach().to(f64).requires_grad_(),
+             wide_weight = weight.detach().to(f64).requires_grad_();
   const auto turn = torch::complex(rotation.cos, rotation.sin).to(torch::kComplexDouble).unsqueeze(1);
+  const auto heads = wide.unflatten(-1, {3, 12});
+  const auto normed = heads / (heads.square().mean(-1, true) + 1e-6).sqrt() * wide_weight;
   const auto reference =
-      torch::view_as_real(torch::view_as_complex(wide.unflatten(-1, {3, 6, 2})) * turn).flatten(-3);
-  const auto own = rotated(x, rotation);
-  EXPECT_TRUE(torch::allclose(own.to(torch::kFloat64), reference, 1e-6, 1e-6));
-  EXPECT_TRUE(torch::allclose(
-      torch::autograd::grad({(own * probe).sum()}, {x})[0].to(torch::kFloat64),
-      torch::autograd::grad({(reference * probe.to(torch::kFloat64)).sum()}, {wide})[0], 1e-6, 1e-6));
-  EXPECT_TRUE(torch::allclose(rotated(wide, rotation), reference, 1e-6, 1e-6));
-  const auto narrow = rotated(x.detach().to(torch::kBFloat16), rotation);
-  EXPECT_EQ(narrow.scalar_type(), torch::kBFloat16);
-  EXPECT_TRUE(torch::allclose(narrow.to(torch::kFloat64), reference, 0.02, 0.02));
+      torch::view_as_real(torch::view_as_complex(normed.unflatten(-1, {6, 2})) * turn).flatten(-3);
+  const auto own = head_rms_norm(x, weight, rotation);
+  EXPECT_TRUE(torch::allclose(own.to(f64), reference, 1e-6, 2e-6));
+  const auto gradients = torch::autograd::grad({(own * probe).sum()}, {x, weight});
+  const auto expected = torch::autograd::grad({(reference * probe.to(f64)).sum()}, {wide, wide_weight});
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_TRUE(torch::allclose(gradients[i].to(f64), expected[i], 1e-5, 5e-6)) << i;
+  const auto bf16 = torch::kBFloat16;
+  const auto narrow = head_rms_norm(x.detach().to(bf16), weight.detach().to(bf16), rotation);
+  EXPECT_EQ(narrow.scalar_type(), bf16);
+  EXPECT_TRUE(torch::allclose(narrow.to(f64), reference, 0.03, 0.03));
 }
 
 TEST(Flux, RecomputedBlocksGiveTheSameOutputAndGradients) {

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "embedded/glyph_data.h"
+#include "embedded/glyph_text_encoder.h"
+#include "embedded/pretrain_stage.h"
+#include "models/diffusion/autoencoder_kl.h"
+
+namespace harness {
+
+/// A point on the way from data to noise, and what it is conditioned by.
+struct GlyphFlow {
+  torch::Tensor x;       ///< [B,16,6,12], (1 - sigma) data + sigma noise
+  torch::Tensor sigma;   ///< [B]
+  torch::Tensor target;  ///< noise - data, the velocity
+  TextCondition condition;
+};
+
+/// What the pretrainings of the embedded flow models have in common: autoencoder, text table and data.
+class GlyphStages {
+ public:
+  static constexpr std::int64_t kWidth = 128, kPooledWidth = 32;  ///< of the text table
+  static constexpr int kStepsA = 2650, kStepsD = 3000;
+
+  explicit GlyphStages(const PretrainOptions& options);
+
+  /// Stage A; then scale and shift that give the latents mean 0 and standard deviation 1.
+  void train_autoencoder();
+  /// A stage of the velocity network and the text table: `loss` of a micro-batch whose data follow from
+  /// `seed`, over `network`'s parameters.
+  void train_flow(const StagePlan& plan, const torch::nn::Module& network, bool with_table,
+                  const Pretraining::Loss& loss);
+  /// Stage D: the decoder, with the encoder frozen.
+  void train_decoder();
+
+  /// Random flow times and noise on encoded images. `dropout`: texts and styles are left out of one image in
+  /// ten, as guidance needs it.
+  GlyphFlow flow(const GlyphFading& fading, std::int64_t size, std::uint64_t seed, bool dropout);
+  /// The unconditional prompt.
+  TextCondition empty(std::int64_t count);
+
+  /// Everything but transformer/, with `facts` in pretrain.json.
+  void save(const std::string& what, const char* pipeline, const char* transformer, Json facts);
+
+  const PretrainOptions& options() const { return options_; }
+
+ private:
+  GlyphBatch batch(const GlyphFading& fading, std::int64_t size, std::uint64_t seed) const;
+  void measure_latents();
+
+  const PretrainOptions& options_;
+  Pretraining common_;
+  GlyphRenderer renderer_;
+  std::vector<std::string> phrases_;
+  AutoencoderKl vae_;
+  GlyphTextEncoder encoder_;
+  double latent_std_ = 1;
+};
+
+/// adaLN-Zero as the identity but for its gates, which begin at 0.5.
+void open_gates(torch::Tensor weights, std::int64_t width);
+
+}  // namespace harness
