@@ -246,8 +246,14 @@ const std::vector<int>& Plan::positions(const std::string& split) const {
   return split == "test" ? inputs.test : inputs.validation;
 }
 
+std::vector<int> Plan::validation_steps(const RunPlan& run) const {
+  return run.is_base() ? std::vector<int>{0} : checkpoints;
+}
+
 Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) const {
   Job job;
+  job.step = step;
+  job.split = split;
   job.identity = common_identity(*this, run.seed);
   job.identity.erase("task");
   job.identity["kind"] = "evaluate";

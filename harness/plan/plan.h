@@ -31,7 +31,9 @@ struct Job {
   std::string id;  ///< first 16 hex digits of the SHA-256 of canonical_json(identity)
   Json identity, paths;
   std::filesystem::path folder;
-  std::string label;                   ///< for people: "train dual (seed 42)"
+  std::string label;  ///< for people: "train dual (seed 42)"
+  int step = 0;       ///< of an evaluation: the checkpoint, and the prompts
+  std::string split = {};
   std::string checkpoint_sha256 = {};  ///< of the recorded manifest of the checkpoint that it evaluates
 };
 
@@ -72,6 +74,8 @@ struct Plan {
   /// The evaluation of a run's checkpoint on "validation" or "test". Step 0: the starting weights.
   Job evaluation(const RunPlan& run, int step, const std::string& split) const;
   const std::vector<int>& positions(const std::string& split) const;
+  /// The checkpoints of a run that are evaluated on validation.
+  std::vector<int> validation_steps(const RunPlan& run) const;
 };
 
 /// Expands a request. Writes nothing. Throws Error (status 2) for unknown names, impossible values and absent

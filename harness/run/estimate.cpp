@@ -87,11 +87,6 @@ struct JobList {
     return static_cast<double>(plan.positions(split).size()) / rates.evaluate_images_per_second;
   }
 
-  void add_validation(const RunPlan& run, int step) {
-    const auto job = plan.evaluation(run, step, "validation");
-    add("evaluate", job, job.id, seconds_on("validation"));
-  }
-
   void add_test(const RunPlan& run, std::optional<int> step) {
     if (!plan.spec.tests()) return;
     if (step) return add("test", plan.evaluation(run, *step, "test"), test_key(run), seconds_on("test"));
@@ -101,14 +96,15 @@ struct JobList {
   }
 
   void add_run(const RunPlan& run) {
-    if (run.is_base()) {
-      add_validation(run, 0);
-      return add_test(run, 0);
-    }
-    add("train", run.job, run.job.id,
-        training_images(run.job.identity.at("settings")) / rates.train_images_per_second);
+    if (!run.is_base())
+      add("train", run.job, run.job.id,
+          training_images(run.job.identity.at("settings")) / rates.train_images_per_second);
     if (plan.spec.is_training()) return;
-    for (const auto step : plan.checkpoints) add_validation(run, step);
+    for (const auto step : plan.validation_steps(run)) {
+      const auto job = plan.evaluation(run, step, "validation");
+      add("evaluate", job, job.id, seconds_on("validation"));
+    }
+    if (run.is_base()) return add_test(run, 0);
     const auto found = store != nullptr ? recorded_selection(plan, run, *store) : std::nullopt;
     const auto selected = found ? std::optional(static_cast<int>(found->step)) : std::nullopt;
     const auto outcome = selected ? fmt::format(": {}", *selected) : std::string();
@@ -183,7 +179,7 @@ double estimated_disk_mb(const Plan& plan, const Json& resources) {
                      static_cast<double>(plan.inputs.validation.size() + plan.inputs.test.size());
   const auto tested = plan.spec.tests() ? plan.inputs.test.size() : 0;
   for (const auto& run : plan.runs) {
-    const auto evaluations = run.is_base() ? std::size_t{1} : plan.checkpoints.size();
+    const auto evaluations = plan.validation_steps(run).size();
     megabytes += sample * static_cast<double>(evaluations * plan.inputs.validation.size() + tested);
     if (run.is_base()) continue;
     const auto copies =

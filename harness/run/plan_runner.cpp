@@ -158,7 +158,7 @@ void PlanRunner::record_run(const RunPlan& run) {
 void PlanRunner::record_base(const RunPlan& run) {
   const auto job = training_job(run.job);
   store_.record_job(job);
-  if (store_.job_state(job.id)->state != JobState::kDone) {
+  if (!harness::is_done(store_, job.id)) {
     write_job_file(run.job, threads_, plan_.device);
     store_.record_checkpoint({.run_id = run.job.id,
                               .step = 0,
@@ -172,27 +172,21 @@ void PlanRunner::record_base(const RunPlan& run) {
   selections_[run.job.id] = {0, store_.record_selection(fixed_selection(run.job.id))};
 }
 
-std::vector<int> PlanRunner::validation_steps(const RunPlan& run) const {
-  return run.is_base() ? std::vector<int>{0} : plan_.checkpoints;
-}
-
-PlannedEvaluation PlanRunner::planned(const RunPlan& run, int step, const std::string& split) const {
-  return {.job = plan_.evaluation(run, step, split), .run = &run, .step = step, .split = split};
-}
-
 /// Reads what the logs hold beyond the DB: a harness that was killed may have left finished work behind.
 void PlanRunner::catch_up(const RunPlan& run) {
   if (!run.is_base()) catch_up(training_job(run.job));
   if (!is_done(run.job.id) || plan_.spec.is_training()) return;
-  for (const auto step : validation_steps(run)) catch_up(planned(run, step, "validation"));
+  for (const auto step : plan_.validation_steps(run))
+    catch_up(run, plan_.evaluation(run, step, "validation"));
   select(run);
-  if (const auto step = selected_step(run); step && plan_.spec.tests()) catch_up(planned(run, *step, "test"));
+  if (const auto step = selected_step(run); step && plan_.spec.tests())
+    catch_up(run, plan_.evaluation(run, *step, "test"));
 }
 
-void PlanRunner::catch_up(const PlannedEvaluation& evaluation) {
-  if (!fs::exists(evaluation.job.folder) && !store_.evaluation(evaluation.job.id)) return;
-  record_evaluation(evaluation);
-  catch_up(evaluation_job(evaluation.job));
+void PlanRunner::catch_up(const RunPlan& run, const Job& evaluation) {
+  if (!fs::exists(evaluation.folder) && !store_.evaluation(evaluation.id)) return;
+  record_evaluation(run, evaluation);
+  catch_up(evaluation_job(evaluation));
 }
 
 void PlanRunner::catch_up(const JobRecord& job) {
@@ -210,10 +204,9 @@ void PlanRunner::ingest(const JobRecord& job) {
 
 bool PlanRunner::is_done(const std::string& job_id) {
   if (done_.contains(job_id)) return true;
-  const auto status = store_.job_state(job_id);
-  if (!status || status->state != JobState::kDone) return false;
+  if (!harness::is_done(store_, job_id)) return false;
   const auto again = scored_again_.find(job_id);
-  if (again != scored_again_.end() && status->log_offset <= again->second) return false;
+  if (again != scored_again_.end() && store_.job_state(job_id)->log_offset <= again->second) return false;
   done_.insert(job_id);
   return true;
 }
@@ -251,10 +244,11 @@ std::optional<Task> PlanRunner::next_of(const RunPlan& run) {
     return prepare_training(run);
   }
   if (plan_.spec.is_training()) return std::nullopt;
-  if (auto task = next_evaluation(run, validation_steps(run), "validation")) return task;
+  const auto steps = plan_.validation_steps(run);
+  if (auto task = next_evaluation(run, steps, "validation")) return task;
   select(run);
   // Those that it asks for once more.
-  if (auto task = next_evaluation(run, validation_steps(run), "validation")) return task;
+  if (auto task = next_evaluation(run, steps, "validation")) return task;
   const auto step = selected_step(run);
   if (!step || !plan_.spec.tests()) return std::nullopt;
   return next_evaluation(run, {*step}, "test");
@@ -263,14 +257,13 @@ std::optional<Task> PlanRunner::next_of(const RunPlan& run) {
 std::optional<Task> PlanRunner::next_evaluation(const RunPlan& run, const std::vector<int>& steps,
                                                 const std::string& split) {
   for (const auto step : steps) {
-    const auto evaluation = planned(run, step, split);
+    const auto evaluation = plan_.evaluation(run, step, split);
     // Recorded even where it is done: it may have been another table's until now.
-    if (started_.contains(evaluation.job.id)) continue;
-    record_evaluation(evaluation);
-    started_.insert(evaluation.job.id);
-    if (is_done(evaluation.job.id)) continue;
-    ran_.insert(evaluation.job.id);
-    return prepare_evaluation(evaluation);
+    if (!started_.insert(evaluation.id).second) continue;
+    record_evaluation(run, evaluation);
+    if (is_done(evaluation.id)) continue;
+    ran_.insert(evaluation.id);
+    return prepare_evaluation(run, evaluation);
   }
   return std::nullopt;
 }
@@ -283,34 +276,28 @@ Task PlanRunner::prepare_training(const RunPlan& run) {
   return {.id = record.id, .label = run.job.label, .folder = run.job.folder, .progress_key = record.id};
 }
 
-Task PlanRunner::prepare_evaluation(const PlannedEvaluation& evaluation) {
-  auto job = evaluation.job;
-  for (const auto& checkpoint : store_.checkpoints(evaluation.run->job.id)) {
-    if (evaluation.step > 0 && checkpoint.step == evaluation.step)
-      job.checkpoint_sha256 = checkpoint.sha256.value_or("");
+Task PlanRunner::prepare_evaluation(const RunPlan& run, Job job) {
+  for (const auto& checkpoint : store_.checkpoints(run.job.id)) {
+    if (job.step > 0 && checkpoint.step == job.step) job.checkpoint_sha256 = checkpoint.sha256.value_or("");
   }
   write_job_file(job, threads_, plan_.device);
-  write_file_atomically(evaluation.job.folder / "positions.json",
-                        canonical_json(Json(plan_.positions(evaluation.split))));
-  const auto key = evaluation.split == "test" ? test_key(*evaluation.run) : evaluation.job.id;
-  return {.id = evaluation.job.id,
-          .label = evaluation.job.label,
-          .folder = evaluation.job.folder,
-          .progress_key = key};
+  write_file_atomically(job.folder / "positions.json", canonical_json(Json(plan_.positions(job.split))));
+  return {.id = job.id,
+          .label = job.label,
+          .folder = job.folder,
+          .progress_key = job.split == "test" ? test_key(run) : job.id};
 }
 
-void PlanRunner::record_evaluation(const PlannedEvaluation& evaluation) {
-  auto row =
-      evaluation_row(evaluation.job, static_cast<std::int64_t>(plan_.positions(evaluation.split).size()));
+void PlanRunner::record_evaluation(const RunPlan& run, const Job& job) {
+  auto row = evaluation_row(job, std::ssize(plan_.positions(job.split)));
   row.table_id = plan_.spec.id;
   row.scale = plan_.scale.name;
-  const auto found = selections_.find(evaluation.run->job.id);
-  const bool may_be_selected = evaluation.split == "test" || evaluation.run->is_base();
+  const auto found = selections_.find(run.job.id);
+  const bool may_be_selected = job.split == "test" || run.is_base();
   if (may_be_selected && found != selections_.end()) row.selection_id = found->second.second;
   store_.record_evaluation(row);
-  for (const auto& [metric, reason] : plan_.metrics_not_run)
-    store_.record_not_run(evaluation.job.id, metric, reason);
-  const auto record = evaluation_job(evaluation.job);
+  for (const auto& [metric, reason] : plan_.metrics_not_run) store_.record_not_run(job.id, metric, reason);
+  const auto record = evaluation_job(job);
   store_.record_job(record);
   jobs_[record.id] = record;
 }
@@ -430,7 +417,7 @@ std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, S
     if (plan.spec.is_training()) continue;
     const auto selection = recorded_selection(plan, run, store);
     if (!selection) return std::nullopt;
-    for (const auto step : run.is_base() ? std::vector<int>{0} : plan.checkpoints)
+    for (const auto step : plan.validation_steps(run))
       ids.push_back(plan.evaluation(run, step, "validation").id);
     if (plan.spec.tests()) ids.push_back(plan.evaluation(run, static_cast<int>(selection->step), "test").id);
   }

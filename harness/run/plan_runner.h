@@ -13,14 +13,6 @@
 
 namespace harness {
 
-/// An evaluation of the plan together with the checkpoint it looks at.
-struct PlannedEvaluation {
-  Job job;
-  const RunPlan* run = nullptr;
-  int step = 0;
-  std::string split;
-};
-
 /// Says which job of a plan comes next, brings in what workers wrote, selects checkpoints. All state is in
 /// the DB and the run folders: a new PlanRunner on the same plan goes on where the last one stopped.
 class PlanRunner {
@@ -50,12 +42,12 @@ class PlanRunner {
   std::optional<Task> next_evaluation(const RunPlan& run, const std::vector<int>& steps,
                                       const std::string& split);
   Task prepare_training(const RunPlan& run);
-  Task prepare_evaluation(const PlannedEvaluation& evaluation);
-  void record_evaluation(const PlannedEvaluation& evaluation);
+  Task prepare_evaluation(const RunPlan& run, Job job);
+  void record_evaluation(const RunPlan& run, const Job& job);
   void record_run(const RunPlan& run);
   void record_base(const RunPlan& run);
   void catch_up(const RunPlan& run);
-  void catch_up(const PlannedEvaluation& evaluation);
+  void catch_up(const RunPlan& run, const Job& evaluation);
   void catch_up(const JobRecord& job);
   void ingest(const JobRecord& job);
   /// The evaluations that a selection compares; empty until all of them are done.
@@ -63,8 +55,6 @@ class PlanRunner {
   void select(const RunPlan& run);
   bool score_again(const RunPlan& run, const Choice& choice);
   [[noreturn]] void refuse_selection(const RunPlan& run, const Choice& choice);
-  std::vector<int> validation_steps(const RunPlan& run) const;
-  PlannedEvaluation planned(const RunPlan& run, int step, const std::string& split) const;
 
   const Plan& plan_;
   Store& store_;

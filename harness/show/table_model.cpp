@@ -118,14 +118,6 @@ TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
   return row;
 }
 
-std::map<std::string, std::string> stored_artifacts(Store& store, const Experiment& experiment) {
-  std::map<std::string, std::string> artifacts;
-  for (const auto& [name, path] : rows_of<std::string, std::string>(
-           store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1", experiment.id))
-    artifacts[name] = path;
-  return artifacts;
-}
-
 /// What the jobs behind an experiment want said under every table made from it, each text once: those of its
 /// runs, and of its evaluations on `split`.
 std::vector<std::string> notes_of_jobs(Store& store, const Experiment& experiment, const std::string& split) {
@@ -262,7 +254,9 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   std::erase(model.notes, model.scale_warning);
   adjust_comparisons(model.comparisons, model.confidence);
   load_paper(spec, model);
-  model.artifacts = stored_artifacts(store, experiment);
+  for (const auto& [name, path] : rows_of<std::string, std::string>(
+           store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1", experiment.id))
+    model.artifacts[name] = path;
   model.wall_seconds = experiment.wall_seconds;
   model.claims = decide_claims(experiment, model);
   for (auto& claim : printed_differences(model)) model.claims.push_back(std::move(claim));
