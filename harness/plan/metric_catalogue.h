@@ -46,8 +46,7 @@ class MetricCatalogue {
 /// The catalogue of this build's own evaluators, read once.
 const MetricCatalogue& built_in_catalogue();
 
-/// Metrics of the paper that no evaluator gives yet: a table may name one as optional, and no scorer of the
-/// user's may mean something else by it.
+/// The paper's metrics without an evaluator: optional ones in tables, and no names for a user's scorer.
 const std::vector<std::string>& reserved_metrics();
 
 /// MetricInfo::restates, as this build's evaluators say it; empty for a metric of its own.

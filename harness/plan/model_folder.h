@@ -11,8 +11,7 @@ namespace harness {
 /// (status 2) for a folder of none that this build knows.
 std::string backbone_of_folder(const std::string& folder);
 
-/// The model folder: the chosen one, or the backbone's own; empty for a backbone with random weights. Throws
-/// Error (status 2) if there is none.
+/// The chosen model folder, or the backbone's own; empty with random weights. Throws Error (status 2).
 std::filesystem::path find_weights(const BackboneInfo& backbone, const std::string& chosen);
 
 /// The same of a backbone by its name; also throws for an unknown one.

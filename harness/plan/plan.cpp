@@ -70,8 +70,7 @@ Json load_guardrail_rule(const MetricCatalogue& metrics) {
   return document;
 }
 
-/// Optional metrics without an evaluator or without files are left out, with the reason that the table
-/// prints; a required one stops the plan.
+/// Optional metrics that cannot run are left out, with the reason that the table prints.
 void choose_metrics(Plan& plan, const ScorerFolders& folders) {
   plan.metrics = plan.spec.required_metrics;
   for (const auto& metric : plan.metrics) {

@@ -78,8 +78,7 @@ struct Plan {
   std::vector<int> validation_steps(const RunPlan& run) const;
 };
 
-/// Expands a request. Writes nothing. Throws Error (status 2) for unknown names, impossible values and absent
-/// files.
+/// Writes nothing. Throws Error (status 2) for unknown names, impossible values and absent files.
 Plan make_plan(const PlanRequest& request, const Workspace& workspace);
 
 /// Name of a run's test evaluation before selection has given it an id.
@@ -88,8 +87,7 @@ std::string test_key(const RunPlan& run);
 /// What a device is called in plans and jobs: "cuda" is "cuda:0". Throws Error for an unknown one.
 std::string device_name(const std::string& device);
 
-/// The device that --device means: "auto" is a GPU only where this build can use one. Throws Error for an
-/// unknown or absent one.
+/// The device that --device means (device_name). Throws Error for an unknown or absent one.
 std::string choose_device(const std::string& device);
 
 /// The 16 hex digits that name a job.

@@ -161,8 +161,7 @@ class Resolver {
   ResolvedSettings resolved_;
 };
 
-/// The type that a setting wants decides how a text from the command line is read; what is no JSON scalar is
-/// a text.
+/// A text from the command line as a JSON scalar, else as itself.
 Json value_of_text(const std::string& text) {
   if (text == "true" || text == "false") return text == "true";
   const char* end = text.data() + text.size();

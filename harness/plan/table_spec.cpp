@@ -24,16 +24,14 @@ const std::vector<MetricInfo> kCheckpointColumns = {
     {.name = "lambda_late", .title = "Lambda_late", .better = "lower", .decimals = 6},
     {.name = "tau_share", .title = "Share of tau", .unit = "percent", .decimals = 1}};
 
-/// What a statistic of the training has a value of, and its good direction; where it has none a table may
-/// state the one that it is after.
+/// What a statistic has a value of, and its good direction; where it has none a table may state one.
 enum Of { kUpdate = 1, kStep = 2, kBoth = 3 };
 struct KnownStatistic {
   std::string name, better;
   Of of;
 };
 
-/// Statistics that every training stores (trainers/METRICS.md), and those of methods that came with this
-/// build.
+/// Statistics that every training, or a method of this build, stores (trainers/METRICS.md).
 const std::vector<KnownStatistic> kStatistics = {
     {"lambda_late", "lower", kUpdate},     {"clip_fraction", "lower", kBoth},
     {"damped_share", "none", kUpdate},     {"reward_mean", "higher", kUpdate},
@@ -162,8 +160,7 @@ KnownColumn known_column(const ColumnSpec& column, const ColumnReading& reading)
       .info = {.name = column.name, .title = column.name, .unit = info->unit, .decimals = info->decimals}};
 }
 
-/// A direction or unit (`key`) that its table states must be the metric's own. `fact`: of the metric, "lower
-/// is better".
+/// A direction or unit (`key`) that a table states must be the metric's own; `fact` says which that is.
 void require_as_known(const std::string& stated, const std::string& own, const char* key,
                       const std::string& fact, const KnownColumn& known, const std::string& place) {
   const bool may_state =

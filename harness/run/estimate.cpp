@@ -34,8 +34,7 @@ struct Measured {
   }
 };
 
-/// Takes the place of guesses: finished jobs that ran in one go. The time of a continued job covers only its
-/// last part.
+/// Replaces guesses by finished jobs that ran in one go: that of a continued one timed its last part only.
 void measure(Store& store, const std::string& backbone, Rates& rates) {
   Measured train, evaluate;
   double memory_mb = 0;

@@ -17,12 +17,11 @@ namespace harness {
 /// the DB and the run folders: a new PlanRunner on the same plan goes on where the last one stopped.
 class PlanRunner {
  public:
-  /// `threads`: of each worker. Records prompt sets, runs and the starting weights; reads what is in the logs
+  /// `threads`: of a worker. Records prompt sets, runs and starting weights; reads what the logs hold
   /// already.
   PlanRunner(const Plan& plan, Store& store, int threads);
 
-  /// Throws Error (status 2) where a job was begun by another build of harness-worker, or on another kind of
-  /// processor.
+  /// Throws Error (status 2) where a job was begun by another build of harness-worker or kind of processor.
   void require_same_build(const std::filesystem::path& worker);
 
   // The scheduler's hooks.
@@ -83,12 +82,10 @@ bool is_done(Store& store, const std::string& job);
 /// The selection that the DB holds for exactly these candidates, or nothing. Only reads.
 std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store);
 
-/// Throws Error if a run of the plan stands in another folder alone: two workspaces of one DB
-/// cannot both make it.
+/// Throws Error if a run stands in another folder alone: two workspaces of one DB cannot both make it.
 void require_own_folders(const Plan& plan, Store& store);
 
-/// The evaluations of a plan if all of it is done already (none of a table of the training), else nothing.
-/// Only reads.
+/// The evaluations of a plan (none of a training table) if all of it is done, else nothing. Only reads.
 std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store);
 
 }  // namespace harness

@@ -18,8 +18,7 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-/// True if `required` were all recorded for this experiment, and everything that was recorded (a figure may
-/// not be) is in the folder with its bytes.
+/// True if all `required` (a figure is not) were recorded, and all that was is in the folder with its bytes.
 bool all_intact(const std::map<std::string, std::string>& recorded, const fs::path& folder,
                 const std::vector<std::string>& required) {
   return std::ranges::all_of(required, [&](const auto& name) { return recorded.contains(name); }) &&

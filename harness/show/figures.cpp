@@ -160,8 +160,7 @@ Figure law_audit(Store& store, const Experiment& experiment, const std::string& 
   return figure;
 }
 
-/// Two methods beside each other: what controlling lambda does to the measured log-ratio. All off-policy
-/// updates.
+/// Methods beside each other: what controlling lambda does to the measured log-ratio.
 Figure law_comparison(Store& store, const Experiment& experiment, const std::string& name,
                       const std::vector<std::string>& methods) {
   Figure figure{.name = name,

@@ -62,8 +62,7 @@ std::int64_t window_of(Store& store, const Experiment& experiment, const Statist
   return longest <= kMaxPoints ? 1 : (last + kMaxPoints - 1) / kMaxPoints;
 }
 
-/// By row, means over windows of `window` updates, named by the last of each: their mean over the seeds, with
-/// the range where there are several.
+/// By row: means over windows, named by their last update, averaged over the seeds, with the seeds' range.
 std::map<std::string, std::vector<ChartPoint>> points_of(Store& store, const Experiment& experiment,
                                                          const Statistic& statistic, std::int64_t window) {
   static const auto kSql = kCurves + std::string(R"sql(, averaged AS (

@@ -60,9 +60,8 @@ Image shrunk(const Image& image, int longest) {
   return canvas.finish(width, height);
 }
 
-/// A scored image as a data URI. Where both sides are at most `longest` pixels these are the file's own bytes
-/// (PNG); a larger image is shrunk to that and stored as JPEG. Throws Error if the file cannot be read, has
-/// another checksum or is no PNG, or would be taken as it is and is larger than its pixels can need.
+/// A scored image as a data URI: the file's own bytes (PNG), or shrunk to `longest` pixels and as JPEG.
+/// Throws Error if it cannot be read, has another checksum, is no PNG, or is larger than its pixels can need.
 std::string image_data_uri(const std::filesystem::path& file, const std::string& sha256, int longest) {
   const auto bytes = read_stored_image(file, sha256);
   const auto image = decode_png(bytes, file);

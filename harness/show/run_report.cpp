@@ -146,8 +146,7 @@ Json sizes_on_disk(const fs::path& folder) {
   return bytes;
 }
 
-/// Rows of (checkpoint, split) with the mean of every metric; a checkpoint that was not evaluated has one
-/// row.
+/// Rows of (checkpoint, split), one for a checkpoint without evaluations, with the mean of every metric.
 Json checkpoints_of(Store& store, const std::string& run) {
   constexpr auto kSql = R"sql(
     SELECT c.step, c.path, c.lambda_late, c.clip_fraction, e.split, e.state, e.n, m.name, avg(m.value),

@@ -118,8 +118,7 @@ TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
   return row;
 }
 
-/// What the jobs behind an experiment want said under every table made from it, each text once: those of its
-/// runs, and of its evaluations on `split`.
+/// What an experiment's runs and evaluations on `split` want said under every table, each text once.
 std::vector<std::string> notes_of_jobs(Store& store, const Experiment& experiment, const std::string& split) {
   constexpr auto kSql = R"sql(
     WITH member AS (

@@ -167,8 +167,7 @@ Interval interval_over_runs(const Pairs& pairs) {
   return runs->ci.value_or(Interval{runs->delta, runs->delta});
 }
 
-/// "ours differs from theirs, the baseline of `pairs`, by at most the share `bound` of theirs"; adds to
-/// `detail` by how much it does.
+/// "ours differs from theirs, the baseline, by at most the share `bound`"; `detail` gets by how much.
 std::optional<bool> agrees(const Pairs& pairs, double theirs, double bound, std::string& detail) {
   const auto interval = interval_over_runs(pairs);
   const double size = std::abs(theirs), limit = bound * size;
