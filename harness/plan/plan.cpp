@@ -100,8 +100,9 @@ void choose_metrics(Plan& plan, const ScorerFolders& folders) {
   }
 }
 
-Json common_identity(const Plan& plan, std::int64_t seed) {
-  return {{"backbone", plan.backbone.name},
+Json common_identity(const char* kind, const Plan& plan, std::int64_t seed) {
+  return {{"kind", kind},
+          {"backbone", plan.backbone.name},
           {"weights_sha256", plan.inputs.weights_sha256},
           {"task", plan.spec.task},
           {"seed", seed},
@@ -111,11 +112,8 @@ Json common_identity(const Plan& plan, std::int64_t seed) {
 }
 
 RunPlan base_run(const Plan& plan, std::int64_t seed) {
-  RunPlan run;
-  run.name = run.method = kBaseMethod;
-  run.seed = seed;
-  run.job.identity = common_identity(plan, seed);
-  run.job.identity["kind"] = "base";
+  RunPlan run{.job = {}, .name = kBaseMethod, .method = kBaseMethod, .seed = seed};
+  run.job.identity = common_identity("base", plan, seed);
   run.job.identity["method"] = kBaseMethod;
   run.job.paths = {{"weights", plan.inputs.weights_path()}};
   run.job.label = fmt::format("base (seed {})", seed);
@@ -133,12 +131,8 @@ void add_scorer_paths(Json& paths, const Json& scorers, const Plan& plan) {
 }
 
 RunPlan training_run(const Plan& plan, const std::string& name, std::int64_t seed) {
-  RunPlan run;
-  run.name = name;
-  run.method = plan.spec.arm(name).method;
-  run.seed = seed;
-  Json& identity = run.job.identity = common_identity(plan, seed);
-  identity["kind"] = "train";
+  RunPlan run{.job = {}, .name = name, .method = plan.spec.arm(name).method, .seed = seed};
+  Json& identity = run.job.identity = common_identity("train", plan, seed);
   identity["method"] = run.method;
   if (const auto& source = plan.registry.method(run.method, name).source; !source.identity.empty())
     identity["method_source"] = source.identity;
@@ -253,9 +247,8 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
   Job job;
   job.step = step;
   job.split = split;
-  job.identity = common_identity(*this, run.seed);
+  job.identity = common_identity("evaluate", *this, run.seed);
   job.identity.erase("task");
-  job.identity["kind"] = "evaluate";
   job.identity["run"] = run.job.id;
   job.identity["step"] = step;
   job.identity["split"] = split;

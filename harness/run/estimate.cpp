@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/run/plan_runner.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -39,7 +40,7 @@ void measure(Store& store, const std::string& backbone, Rates& rates) {
   Measured train, evaluate;
   double memory_mb = 0;
   constexpr auto kSql = R"sql(
-    SELECT j.kind, r.config, ifnull(e.n, 0), json_extract(done.detail, '$.wall_seconds'),
+    SELECT j.kind = 'train', r.config, ifnull(e.n, 0), json_extract(done.detail, '$.wall_seconds'),
            json_extract(done.detail, '$.peak_rss_mb')
     FROM events AS done
     JOIN jobs AS j ON j.id = done.job_id
@@ -47,15 +48,12 @@ void measure(Store& store, const std::string& backbone, Rates& rates) {
     LEFT JOIN evaluations AS e ON e.id = j.evaluation_id
     WHERE done.type = 'job_completed' AND r.backbone = ?1
       AND (SELECT count(*) FROM events AS s WHERE s.job_id = j.id AND s.type = 'job_started') = 1)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, backbone);
-  while (query.step()) {
-    const bool trains = query.text(0) == "train";
+  for (const auto& [trains, config, images, seconds, peak_mb] :
+       rows_of<bool, std::string, double, double, double>(store, kSql, backbone)) {
     auto& sum = trains ? train : evaluate;
-    const auto config = parse_json(query.text(1), "runs.config");
-    sum.images += trains ? training_images(config.at("settings")) : static_cast<double>(query.integer(2));
-    sum.seconds += query.real(3).value_or(0);
-    memory_mb = std::max(memory_mb, query.real(4).value_or(0));
+    sum.images += trains ? training_images(parse_json(config, "runs.config").at("settings")) : images;
+    sum.seconds += seconds;
+    memory_mb = std::max(memory_mb, peak_mb);
   }
   train.replace(rates.train_images_per_second);
   evaluate.replace(rates.evaluate_images_per_second);
@@ -231,8 +229,7 @@ Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const R
                     {"done", job.done},
                     {"seconds", job.seconds}});
   }
-  Json not_run = Json::object();
-  for (const auto& [metric, reason] : plan.metrics_not_run) not_run[metric] = reason;
+  const std::map<std::string, std::string> not_run(plan.metrics_not_run.begin(), plan.metrics_not_run.end());
   return {{"table", plan.spec.id},
           {"backbone", plan.backbone.name},
           {"scale", plan.scale.name},

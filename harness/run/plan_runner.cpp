@@ -9,7 +9,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/source_sums/build_info.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -23,9 +23,8 @@ Fields identity_of(const Job& job) {
 
 /// Whether a `reproduce` that went to its end made its table of this evaluation.
 bool is_in_experiment(Store& store, const std::string& evaluation) {
-  SQLite::Statement statement(store.database(),
-                              "SELECT 1 FROM reproduction_evaluations WHERE evaluation_id = ?1");
-  return Query(statement, evaluation).step();
+  constexpr auto kSql = "SELECT 1 FROM reproduction_evaluations WHERE evaluation_id = ?1 LIMIT 1";
+  return !rows_of<int>(store, kSql, evaluation).empty();
 }
 
 /// job.json says what the folder is for; only paths and options may change between two starts.

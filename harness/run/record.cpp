@@ -11,7 +11,7 @@
 #include "core/text.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace {
@@ -204,11 +204,6 @@ Json effective_spec(const Plan& plan, const std::optional<std::string>& other_co
   return spec;
 }
 
-bool has_comparisons(Store& store, std::int64_t reproduction_id) {
-  SQLite::Statement statement(store.database(), "SELECT 1 FROM comparisons WHERE reproduction_id = ?1");
-  return Query(statement, reproduction_id).step();
-}
-
 }  // namespace
 
 std::vector<CodeGroup> code_of_plan(const Plan& plan, Store& store,
@@ -233,7 +228,7 @@ Experiment record_plan(const Plan& plan, Store& store, std::vector<std::string> 
   for (const auto& run : plan.runs) record.runs.emplace_back(run.job.id, run.name);
   const auto id = store.record_reproduction(record);
   Experiment stored(*store.reproduction(id));
-  if (!has_comparisons(store, id)) {
+  if (rows_of<int>(store, "SELECT 1 FROM comparisons WHERE reproduction_id = ?1 LIMIT 1", id).empty()) {
     const auto comparisons = compare_all(store, stored);
     // Alarms first: comparisons that are there say that both are.
     store.record_alarms(id, alarms_of(stored, comparisons));

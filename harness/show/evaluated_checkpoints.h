@@ -31,8 +31,4 @@ std::vector<PairedValue> paired_values(Store& store, const std::vector<Evaluated
                                        const std::string& baseline, const std::string& method,
                                        const std::string& split, const std::string& metric);
 
-/// Mean over a method's runs of what `sql` gives of each (?1: the run's id); nothing without any.
-std::optional<double> off_policy_mean(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                      const std::string& method, const char* sql);
-
 }  // namespace harness

@@ -30,13 +30,13 @@ namespace {
 /// Prompts by position in the set and sample.
 using Prompts = std::map<std::pair<int, std::int64_t>, ReportPrompt>;
 
-/// The cell of a column; the prompt's row is made where no column before had it.
-ReportCell& cell_at(Prompts& prompts, int position, std::int64_t sample, std::size_t column) {
+/// A prompt with a cell for `column`, made where no column before had it.
+ReportPrompt& prompt_with(std::size_t column, Prompts& prompts, int position, std::int64_t sample) {
   auto& prompt = prompts[{position, sample}];
   prompt.position = position;
   prompt.sample = sample;
   if (prompt.cells.size() <= column) prompt.cells.resize(column + 1);
-  return prompt.cells[column];
+  return prompt;
 }
 
 constexpr int kQuality = 85;
@@ -72,14 +72,6 @@ std::string image_data_uri(const std::filesystem::path& file, const std::string&
   return "data:image/jpeg;base64," + base64(jpeg_bytes(shrunk(image, longest), kQuality));
 }
 
-void read_image(ReportCell& cell, const fs::path& file, const std::string& sha256, int longest) {
-  try {
-    cell.image = image_data_uri(file, sha256, longest);
-  } catch (const Error& error) {
-    cell.image_note = fmt::format("no image: {}", error.problem());
-  }
-}
-
 void read_samples(Store& store, const std::string& evaluation_id, std::size_t column, int longest,
                   Prompts& prompts) {
   constexpr auto kSql = R"sql(
@@ -90,12 +82,16 @@ void read_samples(Store& store, const std::string& evaluation_id, std::size_t co
   using Text = std::string;
   for (const auto& [position, sample, text, target, path, sha256, transcript] :
        rows_of<int, std::int64_t, Text, Text, Text, Text, std::optional<Text>>(store, kSql, evaluation_id)) {
-    auto& cell = cell_at(prompts, position, sample, column);
-    auto& prompt = prompts[{position, sample}];
+    auto& prompt = prompt_with(column, prompts, position, sample);
+    auto& cell = prompt.cells[column];
     prompt.prompt = text;
     prompt.target = target;
     cell.transcript = transcript;
-    read_image(cell, folder / path, sha256, longest);
+    try {
+      cell.image = image_data_uri(folder / path, sha256, longest);
+    } catch (const Error& error) {
+      cell.image_note = fmt::format("no image: {}", error.problem());
+    }
   }
 }
 
@@ -107,7 +103,7 @@ void read_values(Store& store, const std::string& evaluation_id, std::size_t col
   for (const auto& [position, sample, name, value, reason] :
        rows_of<int, std::int64_t, std::string, std::optional<double>, std::optional<std::string>>(
            store, kSql, evaluation_id)) {
-    auto& cell = cell_at(prompts, position, sample, column);
+    auto& cell = prompt_with(column, prompts, position, sample).cells[column];
     cell.values[name] = value;
     if (reason) cell.reasons[name] = *reason;
   }

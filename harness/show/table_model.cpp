@@ -74,15 +74,15 @@ using ImageKey = std::pair<std::int64_t, std::int64_t>;  // prompt, sample
 /// What the training of a checkpoint says that belongs under a table.
 void add_training(Store& store, const EvaluatedCheckpoint& evaluated, const Json& evaluation_settings,
                   TableRow& row) {
-  row.damp_share = off_policy_mean(store, {evaluated}, evaluated.method, kDampShare);
-  const auto clipped = off_policy_mean(store, {evaluated}, evaluated.method, kMaxClipFraction);
-  row.never_clipped = clipped && *clipped == 0;
+  using Number = std::optional<double>;
+  row.damp_share = rows_of<Number>(store, kDampShare, evaluated.run_id).front();
+  row.never_clipped = rows_of<Number>(store, kMaxClipFraction, evaluated.run_id).front() == 0;
   const auto [damped, undone] =
       rows_of<std::int64_t, double>(store, kDampedUpdates, evaluated.run_id).front();
   row.damped_updates = damped;
   row.undone_updates = std::llround(undone);
   if (evaluation_settings.value("eval_weights", "ema") == "raw") return;
-  const auto lags = rows_of<std::optional<double>>(store, kEmaLag, evaluated.run_id, evaluated.step);
+  const auto lags = rows_of<Number>(store, kEmaLag, evaluated.run_id, evaluated.step);
   if (!lags.empty()) row.ema_lag = lags.front();
 }
 
