@@ -33,9 +33,8 @@ const std::map<std::string, std::vector<std::string>> kOtherNames = {
 std::string setting_hint(const std::string& name, const std::vector<std::string>& known) {
   std::vector<std::string> meant;
   if (const auto found = kOtherNames.find(name); found != kOtherNames.end()) {
-    for (const auto& other : found->second) {
-      if (std::ranges::find(known, other) != known.end()) meant.push_back(in_quotes(other));
-    }
+    for (const auto& other : found->second)
+      if (std::ranges::count(known, other) > 0) meant.push_back(in_quotes(other));
   }
   if (!meant.empty()) return fmt::format("did you mean {}?", join(meant, " or "));
   auto hint = suggestion(name, known);
@@ -67,10 +66,9 @@ SettingValue value_of(const Setting& setting, const Request& request) {
 
 SettingMap defaults_of(const std::vector<Setting>& settings) {
   SettingMap map;
-  for (const auto& s : settings) {
+  for (const auto& s : settings)
     map[s.name] = {
         .requested = {}, .effective = s.default_value, .origin = "default", .is_silent = s.silent_default};
-  }
   return map;
 }
 
@@ -216,8 +214,7 @@ Json ResolvedSettings::requested(const std::string& origin) const {
 }
 
 const Json& ResolvedSettings::loop_value(const std::string& name) const {
-  const auto found = loop.find(name);
-  if (found != loop.end()) return found->second.effective;
+  if (const auto found = loop.find(name); found != loop.end()) return found->second.effective;
   throw Error(fmt::format("this build's training loop has no setting \"{}\"", name), "registry.json",
               "build it again");
 }

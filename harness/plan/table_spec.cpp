@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <cctype>
 #include <cstdlib>
 #include <map>
+#include <ranges>
 #include <set>
 
 #include "core/error.h"
@@ -84,8 +86,7 @@ void read_settings(Fields& fields, Json& into) {
 template <class T>
 std::vector<T> whole_numbers(Fields& fields, const std::string& key) {
   const Json& list = fields.get(key);
-  require(list.is_array() &&
-              std::all_of(list.begin(), list.end(), [](const Json& e) { return e.is_number_integer(); }),
+  require(list.is_array() && std::ranges::all_of(list, [](const Json& e) { return e.is_number_integer(); }),
           "must be a list of whole numbers", fields.where() + ": " + key);
   return list.get<std::vector<T>>();
 }
@@ -478,8 +479,7 @@ void check_whole(const TableSpec& spec) {
   require(!spec.seeds.empty(), "needs at least one seed", where + ": seeds");
   require_distinct(spec.seeds, "seeds", where + ": seeds");
   constexpr std::int64_t kLargestSeed = 0xFFFFFFFF;
-  require(std::all_of(spec.seeds.begin(), spec.seeds.end(),
-                      [](std::int64_t s) { return s >= 0 && s <= kLargestSeed; }),
+  require(std::ranges::all_of(spec.seeds, [](auto seed) { return seed >= 0 && seed <= kLargestSeed; }),
           fmt::format("seeds are 0 to {}", kLargestSeed), where + ": seeds");
   require_choice(spec.baseline, spec.methods, "baseline", where + ": baseline");
   if (spec.is_training()) return;
@@ -525,18 +525,13 @@ void replace_metrics(std::vector<std::string>& metrics, const std::map<std::stri
   }
 }
 
-void replace_text(std::string& text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-}
-
 /// Puts `other` where `metric` stood: in metrics, selection, columns and headings. The paper's figure beside
 /// such a column stays what it is, and says so.
 void stand_in(TableSpec& spec, const std::string& metric, const std::string& other) {
   const auto old_title = spec.metric_catalogue.title(metric), new_title = spec.metric_catalogue.title(other);
   const auto* info = spec.metric_catalogue.find(other);
   if (spec.selection.metric == metric) spec.selection.metric = other;
-  replace_text(spec.title, old_title, new_title);
+  boost::replace_all(spec.title, old_title, new_title);
   for (auto& column : spec.columns) {
     if (column.name != metric && column.std_of != metric) continue;
     column.stands_for = column.name;
@@ -546,9 +541,9 @@ void stand_in(TableSpec& spec, const std::string& metric, const std::string& oth
       column.unit = info->unit;
       column.better = info->better;
     }
-    replace_text(column.name, metric, other);
-    replace_text(column.title, old_title, new_title);
-    replace_text(column.note, old_title, new_title);
+    boost::replace_all(column.name, metric, other);
+    boost::replace_all(column.title, old_title, new_title);
+    boost::replace_all(column.note, old_title, new_title);
   }
 }
 
@@ -680,9 +675,9 @@ TableSpec for_backbone(TableSpec spec, const std::string& backbone) {
 const ScaleSpec& TableSpec::scale(const std::string& name) const {
   const auto found = scales.find(name);
   if (found != scales.end()) return found->second;
-  std::vector<std::string> known;
-  for (const auto& [known_name, _] : scales) known.push_back(known_name);
-  throw Error(fmt::format("table {} has no scale \"{}\"", id, name), "--scale", suggestion(name, known));
+  const auto known = std::views::keys(scales);
+  throw Error(fmt::format("table {} has no scale \"{}\"", id, name), "--scale",
+              suggestion(name, std::vector<std::string>(known.begin(), known.end())));
 }
 
 ArmSpec TableSpec::arm(const std::string& name) const {
@@ -759,10 +754,9 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   const Json& columns = fields.get("columns");
   require(columns.is_array() && !columns.empty(), "must be a list of columns", fields.where() + ": columns");
   const ColumnReading reading{.kind = spec.kind, .metrics = metrics, .source = source};
-  for (std::size_t i = 0; i < columns.size(); ++i) {
+  for (std::size_t i = 0; i < columns.size(); ++i)
     spec.columns.push_back(
         read_column(columns[i], reading, fmt::format("{}: columns[{}]", fields.where(), i)));
-  }
   if (fields.has("claims")) read_claims(spec, fields.get("claims"), fields.where() + ": claims");
   read(fields, "notes", spec.notes);
   read_settings(fields, spec.settings);
@@ -787,11 +781,9 @@ std::vector<std::string> known_tables() {
     }
   }
   std::set<std::string> ids;
-  for (const auto& folder : folders) {
-    for (const auto& entry : fs::directory_iterator(folder)) {
+  for (const auto& folder : folders)
+    for (const auto& entry : fs::directory_iterator(folder))
       if (entry.path().extension() == ".json") ids.insert(entry.path().stem().string());
-    }
-  }
   return {ids.begin(), ids.end()};
 }
 
