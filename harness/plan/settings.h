@@ -37,9 +37,8 @@ struct ResolvedSettings {
 };
 
 /// Later ones win: registry defaults, the table's settings, its backbone's, the scale's, a row's own, then
-/// each --set in order. `sets`: NAME=VALUE (the loop's setting, or that of every method that has it) or
-/// METHOD.NAME=VALUE, METHOD being a method (all of its rows) or a row. Throws Error (status 2): an unknown
-/// name (with the nearest), a value of the wrong type, outside its bounds or choices.
+/// each of `sets`: NAME=VALUE (the loop's, or of every method that has it) or METHOD.NAME=VALUE (of a method
+/// or row). Throws Error (status 2): an unknown name, a value of the wrong type, bounds or choices.
 ResolvedSettings resolve_settings(const Registry& registry, const TableSpec& spec,
                                   const std::string& backbone, const std::string& scale,
                                   const std::vector<std::string>& methods,

@@ -448,8 +448,7 @@ void require_no_misspelling_of(const TableSpec& spec, const std::string& metric)
   check(spec.optional_metrics, "optional");
 }
 
-/// What may have been meant by the name of a column that is none: one of `columns`, by its name or its
-/// heading, or a metric that this table does not measure. Nothing is proposed that no evaluator gives.
+/// What may have been meant: one of `columns` by name or heading, or a metric that an evaluator gives.
 std::string column_hint(const TableSpec& spec, const std::string& name,
                         const std::vector<std::string>& columns) {
   std::vector<std::string> known;
@@ -604,8 +603,7 @@ fs::path base_of(const std::string& base, const fs::path& file) {
   return base_file;
 }
 
-/// Takes out of a table's backbones and scales what a table that extends it sets for all of them: its own
-/// word would else be overruled by settings that stand in another file.
+/// Takes out of a table's backbones and scales what would overrule the settings of a table that extends it.
 void take_out(const Json& settings, Json& table) {
   for (const char* group : {"backbones", "scales"}) {
     if (!table.contains(group) || !table[group].is_object()) continue;
@@ -616,9 +614,8 @@ void take_out(const Json& settings, Json& table) {
   }
 }
 
-/// `document` with the table that it extends put under it, as a merge patch (RFC 7386): objects are merged,
-/// everything else is replaced, and null removes. Its settings go over all of that table's. `above`: the
-/// files that led here.
+/// `document` over the table that it extends, as a merge patch (RFC 7386: objects are merged, all else is
+/// replaced, null removes); its settings over all of that table's. `above`: the files that led here.
 Json resolved(Json document, const fs::path& file, std::vector<std::string> above) {
   if (!document.is_object() || !document.contains("extends")) return document;
   const auto where = file.string() + ": extends";

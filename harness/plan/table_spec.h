@@ -143,8 +143,7 @@ struct TableSpec {
   std::string better(const std::string& metric) const;
 };
 
-/// The table as it is with a backbone, with other metrics in the columns of those that they stand in for. A
-/// backbone that the table does not name changes nothing.
+/// The table as it is with a backbone, which changes nothing where the table does not name it.
 TableSpec for_backbone(TableSpec spec, const std::string& backbone);
 
 /// Reads tables/ID.json, or a user's own FILE.json; "extends" (an ID, or a path relative to the file) names

@@ -17,8 +17,7 @@ namespace harness {
 /// the DB and the run folders: a new PlanRunner on the same plan goes on where the last one stopped.
 class PlanRunner {
  public:
-  /// `threads`: of a worker. Records prompt sets, runs and starting weights; reads what the logs hold
-  /// already.
+  /// `threads`: of a worker. Records prompt sets, runs and starting weights; reads what is in the logs.
   PlanRunner(const Plan& plan, Store& store, int threads);
 
   /// Throws Error (status 2) where a job was begun by another build of harness-worker or kind of processor.

@@ -12,11 +12,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "core/event_log.h"
 #include "core/json.h"
 #include "core/processes/process.h"
+#include "core/text.h"
 
 namespace harness {
 namespace asio = boost::asio;
@@ -130,18 +132,12 @@ std::string tail_of_file(const fs::path& file, std::size_t lines) {
   if (!in) return {};
   constexpr std::streamoff kWindow = 64 << 10;
   in.seekg(std::max<std::streamoff>(0, in.tellg() - kWindow));
-  std::deque<std::string> last;
-  for (std::string line; std::getline(in, line);) {
-    last.push_back(line);
-    if (last.size() > lines) last.pop_front();
-  }
-  std::string text;
-  for (const auto& line : last) text += (text.empty() ? "" : "\n") + line;
-  return text;
+  auto last = split(std::string(std::istreambuf_iterator<char>(in), {}), '\n');
+  if (last.back().empty()) last.pop_back();
+  return join(std::span(last).last(std::min(lines, last.size())), "\n");
 }
 
-/// The reason a worker itself gave for failing, or nothing. Where it ended with the status of a wrong input
-/// (a file that it was given), so does the program.
+/// The reason a worker itself gave for failing; a wrong input of its own is the program's.
 std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended) {
   if (ended.signal != 0) return std::nullopt;
   const auto status = ended.code == static_cast<int>(Status::kUsage) ? Status::kUsage : Status::kFailed;

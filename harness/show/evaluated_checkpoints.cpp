@@ -43,8 +43,7 @@ const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint
 }  // namespace
 
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Experiment& experiment) {
-  // Selected: a test evaluation that a selection allowed; on other splits the checkpoint that the selection
-  // came from.
+  // Selected: a test evaluation that a selection allowed; elsewhere the checkpoint that it came from.
   constexpr auto kSql = R"sql(
     SELECT e.id, r.id, entry.arm, e.split, r.seed, c.step, e.peek,
            e.selection_id IS NOT NULL OR EXISTS (

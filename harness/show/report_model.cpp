@@ -153,9 +153,8 @@ void note_missing_images(Report& report) {
     }
   }
   if (missing == 0) return;
-  const std::vector<std::string> all(reasons.begin(), reasons.end());
   report.missing.push_back(
-      fmt::format("{} images are missing from the list of prompts ({}).", missing, join(all, "; ")));
+      fmt::format("{} images are missing from the list of prompts ({}).", missing, fmt::join(reasons, "; ")));
 }
 
 /// "max-mean of ocr_reward on validation: 0.9590".

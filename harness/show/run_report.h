@@ -9,8 +9,7 @@
 
 namespace harness {
 
-/// The run of `id`, whole or its unique beginning. Throws Error (status 2) with the nearest, or naming
-/// several.
+/// The run of `id` or its unique beginning. Throws Error (status 2) with the nearest, or naming several.
 StoredRun find_run(Store& store, const std::string& id);
 
 /// Where the run's folder is (run_folder_now).
