@@ -105,7 +105,7 @@ TableSpec with_external_metrics(const TableSpec& spec, const std::vector<Externa
         document["columns"].push_back(column_of(scorer, metric));
     }
   }
-  return parse_table_spec(std::move(document), spec.file, MetricCatalogue(registry));
+  return parse_table_spec(std::move(document), spec.file, MetricCatalogue(registry.evaluators));
 }
 
 void try_external_scorers(const std::vector<ExternalScorerSpec>& scorers, const Json& identities) {

@@ -55,7 +55,7 @@ void require_harmful_side(const GuardrailMetric& metric, const MetricCatalogue& 
   if (info == nullptr || info->better == "none" || better_from_name(info->better) == metric.better) return;
   const char* harmful = metric.better == Better::kUp ? "lower" : "higher";
   throw Error(fmt::format("\"{}\" cannot be the harmful side of {}: {} ({})", harmful, metric.name,
-                          direction_text(info->better), metrics.source(metric.name)),
+                          direction_text(info->better), info->source),
               where + ": harmful", fmt::format("give \"{}\"", info->better == "lower" ? "higher" : "lower"));
 }
 

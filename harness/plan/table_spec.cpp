@@ -148,14 +148,14 @@ KnownColumn known_column(const ColumnSpec& column, const ColumnReading& reading)
   if (reading.kind == TableKind::kTraining) {
     const auto* recorded = reading.source != SpecSource::kFile ? metrics.find(column.name) : nullptr;
     if (recorded == nullptr) return known_statistic(column);
-    return {.info = *recorded, .source = metrics.source(column.name), .is_fixed = true};
+    return {.info = *recorded, .source = recorded->source, .is_fixed = true};
   }
   if (const auto* info = of_checkpoint(column.name))
     return {.info = *info, .source = "column of a checkpoint", .is_fixed = true};
   const auto& metric = column.std_of.empty() ? column.name : column.std_of;
   const auto* info = metrics.find(metric);
   if (info == nullptr) return {.info = {.name = column.name, .title = column.name}};
-  if (column.std_of.empty()) return {.info = *info, .source = metrics.source(metric), .is_fixed = true};
+  if (column.std_of.empty()) return {.info = *info, .source = info->source, .is_fixed = true};
   // A spread has its metric's unit, and no good direction of its own.
   return {
       .info = {.name = column.name, .title = column.name, .unit = info->unit, .decimals = info->decimals}};

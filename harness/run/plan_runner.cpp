@@ -58,17 +58,13 @@ RunRecord run_row(const Job& job) {
     effective["method_settings"] = f.get("method_settings");
   }
   return {.id = job.id,
-          .table_id = {},
           .method = f.required<std::string>("method"),
           .backbone = f.required<std::string>("backbone"),
           .task = f.required<std::string>("task"),
-          .arm = {},
-          .scale = {},
           .seed = f.required<std::int64_t>("seed"),
           .config = job.identity,
           .folder = job.folder.string(),
           .weights_sha256 = f.required<std::string>("weights_sha256"),
-          .requested_settings = Json::object(),
           .effective_settings = std::move(effective),
           .numerics_version = f.required<std::int64_t>("numerics_version")};
 }
@@ -76,8 +72,6 @@ RunRecord run_row(const Job& job) {
 EvaluationRecord evaluation_row(const Job& job, std::int64_t n) {
   auto f = identity_of(job);
   return {.id = job.id,
-          .table_id = {},
-          .scale = {},
           .run_id = f.required<std::string>("run"),
           .step = f.required<std::int64_t>("step"),
           .split = f.required<std::string>("split"),
@@ -87,16 +81,13 @@ EvaluationRecord evaluation_row(const Job& job, std::int64_t n) {
           .split_sha256 = f.required<std::string>("positions_sha256"),
           .seed = f.required<std::int64_t>("seed"),
           .settings = f.get("settings"),
-          .config = job.identity,
-          .selection_id = {},
-          .peek = false};
+          .config = job.identity};
 }
 
 JobRecord training_job(const Job& job) {
   return {.id = job.id,
           .kind = identity_of(job).required<std::string>("kind"),
           .run_id = job.id,
-          .evaluation_id = {},
           .folder = job.folder};
 }
 
@@ -109,14 +100,7 @@ JobRecord evaluation_job(const Job& job) {
 }
 
 SelectionRecord fixed_selection(const std::string& run) {
-  return {.run_id = run,
-          .step = 0,
-          .split = "",
-          .metric = "",
-          .rule = kFixedRule,
-          .value = {},
-          .evaluation_id = {},
-          .candidates = {}};
+  return {.run_id = run, .rule = kFixedRule};
 }
 
 void require_own_folders(const Plan& plan, Store& store) {
@@ -159,13 +143,8 @@ void PlanRunner::record_base(const RunPlan& run) {
   store_.record_job(job);
   if (!harness::is_done(store_, job.id)) {
     write_job_file(run.job, threads_, plan_.device);
-    store_.record_checkpoint({.run_id = run.job.id,
-                              .step = 0,
-                              .path = plan_.inputs.weights_path(),
-                              .sha256 = plan_.inputs.weights_sha256,
-                              .lambda_late = {},
-                              .lambda_late_last = {},
-                              .clip_fraction = {}});
+    store_.record_checkpoint(
+        {.run_id = run.job.id, .path = plan_.inputs.weights_path(), .sha256 = plan_.inputs.weights_sha256});
     store_.mark_job(job.id, JobState::kDone);
   }
   selections_[run.job.id] = {0, store_.record_selection(fixed_selection(run.job.id))};
@@ -341,8 +320,7 @@ void PlanRunner::select(const RunPlan& run) {
                             .metric = wanted.metric,
                             .rule = wanted.rule,
                             .value = choice.mean,
-                            .evaluation_id = choice.evaluation,
-                            .candidates = {}};
+                            .evaluation_id = choice.evaluation};
   for (const auto& candidate : candidates) selection.candidates.push_back(candidate.evaluation);
   selections_[run.job.id] = {static_cast<int>(choice.step), store_.record_selection(selection)};
 }

@@ -223,8 +223,7 @@ Experiment record_plan(const Plan& plan, Store& store, std::vector<std::string> 
                             .spec = effective_spec(plan, other_code(code, "")),
                             .signature = signature_of(plan, store),
                             .wall_seconds = wall_seconds,
-                            .evaluations = std::move(evaluations),
-                            .runs = {}};
+                            .evaluations = std::move(evaluations)};
   for (const auto& run : plan.runs) record.runs.emplace_back(run.job.id, run.name);
   const auto id = store.record_reproduction(record);
   Experiment stored(*store.reproduction(id));

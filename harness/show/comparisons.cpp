@@ -91,12 +91,8 @@ std::vector<ComparisonRecord> records_of(const std::vector<TableComparison>& com
                                          const std::string& split) {
   std::vector<ComparisonRecord> records;
   for (const auto& c : comparisons) {
-    records.push_back({.split = split,
-                       .metric = c.metric,
-                       .baseline = c.baseline,
-                       .method = c.method,
-                       .result = c.values,
-                       .note = {}});
+    records.push_back(
+        {.split = split, .metric = c.metric, .baseline = c.baseline, .method = c.method, .result = c.values});
   }
   return records;
 }

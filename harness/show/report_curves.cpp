@@ -317,7 +317,7 @@ std::vector<ChartGroup> law_charts(Store& store, const Experiment& experiment) {
   if (groups.empty()) return groups;
   groups.insert(
       groups.begin(),
-      {.title = "",
+      {.title = {},
        .notes = {fmt::format(
            "The law predicts mean and variance of the mean-reduced log-ratio y on fresh off-policy "
            "samples. Bars: two standard errors, seeds averaged. A run breaks the law where a step with "
