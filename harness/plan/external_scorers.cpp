@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/file_checksums.h"
-#include "core/text.h"
 
 namespace harness {
 namespace fs = std::filesystem;

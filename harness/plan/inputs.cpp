@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/json.h"
 #include "core/sha256.h"
 #include "core/weights/weights_folder.h"
 #include "datasets/split.h"

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "core/json.h"
 #include "datasets/prompt_set.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/table_spec.h"

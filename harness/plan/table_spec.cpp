@@ -6,7 +6,6 @@
 #include <boost/algorithm/string/replace.hpp>
 #include <cctype>
 #include <cstdlib>
-#include <map>
 #include <ranges>
 #include <set>
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <set>
 
-#include "core/error.h"
 #include "core/sha256.h"
 #include "core/source_sums/build_info.h"
 #include "core/text.h"

@@ -1,7 +1,5 @@
 #include "harness/show/artifacts.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -11,7 +9,6 @@
 #include "core/streams.h"
 #include "harness/show/figures.h"
 #include "harness/show/grid_model.h"
-#include "harness/terminal/output.h"
 #include "results/store/rows.h"
 
 namespace harness {

@@ -2,9 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
-#include <string>
 
 #include "harness/show/experiments.h"
 #include "results/table/table.h"

@@ -12,8 +12,6 @@
 #include "harness/terminal/output.h"
 #include "results/statistics/statistics.h"
 #include "results/table/table_format.h"
-#include "results/table/table_view.h"
-#include "results/verdict/multiplicity.h"
 
 namespace harness {
 namespace {

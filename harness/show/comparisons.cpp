@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
 
 #include "harness/show/training_table.h"
 #include "results/store/rows.h"
-#include "results/verdict/multiplicity.h"
 
 namespace harness {
 namespace {

@@ -9,7 +9,6 @@
 #include "core/law_limits.h"
 #include "core/text.h"
 #include "harness/show/evaluated_checkpoints.h"
-#include "harness/show/training_table.h"
 #include "results/store/rows.h"
 
 namespace harness {

@@ -17,7 +17,6 @@
 #include "harness/show/grid_model.h"
 #include "harness/show/report_curves.h"
 #include "harness/show/table_model.h"
-#include "harness/show/training_table.h"
 #include "results/grid/grid_canvas.h"
 #include "results/store/rows.h"
 #include "results/store/stored_image.h"

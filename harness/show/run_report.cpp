@@ -10,7 +10,6 @@
 #include "core/event_log.h"
 #include "core/streams.h"
 #include "core/text.h"
-#include "harness/plan/settings.h"
 #include "harness/plan/workspace.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
@@ -49,8 +48,7 @@ std::vector<Session> sessions_of(const fs::path& folder) {
     const auto type = event.value("type", std::string());
     const double time = event.value("time", 0.0);
     if (type == "job_started")
-      sessions.push_back(
-          {.begin = time, .end = time, .ending = "interrupted", .update = 0, .from = 0, .start = event});
+      sessions.push_back({.begin = time, .end = time, .ending = "interrupted", .start = event});
     if (sessions.empty()) continue;
     auto& session = sessions.back();
     session.end = std::max(session.end, time);

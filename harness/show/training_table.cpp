@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/error.h"
 #include "core/text.h"
 #include "results/store/rows.h"
 
@@ -202,7 +201,7 @@ std::optional<bool> on_every_seed(const Pairs& pairs, bool lower, std::string& d
   const auto [low, high] = interval_over_runs(pairs);
   detail += fmt::format("; difference [{:.3g}, {:.3g}] over {} runs", low, high, pairs.size());
   if (lower ? low > 0 : high < 0) return false;
-  const bool all_agree = std::ranges::all_of(pairs, [&](const auto& pair) {
+  const bool all_agree = std::ranges::all_of(pairs, [&](const PairedValue& pair) {
     return lower ? *pair.method < *pair.baseline : *pair.method > *pair.baseline;
   });
   return all_agree && (lower ? high < 0 : low > 0) ? std::optional(true) : std::nullopt;

@@ -5,7 +5,6 @@
 
 #include "harness/show/comparisons.h"
 #include "results/table/equal_rows.h"
-#include "results/verdict/multiplicity.h"
 
 namespace harness {
 namespace {
