@@ -199,6 +199,27 @@ std::string backbone_of(const TableSpec& spec, const PlanRequest& request) {
   return spec.backbone;
 }
 
+/// Steps of a trajectory that an update trains on.
+std::int64_t trained_steps(const ResolvedSettings& settings) {
+  const auto all = settings.loop_value("sampling_steps").get<std::int64_t>();
+  const auto trained = settings.loop_value("trained_steps").get<std::int64_t>();
+  return trained > 0 ? std::min(trained, all) : all;
+}
+
+/// An epoch takes no prompt twice.
+void expect_prompts_for_an_epoch(const Plan& plan) {
+  for (const auto& name : plan.methods) {
+    const auto loop = plan.settings.effective_loop(plan.registry, "train", name);
+    const auto wanted = loop.value("prompts_per_epoch", std::size_t{0});
+    const auto& training = plan.inputs.training;
+    if (wanted <= training.prompts.size()) continue;
+    throw Error(
+        fmt::format("an epoch of {} takes {} prompts (prompts_per_epoch), and this training set has {}", name,
+                    wanted, training.prompts.size()),
+        plan.inputs.training_file.string(), "give more prompts, or lower prompts_per_epoch");
+  }
+}
+
 }  // namespace
 
 std::string test_key(const RunPlan& run) {
@@ -273,31 +294,6 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
                           step > 0 ? fmt::format(" at {}", step) : "", split, run.seed);
   return job;
 }
-
-namespace {
-
-/// Steps of a trajectory that an update trains on.
-std::int64_t trained_steps(const ResolvedSettings& settings) {
-  const auto all = settings.loop_value("sampling_steps").get<std::int64_t>();
-  const auto trained = settings.loop_value("trained_steps").get<std::int64_t>();
-  return trained > 0 ? std::min(trained, all) : all;
-}
-
-/// An epoch takes no prompt twice.
-void expect_prompts_for_an_epoch(const Plan& plan) {
-  for (const auto& name : plan.methods) {
-    const auto loop = plan.settings.effective_loop(plan.registry, "train", name);
-    const auto wanted = loop.value("prompts_per_epoch", std::size_t{0});
-    const auto& training = plan.inputs.training;
-    if (wanted <= training.prompts.size()) continue;
-    throw Error(
-        fmt::format("an epoch of {} takes {} prompts (prompts_per_epoch), and this training set has {}", name,
-                    wanted, training.prompts.size()),
-        plan.inputs.training_file.string(), "give more prompts, or lower prompts_per_epoch");
-  }
-}
-
-}  // namespace
 
 Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   Plan plan;

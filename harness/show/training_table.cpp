@@ -58,67 +58,6 @@ std::vector<PairedValue> pairs_of(const std::vector<TableRow>& rows, const Place
   return pairs;
 }
 
-}  // namespace
-
-std::vector<TableRow> training_rows(Store& store, const Experiment& experiment,
-                                    const std::string& window_unit) {
-  const auto& spec = experiment.table;
-  const auto window = window_of(experiment, window_unit);
-  auto runs = runs_of(store, experiment);
-  std::ranges::stable_sort(
-      runs, {}, [&](const ExperimentRun& run) { return std::ranges::find(experiment.methods, run.row); });
-  std::vector<TableRow> rows;
-  for (const auto& run : runs) {
-    TableRow row;
-    row.method = run.row;
-    row.seed = run.seed;
-    row.checkpoint = static_cast<int>(run.updates);
-    row.split = kTrainingSplit;
-    row.n = std::min(window.updates, run.updates);
-    for (const auto& column : spec.columns)
-      row.metrics[column.name] = summarize(values_of(store, run, column.statistic, window));
-    rows.push_back(std::move(row));
-  }
-  return rows;
-}
-
-std::string window_note(const Experiment& experiment, const std::string& window_unit) {
-  const auto window = window_of(experiment, window_unit);
-  const bool by_epoch = window.unit == "epochs";
-  return fmt::format(
-      "Means over the last {} {} of each run; with --window {}: over the last {} {}. On-policy updates, whose "
-      "log-ratios are 0 by construction, are left out of everything but the reward.",
-      window.last,
-      by_epoch ? fmt::format("epochs ({} optimiser steps)", window.updates) : "updates (optimiser steps)",
-      by_epoch ? "updates" : "epochs", window.last, by_epoch ? "optimiser steps" : "epochs");
-}
-
-std::vector<PairedValue> seed_pairs(const std::vector<TableRow>& rows, const std::string& baseline,
-                                    const std::string& method, const std::string& column) {
-  return pairs_of(rows, {baseline, column}, {method, column});
-}
-
-std::vector<TableComparison> training_comparisons(const Experiment& experiment,
-                                                  const std::vector<TableColumn>& columns,
-                                                  const std::vector<TableRow>& rows) {
-  const auto baseline = experiment.effective.baseline;
-  std::vector<TableComparison> comparisons;
-  for (const auto& method : experiment.methods) {
-    if (method == baseline) continue;
-    for (const auto& column : columns) {
-      if (column.better == Better::kNone) continue;
-      comparisons.push_back(
-          {.baseline = baseline,
-           .method = method,
-           .metric = column.key,
-           .values = compare_paired(seed_pairs(rows, baseline, method, column.key), column.better)});
-    }
-  }
-  return comparisons;
-}
-
-namespace {
-
 using Pairs = std::vector<PairedValue>;
 
 bool lacks_figures(const Pairs& pairs) {
@@ -249,6 +188,63 @@ TableClaim decide(const ClaimSpec& claim, const Experiment& experiment, const Ta
 }
 
 }  // namespace
+
+std::vector<TableRow> training_rows(Store& store, const Experiment& experiment,
+                                    const std::string& window_unit) {
+  const auto& spec = experiment.table;
+  const auto window = window_of(experiment, window_unit);
+  auto runs = runs_of(store, experiment);
+  std::ranges::stable_sort(
+      runs, {}, [&](const ExperimentRun& run) { return std::ranges::find(experiment.methods, run.row); });
+  std::vector<TableRow> rows;
+  for (const auto& run : runs) {
+    TableRow row;
+    row.method = run.row;
+    row.seed = run.seed;
+    row.checkpoint = static_cast<int>(run.updates);
+    row.split = kTrainingSplit;
+    row.n = std::min(window.updates, run.updates);
+    for (const auto& column : spec.columns)
+      row.metrics[column.name] = summarize(values_of(store, run, column.statistic, window));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string window_note(const Experiment& experiment, const std::string& window_unit) {
+  const auto window = window_of(experiment, window_unit);
+  const bool by_epoch = window.unit == "epochs";
+  return fmt::format(
+      "Means over the last {} {} of each run; with --window {}: over the last {} {}. On-policy updates, whose "
+      "log-ratios are 0 by construction, are left out of everything but the reward.",
+      window.last,
+      by_epoch ? fmt::format("epochs ({} optimiser steps)", window.updates) : "updates (optimiser steps)",
+      by_epoch ? "updates" : "epochs", window.last, by_epoch ? "optimiser steps" : "epochs");
+}
+
+std::vector<PairedValue> seed_pairs(const std::vector<TableRow>& rows, const std::string& baseline,
+                                    const std::string& method, const std::string& column) {
+  return pairs_of(rows, {baseline, column}, {method, column});
+}
+
+std::vector<TableComparison> training_comparisons(const Experiment& experiment,
+                                                  const std::vector<TableColumn>& columns,
+                                                  const std::vector<TableRow>& rows) {
+  const auto baseline = experiment.effective.baseline;
+  std::vector<TableComparison> comparisons;
+  for (const auto& method : experiment.methods) {
+    if (method == baseline) continue;
+    for (const auto& column : columns) {
+      if (column.better == Better::kNone) continue;
+      comparisons.push_back(
+          {.baseline = baseline,
+           .method = method,
+           .metric = column.key,
+           .values = compare_paired(seed_pairs(rows, baseline, method, column.key), column.better)});
+    }
+  }
+  return comparisons;
+}
 
 std::vector<TableClaim> decide_claims(const Experiment& experiment, const TableModel& model) {
   std::vector<TableClaim> claims;
