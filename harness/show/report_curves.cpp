@@ -163,21 +163,14 @@ struct LawStep {
 
 std::vector<LawStep> law_steps(Store& store, const Experiment& experiment, const std::string& method) {
   constexpr auto kSql = R"sql(
-    SELECT audit.timestep, avg(-2 * log_ratio_mean), avg(lambda_center), sqrt(sum(4 * mean_se * mean_se)) / count(*),
-           avg(log_ratio_var), avg(predicted_var), sqrt(sum(var_se * var_se)) / count(*),
+    SELECT audit.timestep, avg(lambda_center), avg(-2 * log_ratio_mean), sqrt(sum(4 * mean_se * mean_se)) / count(*),
+           avg(predicted_var), avg(log_ratio_var), sqrt(sum(var_se * var_se)) / count(*),
            avg(lambda_ratio_var), avg(lambda_velocity)
     FROM reproduction_runs AS member JOIN v_law_audit AS audit ON audit.run_id = member.run_id
     WHERE member.reproduction_id = ?1 AND member.arm = ?2 AND audit.fresh = 1
     GROUP BY audit.timestep ORDER BY audit.timestep)sql";
-  const auto read = [](const Query& row) {
-    const auto number = [&](int column) { return row.real(column).value_or(0); };
-    return LawStep{.step = number(0),
-                   .drift = {.predicted = number(2), .measured = number(1), .error = number(3)},
-                   .variance = {.predicted = number(5), .measured = number(4), .error = number(6)},
-                   .lambda_of_variance = number(7),
-                   .lambda_of_velocities = row.real(8)};
-  };
-  return checked_rows<LawStep>(store, kSql, read, experiment.id, method);
+  return rows_as<LawStep, double, double, double, double, double, double, double, double,
+                 std::optional<double>>(store, kSql, experiment.id, method);
 }
 
 constexpr const char* kStepLabel = "denoising step";
