@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "core/text.h"
 #include "results/store/rows.h"
@@ -41,20 +42,24 @@ struct Place {
   std::string method, column;
 };
 
-/// Two of them, paired by seed.
-std::vector<PairedValue> pairs_of(const std::vector<TableRow>& rows, const Place& theirs, const Place& ours) {
-  std::vector<PairedValue> pairs;
+/// By seed the value of its last row; none where any row lacks it.
+std::map<std::int64_t, std::optional<double>> by_seed(const std::vector<TableRow>& rows, const Place& place) {
+  std::map<std::int64_t, std::optional<double>> values;
   for (const auto& row : rows) {
-    if (row.method != ours.method) continue;
-    const auto seed = row.seed.value_or(0);
-    for (const auto& other : rows) {
-      if (other.method == theirs.method && other.seed == row.seed)
-        pairs.push_back({.baseline = other.metrics.at(theirs.column).mean,
-                         .method = row.metrics.at(ours.column).mean,
-                         .cluster = seed,
-                         .seed = seed});
-    }
+    if (row.method != place.method) continue;
+    const auto found = row.metrics.find(place.column);
+    const auto mean = found == row.metrics.end() ? std::nullopt : found->second.mean;
+    auto& value = values.try_emplace(row.seed.value_or(0), mean).first->second;
+    if (value) value = mean;
   }
+  return values;
+}
+
+std::vector<PairedValue> pairs_of(const std::vector<TableRow>& rows, const Place& theirs, const Place& ours) {
+  auto others = by_seed(rows, theirs);
+  std::vector<PairedValue> pairs;
+  for (const auto& [seed, value] : by_seed(rows, ours))
+    pairs.push_back({.baseline = others[seed], .method = value, .cluster = seed, .seed = seed});
   return pairs;
 }
 
