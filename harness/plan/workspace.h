@@ -12,8 +12,7 @@ namespace harness {
 /// A run's folder on its way out is first renamed to this and its id.
 inline constexpr const char* kRemovedPrefix = ".removed-";
 
-/// `--out DIR`: results.sqlite, journal.log, one folder a run, one folder a table, prompts/, text-cache/, and
-/// what was removed in .trash/.
+/// `--out DIR`: results.sqlite, journal.log, folders of runs and tables, prompts/, text-cache/ and .trash/.
 struct Workspace {
   std::filesystem::path folder;
   std::filesystem::path db;

@@ -325,8 +325,7 @@ void PlanRunner::select(const RunPlan& run) {
   selections_[run.job.id] = {static_cast<int>(choice.step), store_.record_selection(selection)};
 }
 
-/// Asks for the evaluations that lack scores once more; false where all of them were run by this process, or
-/// may not change because a finished experiment holds them.
+/// False where all evaluations that lack scores were run by this process or belong to a finished experiment.
 bool PlanRunner::score_again(const RunPlan& run, const Choice& choice) {
   bool asked = false;
   for (const auto& [step, count] : choice.missing) {

@@ -317,8 +317,7 @@ Json percent_cell(const Json& share) {
   return share.is_number() ? Json(fmt::format("{:.1f} %", share.get<double>() * 100)) : Json();
 }
 
-/// "average lags": updates that the averaged weights are behind the policy; "start in it": the weight of the
-/// starting weights in them. Runs of earlier versions did not record these.
+/// "average lags": updates that the averaged weights are behind; "start in it": the starting weights' share.
 void print_checkpoints(const Json& report) {
   std::vector<Json> rows;
   std::vector<std::string> columns = {"checkpoint", "split", "n", "lambda_late", "clipped"};
