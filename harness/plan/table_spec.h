@@ -34,9 +34,8 @@ struct StatisticSpec {
 
 /// One column of the table. Direction and unit are those of its metric, title and decimals too unless the
 /// table gives its own. `paper` is the key of the paper's figure, empty where the paper prints none.
-struct ColumnSpec {
-  std::string name, title, unit, better, paper, note;
-  int decimals = 4;
+struct ColumnSpec : MetricInfo {
+  std::string paper, note;
   StatisticSpec statistic = {};   ///< training tables only
   std::string std_of = {};        ///< the metric whose spread over prompts this is; empty: `name`'s mean
   std::string stands_for = {};    ///< the column's name in the table, where another metric stands in it

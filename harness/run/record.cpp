@@ -167,13 +167,7 @@ Json metrics_in_effect(const Plan& plan) {
     return metrics;
   }
   Json columns = Json::array();
-  for (const auto& column : spec.columns) {
-    columns.push_back(metric_json({.name = column.name,
-                                   .title = column.title,
-                                   .unit = column.unit,
-                                   .better = column.better,
-                                   .decimals = column.decimals}));
-  }
+  for (const auto& column : spec.columns) columns.push_back(metric_json(column));
   return columns;
 }
 
