@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/file_checksums.h"
-#include "core/text.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -105,7 +104,7 @@ TableSpec with_external_metrics(const TableSpec& spec, const std::vector<Externa
         document["columns"].push_back(column_of(scorer, metric));
     }
   }
-  return parse_table_spec(std::move(document), spec.file, MetricCatalogue(registry));
+  return parse_table_spec(std::move(document), spec.file, MetricCatalogue(registry.evaluators));
 }
 
 void try_external_scorers(const std::vector<ExternalScorerSpec>& scorers, const Json& identities) {

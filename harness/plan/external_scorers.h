@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "evaluators/external_scorer.h"
@@ -20,9 +19,8 @@ std::vector<ExternalScorerSpec> find_external_scorers(const std::filesystem::pat
 /// a metric. Throws Error where two give a metric of the same name, or one a name that this build has.
 void add_to_registry(const std::vector<ExternalScorerSpec>& scorers, Registry& registry);
 
-/// A table in which every metric of theirs stands that it did not name: as an optional metric, with a column.
-/// `registry`: with these scorers in it. A table of the training stays as it is. Throws Error for a column
-/// that states another direction or unit than its scorer.json.
+/// A table with every metric of theirs that it did not name, as an optional one with a column; one of the
+/// training as it is. `registry`: with them. Throws Error for a column that contradicts its scorer.json.
 TableSpec with_external_metrics(const TableSpec& spec, const std::vector<ExternalScorerSpec>& scorers,
                                 const Registry& registry);
 

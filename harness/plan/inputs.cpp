@@ -8,7 +8,6 @@
 
 #include "core/error.h"
 #include "core/files.h"
-#include "core/json.h"
 #include "core/sha256.h"
 #include "core/weights/weights_folder.h"
 #include "datasets/split.h"
@@ -53,8 +52,7 @@ std::string prompt_task(const TableSpec& spec, const BackboneInfo& backbone, con
   return spec.task == kPickscorePrompts ? kPickscorePrompts : kOcrPrompts;
 }
 
-/// Nothing would be drawn for a prompt without a quoted text, and its scores would mean nothing: of the first
-/// `used` prompts none may be without.
+/// A prompt without a quoted text would be drawn empty: of the first `used` none may be without.
 void expect_drawable(const PromptSet& set, std::size_t used, const BackboneInfo& backbone,
                      const std::string& hint) {
   if (!backbone.needs_target) return;
@@ -107,8 +105,7 @@ void check_training_set(const TableSpec& spec, const ScaleSpec& scale, const Pro
                           source.empty() ? "that set" : source));
 }
 
-/// A score on a prompt that was trained on says nothing of other prompts. `by_target`: nor one on a prompt
-/// with the same target.
+/// A score on a prompt (`by_target`: or target) that was trained on says nothing of other prompts.
 void expect_disjoint(const Inputs& inputs, const TableSpec& spec, bool by_target) {
   constexpr std::size_t kShown = 5;
   if (!inputs.has_evaluation()) return;

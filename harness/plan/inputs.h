@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "core/json.h"
 #include "datasets/prompt_set.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/table_spec.h"
@@ -32,9 +31,8 @@ struct Inputs {
   std::string weights_path() const;                                    ///< absolute, or empty
 };
 
-/// Reads prompts and weights and divides the prompts; a training table has no evaluation prompts. Writes
-/// nothing. Throws Error: files that are absent or broken, fewer prompts than the table uses, another set
-/// than it asks for, training prompts of the user's that are among the evaluation's.
+/// Reads prompts and weights and divides the prompts; writes nothing. Throws Error: files absent or broken,
+/// too few prompts, another set than the table asks for, training prompts that are among the evaluation's.
 Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,
                      const InputOptions& options, const Workspace& workspace);
 

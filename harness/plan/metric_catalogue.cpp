@@ -2,20 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <ranges>
+
 #include "core/error.h"
 #include "evaluators/evaluator.h"
 
 namespace harness {
-
-MetricCatalogue::MetricCatalogue(const Registry& registry) {
-  for (const auto& evaluator : registry.evaluators) {
-    for (const auto& metric : evaluator.metrics) add(metric, "evaluator " + evaluator.name);
-  }
-}
-
-void MetricCatalogue::add(const MetricInfo& metric, const std::string& source) {
-  entries_.try_emplace(metric.name, Entry{metric, source});
-}
 
 MetricCatalogue MetricCatalogue::from_json(const Json& list, const std::string& where) {
   if (!list.is_array()) throw Error("must be a list of metrics", where);
@@ -23,7 +15,8 @@ MetricCatalogue MetricCatalogue::from_json(const Json& list, const std::string& 
   for (std::size_t i = 0; i < list.size(); ++i) {
     Fields fields(list[i], fmt::format("{}[{}]", where, i));
     const auto name = fields.required<std::string>("name");
-    catalogue.add(read_metric_info(name, fields), "record of the experiment");
+    catalogue.entries_.try_emplace(name,
+                                   KnownMetric{read_metric_info(name, fields), "record of the experiment"});
   }
   return catalogue;
 }
@@ -36,9 +29,9 @@ Json MetricCatalogue::to_json(const std::vector<std::string>& names) const {
   return list;
 }
 
-const MetricInfo* MetricCatalogue::find(const std::string& name) const {
+const KnownMetric* MetricCatalogue::find(const std::string& name) const {
   const auto found = entries_.find(name);
-  return found == entries_.end() ? nullptr : &found->second.info;
+  return found == entries_.end() ? nullptr : &found->second;
 }
 
 std::string MetricCatalogue::title(const std::string& name) const {
@@ -46,15 +39,9 @@ std::string MetricCatalogue::title(const std::string& name) const {
   return metric == nullptr ? name : metric->title;
 }
 
-std::string MetricCatalogue::source(const std::string& name) const {
-  const auto found = entries_.find(name);
-  return found == entries_.end() ? std::string() : found->second.source;
-}
-
 std::vector<std::string> MetricCatalogue::names() const {
-  std::vector<std::string> all;
-  for (const auto& [name, _] : entries_) all.push_back(name);
-  return all;
+  const auto all = std::views::keys(entries_);
+  return {all.begin(), all.end()};
 }
 
 const std::vector<std::string>& reserved_metrics() {
@@ -70,14 +57,9 @@ std::string restated_by(const std::string& metric) {
 const MetricCatalogue& built_in_catalogue() {
   static const MetricCatalogue catalogue = [] {
     try {
-      return MetricCatalogue(load_registry());
+      return MetricCatalogue(load_registry().evaluators);
     } catch (const Error&) {
-      // A build without a worker shows what others made.
-      MetricCatalogue known;
-      for (const auto& evaluator : evaluators()) {
-        for (const auto& metric : evaluator.metrics) known.add(metric, "evaluator " + evaluator.name);
-      }
-      return known;
+      return MetricCatalogue(evaluators());  // a build without a worker shows what others made
     }
   }();
   return catalogue;

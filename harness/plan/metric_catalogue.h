@@ -10,13 +10,21 @@
 
 namespace harness {
 
+struct KnownMetric : MetricInfo {
+  std::string source;  ///< who says so: "evaluator jpeg"
+};
+
 /// What every metric is, by name: the one place that knows a metric's direction, unit, title and decimals.
 class MetricCatalogue {
  public:
   MetricCatalogue() = default;
 
-  /// Of the evaluators of this build, and of the external scorers that were added to its registry.
-  explicit MetricCatalogue(const Registry& registry);
+  /// Of evaluators; several backbones' share metrics, and the first one counts.
+  explicit MetricCatalogue(const auto& evaluators) {
+    for (const auto& evaluator : evaluators)
+      for (const auto& metric : evaluator.metrics)
+        entries_.try_emplace(metric.name, KnownMetric{metric, "evaluator " + evaluator.name});
+  }
 
   /// As to_json wrote it.
   static MetricCatalogue from_json(const Json& list, const std::string& where);
@@ -24,30 +32,20 @@ class MetricCatalogue {
   Json to_json(const std::vector<std::string>& names) const;
 
   /// nullptr for a metric that no evaluator here gives.
-  const MetricInfo* find(const std::string& name) const;
+  const KnownMetric* find(const std::string& name) const;
   /// What a metric is called in headings: "PickScore"; its name for an unknown one.
   std::string title(const std::string& name) const;
-  /// "evaluator jpeg": who says so.
-  std::string source(const std::string& name) const;
   std::vector<std::string> names() const;
   bool empty() const { return entries_.empty(); }
-  /// Unless its name is known already: evaluators of several backbones share metrics.
-  void add(const MetricInfo& metric, const std::string& source);
 
  private:
-  struct Entry {
-    MetricInfo info;
-    std::string source;
-  };
-
-  std::map<std::string, Entry> entries_;
+  std::map<std::string, KnownMetric> entries_;
 };
 
 /// The catalogue of this build's own evaluators, read once.
 const MetricCatalogue& built_in_catalogue();
 
-/// Metrics of the paper that no evaluator gives yet: a table may name one as optional, and no scorer of the
-/// user's may mean something else by it.
+/// The paper's metrics without an evaluator: optional ones in tables, and no names for a user's scorer.
 const std::vector<std::string>& reserved_metrics();
 
 /// MetricInfo::restates, as this build's evaluators say it; empty for a metric of its own.

@@ -7,12 +7,10 @@
 
 namespace harness {
 
-/// The backbone whose pipeline a model folder says it holds; the default one for no folder. Throws Error
-/// (status 2) for a folder of none that this build knows.
+/// The backbone that a model folder names; for no folder the default one. Throws Error (status 2).
 std::string backbone_of_folder(const std::string& folder);
 
-/// The model folder: the chosen one, or the backbone's own; empty for a backbone with random weights. Throws
-/// Error (status 2) if there is none.
+/// The chosen model folder, or the backbone's own; empty with random weights. Throws Error (status 2).
 std::filesystem::path find_weights(const BackboneInfo& backbone, const std::string& chosen);
 
 /// The same of a backbone by its name; also throws for an unknown one.

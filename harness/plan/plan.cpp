@@ -55,7 +55,7 @@ void require_harmful_side(const GuardrailMetric& metric, const MetricCatalogue& 
   if (info == nullptr || info->better == "none" || better_from_name(info->better) == metric.better) return;
   const char* harmful = metric.better == Better::kUp ? "lower" : "higher";
   throw Error(fmt::format("\"{}\" cannot be the harmful side of {}: {} ({})", harmful, metric.name,
-                          direction_text(info->better), metrics.source(metric.name)),
+                          direction_text(info->better), info->source),
               where + ": harmful", fmt::format("give \"{}\"", info->better == "lower" ? "higher" : "lower"));
 }
 
@@ -70,8 +70,7 @@ Json load_guardrail_rule(const MetricCatalogue& metrics) {
   return document;
 }
 
-/// Optional metrics without an evaluator or without files are left out, with the reason that the table
-/// prints; a required one stops the plan.
+/// Optional metrics that cannot run are left out, with the reason that the table prints.
 void choose_metrics(Plan& plan, const ScorerFolders& folders) {
   plan.metrics = plan.spec.required_metrics;
   for (const auto& metric : plan.metrics) {
@@ -101,8 +100,9 @@ void choose_metrics(Plan& plan, const ScorerFolders& folders) {
   }
 }
 
-Json common_identity(const Plan& plan, std::int64_t seed) {
-  return {{"backbone", plan.backbone.name},
+Json common_identity(const char* kind, const Plan& plan, std::int64_t seed) {
+  return {{"kind", kind},
+          {"backbone", plan.backbone.name},
           {"weights_sha256", plan.inputs.weights_sha256},
           {"task", plan.spec.task},
           {"seed", seed},
@@ -112,11 +112,8 @@ Json common_identity(const Plan& plan, std::int64_t seed) {
 }
 
 RunPlan base_run(const Plan& plan, std::int64_t seed) {
-  RunPlan run;
-  run.name = run.method = kBaseMethod;
-  run.seed = seed;
-  run.job.identity = common_identity(plan, seed);
-  run.job.identity["kind"] = "base";
+  RunPlan run{.job = {}, .name = kBaseMethod, .method = kBaseMethod, .seed = seed};
+  run.job.identity = common_identity("base", plan, seed);
   run.job.identity["method"] = kBaseMethod;
   run.job.paths = {{"weights", plan.inputs.weights_path()}};
   run.job.label = fmt::format("base (seed {})", seed);
@@ -134,12 +131,8 @@ void add_scorer_paths(Json& paths, const Json& scorers, const Plan& plan) {
 }
 
 RunPlan training_run(const Plan& plan, const std::string& name, std::int64_t seed) {
-  RunPlan run;
-  run.name = name;
-  run.method = plan.spec.arm(name).method;
-  run.seed = seed;
-  Json& identity = run.job.identity = common_identity(plan, seed);
-  identity["kind"] = "train";
+  RunPlan run{.job = {}, .name = name, .method = plan.spec.arm(name).method, .seed = seed};
+  Json& identity = run.job.identity = common_identity("train", plan, seed);
   identity["method"] = run.method;
   if (const auto& source = plan.registry.method(run.method, name).source; !source.identity.empty())
     identity["method_source"] = source.identity;
@@ -206,6 +199,27 @@ std::string backbone_of(const TableSpec& spec, const PlanRequest& request) {
   return spec.backbone;
 }
 
+/// Steps of a trajectory that an update trains on.
+std::int64_t trained_steps(const ResolvedSettings& settings) {
+  const auto all = settings.loop_value("sampling_steps").get<std::int64_t>();
+  const auto trained = settings.loop_value("trained_steps").get<std::int64_t>();
+  return trained > 0 ? std::min(trained, all) : all;
+}
+
+/// An epoch takes no prompt twice.
+void expect_prompts_for_an_epoch(const Plan& plan) {
+  for (const auto& name : plan.methods) {
+    const auto loop = plan.settings.effective_loop(plan.registry, "train", name);
+    const auto wanted = loop.value("prompts_per_epoch", std::size_t{0});
+    const auto& training = plan.inputs.training;
+    if (wanted <= training.prompts.size()) continue;
+    throw Error(
+        fmt::format("an epoch of {} takes {} prompts (prompts_per_epoch), and this training set has {}", name,
+                    wanted, training.prompts.size()),
+        plan.inputs.training_file.string(), "give more prompts, or lower prompts_per_epoch");
+  }
+}
+
 }  // namespace
 
 std::string test_key(const RunPlan& run) {
@@ -246,11 +260,16 @@ const std::vector<int>& Plan::positions(const std::string& split) const {
   return split == "test" ? inputs.test : inputs.validation;
 }
 
+std::vector<int> Plan::validation_steps(const RunPlan& run) const {
+  return run.is_base() ? std::vector<int>{0} : checkpoints;
+}
+
 Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) const {
   Job job;
-  job.identity = common_identity(*this, run.seed);
+  job.step = step;
+  job.split = split;
+  job.identity = common_identity("evaluate", *this, run.seed);
   job.identity.erase("task");
-  job.identity["kind"] = "evaluate";
   job.identity["run"] = run.job.id;
   job.identity["step"] = step;
   job.identity["split"] = split;
@@ -275,31 +294,6 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
                           step > 0 ? fmt::format(" at {}", step) : "", split, run.seed);
   return job;
 }
-
-namespace {
-
-/// Steps of a trajectory that an update trains on.
-std::int64_t trained_steps(const ResolvedSettings& settings) {
-  const auto all = settings.loop_value("sampling_steps").get<std::int64_t>();
-  const auto trained = settings.loop_value("trained_steps").get<std::int64_t>();
-  return trained > 0 ? std::min(trained, all) : all;
-}
-
-/// An epoch takes no prompt twice.
-void expect_prompts_for_an_epoch(const Plan& plan) {
-  for (const auto& name : plan.methods) {
-    const auto loop = plan.settings.effective_loop(plan.registry, "train", name);
-    const auto wanted = loop.value("prompts_per_epoch", std::size_t{0});
-    const auto& training = plan.inputs.training;
-    if (wanted <= training.prompts.size()) continue;
-    throw Error(
-        fmt::format("an epoch of {} takes {} prompts (prompts_per_epoch), and this training set has {}", name,
-                    wanted, training.prompts.size()),
-        plan.inputs.training_file.string(), "give more prompts, or lower prompts_per_epoch");
-  }
-}
-
-}  // namespace
 
 Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   Plan plan;

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,7 +30,9 @@ struct Job {
   std::string id;  ///< first 16 hex digits of the SHA-256 of canonical_json(identity)
   Json identity, paths;
   std::filesystem::path folder;
-  std::string label;                   ///< for people: "train dual (seed 42)"
+  std::string label;  ///< for people: "train dual (seed 42)"
+  int step = 0;       ///< of an evaluation: the checkpoint, and the prompts
+  std::string split = {};
   std::string checkpoint_sha256 = {};  ///< of the recorded manifest of the checkpoint that it evaluates
 };
 
@@ -72,10 +73,11 @@ struct Plan {
   /// The evaluation of a run's checkpoint on "validation" or "test". Step 0: the starting weights.
   Job evaluation(const RunPlan& run, int step, const std::string& split) const;
   const std::vector<int>& positions(const std::string& split) const;
+  /// The checkpoints of a run that are evaluated on validation.
+  std::vector<int> validation_steps(const RunPlan& run) const;
 };
 
-/// Expands a request. Writes nothing. Throws Error (status 2) for unknown names, impossible values and absent
-/// files.
+/// Writes nothing. Throws Error (status 2) for unknown names, impossible values and absent files.
 Plan make_plan(const PlanRequest& request, const Workspace& workspace);
 
 /// Name of a run's test evaluation before selection has given it an id.
@@ -84,8 +86,7 @@ std::string test_key(const RunPlan& run);
 /// What a device is called in plans and jobs: "cuda" is "cuda:0". Throws Error for an unknown one.
 std::string device_name(const std::string& device);
 
-/// The device that --device means: "auto" is a GPU only where this build can use one. Throws Error for an
-/// unknown or absent one.
+/// The device that --device means (device_name). Throws Error for an unknown or absent one.
 std::string choose_device(const std::string& device);
 
 /// The 16 hex digits that name a job.

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,8 +73,8 @@ struct Registry {
   const BackboneInfo& default_backbone() const;
   /// The evaluator that gives a metric of a backbone's images (empty: of any), or nullptr.
   const EvaluatorInfo* evaluator_of(const std::string& metric, const std::string& backbone = {}) const;
-  /// The evaluator that a task's reward is made of; where that one is not for the backbone, the one that
-  /// gives the same metrics of its images. Throws Error if this build has none.
+  /// The evaluator of a task's reward, or that of its metrics for the backbone. Throws Error if there is
+  /// none.
   const EvaluatorInfo& evaluator_of_task(const std::string& task, const std::string& backbone) const;
 };
 

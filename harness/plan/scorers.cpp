@@ -100,8 +100,7 @@ Json identity_of_folder(const EvaluatorInfo& evaluator, const ScorerFolders& fol
   return identity;
 }
 
-/// An evaluator inside harness-worker describes itself in the registry, one with a folder by its files; the
-/// others are programs.
+/// The registry describes those inside harness-worker, files those with a folder; others are programs.
 Json identity_of(const EvaluatorInfo& evaluator, const ScorerFolders& folders) {
   const bool is_known = evaluator.identity.is_object() && !evaluator.identity.empty();
   Json identity = !evaluator.folder_class.empty() ? identity_of_folder(evaluator, folders)

@@ -40,9 +40,8 @@ class ScorerFolders {
 std::optional<std::string> reason_not_to_run(const Registry& registry, const ScorerFolders& folders,
                                              const std::string& metric);
 
-/// {evaluator: its versions and data files} of the evaluators that give `metrics` of a backbone's images:
-/// part of every identity that depends on them. Of one with a folder {"name", "version", "profile", "files":
-/// {name: SHA-256}}. Throws Error (status 2) naming a folder that is absent or holds no readable model files.
+/// {evaluator: what identities hold of it} of those that give `metrics` of a backbone's images; of one with a
+/// folder {"name", "version", "profile", "files": {name: SHA-256}}. Throws Error (status 2) naming a folder.
 Json scorer_identities(const Registry& registry, const ScorerFolders& folders,
                        const std::vector<std::string>& metrics, const std::string& backbone);
 

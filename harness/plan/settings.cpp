@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <map>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -33,9 +32,8 @@ const std::map<std::string, std::vector<std::string>> kOtherNames = {
 std::string setting_hint(const std::string& name, const std::vector<std::string>& known) {
   std::vector<std::string> meant;
   if (const auto found = kOtherNames.find(name); found != kOtherNames.end()) {
-    for (const auto& other : found->second) {
-      if (std::ranges::find(known, other) != known.end()) meant.push_back(in_quotes(other));
-    }
+    for (const auto& other : found->second)
+      if (std::ranges::count(known, other) > 0) meant.push_back(in_quotes(other));
   }
   if (!meant.empty()) return fmt::format("did you mean {}?", join(meant, " or "));
   auto hint = suggestion(name, known);
@@ -67,10 +65,9 @@ SettingValue value_of(const Setting& setting, const Request& request) {
 
 SettingMap defaults_of(const std::vector<Setting>& settings) {
   SettingMap map;
-  for (const auto& s : settings) {
+  for (const auto& s : settings)
     map[s.name] = {
         .requested = {}, .effective = s.default_value, .origin = "default", .is_silent = s.silent_default};
-  }
   return map;
 }
 
@@ -161,8 +158,7 @@ class Resolver {
   ResolvedSettings resolved_;
 };
 
-/// The type that a setting wants decides how a text from the command line is read; what is no JSON scalar is
-/// a text.
+/// A text from the command line as a JSON scalar, else as itself.
 Json value_of_text(const std::string& text) {
   if (text == "true" || text == "false") return text == "true";
   const char* end = text.data() + text.size();
@@ -217,8 +213,7 @@ Json ResolvedSettings::requested(const std::string& origin) const {
 }
 
 const Json& ResolvedSettings::loop_value(const std::string& name) const {
-  const auto found = loop.find(name);
-  if (found != loop.end()) return found->second.effective;
+  if (const auto found = loop.find(name); found != loop.end()) return found->second.effective;
   throw Error(fmt::format("this build's training loop has no setting \"{}\"", name), "registry.json",
               "build it again");
 }

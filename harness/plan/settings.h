@@ -26,22 +26,19 @@ struct ResolvedSettings {
   std::map<std::string, SettingMap> methods;   ///< by row: a method's name, or an arm's
   std::map<std::string, SettingMap> row_loop;  ///< what a row's own settings change of the loop's
 
-  /// {name: effective value} of the loop settings that jobs of `kind` ("train" or "evaluate") read, as their
-  /// identities and the records of experiments hold them: without those at a silent default.
-  /// With `row`, those of that row of the table.
+  /// {name: effective value} of the loop settings that jobs of `kind` ("train", "evaluate"; `row`: of that
+  /// row) read, as identities and records of experiments hold them: without those at a silent default.
   Json effective_loop(const Registry& registry, const std::string& kind, const std::string& row = {}) const;
   Json effective_method(const std::string& method) const;  ///< of a row, likewise
-  /// Only what was asked for: {"NAME" or "METHOD.NAME": requested value}; with `origin`, only what came from
-  /// there.
+  /// {"NAME" or "METHOD.NAME": value} of what was asked for, anywhere or at `origin`.
   Json requested(const std::string& origin = {}) const;
   /// Effective value of a loop setting. Throws Error if this build has none of that name.
   const Json& loop_value(const std::string& name) const;
 };
 
 /// Later ones win: registry defaults, the table's settings, its backbone's, the scale's, a row's own, then
-/// each --set in order. `sets`: NAME=VALUE (the loop's setting, or that of every method that has it) or
-/// METHOD.NAME=VALUE, METHOD being a method (all of its rows) or a row. Throws Error (status 2): an unknown
-/// name (with the nearest), a value of the wrong type, outside its bounds or choices.
+/// each of `sets`: NAME=VALUE (the loop's, or of every method that has it) or METHOD.NAME=VALUE (of a method
+/// or row). Throws Error (status 2): an unknown name, a value of the wrong type, bounds or choices.
 ResolvedSettings resolve_settings(const Registry& registry, const TableSpec& spec,
                                   const std::string& backbone, const std::string& scale,
                                   const std::vector<std::string>& methods,

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <cctype>
 #include <cstdlib>
-#include <map>
+#include <ranges>
 #include <set>
 
 #include "core/error.h"
@@ -24,16 +25,14 @@ const std::vector<MetricInfo> kCheckpointColumns = {
     {.name = "lambda_late", .title = "Lambda_late", .better = "lower", .decimals = 6},
     {.name = "tau_share", .title = "Share of tau", .unit = "percent", .decimals = 1}};
 
-/// What a statistic of the training has a value of, and its good direction; where it has none a table may
-/// state the one that it is after.
+/// What a statistic has a value of, and its good direction; where it has none a table may state one.
 enum Of { kUpdate = 1, kStep = 2, kBoth = 3 };
 struct KnownStatistic {
   std::string name, better;
   Of of;
 };
 
-/// Statistics that every training stores (trainers/METRICS.md), and those of methods that came with this
-/// build.
+/// Statistics that every training, or a method of this build, stores (trainers/METRICS.md).
 const std::vector<KnownStatistic> kStatistics = {
     {"lambda_late", "lower", kUpdate},     {"clip_fraction", "lower", kBoth},
     {"damped_share", "none", kUpdate},     {"reward_mean", "higher", kUpdate},
@@ -86,8 +85,7 @@ void read_settings(Fields& fields, Json& into) {
 template <class T>
 std::vector<T> whole_numbers(Fields& fields, const std::string& key) {
   const Json& list = fields.get(key);
-  require(list.is_array() &&
-              std::all_of(list.begin(), list.end(), [](const Json& e) { return e.is_number_integer(); }),
+  require(list.is_array() && std::ranges::all_of(list, [](const Json& e) { return e.is_number_integer(); }),
           "must be a list of whole numbers", fields.where() + ": " + key);
   return list.get<std::vector<T>>();
 }
@@ -149,21 +147,20 @@ KnownColumn known_column(const ColumnSpec& column, const ColumnReading& reading)
   if (reading.kind == TableKind::kTraining) {
     const auto* recorded = reading.source != SpecSource::kFile ? metrics.find(column.name) : nullptr;
     if (recorded == nullptr) return known_statistic(column);
-    return {.info = *recorded, .source = metrics.source(column.name), .is_fixed = true};
+    return {.info = *recorded, .source = recorded->source, .is_fixed = true};
   }
   if (const auto* info = of_checkpoint(column.name))
     return {.info = *info, .source = "column of a checkpoint", .is_fixed = true};
   const auto& metric = column.std_of.empty() ? column.name : column.std_of;
   const auto* info = metrics.find(metric);
   if (info == nullptr) return {.info = {.name = column.name, .title = column.name}};
-  if (column.std_of.empty()) return {.info = *info, .source = metrics.source(metric), .is_fixed = true};
+  if (column.std_of.empty()) return {.info = *info, .source = info->source, .is_fixed = true};
   // A spread has its metric's unit, and no good direction of its own.
   return {
       .info = {.name = column.name, .title = column.name, .unit = info->unit, .decimals = info->decimals}};
 }
 
-/// A direction or unit (`key`) that its table states must be the metric's own. `fact`: of the metric, "lower
-/// is better".
+/// A direction or unit (`key`) that a table states must be the metric's own; `fact` says which that is.
 void require_as_known(const std::string& stated, const std::string& own, const char* key,
                       const std::string& fact, const KnownColumn& known, const std::string& place) {
   const bool may_state =
@@ -450,8 +447,7 @@ void require_no_misspelling_of(const TableSpec& spec, const std::string& metric)
   check(spec.optional_metrics, "optional");
 }
 
-/// What may have been meant by the name of a column that is none: one of `columns`, by its name or its
-/// heading, or a metric that this table does not measure. Nothing is proposed that no evaluator gives.
+/// What may have been meant: one of `columns` by name or heading, or a metric that an evaluator gives.
 std::string column_hint(const TableSpec& spec, const std::string& name,
                         const std::vector<std::string>& columns) {
   std::vector<std::string> known;
@@ -481,8 +477,7 @@ void check_whole(const TableSpec& spec) {
   require(!spec.seeds.empty(), "needs at least one seed", where + ": seeds");
   require_distinct(spec.seeds, "seeds", where + ": seeds");
   constexpr std::int64_t kLargestSeed = 0xFFFFFFFF;
-  require(std::all_of(spec.seeds.begin(), spec.seeds.end(),
-                      [](std::int64_t s) { return s >= 0 && s <= kLargestSeed; }),
+  require(std::ranges::all_of(spec.seeds, [](auto seed) { return seed >= 0 && seed <= kLargestSeed; }),
           fmt::format("seeds are 0 to {}", kLargestSeed), where + ": seeds");
   require_choice(spec.baseline, spec.methods, "baseline", where + ": baseline");
   if (spec.is_training()) return;
@@ -528,18 +523,13 @@ void replace_metrics(std::vector<std::string>& metrics, const std::map<std::stri
   }
 }
 
-void replace_text(std::string& text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-    text.replace(at, from.size(), to);
-}
-
 /// Puts `other` where `metric` stood: in metrics, selection, columns and headings. The paper's figure beside
 /// such a column stays what it is, and says so.
 void stand_in(TableSpec& spec, const std::string& metric, const std::string& other) {
   const auto old_title = spec.metric_catalogue.title(metric), new_title = spec.metric_catalogue.title(other);
   const auto* info = spec.metric_catalogue.find(other);
   if (spec.selection.metric == metric) spec.selection.metric = other;
-  replace_text(spec.title, old_title, new_title);
+  boost::replace_all(spec.title, old_title, new_title);
   for (auto& column : spec.columns) {
     if (column.name != metric && column.std_of != metric) continue;
     column.stands_for = column.name;
@@ -549,9 +539,9 @@ void stand_in(TableSpec& spec, const std::string& metric, const std::string& oth
       column.unit = info->unit;
       column.better = info->better;
     }
-    replace_text(column.name, metric, other);
-    replace_text(column.title, old_title, new_title);
-    replace_text(column.note, old_title, new_title);
+    boost::replace_all(column.name, metric, other);
+    boost::replace_all(column.title, old_title, new_title);
+    boost::replace_all(column.note, old_title, new_title);
   }
 }
 
@@ -612,8 +602,7 @@ fs::path base_of(const std::string& base, const fs::path& file) {
   return base_file;
 }
 
-/// Takes out of a table's backbones and scales what a table that extends it sets for all of them: its own
-/// word would else be overruled by settings that stand in another file.
+/// Takes out of a table's backbones and scales what would overrule the settings of a table that extends it.
 void take_out(const Json& settings, Json& table) {
   for (const char* group : {"backbones", "scales"}) {
     if (!table.contains(group) || !table[group].is_object()) continue;
@@ -624,9 +613,8 @@ void take_out(const Json& settings, Json& table) {
   }
 }
 
-/// `document` with the table that it extends put under it, as a merge patch (RFC 7386): objects are merged,
-/// everything else is replaced, and null removes. Its settings go over all of that table's. `above`: the
-/// files that led here.
+/// `document` over the table that it extends, as a merge patch (RFC 7386: objects are merged, all else is
+/// replaced, null removes); its settings over all of that table's. `above`: the files that led here.
 Json resolved(Json document, const fs::path& file, std::vector<std::string> above) {
   if (!document.is_object() || !document.contains("extends")) return document;
   const auto where = file.string() + ": extends";
@@ -683,9 +671,9 @@ TableSpec for_backbone(TableSpec spec, const std::string& backbone) {
 const ScaleSpec& TableSpec::scale(const std::string& name) const {
   const auto found = scales.find(name);
   if (found != scales.end()) return found->second;
-  std::vector<std::string> known;
-  for (const auto& [known_name, _] : scales) known.push_back(known_name);
-  throw Error(fmt::format("table {} has no scale \"{}\"", id, name), "--scale", suggestion(name, known));
+  const auto known = std::views::keys(scales);
+  throw Error(fmt::format("table {} has no scale \"{}\"", id, name), "--scale",
+              suggestion(name, std::vector<std::string>(known.begin(), known.end())));
 }
 
 ArmSpec TableSpec::arm(const std::string& name) const {
@@ -762,10 +750,9 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   const Json& columns = fields.get("columns");
   require(columns.is_array() && !columns.empty(), "must be a list of columns", fields.where() + ": columns");
   const ColumnReading reading{.kind = spec.kind, .metrics = metrics, .source = source};
-  for (std::size_t i = 0; i < columns.size(); ++i) {
+  for (std::size_t i = 0; i < columns.size(); ++i)
     spec.columns.push_back(
         read_column(columns[i], reading, fmt::format("{}: columns[{}]", fields.where(), i)));
-  }
   if (fields.has("claims")) read_claims(spec, fields.get("claims"), fields.where() + ": claims");
   read(fields, "notes", spec.notes);
   read_settings(fields, spec.settings);
@@ -790,11 +777,9 @@ std::vector<std::string> known_tables() {
     }
   }
   std::set<std::string> ids;
-  for (const auto& folder : folders) {
-    for (const auto& entry : fs::directory_iterator(folder)) {
+  for (const auto& folder : folders)
+    for (const auto& entry : fs::directory_iterator(folder))
       if (entry.path().extension() == ".json") ids.insert(entry.path().stem().string());
-    }
-  }
   return {ids.begin(), ids.end()};
 }
 

@@ -34,9 +34,8 @@ struct StatisticSpec {
 
 /// One column of the table. Direction and unit are those of its metric, title and decimals too unless the
 /// table gives its own. `paper` is the key of the paper's figure, empty where the paper prints none.
-struct ColumnSpec {
-  std::string name, title, unit, better, paper, note;
-  int decimals = 4;
+struct ColumnSpec : MetricInfo {
+  std::string paper, note;
   StatisticSpec statistic = {};   ///< training tables only
   std::string std_of = {};        ///< the metric whose spread over prompts this is; empty: `name`'s mean
   std::string stands_for = {};    ///< the column's name in the table, where another metric stands in it
@@ -143,14 +142,12 @@ struct TableSpec {
   std::string better(const std::string& metric) const;
 };
 
-/// The table as it is with a backbone, with other metrics in the columns of those that they stand in for. A
-/// backbone that the table does not name changes nothing.
+/// The table as it is with a backbone, which changes nothing where the table does not name it.
 TableSpec for_backbone(TableSpec spec, const std::string& backbone);
 
-/// Reads ID from the tables folder (tables/ID.json), or a user's own FILE.json. A table may say "extends":
-/// "ID" (or a path relative to its own file) and give only what it changes.
-/// Throws Error: an unknown id (with the nearest known one), an unknown key, a value of the wrong type, an
-/// impossible value, a direction or unit that is not the metric's, a text or list that is too long.
+/// Reads tables/ID.json, or a user's own FILE.json; "extends" (an ID, or a path relative to the file) names
+/// the table that it changes. Throws Error: an unknown id or key (with the nearest), a value of the wrong
+/// type or impossible, a direction or unit that is not the metric's, a text or list that is too long.
 TableSpec load_table_spec(const std::string& id_or_file);
 TableSpec read_table_spec(const std::filesystem::path& file);
 
@@ -159,14 +156,12 @@ TableSpec read_table_spec(const std::filesystem::path& file);
 /// old one whose metric nobody knows any more what it states, else "higher", as was done then.
 enum class SpecSource { kFile, kRecord, kOldRecord };
 
-/// The same of a document that was read before; `file`: where it came from, for messages. `metrics`: what the
-/// metrics are that it may name.
+/// The same of a document that was read from `file`. `metrics`: what the metrics are that it may name.
 TableSpec parse_table_spec(Json document, const std::filesystem::path& file,
                            const MetricCatalogue& metrics = built_in_catalogue(),
                            SpecSource source = SpecSource::kFile);
 
-/// Names in the spec that this build does not know: methods, task, backbone, metrics. Throws Error with the
-/// nearest name.
+/// Throws Error for methods, task, backbone and metrics that this build does not know, with the nearest.
 void check_against_registry(const TableSpec& spec, const Registry& registry);
 
 /// Columns of timesteps that a training of `steps` steps does not have. Throws Error naming the column.

@@ -14,12 +14,10 @@ std::filesystem::path worker_program();
 int core_count();
 
 /// Becomes `harness-worker COMMAND --request FILE`, FILE holding the request: signals, streams and the exit
-/// status are the worker's. Returns only by throwing Error (Status::kFailed), if the worker cannot be
-/// started.
+/// status are the worker's. Throws Error (Status::kFailed) if it cannot be started.
 [[noreturn]] void become_worker(const std::string& command, const Json& request);
 
-/// Runs `harness-worker COMMAND --request FILE` and returns the JSON document that it prints. Throws Error
-/// (Status::kFailed) if it prints none.
+/// Runs the same and returns the JSON that it prints. Throws Error (Status::kFailed) if it prints none.
 Json ask_worker(const std::string& command, const Json& request);
 
 }  // namespace harness

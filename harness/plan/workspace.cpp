@@ -60,8 +60,7 @@ fs::path folder_with(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
-/// False if the DB was made from other journals than the workspace's (Store::standing). A DB or journal that
-/// is absent, empty or unreadable proves nothing.
+/// False if the DB was made from other journals (Store::standing); what cannot be read proves nothing.
 bool is_database_of(const fs::path& db, const Workspace& workspace) {
   std::error_code absent;
   if (is_same_file(db, workspace.folder / kDatabaseName) || !fs::exists(db, absent)) return true;

@@ -12,8 +12,7 @@ namespace harness {
 /// A run's folder on its way out is first renamed to this and its id.
 inline constexpr const char* kRemovedPrefix = ".removed-";
 
-/// `--out DIR`: results.sqlite, journal.log, one folder a run, one folder a table, prompts/, text-cache/, and
-/// what was removed in .trash/.
+/// `--out DIR`: results.sqlite, journal.log, folders of runs and tables, prompts/, text-cache/ and .trash/.
 struct Workspace {
   std::filesystem::path folder;
   std::filesystem::path db;
@@ -29,8 +28,7 @@ struct Workspace {
   std::string text_cache_folder() const { return std::filesystem::absolute(folder / "text-cache").string(); }
 };
 
-/// True for a name that something of a workspace has or may come to have: its own files and folders, a run's
-/// id. A table's folder cannot be called so.
+/// True for a name that a workspace's own file or folder, or a run, may have: no table can be called so.
 bool is_taken_in_workspace(const std::string& name);
 
 /// --out and --db as typed; nothing where they were not given.
@@ -41,8 +39,7 @@ struct WorkspaceChoice {
 };
 
 /// `text` with `options` (WorkspaceChoice::options) in each command in backquotes that works in a workspace
-/// and names none. What only knows a DB names the command alone; whoever knows the workspace completes it,
-/// for errors the program itself (run_cli).
+/// and names none: whoever knows the workspace completes what others say, run_cli their errors.
 std::string with_place(const std::string& text, const std::string& options);
 
 /// Whether a workspace may be given a DB that was not made from its journal (`db rebuild` joins them).
@@ -65,13 +62,11 @@ JournalRuns runs_in_journal(const std::filesystem::path& journal);
 /// True if the folder holds a journal or the folder of a run.
 bool has_records(const Workspace& workspace);
 
-/// Where a run's folder is now: beside the DB, so that a workspace can be moved and copied; else, the DB
-/// lying elsewhere, where it was recorded.
+/// Where a run's folder is now: beside the DB (a workspace can be moved and copied), else where recorded.
 std::filesystem::path run_folder_now(const std::filesystem::path& db, const std::string& run,
                                      const std::filesystem::path& recorded);
 
-/// One `reproduce` at a time in a workspace: flock on OUT/.lock for as long as this object lives. The file
-/// names the holder's pid.
+/// One `reproduce` at a time in a workspace: flock on OUT/.lock, which names the holder's pid.
 class WorkspaceLock {
  public:
   /// Throws Error (Status::kFailed) naming the process that holds it.

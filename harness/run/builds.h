@@ -19,8 +19,7 @@ struct CodeGroup {
   std::string text() const;
 };
 
-/// Who recorded these jobs (trainings and evaluations), the largest group first. Jobs that no worker ran are
-/// left out.
+/// Who recorded these jobs, the largest group first. Jobs that no worker ran are left out.
 std::vector<CodeGroup> code_of_jobs(Store& store, const std::vector<std::string>& jobs);
 
 /// "5 of 17 jobs were recorded by sources fdd13e917f26, and not by those of this build (6b078b99d105)";

@@ -5,13 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/run/plan_runner.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -34,13 +35,12 @@ struct Measured {
   }
 };
 
-/// Takes the place of guesses: finished jobs that ran in one go. The time of a continued job covers only its
-/// last part.
+/// Replaces guesses by finished jobs that ran in one go: that of a continued one timed its last part only.
 void measure(Store& store, const std::string& backbone, Rates& rates) {
   Measured train, evaluate;
   double memory_mb = 0;
   constexpr auto kSql = R"sql(
-    SELECT j.kind, r.config, ifnull(e.n, 0), json_extract(done.detail, '$.wall_seconds'),
+    SELECT j.kind = 'train', r.config, ifnull(e.n, 0), json_extract(done.detail, '$.wall_seconds'),
            json_extract(done.detail, '$.peak_rss_mb')
     FROM events AS done
     JOIN jobs AS j ON j.id = done.job_id
@@ -48,15 +48,12 @@ void measure(Store& store, const std::string& backbone, Rates& rates) {
     LEFT JOIN evaluations AS e ON e.id = j.evaluation_id
     WHERE done.type = 'job_completed' AND r.backbone = ?1
       AND (SELECT count(*) FROM events AS s WHERE s.job_id = j.id AND s.type = 'job_started') = 1)sql";
-  SQLite::Statement statement(store.database(), kSql);
-  Query query(statement, backbone);
-  while (query.step()) {
-    const bool trains = query.text(0) == "train";
+  for (const auto& [trains, config, images, seconds, peak_mb] :
+       rows_of<bool, std::string, double, double, double>(store, kSql, backbone)) {
     auto& sum = trains ? train : evaluate;
-    const auto config = parse_json(query.text(1), "runs.config");
-    sum.images += trains ? training_images(config.at("settings")) : static_cast<double>(query.integer(2));
-    sum.seconds += query.real(3).value_or(0);
-    memory_mb = std::max(memory_mb, query.real(4).value_or(0));
+    sum.images += trains ? training_images(parse_json(config, "runs.config").at("settings")) : images;
+    sum.seconds += seconds;
+    memory_mb = std::max(memory_mb, peak_mb);
   }
   train.replace(rates.train_images_per_second);
   evaluate.replace(rates.evaluate_images_per_second);
@@ -87,11 +84,6 @@ struct JobList {
     return static_cast<double>(plan.positions(split).size()) / rates.evaluate_images_per_second;
   }
 
-  void add_validation(const RunPlan& run, int step) {
-    const auto job = plan.evaluation(run, step, "validation");
-    add("evaluate", job, job.id, seconds_on("validation"));
-  }
-
   void add_test(const RunPlan& run, std::optional<int> step) {
     if (!plan.spec.tests()) return;
     if (step) return add("test", plan.evaluation(run, *step, "test"), test_key(run), seconds_on("test"));
@@ -101,14 +93,15 @@ struct JobList {
   }
 
   void add_run(const RunPlan& run) {
-    if (run.is_base()) {
-      add_validation(run, 0);
-      return add_test(run, 0);
-    }
-    add("train", run.job, run.job.id,
-        training_images(run.job.identity.at("settings")) / rates.train_images_per_second);
+    if (!run.is_base())
+      add("train", run.job, run.job.id,
+          training_images(run.job.identity.at("settings")) / rates.train_images_per_second);
     if (plan.spec.is_training()) return;
-    for (const auto step : plan.checkpoints) add_validation(run, step);
+    for (const auto step : plan.validation_steps(run)) {
+      const auto job = plan.evaluation(run, step, "validation");
+      add("evaluate", job, job.id, seconds_on("validation"));
+    }
+    if (run.is_base()) return add_test(run, 0);
     const auto found = store != nullptr ? recorded_selection(plan, run, *store) : std::nullopt;
     const auto selected = found ? std::optional(static_cast<int>(found->step)) : std::nullopt;
     const auto outcome = selected ? fmt::format(": {}", *selected) : std::string();
@@ -183,7 +176,7 @@ double estimated_disk_mb(const Plan& plan, const Json& resources) {
                      static_cast<double>(plan.inputs.validation.size() + plan.inputs.test.size());
   const auto tested = plan.spec.tests() ? plan.inputs.test.size() : 0;
   for (const auto& run : plan.runs) {
-    const auto evaluations = run.is_base() ? std::size_t{1} : plan.checkpoints.size();
+    const auto evaluations = plan.validation_steps(run).size();
     megabytes += sample * static_cast<double>(evaluations * plan.inputs.validation.size() + tested);
     if (run.is_base()) continue;
     const auto copies =
@@ -236,8 +229,7 @@ Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const R
                     {"done", job.done},
                     {"seconds", job.seconds}});
   }
-  Json not_run = Json::object();
-  for (const auto& [metric, reason] : plan.metrics_not_run) not_run[metric] = reason;
+  const std::map<std::string, std::string> not_run(plan.metrics_not_run.begin(), plan.metrics_not_run.end());
   return {{"table", plan.spec.id},
           {"backbone", plan.backbone.name},
           {"scale", plan.scale.name},

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +9,7 @@
 
 namespace harness {
 
-/// What a worker does in a second and needs, measured on finished jobs of the same backbone or, without any,
-/// a stated guess.
+/// What a worker does in a second and needs, measured on jobs of the same backbone or else a stated guess.
 struct Rates {
   double train_images_per_second = 0, evaluate_images_per_second = 0, peak_memory_mb = 0;
   bool measured = false;            ///< both rates come from the DB
@@ -19,8 +17,7 @@ struct Rates {
   bool known() const { return measured || resources.empty(); }  ///< of a large model nobody guesses the speed
 };
 
-/// `store`: nullptr without a DB. `threads`: of each worker, for the guess. `resources`: as check_plan gives
-/// them.
+/// `store`: nullptr without a DB. `threads`: of a worker, for the guess. `resources`: of check_plan.
 Rates measured_rates(Store* store, const std::string& backbone, int threads, const Json& resources);
 
 /// One line of the plan as `--dry-run` shows it.

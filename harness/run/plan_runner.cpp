@@ -9,7 +9,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/source_sums/build_info.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -23,9 +23,8 @@ Fields identity_of(const Job& job) {
 
 /// Whether a `reproduce` that went to its end made its table of this evaluation.
 bool is_in_experiment(Store& store, const std::string& evaluation) {
-  SQLite::Statement statement(store.database(),
-                              "SELECT 1 FROM reproduction_evaluations WHERE evaluation_id = ?1");
-  return Query(statement, evaluation).step();
+  constexpr auto kSql = "SELECT 1 FROM reproduction_evaluations WHERE evaluation_id = ?1 LIMIT 1";
+  return !rows_of<int>(store, kSql, evaluation).empty();
 }
 
 /// job.json says what the folder is for; only paths and options may change between two starts.
@@ -59,17 +58,13 @@ RunRecord run_row(const Job& job) {
     effective["method_settings"] = f.get("method_settings");
   }
   return {.id = job.id,
-          .table_id = {},
           .method = f.required<std::string>("method"),
           .backbone = f.required<std::string>("backbone"),
           .task = f.required<std::string>("task"),
-          .arm = {},
-          .scale = {},
           .seed = f.required<std::int64_t>("seed"),
           .config = job.identity,
           .folder = job.folder.string(),
           .weights_sha256 = f.required<std::string>("weights_sha256"),
-          .requested_settings = Json::object(),
           .effective_settings = std::move(effective),
           .numerics_version = f.required<std::int64_t>("numerics_version")};
 }
@@ -77,8 +72,6 @@ RunRecord run_row(const Job& job) {
 EvaluationRecord evaluation_row(const Job& job, std::int64_t n) {
   auto f = identity_of(job);
   return {.id = job.id,
-          .table_id = {},
-          .scale = {},
           .run_id = f.required<std::string>("run"),
           .step = f.required<std::int64_t>("step"),
           .split = f.required<std::string>("split"),
@@ -88,16 +81,13 @@ EvaluationRecord evaluation_row(const Job& job, std::int64_t n) {
           .split_sha256 = f.required<std::string>("positions_sha256"),
           .seed = f.required<std::int64_t>("seed"),
           .settings = f.get("settings"),
-          .config = job.identity,
-          .selection_id = {},
-          .peek = false};
+          .config = job.identity};
 }
 
 JobRecord training_job(const Job& job) {
   return {.id = job.id,
           .kind = identity_of(job).required<std::string>("kind"),
           .run_id = job.id,
-          .evaluation_id = {},
           .folder = job.folder};
 }
 
@@ -110,14 +100,7 @@ JobRecord evaluation_job(const Job& job) {
 }
 
 SelectionRecord fixed_selection(const std::string& run) {
-  return {.run_id = run,
-          .step = 0,
-          .split = "",
-          .metric = "",
-          .rule = kFixedRule,
-          .value = {},
-          .evaluation_id = {},
-          .candidates = {}};
+  return {.run_id = run, .rule = kFixedRule};
 }
 
 void require_own_folders(const Plan& plan, Store& store) {
@@ -158,41 +141,30 @@ void PlanRunner::record_run(const RunPlan& run) {
 void PlanRunner::record_base(const RunPlan& run) {
   const auto job = training_job(run.job);
   store_.record_job(job);
-  if (store_.job_state(job.id)->state != JobState::kDone) {
+  if (!harness::is_done(store_, job.id)) {
     write_job_file(run.job, threads_, plan_.device);
-    store_.record_checkpoint({.run_id = run.job.id,
-                              .step = 0,
-                              .path = plan_.inputs.weights_path(),
-                              .sha256 = plan_.inputs.weights_sha256,
-                              .lambda_late = {},
-                              .lambda_late_last = {},
-                              .clip_fraction = {}});
+    store_.record_checkpoint(
+        {.run_id = run.job.id, .path = plan_.inputs.weights_path(), .sha256 = plan_.inputs.weights_sha256});
     store_.mark_job(job.id, JobState::kDone);
   }
   selections_[run.job.id] = {0, store_.record_selection(fixed_selection(run.job.id))};
-}
-
-std::vector<int> PlanRunner::validation_steps(const RunPlan& run) const {
-  return run.is_base() ? std::vector<int>{0} : plan_.checkpoints;
-}
-
-PlannedEvaluation PlanRunner::planned(const RunPlan& run, int step, const std::string& split) const {
-  return {.job = plan_.evaluation(run, step, split), .run = &run, .step = step, .split = split};
 }
 
 /// Reads what the logs hold beyond the DB: a harness that was killed may have left finished work behind.
 void PlanRunner::catch_up(const RunPlan& run) {
   if (!run.is_base()) catch_up(training_job(run.job));
   if (!is_done(run.job.id) || plan_.spec.is_training()) return;
-  for (const auto step : validation_steps(run)) catch_up(planned(run, step, "validation"));
+  for (const auto step : plan_.validation_steps(run))
+    catch_up(run, plan_.evaluation(run, step, "validation"));
   select(run);
-  if (const auto step = selected_step(run); step && plan_.spec.tests()) catch_up(planned(run, *step, "test"));
+  if (const auto step = selected_step(run); step && plan_.spec.tests())
+    catch_up(run, plan_.evaluation(run, *step, "test"));
 }
 
-void PlanRunner::catch_up(const PlannedEvaluation& evaluation) {
-  if (!fs::exists(evaluation.job.folder) && !store_.evaluation(evaluation.job.id)) return;
-  record_evaluation(evaluation);
-  catch_up(evaluation_job(evaluation.job));
+void PlanRunner::catch_up(const RunPlan& run, const Job& evaluation) {
+  if (!fs::exists(evaluation.folder) && !store_.evaluation(evaluation.id)) return;
+  record_evaluation(run, evaluation);
+  catch_up(evaluation_job(evaluation));
 }
 
 void PlanRunner::catch_up(const JobRecord& job) {
@@ -210,10 +182,9 @@ void PlanRunner::ingest(const JobRecord& job) {
 
 bool PlanRunner::is_done(const std::string& job_id) {
   if (done_.contains(job_id)) return true;
-  const auto status = store_.job_state(job_id);
-  if (!status || status->state != JobState::kDone) return false;
+  if (!harness::is_done(store_, job_id)) return false;
   const auto again = scored_again_.find(job_id);
-  if (again != scored_again_.end() && status->log_offset <= again->second) return false;
+  if (again != scored_again_.end() && store_.job_state(job_id)->log_offset <= again->second) return false;
   done_.insert(job_id);
   return true;
 }
@@ -251,10 +222,11 @@ std::optional<Task> PlanRunner::next_of(const RunPlan& run) {
     return prepare_training(run);
   }
   if (plan_.spec.is_training()) return std::nullopt;
-  if (auto task = next_evaluation(run, validation_steps(run), "validation")) return task;
+  const auto steps = plan_.validation_steps(run);
+  if (auto task = next_evaluation(run, steps, "validation")) return task;
   select(run);
   // Those that it asks for once more.
-  if (auto task = next_evaluation(run, validation_steps(run), "validation")) return task;
+  if (auto task = next_evaluation(run, steps, "validation")) return task;
   const auto step = selected_step(run);
   if (!step || !plan_.spec.tests()) return std::nullopt;
   return next_evaluation(run, {*step}, "test");
@@ -263,14 +235,13 @@ std::optional<Task> PlanRunner::next_of(const RunPlan& run) {
 std::optional<Task> PlanRunner::next_evaluation(const RunPlan& run, const std::vector<int>& steps,
                                                 const std::string& split) {
   for (const auto step : steps) {
-    const auto evaluation = planned(run, step, split);
+    const auto evaluation = plan_.evaluation(run, step, split);
     // Recorded even where it is done: it may have been another table's until now.
-    if (started_.contains(evaluation.job.id)) continue;
-    record_evaluation(evaluation);
-    started_.insert(evaluation.job.id);
-    if (is_done(evaluation.job.id)) continue;
-    ran_.insert(evaluation.job.id);
-    return prepare_evaluation(evaluation);
+    if (!started_.insert(evaluation.id).second) continue;
+    record_evaluation(run, evaluation);
+    if (is_done(evaluation.id)) continue;
+    ran_.insert(evaluation.id);
+    return prepare_evaluation(run, evaluation);
   }
   return std::nullopt;
 }
@@ -283,34 +254,28 @@ Task PlanRunner::prepare_training(const RunPlan& run) {
   return {.id = record.id, .label = run.job.label, .folder = run.job.folder, .progress_key = record.id};
 }
 
-Task PlanRunner::prepare_evaluation(const PlannedEvaluation& evaluation) {
-  auto job = evaluation.job;
-  for (const auto& checkpoint : store_.checkpoints(evaluation.run->job.id)) {
-    if (evaluation.step > 0 && checkpoint.step == evaluation.step)
-      job.checkpoint_sha256 = checkpoint.sha256.value_or("");
+Task PlanRunner::prepare_evaluation(const RunPlan& run, Job job) {
+  for (const auto& checkpoint : store_.checkpoints(run.job.id)) {
+    if (job.step > 0 && checkpoint.step == job.step) job.checkpoint_sha256 = checkpoint.sha256.value_or("");
   }
   write_job_file(job, threads_, plan_.device);
-  write_file_atomically(evaluation.job.folder / "positions.json",
-                        canonical_json(Json(plan_.positions(evaluation.split))));
-  const auto key = evaluation.split == "test" ? test_key(*evaluation.run) : evaluation.job.id;
-  return {.id = evaluation.job.id,
-          .label = evaluation.job.label,
-          .folder = evaluation.job.folder,
-          .progress_key = key};
+  write_file_atomically(job.folder / "positions.json", canonical_json(Json(plan_.positions(job.split))));
+  return {.id = job.id,
+          .label = job.label,
+          .folder = job.folder,
+          .progress_key = job.split == "test" ? test_key(run) : job.id};
 }
 
-void PlanRunner::record_evaluation(const PlannedEvaluation& evaluation) {
-  auto row =
-      evaluation_row(evaluation.job, static_cast<std::int64_t>(plan_.positions(evaluation.split).size()));
+void PlanRunner::record_evaluation(const RunPlan& run, const Job& job) {
+  auto row = evaluation_row(job, std::ssize(plan_.positions(job.split)));
   row.table_id = plan_.spec.id;
   row.scale = plan_.scale.name;
-  const auto found = selections_.find(evaluation.run->job.id);
-  const bool may_be_selected = evaluation.split == "test" || evaluation.run->is_base();
+  const auto found = selections_.find(run.job.id);
+  const bool may_be_selected = job.split == "test" || run.is_base();
   if (may_be_selected && found != selections_.end()) row.selection_id = found->second.second;
   store_.record_evaluation(row);
-  for (const auto& [metric, reason] : plan_.metrics_not_run)
-    store_.record_not_run(evaluation.job.id, metric, reason);
-  const auto record = evaluation_job(evaluation.job);
+  for (const auto& [metric, reason] : plan_.metrics_not_run) store_.record_not_run(job.id, metric, reason);
+  const auto record = evaluation_job(job);
   store_.record_job(record);
   jobs_[record.id] = record;
 }
@@ -355,14 +320,12 @@ void PlanRunner::select(const RunPlan& run) {
                             .metric = wanted.metric,
                             .rule = wanted.rule,
                             .value = choice.mean,
-                            .evaluation_id = choice.evaluation,
-                            .candidates = {}};
+                            .evaluation_id = choice.evaluation};
   for (const auto& candidate : candidates) selection.candidates.push_back(candidate.evaluation);
   selections_[run.job.id] = {static_cast<int>(choice.step), store_.record_selection(selection)};
 }
 
-/// Asks for the evaluations that lack scores once more; false where all of them were run by this process, or
-/// may not change because a finished experiment holds them.
+/// False where all evaluations that lack scores were run by this process or belong to a finished experiment.
 bool PlanRunner::score_again(const RunPlan& run, const Choice& choice) {
   bool asked = false;
   for (const auto& [step, count] : choice.missing) {
@@ -430,7 +393,7 @@ std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, S
     if (plan.spec.is_training()) continue;
     const auto selection = recorded_selection(plan, run, store);
     if (!selection) return std::nullopt;
-    for (const auto step : run.is_base() ? std::vector<int>{0} : plan.checkpoints)
+    for (const auto step : plan.validation_steps(run))
       ids.push_back(plan.evaluation(run, step, "validation").id);
     if (plan.spec.tests()) ids.push_back(plan.evaluation(run, static_cast<int>(selection->step), "test").id);
   }

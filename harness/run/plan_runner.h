@@ -13,24 +13,14 @@
 
 namespace harness {
 
-/// An evaluation of the plan together with the checkpoint it looks at.
-struct PlannedEvaluation {
-  Job job;
-  const RunPlan* run = nullptr;
-  int step = 0;
-  std::string split;
-};
-
 /// Says which job of a plan comes next, brings in what workers wrote, selects checkpoints. All state is in
 /// the DB and the run folders: a new PlanRunner on the same plan goes on where the last one stopped.
 class PlanRunner {
  public:
-  /// `threads`: of each worker. Records prompt sets, runs and the starting weights; reads what is in the logs
-  /// already.
+  /// `threads`: of a worker. Records prompt sets, runs and starting weights; reads what is in the logs.
   PlanRunner(const Plan& plan, Store& store, int threads);
 
-  /// Throws Error (status 2) where a job was begun by another build of harness-worker, or on another kind of
-  /// processor.
+  /// Throws Error (status 2) where a job was begun by another build of harness-worker or kind of processor.
   void require_same_build(const std::filesystem::path& worker);
 
   // The scheduler's hooks.
@@ -50,12 +40,12 @@ class PlanRunner {
   std::optional<Task> next_evaluation(const RunPlan& run, const std::vector<int>& steps,
                                       const std::string& split);
   Task prepare_training(const RunPlan& run);
-  Task prepare_evaluation(const PlannedEvaluation& evaluation);
-  void record_evaluation(const PlannedEvaluation& evaluation);
+  Task prepare_evaluation(const RunPlan& run, Job job);
+  void record_evaluation(const RunPlan& run, const Job& job);
   void record_run(const RunPlan& run);
   void record_base(const RunPlan& run);
   void catch_up(const RunPlan& run);
-  void catch_up(const PlannedEvaluation& evaluation);
+  void catch_up(const RunPlan& run, const Job& evaluation);
   void catch_up(const JobRecord& job);
   void ingest(const JobRecord& job);
   /// The evaluations that a selection compares; empty until all of them are done.
@@ -63,8 +53,6 @@ class PlanRunner {
   void select(const RunPlan& run);
   bool score_again(const RunPlan& run, const Choice& choice);
   [[noreturn]] void refuse_selection(const RunPlan& run, const Choice& choice);
-  std::vector<int> validation_steps(const RunPlan& run) const;
-  PlannedEvaluation planned(const RunPlan& run, int step, const std::string& split) const;
 
   const Plan& plan_;
   Store& store_;
@@ -93,12 +81,10 @@ bool is_done(Store& store, const std::string& job);
 /// The selection that the DB holds for exactly these candidates, or nothing. Only reads.
 std::optional<StoredSelection> recorded_selection(const Plan& plan, const RunPlan& run, Store& store);
 
-/// Throws Error if a run of the plan stands in another folder alone: two workspaces of one DB
-/// cannot both make it.
+/// Throws Error if a run stands in another folder alone: two workspaces of one DB cannot both make it.
 void require_own_folders(const Plan& plan, Store& store);
 
-/// The evaluations of a plan if all of it is done already (none of a table of the training), else nothing.
-/// Only reads.
+/// The evaluations of a plan (none of a training table) if all of it is done, else nothing. Only reads.
 std::optional<std::vector<std::string>> finished_evaluations(const Plan& plan, Store& store);
 
 }  // namespace harness

@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <set>
 
-#include "core/error.h"
 #include "core/sha256.h"
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
-#include "results/store/sql.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace {
@@ -168,13 +167,7 @@ Json metrics_in_effect(const Plan& plan) {
     return metrics;
   }
   Json columns = Json::array();
-  for (const auto& column : spec.columns) {
-    columns.push_back(metric_json({.name = column.name,
-                                   .title = column.title,
-                                   .unit = column.unit,
-                                   .better = column.better,
-                                   .decimals = column.decimals}));
-  }
+  for (const auto& column : spec.columns) columns.push_back(metric_json(column));
   return columns;
 }
 
@@ -204,11 +197,6 @@ Json effective_spec(const Plan& plan, const std::optional<std::string>& other_co
   return spec;
 }
 
-bool has_comparisons(Store& store, std::int64_t reproduction_id) {
-  SQLite::Statement statement(store.database(), "SELECT 1 FROM comparisons WHERE reproduction_id = ?1");
-  return Query(statement, reproduction_id).step();
-}
-
 }  // namespace
 
 std::vector<CodeGroup> code_of_plan(const Plan& plan, Store& store,
@@ -228,12 +216,11 @@ Experiment record_plan(const Plan& plan, Store& store, std::vector<std::string> 
                             .spec = effective_spec(plan, other_code(code, "")),
                             .signature = signature_of(plan, store),
                             .wall_seconds = wall_seconds,
-                            .evaluations = std::move(evaluations),
-                            .runs = {}};
+                            .evaluations = std::move(evaluations)};
   for (const auto& run : plan.runs) record.runs.emplace_back(run.job.id, run.name);
   const auto id = store.record_reproduction(record);
   Experiment stored(*store.reproduction(id));
-  if (!has_comparisons(store, id)) {
+  if (rows_of<int>(store, "SELECT 1 FROM comparisons WHERE reproduction_id = ?1 LIMIT 1", id).empty()) {
     const auto comparisons = compare_all(store, stored);
     // Alarms first: comparisons that are there say that both are.
     store.record_alarms(id, alarms_of(stored, comparisons));

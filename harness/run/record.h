@@ -13,8 +13,7 @@ namespace harness {
 std::vector<CodeGroup> code_of_plan(const Plan& plan, Store& store,
                                     const std::vector<std::string>& evaluations);
 
-/// Records a finished plan as the last experiment, with its comparisons, which are computed unless they are
-/// there already. `code`: code_of_plan.
+/// Records a finished plan as the last experiment, with its comparisons. `code`: code_of_plan.
 Experiment record_plan(const Plan& plan, Store& store, std::vector<std::string> evaluations,
                        const std::vector<CodeGroup>& code, double wall_seconds);
 

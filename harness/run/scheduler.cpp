@@ -12,11 +12,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <exception>
-#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -25,6 +25,7 @@
 #include "core/event_log.h"
 #include "core/json.h"
 #include "core/processes/process.h"
+#include "core/text.h"
 
 namespace harness {
 namespace asio = boost::asio;
@@ -51,39 +52,41 @@ Descriptor open_to_append(const fs::path& path) {
   throw Error(fmt::format("cannot open: {}", std::strerror(errno)), path.string(), {}, Status::kFailed);
 }
 
-/// One running worker: its standard input is held open by us and nobody else, its standard output gives
-/// lines, its standard error is appended to a file. It leads its own process group, so that a Ctrl-C at the
-/// terminal reaches only us.
-class WorkerProcess {
+/// One running worker: its standard input is held open by us and nobody else (closed, it ends after its
+/// current shard), its standard output gives lines, its standard error is appended to a file. It leads its
+/// own process group, so that a Ctrl-C at the terminal reaches only us.
+class Worker {
  public:
-  using OnLine = std::function<void(std::string_view)>;
+  using OnLine = std::function<void(Worker&, std::string_view)>;
 
   /// Throws Error (Status::kFailed) if the program cannot be started.
-  WorkerProcess(asio::io_context& io, const std::vector<std::string>& words, const fs::path& stderr_file,
-                OnLine on_line)
-      : process_(words,
-                 {.in = kPipe, .out = kPipe, .err = open_to_append(stderr_file).get(), .own_group = true}),
-        output_(io, process_.out.release()),
+  Worker(asio::io_context& io, const fs::path& program, Task its_task, OnLine on_line)
+      : task(std::move(its_task)),
+        process({program.string(), "run", task.folder.string()},
+                {.in = kPipe,
+                 .out = kPipe,
+                 .err = open_to_append(task.folder / "worker.log").get(),
+                 .own_group = true}),
+        output_(io, process.out.release()),
         on_line_(std::move(on_line)) {
     read_more();
   }
   /// Kills the group if it still runs.
-  ~WorkerProcess() { *reading_ = false; }
-
-  pid_t pid() const { return process_.pid(); }
-  /// Asks the worker to end after its current shard.
-  void close_input() { process_.in.close(); }
-  /// SIGKILL to the worker and its children.
-  void kill() { process_.kill(); }
+  ~Worker() { *reading_ = false; }
 
   /// How it ended, once it has and what it wrote has been handed to on_line. Its own children (scorers) end
   /// with their pipes and keepers; what is left of the group is not waited for. Never blocks.
   std::optional<ExitStatus> ended() {
-    if (!process_.has_ended()) return std::nullopt;
-    const auto status = process_.wait();
+    if (!process.has_ended()) return std::nullopt;
+    const auto status = process.wait();
     drain();
     return status;
   }
+
+  const Task task;
+  Process process;
+  Clock::time_point last_sign = Clock::now();
+  bool log_has_grown = false, silent = false;
 
  private:
   void read_more() {
@@ -101,7 +104,7 @@ class WorkerProcess {
     partial_ += *bytes;
     std::size_t begin = 0;
     for (auto end = partial_.find('\n'); end != std::string::npos; end = partial_.find('\n', begin)) {
-      on_line_(std::string_view(partial_).substr(begin, end - begin));
+      on_line_(*this, std::string_view(partial_).substr(begin, end - begin));
       begin = end + 1;
     }
     partial_.erase(0, begin);
@@ -116,7 +119,6 @@ class WorkerProcess {
     }
   }
 
-  Process process_;
   asio::posix::stream_descriptor output_;
   OnLine on_line_;
   std::string partial_;
@@ -129,25 +131,12 @@ std::string tail_of_file(const fs::path& file, std::size_t lines) {
   if (!in) return {};
   constexpr std::streamoff kWindow = 64 << 10;
   in.seekg(std::max<std::streamoff>(0, in.tellg() - kWindow));
-  std::deque<std::string> last;
-  for (std::string line; std::getline(in, line);) {
-    last.push_back(line);
-    if (last.size() > lines) last.pop_front();
-  }
-  std::string text;
-  for (const auto& line : last) text += (text.empty() ? "" : "\n") + line;
-  return text;
+  auto last = split(std::string(std::istreambuf_iterator<char>(in), {}), '\n');
+  if (last.back().empty()) last.pop_back();
+  return join(std::span(last).last(std::min(lines, last.size())), "\n");
 }
 
-struct Worker {
-  Task task;
-  std::unique_ptr<WorkerProcess> process;
-  Clock::time_point last_sign = Clock::now();
-  bool log_has_grown = false, silent = false;
-};
-
-/// The reason a worker itself gave for failing, or nothing. Where it ended with the status of a wrong input
-/// (a file that it was given), so does the program.
+/// The reason a worker itself gave for failing; a wrong input of its own is the program's.
 std::optional<Error> reported_failure(const Task& task, const ExitStatus& ended) {
   if (ended.signal != 0) return std::nullopt;
   const auto status = ended.code == static_cast<int>(Status::kUsage) ? Status::kUsage : Status::kFailed;
@@ -178,7 +167,7 @@ Error worker_error(const Worker& worker, const std::string& what) {
   const auto tail = tail_of_file(log, kLogTailLines);
   const auto shown =
       tail.empty() ? std::string("its log is empty") : "the end of " + log.string() + ":\n" + tail;
-  return Error(fmt::format("{} (pid {})\n{}\n", what, worker.process->pid(), shown), worker.task.label,
+  return Error(fmt::format("{} (pid {})\n{}\n", what, worker.process.pid(), shown), worker.task.label,
                hint_after_death(worker.task.folder), Status::kFailed);
 }
 
@@ -237,15 +226,11 @@ class Scheduler {
   }
 
   void start(Task task) {
-    auto worker = std::make_unique<Worker>();
-    worker->task = std::move(task);
-    auto* raw = worker.get();
-    const auto on_line = [this, raw](std::string_view line) { handle_line(*raw, line); };
-    worker->process = std::make_unique<WorkerProcess>(
-        io_, std::vector<std::string>{settings_.worker.string(), "run", raw->task.folder.string()},
-        raw->task.folder / "worker.log", on_line);
-    progress_.start(raw->task.progress_key, raw->task.label);
-    workers_.push_back(std::move(worker));
+    workers_.push_back(std::make_unique<Worker>(
+        io_, settings_.worker, std::move(task),
+        [this](Worker& worker, std::string_view line) { handle_line(worker, line); }));
+    const auto& started = workers_.back()->task;
+    progress_.start(started.progress_key, started.label);
   }
 
   void handle_line(Worker& worker, std::string_view line) {
@@ -266,7 +251,7 @@ class Scheduler {
     stop_signals_.async_wait([this](const boost::system::error_code& error, int) {
       if (error) return;
       if (interrupted_) {
-        for (auto& worker : workers_) worker->process->kill();
+        for (auto& worker : workers_) worker->process.kill();
       } else {
         interrupted_ = true;
         if (!workers_.empty()) progress_.say("stopping after the current shard; once more to stop at once");
@@ -305,7 +290,7 @@ class Scheduler {
 
   void stop_all() {
     stop_time_ = Clock::now();
-    for (auto& worker : workers_) worker->process->close_input();
+    for (auto& worker : workers_) worker->process.in.close();
   }
 
   /// While this program stood still itself (stopped from the terminal), it could hear nobody.
@@ -319,16 +304,16 @@ class Scheduler {
   void kill_the_silent_and_the_slow() {
     const auto now = Clock::now();
     for (auto& worker : workers_) {
-      if (stopping() && now - stop_time_ > settings_.stop_limit) worker->process->kill();
+      if (stopping() && now - stop_time_ > settings_.stop_limit) worker->process.kill();
       if (worker->silent || now - worker->last_sign < settings_.silence_limit) continue;
       worker->silent = true;
-      worker->process->kill();
+      worker->process.kill();
     }
   }
 
   void reap() {
     for (std::size_t i = 0; i < workers_.size();) {
-      const auto status = workers_[i]->process->ended();
+      const auto status = workers_[i]->ended();
       if (!status) {
         ++i;
         continue;

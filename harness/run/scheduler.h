@@ -38,9 +38,8 @@ struct SchedulerHooks {
   std::function<void(const Task&, const std::string& what)> failed;
 };
 
-/// Runs jobs until none is left. Throws Error after the workers have ended and what they did is ingested:
-/// Status::kInterrupted after SIGINT, SIGTERM or SIGHUP; Status::kFailed if a worker failed, died or fell
-/// silent, with its exit status or signal and the tail of its log.
+/// Runs jobs until none is left. Throws Error once workers have ended and are ingested: Status::kInterrupted
+/// after SIGINT, SIGTERM or SIGHUP; Status::kFailed, with status or signal and the tail of the log, else.
 void run_scheduler(const SchedulerSettings& settings, const SchedulerHooks& hooks, Progress& progress);
 
 }  // namespace harness

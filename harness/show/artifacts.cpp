@@ -1,7 +1,5 @@
 #include "harness/show/artifacts.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -11,23 +9,13 @@
 #include "core/streams.h"
 #include "harness/show/figures.h"
 #include "harness/show/grid_model.h"
-#include "harness/terminal/output.h"
 #include "results/store/rows.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-std::map<std::string, std::string> recorded_checksums(Store& store, std::int64_t reproduction_id) {
-  std::map<std::string, std::string> checksums;
-  for (const auto& [name, sha256] : rows_of<std::string, std::string>(
-           store, "SELECT name, sha256 FROM artifacts WHERE reproduction_id = ?1", reproduction_id))
-    checksums[name] = sha256;
-  return checksums;
-}
-
-/// True if `required` were all recorded for this experiment, and everything that was recorded (a figure may
-/// not be) is in the folder with its bytes.
+/// True if all `required` (a figure is not) were recorded, and all that was is in the folder with its bytes.
 bool all_intact(const std::map<std::string, std::string>& recorded, const fs::path& folder,
                 const std::vector<std::string>& required) {
   return std::ranges::all_of(required, [&](const auto& name) { return recorded.contains(name); }) &&
@@ -63,7 +51,10 @@ void write_artifacts(Store& store, const Experiment& experiment, const fs::path&
   std::vector<std::string> required;
   if (has_images) required = {"grid.png", "grid.tex", "grid.html"};
   for (const auto& format : table_formats()) required.push_back(format.file);
-  const auto recorded = recorded_checksums(store, experiment.id);
+  std::map<std::string, std::string> recorded;  // checksums
+  for (const auto& [name, sha256] : rows_of<std::string, std::string>(
+           store, "SELECT name, sha256 FROM artifacts WHERE reproduction_id = ?1", experiment.id))
+    recorded[name] = sha256;
   model.artifacts.clear();
   if (all_intact(recorded, folder, required)) {
     for (const auto& [name, sha256] : recorded) model.artifacts[name] = (folder / name).string();

@@ -2,17 +2,14 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <optional>
-#include <string>
 
 #include "harness/show/experiments.h"
 #include "results/table/table.h"
 
 namespace harness {
 
-/// Writes table.{md,tex,csv,json,html}, the grid and the figures, records them and fills model.artifacts.
-/// Where all are there with the recorded bytes, it only reads.
+/// Writes and records tables, grid and figures that are not there yet, and fills model.artifacts.
 void write_artifacts(Store& store, const Experiment& experiment, const std::filesystem::path& folder,
                      TableModel& model);
 

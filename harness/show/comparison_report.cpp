@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "core/streams.h"
 #include "core/text.h"
@@ -11,8 +12,6 @@
 #include "harness/terminal/output.h"
 #include "results/statistics/statistics.h"
 #include "results/table/table_format.h"
-#include "results/table/table_view.h"
-#include "results/verdict/multiplicity.h"
 
 namespace harness {
 namespace {
@@ -123,15 +122,12 @@ bool has_runs(const ComparedMetric& metric) {
   return metric.record.result.crossed.has_value();
 }
 
-/// True if some comparison of the method is so.
-template <class Test>
-bool any(const ComparedMethod& method, Test is_so) {
-  return std::ranges::any_of(method.metrics, is_so);
-}
+/// Those of one method.
+using Metrics = std::span<const ComparedMetric>;
 
 template <class Test>
 bool any(const ComparisonReport& report, Test is_so) {
-  return std::ranges::any_of(report.methods, [&](const auto& method) { return any(method, is_so); });
+  return std::ranges::any_of(report.compared, is_so);
 }
 
 std::string short_test_name(const ComparedMetric& compared) {
@@ -142,19 +138,20 @@ std::string short_test_name(const ComparedMetric& compared) {
   return r.test == "paired-t-clustered" ? "t, clustered" : "t";
 }
 
-void print_differences(const ComparedMethod& method, const ComparisonReport& report) {
+void print_differences(Metrics metrics, const ComparisonReport& report) {
+  const auto& method = metrics.front().record.method;
   const auto level = format_percent(report.bootstrap.confidence) + " % interval";
-  std::vector<std::string> columns = {"metric", report.baseline, method.method, "difference", level};
-  if (any(method, [](const auto& metric) { return metric.validation_delta.has_value(); }))
+  std::vector<std::string> columns = {"metric", report.baseline, method, "difference", level};
+  if (std::ranges::any_of(metrics, [](const auto& metric) { return metric.validation_delta.has_value(); }))
     columns.emplace_back("validation");
   for (const char* name : {"p", "test", "Holm", "verdict"}) columns.emplace_back(name);
   std::vector<Json> rows;
-  for (const auto& compared : method.metrics) {
+  for (const auto& compared : metrics) {
     const auto& r = compared.record.result;
     const MetricNumbers numbers(r);
     rows.push_back({{"metric", compared.record.metric},
                     {report.baseline, numbers.value(r.baseline_mean)},
-                    {method.method, numbers.value(r.method_mean)},
+                    {method, numbers.value(r.method_mean)},
                     {"difference", numbers.difference(r.delta)},
                     {level, numbers.interval(interval_of(r))},
                     {"validation", numbers.difference(compared.validation_delta)},
@@ -167,11 +164,11 @@ void print_differences(const ComparedMethod& method, const ComparisonReport& rep
 }
 
 /// The difference of each pair of runs: what one run alone would have said.
-void print_runs(const ComparedMethod& method) {
-  if (!any(method, has_runs)) return;
+void print_runs(Metrics metrics) {
+  if (std::ranges::none_of(metrics, has_runs)) return;
   std::vector<std::string> columns = {"metric"};
   std::vector<Json> rows;
-  for (const auto& compared : method.metrics) {
+  for (const auto& compared : metrics) {
     const auto& r = compared.record.result;
     if (!r.crossed) continue;
     Json row = {{"metric", compared.record.metric}};
@@ -196,7 +193,7 @@ std::string needed_text(const std::optional<std::int64_t>& needed, bool has_spre
   return has_spread ? fmt::format("over {:.0e}", most) : kDash;
 }
 
-void print_pairs(const ComparedMethod& method, const ComparisonReport& report) {
+void print_pairs(Metrics metrics, const ComparisonReport& report) {
   std::vector<std::string> columns = {"metric",   "pairs",  report.unit,  "missing",   "W / T / L",
                                       "win rate", "sign p", "Wilcoxon p", "detectable"};
   std::string prompts, runs;
@@ -205,12 +202,13 @@ void print_pairs(const ComparedMethod& method, const ComparisonReport& report) {
     runs = fmt::format("runs for {:g}", *report.effect);
     // What prompts alone would take says nothing of methods.
     const bool by_prompt = report.unit == "prompts";
-    if (!by_prompt || !any(method, is_of_methods)) columns.push_back(prompts);
-    if (by_prompt && (any(method, has_runs) || any(method, &ComparedMetric::by_yardstick)))
+    if (!by_prompt || std::ranges::none_of(metrics, is_of_methods)) columns.push_back(prompts);
+    if (by_prompt && std::ranges::any_of(
+                         metrics, [](const auto& metric) { return has_runs(metric) || metric.by_yardstick; }))
       columns.push_back(runs);
   }
   std::vector<Json> rows;
-  for (const auto& compared : method.metrics) {
+  for (const auto& compared : metrics) {
     const auto& r = compared.record.result;
     const auto wilcoxon = r.tests.wilcoxon ? std::optional(r.tests.wilcoxon->p_value) : std::nullopt;
     Json row = {{"metric", compared.record.metric},
@@ -284,11 +282,9 @@ void print_legend(const ComparisonReport& report) {
 /// How far what is said of runs hangs on a spread that few of them gave.
 void print_spread_uncertainty(const ComparisonReport& report) {
   std::optional<std::int64_t> fewest;
-  for (const auto& method : report.methods) {
-    for (const auto& metric : method.metrics) {
-      if (is_of_methods(metric))
-        fewest = std::min(fewest.value_or(kMostRuns), metric.record.result.crossed->runs);
-    }
+  for (const auto& metric : report.compared) {
+    if (is_of_methods(metric))
+      fewest = std::min(fewest.value_or(kMostRuns), metric.record.result.crossed->runs);
   }
   if (!fewest) return;
   const auto factors = spread_uncertainty(*fewest, report.bootstrap.confidence);
@@ -325,19 +321,17 @@ void print_yardstick(const ComparisonReport& report) {
 /// "ocr_reward of dual: 3 of 762 prompts carry more than half of the difference".
 std::vector<std::string> cautions(const ComparisonReport& report) {
   std::vector<std::string> texts;
-  for (const auto& method : report.methods) {
-    for (const auto& compared : method.metrics) {
-      const auto& r = compared.record.result;
-      const auto name = fmt::format("{} of {}", compared.record.metric, method.method);
-      if (const auto few = few_that_carry(r); few && compared.verdict.differs && report.unit == "prompts")
-        texts.push_back(fmt::format("{}: {} of {} {} carry more than half of the difference.", name, *few,
-                                    r.clusters, report.unit));
-      if (const auto other = disagreement(r.tests); other.any())
-        texts.push_back(fmt::format("{}: over {}, the {} and the t test disagree at 0.05.", name, report.unit,
-                                    other.wilcoxon && other.sign ? "Wilcoxon and sign tests"
-                                    : other.wilcoxon             ? "Wilcoxon test"
-                                                                 : "sign test"));
-    }
+  for (const auto& compared : report.compared) {
+    const auto& r = compared.record.result;
+    const auto name = fmt::format("{} of {}", compared.record.metric, compared.record.method);
+    if (const auto few = few_that_carry(r); few && compared.verdict.differs && report.unit == "prompts")
+      texts.push_back(fmt::format("{}: {} of {} {} carry more than half of the difference.", name, *few,
+                                  r.clusters, report.unit));
+    if (const auto other = disagreement(r.tests); other.any())
+      texts.push_back(fmt::format("{}: over {}, the {} and the t test disagree at 0.05.", name, report.unit,
+                                  other.wilcoxon && other.sign ? "Wilcoxon and sign tests"
+                                  : other.wilcoxon             ? "Wilcoxon test"
+                                                               : "sign test"));
   }
   return texts;
 }
@@ -409,9 +403,7 @@ void add_comparisons(const std::vector<ComparisonRecord>& records, const std::ve
         {.confidence = report.bootstrap.confidence, .adjusted_p = metric.adjusted_p, .unit = report.unit});
     add_power(report, metric);
     add_power_of_yardstick(report, metric);
-    if (report.methods.empty() || report.methods.back().method != records[i].method)
-      report.methods.push_back({.method = records[i].method, .metrics = {}});
-    report.methods.back().metrics.push_back(std::move(metric));
+    report.compared.push_back(std::move(metric));
   }
 }
 
@@ -419,9 +411,7 @@ Json report_json(const ComparisonReport& report) {
   Json comparisons = Json::array(), family = Json::array();
   for (const auto& q : report.family)
     family.push_back({{"baseline", q.baseline}, {"method", q.method}, {"metric", q.metric}});
-  for (const auto& method : report.methods) {
-    for (const auto& metric : method.metrics) comparisons.push_back(metric_json(metric, report));
-  }
+  for (const auto& metric : report.compared) comparisons.push_back(metric_json(metric, report));
   return {{"baseline", report.baseline},
           {"split", report.split},
           {"holm_family", std::move(family)},
@@ -438,15 +428,18 @@ Json report_json(const ComparisonReport& report) {
 }
 
 void print_report(const ComparisonReport& report) {
-  for (const auto& method : report.methods) {
-    const auto& note = method.metrics.front().record.note;
-    put("{} \u2212 {}, {} split{}\n\n", method.method, report.baseline, report.split,
-        note ? fmt::format(" ({})", *note) : "");
-    print_differences(method, report);
+  for (auto at = report.compared.begin(); at != report.compared.end();) {
+    const auto& record = at->record;
+    const auto end = std::find_if(at, report.compared.end(),
+                                  [&](const auto& metric) { return metric.record.method != record.method; });
+    put("{} \u2212 {}, {} split{}\n\n", record.method, report.baseline, report.split,
+        record.note ? fmt::format(" ({})", *record.note) : "");
+    print_differences({at, end}, report);
     put("\n");
-    print_runs(method);
-    print_pairs(method, report);
+    print_runs({at, end});
+    print_pairs({at, end}, report);
     put("\n");
+    at = end;
   }
   print_legend(report);
   print_yardstick(report);

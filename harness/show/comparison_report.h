@@ -27,11 +27,6 @@ struct ComparedMetric {
   Verdict verdict = {};
 };
 
-struct ComparedMethod {
-  std::string method;
-  std::vector<ComparedMetric> metrics;
-};
-
 /// What `harness compare` says.
 struct ComparisonReport {
   std::string baseline, split;
@@ -45,10 +40,10 @@ struct ComparisonReport {
   PowerSettings power = {};
   std::optional<double> effect = {};        ///< --effect
   std::optional<Yardstick> yardstick = {};  ///< whose spread of runs is taken where there is one run a method
-  std::vector<ComparedMethod> methods = {};
+  std::vector<ComparedMetric> compared = {};  ///< those of a method together
 };
 
-/// Adds records[i] with the direction better[i], those of a method together. One of the table's family is
+/// Adds records[i], those of a method together, with the direction better[i]. One of the table's family is
 /// judged within it, as in the table; the others over the family and all of these.
 void add_comparisons(const std::vector<ComparisonRecord>& records, const std::vector<Better>& better,
                      ComparisonReport& report);

@@ -2,19 +2,21 @@
 
 #include <algorithm>
 #include <map>
-#include <utility>
 
 #include "harness/show/training_table.h"
 #include "results/store/rows.h"
-#include "results/verdict/multiplicity.h"
 
 namespace harness {
 namespace {
 
 constexpr double kUnequalMovement = 3;
 
-constexpr auto kMeanLambdaCenter =
-    "SELECT avg(value) FROM train_stats WHERE run_id = ?1 AND name = 'lambda_center' AND on_policy = 0";
+/// By method, the mean over its runs.
+constexpr auto kMeanLambdaCenter = R"sql(
+    SELECT avg(mean) FROM (
+      SELECT avg(value) AS mean FROM reproduction_runs AS member JOIN train_stats ON train_stats.run_id = member.run_id
+      WHERE member.reproduction_id = ?1 AND member.arm = ?2 AND name = 'lambda_center' AND on_policy = 0
+      GROUP BY member.run_id))sql";
 
 /// The direction in which wins and losses of a recorded comparison were counted. Before experiments recorded
 /// what their metrics are, that was a column's own (higher, unless it stated one), else the guardrail rule's,
@@ -31,11 +33,13 @@ Better recorded_direction(const Experiment& experiment, const std::string& metri
   return metric.starts_with("cer") ? Better::kDown : Better::kUp;
 }
 
-bool unequal_movement(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints, const std::string& a,
+bool unequal_movement(Store& store, const Experiment& experiment, const std::string& a,
                       const std::string& b) {
-  if (a == kBaseMethod || b == kBaseMethod) return false;
-  const auto x = off_policy_mean(store, checkpoints, a, kMeanLambdaCenter);
-  const auto y = off_policy_mean(store, checkpoints, b, kMeanLambdaCenter);
+  if (experiment.is_training() || a == kBaseMethod || b == kBaseMethod) return false;
+  const auto mean = [&](const std::string& method) {
+    return rows_of<std::optional<double>>(store, kMeanLambdaCenter, experiment.id, method).front();
+  };
+  const auto x = mean(a), y = mean(b);
   if (!x || !y) return false;
   return std::max(*x, *y) > kUnequalMovement * std::min(*x, *y);
 }
@@ -85,12 +89,8 @@ std::vector<ComparisonRecord> records_of(const std::vector<TableComparison>& com
                                          const std::string& split) {
   std::vector<ComparisonRecord> records;
   for (const auto& c : comparisons) {
-    records.push_back({.split = split,
-                       .metric = c.metric,
-                       .baseline = c.baseline,
-                       .method = c.method,
-                       .result = c.values,
-                       .note = {}});
+    records.push_back(
+        {.split = split, .metric = c.metric, .baseline = c.baseline, .method = c.method, .result = c.values});
   }
   return records;
 }
@@ -146,7 +146,7 @@ std::vector<ComparisonRecord> compare_methods(Store& store, const Experiment& ex
                      .better = experiment.better(metric)});
   }
   auto results = compare_paired(pairs, settings);
-  const bool unequal = unequal_movement(store, checkpoints, baseline, method);
+  const bool unequal = unequal_movement(store, experiment, baseline, method);
   std::vector<ComparisonRecord> records;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     records.push_back({.split = split,

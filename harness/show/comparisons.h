@@ -13,12 +13,10 @@ namespace harness {
 /// The columns of a table as its file says.
 std::vector<TableColumn> columns_of(const TableSpec& spec);
 
-/// True if wins and losses of the metric were recorded the other way round: by a version that took a wrong
-/// direction from the table.
+/// True if an earlier version, with a table's wrong direction, took the metric's wins for losses.
 bool counts_are_turned(const Experiment& experiment, const std::string& metric);
 
-/// The pairs of rows that an experiment's table compares, as baseline and method: every method with the
-/// baseline, then, where something is evaluated, every method with the starting weights.
+/// Pairs of baseline and method: every method with the baseline, then, if evaluated, the starting weights.
 std::vector<std::pair<std::string, std::string>> compared_arms(const Experiment& experiment);
 
 /// One comparison a metric, as `compare` and the table make them.

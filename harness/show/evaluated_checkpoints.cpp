@@ -43,8 +43,7 @@ const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint
 }  // namespace
 
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Experiment& experiment) {
-  // Selected: a test evaluation that a selection allowed; on other splits the checkpoint that the selection
-  // came from.
+  // Selected: a test evaluation that a selection allowed; elsewhere the checkpoint that it came from.
   constexpr auto kSql = R"sql(
     SELECT e.id, r.id, entry.arm, e.split, r.seed, c.step, e.peek,
            e.selection_id IS NOT NULL OR EXISTS (
@@ -108,23 +107,6 @@ std::vector<PairedValue> paired_values(Store& store, const std::vector<Evaluated
     }
   }
   return pairs;
-}
-
-std::optional<double> off_policy_mean(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                      const std::string& method, const char* sql) {
-  double sum = 0;
-  int n = 0;
-  std::string last_run;
-  for (const auto& checkpoint : checkpoints) {
-    if (checkpoint.method != method || checkpoint.run_id == last_run) continue;
-    last_run = checkpoint.run_id;
-    const auto values = rows_of<std::optional<double>>(store, sql, checkpoint.run_id);
-    if (values.empty() || !values.front()) continue;
-    sum += *values.front();
-    ++n;
-  }
-  if (n == 0) return std::nullopt;
-  return sum / n;
 }
 
 }  // namespace harness

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,9 +29,5 @@ std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedChe
 std::vector<PairedValue> paired_values(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
                                        const std::string& baseline, const std::string& method,
                                        const std::string& split, const std::string& metric);
-
-/// Mean over a method's runs of what `sql` gives of each (?1: the run's id); nothing without any.
-std::optional<double> off_policy_mean(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
-                                      const std::string& method, const char* sql);
 
 }  // namespace harness

@@ -34,8 +34,7 @@ struct Effective {
   Json to_json() const;
 };
 
-/// A `reproduce` that went to its end, read once from its record: the table as it was with its backbone, and
-/// what all choices came to.
+/// A finished `reproduce` as recorded: the table as it was with its backbone, and what choices came to.
 struct Experiment : StoredReproduction {
   TableSpec table;
   Effective effective;
@@ -48,8 +47,7 @@ struct Experiment : StoredReproduction {
   bool is_training() const { return table.is_training(); }
   /// The split whose evaluations its table shows, or kTrainingSplit.
   std::string shown_split() const;
-  /// Which direction of a metric is good, as whoever defines it says: the evaluator for a metric, the column
-  /// for a statistic of the training.
+  /// The good direction: of a metric as its evaluator says, of a training statistic as its column does.
   Better better(const std::string& metric) const;
 };
 
@@ -72,8 +70,7 @@ struct ExperimentRun {
 /// By seed, those of a seed as they were recorded.
 std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment);
 
-/// The last experiment that fits. Throws Error (status 2) if there is none, naming the nearest table, or what
-/// there is.
+/// The last experiment that fits. Throws Error (status 2) with the nearest table, or what there is.
 Experiment find_experiment(Store& store, const ExperimentFilter& filter);
 
 }  // namespace harness

@@ -17,6 +17,8 @@
 namespace harness {
 namespace {
 
+using enum SeriesStyle;
+
 /// One seed's law audit at one timestep.
 struct AuditRow {
   std::int64_t timestep = 0;
@@ -94,6 +96,14 @@ std::string scope_note(const Experiment& experiment, const std::string& what) {
       what, experiment.table_id, experiment.backbone, experiment.scale, fmt::join(experiment.seeds, ", "));
 }
 
+FigureSeries line(std::string label, SeriesStyle style, std::vector<FigurePoint> points) {
+  return {.label = std::move(label), .style = style, .points = std::move(points)};
+}
+
+FigureSeries marks(std::string label, SeriesStyle style, std::vector<FigurePoint> points) {
+  return {.label = std::move(label), .kind = SeriesKind::kMarks, .style = style, .points = std::move(points)};
+}
+
 FigurePanel panel_of(const char* title, const char* y_label, std::vector<FigureSeries> series) {
   return {
       .title = title, .x_label = kStepLabel, .y_label = y_label, .log_y = true, .series = std::move(series)};
@@ -102,17 +112,11 @@ FigurePanel panel_of(const char* title, const char* y_label, std::vector<FigureS
 FigurePanel estimator_panel(const std::vector<AuditRow>& fresh) {
   std::vector<AuditRow> with_velocities = fresh;
   std::erase_if(with_velocities, [](const AuditRow& row) { return !row.lambda_velocity; });
+  const auto velocity = [](const AuditRow& row) { return *row.lambda_velocity; };
   return panel_of("estimators of lambda_center", "log-ratio (nats)",
-                  {{.label = "mean shift", .points = over_seeds(fresh, predicted_drift)},
-                   {.label = "velocities",
-                    .kind = SeriesKind::kMarks,
-                    .style = SeriesStyle::kSecond,
-                    .points = over_seeds(
-                        with_velocities, [](const AuditRow& row) { return *row.lambda_velocity; }, -kApart)},
-                   {.label = "Var(y)",
-                    .kind = SeriesKind::kMarks,
-                    .style = SeriesStyle::kThird,
-                    .points = over_seeds(fresh, &AuditRow::lambda_ratio_var, kApart)}});
+                  {line("mean shift", kFirst, over_seeds(fresh, predicted_drift)),
+                   marks("velocities", kSecond, over_seeds(with_velocities, velocity, -kApart)),
+                   marks("Var(y)", kThird, over_seeds(fresh, &AuditRow::lambda_ratio_var, kApart))});
 }
 
 /// The vertical axes are logarithmic.
@@ -140,17 +144,10 @@ Figure law_audit(Store& store, const Experiment& experiment, const std::string& 
                 .notes = {scope_note(experiment, method), kFormulas, kEstimators, inflation_note(reused)}};
   const auto panel = [&](const char* title, const char* y_label, auto predicted, auto measured) {
     return panel_of(title, y_label,
-                    {{.label = "predicted, fresh", .points = over_seeds(fresh, predicted)},
-                     {.label = "measured, fresh",
-                      .kind = SeriesKind::kMarks,
-                      .points = over_seeds(fresh, measured, -kApart)},
-                     {.label = "predicted, reused",
-                      .style = SeriesStyle::kSecond,
-                      .points = over_seeds(reused, predicted)},
-                     {.label = "measured, reused",
-                      .kind = SeriesKind::kMarks,
-                      .style = SeriesStyle::kSecond,
-                      .points = over_seeds(reused, measured, kApart)}});
+                    {line("predicted, fresh", kFirst, over_seeds(fresh, predicted)),
+                     marks("measured, fresh", kFirst, over_seeds(fresh, measured, -kApart)),
+                     line("predicted, reused", kSecond, over_seeds(reused, predicted)),
+                     marks("measured, reused", kSecond, over_seeds(reused, measured, kApart))});
   };
   figure.panels.push_back(panel("drift", "log-ratio (nats)", predicted_drift, measured_drift));
   figure.panels.push_back(
@@ -160,8 +157,7 @@ Figure law_audit(Store& store, const Experiment& experiment, const std::string& 
   return figure;
 }
 
-/// Two methods beside each other: what controlling lambda does to the measured log-ratio. All off-policy
-/// updates.
+/// Methods beside each other: what controlling lambda does to the measured log-ratio.
 Figure law_comparison(Store& store, const Experiment& experiment, const std::string& name,
                       const std::vector<std::string>& methods) {
   Figure figure{.name = name,
@@ -174,15 +170,15 @@ Figure law_comparison(Store& store, const Experiment& experiment, const std::str
                     "samples, or of all off-policy ones where none were reused.",
                     join(methods, " and "), experiment.table_id, experiment.backbone, experiment.scale,
                     fmt::join(experiment.seeds, ", "))}};
-  const std::vector<SeriesStyle> styles = {SeriesStyle::kFirst, SeriesStyle::kSecond, SeriesStyle::kThird};
+  const std::vector<SeriesStyle> styles = {kFirst, kSecond, kThird};
   for (std::size_t i = 0; i < methods.size() && i < styles.size(); ++i) {
     auto rows = audit_rows(store, experiment, methods[i], false);
     if (rows.empty()) rows = audit_rows(store, experiment, methods[i], true);
     const auto add = [&](std::size_t panel, auto value) {
       auto& series = figure.panels[panel].series;
       const auto points = over_seeds(rows, value);
-      series.push_back({.label = methods[i], .style = styles[i], .points = points});
-      series.push_back({.label = "", .kind = SeriesKind::kMarks, .style = styles[i], .points = points});
+      series.push_back(line(methods[i], styles[i], points));
+      series.push_back(marks("", styles[i], points));
     };
     add(0, predicted_drift);
     add(1, [](const AuditRow& row) { return std::abs(row.log_ratio_mean); });

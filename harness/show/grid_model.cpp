@@ -33,24 +33,20 @@ Samples read_samples(Store& store, const std::string& evaluation_id, const std::
            coalesce(m.reason, (
              SELECT min(any_of.reason) FROM metrics AS any_of
              WHERE any_of.evaluation_id = s.evaluation_id AND any_of.prompt_id = s.prompt_id
-               AND any_of.sample = s.sample))
+               AND any_of.sample = s.sample), '')
     FROM samples AS s
     JOIN prompts AS p ON p.id = s.prompt_id
     LEFT JOIN metrics AS m
       ON m.evaluation_id = s.evaluation_id AND m.prompt_id = s.prompt_id AND m.sample = s.sample AND m.name = ?2
     WHERE s.evaluation_id = ?1 AND s.sample = 0)sql";
   const auto folder = evaluation_folder(store, *store.evaluation(evaluation_id));
-  const auto read = [&](const Query& row) {
-    return Samples::value_type(row.integer(0), {.prompt = row.text(1),
-                                                .target = row.text(2),
-                                                .cell = {.image = folder / row.text(3),
-                                                         .transcript = row.optional_text(5),
-                                                         .score = row.real(6),
-                                                         .reason = row.optional_text(7).value_or(""),
-                                                         .sha256 = row.text(4)}});
-  };
-  const auto samples = checked_rows<Samples::value_type>(store, kSql, read, evaluation_id, metric);
-  return {samples.begin(), samples.end()};
+  using Text = std::string;
+  Samples samples;
+  for (const auto& [position, prompt, target, path, sha256, transcript, score, reason] :
+       rows_of<int, Text, Text, Text, Text, std::optional<Text>, std::optional<double>, Text>(
+           store, kSql, evaluation_id, metric))
+    samples[position] = {prompt, target, {folder / path, transcript, score, reason, sha256}};
+  return samples;
 }
 
 std::vector<PromptScores> scores_by_prompt(const std::vector<Samples>& columns) {

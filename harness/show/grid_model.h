@@ -23,9 +23,8 @@ struct GridChoice {
   std::optional<std::size_t> rows = {};  ///< unset: the table's own, or of the paper's gallery alone all
 };
 
-/// Prompts of the table's split chosen by rule, a column for the starting weights and for each method (the
-/// first seed). Throws Error if an evaluation lacks a sample, or the split the paper's gallery that is asked
-/// for.
+/// Prompts of the table's split chosen by rule, a column for the starting weights and each method (the first
+/// seed). Throws Error if an evaluation lacks a sample, or the split the paper's gallery.
 Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& choice);
 
 /// "grid"; with a choice of one's own "grid-wins-failures-12", so that the table's grid stays.

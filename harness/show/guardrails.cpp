@@ -1,7 +1,5 @@
 #include "harness/show/guardrails.h"
 
-#include <algorithm>
-
 #include "results/table/table.h"
 
 namespace harness {

@@ -8,8 +8,7 @@
 
 namespace harness {
 
-/// What moved beside the reward of an experiment on one split; `comparisons`: its own of that split. Nothing
-/// without a rule.
+/// What moved beside the reward in `comparisons`, an experiment's own of one split. Nothing without a rule.
 std::optional<GuardrailPanel> guardrail_panel_of(const Experiment& experiment,
                                                  std::span<const ComparisonRecord> comparisons);
 

@@ -3,19 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <functional>
 #include <map>
 
 #include "core/law_limits.h"
 #include "core/text.h"
 #include "harness/show/evaluated_checkpoints.h"
-#include "harness/show/training_table.h"
 #include "results/store/rows.h"
 
 namespace harness {
 namespace {
 
-constexpr std::size_t kMaxPoints = 120;  // of a curve; longer runs are averaged over windows of updates
+constexpr std::int64_t kMaxPoints = 120;  // of a curve; longer runs are averaged over windows of updates
 
 /// Colours count the methods in the table's order; the starting weights have the neutral one.
 std::size_t color_of(const Experiment& experiment, const std::string& method) {
@@ -42,86 +41,52 @@ constexpr Statistic kStatistics[] = {
     {.name = "clip_fraction", .title = "Clip fraction", .label = "share of ratios"},
     {.name = "grad_norm", .title = "Gradient norm", .label = "before clipping", .log = true}};
 
-using Curve = std::map<std::int64_t, double>;  // by update
+/// A statistic of the runs by update: rows of (arm, run_id, x, value).
+constexpr auto kCurves = R"sql(
+    WITH curve AS (
+      SELECT member.arm, member.run_id, update_index AS x, avg(value) AS value
+      FROM reproduction_runs AS member JOIN train_stats AS stat ON stat.run_id = member.run_id
+      WHERE member.reproduction_id = ?1 AND name = ?2 AND (timestep IS NOT NULL) = ?3 AND on_policy = ?4
+        AND value IS NOT NULL
+      GROUP BY member.run_id, update_index
+    ))sql";
 
-Curve curve_of(Store& store, const std::string& run_id, const Statistic& statistic) {
-  constexpr auto kSql = R"sql(
-    SELECT update_index, avg(value) FROM train_stats
-    WHERE run_id = ?1 AND name = ?2 AND (timestep IS NOT NULL) = ?3 AND on_policy = ?4 AND value IS NOT NULL
-    GROUP BY update_index)sql";
-  Curve curve;
-  for (const auto& [update, value] : rows_of<std::int64_t, double>(
-           store, kSql, run_id, std::string(statistic.name), statistic.by_step, statistic.on_policy))
-    curve[update] = value;
-  return curve;
+std::int64_t window_of(Store& store, const Experiment& experiment, const Statistic& statistic) {
+  static const auto kSql = kCurves + std::string(R"sql(
+    SELECT max(points), max(last) FROM (SELECT count(*) AS points, max(x) AS last FROM curve GROUP BY run_id))sql");
+  const auto [longest, last] =
+      rows_of<std::int64_t, std::int64_t>(store, kSql.c_str(), experiment.id, std::string(statistic.name),
+                                          statistic.by_step, statistic.on_policy)
+          .front();
+  return longest <= kMaxPoints ? 1 : (last + kMaxPoints - 1) / kMaxPoints;
 }
 
-std::int64_t window_of(const std::vector<Curve>& curves) {
-  std::size_t longest = 1;
-  std::int64_t last = 1;
-  for (const auto& curve : curves) {
-    longest = std::max(longest, curve.size());
-    if (!curve.empty()) last = std::max(last, curve.rbegin()->first);
-  }
-  if (longest <= kMaxPoints) return 1;
-  return (last + static_cast<std::int64_t>(kMaxPoints) - 1) / static_cast<std::int64_t>(kMaxPoints);
-}
-
-/// Means over windows of `window` updates, named by the last of each.
-Curve averaged(const Curve& curve, std::int64_t window) {
-  if (window == 1) return curve;
-  std::map<std::int64_t, std::pair<double, int>> sums;
-  for (const auto& [update, value] : curve) {
-    auto& [sum, count] = sums[(update + window - 1) / window * window];
-    sum += value;
-    ++count;
-  }
-  Curve out;
-  for (const auto& [update, sum] : sums) out[update] = sum.first / sum.second;
-  return out;
-}
-
-/// Mean and range over the seeds at each update.
-std::vector<ChartPoint> over_seeds(const std::vector<Curve>& curves) {
-  std::map<std::int64_t, std::vector<double>> by_update;
-  for (const auto& curve : curves) {
-    for (const auto& [update, value] : curve) by_update[update].push_back(value);
-  }
-  std::vector<ChartPoint> points;
-  for (const auto& [update, values] : by_update) {
-    double mean = 0;
-    for (const double value : values) mean += value / static_cast<double>(values.size());
-    ChartPoint point{.x = static_cast<double>(update), .y = mean};
-    if (values.size() > 1) {
-      const auto [low, high] = std::minmax_element(values.begin(), values.end());
-      point.low = *low;
-      point.high = *high;
-    }
-    points.push_back(std::move(point));
-  }
+/// By row: means over windows, named by their last update, averaged over the seeds, with the seeds' range.
+std::map<std::string, std::vector<ChartPoint>> points_of(Store& store, const Experiment& experiment,
+                                                         const Statistic& statistic, std::int64_t window) {
+  static const auto kSql = kCurves + std::string(R"sql(, averaged AS (
+      SELECT arm, (x + ?5 - 1) / ?5 * ?5 AS x, avg(value) AS value FROM curve GROUP BY run_id, 2
+    )
+    SELECT arm, x, avg(value), iif(count(*) > 1, min(value), NULL), iif(count(*) > 1, max(value), NULL)
+    FROM averaged GROUP BY arm, x ORDER BY arm, x)sql");
+  using Bound = std::optional<double>;
+  std::map<std::string, std::vector<ChartPoint>> points;
+  for (const auto& [arm, x, mean, low, high] : rows_of<std::string, double, double, Bound, Bound>(
+           store, kSql.c_str(), experiment.id, std::string(statistic.name), statistic.by_step,
+           statistic.on_policy, window))
+    points[arm].push_back({.x = x, .y = mean, .low = low, .high = high});
   return points;
 }
 
-/// With the updates of a window.
-std::pair<Chart, std::int64_t> statistic_curves(Store& store, const Experiment& experiment,
-                                                const Statistic& statistic) {
+Chart statistic_curves(Store& store, const Experiment& experiment, const Statistic& statistic,
+                       std::int64_t window) {
   Chart chart{
       .title = statistic.title, .x_label = "update", .y_label = statistic.label, .log_y = statistic.log};
-  std::map<std::string, std::vector<Curve>> by_method;
-  std::vector<Curve> all;
-  for (const auto& run : runs_of(store, experiment)) {
-    if (run.method == kBaseMethod) continue;
-    all.push_back(by_method[run.row].emplace_back(curve_of(store, run.id, statistic)));
-  }
-  const auto window = window_of(all);
-  for (const auto& method : experiment.methods) {
-    for (auto& curve : by_method[method]) curve = averaged(curve, window);
-    chart.series.push_back({.label = method,
-                            .color = color_of(experiment, method),
-                            .look = ChartLook::kLine,
-                            .points = over_seeds(by_method[method])});
-  }
-  return {std::move(chart), window};
+  auto points = points_of(store, experiment, statistic, window);
+  for (const auto& method : experiment.methods)
+    chart.series.push_back(
+        {.label = method, .color = color_of(experiment, method), .points = std::move(points[method])});
+  return chart;
 }
 
 std::string bands_note(const Experiment& experiment) {
@@ -198,61 +163,69 @@ struct LawStep {
 
 std::vector<LawStep> law_steps(Store& store, const Experiment& experiment, const std::string& method) {
   constexpr auto kSql = R"sql(
-    SELECT audit.timestep, avg(-2 * log_ratio_mean), avg(lambda_center), sqrt(sum(4 * mean_se * mean_se)) / count(*),
-           avg(log_ratio_var), avg(predicted_var), sqrt(sum(var_se * var_se)) / count(*),
+    SELECT audit.timestep, avg(lambda_center), avg(-2 * log_ratio_mean), sqrt(sum(4 * mean_se * mean_se)) / count(*),
+           avg(predicted_var), avg(log_ratio_var), sqrt(sum(var_se * var_se)) / count(*),
            avg(lambda_ratio_var), avg(lambda_velocity)
     FROM reproduction_runs AS member JOIN v_law_audit AS audit ON audit.run_id = member.run_id
     WHERE member.reproduction_id = ?1 AND member.arm = ?2 AND audit.fresh = 1
     GROUP BY audit.timestep ORDER BY audit.timestep)sql";
-  const auto read = [](const Query& row) {
-    const auto number = [&](int column) { return row.real(column).value_or(0); };
-    return LawStep{.step = number(0),
-                   .drift = {.predicted = number(2), .measured = number(1), .error = number(3)},
-                   .variance = {.predicted = number(5), .measured = number(4), .error = number(6)},
-                   .lambda_of_variance = number(7),
-                   .lambda_of_velocities = row.real(8)};
-  };
-  return checked_rows<LawStep>(store, kSql, read, experiment.id, method);
+  return rows_as<LawStep, double, double, double, double, double, double, double, double,
+                 std::optional<double>>(store, kSql, experiment.id, method);
 }
 
 constexpr const char* kStepLabel = "denoising step";
 constexpr std::size_t kPredicted = 0, kMeasured = 1;
 
-Chart law_chart(const char* title, const char* label) {
+using Number = std::function<std::optional<double>(const LawStep&)>;
+
+/// With bars of two errors; a step without a value has no place.
+ChartSeries law_series(const char* label, std::size_t color, const std::vector<LawStep>& steps,
+                       const Number& value, const Number& error = {}) {
+  ChartSeries series{
+      .label = label, .color = color, .look = color == kPredicted ? ChartLook::kLine : ChartLook::kMarks};
+  for (const auto& step : steps) {
+    const auto y = value(step);
+    if (!y) continue;
+    series.points.push_back({.x = step.step, .y = *y});
+    if (!error) continue;
+    series.points.back().low = *y - 2 * *error(step);
+    series.points.back().high = *y + 2 * *error(step);
+  }
+  return series;
+}
+
+using LawOf = LawStep::Law LawStep::*;
+
+Chart law_chart(const char* title, const char* label, const std::vector<LawStep>& steps, LawOf law) {
+  const auto part = [law](auto member) { return [=](const LawStep& step) { return (step.*law).*member; }; };
   return {.title = title,
           .x_label = kStepLabel,
           .y_label = label,
           .log_y = true,
-          .series = {{.label = "predicted", .color = kPredicted, .look = ChartLook::kLine},
-                     {.label = "measured", .color = kMeasured, .look = ChartLook::kMarks}}};
+          .series = {law_series("predicted", kPredicted, steps, part(&LawStep::Law::predicted)),
+                     law_series("measured", kMeasured, steps, part(&LawStep::Law::measured),
+                                part(&LawStep::Law::error))}};
 }
 
-void add_law_point(Chart& chart, ChartSeries& deviation, double step, const LawStep::Law& law) {
-  const auto& [predicted, measured, error] = law;
-  chart.series[0].points.push_back({.x = step, .y = predicted});
-  chart.series[1].points.push_back(
-      {.x = step, .y = measured, .low = measured - 2 * error, .high = measured + 2 * error});
-  if (error > 0) deviation.points.push_back({.x = step, .y = (measured - predicted) / error});
+ChartSeries deviations(const char* label, std::size_t color, const std::vector<LawStep>& steps, LawOf law) {
+  return law_series(label, color, steps, [law](const LawStep& step) {
+    const auto& [predicted, measured, error] = step.*law;
+    return error > 0 ? std::optional((measured - predicted) / error) : std::nullopt;
+  });
 }
 
 /// lambda_center as the method takes it, and by the paper's other estimators.
-Chart estimator_chart() {
+Chart estimator_chart(const std::vector<LawStep>& steps) {
   return {.title = "Estimators of lambda_center",
           .x_label = kStepLabel,
           .y_label = "nats",
           .log_y = true,
-          .series = {{.label = "mean shift", .color = kPredicted, .look = ChartLook::kLine},
-                     {.label = "velocities", .color = 2, .look = ChartLook::kMarks},
-                     {.label = "\u22122 E[y]", .color = kMeasured, .look = ChartLook::kMarks},
-                     {.label = "D Var(y), corrected", .color = 3, .look = ChartLook::kMarks}}};
-}
-
-void add_estimates(Chart& chart, const LawStep& step) {
-  const std::array<std::optional<double>, 4> estimates = {step.drift.predicted, step.lambda_of_velocities,
-                                                          step.drift.measured, step.lambda_of_variance};
-  for (std::size_t i = 0; i < estimates.size(); ++i) {
-    if (estimates[i]) chart.series[i].points.push_back({.x = step.step, .y = *estimates[i]});
-  }
+          .series = {
+              law_series("mean shift", kPredicted, steps, [](const LawStep& s) { return s.drift.predicted; }),
+              law_series("velocities", 2, steps, [](const LawStep& s) { return s.lambda_of_velocities; }),
+              law_series("\u22122 E[y]", kMeasured, steps, [](const LawStep& s) { return s.drift.measured; }),
+              law_series("D Var(y), corrected", 3, steps,
+                         [](const LawStep& s) { return s.lambda_of_variance; })}};
 }
 
 int not_positive(const ChartSeries& series) {
@@ -261,23 +234,19 @@ int not_positive(const ChartSeries& series) {
 }
 
 ChartGroup law_group(Store& store, const Experiment& experiment, const std::string& method) {
-  ChartGroup group{.title = method};
-  auto drift = law_chart("Drift: lambda_center and \u22122 E[y]", "nats"),
-       variance = law_chart("Variance: predicted and Var(y)", "nats\u00b2");
+  const auto steps = law_steps(store, experiment, method);
+  auto drift = law_chart("Drift: lambda_center and \u22122 E[y]", "nats", steps, &LawStep::drift),
+       variance = law_chart("Variance: predicted and Var(y)", "nats\u00b2", steps, &LawStep::variance),
+       estimators = estimator_chart(steps);
   Chart deviation{.title = "Measured \u2212 predicted",
                   .x_label = kStepLabel,
                   .y_label = "standard errors",
                   .guides = {-kLawBreakZ, kLawBreakZ},
-                  .series = {{.label = "drift", .color = 2, .look = ChartLook::kMarks},
-                             {.label = "variance", .color = 3, .look = ChartLook::kMarks}}};
-  auto estimators = estimator_chart();
-  for (const auto& step : law_steps(store, experiment, method)) {
-    add_law_point(drift, deviation.series[0], step.step, step.drift);
-    add_law_point(variance, deviation.series[1], step.step, step.variance);
-    add_estimates(estimators, step);
-  }
+                  .series = {deviations("drift", 2, steps, &LawStep::drift),
+                             deviations("variance", 3, steps, &LawStep::variance)}};
   set_apart(deviation);
   set_apart(estimators);
+  ChartGroup group{.title = method};
   if (const int below = not_positive(drift.series[1]) + not_positive(variance.series[1]); below > 0) {
     group.notes.push_back(
         fmt::format("{} not positive and {} no place on a logarithmic axis; the deviations show {}.",
@@ -297,9 +266,9 @@ ChartGroup training_curves(Store& store, const Experiment& experiment) {
                              "updates: on-policy ones have log-ratios of 0 by construction."}};
   std::int64_t window = 1;
   for (const auto& statistic : kStatistics) {
-    auto [chart, updates] = statistic_curves(store, experiment, statistic);
+    const auto updates = window_of(store, experiment, statistic);
     window = std::max(window, updates);
-    group.charts.push_back(std::move(chart));
+    group.charts.push_back(statistic_curves(store, experiment, statistic, updates));
   }
   if (window > 1) {
     group.notes.push_back(fmt::format("Points of long curves are means over {} updates.", window));
@@ -340,7 +309,7 @@ std::vector<ChartGroup> law_charts(Store& store, const Experiment& experiment) {
   if (groups.empty()) return groups;
   groups.insert(
       groups.begin(),
-      {.title = "",
+      {.title = {},
        .notes = {fmt::format(
            "The law predicts mean and variance of the mean-reduced log-ratio y on fresh off-policy "
            "samples. Bars: two standard errors, seeds averaged. A run breaks the law where a step with "

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "harness/show/experiments.h"
@@ -17,8 +16,7 @@ ChartGroup training_curves(Store& store, const Experiment& experiment);
 ChartGroup validation_curves(Store& store, const Experiment& experiment,
                              const std::vector<TableColumn>& metrics);
 
-/// Predicted and measured drift and variance of the log-ratio by step: a group a method that has fresh
-/// off-policy samples.
+/// The law's drift and variance of the log-ratio by step: a group a method with fresh off-policy samples.
 std::vector<ChartGroup> law_charts(Store& store, const Experiment& experiment);
 
 }  // namespace harness

@@ -17,7 +17,6 @@
 #include "harness/show/grid_model.h"
 #include "harness/show/report_curves.h"
 #include "harness/show/table_model.h"
-#include "harness/show/training_table.h"
 #include "results/grid/grid_canvas.h"
 #include "results/store/rows.h"
 #include "results/store/stored_image.h"
@@ -30,13 +29,13 @@ namespace {
 /// Prompts by position in the set and sample.
 using Prompts = std::map<std::pair<int, std::int64_t>, ReportPrompt>;
 
-/// The cell of a column; the prompt's row is made where no column before had it.
-ReportCell& cell_at(Prompts& prompts, int position, std::int64_t sample, std::size_t column) {
+/// A prompt with a cell for `column`, made where no column before had it.
+ReportPrompt& prompt_with(std::size_t column, Prompts& prompts, int position, std::int64_t sample) {
   auto& prompt = prompts[{position, sample}];
   prompt.position = position;
   prompt.sample = sample;
   if (prompt.cells.size() <= column) prompt.cells.resize(column + 1);
-  return prompt.cells[column];
+  return prompt;
 }
 
 constexpr int kQuality = 85;
@@ -60,9 +59,8 @@ Image shrunk(const Image& image, int longest) {
   return canvas.finish(width, height);
 }
 
-/// A scored image as a data URI. Where both sides are at most `longest` pixels these are the file's own bytes
-/// (PNG); a larger image is shrunk to that and stored as JPEG. Throws Error if the file cannot be read, has
-/// another checksum or is no PNG, or would be taken as it is and is larger than its pixels can need.
+/// A scored image as a data URI: the file's own bytes (PNG), or shrunk to `longest` pixels and as JPEG.
+/// Throws Error if it cannot be read, has another checksum, is no PNG, or is larger than its pixels can need.
 std::string image_data_uri(const std::filesystem::path& file, const std::string& sha256, int longest) {
   const auto bytes = read_stored_image(file, sha256);
   const auto image = decode_png(bytes, file);
@@ -71,14 +69,6 @@ std::string image_data_uri(const std::filesystem::path& file, const std::string&
     return "data:image/png;base64," + base64(bytes);
   }
   return "data:image/jpeg;base64," + base64(jpeg_bytes(shrunk(image, longest), kQuality));
-}
-
-void read_image(ReportCell& cell, const fs::path& file, const std::string& sha256, int longest) {
-  try {
-    cell.image = image_data_uri(file, sha256, longest);
-  } catch (const Error& error) {
-    cell.image_note = fmt::format("no image: {}", error.problem());
-  }
 }
 
 void read_samples(Store& store, const std::string& evaluation_id, std::size_t column, int longest,
@@ -91,12 +81,16 @@ void read_samples(Store& store, const std::string& evaluation_id, std::size_t co
   using Text = std::string;
   for (const auto& [position, sample, text, target, path, sha256, transcript] :
        rows_of<int, std::int64_t, Text, Text, Text, Text, std::optional<Text>>(store, kSql, evaluation_id)) {
-    auto& cell = cell_at(prompts, position, sample, column);
-    auto& prompt = prompts[{position, sample}];
+    auto& prompt = prompt_with(column, prompts, position, sample);
+    auto& cell = prompt.cells[column];
     prompt.prompt = text;
     prompt.target = target;
     cell.transcript = transcript;
-    read_image(cell, folder / path, sha256, longest);
+    try {
+      cell.image = image_data_uri(folder / path, sha256, longest);
+    } catch (const Error& error) {
+      cell.image_note = fmt::format("no image: {}", error.problem());
+    }
   }
 }
 
@@ -108,7 +102,7 @@ void read_values(Store& store, const std::string& evaluation_id, std::size_t col
   for (const auto& [position, sample, name, value, reason] :
        rows_of<int, std::int64_t, std::string, std::optional<double>, std::optional<std::string>>(
            store, kSql, evaluation_id)) {
-    auto& cell = cell_at(prompts, position, sample, column);
+    auto& cell = prompt_with(column, prompts, position, sample).cells[column];
     cell.values[name] = value;
     if (reason) cell.reasons[name] = *reason;
   }
@@ -158,9 +152,8 @@ void note_missing_images(Report& report) {
     }
   }
   if (missing == 0) return;
-  const std::vector<std::string> all(reasons.begin(), reasons.end());
   report.missing.push_back(
-      fmt::format("{} images are missing from the list of prompts ({}).", missing, join(all, "; ")));
+      fmt::format("{} images are missing from the list of prompts ({}).", missing, fmt::join(reasons, "; ")));
 }
 
 /// "max-mean of ocr_reward on validation: 0.9590".

@@ -5,9 +5,8 @@
 
 namespace harness {
 
-/// Everything that `harness report` shows of an experiment, from the DB and the images of the run folders.
-/// An image that cannot be read is named on the page in place of being shown. `longest`: pixels of an
-/// embedded image's longer side.
+/// Everything that `harness report` shows, from the DB and the images of the run folders; one that cannot be
+/// read is named in its place. `longest`: pixels of an embedded image's longer side.
 Report make_report(Store& store, const Experiment& experiment, int longest);
 
 }  // namespace harness

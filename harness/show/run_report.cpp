@@ -10,7 +10,6 @@
 #include "core/event_log.h"
 #include "core/streams.h"
 #include "core/text.h"
-#include "harness/plan/settings.h"
 #include "harness/plan/workspace.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
@@ -49,8 +48,7 @@ std::vector<Session> sessions_of(const fs::path& folder) {
     const auto type = event.value("type", std::string());
     const double time = event.value("time", 0.0);
     if (type == "job_started")
-      sessions.push_back(
-          {.begin = time, .end = time, .ending = "interrupted", .update = 0, .from = 0, .start = event});
+      sessions.push_back({.begin = time, .end = time, .ending = "interrupted", .start = event});
     if (sessions.empty()) continue;
     auto& session = sessions.back();
     session.end = std::max(session.end, time);
@@ -146,8 +144,7 @@ Json sizes_on_disk(const fs::path& folder) {
   return bytes;
 }
 
-/// Rows of (checkpoint, split) with the mean of every metric; a checkpoint that was not evaluated has one
-/// row.
+/// Rows of (checkpoint, split), one for a checkpoint without evaluations, with the mean of every metric.
 Json checkpoints_of(Store& store, const std::string& run) {
   constexpr auto kSql = R"sql(
     SELECT c.step, c.path, c.lambda_late, c.clip_fraction, e.split, e.state, e.n, m.name, avg(m.value),
@@ -200,94 +197,6 @@ std::vector<Json> tables_of(Store& store, const std::string& run) {
     tables.push_back({{"table", table}, {"scale", scale}, {"row", arm}});
   return tables;
 }
-
-}  // namespace
-
-StoredRun find_run(Store& store, const std::string& id) {
-  const auto runs = store.runs();
-  std::vector<const StoredRun*> found;
-  for (const auto& run : runs) {
-    if (run.id == id) return run;
-    if (!id.empty() && run.id.starts_with(id)) found.push_back(&run);
-  }
-  if (found.size() == 1) return *found.front();
-  if (found.empty())
-    throw Error(fmt::format("there is no run \"{}\"", id), store.path().string(), nearest_run(id, runs));
-  std::vector<std::string> names;
-  for (const auto* run : found)
-    names.push_back(fmt::format("{} ({}, seed {})", run->id, run->method, run->seed));
-  throw Error(fmt::format("\"{}\" begins the ids of {} runs", id, found.size()), store.path().string(),
-              "give more digits: " + join(names, ", "));
-}
-
-fs::path folder_of(const Store& store, const StoredRun& run) {
-  return run_folder_now(store.path(), run.id, run.folder);
-}
-
-std::string live_state(Store& store, const StoredRun& run) {
-  const auto log = folder_of(store, run) / "events.log";
-  if (run.state == JobState::kDone) return "done";
-  if (event_log_is_held(log)) return "running";
-  if (!fs::exists(log))
-    return run.state == JobState::kRunning ? "interrupted" : std::string(job_state_name(run.state));
-  const auto status = store.job_state(run.id);
-  std::string state(job_state_name(run.state));
-  for (const auto& event : Events(log, status ? status->log_offset : 0)) {
-    const auto type = event.value("type", std::string());
-    if (type == "job_started") state = "running";
-    if (type == "job_completed") state = "done";
-    if (type == "job_failed") state = "failed";
-  }
-  return state == "running" ? "interrupted" : state;
-}
-
-std::vector<Json> experiments_with(Store& store, const std::string& run_id) {
-  constexpr auto kSql = R"sql(
-    SELECT id, table_id, scale FROM reproductions
-    WHERE id IN (SELECT reproduction_id FROM reproduction_runs WHERE run_id = ?1)
-    ORDER BY id)sql";
-  std::vector<Json> experiments;
-  for (const auto& [id, table, scale] : rows_of<std::int64_t, std::string, std::string>(store, kSql, run_id))
-    experiments.push_back({{"experiment", id}, {"table", table}, {"scale", scale}});
-  return experiments;
-}
-
-std::string size_text(double bytes) {
-  if (bytes < 1e3) return fmt::format("{:.0f} B", bytes);
-  if (bytes < 1e6) return fmt::format("{:.1f} kB", bytes / 1e3);
-  return bytes < 1e9 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.2f} GB", bytes / 1e9);
-}
-
-Json run_report(Store& store, const StoredRun& run) {
-  const auto folder = folder_of(store, run);
-  const auto status = store.job_state(run.id);
-  Json report = {{"name", run.id},
-                 {"method", run.method},
-                 {"backbone", run.backbone},
-                 {"task", run.task},
-                 {"seed", run.seed},
-                 {"state", live_state(store, run)},
-                 {"failure", or_null(status ? status->failure : std::nullopt)},
-                 {"created", run.created},
-                 {"finished", or_null(run.finished)},
-                 {"folder", folder.string()},
-                 {"folder_exists", fs::is_directory(folder)},
-                 {"tables", tables_of(store, run.id)},
-                 {"experiments", experiments_with(store, run.id)},
-                 {"build", or_null(run.build)},
-                 {"numerics_version", run.numerics_version},
-                 {"precision", run.config.value("precision", "")},
-                 {"device", run.config.value("device", "")},
-                 {"weights_sha256", run.weights_sha256},
-                 {"requested_settings", run.requested_settings},
-                 {"settings", run.effective_settings},
-                 {"bytes", sizes_on_disk(folder)},
-                 {"checkpoints", checkpoints_of(store, run.id)}};
-  add_times(report, job_folders(store, run, folder));
-  return report;
-}
-
-namespace {
 
 std::string text_of(const Json& report, const char* key) {
   const auto found = report.find(key);
@@ -408,8 +317,7 @@ Json percent_cell(const Json& share) {
   return share.is_number() ? Json(fmt::format("{:.1f} %", share.get<double>() * 100)) : Json();
 }
 
-/// "average lags": updates that the averaged weights are behind the policy; "start in it": the weight of the
-/// starting weights in them. Runs of earlier versions did not record these.
+/// "average lags": updates that the averaged weights are behind; "start in it": the starting weights' share.
 void print_checkpoints(const Json& report) {
   std::vector<Json> rows;
   std::vector<std::string> columns = {"checkpoint", "split", "n", "lambda_late", "clipped"};
@@ -452,6 +360,90 @@ void print_interruptions(const Json& report) {
 }
 
 }  // namespace
+
+StoredRun find_run(Store& store, const std::string& id) {
+  const auto runs = store.runs();
+  std::vector<const StoredRun*> found;
+  for (const auto& run : runs) {
+    if (run.id == id) return run;
+    if (!id.empty() && run.id.starts_with(id)) found.push_back(&run);
+  }
+  if (found.size() == 1) return *found.front();
+  if (found.empty())
+    throw Error(fmt::format("there is no run \"{}\"", id), store.path().string(), nearest_run(id, runs));
+  std::vector<std::string> names;
+  for (const auto* run : found)
+    names.push_back(fmt::format("{} ({}, seed {})", run->id, run->method, run->seed));
+  throw Error(fmt::format("\"{}\" begins the ids of {} runs", id, found.size()), store.path().string(),
+              "give more digits: " + join(names, ", "));
+}
+
+fs::path folder_of(const Store& store, const StoredRun& run) {
+  return run_folder_now(store.path(), run.id, run.folder);
+}
+
+std::string live_state(Store& store, const StoredRun& run) {
+  const auto log = folder_of(store, run) / "events.log";
+  if (run.state == JobState::kDone) return "done";
+  if (event_log_is_held(log)) return "running";
+  if (!fs::exists(log))
+    return run.state == JobState::kRunning ? "interrupted" : std::string(job_state_name(run.state));
+  const auto status = store.job_state(run.id);
+  std::string state(job_state_name(run.state));
+  for (const auto& event : Events(log, status ? status->log_offset : 0)) {
+    const auto type = event.value("type", std::string());
+    if (type == "job_started") state = "running";
+    if (type == "job_completed") state = "done";
+    if (type == "job_failed") state = "failed";
+  }
+  return state == "running" ? "interrupted" : state;
+}
+
+std::vector<Json> experiments_with(Store& store, const std::string& run_id) {
+  constexpr auto kSql = R"sql(
+    SELECT id, table_id, scale FROM reproductions
+    WHERE id IN (SELECT reproduction_id FROM reproduction_runs WHERE run_id = ?1)
+    ORDER BY id)sql";
+  std::vector<Json> experiments;
+  for (const auto& [id, table, scale] : rows_of<std::int64_t, std::string, std::string>(store, kSql, run_id))
+    experiments.push_back({{"experiment", id}, {"table", table}, {"scale", scale}});
+  return experiments;
+}
+
+std::string size_text(double bytes) {
+  if (bytes < 1e3) return fmt::format("{:.0f} B", bytes);
+  if (bytes < 1e6) return fmt::format("{:.1f} kB", bytes / 1e3);
+  return bytes < 1e9 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.2f} GB", bytes / 1e9);
+}
+
+Json run_report(Store& store, const StoredRun& run) {
+  const auto folder = folder_of(store, run);
+  const auto status = store.job_state(run.id);
+  Json report = {{"name", run.id},
+                 {"method", run.method},
+                 {"backbone", run.backbone},
+                 {"task", run.task},
+                 {"seed", run.seed},
+                 {"state", live_state(store, run)},
+                 {"failure", or_null(status ? status->failure : std::nullopt)},
+                 {"created", run.created},
+                 {"finished", or_null(run.finished)},
+                 {"folder", folder.string()},
+                 {"folder_exists", fs::is_directory(folder)},
+                 {"tables", tables_of(store, run.id)},
+                 {"experiments", experiments_with(store, run.id)},
+                 {"build", or_null(run.build)},
+                 {"numerics_version", run.numerics_version},
+                 {"precision", run.config.value("precision", "")},
+                 {"device", run.config.value("device", "")},
+                 {"weights_sha256", run.weights_sha256},
+                 {"requested_settings", run.requested_settings},
+                 {"settings", run.effective_settings},
+                 {"bytes", sizes_on_disk(folder)},
+                 {"checkpoints", checkpoints_of(store, run.id)}};
+  add_times(report, job_folders(store, run, folder));
+  return report;
+}
 
 void print_run_report(const Json& report) {
   print_facts(report);

@@ -9,8 +9,7 @@
 
 namespace harness {
 
-/// The run that `id`, whole or its unique beginning, means. Throws Error (status 2): no run, with the
-/// nearest, or several, naming them.
+/// The run of `id` or its unique beginning. Throws Error (status 2) with the nearest, or naming several.
 StoredRun find_run(Store& store, const std::string& id);
 
 /// Where the run's folder is (run_folder_now).

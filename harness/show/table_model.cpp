@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include "core/score_limit.h"
@@ -74,15 +73,15 @@ using ImageKey = std::pair<std::int64_t, std::int64_t>;  // prompt, sample
 /// What the training of a checkpoint says that belongs under a table.
 void add_training(Store& store, const EvaluatedCheckpoint& evaluated, const Json& evaluation_settings,
                   TableRow& row) {
-  row.damp_share = off_policy_mean(store, {evaluated}, evaluated.method, kDampShare);
-  const auto clipped = off_policy_mean(store, {evaluated}, evaluated.method, kMaxClipFraction);
-  row.never_clipped = clipped && *clipped == 0;
+  using Number = std::optional<double>;
+  row.damp_share = rows_of<Number>(store, kDampShare, evaluated.run_id).front();
+  row.never_clipped = rows_of<Number>(store, kMaxClipFraction, evaluated.run_id).front() == 0;
   const auto [damped, undone] =
       rows_of<std::int64_t, double>(store, kDampedUpdates, evaluated.run_id).front();
   row.damped_updates = damped;
   row.undone_updates = std::llround(undone);
   if (evaluation_settings.value("eval_weights", "ema") == "raw") return;
-  const auto lags = rows_of<std::optional<double>>(store, kEmaLag, evaluated.run_id, evaluated.step);
+  const auto lags = rows_of<Number>(store, kEmaLag, evaluated.run_id, evaluated.step);
   if (!lags.empty()) row.ema_lag = lags.front();
 }
 
@@ -118,16 +117,7 @@ TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
   return row;
 }
 
-std::map<std::string, std::string> stored_artifacts(Store& store, const Experiment& experiment) {
-  std::map<std::string, std::string> artifacts;
-  for (const auto& [name, path] : rows_of<std::string, std::string>(
-           store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1", experiment.id))
-    artifacts[name] = path;
-  return artifacts;
-}
-
-/// What the jobs behind an experiment want said under every table made from it, each text once: those of its
-/// runs, and of its evaluations on `split`.
+/// What an experiment's runs and evaluations on `split` want said under every table, each text once.
 std::vector<std::string> notes_of_jobs(Store& store, const Experiment& experiment, const std::string& split) {
   constexpr auto kSql = R"sql(
     WITH member AS (
@@ -262,7 +252,9 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   std::erase(model.notes, model.scale_warning);
   adjust_comparisons(model.comparisons, model.confidence);
   load_paper(spec, model);
-  model.artifacts = stored_artifacts(store, experiment);
+  for (const auto& [name, path] : rows_of<std::string, std::string>(
+           store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1", experiment.id))
+    model.artifacts[name] = path;
   model.wall_seconds = experiment.wall_seconds;
   model.claims = decide_claims(experiment, model);
   for (auto& claim : printed_differences(model)) model.claims.push_back(std::move(claim));

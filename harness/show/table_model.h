@@ -7,8 +7,7 @@
 
 namespace harness {
 
-/// Fills a table from the DB alone. `window_unit`: training_rows. Throws Error if the DB's rows do not make
-/// one.
+/// A table from the DB alone. `window_unit`: training_rows. Throws Error if the DB's rows do not make one.
 TableModel make_table_model(Store& store, const Experiment& experiment, const std::string& window_unit = {});
 
 /// The note of a scale that judges nothing, as tables print it; empty for any other scale.

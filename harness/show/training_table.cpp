@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
-#include "core/error.h"
+#include "core/text.h"
 #include "results/store/rows.h"
 
 namespace harness {
@@ -34,6 +35,161 @@ std::vector<std::optional<double>> values_of(Store& store, const ExperimentRun& 
     ORDER BY update_index)sql";
   return rows_of<std::optional<double>>(store, kSql, run.id, statistic.name, statistic.timestep,
                                         run.updates - window.updates, statistic.on_policy_too);
+}
+
+/// A column of a row of the table.
+struct Place {
+  std::string method, column;
+};
+
+/// By seed the value of its last row; none where any row lacks it.
+std::map<std::int64_t, std::optional<double>> by_seed(const std::vector<TableRow>& rows, const Place& place) {
+  std::map<std::int64_t, std::optional<double>> values;
+  for (const auto& row : rows) {
+    if (row.method != place.method) continue;
+    const auto found = row.metrics.find(place.column);
+    const auto mean = found == row.metrics.end() ? std::nullopt : found->second.mean;
+    auto& value = values.try_emplace(row.seed.value_or(0), mean).first->second;
+    if (value) value = mean;
+  }
+  return values;
+}
+
+std::vector<PairedValue> pairs_of(const std::vector<TableRow>& rows, const Place& theirs, const Place& ours) {
+  auto others = by_seed(rows, theirs);
+  std::vector<PairedValue> pairs;
+  for (const auto& [seed, value] : by_seed(rows, ours))
+    pairs.push_back({.baseline = others[seed], .method = value, .cluster = seed, .seed = seed});
+  return pairs;
+}
+
+using Pairs = std::vector<PairedValue>;
+
+bool lacks_figures(const Pairs& pairs) {
+  return pairs.empty() ||
+         std::ranges::any_of(pairs, [](const auto& pair) { return !pair.baseline || !pair.method; });
+}
+
+double mean_of(const Pairs& pairs, std::optional<double> PairedValue::*side) {
+  double sum = 0;
+  for (const auto& pair : pairs) sum += *(pair.*side);
+  return sum / static_cast<double>(pairs.size());
+}
+
+/// With the values of the baseline times `factor`.
+Pairs scaled(Pairs pairs, double factor) {
+  for (auto& pair : pairs) *pair.baseline *= factor;
+  return pairs;
+}
+
+TableClaim undecided(const ClaimSpec& claim) {
+  return {.text = claim.text, .holds = std::nullopt, .detail = "a figure behind it is missing"};
+}
+
+TableClaim too_few_runs(TableClaim claim, std::size_t runs) {
+  claim.holds.reset();
+  claim.detail += fmt::format("; needs at least {} training runs, {} here", kFewestRuns, runs);
+  return claim;
+}
+
+/// What an interval of a quantity says of "it lies in low .. high": nothing where it crosses an end.
+std::optional<bool> lies_within(const Interval& interval, double low, double high) {
+  if (interval.low >= low && interval.high <= high) return true;
+  if (interval.high < low || interval.low > high) return false;
+  return std::nullopt;
+}
+
+std::optional<bool> all_of(std::optional<bool> a, std::optional<bool> b) {
+  if (a == false || b == false) return false;
+  return a && b ? std::optional(true) : std::nullopt;
+}
+
+/// An interval over the runs; a single point where they do not vary.
+Interval interval_over_runs(const Pairs& pairs) {
+  const auto runs = over_runs(pairs);
+  return runs->ci.value_or(Interval{runs->delta, runs->delta});
+}
+
+/// "ours differs from theirs, the baseline, by at most the share `bound`"; `detail` gets by how much.
+std::optional<bool> agrees(const Pairs& pairs, double theirs, double bound, std::string& detail) {
+  const auto interval = interval_over_runs(pairs);
+  const double size = std::abs(theirs), limit = bound * size;
+  detail += fmt::format(", [{:+.2f}, {:+.2f}] % over {} runs", 100 * interval.low / size,
+                        100 * interval.high / size, pairs.size());
+  return lies_within(interval, -limit, limit);
+}
+
+/// -2 E[log r] against lambda_center and the like: a column against `factor` times another, for every method.
+TableClaim decide_columns(const ClaimSpec& claim, const TableModel& model,
+                          const std::vector<std::string>& methods) {
+  TableClaim decided{.text = claim.text, .holds = true, .detail = {}};
+  std::size_t runs = kFewestRuns;
+  for (const auto& method : methods) {
+    const auto pairs = pairs_of(model.rows, {method, claim.against}, {method, claim.column});
+    if (lacks_figures(pairs)) return undecided(claim);
+    const double a = mean_of(pairs, &PairedValue::method),
+                 b = claim.factor * mean_of(pairs, &PairedValue::baseline);
+    runs = std::min(runs, pairs.size());
+    decided.detail +=
+        fmt::format("{}{}: {:.4g} and {:.4g}", decided.detail.empty() ? "" : "; ", method, a, b);
+    if (pairs.size() < kFewestRuns) continue;
+    decided.holds =
+        all_of(decided.holds, agrees(scaled(pairs, claim.factor), b, claim.bound, decided.detail));
+  }
+  decided.detail += fmt::format(" (at most {:.3g} % apart)", 100 * claim.bound);
+  return runs < kFewestRuns ? too_few_runs(std::move(decided), runs) : decided;
+}
+
+/// Of methods, so the seeds that were run must agree and the interval over runs must say the same.
+std::optional<bool> on_every_seed(const Pairs& pairs, bool lower, std::string& detail) {
+  const auto [low, high] = interval_over_runs(pairs);
+  detail += fmt::format("; difference [{:.3g}, {:.3g}] over {} runs", low, high, pairs.size());
+  if (lower ? low > 0 : high < 0) return false;
+  const bool all_agree = std::ranges::all_of(pairs, [&](const PairedValue& pair) {
+    return lower ? *pair.method < *pair.baseline : *pair.method > *pair.baseline;
+  });
+  return all_agree && (lower ? high < 0 : low > 0) ? std::optional(true) : std::nullopt;
+}
+
+/// The ratio of the means, judged by the interval of ours - bound x theirs over the runs.
+std::optional<bool> has_ratio_below(const Pairs& pairs, double theirs, double bound, std::string& detail) {
+  const auto interval = interval_over_runs(scaled(pairs, bound));
+  detail += fmt::format("; the ratio's interval over {} runs, from their differences: [{:.3g}, {:.3g}]",
+                        pairs.size(), bound + interval.low / theirs, bound + interval.high / theirs);
+  return lies_within(interval, -std::numeric_limits<double>::infinity(), 0);
+}
+
+std::string figures_text(const ClaimSpec& claim, const Pairs& pairs, double ours, double theirs) {
+  if (claim.rule == "ratio-at-most")
+    return fmt::format("{:.4g} / {:.4g} = {:.3g}, at most {:.3g}", ours, theirs, ours / theirs, claim.bound);
+  if (claim.rule == "within")
+    return fmt::format("{:.4g} against {:.4g}: {:+.2f} % of its size, at most {:.3g} %", ours, theirs,
+                       100 * (ours - theirs) / std::abs(theirs), 100 * claim.bound);
+  std::vector<std::string> seeds;
+  for (const auto& pair : pairs)
+    seeds.push_back(fmt::format("seed {}: {:.4g} against {:.4g}", pair.seed, *pair.method, *pair.baseline));
+  return join(seeds, "; ");
+}
+
+TableClaim decide(const ClaimSpec& claim, const Experiment& experiment, const TableModel& model) {
+  if (claim.rule == "columns-agree") {
+    return decide_columns(claim, model,
+                          claim.method.empty() ? experiment.methods : std::vector<std::string>{claim.method});
+  }
+  const auto pairs = seed_pairs(model.rows, claim.against, claim.method, claim.column);
+  if (lacks_figures(pairs)) return undecided(claim);
+  const double ours = mean_of(pairs, &PairedValue::method), theirs = mean_of(pairs, &PairedValue::baseline);
+  TableClaim decided{
+      .text = claim.text, .holds = std::nullopt, .detail = figures_text(claim, pairs, ours, theirs)};
+  if (pairs.size() < kFewestRuns) return too_few_runs(std::move(decided), pairs.size());
+  if (claim.rule == "ratio-at-most") {
+    decided.holds = has_ratio_below(pairs, theirs, claim.bound, decided.detail);
+  } else if (claim.rule == "within") {
+    decided.holds = agrees(pairs, theirs, claim.bound, decided.detail);
+  } else {
+    decided.holds = on_every_seed(pairs, claim.rule == "lower-on-every-seed", decided.detail);
+  }
+  return decided;
 }
 
 }  // namespace
@@ -73,17 +229,7 @@ std::string window_note(const Experiment& experiment, const std::string& window_
 
 std::vector<PairedValue> seed_pairs(const std::vector<TableRow>& rows, const std::string& baseline,
                                     const std::string& method, const std::string& column) {
-  const auto value = [&](const TableRow& row) { return row.metrics.at(column).mean; };
-  std::vector<PairedValue> pairs;
-  for (const auto& row : rows) {
-    if (row.method != method) continue;
-    const auto seed = row.seed.value_or(0);
-    for (const auto& other : rows) {
-      if (other.method == baseline && other.seed == row.seed)
-        pairs.push_back({.baseline = value(other), .method = value(row), .cluster = seed, .seed = seed});
-    }
-  }
-  return pairs;
+  return pairs_of(rows, {baseline, column}, {method, column});
 }
 
 std::vector<TableComparison> training_comparisons(const Experiment& experiment,
@@ -104,166 +250,6 @@ std::vector<TableComparison> training_comparisons(const Experiment& experiment,
   }
   return comparisons;
 }
-
-namespace {
-
-using BySeed = std::map<std::int64_t, double>;
-
-/// Values of one column of one method by seed; nothing where one is missing.
-std::optional<BySeed> by_seed(const TableModel& model, const std::string& method, const std::string& column) {
-  BySeed values;
-  for (const auto& row : model.rows) {
-    if (row.method != method) continue;
-    const auto found = row.metrics.find(column);
-    if (found == row.metrics.end() || !found->second.mean) return std::nullopt;
-    values[row.seed.value_or(0)] = *found->second.mean;
-  }
-  if (values.empty()) return std::nullopt;
-  return values;
-}
-
-double mean_of(const BySeed& values) {
-  double sum = 0;
-  for (const auto& [seed, value] : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
-TableClaim undecided(const ClaimSpec& claim) {
-  return {.text = claim.text, .holds = std::nullopt, .detail = "a figure behind it is missing"};
-}
-
-/// Runs that both have, in order of the seeds; nothing where one lacks a partner.
-std::optional<std::vector<PairedValue>> paired(const BySeed& ours, const BySeed& theirs, double factor = 1) {
-  std::vector<PairedValue> pairs;
-  for (const auto& [seed, value] : ours) {
-    const auto found = theirs.find(seed);
-    if (found == theirs.end()) return std::nullopt;
-    pairs.push_back({.baseline = factor * found->second, .method = value, .cluster = seed, .seed = seed});
-  }
-  return pairs;
-}
-
-TableClaim too_few_runs(TableClaim claim, std::size_t runs) {
-  claim.holds.reset();
-  claim.detail += fmt::format("; needs at least {} training runs, {} here", kFewestRuns, runs);
-  return claim;
-}
-
-/// What an interval of a quantity says of "it lies in low .. high": nothing where it crosses an end.
-std::optional<bool> lies_within(const Interval& interval, double low, double high) {
-  if (interval.low >= low && interval.high <= high) return true;
-  if (interval.high < low || interval.low > high) return false;
-  return std::nullopt;
-}
-
-std::optional<bool> all_of(std::optional<bool> a, std::optional<bool> b) {
-  if (a == false || b == false) return false;
-  return a && b ? std::optional(true) : std::nullopt;
-}
-
-/// An interval over the runs; a single point where they do not vary.
-Interval interval_over_runs(const std::vector<PairedValue>& pairs) {
-  const auto runs = over_runs(pairs);
-  return runs->ci.value_or(Interval{runs->delta, runs->delta});
-}
-
-/// "ours differs from theirs by at most the share `bound` of theirs": `pairs` hold theirs as the baseline.
-std::optional<bool> agrees(const std::vector<PairedValue>& pairs, double theirs, double bound) {
-  const double limit = bound * std::abs(theirs);
-  return lies_within(interval_over_runs(pairs), -limit, limit);
-}
-
-std::string share_interval(const std::vector<PairedValue>& pairs, double theirs) {
-  const auto interval = interval_over_runs(pairs);
-  return fmt::format("[{:+.2f}, {:+.2f}] % over {} runs", 100 * interval.low / std::abs(theirs),
-                     100 * interval.high / std::abs(theirs), pairs.size());
-}
-
-/// -2 E[log r] against lambda_center and the like: a column against `factor` times another, for every method.
-TableClaim decide_columns(const ClaimSpec& claim, const TableModel& model,
-                          const std::vector<std::string>& methods) {
-  TableClaim decided{.text = claim.text, .holds = true, .detail = {}};
-  std::size_t runs = kFewestRuns;
-  for (const auto& method : methods) {
-    const auto left = by_seed(model, method, claim.column), right = by_seed(model, method, claim.against);
-    if (!left || !right) return undecided(claim);
-    const auto pairs = paired(*left, *right, claim.factor);
-    if (!pairs) return undecided(claim);
-    const double a = mean_of(*left), b = claim.factor * mean_of(*right);
-    runs = std::min(runs, pairs->size());
-    decided.detail +=
-        fmt::format("{}{}: {:.4g} and {:.4g}", decided.detail.empty() ? "" : "; ", method, a, b);
-    if (pairs->size() < kFewestRuns) continue;
-    decided.holds = all_of(decided.holds, agrees(*pairs, b, claim.bound));
-    decided.detail += ", " + share_interval(*pairs, b);
-  }
-  decided.detail += fmt::format(" (at most {:.3g} % apart)", 100 * claim.bound);
-  return runs < kFewestRuns ? too_few_runs(std::move(decided), runs) : decided;
-}
-
-/// Of methods, so the seeds that were run must agree and the interval over runs must say the same.
-TableClaim decide_every_seed(const ClaimSpec& claim, const std::vector<PairedValue>& pairs, bool lower) {
-  TableClaim decided{.text = claim.text, .holds = std::nullopt, .detail = {}};
-  bool all_agree = true;
-  for (const auto& pair : pairs) {
-    all_agree = all_agree && (lower ? *pair.method < *pair.baseline : *pair.method > *pair.baseline);
-    decided.detail += fmt::format("{}seed {}: {:.4g} against {:.4g}", decided.detail.empty() ? "" : "; ",
-                                  pair.seed, *pair.method, *pair.baseline);
-  }
-  if (pairs.size() < kFewestRuns) return too_few_runs(std::move(decided), pairs.size());
-  const auto interval = interval_over_runs(pairs);
-  const bool is_below = interval.high < 0;
-  const bool is_above = interval.low > 0;
-  if (lower ? is_above : is_below) decided.holds = false;
-  if (all_agree && (lower ? is_below : is_above)) decided.holds = true;
-  decided.detail +=
-      fmt::format("; difference [{:.3g}, {:.3g}] over {} runs", interval.low, interval.high, pairs.size());
-  return decided;
-}
-
-/// The ratio of the means, judged by the interval of ours - bound x theirs over the runs.
-TableClaim decide_ratio(const ClaimSpec& claim, const BySeed& ours, const BySeed& theirs) {
-  const auto pairs = paired(ours, theirs, claim.bound);
-  if (!pairs) return undecided(claim);
-  const double a = mean_of(ours), b = mean_of(theirs);
-  TableClaim decided{
-      .text = claim.text,
-      .holds = std::nullopt,
-      .detail = fmt::format("{:.4g} / {:.4g} = {:.3g}, at most {:.3g}", a, b, a / b, claim.bound)};
-  if (pairs->size() < kFewestRuns) return too_few_runs(std::move(decided), pairs->size());
-  const auto interval = interval_over_runs(*pairs);
-  decided.holds = lies_within(interval, -std::numeric_limits<double>::infinity(), 0);
-  decided.detail +=
-      fmt::format("; the ratio's interval over {} runs, from their differences: [{:.3g}, {:.3g}]",
-                  pairs->size(), claim.bound + interval.low / b, claim.bound + interval.high / b);
-  return decided;
-}
-
-TableClaim decide(const ClaimSpec& claim, const Experiment& experiment, const TableModel& model) {
-  if (claim.rule == "columns-agree") {
-    return decide_columns(claim, model,
-                          claim.method.empty() ? experiment.methods : std::vector<std::string>{claim.method});
-  }
-  const auto ours = by_seed(model, claim.method, claim.column),
-             theirs = by_seed(model, claim.against, claim.column);
-  if (!ours || !theirs) return undecided(claim);
-  if (claim.rule == "ratio-at-most") return decide_ratio(claim, *ours, *theirs);
-  const auto pairs = paired(*ours, *theirs);
-  if (!pairs) return undecided(claim);
-  const bool lower = claim.rule == "lower-on-every-seed";
-  if (lower || claim.rule == "higher-on-every-seed") return decide_every_seed(claim, *pairs, lower);
-  const double a = mean_of(*ours), b = mean_of(*theirs);
-  TableClaim decided{.text = claim.text,
-                     .holds = std::nullopt,
-                     .detail = fmt::format("{:.4g} against {:.4g}: {:+.2f} % of its size, at most {:.3g} %",
-                                           a, b, 100 * (a - b) / std::abs(b), 100 * claim.bound)};
-  if (pairs->size() < kFewestRuns) return too_few_runs(std::move(decided), pairs->size());
-  decided.holds = agrees(*pairs, b, claim.bound);
-  decided.detail += ", " + share_interval(*pairs, b);
-  return decided;
-}
-
-}  // namespace
 
 std::vector<TableClaim> decide_claims(const Experiment& experiment, const TableModel& model) {
   std::vector<TableClaim> claims;

@@ -5,7 +5,6 @@
 
 #include "harness/show/comparisons.h"
 #include "results/table/equal_rows.h"
-#include "results/verdict/multiplicity.h"
 
 namespace harness {
 namespace {
@@ -63,10 +62,8 @@ std::optional<Calibration> calibration_of(Store& store, const Experiment& experi
                                           const std::string& split) {
   const auto equal = equal_rows_of(experiment);
   if (!is_calibration(experiment, equal)) return std::nullopt;
-  Calibration calibration{.experiment = experiment.id,
-                          .table = experiment.table_id,
-                          .baseline = experiment.effective.baseline,
-                          .rows = {}};
+  Calibration calibration{
+      .experiment = experiment.id, .table = experiment.table_id, .baseline = experiment.effective.baseline};
   auto comparisons = stored_comparisons(store, experiment, split);
   keep_named_metrics(experiment, comparisons);
   complete_comparisons(store, experiment, split, comparisons, false);

@@ -16,8 +16,7 @@ Json conditions_of(const Experiment& experiment);
 std::optional<Calibration> latest_calibration(Store& store, const Experiment& experiment,
                                               const std::string& split);
 
-/// What stands under an experiment's table: its own yardstick, else that of the last other experiment under
-/// the same conditions. Nothing for a table of the training.
+/// An evaluated experiment's own yardstick, else that of the last other one under the same conditions.
 std::optional<Yardstick> yardstick_for(Store& store, const Experiment& experiment, const std::string& split);
 
 }  // namespace harness
