@@ -68,16 +68,6 @@ bool is_rate(std::span<const PairedValue> complete) {
   return zero && one;
 }
 
-McNemar mcnemar(std::span<const PairedValue> complete) {
-  McNemar result;
-  for (const auto& pair : complete) {
-    result.only_method += *pair.method > *pair.baseline ? 1 : 0;
-    result.only_baseline += *pair.method < *pair.baseline ? 1 : 0;
-  }
-  result.p_value = sign_test(result.only_method, result.only_baseline);
-  return result;
-}
-
 PairedTests paired_tests(std::span<const PairedValue> complete, const ClusterSums& sums) {
   auto d = sums.differences();
   for (std::size_t i = 0; i < d.size(); ++i) d[i] /= sums.count[i];
@@ -85,7 +75,8 @@ PairedTests paired_tests(std::span<const PairedValue> complete, const ClusterSum
   const auto minus = std::ranges::count_if(d, [](double x) { return x < 0; });
   PairedTests tests{
       .t = paired_t(sums), .wilcoxon = wilcoxon_signed_rank(d), .sign_p = sign_test(plus, minus)};
-  if (sums.size() == complete.size() && is_rate(complete)) tests.mcnemar = mcnemar(complete);
+  if (sums.size() == complete.size() && is_rate(complete))
+    tests.mcnemar = {.only_method = plus, .only_baseline = minus, .p_value = *tests.sign_p};
   return tests;
 }
 
@@ -150,25 +141,19 @@ std::vector<PairedValue> complete_pairs(std::span<const PairedValue> pairs) {
 
 Summary summarize(std::span<const std::optional<double>> values) {
   Summary summary;
-  double sum = 0;
+  std::vector<double> usable;
   for (const auto& value : values) {
     if (is_usable(value)) {
-      ++summary.n;
-      sum += *value;
+      usable.push_back(*value);
     } else if (value) {
       ++summary.n_beyond;
     }
   }
-  summary.n_missing = static_cast<std::int64_t>(values.size()) - summary.n;
-  if (summary.n == 0) return summary;
-  const double mean = sum / static_cast<double>(summary.n);
-  summary.mean = mean;
-  if (summary.n < 2) return summary;
-  double squares = 0;
-  for (const auto& value : values) {
-    if (is_usable(value)) squares += (*value - mean) * (*value - mean);
-  }
-  summary.std = std::sqrt(squares / static_cast<double>(summary.n - 1));
+  summary.n = std::ssize(usable);
+  summary.n_missing = std::ssize(values) - summary.n;
+  if (summary.n > 0) summary.mean = mean(usable);
+  if (summary.n > 1)
+    summary.std = std::sqrt(squares_about(*summary.mean, usable) / static_cast<double>(summary.n - 1));
   return summary;
 }
 
