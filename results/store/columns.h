@@ -54,11 +54,6 @@ BOOST_DESCRIBE_STRUCT(StoredArtifact, (ArtifactRecord), (created))
 template <class T>
 inline constexpr bool kIsInterval = std::is_same_v<T, Interval> || std::is_same_v<T, std::optional<Interval>>;
 
-template <class T>
-inline constexpr bool kIsOptional = false;
-template <class T>
-inline constexpr bool kIsOptional<std::optional<T>> = true;
-
 /// Calls visit(name, field) for each field of a record, in the order of its description.
 template <class Record, class Visit>
 void for_each_field(Record& record, Visit&& visit) {
@@ -152,29 +147,6 @@ int put_record(StatementCache& sql, std::string_view text, const Record& record,
   });
   (bind_named(statement, more.first, more.second), ...);
   return sql.run(text);
-}
-
-/// `place`: for messages about JSON that a column holds.
-template <class T>
-T read_column(const Query& row, int column, const std::string& place) {
-  if constexpr (kIsOptional<T>) {
-    if (row.is_null(column)) return std::nullopt;
-    return read_column<typename T::value_type>(row, column, place);
-  } else if constexpr (std::is_same_v<T, Json>) {
-    return parse_json(row.text(column), place);
-  } else if constexpr (kIsVector<T>) {
-    return parse_json(row.text(column), place).template get<T>();
-  } else if constexpr (std::is_same_v<T, JobState>) {
-    return job_state_from_name(row.text(column));
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return row.integer(column) != 0;
-  } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(row.integer(column));
-  } else if constexpr (std::is_floating_point_v<T>) {
-    return row.real(column).value_or(0);
-  } else {
-    return row.text(column);
-  }
 }
 
 /// The rows of a SELECT as records, each field from the column of its name. `table`: for messages.

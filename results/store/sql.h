@@ -10,7 +10,9 @@
 #include <type_traits>
 #include <unordered_map>
 
+#include "core/json.h"
 #include "results/schema/database_file.h"
+#include "results/store/records.h"
 
 namespace harness {
 
@@ -75,10 +77,6 @@ class Query {
     const auto value = statement_.getColumn(column);
     return value.isNull() ? std::nullopt : std::optional(value.getDouble());
   }
-  std::optional<std::int64_t> optional_integer(int column) const {
-    const auto value = statement_.getColumn(column);
-    return value.isNull() ? std::nullopt : std::optional(value.getInt64());
-  }
   std::optional<std::string> optional_text(int column) const {
     const auto value = statement_.getColumn(column);
     return value.isNull() ? std::nullopt : std::optional(value.getString());
@@ -87,6 +85,34 @@ class Query {
  private:
   SQLite::Statement& statement_;
 };
+
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+/// `place`: for messages about JSON that a column holds. NULL is 0 or "" where T is not optional.
+template <class T>
+T read_column(const Query& row, int column, const std::string& place = {}) {
+  if constexpr (kIsOptional<T>) {
+    if (row.is_null(column)) return std::nullopt;
+    return read_column<typename T::value_type>(row, column, place);
+  } else if constexpr (std::is_same_v<T, Json>) {
+    return parse_json(row.text(column), place);
+  } else if constexpr (kIsVector<T>) {
+    return parse_json(row.text(column), place).template get<T>();
+  } else if constexpr (std::is_same_v<T, JobState>) {
+    return job_state_from_name(row.text(column));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return row.integer(column) != 0;
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(row.integer(column));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return row.real(column).value_or(0);
+  } else {
+    return row.text(column);
+  }
+}
 
 /// Prepared statements by their text, each prepared once a connection.
 class StatementCache {

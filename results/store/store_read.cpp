@@ -174,25 +174,20 @@ void Store::require_complete(std::span<const std::string> evaluations) {
 }
 
 std::vector<std::string> Store::check() {
-  constexpr auto kIncomplete = R"sql(
-    SELECT evaluations.id, n, (SELECT count(*) FROM samples WHERE evaluation_id = evaluations.id) AS found
-    FROM evaluations
-    WHERE state = 'done' AND found <> n)sql";
+  constexpr std::string_view kProblems[] = {
+      "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'",
+      R"sql(
+    SELECT format('table %s: row %s points at a missing row of %s', "table", rowid, parent)
+    FROM pragma_foreign_key_check)sql",
+      R"sql(
+    SELECT format('evaluation %s is finished with %d of %d images', id, found, n)
+    FROM (SELECT *, (SELECT count(*) FROM samples WHERE evaluation_id = evaluations.id) AS found FROM evaluations)
+    WHERE state = 'done' AND found <> n)sql"};
   return impl_->guarded([&] {
     std::vector<std::string> problems;
-    Query integrity(impl_->sql["PRAGMA integrity_check"]);
-    while (integrity.step()) {
-      if (integrity.text(0) != "ok") problems.push_back(integrity.text(0));
-    }
-    Query keys(impl_->sql["PRAGMA foreign_key_check"]);
-    while (keys.step()) {
-      problems.push_back(fmt::format("table {}: row {} points at a missing row of {}", keys.text(0),
-                                     keys.text(1), keys.text(2)));
-    }
-    Query incomplete(impl_->sql[kIncomplete]);
-    while (incomplete.step()) {
-      problems.push_back(fmt::format("evaluation {} is finished with {} of {} images", incomplete.text(0),
-                                     incomplete.integer(2), incomplete.integer(1)));
+    for (const auto select : kProblems) {
+      Query row(impl_->sql[select]);
+      while (row.step()) problems.push_back(row.text(0));
     }
     return problems;
   });
