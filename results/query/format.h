@@ -35,7 +35,6 @@ void write_rows(const ResultSet& rows, QueryFormat format, const TakePiece& take
 class PieceWriter {
  public:
   explicit PieceWriter(const TakePiece& take) : take_(take) {}
-  ~PieceWriter() = default;
   PieceWriter(const PieceWriter&) = delete;
   PieceWriter& operator=(const PieceWriter&) = delete;
 

@@ -89,6 +89,9 @@ struct Store::Impl {
   std::int64_t next_reproduction_id() {
     return first<std::int64_t>("SELECT value + 1 FROM counters WHERE name = 'reproductions'");
   }
+  /// "3 images of 4", "3 values of ocr of 4": what an evaluation holds another number of than its N; nothing
+  /// if it is whole. `asked`: a metric that its job asks for, and that was run, counts without any value.
+  std::optional<std::string> held_instead(const std::string& evaluation_id, bool asked);
   /// True if an experiment rests on `own` runs alone.
   bool is_of(std::int64_t experiment, const std::set<std::string>& own);
 
