@@ -9,6 +9,7 @@
 #include <string_view>
 #include <type_traits>
 #include <unordered_map>
+#include <vector>
 
 #include "core/json.h"
 #include "results/schema/database_file.h"
@@ -112,6 +113,16 @@ T read_column(const Query& row, int column, const std::string& place = {}) {
   } else {
     return row.text(column);
   }
+}
+
+/// The first column of the rows of a SELECT.
+template <class... Values>
+std::vector<std::string> texts_of(SQLite::Database& db, const char* sql, const Values&... values) {
+  SQLite::Statement statement(db, sql);
+  Query query(statement, values...);
+  std::vector<std::string> texts;
+  while (query.step()) texts.push_back(query.text(0));
+  return texts;
 }
 
 /// Prepared statements by their text, each prepared once a connection.
