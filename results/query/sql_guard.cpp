@@ -1,6 +1,7 @@
 #include "results/query/sql_guard.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sqlite3.h>
 #include <time.h>
 
@@ -96,12 +97,6 @@ constexpr Builtin kBuiltins[] = {{"instr", 2, product},   {"trim", 2, product}, 
                                  {"like", 3, product},    {"glob", 2, product},    {"json_patch", 2, product},
                                  {"printf", -1, padding}, {"format", -1, padding}};
 
-std::string call_of(const char* name, int count) {
-  std::string sql = fmt::format("SELECT {}(", name);
-  for (int i = 1; i <= count; ++i) sql += fmt::format("{}?{}", i == 1 ? "" : ", ", i);
-  return sql + ")";
-}
-
 }  // namespace
 
 struct BoundedFunctions::Function {
@@ -126,7 +121,8 @@ void BoundedFunctions::Function::call(sqlite3_context* context, int count, sqlit
 void BoundedFunctions::Function::answer(sqlite3_context* context, int count, sqlite3_value** values) {
   auto& original = originals[count];
   if (original == nullptr) {
-    const auto sql = call_of(builtin.name, count);
+    const std::vector<const char*> parameters(static_cast<std::size_t>(count), "?");
+    const auto sql = fmt::format("SELECT {}({})", builtin.name, fmt::join(parameters, ", "));
     sqlite3_prepare_v2(owner->own_, sql.c_str(), -1, &original, nullptr);
   }
   if (original == nullptr) return sqlite3_result_error(context, sqlite3_errmsg(owner->own_), -1);

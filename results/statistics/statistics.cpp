@@ -24,14 +24,6 @@ bool is_usable(const std::optional<double>& value) {
   return value && is_usable_score(*value);
 }
 
-/// Where each cluster stands, in order of first appearance.
-std::unordered_map<std::int64_t, std::size_t> cluster_places(std::span<const PairedValue> pairs) {
-  std::unordered_map<std::int64_t, std::size_t> places;
-  places.reserve(pairs.size());
-  for (const auto& pair : pairs) places.try_emplace(pair.cluster, places.size());
-  return places;
-}
-
 ClusterSums empty_sums(std::size_t clusters) {
   const std::vector<double> zeros(clusters, 0.0);
   return {zeros, zeros, zeros};
@@ -44,7 +36,9 @@ void add_pair(const PairedValue& pair, std::size_t place, ClusterSums& sums) {
 }
 
 BootstrapInput bootstrap_input(std::span<const PairedValue> complete) {
-  const auto places = cluster_places(complete);
+  std::unordered_map<std::int64_t, std::size_t> places;  // of clusters, in order of first appearance
+  places.reserve(complete.size());
+  for (const auto& pair : complete) places.try_emplace(pair.cluster, places.size());
   BootstrapInput input{.pooled = empty_sums(places.size())};
   std::map<std::int64_t, ClusterSums> seeds;
   for (const auto& pair : complete) {

@@ -30,9 +30,7 @@ class Replay {
     if (type == "job") return job(record);
     if (type == "job_state") return job_state(record, false);
     if (type == "experiment") return experiment(entry);
-    static const std::set<std::string> kOfExperiment = {"experiment_again", "comparisons", "alarms",
-                                                        "artifact"};
-    if (kOfExperiment.contains(type)) return of_experiment(entry);
+    if (entry.experiment || type == "artifact") return of_experiment(entry);
     carry_out(record);
   }
 
