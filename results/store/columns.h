@@ -63,19 +63,24 @@ void for_each_field(Record& record, Visit&& visit) {
   boost::mp11::mp_for_each<Members>([&](auto field) { visit(field.name, record.*field.pointer); });
 }
 
-/// Names of its columns: an interval has two.
+/// Calls visit(name, value) for each column: an interval has two, numbers or nothing.
+template <class Record, class Visit>
+void for_each_column(const Record& record, Visit&& visit) {
+  for_each_field(record, [&]<class T>(const std::string& name, const T& value) {
+    if constexpr (kIsInterval<T>) {
+      const std::optional<Interval> interval = value;
+      visit(name + "_low", interval ? std::optional(interval->low) : std::nullopt);
+      visit(name + "_high", interval ? std::optional(interval->high) : std::nullopt);
+    } else {
+      visit(name, value);
+    }
+  });
+}
+
 template <class Record>
 std::vector<std::string> column_names() {
   std::vector<std::string> names;
-  Record record{};
-  for_each_field(record, [&]<class T>(const char* name, const T&) {
-    if constexpr (kIsInterval<T>) {
-      names.push_back(std::string(name) + "_low");
-      names.push_back(std::string(name) + "_high");
-    } else {
-      names.push_back(name);
-    }
-  });
+  for_each_column(Record(), [&](const std::string& name, const auto&) { names.push_back(name); });
   return names;
 }
 
@@ -134,17 +139,8 @@ template <class Record, class... Values>
 int put_record(StatementCache& sql, std::string_view text, const Record& record,
                const std::pair<const char*, Values>&... more) {
   auto& statement = sql[text];
-  for_each_field(record, [&]<class T>(const char* name, const T& value) {
-    if constexpr (kIsInterval<T>) {
-      const std::optional<Interval> interval = value;
-      bind_named(statement, std::string(name) + "_low",
-                 interval ? std::optional(interval->low) : std::nullopt);
-      bind_named(statement, std::string(name) + "_high",
-                 interval ? std::optional(interval->high) : std::nullopt);
-    } else {
-      bind_named(statement, name, value);
-    }
-  });
+  for_each_column(record,
+                  [&](const std::string& name, const auto& value) { bind_named(statement, name, value); });
   (bind_named(statement, more.first, more.second), ...);
   return sql.run(text);
 }
