@@ -75,30 +75,22 @@ bool is_quoted(const std::string& sql, int offset) {
   return offset >= 0 && offset < std::ssize(sql) && sql[static_cast<std::size_t>(offset)] == '"';
 }
 
-/// An integer or a decimal number written as a program would write it; "007" and hash ids such as "12e4" are
-/// text.
-std::optional<SqlValue> number(const std::string& text) {
-  const auto* end = text.data() + text.size();
-  std::int64_t integer = 0;
-  if (const auto parsed = std::from_chars(text.data(), end, integer);
-      parsed.ec == std::errc() && parsed.ptr == end && std::to_string(integer) == text) {
-    return integer;
-  }
-  double real = 0;
-  const bool decimal = text.find('.') != std::string::npos || text.find("e-") != std::string::npos;
-  const auto parsed = std::from_chars(text.data(), end, real);
-  if (decimal && parsed.ec == std::errc() && parsed.ptr == end) return real;
-  return std::nullopt;
-}
-
+/// As a number where the text is one as a program would write it: "007" and hash ids such as "12e4" are text.
 void bind_text(sqlite3_stmt* statement, int index, const std::string& text) {
-  const auto value = number(text);
-  if (!value) {
-    sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
-  } else if (const auto* integer = std::get_if<std::int64_t>(&*value)) {
-    sqlite3_bind_int64(statement, index, *integer);
+  const auto is_all = [&]<class Number>(Number& number) {
+    const auto* end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, number);
+    return parsed.ec == std::errc() && parsed.ptr == end;
+  };
+  const bool decimal = text.find('.') != std::string::npos || text.find("e-") != std::string::npos;
+  std::int64_t integer = 0;
+  double real = 0;
+  if (is_all(integer) && std::to_string(integer) == text) {
+    sqlite3_bind_int64(statement, index, integer);
+  } else if (decimal && is_all(real)) {
+    sqlite3_bind_double(statement, index, real);
   } else {
-    sqlite3_bind_double(statement, index, std::get<double>(*value));
+    sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
   }
 }
 
@@ -232,6 +224,7 @@ class Session {
 
  private:
   sqlite3* handle() const { return opened_.db->getHandle(); }
+
   Prepared prepare() {
     const auto step = [this](const char* begin, const char** end) {
       sqlite3_stmt* raw = nullptr;
