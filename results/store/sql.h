@@ -2,7 +2,6 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
-#include <concepts>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -27,31 +26,23 @@ auto guarded(const std::filesystem::path& file, Body&& body) {
   }
 }
 
-inline void bind_value(SQLite::Statement& statement, int index, const std::string& value) {
-  statement.bind(index, value);
-}
-
 template <class T>
-requires std::is_arithmetic_v<T>
-void bind_value(SQLite::Statement& statement, int index, T value) {
-  if constexpr (std::floating_point<T>) {
-    statement.bind(index, static_cast<double>(value));
-  } else {
-    statement.bind(index, static_cast<std::int64_t>(value));
-  }
-}
-
-inline void bind_value(SQLite::Statement& statement, int index, std::nullopt_t) {
-  statement.bind(index);
-}
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
 
 /// No value is NULL.
 template <class T>
-void bind_value(SQLite::Statement& statement, int index, const std::optional<T>& value) {
-  if (value) {
-    bind_value(statement, index, *value);
-  } else {
+void bind_value(SQLite::Statement& statement, int index, const T& value) {
+  if constexpr (kIsOptional<T>) {
+    if (value) return bind_value(statement, index, *value);
     statement.bind(index);
+  } else if constexpr (std::is_same_v<T, std::nullopt_t>) {
+    statement.bind(index);
+  } else if constexpr (std::is_integral_v<T>) {
+    statement.bind(index, static_cast<std::int64_t>(value));
+  } else {
+    statement.bind(index, value);
   }
 }
 
@@ -86,11 +77,6 @@ class Query {
  private:
   SQLite::Statement& statement_;
 };
-
-template <class T>
-inline constexpr bool kIsOptional = false;
-template <class T>
-inline constexpr bool kIsOptional<std::optional<T>> = true;
 
 /// `place`: for messages about JSON that a column holds. NULL is 0 or "" where T is not optional.
 template <class T>
