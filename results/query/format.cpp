@@ -3,12 +3,323 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "core/error.h"
 #include "core/text.h"
+#include "results/table/markup.h"
 
 namespace harness {
 namespace {
+
+/// Text on its way out: collected, and handed on whenever there is enough of it.
+class PieceWriter {
+ public:
+  explicit PieceWriter(const TakePiece& take) : take_(take) {}
+  PieceWriter(const PieceWriter&) = delete;
+  PieceWriter& operator=(const PieceWriter&) = delete;
+
+  PieceWriter& add(std::string_view text) {
+    constexpr std::size_t kPiece = 1 << 16;
+    pending_ += text;
+    if (pending_.size() >= kPiece) hand_on();
+    return *this;
+  }
+  void hand_on() {
+    wanted_ = wanted_ && take_(pending_);
+    pending_.clear();
+  }
+  bool is_wanted() const { return wanted_; }
+
+ private:
+  const TakePiece& take_;
+  std::string pending_;
+  bool wanted_ = true;
+};
+
+// Cells
+
+enum class Digits {
+  kShort,  ///< six, for reading
+  kExact   ///< the fewest that read back as the same number
+};
+
+/// The end of a piece of `text` from `begin`: between two characters, if its bytes are UTF-8.
+std::size_t piece_end(std::string_view text, std::size_t begin) {
+  constexpr std::size_t kText = 1 << 12, kLongestCharacter = 4;
+  auto end = std::min(text.size(), begin + kText);
+  const auto first = end - std::min(end - begin, kLongestCharacter);
+  while (end < text.size() && end > first && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return end > first ? end : std::min(text.size(), begin + kText);
+}
+
+/// The text of a value in pieces that end between characters: NULL is none, a BLOB its hexadecimal digits.
+void in_pieces(const SqlValue& value, Digits digits, const std::function<void(std::string_view)>& take) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return take(fmt::to_string(*integer));
+  if (const auto* real = std::get_if<double>(&value))
+    return take(digits == Digits::kShort ? fmt::format("{:.6g}", *real) : fmt::format("{}", *real));
+  const auto* blob = std::get_if<Blob>(&value);
+  const auto* text = blob != nullptr ? &blob->bytes : std::get_if<std::string>(&value);
+  const std::string_view bytes = text != nullptr ? *text : std::string_view();
+  for (std::size_t begin = 0; begin < bytes.size();) {
+    const auto end = piece_end(bytes, begin);
+    const auto piece = bytes.substr(begin, end - begin);
+    blob != nullptr ? take(hexadecimal(piece)) : take(piece);
+    begin = end;
+  }
+}
+
+using Shown = std::string (*)(std::string_view);
+
+/// What `table` and `md` show of a value or a heading, as `shown` writes it: a text that takes more than
+/// kWidestCell columns is cut and ends in "…".
+std::string short_cell(const SqlValue& value, Shown shown) {
+  std::string made;
+  if (const auto* blob = std::get_if<Blob>(&value)) {
+    made = hexadecimal(std::string_view(blob->bytes).substr(0, kWidestCell));
+  } else if (!std::holds_alternative<std::string>(value)) {
+    in_pieces(value, Digits::kShort, [&](std::string_view text) { made = text; });
+  }
+  const auto* stored = std::get_if<std::string>(&value);
+  const std::string_view text = stored == nullptr ? made : *stored;
+  if (beginning_within(text, kWidestCell).size() == text.size()) return shown(text);
+  return shown(beginning_within(text, kWidestCell - 1)) + "\u2026";
+}
+
+/// True if all values of a column are numbers or NULL: such a column is aligned right.
+bool is_numeric_column(const ResultSet& rows, std::size_t column) {
+  return std::ranges::all_of(rows.rows, [&](const auto& row) {
+    const auto& value = row[column];
+    return std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value) ||
+           std::holds_alternative<std::monostate>(value);
+  });
+}
+
+/// The headings as a line, `rule`, and a line for each row as long as one is wanted. write_line takes either.
+template <class WriteLine>
+void write_lines(const ResultSet& rows, std::string_view rule, PieceWriter& out,
+                 const WriteLine& write_line) {
+  write_line(rows.columns);
+  out.add(rule);
+  for (const auto& row : rows.rows) {
+    if (!out.is_wanted()) return;
+    write_line(row);
+  }
+}
+
+// Formats
+
+struct Column {
+  int width = 0;
+  bool right = false;
+};
+
+/// Columns with room for their headings and cells.
+std::vector<Column> columns_of(const ResultSet& rows, int narrowest, Shown shown) {
+  std::vector<Column> columns;
+  for (std::size_t i = 0; i < rows.columns.size(); ++i) {
+    int width = std::max(narrowest, display_width(short_cell(rows.columns[i], shown)));
+    for (const auto& row : rows.rows) width = std::max(width, display_width(short_cell(row[i], shown)));
+    columns.push_back({width, is_numeric_column(rows, i)});
+  }
+  return columns;
+}
+
+/// Padded with blanks to the column's width.
+std::string padded(const std::string& text, const Column& column) {
+  const std::string blanks(static_cast<std::size_t>(std::max(0, column.width - display_width(text))), ' ');
+  return column.right ? blanks + text : text + blanks;
+}
+
+/// Shows every character as itself: a cell holds text from prompts and transcripts, never markup. An
+/// underscore inside a word means nothing in Markdown and stays readable.
+std::string markdown_escaped(std::string_view given) {
+  const auto text = printable(given);
+  const auto is_word = [&](std::size_t i) {
+    return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i]));
+  };
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool inside_word = c == '_' && i > 0 && is_word(i - 1) && is_word(i + 1);
+    if (c == '\n') {
+      result += "<br>";
+    } else if (c == '\t') {
+      result += "\\t";
+    } else if (c == '<') {
+      result += "&lt;";
+    } else if (c == '&') {
+      result += "&amp;";
+    } else {
+      if (std::string_view("\\`*_[]|~").find(c) != std::string_view::npos && !inside_word) result += '\\';
+      result += c;
+    }
+  }
+  return result;
+}
+
+/// Aligned columns for a terminal.
+void write_table(const ResultSet& rows, PieceWriter& out) {
+  const auto columns = columns_of(rows, 0, printable_line);
+  const auto line_of = [&](const auto& cell) {
+    std::string line;
+    for (std::size_t i = 0; i < columns.size(); ++i) line += (i > 0 ? "  " : "") + cell(i);
+    line.erase(line.find_last_not_of(' ') + 1);
+    return line + "\n";
+  };
+  const auto dashes = [&](std::size_t i) {
+    return std::string(static_cast<std::size_t>(columns[i].width), '-');
+  };
+  write_lines(rows, line_of(dashes), out, [&](const auto& values) {
+    out.add(
+        line_of([&](std::size_t i) { return padded(short_cell(values[i], printable_line), columns[i]); }));
+  });
+}
+
+/// A GitHub table.
+void write_markdown(const ResultSet& rows, PieceWriter& out) {
+  const auto columns = columns_of(rows, 3, markdown_escaped);
+  std::string rule = "|";
+  for (const auto& [width, right] : columns)
+    rule += fmt::format(" {:-<{}}{} |", "", width - 1, right ? ':' : '-');
+  write_lines(rows, rule + "\n", out, [&](const auto& values) {
+    out.add("|");
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      out.add(" ").add(padded(short_cell(values[i], markdown_escaped), columns[i])).add(" |");
+    out.add("\n");
+  });
+}
+
+bool is_plain(std::string_view text) {
+  return !text.empty() && text.find_first_of("\",\r\n") == std::string_view::npos && text.front() != ' ' &&
+         text.back() != ' ';
+}
+
+void write_field(const SqlValue& value, PieceWriter& out) {
+  const auto* text = std::get_if<std::string>(&value);
+  const auto* blob = std::get_if<Blob>(&value);
+  const bool quoted = (text != nullptr && !is_plain(*text)) || (blob != nullptr && blob->bytes.empty());
+  if (quoted) out.add("\"");
+  in_pieces(value, Digits::kExact, [&](std::string_view piece) {
+    for (auto quote = piece.find('"'); quoted && quote != std::string_view::npos; quote = piece.find('"')) {
+      out.add(piece.substr(0, quote + 1)).add("\"");
+      piece.remove_prefix(quote + 1);
+    }
+    out.add(piece);
+  });
+  if (quoted) out.add("\"");
+}
+
+/// RFC 4180 with '\n'; an empty text is "".
+void write_csv(const ResultSet& rows, PieceWriter& out) {
+  write_lines(rows, "", out, [&](const auto& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (i > 0) out.add(",");
+      write_field(values[i], out);
+    }
+    out.add("\n");
+  });
+}
+
+/// The inside of a JSON string. Characters that command a terminal are written as escapes (core/text.h).
+std::string json_escaped(std::string_view text) {
+  const auto quoted = nlohmann::json(std::string(text)).dump();
+  return printable(std::string_view(quoted).substr(1, quoted.size() - 2));
+}
+
+/// Throws Error for two columns of one name, an infinite number, a text that is not UTF-8.
+void require_sayable(const ResultSet& rows) {
+  std::set<std::string> seen;
+  for (const auto& name : rows.columns) {
+    if (invalid_utf8_at(name))
+      throw Error("the name of a column is not UTF-8", "--format json", "give it another name with AS");
+    if (seen.insert(name).second) continue;
+    throw Error(fmt::format("two columns are named \"{}\"", name), "--format json",
+                "give one of them another name with AS");
+  }
+  for (std::size_t row = 0; row < rows.rows.size(); ++row) {
+    for (std::size_t i = 0; i < rows.columns.size(); ++i) {
+      const auto& value = rows.rows[row][i];
+      const auto where = [&] { return fmt::format("column \"{}\", row {}", rows.columns[i], row + 1); };
+      if (const auto* real = std::get_if<double>(&value); real != nullptr && !std::isfinite(*real))
+        throw Error("is infinite, which JSON cannot say", where(), "use --format csv", Status::kFailed);
+      const auto* text = std::get_if<std::string>(&value);
+      if (const auto bad = text == nullptr ? std::nullopt : invalid_utf8_at(*text)) {
+        throw Error(fmt::format("is not UTF-8 at byte {}, which JSON cannot say", *bad), where(),
+                    "wrap it in hex()", Status::kFailed);
+      }
+    }
+  }
+}
+
+void write_value(const SqlValue& value, PieceWriter& out) {
+  if (std::holds_alternative<std::monostate>(value)) {
+    out.add("null");
+  } else if (const auto* real = std::get_if<double>(&value)) {
+    out.add(nlohmann::json(*real).dump());
+  } else if (std::holds_alternative<std::int64_t>(value)) {
+    in_pieces(value, Digits::kExact, [&](std::string_view text) { out.add(text); });
+  } else {
+    out.add("\"");
+    in_pieces(value, Digits::kExact, [&](std::string_view text) { out.add(json_escaped(text)); });
+    out.add("\"");
+  }
+}
+
+/// A row as a compact object, its keys in the order of the columns: `first` before the first, `next` before
+/// the others.
+void write_objects(const ResultSet& rows, const char* first, const char* next, PieceWriter& out) {
+  require_sayable(rows);
+  std::vector<std::string> keys;
+  for (const auto& name : rows.columns) keys.push_back(fmt::format("\"{}\":", json_escaped(name)));
+  for (std::size_t row = 0; row < rows.rows.size() && out.is_wanted(); ++row) {
+    out.add(row > 0 ? next : first).add("{");
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      out.add(i > 0 ? "," : "").add(keys[i]);
+      write_value(rows.rows[row][i], out);
+    }
+    out.add("}");
+  }
+}
+
+/// Array of objects keyed by column, one a line.
+void write_json(const ResultSet& rows, PieceWriter& out) {
+  out.add("[");
+  write_objects(rows, "\n ", ",\n ", out);
+  out.add(rows.rows.empty() ? "]\n" : "\n]\n");
+}
+
+/// One object a line.
+void write_jsonl(const ResultSet& rows, PieceWriter& out) {
+  write_objects(rows, "", "\n", out);
+  out.add(rows.rows.empty() ? "" : "\n");
+}
+
+void write_cell(const SqlValue& value, PieceWriter& out) {
+  LatexText latex;
+  in_pieces(value, Digits::kShort, [&](std::string_view piece) {
+    out.add(latex.next(invalid_utf8_at(piece) ? printable(piece) : std::string(piece)));
+  });
+}
+
+/// A tabular with booktabs rules.
+void write_latex(const ResultSet& rows, PieceWriter& out) {
+  std::string alignment;
+  for (std::size_t column = 0; column < rows.columns.size(); ++column)
+    alignment += is_numeric_column(rows, column) ? 'r' : 'l';
+  out.add("% needs \\usepackage{booktabs}\n\\begin{tabular}{" + alignment + "}\n\\toprule\n");
+  write_lines(rows, "\\midrule\n", out, [&](const auto& values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (i > 0) out.add(" & ");
+      write_cell(values[i], out);
+    }
+    out.add(" \\\\\n");
+  });
+  out.add("\\bottomrule\n\\end{tabular}\n");
+}
 
 struct Writer {
   const char* name;

@@ -16,15 +16,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-template <class... Values>
-Names names_of(SQLite::Database& db, const char* sql, const Values&... values) {
-  SQLite::Statement statement(db, sql);
-  Query query(statement, values...);
-  Names names;
-  while (query.step()) names.push_back(query.text(0));
-  return names;
-}
-
 bool holds(const Names& names, const std::string& name) {
   return std::ranges::find(names, name) != names.end();
 }
@@ -172,13 +163,13 @@ class SavedValuesMaker {
     const auto stored = kStored.find(name);
     const bool later = query_.of_one_experiment && (name == "metric" || name == "split");
     if (text.empty() || stored == kStored.end() || later) return;
-    if (const auto known = names_of(db_, stored->second); !holds(known, text))
+    if (const auto known = texts_of(db_, stored->second); !holds(known, text))
       throw refusal(fmt::format("unknown {} \"{}\"", name == "baseline" ? "method" : name, text), name, text,
                     known);
   }
 
   StoredReproduction chosen_experiment() {
-    const auto found = names_of(db_, kFittingExperiment, values_["experiment"], values_["table"],
+    const auto found = texts_of(db_, kFittingExperiment, values_["experiment"], values_["table"],
                                 values_["prompts"], values_["method"], values_["baseline"]);
     if (found.empty()) refuse_choice();
     StatementCache sql(db_);
@@ -189,7 +180,7 @@ class SavedValuesMaker {
   }
 
   [[noreturn]] void refuse_choice() {
-    const auto there = names_of(db_, kExperimentsInWords);
+    const auto there = texts_of(db_, kExperimentsInWords);
     if (there.empty()) {
       throw Error("looks at a completed experiment, and the database holds none", where_,
                   "let `harness reproduce` go to its end; what was evaluated until then is in v_results and "
@@ -207,7 +198,7 @@ class SavedValuesMaker {
   }
 
   void fit_split(const StoredReproduction& experiment, std::string& split) const {
-    const auto known = names_of(db_, kSplits, experiment.id);
+    const auto known = texts_of(db_, kSplits, experiment.id);
     if (split.empty()) split = holds(known, "test") ? "test" : known.front();
     if (!holds(known, split))
       throw refusal(fmt::format("experiment {} was not evaluated on a split \"{}\"", experiment.id, split),
@@ -215,7 +206,7 @@ class SavedValuesMaker {
   }
 
   void fit_metric(const StoredReproduction& experiment, const std::string& split, std::string& metric) const {
-    const auto known = names_of(db_, kMetrics, experiment.id, split);
+    const auto known = texts_of(db_, kMetrics, experiment.id, split);
     if (metric.empty()) metric = selection_metric(experiment, known);
     if (holds(known, metric)) return;
     const auto where = where_ + ", -p metric";
@@ -224,7 +215,7 @@ class SavedValuesMaker {
                               experiment.id, experiment.backbone),
                   where, fmt::format("give -p metric {}", other));
     }
-    const auto reasons = names_of(db_, kNotRun, experiment.id, metric);
+    const auto reasons = texts_of(db_, kNotRun, experiment.id, metric);
     if (!reasons.empty()) {
       throw Error(fmt::format("{} was not run in experiment {}: {}", metric, experiment.id, reasons.front()),
                   where, "there are: " + join(known, ", "));

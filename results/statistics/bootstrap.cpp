@@ -40,13 +40,28 @@ class UnitColumns {
   explicit UnitColumns(std::size_t units) : units_(units) {}
 
   /// Adds a column of `units` values and returns its number.
-  std::size_t add(std::span<const double> values);
+  std::size_t add(std::span<const double> values) {
+    const auto lane = columns_ % kLanes;
+    if (lane == 0) values_.resize(values_.size() + units_ * kLanes, 0.0);
+    double* block = values_.data() + columns_ / kLanes * units_ * kLanes;
+    for (std::size_t unit = 0; unit < units_; ++unit) block[unit * kLanes + lane] = values[unit];
+    return columns_++;
+  }
 
   std::size_t units() const { return units_; }
   std::size_t columns() const { return columns_; }
 
   /// Sums of all columns over the drawn rows, each in the order of the draws. sums: [columns].
-  void add_up(std::span<const std::uint32_t> indices, std::span<double> sums) const;
+  void add_up(std::span<const std::uint32_t> indices, std::span<double> sums) const {
+    for (std::size_t first = 0; first < columns_; first += kLanes) {
+      const double* block = values_.data() + first * units_;
+      std::array<double, kLanes> sum{};
+      for (const auto index : indices) {
+        for (std::size_t lane = 0; lane < kLanes; ++lane) sum[lane] += block[index * kLanes + lane];
+      }
+      std::copy_n(sum.begin(), std::min(kLanes, columns_ - first), sums.begin() + static_cast<long>(first));
+    }
+  }
 
  private:
   static constexpr std::size_t kLanes = 4;
@@ -58,7 +73,17 @@ class UnitColumns {
 class ResampledSums {
  public:
   /// Draws `units` rows `resamples` times, on `threads` threads (0: as many as the machine has cores).
-  ResampledSums(const UnitColumns& units, std::uint32_t resamples, std::uint32_t seed, unsigned threads);
+  ResampledSums(const UnitColumns& units, std::uint32_t resamples, std::uint32_t seed, unsigned threads)
+      : columns_(units.columns()), sums_(resamples * units.columns()) {
+    const auto size = static_cast<std::uint32_t>(units.units());
+    in_parallel(resamples, threads, [&](std::uint32_t first, std::uint32_t last) {
+      std::vector<std::uint32_t> indices(size);
+      for (std::uint32_t resample = first; resample < last; ++resample) {
+        resample_indices(seed, resample, size, indices);
+        units.add_up(indices, std::span(sums_).subspan(resample * columns_, columns_));
+      }
+    });
+  }
   double operator()(std::uint32_t resample, std::size_t column) const {
     return sums_[resample * columns_ + column];
   }
@@ -67,38 +92,6 @@ class ResampledSums {
   std::size_t columns_;
   std::vector<double> sums_;
 };
-
-std::size_t UnitColumns::add(std::span<const double> values) {
-  const auto lane = columns_ % kLanes;
-  if (lane == 0) values_.resize(values_.size() + units_ * kLanes, 0.0);
-  double* block = values_.data() + columns_ / kLanes * units_ * kLanes;
-  for (std::size_t unit = 0; unit < units_; ++unit) block[unit * kLanes + lane] = values[unit];
-  return columns_++;
-}
-
-void UnitColumns::add_up(std::span<const std::uint32_t> indices, std::span<double> sums) const {
-  for (std::size_t first = 0; first < columns_; first += kLanes) {
-    const double* block = values_.data() + first * units_;
-    std::array<double, kLanes> sum{};
-    for (const auto index : indices) {
-      for (std::size_t lane = 0; lane < kLanes; ++lane) sum[lane] += block[index * kLanes + lane];
-    }
-    std::copy_n(sum.begin(), std::min(kLanes, columns_ - first), sums.begin() + static_cast<long>(first));
-  }
-}
-
-ResampledSums::ResampledSums(const UnitColumns& units, std::uint32_t resamples, std::uint32_t seed,
-                             unsigned threads)
-    : columns_(units.columns()), sums_(resamples * units.columns()) {
-  const auto size = static_cast<std::uint32_t>(units.units());
-  in_parallel(resamples, threads, [&](std::uint32_t first, std::uint32_t last) {
-    std::vector<std::uint32_t> indices(size);
-    for (std::uint32_t resample = first; resample < last; ++resample) {
-      resample_indices(seed, resample, size, indices);
-      units.add_up(indices, std::span(sums_).subspan(resample * columns_, columns_));
-    }
-  });
-}
 
 // What is made of them
 
@@ -136,24 +129,17 @@ class PairCount {
 };
 
 /// delta* of the resamples of one set of sums.
-class Deltas {
- public:
+struct Deltas {
   Deltas(UnitColumns& columns, const ClusterSums& sums)
-      : difference_(columns.add(sums.differences())), count_(columns, sums.count) {}
-  double difference(const ResampledSums& sums, std::uint32_t resample) const {
-    return sums(resample, difference_);
-  }
-  double count(const ResampledSums& sums, std::uint32_t resample) const { return count_(sums, resample); }
-
- private:
-  std::size_t difference_;
-  PairCount count_;
+      : difference(columns.add(sums.differences())), count(columns, sums.count) {}
+  std::size_t difference;  ///< column
+  PairCount count;
 };
 
 std::vector<double> deltas_of(const Deltas& deltas, const ResampledSums& sums, std::uint32_t resamples) {
   std::vector<double> values(resamples);
   for (std::uint32_t resample = 0; resample < resamples; ++resample) {
-    values[resample] = deltas.difference(sums, resample) / deltas.count(sums, resample);
+    values[resample] = sums(resample, deltas.difference) / deltas.count(sums, resample);
   }
   return values;
 }
@@ -162,19 +148,19 @@ std::vector<double> deltas_of(const Deltas& deltas, const ResampledSums& sums, s
 /// and its own residuals are r_c - n_c (delta* - delta).
 class Studentised {
  public:
-  Studentised(UnitColumns& columns, const ClusterSums& sums) : clusters_(static_cast<double>(sums.size())) {
+  Studentised(UnitColumns& columns, const ClusterSums& sums)
+      : clusters_(static_cast<double>(sums.size())), count_(columns, sums.count) {
     const auto r = residuals(sums);
     const auto n = std::span(sums.count);
     residual_ = columns.add(r);
     square_ = columns.add(products(r, r));
     cross_ = columns.add(products(r, n));
     count_square_ = columns.add(products(n, n));
-    count_.emplace(columns, n);
   }
 
   /// Infinite, with the sign of the difference, where the clusters of a resample are all alike.
   double operator()(const ResampledSums& sums, std::uint32_t resample) const {
-    const double n = (*count_)(sums, resample), shift = sums(resample, residual_) / n;
+    const double n = count_(sums, resample), shift = sums(resample, residual_) / n;
     const double squares = sums(resample, square_) - 2 * shift * sums(resample, cross_) +
                            shift * shift * sums(resample, count_square_);
     if (squares > kRounding * sums(resample, square_)) {
@@ -186,7 +172,7 @@ class Studentised {
  private:
   double clusters_;
   std::size_t residual_ = 0, square_ = 0, cross_ = 0, count_square_ = 0;
-  std::optional<PairCount> count_;
+  PairCount count_;
 };
 
 std::optional<Interval> studentised_interval(const Studentised& t, const ClusterSums& sums,
@@ -212,7 +198,7 @@ std::optional<Interval> two_level_interval(std::span<const Deltas> seeds, const 
     resample_indices(settings.seed, resample, static_cast<std::uint32_t>(seeds.size()), drawn, Drawn::kSeeds);
     double difference = 0, count = 0;
     for (const auto seed : drawn) {
-      difference += seeds[seed].difference(sums, resample);
+      difference += sums(resample, seeds[seed].difference);
       count += seeds[seed].count(sums, resample);
     }
     if (count == 0) return std::nullopt;
@@ -260,11 +246,9 @@ double acceleration(const ClusterSums& sums) {
   std::vector<double> left_out(sums.size());
   for (std::size_t i = 0; i < d.size(); ++i) left_out[i] = (difference - d[i]) / (n - sums.count[i]);
   const double centre = mean(left_out);
-  double squares = 0, cubes = 0;
-  for (const double value : left_out) {
-    squares += (centre - value) * (centre - value);
-    cubes += (centre - value) * (centre - value) * (centre - value);
-  }
+  const double squares = squares_about(centre, left_out);
+  double cubes = 0;
+  for (const double value : left_out) cubes += (centre - value) * (centre - value) * (centre - value);
   return squares > 0 ? cubes / (6 * std::pow(squares, 1.5)) : 0;
 }
 

@@ -27,27 +27,23 @@ double runs_weight(double odds, double kappa) {
 /// Estimate over truth of the runs' variance, chi^2 / freedom, on a grid of its logarithm: the trapezoidal
 /// rule of a density that vanishes at both ends.
 struct RunsVariance {
-  explicit RunsVariance(std::int64_t freedom);
-  double step = 0;
+  explicit RunsVariance(std::int64_t freedom) {
+    constexpr int kNodes = 80;
+    constexpr double kTail = 1e-9;
+    const auto nu = static_cast<double>(freedom);
+    const boost::math::chi_squared chi(nu);
+    const double low = std::log(quantile(chi, kTail) / nu);
+    const double step = (std::log(quantile(complement(chi, kTail)) / nu) - low) / (kNodes - 1);
+    for (int i = 0; i < kNodes; ++i) {
+      const double y = low + step * i;
+      logs.push_back(y);
+      weights.push_back(std::exp(nu / 2 * (y - std::exp(y) + 1)));
+    }
+    const double sum = total(weights);
+    for (auto& weight : weights) weight /= sum;
+  }
   std::vector<double> logs, weights;  ///< [nodes]
 };
-
-RunsVariance::RunsVariance(std::int64_t freedom) {
-  constexpr int kNodes = 80;
-  constexpr double kTail = 1e-9;
-  const auto nu = static_cast<double>(freedom);
-  const boost::math::chi_squared chi(nu);
-  const double low = std::log(quantile(chi, kTail) / nu);
-  step = (std::log(quantile(complement(chi, kTail)) / nu) - low) / (kNodes - 1);
-  double sum = 0;
-  for (int i = 0; i < kNodes; ++i) {
-    const double y = low + step * i;
-    logs.push_back(y);
-    weights.push_back(std::exp(nu / 2 * (y - std::exp(y) + 1)));
-    sum += weights.back();
-  }
-  for (auto& weight : weights) weight /= sum;
-}
 
 // kappa at one level
 

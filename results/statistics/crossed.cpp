@@ -204,25 +204,16 @@ std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, dou
 }
 
 std::optional<CrossedComparison> over_runs(std::span<const PairedValue> pairs, double confidence) {
-  std::map<std::int64_t, Cell> runs;
-  CrossedComparison result;
-  bool equal = true;
-  for (const auto& pair : complete_pairs(pairs)) {
-    auto& cell = runs[pair.seed];
-    cell.sum += *pair.method - *pair.baseline;
-    cell.count += 1;
-    equal = equal && *pair.method == *pair.baseline;
-  }
-  if (runs.empty()) return std::nullopt;
-  const auto count = static_cast<double>(runs.size());
-  for (const auto& [seed, cell] : runs) result.per_run.push_back({seed, cell.sum / cell.count});
-  result.delta = mean_delta(result.per_run);
-  result.runs = result.clusters = static_cast<std::int64_t>(runs.size());
+  std::vector<PairedValue> of_one_cluster(pairs.begin(), pairs.end());
+  for (auto& pair : of_one_cluster) pair.cluster = 0;
+  const auto data = balanced(of_one_cluster);
+  if (data.weights.empty()) return std::nullopt;
+  auto result = without_estimate(data);
+  result.clusters = result.runs;
   result.of_runs_alone = true;
-  if (equal || result.runs < 2) {
-    result.state = equal ? CrossedState::kEqual : CrossedState::kTooFewRuns;
-    return result;
-  }
+  if (result.state != CrossedState::kTooFewClusters) return result;
+  result.state = CrossedState::kEstimated;
+  const auto count = static_cast<double>(result.runs);
   const double variance = run_mean_square(result.per_run, result.delta, 1);
   double largest = 0;
   for (const auto& run : result.per_run) largest = std::max(largest, std::abs(run.delta));

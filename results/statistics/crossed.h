@@ -58,10 +58,9 @@ struct CrossedComparison {
 /// analysis of variance of runs x clusters gives it (Searle, Casella and McCulloch 1992, Variance Components,
 /// chapter 4): Var(delta) = (MS_S + max(0, MS_P - MS_E)) / (S G). A negative MS_P - MS_E is not added:
 /// prompts then differ by less than the residual explains, and MS_S alone has its share of that. A cluster
-/// counts with the number of its pairs (the mean of the runs' numbers), as in PairedComparison. Those that
-/// lack a run are left out: all runs then speak of the same prompts, so that a prompt missing in one of them
-/// cannot pass for a difference between runs, and the analysis is the balanced one, which is exact. Runs
-/// without any complete pair do not count. Nothing where no cluster is left.
+/// counts with the mean number of its pairs in a run. Those that lack a run are left out: a prompt missing in
+/// one run then cannot pass for a difference between runs, and the analysis is the balanced one, which is
+/// exact. Runs without any complete pair do not count. Nothing where no cluster is left.
 std::optional<CrossedComparison> crossed(std::span<const PairedValue> pairs, double confidence = 0.95);
 
 /// Where every pair is a run of its own, as in the tables of a training: Student's t over the runs. A run's

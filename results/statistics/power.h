@@ -38,9 +38,8 @@ std::optional<std::int64_t> units_needed(double effect, double standard_error, s
 /// More runs than this no answer of runs_needed has.
 inline constexpr std::int64_t kMostRuns = 1000;
 
-/// Power of the crossed comparison (CriticalValue) against a true mean difference of `effect` at this many
-/// runs and clusters. Not the noncentral t, whose level would be another: the rule's own rate of rejection,
-/// by quadrature. At least two runs and two clusters, and a component above 0.
+/// Power of the crossed comparison against a true mean difference of `effect`: rejection_rate, as a
+/// noncentral t would have another level. At least two runs and two clusters, and a component above 0.
 double crossed_power(double effect, const VarianceComponents& components, std::int64_t runs,
                      std::int64_t clusters, const PowerSettings& settings = {});
 

@@ -41,10 +41,6 @@ SignedRanks signed_ranks(std::span<const double> differences, Zeros zeros) {
   return sums;
 }
 
-double upper_tail(double z) {
-  return cdf(complement(boost::math::normal(), z));
-}
-
 /// P(W = k) for k = 0 .. n (n + 1) / 2, W the sum of a random subset of 1 .. n.
 std::vector<double> rank_sum_distribution(std::size_t n) {
   std::vector<double> p(n * (n + 1) / 2 + 1, 0.0);
@@ -73,7 +69,7 @@ std::optional<RankTest> wilcoxon(std::span<const double> differences, Zeros zero
   if (n == m || variance <= 0) return std::nullopt;
   double distance = std::abs(ranks.plus - mean);
   if (corrected && distance > 0) distance -= 0.5;
-  const double p = 2 * upper_tail(std::abs(distance) / std::sqrt(variance));
+  const double p = 2 * cdf(complement(boost::math::normal(), std::abs(distance) / std::sqrt(variance)));
   return RankTest{std::min(ranks.plus, ranks.minus), std::min(p, 1.0), false};
 }
 

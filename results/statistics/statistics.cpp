@@ -24,14 +24,6 @@ bool is_usable(const std::optional<double>& value) {
   return value && is_usable_score(*value);
 }
 
-/// Where each cluster stands, in order of first appearance.
-std::unordered_map<std::int64_t, std::size_t> cluster_places(std::span<const PairedValue> pairs) {
-  std::unordered_map<std::int64_t, std::size_t> places;
-  places.reserve(pairs.size());
-  for (const auto& pair : pairs) places.try_emplace(pair.cluster, places.size());
-  return places;
-}
-
 ClusterSums empty_sums(std::size_t clusters) {
   const std::vector<double> zeros(clusters, 0.0);
   return {zeros, zeros, zeros};
@@ -44,7 +36,9 @@ void add_pair(const PairedValue& pair, std::size_t place, ClusterSums& sums) {
 }
 
 BootstrapInput bootstrap_input(std::span<const PairedValue> complete) {
-  const auto places = cluster_places(complete);
+  std::unordered_map<std::int64_t, std::size_t> places;  // of clusters, in order of first appearance
+  places.reserve(complete.size());
+  for (const auto& pair : complete) places.try_emplace(pair.cluster, places.size());
   BootstrapInput input{.pooled = empty_sums(places.size())};
   std::map<std::int64_t, ClusterSums> seeds;
   for (const auto& pair : complete) {
@@ -68,16 +62,6 @@ bool is_rate(std::span<const PairedValue> complete) {
   return zero && one;
 }
 
-McNemar mcnemar(std::span<const PairedValue> complete) {
-  McNemar result;
-  for (const auto& pair : complete) {
-    result.only_method += *pair.method > *pair.baseline ? 1 : 0;
-    result.only_baseline += *pair.method < *pair.baseline ? 1 : 0;
-  }
-  result.p_value = sign_test(result.only_method, result.only_baseline);
-  return result;
-}
-
 PairedTests paired_tests(std::span<const PairedValue> complete, const ClusterSums& sums) {
   auto d = sums.differences();
   for (std::size_t i = 0; i < d.size(); ++i) d[i] /= sums.count[i];
@@ -85,7 +69,8 @@ PairedTests paired_tests(std::span<const PairedValue> complete, const ClusterSum
   const auto minus = std::ranges::count_if(d, [](double x) { return x < 0; });
   PairedTests tests{
       .t = paired_t(sums), .wilcoxon = wilcoxon_signed_rank(d), .sign_p = sign_test(plus, minus)};
-  if (sums.size() == complete.size() && is_rate(complete)) tests.mcnemar = mcnemar(complete);
+  if (sums.size() == complete.size() && is_rate(complete))
+    tests.mcnemar = {.only_method = plus, .only_baseline = minus, .p_value = *tests.sign_p};
   return tests;
 }
 
@@ -150,25 +135,19 @@ std::vector<PairedValue> complete_pairs(std::span<const PairedValue> pairs) {
 
 Summary summarize(std::span<const std::optional<double>> values) {
   Summary summary;
-  double sum = 0;
+  std::vector<double> usable;
   for (const auto& value : values) {
     if (is_usable(value)) {
-      ++summary.n;
-      sum += *value;
+      usable.push_back(*value);
     } else if (value) {
       ++summary.n_beyond;
     }
   }
-  summary.n_missing = static_cast<std::int64_t>(values.size()) - summary.n;
-  if (summary.n == 0) return summary;
-  const double mean = sum / static_cast<double>(summary.n);
-  summary.mean = mean;
-  if (summary.n < 2) return summary;
-  double squares = 0;
-  for (const auto& value : values) {
-    if (is_usable(value)) squares += (*value - mean) * (*value - mean);
-  }
-  summary.std = std::sqrt(squares / static_cast<double>(summary.n - 1));
+  summary.n = std::ssize(usable);
+  summary.n_missing = std::ssize(values) - summary.n;
+  if (summary.n > 0) summary.mean = mean(usable);
+  if (summary.n > 1)
+    summary.std = std::sqrt(squares_about(*summary.mean, usable) / static_cast<double>(summary.n - 1));
   return summary;
 }
 

@@ -77,9 +77,8 @@ struct PairedMetric {
   Better better = Better::kUp;
 };
 
-/// The whole comparison of every metric: paired bootstrap (resamples shared between metrics, see
-/// bootstrap_intervals; none, and no such intervals, with 0 resamples), wins, ties and losses, tests. Each
-/// result is the one that the metric would get alone.
+/// The whole comparison of every metric, each as it would be alone; resamples are shared between metrics (see
+/// bootstrap_intervals), and with 0 of them there are no bootstrap intervals.
 std::vector<PairedComparison> compare_paired(std::span<const PairedMetric> metrics,
                                              const BootstrapSettings& settings = {});
 PairedComparison compare_paired(std::span<const PairedValue> pairs, Better better,
@@ -89,24 +88,21 @@ PairedComparison compare_paired(std::span<const PairedValue> pairs, Better bette
 /// complete.
 ClusterSums cluster_sums(std::span<const PairedValue> pairs);
 
-/// Two-sided t of the mean difference with clusters - 1 degrees of freedom and its standard_error; with one
-/// pair a cluster that is the plain paired t exactly. Nothing where it is not defined: fewer than 2 clusters,
-/// or no spread at all.
+/// Two-sided t of the mean difference with its standard_error and clusters - 1 degrees of freedom; with one
+/// pair a cluster the plain paired t exactly. Nothing below 2 clusters or without spread.
 std::optional<TTest> paired_t(const ClusterSums& sums);
 
 /// Wilson's score interval (1927, JASA 22) of a rate seen in n trials; the rate need not be a multiple of
 /// 1 / n.
 Interval wilson_interval(double rate, double n, double confidence);
 
-/// Share of pairs won, ties counted half: 0.5 is even. The interval takes the number of clusters as its
-/// number of trials: with several pairs a cluster (seeds of a prompt) it is on the wide side. Nothing without
-/// a pair.
+/// The interval takes the number of clusters as its number of trials: with several pairs a cluster (seeds of
+/// a prompt) it is on the wide side. Nothing without a pair.
 std::optional<WinRate> win_rate(std::int64_t wins, std::int64_t ties, std::int64_t losses,
                                 std::int64_t clusters, double confidence);
 
-/// How few clusters carry more than half of a mean difference: the smallest number whose removal from the sum
-/// of the differences leaves less than half of it. They are those that differ most on the side of the mean.
-/// sums: the sum of a cluster's differences. Nothing where the sum is 0, up to rounding.
+/// How few clusters carry more than half of a mean difference: those that differ most on its side, until less
+/// than half of the sum is left. sums: of each cluster's differences. Nothing where their sum is 0 (rounded).
 std::optional<std::int64_t> influential_clusters(std::span<const double> sums);
 
 /// The number of prompts that carry more than half of a difference, where they are so few (5 or fewer of 20

@@ -36,22 +36,14 @@ Claim claim_of(const PairedComparison& comparison) {
                                                                        : Claim::kCheckpoints;
 }
 
-std::optional<Interval> interval_of(const PairedComparison& comparison, Claim claim) {
-  if (claim == Claim::kCheckpoints) return comparison.ci;
+std::optional<Interval> interval_of(const PairedComparison& comparison, std::optional<Claim> claim) {
+  if (claim.value_or(claim_of(comparison)) == Claim::kCheckpoints) return comparison.ci;
   return comparison.crossed ? comparison.crossed->ci : std::nullopt;
 }
 
-std::optional<double> p_value_of(const PairedComparison& comparison, Claim claim) {
-  if (claim == Claim::kCheckpoints) return comparison.p_value;
+std::optional<double> p_value_of(const PairedComparison& comparison, std::optional<Claim> claim) {
+  if (claim.value_or(claim_of(comparison)) == Claim::kCheckpoints) return comparison.p_value;
   return comparison.crossed ? comparison.crossed->p_value : std::nullopt;
-}
-
-std::optional<Interval> interval_of(const PairedComparison& comparison) {
-  return interval_of(comparison, claim_of(comparison));
-}
-
-std::optional<double> p_value_of(const PairedComparison& comparison) {
-  return p_value_of(comparison, claim_of(comparison));
 }
 
 std::string direction_of(double delta, Better better) {

@@ -18,11 +18,9 @@ std::string_view claim_name(Claim claim);  ///< "checkpoints", "methods"
 Claim claim_of(const PairedComparison& comparison);
 
 /// The interval and the p-value that decide a claim. Of methods: over runs and prompts (crossed.h). Of
-/// checkpoints: over prompts, the bootstrap and the test that the comparison states.
-std::optional<Interval> interval_of(const PairedComparison& comparison, Claim claim);
-std::optional<double> p_value_of(const PairedComparison& comparison, Claim claim);
-std::optional<Interval> interval_of(const PairedComparison& comparison);  ///< of claim_of
-std::optional<double> p_value_of(const PairedComparison& comparison);     ///< likewise
+/// checkpoints: over prompts, the bootstrap and the test that the comparison states. No claim: of claim_of.
+std::optional<Interval> interval_of(const PairedComparison& comparison, std::optional<Claim> claim = {});
+std::optional<double> p_value_of(const PairedComparison& comparison, std::optional<Claim> claim = {});
 
 /// What a reader may conclude from one comparison.
 struct Verdict {

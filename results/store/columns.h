@@ -54,11 +54,6 @@ BOOST_DESCRIBE_STRUCT(StoredArtifact, (ArtifactRecord), (created))
 template <class T>
 inline constexpr bool kIsInterval = std::is_same_v<T, Interval> || std::is_same_v<T, std::optional<Interval>>;
 
-template <class T>
-inline constexpr bool kIsOptional = false;
-template <class T>
-inline constexpr bool kIsOptional<std::optional<T>> = true;
-
 /// Calls visit(name, field) for each field of a record, in the order of its description.
 template <class Record, class Visit>
 void for_each_field(Record& record, Visit&& visit) {
@@ -68,19 +63,24 @@ void for_each_field(Record& record, Visit&& visit) {
   boost::mp11::mp_for_each<Members>([&](auto field) { visit(field.name, record.*field.pointer); });
 }
 
-/// Names of its columns: an interval has two.
+/// Calls visit(name, value) for each column: an interval has two, numbers or nothing.
+template <class Record, class Visit>
+void for_each_column(const Record& record, Visit&& visit) {
+  for_each_field(record, [&]<class T>(const std::string& name, const T& value) {
+    if constexpr (kIsInterval<T>) {
+      const std::optional<Interval> interval = value;
+      visit(name + "_low", interval ? std::optional(interval->low) : std::nullopt);
+      visit(name + "_high", interval ? std::optional(interval->high) : std::nullopt);
+    } else {
+      visit(name, value);
+    }
+  });
+}
+
 template <class Record>
 std::vector<std::string> column_names() {
   std::vector<std::string> names;
-  Record record{};
-  for_each_field(record, [&]<class T>(const char* name, const T&) {
-    if constexpr (kIsInterval<T>) {
-      names.push_back(std::string(name) + "_low");
-      names.push_back(std::string(name) + "_high");
-    } else {
-      names.push_back(name);
-    }
-  });
+  for_each_column(Record(), [&](const std::string& name, const auto&) { names.push_back(name); });
   return names;
 }
 
@@ -139,42 +139,10 @@ template <class Record, class... Values>
 int put_record(StatementCache& sql, std::string_view text, const Record& record,
                const std::pair<const char*, Values>&... more) {
   auto& statement = sql[text];
-  for_each_field(record, [&]<class T>(const char* name, const T& value) {
-    if constexpr (kIsInterval<T>) {
-      const std::optional<Interval> interval = value;
-      bind_named(statement, std::string(name) + "_low",
-                 interval ? std::optional(interval->low) : std::nullopt);
-      bind_named(statement, std::string(name) + "_high",
-                 interval ? std::optional(interval->high) : std::nullopt);
-    } else {
-      bind_named(statement, name, value);
-    }
-  });
+  for_each_column(record,
+                  [&](const std::string& name, const auto& value) { bind_named(statement, name, value); });
   (bind_named(statement, more.first, more.second), ...);
   return sql.run(text);
-}
-
-/// `place`: for messages about JSON that a column holds.
-template <class T>
-T read_column(const Query& row, int column, const std::string& place) {
-  if constexpr (kIsOptional<T>) {
-    if (row.is_null(column)) return std::nullopt;
-    return read_column<typename T::value_type>(row, column, place);
-  } else if constexpr (std::is_same_v<T, Json>) {
-    return parse_json(row.text(column), place);
-  } else if constexpr (kIsVector<T>) {
-    return parse_json(row.text(column), place).template get<T>();
-  } else if constexpr (std::is_same_v<T, JobState>) {
-    return job_state_from_name(row.text(column));
-  } else if constexpr (std::is_same_v<T, bool>) {
-    return row.integer(column) != 0;
-  } else if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(row.integer(column));
-  } else if constexpr (std::is_floating_point_v<T>) {
-    return row.real(column).value_or(0);
-  } else {
-    return row.text(column);
-  }
 }
 
 /// The rows of a SELECT as records, each field from the column of its name. `table`: for messages.

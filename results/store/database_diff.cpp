@@ -7,14 +7,16 @@
 #include "core/json.h"
 #include "core/text.h"
 #include "results/store/columns.h"
+#include "results/store/rows.h"
 
 namespace harness {
 namespace {
 
 struct Rows {
   const char* table;
-  std::string sql;  ///< {0}: name of the DB
-  std::string own;  ///< which of these rows belong to the runs ?1 (a JSON list)
+  std::string columns;
+  std::string own;        ///< which of these rows belong to the runs ?1 (a JSON list); {0}: name of the DB
+  std::string from = {};  ///< likewise; empty: the table
 };
 
 constexpr auto kOwnRun = "run_id IN (SELECT value FROM json_each(?1))";
@@ -28,72 +30,70 @@ constexpr auto kExperiments = R"sql( IN (
 
 /// What the rows of each table say, without the ids of this DB.
 const std::vector<Rows>& all_rows() {
-  const auto select = [](const std::string& columns, const std::string& from) {
-    return "SELECT " + columns + " FROM " + from;
-  };
   const std::string experiment = "reproduction_id, ";
   const auto own_experiment = std::string("reproduction_id") + kExperiments;
   const auto nth = fmt::format(", row_number() OVER (PARTITION BY {}) AS nth", select_list<EventRow>());
   static const std::vector<Rows> kRows = {
-      {"prompt_sets", select(select_list<PromptSet>(), "{0}.prompt_sets"),
-       "sha256 IN (SELECT sha256 FROM other.prompt_sets)"},
-      {"prompts",
-       select("s.sha256 AS prompt_set, " + select_list<Prompt>(),
-              "{0}.prompts AS p JOIN {0}.prompt_sets AS s ON s.id = p.prompt_set_id"),
-       "prompt_set IN (SELECT sha256 FROM other.prompt_sets)"},
-      {"runs", select(select_list<StoredRun>({{"arm", ""}, {"created", ""}, {"finished", ""}}), "{0}.runs"),
+      {"prompt_sets", select_list<PromptSet>(), "sha256 IN (SELECT sha256 FROM other.prompt_sets)"},
+      {"prompts", "s.sha256 AS prompt_set, " + select_list<Prompt>(),
+       "prompt_set IN (SELECT sha256 FROM other.prompt_sets)",
+       "{0}.prompts AS p JOIN {0}.prompt_sets AS s ON s.id = p.prompt_set_id"},
+      {"runs", select_list<StoredRun>({{"arm", ""}, {"created", ""}, {"finished", ""}}),
        "id IN (SELECT value FROM json_each(?1))"},
-      {"table_runs", select("table_id, run_id, scale, arm", "{0}.table_runs"), kOwnRun},
-      {"checkpoints", select(select_list<CheckpointRecord>(), "{0}.checkpoints"), kOwnRun},
-      {"train_stats", select(select_list<TrainStat>(), "{0}.train_stats"), kOwnRun},
+      {"table_runs", "table_id, run_id, scale, arm", kOwnRun},
+      {"checkpoints", select_list<CheckpointRecord>(), kOwnRun},
+      {"train_stats", select_list<TrainStat>(), kOwnRun},
       {"evaluations",
-       select(select_list<StoredEvaluation>({{"id", "e.id"},
-                                             {"table_id", ""},
-                                             {"scale", ""},
-                                             {"run_id", "c.run_id"},
-                                             {"step", "c.step"},
-                                             {"split", "e.split"},
-                                             {"prompt_set_sha256", "p.sha256 AS prompt_set"},
-                                             {"selection_id", ""},
-                                             {"not_run", R"sql((SELECT json_group_object(key, value) FROM (
-                                               SELECT key, value FROM json_each(e.not_run) ORDER BY key)) AS not_run)sql"},
-                                             {"finished", ""}}) +
-                  ", s.rule AS selection_rule, s.metric AS selection_metric, "
-                  "s.candidates AS selection_candidates",
-              R"sql({0}.evaluations AS e JOIN {0}.checkpoints AS c ON c.id = e.checkpoint_id
-                    JOIN {0}.prompt_sets AS p ON p.id = e.prompt_set_id
-                    LEFT JOIN {0}.selections AS s ON s.id = e.selection_id)sql"),
+       select_list<StoredEvaluation>({{"id", "e.id"},
+                                      {"table_id", ""},
+                                      {"scale", ""},
+                                      {"run_id", "c.run_id"},
+                                      {"step", "c.step"},
+                                      {"split", "e.split"},
+                                      {"prompt_set_sha256", "p.sha256 AS prompt_set"},
+                                      {"selection_id", ""},
+                                      {"not_run", R"sql((SELECT json_group_object(key, value) FROM (
+                                        SELECT key, value FROM json_each(e.not_run) ORDER BY key)) AS not_run)sql"},
+                                      {"finished", ""}}) +
+           ", s.rule AS selection_rule, s.metric AS selection_metric, s.candidates AS selection_candidates",
+       kOwnRun,
+       R"sql({0}.evaluations AS e JOIN {0}.checkpoints AS c ON c.id = e.checkpoint_id
+             JOIN {0}.prompt_sets AS p ON p.id = e.prompt_set_id
+             LEFT JOIN {0}.selections AS s ON s.id = e.selection_id)sql"},
+      {"table_evaluations", "table_id, evaluation_id, scale", kOwnEvaluation},
+      {"samples", select_list<SampleRow>({{"prompt_id", "position"}}), kOwnEvaluation,
+       "{0}.samples AS s JOIN {0}.prompts AS p ON p.id = s.prompt_id"},
+      {"metrics", select_list<MetricRow>({{"prompt_id", "position"}}), kOwnEvaluation,
+       "{0}.metrics AS m JOIN {0}.prompts AS p ON p.id = m.prompt_id"},
+      {"selections", select_list<SelectionRecord>({{"run_id", "s.run_id"}}), kOwnRun,
+       "{0}.selections AS s JOIN {0}.checkpoints AS c ON c.id = s.checkpoint_id"},
+      {"jobs", select_list<JobRecord>({{"folder", ""}}) + ", " + select_list<JobStatus>() + ", folder",
        kOwnRun},
-      {"table_evaluations", select("table_id, evaluation_id, scale", "{0}.table_evaluations"),
-       kOwnEvaluation},
-      {"samples",
-       select(select_list<SampleRow>({{"prompt_id", "position"}}),
-              "{0}.samples AS s JOIN {0}.prompts AS p ON p.id = s.prompt_id"),
-       kOwnEvaluation},
-      {"metrics",
-       select(select_list<MetricRow>({{"prompt_id", "position"}}),
-              "{0}.metrics AS m JOIN {0}.prompts AS p ON p.id = m.prompt_id"),
-       kOwnEvaluation},
-      {"selections",
-       select(select_list<SelectionRecord>({{"run_id", "s.run_id"}}),
-              "{0}.selections AS s JOIN {0}.checkpoints AS c ON c.id = s.checkpoint_id"),
-       kOwnRun},
-      {"jobs",
-       select(select_list<JobRecord>({{"folder", ""}}) + ", " + select_list<JobStatus>() + ", folder",
-              "{0}.jobs"),
-       kOwnRun},
-      {"events", select(select_list<EventRow>() + nth, "{0}.events"),
+      {"events", select_list<EventRow>() + nth,
        "job_id IN (SELECT j.id FROM {0}.jobs AS j WHERE j.run_id IN (SELECT value FROM json_each(?1)))"},
       {"reproductions",
-       select("id, " + select_list<ReproductionRecord>({{"evaluations", ""}, {"runs", ""}}) +
-                  ", finished, digest",
-              "{0}.reproductions"),
+       "id, " + select_list<ReproductionRecord>({{"evaluations", ""}, {"runs", ""}}) + ", finished, digest",
        std::string("id") + kExperiments},
-      {"reproduction_runs", select("reproduction_id, run_id, arm", "{0}.reproduction_runs"), own_experiment},
-      {"comparisons", select(experiment + select_list<ComparisonRow>(), "{0}.comparisons"), own_experiment},
-      {"alarms", select(experiment + select_list<AlarmRecord>(), "{0}.alarms"), own_experiment},
-      {"artifacts", select(select_list<StoredArtifact>(), "{0}.artifacts"), own_experiment}};
+      {"reproduction_runs", "reproduction_id, run_id, arm", own_experiment},
+      {"comparisons", experiment + select_list<ComparisonRow>(), own_experiment},
+      {"alarms", experiment + select_list<AlarmRecord>(), own_experiment},
+      {"artifacts", select_list<StoredArtifact>(), own_experiment}};
   return kRows;
+}
+
+/// The rows of one DB: all, or those that belong to the runs.
+std::string select_of(const Rows& rows, const char* db, bool only_own = false) {
+  const auto from =
+      rows.from.empty() ? fmt::format("{}.{}", db, rows.table) : fmt::format(fmt::runtime(rows.from), db);
+  const auto all = fmt::format("SELECT {} FROM {}", rows.columns, from);
+  if (!only_own) return all;
+  return fmt::format("SELECT * FROM ({}) WHERE {}", all, fmt::format(fmt::runtime(rows.own), db));
+}
+
+/// Of one job: its rows of one DB, each with its name before the rest.
+std::string select_of(const RowsOfJob& of, const char* db) {
+  const auto& rows = *std::ranges::find(all_rows(), std::string_view(of.table), &Rows::table);
+  return fmt::format("SELECT {}, * FROM ({}) WHERE {} = ?1", of.name, select_of(rows, db), of.column);
 }
 
 /// The first columns of a row, for people: "run_id 09db21c3, step 40, ...".
@@ -112,13 +112,6 @@ std::string row_text(SQLite::Statement& row) {
 std::string value_text(const SQLite::Column& value) {
   if (value.isNull()) return "NULL";
   return value.isFloat() ? fmt::format("{}", value.getDouble()) : value.getString();
-}
-
-/// The rows of one DB: all, or with `runs` those that belong to them.
-std::string select_of(const Rows& rows, const char* db, bool only_own) {
-  const auto all = fmt::format(fmt::runtime(rows.sql), db);
-  if (!only_own) return all;
-  return fmt::format("SELECT * FROM ({}) WHERE {}", all, fmt::format(fmt::runtime(rows.own), db));
 }
 
 void compare_side(SQLite::Database& db, const Rows& rows, const char* left, const char* right,
@@ -141,11 +134,9 @@ void compare_side(SQLite::Database& db, const Rows& rows, const char* left, cons
 }  // namespace
 
 std::map<std::string, std::uint64_t> log_ends(Store& store) {
-  SQLite::Statement statement(store.database(), "SELECT id, log_offset FROM jobs");
-  Query query(statement);
-  std::map<std::string, std::uint64_t> ends;
-  while (query.step()) ends[query.text(0)] = static_cast<std::uint64_t>(query.integer(1));
-  return ends;
+  const auto ends = rows_as<std::pair<const std::string, std::uint64_t>, std::string, std::uint64_t>(
+      store, "SELECT id, log_offset FROM jobs");
+  return {ends.begin(), ends.end()};
 }
 
 RowDiff::RowDiff(Store& store, const std::filesystem::path& other) : store_(store) {
@@ -175,13 +166,8 @@ std::vector<std::string> RowDiff::summary(const std::string& name_of_other,
 
 std::vector<DifferentRow> RowDiff::rows(const RowsOfJob& of, const std::string& id) {
   std::map<std::string, DifferentRow> different;
-  const auto& sql = std::ranges::find(all_rows(), std::string_view(of.table), &Rows::table)->sql;
   const auto collect = [&](const char* left, const char* right, RowValues DifferentRow::*side) {
-    const auto side_sql = [&](const char* db) {
-      return fmt::format("SELECT {}, * FROM ({}) WHERE {} = ?1", of.name, fmt::format(fmt::runtime(sql), db),
-                         of.column);
-    };
-    SQLite::Statement row(store_.database(), side_sql(left) + " EXCEPT " + side_sql(right));
+    SQLite::Statement row(store_.database(), select_of(of, left) + " EXCEPT " + select_of(of, right));
     row.bind(1, id);
     while (row.executeStep()) {
       const auto name = row.getColumn(0).getString();
@@ -201,15 +187,8 @@ std::vector<DifferentRow> RowDiff::rows(const RowsOfJob& of, const std::string& 
 }
 
 std::int64_t RowDiff::count(const RowsOfJob& of, const std::string& id) {
-  const auto& sql = std::ranges::find(all_rows(), std::string_view(of.table), &Rows::table)->sql;
-  return guarded(store_.path(), [&] {
-    SQLite::Statement count(store_.database(),
-                            fmt::format("SELECT count(*) FROM ({}) WHERE {} = ?1",
-                                        fmt::format(fmt::runtime(sql), "main"), of.column));
-    count.bind(1, id);
-    count.executeStep();
-    return count.getColumn(0).getInt64();
-  });
+  const auto sql = fmt::format("SELECT count(*) FROM ({})", select_of(of, "main"));
+  return rows_of<std::int64_t>(store_, sql.c_str(), id).front();
 }
 
 }  // namespace harness

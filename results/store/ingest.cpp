@@ -29,6 +29,12 @@ const Json& object_field(Fields& event, const std::string& key) {
   return value;
 }
 
+Json picked(Fields& event, std::initializer_list<const char*> keys) {
+  Json fields;
+  for (const auto* key : keys) fields[key] = event.get(key);
+  return fields;
+}
+
 /// Brings the events of one job into the tables, inside a transaction of the caller.
 class Ingestion {
  public:
@@ -64,11 +70,7 @@ class Ingestion {
     if (!job_.evaluation_id) {
       sql_.run("UPDATE runs SET build = ?2 WHERE id = ?1", job_.run_id, event.required<std::string>("build"));
     }
-    Json detail = {{"pid", event.get("pid")},
-                   {"host", event.get("host")},
-                   {"build", event.get("build")},
-                   {"cpu", event.get("cpu")},
-                   {"threads", event.get("threads")}};
+    auto detail = picked(event, {"pid", "host", "build", "cpu", "threads"});
     if (event.has("sources")) detail["sources"] = event.required<std::string>("sources");
     put_event(event, "info", "started", std::move(detail));
   }
@@ -149,12 +151,13 @@ class Ingestion {
   }
 
   void job_completed(Fields& event) {
-    if (job_.evaluation_id) check_complete();
+    // N is exact: a finished evaluation has every image, and each of its metrics a row for every image.
+    const auto held = job_.evaluation_id ? store_.held_instead(*job_.evaluation_id, false) : std::nullopt;
+    if (held)
+      throw Error("says that the evaluation is complete, but holds " + *held, log_,
+                  "repeat the run with --fresh", Status::kFailed);
     put_state(event, JobState::kDone, std::nullopt);
-    put_event(event, "info", "completed",
-              {{"wall_seconds", event.get("wall_seconds")},
-               {"peak_rss_mb", event.get("peak_rss_mb")},
-               {"summary", event.get("summary")}});
+    put_event(event, "info", "completed", picked(event, {"wall_seconds", "peak_rss_mb", "summary"}));
   }
 
   void job_failed(Fields& event) {
@@ -207,23 +210,6 @@ class Ingestion {
                         .level = level,
                         .message = message,
                         .detail = std::move(detail)});
-  }
-
-  /// N is exact: a finished evaluation has every image, and each of its metrics a row for every image.
-  void check_complete() {
-    constexpr auto kShort = R"sql(
-      SELECT what, found, n FROM (
-        SELECT 'images' AS what, (SELECT count(*) FROM samples WHERE evaluation_id = ?1) AS found
-        UNION ALL
-        SELECT 'values of ' || name, count(*) FROM metrics WHERE evaluation_id = ?1 GROUP BY name)
-      JOIN evaluations ON id = ?1
-      WHERE found <> n
-      LIMIT 1)sql";
-    Query incomplete(sql_[kShort], *job_.evaluation_id);
-    if (!incomplete.step()) return;
-    throw Error(fmt::format("says that the evaluation is complete, but holds {} {} of {}",
-                            incomplete.integer(1), incomplete.text(0), incomplete.integer(2)),
-                log_, "repeat the run with --fresh", Status::kFailed);
   }
 
   const std::string& evaluation_id(const Fields& event) const {

@@ -47,8 +47,8 @@ void put_checkpoint(Store::Impl& store, const Json& record, const std::string&) 
 }
 
 std::int64_t prompt_set_id(Store::Impl& store, const std::string& sha256) {
-  Query query(store.sql["SELECT id FROM prompt_sets WHERE sha256 = ?1"], sha256);
-  if (query.step()) return query.integer(0);
+  constexpr auto kSql = "SELECT id FROM prompt_sets WHERE sha256 = ?1";
+  if (const auto id = store.first<std::optional<std::int64_t>>(kSql, sha256)) return *id;
   throw Error(fmt::format("the prompt set with SHA-256 {} is not recorded", sha256), store.path.string(), {},
               Status::kFailed);
 }
@@ -254,17 +254,13 @@ void Store::Impl::put_checkpoint(const CheckpointRecord& checkpoint) {
 
 void Store::Impl::put_not_run(const std::string& evaluation_id, const std::string& metric,
                               const std::string& reason) {
+  constexpr auto kNotRun = "SELECT not_run FROM evaluations WHERE id = ?1";
+  auto reasons = first<std::optional<Json>>(kNotRun, evaluation_id);
+  if (!reasons)
+    throw Error(fmt::format("there is no evaluation {}", evaluation_id), path.string(), {}, Status::kFailed);
+  (*reasons)[metric] = reason;
   // Canonical, so that the order in which the reasons came in leaves no trace.
-  Json reasons;
-  {
-    Query row(sql["SELECT not_run FROM evaluations WHERE id = ?1"], evaluation_id);
-    if (!row.step())
-      throw Error(fmt::format("there is no evaluation {}", evaluation_id), path.string(), {},
-                  Status::kFailed);
-    reasons = parse_json(row.text(0), "evaluations.not_run");
-  }
-  reasons[metric] = reason;
-  sql.run("UPDATE evaluations SET not_run = ?2 WHERE id = ?1", evaluation_id, canonical_json(reasons));
+  sql.run("UPDATE evaluations SET not_run = ?2 WHERE id = ?1", evaluation_id, canonical_json(*reasons));
 }
 
 void Store::Impl::put_job_state(const std::string& id, JobState state,

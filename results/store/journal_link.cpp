@@ -106,7 +106,8 @@ JournalStanding Store::standing(const fs::path& workspace, const JournalText& jo
       return standing;
     }
     const bool is_beginning = holds_no_run(journal);
-    if (impl_->number("SELECT count(*) FROM runs") == 0 || (is_beginning && standing.is_shared)) {
+    if (impl_->first<std::int64_t>("SELECT count(*) FROM runs") == 0 ||
+        (is_beginning && standing.is_shared)) {
       standing.kind = JournalStanding::kBehind;
       return standing;
     }

@@ -34,8 +34,7 @@ struct RunRecord {
   std::string arm = {};    ///< name of its row in the table; empty: the method's
   std::string scale = {};  ///< of the table, not part of the run's identity
   std::int64_t seed = 0;
-  Json config =
-      Json::object();  ///< the job's identity (EVENTS.md); the training loop's settings under "settings"
+  Json config = Json::object();  ///< the job's identity (EVENTS.md); under "settings" those of the loop
   std::string folder = {};
   std::string weights_sha256 = {};
   Json requested_settings = Json::object(), effective_settings = Json::object();
@@ -45,9 +44,8 @@ struct RunRecord {
 /// A run as the DB knows it. table_id and scale are those of the table that made it first.
 struct StoredRun : RunRecord {
   JobState state = JobState::kPlanned;
-  std::optional<std::string> build =
-      {};                    ///< SHA-256 of the worker that ran it last; nothing before it started
-  std::string created = {};  ///< UTC, ISO 8601
+  std::optional<std::string> build = {};     ///< SHA-256 of the worker that ran it last, if one did
+  std::string created = {};                  ///< UTC, ISO 8601
   std::optional<std::string> finished = {};  ///< likewise
 };
 
@@ -103,8 +101,7 @@ struct SelectionRecord {
   std::string rule = {};                          ///< for instance "max"; "fixed": before any data was seen
   std::optional<double> value = {};               ///< of the metric at the chosen checkpoint
   std::optional<std::string> evaluation_id = {};  ///< the evaluation that gave `value`
-  std::vector<std::string> candidates =
-      {};  ///< ids of all evaluations compared, in order of their checkpoints
+  std::vector<std::string> candidates = {};       ///< evaluations compared, in order of their checkpoints
 };
 
 struct StoredSelection : SelectionRecord {
@@ -163,8 +160,7 @@ struct ComparisonRecord {
   std::string split = {}, metric = {}, baseline = {}, method = {};
   PairedComparison result = {};
   std::optional<std::string> note = {};  ///< for instance "unequal movement"
-  bool has_claim =
-      true;  ///< false: of a version that told no claims about methods from claims about checkpoints
+  bool has_claim = true;                 ///< false: of a version that told no claims apart
 };
 
 /// What the DB and the journal keep of a comparison: a row of `comparisons`. The numbers over training runs
@@ -218,8 +214,8 @@ struct ReproductionRecord {
   std::string signature = {};
   double wall_seconds = 0;
   std::vector<std::string> evaluations = {};  ///< every evaluation that its table was made from
-  std::vector<std::pair<std::string, std::string>> runs =
-      {};  ///< id and the table's name for it (base, a method, an arm)
+  /// Id and the table's name for it (base, a method, an arm).
+  std::vector<std::pair<std::string, std::string>> runs = {};
 };
 
 struct StoredReproduction : ReproductionRecord {

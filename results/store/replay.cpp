@@ -30,9 +30,7 @@ class Replay {
     if (type == "job") return job(record);
     if (type == "job_state") return job_state(record, false);
     if (type == "experiment") return experiment(entry);
-    static const std::set<std::string> kOfExperiment = {"experiment_again", "comparisons", "alarms",
-                                                        "artifact"};
-    if (kOfExperiment.contains(type)) return of_experiment(entry);
+    if (entry.experiment || type == "artifact") return of_experiment(entry);
     carry_out(record);
   }
 
@@ -52,7 +50,7 @@ class Replay {
     auto evaluation = from_journal<EvaluationRecord>(record);
     constexpr auto kPrompts = "SELECT count(*) FROM prompt_sets WHERE sha256 = ?1";
     std::string lacking;
-    if (impl_.number(kPrompts, evaluation.prompt_set_sha256) == 0)
+    if (impl_.first<std::int64_t>(kPrompts, evaluation.prompt_set_sha256) == 0)
       lacking = "the journal does not hold its prompts";
     else if (!has_checkpoint(evaluation.run_id, evaluation.step))
       lacking = fmt::format("the run's event log does not reach checkpoint {}", evaluation.step);
@@ -158,7 +156,8 @@ class Replay {
 
   /// The number that an experiment had, or the next one where another experiment of this DB has it.
   std::int64_t free_number(std::int64_t wanted, std::int64_t highest) {
-    if (impl_.number("SELECT count(*) FROM reproductions WHERE id = ?1", wanted) == 0) return wanted;
+    constexpr auto kSql = "SELECT count(*) FROM reproductions WHERE id = ?1";
+    if (impl_.first<std::int64_t>(kSql, wanted) == 0) return wanted;
     return std::max(highest + 1, impl_.next_reproduction_id());
   }
 
@@ -190,7 +189,7 @@ class Replay {
 
   bool has_checkpoint(const std::string& run, std::int64_t step) {
     constexpr auto kSql = "SELECT count(*) FROM checkpoints WHERE run_id = ?1 AND step = ?2";
-    return impl_.number(kSql, run, step) > 0;
+    return impl_.first<std::int64_t>(kSql, run, step) > 0;
   }
 
   /// Where the job's folder is now: the workspace may have been moved.
@@ -206,8 +205,7 @@ class Replay {
   }
 
   double last_event(const std::string& job) {
-    Query last(impl_.sql["SELECT max(time) FROM events WHERE job_id = ?1"], job);
-    return last.step() ? last.real(0).value_or(0) : 0;
+    return impl_.first<double>("SELECT max(time) FROM events WHERE job_id = ?1", job);
   }
 
   Store& store_;
@@ -259,9 +257,9 @@ ReplayReport Store::replay(const fs::path& workspace, const JournalText& journal
     impl_->sql.run("UPDATE counters SET value = max(value, ?1) WHERE name = 'reproductions'", last);
     if (is_marked) impl_->know_journal(journal.id(), journal.end());
     auto& report = replay.report;
-    report.runs = impl_->number("SELECT count(*) FROM runs");
-    report.evaluations = impl_->number("SELECT count(*) FROM evaluations WHERE state = 'done'");
-    report.experiments = impl_->number("SELECT count(*) FROM reproductions");
+    report.runs = impl_->first<std::int64_t>("SELECT count(*) FROM runs");
+    report.evaluations = impl_->first<std::int64_t>("SELECT count(*) FROM evaluations WHERE state = 'done'");
+    report.experiments = impl_->first<std::int64_t>("SELECT count(*) FROM reproductions");
     report.numbers = unsettled_numbers(impl_->experiments(), history);
     return report;
   });

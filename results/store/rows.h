@@ -1,6 +1,7 @@
 #pragma once
 
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "results/store/sql.h"
@@ -20,36 +21,15 @@ std::vector<Row> checked_rows(Store& store, const char* sql, Read read, const Va
   });
 }
 
-/// Takes the columns of a row one after the other.
-struct Columns {
-  const Query& row;
-  int next = 0;
-
-  template <class T>
-  T take() {
-    if constexpr (std::is_same_v<T, std::string>) {
-      return row.text(next++);
-    } else if constexpr (std::is_same_v<T, std::optional<std::string>>) {
-      return row.optional_text(next++);
-    } else if constexpr (std::is_same_v<T, std::optional<std::int64_t>>) {
-      return row.optional_integer(next++);
-    } else if constexpr (std::is_same_v<T, std::optional<double>>) {
-      return row.real(next++);
-    } else if constexpr (std::is_same_v<T, double>) {
-      return row.real(next++).value_or(0);
-    } else {
-      return static_cast<T>(row.integer(next++));
-    }
-  }
-};
-
 /// Rows of a SELECT as aggregates, whose fields take the columns in order; NULL is 0 where a field is a
 /// number.
 template <class Row, class... Types, class... Values>
 std::vector<Row> rows_as(Store& store, const char* sql, const Values&... values) {
   const auto read = [](const Query& query) {
-    Columns columns{query};
-    return Row{columns.take<Types>()...};
+    const auto row = [&]<int... column>(std::integer_sequence<int, column...>) {
+      return Row{read_column<Types>(query, column)...};
+    };
+    return row(std::make_integer_sequence<int, sizeof...(Types)>());
   };
   return checked_rows<Row>(store, sql, read, values...);
 }

@@ -2,15 +2,17 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
-#include <concepts>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <unordered_map>
+#include <vector>
 
+#include "core/json.h"
 #include "results/schema/database_file.h"
+#include "results/store/records.h"
 
 namespace harness {
 
@@ -24,31 +26,23 @@ auto guarded(const std::filesystem::path& file, Body&& body) {
   }
 }
 
-inline void bind_value(SQLite::Statement& statement, int index, const std::string& value) {
-  statement.bind(index, value);
-}
-
 template <class T>
-requires std::is_arithmetic_v<T>
-void bind_value(SQLite::Statement& statement, int index, T value) {
-  if constexpr (std::floating_point<T>) {
-    statement.bind(index, static_cast<double>(value));
-  } else {
-    statement.bind(index, static_cast<std::int64_t>(value));
-  }
-}
-
-inline void bind_value(SQLite::Statement& statement, int index, std::nullopt_t) {
-  statement.bind(index);
-}
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
 
 /// No value is NULL.
 template <class T>
-void bind_value(SQLite::Statement& statement, int index, const std::optional<T>& value) {
-  if (value) {
-    bind_value(statement, index, *value);
-  } else {
+void bind_value(SQLite::Statement& statement, int index, const T& value) {
+  if constexpr (kIsOptional<T>) {
+    if (value) return bind_value(statement, index, *value);
     statement.bind(index);
+  } else if constexpr (std::is_same_v<T, std::nullopt_t>) {
+    statement.bind(index);
+  } else if constexpr (std::is_integral_v<T>) {
+    statement.bind(index, static_cast<std::int64_t>(value));
+  } else {
+    statement.bind(index, value);
   }
 }
 
@@ -75,10 +69,6 @@ class Query {
     const auto value = statement_.getColumn(column);
     return value.isNull() ? std::nullopt : std::optional(value.getDouble());
   }
-  std::optional<std::int64_t> optional_integer(int column) const {
-    const auto value = statement_.getColumn(column);
-    return value.isNull() ? std::nullopt : std::optional(value.getInt64());
-  }
   std::optional<std::string> optional_text(int column) const {
     const auto value = statement_.getColumn(column);
     return value.isNull() ? std::nullopt : std::optional(value.getString());
@@ -87,6 +77,39 @@ class Query {
  private:
   SQLite::Statement& statement_;
 };
+
+/// `place`: for messages about JSON that a column holds. NULL is 0 or "" where T is not optional.
+template <class T>
+T read_column(const Query& row, int column, const std::string& place = {}) {
+  if constexpr (kIsOptional<T>) {
+    if (row.is_null(column)) return std::nullopt;
+    return read_column<typename T::value_type>(row, column, place);
+  } else if constexpr (std::is_same_v<T, Json>) {
+    return parse_json(row.text(column), place);
+  } else if constexpr (kIsVector<T>) {
+    return parse_json(row.text(column), place).template get<T>();
+  } else if constexpr (std::is_same_v<T, JobState>) {
+    return job_state_from_name(row.text(column));
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return row.integer(column) != 0;
+  } else if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(row.integer(column));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return row.real(column).value_or(0);
+  } else {
+    return row.text(column);
+  }
+}
+
+/// The first column of the rows of a SELECT.
+template <class... Values>
+std::vector<std::string> texts_of(SQLite::Database& db, const char* sql, const Values&... values) {
+  SQLite::Statement statement(db, sql);
+  Query query(statement, values...);
+  std::vector<std::string> texts;
+  while (query.step()) texts.push_back(query.text(0));
+  return texts;
+}
 
 /// Prepared statements by their text, each prepared once a connection.
 class StatementCache {

@@ -57,8 +57,8 @@ void Store::record_checkpoint(const CheckpointRecord& checkpoint) {
 }
 
 std::int64_t Store::Impl::checkpoint_id(const std::string& run_id, std::int64_t step) {
-  Query query(sql["SELECT id FROM checkpoints WHERE run_id = ?1 AND step = ?2"], run_id, step);
-  if (query.step()) return query.integer(0);
+  constexpr auto kSql = "SELECT id FROM checkpoints WHERE run_id = ?1 AND step = ?2";
+  if (const auto id = first<std::optional<std::int64_t>>(kSql, run_id, step)) return *id;
   throw Error(fmt::format("run {} has no checkpoint {}", run_id, step), path.string(),
               "the run has to reach that update first", Status::kFailed);
 }
@@ -85,7 +85,7 @@ std::int64_t Store::record_selection(const SelectionRecord& selection) {
                     Status::kFailed);
       }
     }
-    const auto id = impl_->number("SELECT ifnull(max(id), 0) + 1 FROM selections");
+    const auto id = impl_->first<std::int64_t>("SELECT ifnull(max(id), 0) + 1 FROM selections");
     impl_->carry_out(journal_record(selection, id));
     return id;
   });
@@ -96,7 +96,8 @@ void Store::record_not_run(const std::string& evaluation_id, const std::string& 
   constexpr auto kRun =
       "SELECT run_id FROM evaluations AS e JOIN checkpoints AS c ON c.id = checkpoint_id WHERE e.id = ?1";
   impl_->write([&] {
-    impl_->carry_out(journal_not_run(impl_->text(kRun, evaluation_id), evaluation_id, metric, reason));
+    const auto run = impl_->first<std::string>(kRun, evaluation_id);
+    impl_->carry_out(journal_not_run(run, evaluation_id, metric, reason));
   });
 }
 
@@ -106,12 +107,13 @@ void Store::record_job(const JobRecord& job) {
 
 void Store::Impl::record_job(const JobRecord& job) {
   constexpr auto kKnown = "SELECT count(*) FROM jobs WHERE id = ?1 AND folder = ?2";
-  if (number(kKnown, job.id, job.folder.string()) == 0) carry_out(journal_record(job));
+  if (first<std::int64_t>(kKnown, job.id, job.folder.string()) == 0) carry_out(journal_record(job));
 }
 
 void Store::mark_job(const std::string& id, JobState state, const std::optional<std::string>& failure) {
   constexpr auto kRun = "SELECT run_id FROM jobs WHERE id = ?1";
-  impl_->write([&] { impl_->carry_out(journal_job_state(impl_->text(kRun, id), id, state, failure)); });
+  impl_->write(
+      [&] { impl_->carry_out(journal_job_state(impl_->first<std::string>(kRun, id), id, state, failure)); });
 }
 
 std::int64_t Store::record_reproduction(const ReproductionRecord& reproduction) {
@@ -130,20 +132,11 @@ void Store::show_again(std::int64_t reproduction_id) {
   });
 }
 
-std::optional<std::int64_t> Store::Impl::reproduction_id(const std::string& digest) {
-  Query known(sql["SELECT id FROM reproductions WHERE digest = ?1"], digest);
-  return known.step() ? std::optional(known.integer(0)) : std::nullopt;
-}
-
 std::map<std::int64_t, std::string> Store::Impl::experiments() {
   Query row(sql["SELECT id, digest FROM reproductions"]);
   std::map<std::int64_t, std::string> known;
   while (row.step()) known[row.integer(0)] = row.text(1);
   return known;
-}
-
-std::int64_t Store::Impl::next_reproduction_id() {
-  return number("SELECT value + 1 FROM counters WHERE name = 'reproductions'");
 }
 
 void Store::record_comparisons(std::int64_t reproduction_id, std::span<const ComparisonRecord> comparisons) {

@@ -77,10 +77,10 @@ class Store {
   /// State::kFailed.
   void mark_job(const std::string& id, JobState state, const std::optional<std::string>& failure = {});
 
-  /// Brings in what job.folder/events.log holds beyond the committed offset, each batch of lines together
-  /// with the new offset. A torn last line waits for the next call; an update that is recorded again replaces
-  /// the earlier one. Throws Error, and the batch leaves no trace, if the log is another job's, cut, damaged
-  /// or holds what EVENTS.md does not allow, or a finished evaluation lacks an image or a value.
+  /// Brings in what job.folder/events.log holds beyond the committed offset, in batches with the new offset.
+  /// A torn last line waits; an update that is recorded again replaces the earlier one. Throws Error, and the
+  /// batch leaves no trace, if the log is another job's, cut, damaged or not as EVENTS.md has it, or a
+  /// finished evaluation lacks an image or a value.
   IngestReport ingest(const JobRecord& job, const LogRange& range = {});
 
   /// Deletes a run with everything that was measured on it, and every reproduction that rests on it

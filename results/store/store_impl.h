@@ -73,25 +73,25 @@ struct Store::Impl {
     }
   }
 
-  /// The first column of the first row; 0 without one.
-  template <class... Values>
-  std::int64_t number(std::string_view select, const Values&... values) {
+  /// The first column of the first row; T() without one.
+  template <class T, class... Values>
+  T first(std::string_view select, const Values&... values) {
     Query row(sql[select], values...);
-    return row.step() ? row.integer(0) : 0;
-  }
-
-  /// The same; "" without one.
-  template <class... Values>
-  std::string text(std::string_view select, const Values&... values) {
-    Query row(sql[select], values...);
-    return row.step() ? row.text(0) : std::string();
+    return row.step() ? read_column<T>(row, 0) : T();
   }
 
   /// Throws Error if the run has no such checkpoint.
   std::int64_t checkpoint_id(const std::string& run_id, std::int64_t step);
 
-  std::optional<std::int64_t> reproduction_id(const std::string& digest);
-  std::int64_t next_reproduction_id();
+  std::optional<std::int64_t> reproduction_id(const std::string& digest) {
+    return first<std::optional<std::int64_t>>("SELECT id FROM reproductions WHERE digest = ?1", digest);
+  }
+  std::int64_t next_reproduction_id() {
+    return first<std::int64_t>("SELECT value + 1 FROM counters WHERE name = 'reproductions'");
+  }
+  /// "3 images of 4", "3 values of ocr of 4": what an evaluation holds another number of than its N; nothing
+  /// if it is whole. `asked`: a metric that its job asks for, and that was run, counts without any value.
+  std::optional<std::string> held_instead(const std::string& evaluation_id, bool asked);
   /// True if an experiment rests on `own` runs alone.
   bool is_of(std::int64_t experiment, const std::set<std::string>& own);
 

@@ -146,53 +146,51 @@ std::optional<StoredReproduction> Store::reproduction(std::int64_t id) {
   return only(read<StoredReproduction>(*impl_, "reproductions", kReproductions, id, kAny, 1));
 }
 
-void Store::require_complete(std::span<const std::string> evaluations) {
-  // A metric of which no row is left would not be counted by its name: every one that was asked for is.
+std::optional<std::string> Store::Impl::held_instead(const std::string& evaluation_id, bool asked) {
+  // A metric of which no row is left would not be counted by its name.
   constexpr auto kShort = R"sql(
-    WITH asked (name) AS (
-      SELECT value FROM evaluations, json_each(config, '$.metrics') WHERE evaluations.id = ?1
+    WITH metric (name) AS (
+      SELECT value FROM evaluations, json_each(config, '$.metrics') WHERE ?2 AND evaluations.id = ?1
       UNION SELECT name FROM metrics WHERE evaluation_id = ?1
-      EXCEPT SELECT key FROM evaluations, json_each(not_run) WHERE evaluations.id = ?1)
-    SELECT what, found, n FROM (
+      EXCEPT SELECT key FROM evaluations, json_each(not_run) WHERE ?2 AND evaluations.id = ?1)
+    SELECT format('%d %s of %d', found, what, n) FROM (
       SELECT 'images' AS what, (SELECT count(*) FROM samples WHERE evaluation_id = ?1) AS found
       UNION ALL
-      SELECT 'values of ' || asked.name,
-             (SELECT count(*) FROM metrics WHERE evaluation_id = ?1 AND metrics.name = asked.name)
-      FROM asked)
+      SELECT 'values of ' || metric.name,
+             (SELECT count(*) FROM metrics WHERE evaluation_id = ?1 AND metrics.name = metric.name)
+      FROM metric)
     JOIN evaluations ON id = ?1
     WHERE found <> n
     LIMIT 1)sql";
+  return first<std::optional<std::string>>(kShort, evaluation_id, asked);
+}
+
+void Store::require_complete(std::span<const std::string> evaluations) {
   impl_->guarded([&] {
     for (const auto& id : evaluations) {
-      Query row(impl_->sql[kShort], id);
-      if (!row.step()) continue;
-      throw Error(fmt::format("evaluation {} holds {} {} of {}: rows were deleted", id, row.integer(1),
-                              row.text(0), row.integer(2)),
-                  impl_->path.string(), kRebuildHint, Status::kFailed);
+      if (const auto held = impl_->held_instead(id, true)) {
+        throw Error(fmt::format("evaluation {} holds {}: rows were deleted", id, *held), impl_->path.string(),
+                    kRebuildHint, Status::kFailed);
+      }
     }
   });
 }
 
 std::vector<std::string> Store::check() {
-  constexpr auto kIncomplete = R"sql(
-    SELECT evaluations.id, n, (SELECT count(*) FROM samples WHERE evaluation_id = evaluations.id) AS found
-    FROM evaluations
-    WHERE state = 'done' AND found <> n)sql";
+  constexpr std::string_view kProblems[] = {
+      "SELECT integrity_check FROM pragma_integrity_check WHERE integrity_check <> 'ok'",
+      R"sql(
+    SELECT format('table %s: row %s points at a missing row of %s', "table", rowid, parent)
+    FROM pragma_foreign_key_check)sql",
+      R"sql(
+    SELECT format('evaluation %s is finished with %d of %d images', id, found, n)
+    FROM (SELECT *, (SELECT count(*) FROM samples WHERE evaluation_id = evaluations.id) AS found FROM evaluations)
+    WHERE state = 'done' AND found <> n)sql"};
   return impl_->guarded([&] {
     std::vector<std::string> problems;
-    Query integrity(impl_->sql["PRAGMA integrity_check"]);
-    while (integrity.step()) {
-      if (integrity.text(0) != "ok") problems.push_back(integrity.text(0));
-    }
-    Query keys(impl_->sql["PRAGMA foreign_key_check"]);
-    while (keys.step()) {
-      problems.push_back(fmt::format("table {}: row {} points at a missing row of {}", keys.text(0),
-                                     keys.text(1), keys.text(2)));
-    }
-    Query incomplete(impl_->sql[kIncomplete]);
-    while (incomplete.step()) {
-      problems.push_back(fmt::format("evaluation {} is finished with {} of {} images", incomplete.text(0),
-                                     incomplete.integer(2), incomplete.integer(1)));
+    for (const auto select : kProblems) {
+      Query row(impl_->sql[select]);
+      while (row.step()) problems.push_back(row.text(0));
     }
     return problems;
   });

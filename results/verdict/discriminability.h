@@ -17,9 +17,8 @@ struct RowMean {
 /// Intraclass correlation of rows by method: the share of the variance of row means that methods explain,
 /// ICC(1) = (MS_B - MS_W) / (MS_B + (n_0 - 1) MS_W) of a one-way analysis of variance (Shrout and Fleiss
 /// 1979, Psychol. Bull. 86), n_0 = (N - sum n_i^2 / N) / (k - 1) where methods have unequal numbers of runs
-/// (Searle, Casella and McCulloch 1992, chapter 3). Not cut at 0: near or below it the methods differ by no
-/// more than runs of one method do. Nothing below two methods, where no method has two runs, or where all
-/// rows are equal.
+/// (Searle, Casella and McCulloch 1992, chapter 3). Not cut at 0: near or below it methods differ as runs of
+/// one do. Nothing below two methods, where no method has two runs, or where all rows are equal.
 std::optional<double> intraclass_correlation(std::span<const RowMean> rows);
 
 /// How far methods lie apart in units of what runs leave uncertain: D = |mean delta| / (s_d / sqrt(S)) over

@@ -40,8 +40,7 @@ struct GuardrailEffect {
   Claim claim = Claim::kCheckpoints;
   bool differs = false;       ///< the interval of `claim` excludes 0 and adjusted_p is below 1 - confidence
   double minimal_effect = 0;  ///< in the metric's unit
-  bool beyond =
-      false;  ///< differs, and the whole interval lies beyond the minimal effect on the harmful side
+  bool beyond = false;        ///< differs, the whole interval beyond the minimal effect on the harmful side
 
   // Of the method, not of these checkpoints alone.
   bool moved() const { return claim == Claim::kMethods && differs; }
@@ -76,10 +75,10 @@ struct GuardrailQuestion {
   std::map<std::string, std::string> restates = {};  ///< metric -> the one whose differences its own are
 };
 
-/// What moved beside the reward, from the paired comparisons of one split. An alarm: against `base` the
-/// reward's interval lies on the good side of 0 and a guardrail is harmful, both over training runs; over
-/// prompts alone the two are in `watch`. The reward, its relatives and metrics that restate another one guard
-/// nothing. Effects among `judged` keep that verdict; Holm is over the others.
+/// What moved beside the reward, on one split. An alarm: against `base` the reward's interval lies on the
+/// good side of 0 and a guardrail is harmful, both over training runs; over prompts alone they are in
+/// `watch`. The reward, its relatives and restated metrics guard nothing. Holm is over the effects that are
+/// not `judged`.
 GuardrailPanel guardrail_panel(const GuardrailRule& rule, const GuardrailQuestion& question,
                                std::span<const ComparisonRecord> comparisons,
                                std::span<const JudgedDifference> judged = {});
