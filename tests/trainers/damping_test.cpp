@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "trainers/optimisation/gradient_sum.h"
-#include "trainers/optimisation/optimiser.h"
 
 namespace harness {
 namespace {
@@ -24,23 +23,6 @@ TEST(Damping, AStepWithoutAWeightCountsAsOne) {
   EXPECT_FALSE(damping_of({kNan, kNan}));
 }
 
-// damp = after-clip: weights over their mean inside the sum, the norm clip, times the mean weight.
-TEST(Damping, AClipToTheMeanWeightIsTheMeanWeightAfterTheClip) {
-  const std::vector<double> gradients = {3, -1, 5, 2};
-  const std::vector<double> weights = {0.5, 0.25, 0.125, 1};
-  const double mean = damping_of(weights)->mean_weight;
-  double inside = 0, damped = 0;
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    inside += weights[i] / mean * gradients[i];
-    damped += weights[i] * gradients[i];
-  }
-  for (const double limit : {0.5, 100.0}) {
-    const double defined = mean * inside * norm_clip(std::abs(inside), limit);
-    const double computed = damped * norm_clip(std::abs(damped), mean * limit);
-    EXPECT_NEAR(computed, defined, 1e-5 * std::abs(defined)) << limit;
-  }
-}
-
 GradientSum::Gradients gradients_of(float a, float b) {
   return {torch::full({3}, a), torch::full({2}, b)};
 }
@@ -54,13 +36,6 @@ TEST(GradientSum, TakesTheWeightsOutInTheOrderOfTheTasks) {
   EXPECT_TRUE(torch::equal(sum.total()[1], torch::full({2}, 6.0F)));
   EXPECT_TRUE(torch::equal(sum.undamped()[0], torch::full({3}, 3.0F)));
   EXPECT_TRUE(torch::equal(sum.undamped()[1], torch::full({2}, 12.0F)));
-}
-
-TEST(GradientSum, KeepsNoSecondSumWhereEveryWeightIsOne) {
-  GradientSum sum(2);
-  sum.add(0, gradients_of(1, 2));
-  sum.add(1, gradients_of(3, 4), 1);
-  EXPECT_EQ(&sum.undamped(), &sum.total());
 }
 
 }  // namespace

@@ -128,18 +128,6 @@ TEST(Dual, PositiveDeltaToleratesOverspending) {
   EXPECT_NEAR(beta(*method), 2, 1e-9);
 }
 
-TEST(Dual, StateRestoresBitForBitThroughText) {
-  const auto a = dual(), b = dual();
-  for (int i = 1; i < 20; ++i)
-    a->after_update({.lambda_late = kTau * (1.3 + std::sin(i)), .on_policy = i % 2 == 0});
-  b->restore(parse_json(canonical_json(a->state()), "state"), "state");
-  for (int i = 0; i < 10; ++i) {
-    EXPECT_EQ(beta(*a), beta(*b));
-    a->after_update({.lambda_late = kTau * (1 + std::cos(i)), .on_policy = false});
-    b->after_update({.lambda_late = kTau * (1 + std::cos(i)), .on_policy = false});
-  }
-}
-
 TEST(Dual, RefusesAStateThatIsNotItsOwn) {
   EXPECT_THROW(dual()->restore({{"beta", "high"}}, "resume/4/method.json"), Error);
   EXPECT_THROW(dual()->restore(Json::object(), "resume/4/method.json"), Error);

@@ -17,12 +17,6 @@ torch::Tensor normal(std::uint32_t sample, torch::IntArrayRef shape) {
 
 const std::vector<float> kSigmas = shifted_schedule(Grid::kUniform, 10, 1).sigmas;
 
-TEST(SdeStep, AtSigmaOneTheDivisorTakesTheNextLevel) {
-  const auto step = sde_step(kSigmas, 0, 0.7);
-  EXPECT_NEAR(step.std, 0.7 * std::sqrt(10.0), 1e-6);
-  EXPECT_NEAR(step.s, step.std * std::sqrt(0.1), 1e-6);
-}
-
 TEST(SdeStep, WithoutNoiseTheMeanIsTheEulerStep) {
   const auto x = normal(1, {2, 3, 4}).to(torch::kFloat64), v = normal(2, {2, 3, 4}).to(torch::kFloat64);
   const auto mean = sde_mean(sde_step(kSigmas, 4, 0), x, v);

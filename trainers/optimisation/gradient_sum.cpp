@@ -45,7 +45,7 @@ const GradientSum::Gradients& GradientSum::total() const {
 }
 
 const GradientSum::Gradients& GradientSum::undamped() const {
-  return undamped_ ? *undamped_ : total();
+  return undamped_.value();
 }
 
 }  // namespace harness

@@ -22,7 +22,7 @@ class GradientSum {
   /// The sum. Call it when every task from 0 on has been added.
   const Gradients& total() const;
 
-  /// The sum of the gradients over their weights: `total`'s own tensors where every weight is 1.
+  /// The sum of the gradients over their weights; call it where one of these is not 1.
   const Gradients& undamped() const;
 
  private:
