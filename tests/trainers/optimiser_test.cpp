@@ -6,17 +6,11 @@
 #include <cmath>
 
 #include "tests/recorded_cases.h"
+#include "tests/trainers/step_fixture.h"
 #include "trainers/optimisation/ema.h"
-#include "trainers/sampling/noise.h"
 
 namespace harness {
 namespace {
-
-torch::Tensor normal(std::uint32_t sample, torch::IntArrayRef shape) {
-  auto out = torch::empty(shape);
-  fill_normal({.seed = 2, .sample = sample}, {out.data_ptr<float>(), static_cast<std::size_t>(out.numel())});
-  return out;
-}
 
 std::vector<NamedTensor> two_weights() {
   return {{"w", normal(1, {5, 7}).requires_grad_()}, {"b", normal(2, {3}).requires_grad_()}};

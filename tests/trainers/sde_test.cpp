@@ -2,29 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/trainers/step_fixture.h"
 #include "trainers/reduced_law.h"
-#include "trainers/sampling/noise.h"
-#include "trainers/sampling/schedule.h"
 
 namespace harness {
 namespace {
 
-torch::Tensor normal(std::uint32_t sample, torch::IntArrayRef shape) {
-  auto out = torch::empty(shape);
-  fill_normal({.seed = 1, .sample = sample}, {out.data_ptr<float>(), static_cast<std::size_t>(out.numel())});
-  return out;
-}
-
-const std::vector<float> kSigmas = shifted_schedule(Grid::kUniform, 10, 1).sigmas;
-
 TEST(SdeStep, WithoutNoiseTheMeanIsTheEulerStep) {
   const auto x = normal(1, {2, 3, 4}).to(torch::kFloat64), v = normal(2, {2, 3, 4}).to(torch::kFloat64);
-  const auto mean = sde_mean(sde_step(kSigmas, 4, 0), x, v);
-  EXPECT_TRUE(torch::allclose(mean, euler_step(kSigmas[4], kSigmas[5], x, v), 1e-7, 1e-9));
+  const auto mean = sde_mean(sde_step(std::vector{0.6F, 0.5F}, 0, 0), x, v);
+  EXPECT_TRUE(torch::allclose(mean, euler_step(0.6F, 0.5F, x, v), 1e-7, 1e-9));
 }
 
 TEST(ReducedLaw, LogRatioIsTheDifferenceOfLogProbabilities) {
-  const auto step = sde_step(kSigmas, 3, 0.7);
+  const auto step = test_step(3);
   const auto x = normal(6, {4, 16, 6}).to(torch::kFloat64), v = normal(7, {4, 16, 6}).to(torch::kFloat64);
   const auto old_mean = sde_mean(step, x, v), new_mean = sde_mean(step, x, v * 1.01);
   const auto next = sde_next(step, old_mean, normal(8, {4, 16, 6}).to(torch::kFloat64));
@@ -36,7 +27,7 @@ TEST(ReducedLaw, LogRatioIsTheDifferenceOfLogProbabilities) {
 // E24: y has mean -lambda_center / 2 and variance lambda_center / D.
 TEST(ReducedLaw, LogRatioHasTheMeanAndVarianceOfTheLaw) {
   constexpr std::int64_t kBatch = 4000, kLatent = 64;
-  const auto step = sde_step(kSigmas, 5, 0.7);
+  const auto step = test_step(5);
   const auto old_mean = normal(9, {1, kLatent}).to(torch::kFloat64).expand({kBatch, kLatent});
   const auto new_mean = old_mean + 0.3 * step.s;  // lambda_center 0.09
   const auto next = sde_next(step, old_mean, normal(10, {kBatch, kLatent}).to(torch::kFloat64));
@@ -51,7 +42,7 @@ TEST(ReducedLaw, LogRatioHasTheMeanAndVarianceOfTheLaw) {
 TEST(ReducedLaw, LambdaFromVelocitiesIsTheMeanShiftsInTheSamplersOwnTimeDirection) {
   constexpr double kHalf = 0.7 * 0.7 / 2;
   for (int k = 0; k < 10; ++k) {
-    const auto step = sde_step(kSigmas, k, 0.7);
+    const auto step = test_step(k);
     const auto x = normal(12, {4, 16, 6}).to(torch::kFloat64), v = normal(13, {4, 16, 6}).to(torch::kFloat64);
     const auto v_new = v + 0.01 * normal(14, {4, 16, 6});
     const auto exact = lambda_center(step.s, sde_mean(step, x, v), sde_mean(step, x, v_new));
@@ -65,7 +56,7 @@ TEST(ReducedLaw, LambdaFromVelocitiesIsTheMeanShiftsInTheSamplersOwnTimeDirectio
 }
 
 TEST(SdeStep, ReferenceKlIsTheSquaredShiftInUnitsOfStd) {
-  const auto step = sde_step(kSigmas, 2, 0.7);
+  const auto step = test_step(2);
   const auto mean = normal(11, {3, 20}).to(torch::kFloat64);
   const auto kl = reference_kl(step, mean + 2 * step.std, mean);
   EXPECT_TRUE(torch::allclose(kl, torch::full({3}, 2.0, torch::kFloat64)));
