@@ -6,11 +6,6 @@
 #include "core/sha256.h"
 
 namespace harness {
-namespace {
-
-constexpr std::size_t kShownDigits = 12;
-
-}  // namespace
 
 std::filesystem::path Job::path(const std::string& name) const {
   return Fields(paths, file() + ": paths").required<std::string>(name);
@@ -36,7 +31,7 @@ Job read_job(const std::filesystem::path& folder) {
 void throw_other_source(const std::string& plug_in, const std::string& planned, const std::string& own,
                         const std::string& where) {
   const auto shown = [](const std::string& sum) {
-    return sum.empty() ? std::string("those of the first release") : sum.substr(0, kShownDigits);
+    return sum.empty() ? std::string("those of the first release") : sum.substr(0, 12);
   };
   throw Error(fmt::format("{} was planned with other sources ({}) than harness-worker was built from ({})",
                           plug_in, shown(planned), shown(own)),

@@ -1,27 +1,9 @@
-#include "trainers/damping.h"
+#include "trainers/optimisation/gradient_sum.h"
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
-#include "trainers/optimisation/gradient_sum.h"
-
 namespace harness {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-TEST(Damping, IsTheMeanWeightAndTheShareBelowOne) {
-  const auto damping = damping_of({1, 0.5, 0.25, 1});
-  ASSERT_TRUE(damping);
-  EXPECT_DOUBLE_EQ(damping->mean_weight, 0.6875);
-  EXPECT_DOUBLE_EQ(damping->share, 0.5);
-}
-
-TEST(Damping, AStepWithoutAWeightCountsAsOne) {
-  EXPECT_DOUBLE_EQ(damping_of({kNan, 0.5})->mean_weight, 0.75);
-  EXPECT_FALSE(damping_of({kNan, kNan}));
-}
 
 GradientSum::Gradients gradients_of(float a, float b) {
   return {torch::full({3}, a), torch::full({2}, b)};
