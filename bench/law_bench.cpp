@@ -24,7 +24,7 @@ void tiny_sd3_epoch(benchmark::State& state, AuditMode mode) {
   for (auto _ : state) {
     std::vector<double> seconds;
     for (const auto& epoch : time_epochs(run, *model)) seconds.push_back(epoch.whole());
-    state.SetIterationTime(median(seconds));
+    state.SetIterationTime(median_of(seconds));
   }
   state.SetItemsProcessed(state.iterations() * run.settings.updates_of_an_epoch());
 }

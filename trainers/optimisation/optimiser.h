@@ -36,7 +36,6 @@ class AdamW {
   StepReport step(std::span<const torch::Tensor> gradients, double max_grad_norm);
 
   void set_lr(double lr) { options_.lr = lr; }
-  const AdamWOptions& options() const { return options_; }
 
   /// "exp_avg.NAME", "exp_avg_sq.NAME" and "step" [parameters] int64.
   TensorMap state() const;
