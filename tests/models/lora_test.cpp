@@ -32,10 +32,7 @@ Sd3Transformer small_transformer() {
 }
 
 LoraConfig small_lora() {
-  LoraConfig config;
-  config.rank = 3;
-  config.alpha = 5;
-  return config;
+  return {.rank = 3, .alpha = 5};
 }
 
 /// Values for A and B, so that the adapter does something.
@@ -235,8 +232,7 @@ TEST(LoraAdapter, IsNoPartOfTheModulesStateAndLeavesTheModelAsItWas) {
 TEST(LoraAdapter, RefusesTargetsThatMatchNothingOrNoLinearLayer) {
   auto model = small_transformer();
   const auto attach = [&](std::vector<std::string> targets) {
-    LoraConfig config;
-    config.target_modules = std::move(targets);
+    const LoraConfig config{.target_modules = std::move(targets)};
     return message_of([&] { LoraAdapter(*model, config, "lora_targets"); });
   };
   EXPECT_EQ(attach({"attn.to_q", "attn.to_qq"}),
@@ -246,11 +242,9 @@ TEST(LoraAdapter, RefusesTargetsThatMatchNothingOrNoLinearLayer) {
   EXPECT_EQ(attach({}), "lora_targets: names no target modules");
   EXPECT_THAT(attach({"ttn.to_q"}), HasSubstr("matches no layer"));  // a suffix counts after a dot only
   EXPECT_EQ(attach({"attn.to_q"}), "");
-  LoraConfig config;
-  config.rank = 0;
-  EXPECT_EQ(message_of([&] { LoraAdapter(*model, config, "x"); }), "x: rank 0 is out of range");
-  config = {.rank = 4, .alpha = -1};
-  EXPECT_EQ(message_of([&] { LoraAdapter(*model, config, "x"); }), "x: alpha -1 is not above 0");
+  for (const auto& [config, expected] : {std::pair(LoraConfig{.rank = 0}, "x: rank 0 is out of range"),
+                                         {LoraConfig{.rank = 4, .alpha = -1}, "x: alpha -1 is not above 0"}})
+    EXPECT_EQ(message_of([&] { LoraAdapter(*model, config, "x"); }), expected);
 }
 
 TEST(LoraFiles, ReadBackWhatWasWrittenInBothForms) {
@@ -392,34 +386,33 @@ void set_alphas(TensorMap& tensors, double alpha) {
 
 TEST(LoraFiles, OfDiffusersTakeAlphaFromMetadataOrAlphaTensorsOrTheRank) {
   const std::string layer = "transformer.transformer_blocks.0.attn.to_k";
+  const auto with = [&](const std::string& key, const Tensor& tensor) {
+    return diffusers_alpha([&](TensorMap& t) { t[key] = tensor; });
+  };
+  const auto with_alphas = [](TensorMap& t) { set_alphas(t, 7); };
   EXPECT_EQ(diffusers_alpha([](TensorMap&) {}), "3");
-  EXPECT_EQ(diffusers_alpha([](TensorMap& t) { set_alphas(t, 7); }), "7");
+  EXPECT_EQ(diffusers_alpha(with_alphas), "7");
   EXPECT_THAT(diffusers_alpha([&](TensorMap& t) {
                 set_alphas(t, 7);
                 t[layer + ".alpha"] = torch::tensor(8.0F);
               }),
               HasSubstr("layers of different alpha are not implemented"));
-  EXPECT_THAT(diffusers_alpha([&](TensorMap& t) { t[layer + ".alpha"] = torch::tensor(8.0F); }),
-              HasSubstr("holds 1 alphas for 15 layers"));
-  EXPECT_THAT(diffusers_alpha([&](TensorMap& t) {
-                t[layer + ".lora_A.weight"] = torch::ones({4, 16});
-              }),
+  EXPECT_THAT(with(layer + ".alpha", torch::tensor(8.0F)), HasSubstr("holds 1 alphas for 15 layers"));
+  EXPECT_THAT(with(layer + ".lora_A.weight", torch::ones({4, 16})),
               HasSubstr("layers of different rank are not implemented"));
+  EXPECT_THAT(with("text_encoder.q.lora_A.weight", torch::ones({3, 4})),
+              HasSubstr("unexpected \"text_encoder.q.lora_A.weight\""));
   EXPECT_THAT(diffusers_alpha([](TensorMap& t) {
                 t = {{"x", torch::ones({1})}};
               }),
               HasSubstr("holds no LoRA matrix of a transformer"));
-  EXPECT_THAT(diffusers_alpha([](TensorMap& t) {
-                t["text_encoder.q.lora_A.weight"] = torch::ones({3, 4});
-              }),
-              HasSubstr("unexpected \"text_encoder.q.lora_A.weight\""));
   const auto described = [](const Json& metadata) {
     return std::map<std::string, std::string>{{"lora_adapter_metadata", metadata.dump()}};
   };
   Json metadata = {{"transformer.r", 3}, {"transformer.lora_alpha", 11}};
   metadata["transformer.target_modules"] = small_lora().target_modules;
   EXPECT_EQ(diffusers_alpha([](TensorMap&) {}, described(metadata)), "11");
-  EXPECT_THAT(diffusers_alpha([](TensorMap& t) { set_alphas(t, 7); }, described(metadata)),
+  EXPECT_THAT(diffusers_alpha(with_alphas, described(metadata)),
               HasSubstr("unexpected \"transformer.transformer_blocks.0.attn.add_k_proj.alpha\""));
   metadata["text_encoder.r"] = 3;
   EXPECT_THAT(
