@@ -33,20 +33,20 @@ struct StepInputs {
         weight_y(normal(5, shape.slice(0, 1))),
         weight_center(normal(6, shape.slice(0, 1))) {}
 
-  StepInputs to(const torch::TensorOptions& options) const {
+  template <typename Change>
+  StepInputs each(const Change& change) const {
     auto other = *this;
     for (auto* t : {&other.x, &other.velocity, &other.velocity_new, &other.noise, &other.weight_y,
                     &other.weight_center})
-      *t = t->to(options);
+      *t = change(*t);
     return other;
   }
-
+  StepInputs to(const torch::TensorOptions& options) const {
+    return each([&](const torch::Tensor& t) { return t.to(options); });
+  }
   /// Sample i alone.
   StepInputs row(std::int64_t i) const {
-    auto one = *this;
-    for (auto* t : {&one.x, &one.velocity, &one.velocity_new, &one.noise, &one.weight_y, &one.weight_center})
-      *t = t->slice(0, i, i + 1);
-    return one;
+    return each([&](const torch::Tensor& t) { return t.slice(0, i, i + 1); });
   }
 };
 
@@ -67,16 +67,14 @@ torch::Tensor finite_differences(const F& f, const torch::Tensor& x) {
   return gradient;
 }
 
-/// Largest error over largest magnitude.
-inline double relative_error(const torch::Tensor& value, const torch::Tensor& exact) {
-  const auto wide = [](const torch::Tensor& t) { return t.detach().to(torch::kCPU, torch::kFloat64); };
-  return ((wide(value) - wide(exact)).abs().max() / wide(exact).abs().max()).item<double>();
+inline torch::Tensor in_float64(const torch::Tensor& t) {
+  return t.detach().to(torch::kCPU, torch::kFloat64);
 }
 
-inline ReducedLaw law_in_float64(const SdeStep& step, const torch::Tensor& mean_old,
-                                 const torch::Tensor& mean_new, const torch::Tensor& next) {
-  const auto wide = [](const torch::Tensor& t) { return t.detach().to(torch::kCPU, torch::kFloat64); };
-  return reduced_law(step.s, wide(mean_old), wide(mean_new), wide(next));
+/// Largest error over largest magnitude.
+inline double relative_error(const torch::Tensor& value, const torch::Tensor& exact) {
+  const auto wide = in_float64(exact);
+  return ((in_float64(value) - wide).abs().max() / wide.abs().max()).item<double>();
 }
 
 /// Training finds the mean of the rollout, and log-ratios that are exactly 0.
