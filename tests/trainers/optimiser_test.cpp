@@ -1,7 +1,6 @@
 #include "trainers/optimisation/optimiser.h"
 
 #include <gtest/gtest.h>
-#include <torch/optim/adamw.h>
 
 #include <cmath>
 
@@ -17,26 +16,7 @@ std::vector<NamedTensor> two_weights() {
   return {{"w", normal(1, {5, 7}).requires_grad_()}, {"b", normal(2, {3}).requires_grad_()}};
 }
 
-std::vector<torch::Tensor> gradients(std::uint32_t step) {
-  return {normal(10 + 2 * step, {5, 7}), normal(11 + 2 * step, {3})};
-}
-
-TEST(AdamW, AgreesWithLibTorchs) {
-  auto ours = two_weights(), theirs = two_weights();
-  AdamW optimiser(ours, {.lr = 3e-3, .weight_decay = 0.05});
-  torch::optim::AdamW reference({theirs[0].tensor, theirs[1].tensor},
-                                torch::optim::AdamWOptions(3e-3).weight_decay(0.05));
-  for (std::uint32_t step = 0; step < 20; ++step) {
-    const auto g = gradients(step);
-    optimiser.step(g, 1e9);
-    for (std::size_t i = 0; i < 2; ++i) theirs[i].tensor.mutable_grad() = g[i];
-    reference.step();
-  }
-  for (std::size_t i = 0; i < 2; ++i) {
-    EXPECT_TRUE(torch::allclose(ours[i].tensor, theirs[i].tensor, 1e-6, 1e-7));
-  }
-}
-
+// The recorded case adamw_ema holds AdamW and the averages to PyTorch and diffusers.
 TEST(AdamW, ReportsTheNormBeforeClippingAndTheChange) {
   auto weights = two_weights();
   const auto before = weights[0].tensor.detach().clone();
@@ -62,8 +42,7 @@ TEST(AdamW, RefusesANonFiniteGradientAndChangesNothing) {
   auto weights = two_weights();
   const auto before = weights[0].tensor.detach().clone();
   AdamW optimiser(weights, {});
-  auto g = gradients(0);
-  g[1][2] = NAN;
+  const std::vector<torch::Tensor> g = {normal(10, {5, 7}), torch::tensor({1.0F, 2.0F, NAN})};
   EXPECT_THROW(optimiser.step(g, 1), Error);
   EXPECT_TRUE(torch::equal(weights[0].tensor, before));
 }
@@ -102,20 +81,6 @@ TEST(L2Norm, DoesNotDependOnTheNumberOfThreads) {
   EXPECT_EQ(l2_norm(big), one);
   at::set_num_threads(threads);
   EXPECT_NEAR(one, big[0].to(torch::kFloat64).norm().item<double>(), 1e-9);
-}
-
-TEST(Ema, ActsOnEveryIntervalThUpdateOnly) {
-  auto weights = two_weights();
-  Ema ema(weights, {.decay = 0.5, .interval = 2});
-  const auto start = weights[0].tensor.detach().clone();
-  {
-    const torch::NoGradGuard no_grad;
-    weights[0].tensor.add_(1);
-  }
-  EXPECT_FALSE(ema.update(weights).has_value());
-  EXPECT_TRUE(torch::equal(ema.averages()[0].tensor, start));
-  EXPECT_EQ(ema.update(weights), 0.5);
-  EXPECT_TRUE(torch::allclose(ema.averages()[0].tensor, start + 0.5));
 }
 
 TEST(Ema, RepeatsMoveItTowardsTheSameWeightsWithTheSameDecay) {
