@@ -29,11 +29,7 @@ struct Options {
 };
 
 using Values = std::map<std::int64_t, std::optional<double>>;  // by prompt
-
-/// A training run: its selected checkpoint, by metric.
-struct Run {
-  std::map<std::string, Values> metrics;
-};
+using Run = std::map<std::string, Values>;  // the selected checkpoint of a training, by metric
 
 /// Every row but the baseline is a method of v_paired, and the baseline stands beside it.
 std::vector<Run> runs_of(const Options& options) {
@@ -51,10 +47,9 @@ std::vector<Run> runs_of(const Options& options) {
       for (const int side : {0, 1}) {
         const auto row = query.getColumn(2 + side).getString();
         if (std::ranges::find(options.rows, row) == options.rows.end()) continue;
-        const auto seed = query.getColumn(0).getInt64();
-        auto& run = found[{row, seed}];
+        auto& values = found[{row, query.getColumn(0).getInt64()}][metric];
         const auto value = query.getColumn(4 + side);
-        run.metrics[metric][query.getColumn(1).getInt64()] =
+        values[query.getColumn(1).getInt64()] =
             value.isNull() ? std::nullopt : std::optional(value.getDouble());
       }
     }
@@ -62,7 +57,7 @@ std::vector<Run> runs_of(const Options& options) {
   std::vector<Run> runs;
   for (auto& [key, run] : found) {
     for (const auto& metric : options.metrics) {
-      if (!run.metrics.contains(metric))
+      if (!run.contains(metric))
         throw Error(fmt::format("{} of seed {} has no {}", key.first, key.second, metric), options.db);
     }
     runs.push_back(std::move(run));
@@ -83,11 +78,10 @@ std::vector<TableComparison> table_of(const std::vector<const Run*>& runs, std::
   std::vector<PairedMetric> parts;
   std::vector<TableComparison> comparisons;
   for (const auto& metric : options.metrics) {
-    auto& part = parts.emplace_back(PairedMetric{});
+    auto& part = parts.emplace_back();
     for (std::size_t i = 0; i < size; ++i) {
-      const auto& first = runs[i]->metrics.at(metric);
-      const auto& second = runs[size + i]->metrics.at(metric);
-      for (const auto& [prompt, value] : first) {
+      const auto& second = runs[size + i]->at(metric);
+      for (const auto& [prompt, value] : runs[i]->at(metric)) {
         const auto other = second.find(prompt);
         part.pairs.push_back({.baseline = value,
                               .method = other == second.end() ? std::nullopt : other->second,

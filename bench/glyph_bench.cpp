@@ -33,28 +33,25 @@ struct Model {
   }
 };
 
-/// The first round warms up caches and the threads' memory.
-template <class Body>
-void measure(benchmark::State& state, const Body& once) {
-  once();
-  for (auto _ : state) once();
+/// Runs `task` of each number from 0 on. The first round warms up caches and the threads' memory.
+void measure(benchmark::State& state, Model& model, std::size_t tasks, std::int64_t items_of_a_task,
+             const std::function<void(std::size_t)>& task) {
+  model.pool.run(tasks, task);
+  for (auto _ : state) model.pool.run(tasks, task);
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(tasks) * items_of_a_task);
 }
 
 /// Deterministic sampling with decoding: what an evaluation does beside OCR.
 void sample(benchmark::State& state) {
   Model model;
   const auto schedule = shifted_schedule(Grid::kUniform, kSteps, 1);
-  const auto once = [&] {
-    model.pool.run(kShards, [&](std::size_t) {
-      const torch::NoGradGuard no_grad;
-      auto noise = shard_noise(1, 0, NoiseStream::kEvaluationLatent, 0, model.rows, model.backbone.latent(),
-                               torch::kCPU);
-      benchmark::DoNotOptimize(model.backbone.decode(
-          sample_ode(model.backbone, schedule, 1, std::move(noise), model.backbone.encode(model.prompts))));
-    });
-  };
-  measure(state, once);
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kShards) * kShard);
+  measure(state, model, kShards, kShard, [&](std::size_t) {
+    const torch::NoGradGuard no_grad;
+    auto noise = shard_noise(1, 0, NoiseStream::kEvaluationLatent, 0, model.rows, model.backbone.latent(),
+                             torch::kCPU);
+    benchmark::DoNotOptimize(model.backbone.decode(
+        sample_ode(model.backbone, schedule, 1, std::move(noise), model.backbone.encode(model.prompts))));
+  });
 }
 BENCHMARK(sample)->UseRealTime()->Iterations(5)->Unit(benchmark::kMillisecond);
 
@@ -62,14 +59,10 @@ BENCHMARK(sample)->UseRealTime()->Iterations(5)->Unit(benchmark::kMillisecond);
 void rollout(benchmark::State& state) {
   Model model;
   const auto sampler = SdeSampler::make(Grid::kUniform, kSteps, 1, 0.7, 1);
-  const auto once = [&] {
-    model.pool.run(kShards, [&](std::size_t) {
-      benchmark::DoNotOptimize(
-          sample_trajectory(model.backbone, sampler, 1, 1, model.rows, model.backbone.encode(model.prompts)));
-    });
-  };
-  measure(state, once);
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kShards) * kShard);
+  measure(state, model, kShards, kShard, [&](std::size_t) {
+    benchmark::DoNotOptimize(
+        sample_trajectory(model.backbone, sampler, 1, 1, model.rows, model.backbone.encode(model.prompts)));
+  });
 }
 BENCHMARK(rollout)->UseRealTime()->Iterations(5)->Unit(benchmark::kMillisecond);
 
@@ -80,16 +73,12 @@ void train_step(benchmark::State& state) {
   const auto shard =
       sample_trajectory(model.backbone, sampler, 1, 1, model.rows, model.backbone.encode(model.prompts));
   const auto parameters = model.backbone.velocity_network().parameters();
-  const auto once = [&] {
-    model.pool.run(kSteps, [&](std::size_t k) {
-      const auto mean =
-          transition_mean(model.backbone, sampler, static_cast<int>(k), shard.x[k], shard.condition);
-      const auto loss = (mean - shard.x[k + 1]).square().mean();
-      benchmark::DoNotOptimize(torch::autograd::grad({loss}, parameters, {}, std::nullopt, false, true));
-    });
-  };
-  measure(state, once);
-  state.SetItemsProcessed(state.iterations() * kSteps);
+  measure(state, model, kSteps, 1, [&](std::size_t k) {
+    const auto mean =
+        transition_mean(model.backbone, sampler, static_cast<int>(k), shard.x[k], shard.condition);
+    const auto loss = (mean - shard.x[k + 1]).square().mean();
+    benchmark::DoNotOptimize(torch::autograd::grad({loss}, parameters, {}, std::nullopt, false, true));
+  });
 }
 BENCHMARK(train_step)->UseRealTime()->Iterations(5)->Unit(benchmark::kMillisecond);
 

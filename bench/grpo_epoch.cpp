@@ -12,6 +12,7 @@
 #include "core/files.h"
 #include "core/processes/worker_pool.h"
 #include "models/nn/torch.h"
+#include "trainers/law/path_variance.h"
 
 namespace harness {
 namespace {
@@ -40,7 +41,7 @@ double decoding_seconds(Backbone& backbone, WorkerPool& pool, const Options& o) 
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-void run(const Options& o) {
+int run(const Options& o) {
   const TimedRun job{.method = o.method,
                      .settings = read_train_settings({{"prompts_per_epoch", o.prompts},
                                                       {"group_size", o.group},
@@ -52,23 +53,24 @@ void run(const Options& o) {
   const auto loaded = Backbone::load({.name = "glyph", .folder = find_data_file("backbones/glyph")});
   auto& backbone = *loaded;
   const auto epochs = time_epochs(job, backbone);
-  const auto median_of = [&](const auto& seconds) {
+  const auto middle = [&](const auto& seconds) {
     std::vector<double> values;
     for (const auto& epoch : epochs) values.push_back(seconds(epoch));
-    return rounded(median(values));
+    return rounded(median_of(values));
   };
   WorkerPool pool(o.threads, [] { torch::set_num_threads(1); });
   std::int64_t parameters = 0;
   for (const auto& p : backbone.trainable()) parameters += p.tensor.numel();
-  const Json line{{"seconds_per_epoch", median_of([](const auto& e) { return e.whole(); })},
-                  {"sampling_with_decoding", median_of([](const auto& e) { return e.sampling; })},
+  const Json line{{"seconds_per_epoch", middle([](const auto& e) { return e.whole(); })},
+                  {"sampling_with_decoding", middle([](const auto& e) { return e.sampling; })},
                   {"decoding", rounded(decoding_seconds(backbone, pool, o))},
-                  {"training", median_of([](const auto& e) { return e.training; })},
+                  {"training", middle([](const auto& e) { return e.training; })},
                   {"images", o.prompts * o.group},
                   {"precision", "fp32"},
                   {"parameters", parameters},
                   {"torch", TORCH_VERSION}};
   fmt::print("{}\n", line.dump());
+  return 0;
 }
 
 }  // namespace
@@ -85,9 +87,6 @@ int main(int argc, char** argv) {
   program.add("--group", &o.group, "");
   program.add("--steps", &o.steps, "");
   program.add("--method", &o.method, "");
-  program.run = [&] {
-    harness::run(o);
-    return 0;
-  };
+  program.run = [&] { return harness::run(o); };
   return harness::run_program(program, argc, argv);
 }

@@ -24,18 +24,15 @@ void tiny_sd3_epoch(benchmark::State& state, AuditMode mode) {
   for (auto _ : state) {
     std::vector<double> seconds;
     for (const auto& epoch : time_epochs(run, *model)) seconds.push_back(epoch.whole());
-    state.SetIterationTime(median(seconds));
+    state.SetIterationTime(median_of(seconds));
   }
   state.SetItemsProcessed(state.iterations() * run.settings.updates_of_an_epoch());
 }
-BENCHMARK_CAPTURE(tiny_sd3_epoch, audit_on, AuditMode::kMark)
-    ->UseManualTime()
-    ->Iterations(3)
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(tiny_sd3_epoch, audit_off, AuditMode::kOff)
-    ->UseManualTime()
-    ->Iterations(3)
-    ->Unit(benchmark::kMillisecond);
+void three_timed(benchmark::internal::Benchmark* benchmark) {
+  benchmark->UseManualTime()->Iterations(3)->Unit(benchmark::kMillisecond);
+}
+BENCHMARK_CAPTURE(tiny_sd3_epoch, audit_on, AuditMode::kMark)->Apply(three_timed);
+BENCHMARK_CAPTURE(tiny_sd3_epoch, audit_off, AuditMode::kOff)->Apply(three_timed);
 
 /// An update's samples, with a policy that has moved a little.
 struct Samples {
@@ -72,8 +69,8 @@ void law_statistics(benchmark::State& state) {
       for (int i = 0; i < kBatch; ++i) {
         records[k].y.push_back(y[i].item<double>());
         records[k].lambda_center.push_back(center[i].item<double>());
-        records[k].ratio.push_back(1);
       }
+      records[k].ratio.assign(kBatch, 1);
       benchmark::DoNotOptimize(audit.add(static_cast<int>(k), records[k].y, records[k].lambda_center));
     }
     benchmark::DoNotOptimize(step_laws(records, size));
@@ -86,11 +83,10 @@ void forward_and_backward(benchmark::State& state) {
   Samples samples;
   const auto parameters = samples.model->velocity_network().parameters();
   for (auto _ : state) {
-    for (int k = 0; k < kSteps; ++k) {
-      const auto i = static_cast<std::size_t>(k);
-      const auto mean =
-          transition_mean(*samples.model, samples.sampler, k, samples.shard.x[i], samples.shard.condition);
-      benchmark::DoNotOptimize(torch::autograd::grad({(mean - samples.shard.x[i + 1]).square().mean()},
+    for (std::size_t k = 0; k < kSteps; ++k) {
+      const auto mean = transition_mean(*samples.model, samples.sampler, static_cast<int>(k),
+                                        samples.shard.x[k], samples.shard.condition);
+      benchmark::DoNotOptimize(torch::autograd::grad({(mean - samples.shard.x[k + 1]).square().mean()},
                                                      parameters, {}, std::nullopt, false, true));
     }
   }

@@ -64,11 +64,11 @@ double children_cpu_seconds() {
 }
 
 /// The mean of one metric over the drawings with each value of `key`.
-template <class Key>
-Json means_by(const std::vector<Drawing>& drawings, const std::vector<SampleScore>& scores, Key key) {
+Json means_by(const std::vector<Drawing>& drawings, const std::vector<SampleScore>& scores,
+              int Drawing::*key) {
   std::map<int, std::pair<double, int>> sums;
   for (std::size_t i = 0; i < drawings.size(); ++i) {
-    auto& [sum, count] = sums[key(drawings[i])];
+    auto& [sum, count] = sums[drawings[i].*key];
     sum += scores[i].metrics.at("ocr_reward").value_or(0);
     ++count;
   }
@@ -101,11 +101,8 @@ void measure(const Options& options, const std::vector<Drawing>& drawings) {
     for (const SampleScore& score : scores) sum += score.metrics.at(name).value_or(0);
     result[name] = sum / count;
   }
-  if (options.by == "font")
-    result["by_font"] = means_by(drawings, scores, [](const Drawing& d) { return d.font; });
-  if (options.by == "palette") {
-    result["by_palette"] = means_by(drawings, scores, [](const Drawing& d) { return d.palette; });
-  }
+  if (options.by == "font") result["by_font"] = means_by(drawings, scores, &Drawing::font);
+  if (options.by == "palette") result["by_palette"] = means_by(drawings, scores, &Drawing::palette);
   fmt::print("{}\n", result.dump());
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <set>
 
 #include "bench/scenes.h"
 #include "core/command_line/command_line.h"
@@ -34,15 +35,11 @@ struct Reading {
   std::vector<std::string> arguments;
 };
 
-const std::vector<Reading>& readings() {
-  static const std::vector<Reading> all{
-      {"ocr-glyph", {"--profile", "ocr-glyph"}},
-      {"dark-letters", {"--profile", "ocr-scene", "--only", "dark-letters"}},
-      {"light-letters", {"--profile", "ocr-scene", "--only", "light-letters"}},
-      {"half-size", {"--profile", "ocr-scene", "--only", "half-size"}},
-      {"ocr-scene", {"--profile", "ocr-scene"}}};
-  return all;
-}
+const std::vector<Reading> kReadings{{"ocr-glyph", {"--profile", "ocr-glyph"}},
+                                     {"dark-letters", {"--profile", "ocr-scene", "--only", "dark-letters"}},
+                                     {"light-letters", {"--profile", "ocr-scene", "--only", "light-letters"}},
+                                     {"half-size", {"--profile", "ocr-scene", "--only", "half-size"}},
+                                     {"ocr-scene", {"--profile", "ocr-scene"}}};
 
 struct Answers {
   std::vector<SampleScore> scores;
@@ -100,20 +97,18 @@ std::string trait(const TextScene& scene, const std::string& name) {
 
 Json measure(const Options& options, const std::vector<TextScene>& scenes) {
   Json result = Json::array();
-  for (const Reading& reading : readings()) {
+  for (const Reading& reading : kReadings) {
     const Answers answers = read_all(reading, scenes);
     Json row{{"reading", reading.name},
              {"tuning", summary(answers, [](std::size_t i) { return i < kTuningSeeds; })},
              {"held_out", summary(answers, [](std::size_t i) { return i >= kTuningSeeds; })}};
     if (!options.by.empty()) {
-      std::map<std::string, std::vector<bool>> groups;
-      for (std::size_t i = 0; i < scenes.size(); ++i) {
-        auto& members = groups[trait(scenes[i], options.by)];
-        members.resize(scenes.size());
-        members[i] = true;
+      std::set<std::string> names;
+      for (const auto& scene : scenes) names.insert(trait(scene, options.by));
+      for (const auto& name : names) {
+        row["by"][name] =
+            summary(answers, [&](std::size_t i) { return trait(scenes[i], options.by) == name; });
       }
-      for (const auto& [name, members] : groups)
-        row["by"][name] = summary(answers, [&members = members](std::size_t i) { return members[i]; });
     }
     result.push_back(row);
   }

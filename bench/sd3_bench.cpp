@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 #include <torch/cuda.h>
 
-#include <algorithm>
 #include <chrono>
 
 #include "core/command_line/command_line.h"
@@ -14,6 +13,7 @@
 #include "models/nn/device.h"
 #include "models/nn/lora.h"
 #include "models/nn/torch.h"
+#include "trainers/law/path_variance.h"
 #include "trainers/sampling/schedule.h"
 #include "trainers/sampling/sde.h"
 
@@ -127,8 +127,7 @@ class Sd3Timing {
       times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
     times.erase(times.begin());
-    std::nth_element(times.begin(), times.begin() + o_.repeats / 2, times.end());
-    return times[static_cast<std::size_t>(o_.repeats / 2)];
+    return median_of(std::move(times));
   }
 
   Options o_;

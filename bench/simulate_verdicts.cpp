@@ -59,8 +59,6 @@ std::string percent(std::int64_t count, std::int64_t of, int digits = 1) {
   return fmt::format("{:.{}f}", 100 * static_cast<double>(count) / static_cast<double>(of), digits);
 }
 
-// Random numbers
-
 class Random {
  public:
   explicit Random(std::uint64_t cell) : bits_(20260501 + cell) {}
@@ -74,8 +72,6 @@ class Random {
   std::mt19937_64 bits_;
   std::normal_distribution<double> normal_;
 };
-
-// The crossed rule
 
 /// What a simulated comparison is made of. Of normal values, run means and mean squares hold all there is to
 /// know and are independent, so that drawing them is drawing 762 prompts.
@@ -186,8 +182,6 @@ void add_table(const Noise& noise, int runs, const Rule& rule, Random& random, R
   rates.tables_with_firm_claim += firm > 0 ? 1 : 0;
 }
 
-// The rule over prompts alone
-
 struct OldRates {
   std::int64_t comparisons = 0, resolved = 0, with_runs = 0;
   std::int64_t tables = 0, tables_resolved = 0, tables_with_runs = 0;
@@ -256,8 +250,6 @@ void add_old_tables(const Noise& noise, int runs, int tables, std::uint32_t seed
   }
 }
 
-// Differences that are mostly 0, and a few flips
-
 /// Standard error over 762 prompts .0034: half of the prompts do not differ, 0.8 % flip from 0 to 1 or back,
 /// the others differ a little.
 double flipped(Random& random) {
@@ -287,8 +279,6 @@ Drawn with_flips(const Noise& noise, int runs, Random& random) {
   return result;
 }
 
-// Guardrail alarms
-
 constexpr double kMinimalEffect = 0.02;
 constexpr int kGuardrails = 7;
 
@@ -305,11 +295,10 @@ const Truth kTruths[] = {
 GuardrailRule simulated_rule() {
   GuardrailRule rule;
   for (int i = 0; i < kGuardrails; ++i) {
-    GuardrailMetric metric;
-    metric.name = fmt::format("guardrail {}", i);
-    metric.better = Better::kUp;
-    metric.minimal_effect = kMinimalEffect;
-    rule.metrics.push_back(std::move(metric));
+    rule.metrics.push_back({.name = fmt::format("guardrail {}", i),
+                            .title = {},
+                            .better = Better::kUp,
+                            .minimal_effect = kMinimalEffect});
   }
   return rule;
 }
@@ -345,8 +334,6 @@ double alarm_share(const Truth& truth, const Noise& noise, int runs, bool crosse
   }
   return 100.0 * alarms / panels;
 }
-
-// Report
 
 /// Calls work(0) .. work(count - 1) on several threads.
 void in_parallel(std::size_t count, int threads, const std::function<void(std::size_t)>& work) {

@@ -8,7 +8,7 @@
 #include <map>
 #include <vector>
 
-#include "core/error.h"
+#include "core/command_line/command_line.h"
 #include "evaluators/image_statistics.h"
 #include "evaluators/jpeg.h"
 #include "results/statistics/numeric.h"
@@ -77,24 +77,24 @@ void print_difference(const Values& before, const Values& after) {
   }
 }
 
+int run(const std::vector<std::string>& folders) {
+  Values first;
+  for (const auto& folder : folders) {
+    const auto values = measure(folder);
+    print_values(values);
+    if (!first.empty()) print_difference(first, values);
+    if (first.empty()) first = values;
+  }
+  return 0;
+}
+
 }  // namespace
 }  // namespace harness
 
 int main(int argc, char** argv) {
-  try {
-    harness::Values first;
-    for (int i = 1; i < argc; ++i) {
-      const auto values = harness::measure(argv[i]);
-      harness::print_values(values);
-      if (i == 1) {
-        first = values;
-      } else {
-        harness::print_difference(first, values);
-      }
-    }
-    return argc > 1 ? 0 : 2;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+  std::vector<std::string> folders;
+  harness::Command program{"bench-statistics", "Image statistics of every PNG of each folder"};
+  program.add("FOLDER", &folders, "", {.required = true});
+  program.run = [&] { return harness::run(folders); };
+  return harness::run_program(program, argc, argv);
 }

@@ -28,6 +28,4 @@ std::vector<EpochSeconds> time_epochs(const TimedRun& run, Backbone& model);
 /// What table tiny-sd3-zclip trains with.
 TrainSettings tiny_sd3_settings();
 
-double median(std::vector<double> values);
-
 }  // namespace harness

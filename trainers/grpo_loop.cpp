@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "core/streams.h"
 #include "trainers/advantage.h"
-#include "trainers/damping.h"
 #include "trainers/law/path_variance.h"
 #include "trainers/optimisation/gradient_sum.h"
 #include "trainers/reduced_law.h"
@@ -64,12 +63,26 @@ constexpr std::pair<const char*, double StepLaw::*> kStepStatistics[] = {
     {"path_ess", &StepLaw::path_ess},
     {"clip_fraction", &StepLaw::clip_fraction}};
 
-std::vector<double> weights_of(const std::vector<std::vector<StepTrace>>& traces) {
-  std::vector<double> weights;
+/// The damping of an update (E44), over its shards and steps.
+struct Damping {
+  double mean_weight = 1;
+  double share = 0;  ///< of (shard, step) with a weight below 1
+};
+
+/// Nothing where the method damps nowhere.
+std::optional<Damping> damping_of(const std::vector<std::vector<StepTrace>>& traces) {
+  double sum = 0, below = 0, n = 0;
+  bool damps = false;
   for (const auto& shard : traces) {
-    for (const auto& step : shard) weights.push_back(step.weight);
+    for (const auto& step : shard) {
+      damps |= !std::isnan(step.weight);
+      sum += std::isnan(step.weight) ? 1 : step.weight;
+      below += step.weight < 1 ? 1 : 0;
+      ++n;
+    }
   }
-  return weights;
+  if (!damps) return {};
+  return Damping{.mean_weight = sum / n, .share = below / n};
 }
 
 /// Loss weight of each trained step (E48).
@@ -245,7 +258,7 @@ class GrpoLoop {
     record.on_policy = on_policy;
     if (!on_policy) audit(samples, traces, record);
     if (settings_.drop_zero_std_groups) record.stats["samples_left_out"] = left_out.samples;
-    const auto damping = damping_of(weights_of(traces));
+    const auto damping = damping_of(traces);
     optimiser_.set_lr(settings_.lr_of(update_ + 1));
     const auto step = optimiser_.step(sum.total(), norm_limit(damping));
     ema_.update(weights_);

@@ -62,9 +62,9 @@ Tensor shard_noise(std::uint32_t seed, std::uint32_t epoch, NoiseStream stream, 
 }
 
 SdeSampler SdeSampler::make(Grid grid, int count, double shift, double noise_level, double guidance) {
-  SdeSampler sampler{
-      .sigmas = shifted_schedule(grid, count, shift).sigmas, .steps = {}, .guidance = guidance};
-  for (int k = 0; k < count; ++k) sampler.steps.push_back(sde_step(sampler.sigmas, k, noise_level));
+  const auto sigmas = shifted_schedule(grid, count, shift).sigmas;
+  SdeSampler sampler{.steps = {}, .guidance = guidance};
+  for (int k = 0; k < count; ++k) sampler.steps.push_back(sde_step(sigmas, k, noise_level));
   return sampler;
 }
 

@@ -41,8 +41,7 @@ struct Trajectory {
 
 /// The transitions of a run's sampler, from noise to data.
 struct SdeSampler {
-  std::vector<float> sigmas;  ///< K + 1
-  std::vector<SdeStep> steps;
+  std::vector<SdeStep> steps;  ///< K
   double guidance = 1;
 
   static SdeSampler make(Grid grid, int count, double shift, double noise_level, double guidance);

@@ -14,9 +14,9 @@
 namespace harness {
 
 /// Writes weights (raw and averaged) and a manifest with their checksums, whose SHA-256 it returns. With
-/// `lora` the averages also go to FOLDER/adapter/ in peft's form, for other programs.
+/// `lora` (or null) the averages also go to FOLDER/adapter/ in peft's form, for other programs.
 std::string write_checkpoint(const std::filesystem::path& folder, const std::vector<NamedTensor>& weights,
-                             const Ema& ema, const Json& facts, const LoraConfig* lora = nullptr);
+                             const Ema& ema, const Json& facts, const LoraConfig* lora);
 
 /// Copies one file of a checkpoint ("model" or "ema") into `weights`, after checking it against the manifest.
 /// Throws Error naming the file that is missing, changed or truncated.

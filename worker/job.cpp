@@ -4,13 +4,9 @@
 
 #include "core/error.h"
 #include "core/sha256.h"
+#include "core/source_sums/source_sums.h"
 
 namespace harness {
-namespace {
-
-constexpr std::size_t kShownDigits = 12;
-
-}  // namespace
 
 std::filesystem::path Job::path(const std::string& name) const {
   return Fields(paths, file() + ": paths").required<std::string>(name);
@@ -33,10 +29,12 @@ Job read_job(const std::filesystem::path& folder) {
   return job;
 }
 
-void throw_other_source(const std::string& plug_in, const std::string& planned, const std::string& own,
-                        const std::string& where) {
+void expect_planned_source(const std::string& plug_in, const std::string& planned,
+                           const std::vector<std::string>& sources, const std::string& where) {
+  const auto own = source_of(sources).at("identity").get<std::string>();
+  if (planned == own) return;
   const auto shown = [](const std::string& sum) {
-    return sum.empty() ? std::string("those of the first release") : sum.substr(0, kShownDigits);
+    return sum.empty() ? std::string("those of the first release") : sum.substr(0, 12);
   };
   throw Error(fmt::format("{} was planned with other sources ({}) than harness-worker was built from ({})",
                           plug_in, shown(planned), shown(own)),

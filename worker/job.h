@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "core/json.h"
 
@@ -32,10 +33,10 @@ struct Job {
 /// Throws Error if the file is missing or malformed.
 Job read_job(const std::filesystem::path& folder);
 
-/// A job whose `plug_in` ("method dual") was planned with the sources `planned` of it (SourceSum::identity),
-/// and this program was built from `own`: throws Error.
-[[noreturn]] void throw_other_source(const std::string& plug_in, const std::string& planned,
-                                     const std::string& own, const std::string& where);
+/// Throws Error where `plug_in` ("method dual") was planned with other sources (SourceSum::identity) than
+/// those of the files `sources` that this program was built from.
+void expect_planned_source(const std::string& plug_in, const std::string& planned,
+                           const std::vector<std::string>& sources, const std::string& where);
 
 /// SHA-256 of this program's file: which build made a result.
 const std::string& worker_build();

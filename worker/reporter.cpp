@@ -14,7 +14,7 @@
 namespace harness {
 namespace {
 
-constexpr auto kAlive = std::chrono::seconds(2);
+constexpr int kAliveMilliseconds = 2000;
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -64,19 +64,12 @@ Reporter::Reporter(const Job& job)
          {"cpu", build_info().cpu_features},
          {"threads", job.threads}});
   if (::pipe(end_pipe_) != 0) throw Error("cannot make a pipe", "harness-worker", "", Status::kFailed);
-  input_ = std::thread([this] { watch_input(); });
-  alive_ = std::thread([this] { keep_alive(); });
+  watcher_ = std::thread([this] { watch(); });
 }
 
 Reporter::~Reporter() {
-  {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-  }
-  ending_.notify_all();
   ::close(end_pipe_[1]);
-  input_.join();
-  alive_.join();
+  watcher_.join();
   ::close(end_pipe_[0]);
 }
 
@@ -115,25 +108,17 @@ void Reporter::say(const std::string& line) {
   if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) stop_ = true;
 }
 
-void Reporter::watch_input() {
+void Reporter::watch() {
   std::array<pollfd, 2> files{pollfd{STDIN_FILENO, POLLIN, 0}, pollfd{end_pipe_[0], POLLIN, 0}};
   std::array<char, 256> bytes;
   while (true) {
-    if (::poll(files.data(), files.size(), -1) < 0) continue;
+    const int ready = ::poll(files.data(), files.size(), kAliveMilliseconds);
+    if (ready == 0) say("alive\n");
+    if (ready <= 0) continue;
     if (files[1].revents != 0) return;
-    if (files[0].revents != 0 && ::read(STDIN_FILENO, bytes.data(), bytes.size()) <= 0) {
-      stop_ = true;
-      return;
-    }
-  }
-}
-
-void Reporter::keep_alive() {
-  std::unique_lock lock(mutex_);
-  while (!ending_.wait_for(lock, kAlive, [this] { return ended_; })) {
-    lock.unlock();
-    say("alive\n");
-    lock.lock();
+    if (::read(STDIN_FILENO, bytes.data(), bytes.size()) > 0) continue;
+    stop_ = true;
+    files[0].fd = -1;  // from now on poll leaves it out
   }
 }
 

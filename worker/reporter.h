@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -36,17 +35,15 @@ class Reporter {
 
  private:
   void say(const std::string& line);
-  void watch_input();
-  void keep_alive();
+  /// Until the destructor closes the pipe to it.
+  void watch();
 
   EventLogWriter log_;
   double started_;
   std::mutex mutex_;
-  std::condition_variable ending_;
-  bool ended_ = false;
   std::atomic<bool> stop_ = false;
   int end_pipe_[2] = {-1, -1};
-  std::thread input_, alive_;
+  std::thread watcher_;
 };
 
 }  // namespace harness

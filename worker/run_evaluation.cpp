@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "backbones/backbone.h"
 #include "core/error.h"
@@ -58,6 +59,7 @@ class Evaluation {
         settings_(read_evaluate_settings(
             without_model_choices(job.get<Json>("settings"), job.get<std::string>("backbone")),
             job.file() + ": identity.settings")),
+        shard_size_(static_cast<std::size_t>(settings_.shard_size)),
         seed_(static_cast<std::uint32_t>(job.get<std::int64_t>("seed"))),
         prompts_(prompts_of(job)),
         recorded_(scored_images(job.folder / "events.log")),
@@ -75,9 +77,8 @@ class Evaluation {
   }
 
   bool run() {
-    const auto size = static_cast<std::size_t>(settings_.shard_size);
     std::vector<std::size_t> shards;
-    for (std::size_t begin = 0; begin < prompts_.size(); begin += size) {
+    for (std::size_t begin = 0; begin < prompts_.size(); begin += shard_size_) {
       if (!shard_is_done(begin)) shards.push_back(begin);
     }
     // While a wave of shards is drawn, the scores of the one before come in; events keep the prompts' order.
@@ -122,9 +123,8 @@ class Evaluation {
 
   void announce_prompts() {
     std::vector<PromptText> texts;
-    const auto size = static_cast<std::size_t>(settings_.shard_size);
     for (std::size_t i = 0; i < prompts_.size(); ++i) {
-      if (!shard_is_done(i - i % size)) texts.push_back({prompts_[i].text, prompts_[i].target});
+      if (!shard_is_done(i - i % shard_size_)) texts.push_back({prompts_[i].text, prompts_[i].target});
     }
     backbone_->prepare(texts);
   }
@@ -134,18 +134,15 @@ class Evaluation {
   void restore_scorers() {
     if (recorded_.again) return;
     std::size_t begin = 0;
-    while (begin < prompts_.size() && shard_is_done(begin))
-      begin += static_cast<std::size_t>(settings_.shard_size);
+    while (begin < prompts_.size() && shard_is_done(begin)) begin += shard_size_;
     if (begin == 0) return;
     const auto last = prompts_[std::min(begin, prompts_.size()) - 1].position;
     scoring_.restore(recorded_.scorers.at(last), (job_.folder / "events.log").string());
   }
 
   bool shard_is_done(std::size_t begin) const {
-    const auto end = std::min(begin + static_cast<std::size_t>(settings_.shard_size), prompts_.size());
-    return std::all_of(prompts_.begin() + static_cast<std::ptrdiff_t>(begin),
-                       prompts_.begin() + static_cast<std::ptrdiff_t>(end),
-                       [this](const Prompt& p) { return recorded_.scorers.contains(p.position); });
+    return std::ranges::all_of(prompts_ | std::views::drop(begin) | std::views::take(shard_size_),
+                               [this](const Prompt& p) { return recorded_.scorers.contains(p.position); });
   }
 
   /// A short last shard is filled up with its last prompt: a row's bits depend on the shard's size.
@@ -153,8 +150,8 @@ class Evaluation {
     std::vector<const Prompt*> chosen;
     std::vector<SampleAddress> rows;
     std::vector<PromptText> texts;
-    for (std::int64_t i = 0; i < settings_.shard_size; ++i) {
-      const auto& prompt = prompts_[std::min(begin + static_cast<std::size_t>(i), prompts_.size() - 1)];
+    for (std::size_t i = 0; i < shard_size_; ++i) {
+      const auto& prompt = prompts_[std::min(begin + i, prompts_.size() - 1)];
       chosen.push_back(&prompt);
       rows.push_back({static_cast<std::uint32_t>(prompt.position), 0});
       texts.push_back({prompt.text, prompt.target});
@@ -210,6 +207,7 @@ class Evaluation {
   const Job& job_;
   Reporter& reporter_;
   EvaluateSettings settings_;
+  std::size_t shard_size_;
   std::uint32_t seed_;
   std::vector<Prompt> prompts_;
   ScoredImages recorded_;

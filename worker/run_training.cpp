@@ -7,7 +7,6 @@
 #include "backbones/backbone.h"
 #include "core/error.h"
 #include "core/source_sums/build_info.h"
-#include "core/source_sums/source_sums.h"
 #include "trainers/grpo_loop.h"
 #include "trainers/method.h"
 #include "worker/backbone_source.h"
@@ -46,9 +45,8 @@ void require_same_source(const Job& job) {
   const auto name = job.get<std::string>("method");
   const auto found = methods().find(name);
   if (found == methods().end()) return;  // make_method says so
-  const auto planned = job.identity.value("method_source", std::string());
-  const auto own = source_of({found->second.file}).at("identity").get<std::string>();
-  if (planned != own) throw_other_source("method " + name, planned, own, job.file());
+  expect_planned_source("method " + name, job.identity.value("method_source", ""), {found->second.file},
+                        job.file());
 }
 
 }  // namespace

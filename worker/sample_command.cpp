@@ -32,11 +32,13 @@ struct SampleRequest {
 };
 
 /// A checkpoint's adapter. Backbones that train one leave its shape as a choice.
-void choose_adapter(SampleRequest& r, const LoraConfig& lora) {
+void choose_adapter(SampleRequest& r) {
+  const auto lora = LoraConfig::of_folder(std::filesystem::path(r.lora) / "adapter");
+  if (!lora) return;
   if (backbone_type(r.source.name).choices.empty())
     throw Error("is a checkpoint of another backbone", "--lora " + r.lora,
                 "give the model folder that it was trained from with --weights");
-  r.source.choices.lora = lora;
+  r.source.choices.lora = *lora;
 }
 
 SampleRequest read_request(const Json& request) {
@@ -60,10 +62,7 @@ SampleRequest read_request(const Json& request) {
     throw Error(fmt::format("backbone {} draws images of one size", r.source.name), "--image-size",
                 "leave it out");
   r.source.choices = read_model_choices(r.source.name, choices, "sample");
-  if (!r.lora.empty()) {
-    if (const auto lora = LoraConfig::of_folder(std::filesystem::path(r.lora) / "adapter"))
-      choose_adapter(r, *lora);
-  }
+  if (!r.lora.empty()) choose_adapter(r);
   r.source.device = open_device(fields.required<std::string>("device"));
   fields.finish();
   if (r.steps && *r.steps < 1)

@@ -3,20 +3,10 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "core/source_sums/source_sums.h"
 #include "evaluators/external_scorer.h"
 
 namespace harness {
 namespace {
-
-/// What a job's identity says of a scorer beside its sources, which must be this build's.
-Json without_source(Json identity, const Evaluator& evaluator, const std::string& where) {
-  const auto planned = identity.value("source", std::string());
-  const auto own = source_of(evaluator.sources).at("identity").get<std::string>();
-  if (planned != own) throw_other_source("scorer " + evaluator.name, planned, own, where);
-  identity.erase("source");
-  return identity;
-}
 
 bool is_external(const Json& identity) {
   return identity.value("profile", "") == kExternalProfile;
@@ -44,7 +34,10 @@ Scorers open_scorers(const Job& job) {
   // In the evaluators' order: the first is harness-scorer, which reads an image while the others score it.
   for (const auto& evaluator : evaluators()) {
     if (!planned.contains(evaluator.name) || is_external(planned.at(evaluator.name))) continue;
-    auto identity = without_source(planned.at(evaluator.name), evaluator, job.file());
+    auto identity = planned.at(evaluator.name);
+    expect_planned_source("scorer " + evaluator.name, identity.value("source", ""), evaluator.sources,
+                          job.file());
+    identity.erase("source");
     scorers.add(evaluator.name, open_scorer(evaluator, setup(evaluator.name, std::move(identity))));
   }
   for (const auto& [name, identity] : planned.items()) {

@@ -32,10 +32,7 @@ Sd3Transformer small_transformer() {
 }
 
 LoraConfig small_lora() {
-  LoraConfig config;
-  config.rank = 3;
-  config.alpha = 5;
-  return config;
+  return {.rank = 3, .alpha = 5};
 }
 
 /// Values for A and B, so that the adapter does something.
@@ -46,16 +43,15 @@ void randomise(const LoraAdapter& adapter, std::uint64_t seed) {
 }
 
 struct Inputs {
-  Tensor latents, text, pooled, time, probe;
+  Tensor latents, text, pooled, time;
 
   static Inputs make() {
     auto random = seeded_generator(9);
     const auto normal = [&](at::IntArrayRef shape) { return torch::empty(shape).normal_(0, 1, random); };
-    return {normal({2, 16, 6, 8}), normal({2, 5, 12}), normal({2, 10}), torch::tensor({20.5F, 800.25F}),
-            normal({2, 16, 6, 8})};
+    return {normal({2, 16, 6, 8}), normal({2, 5, 12}), normal({2, 10}), torch::tensor({20.5F, 800.25F})};
   }
   Inputs to(torch::ScalarType dtype) const {
-    return {latents.to(dtype), text.to(dtype), pooled.to(dtype), time.to(dtype), probe.to(dtype)};
+    return {latents.to(dtype), text.to(dtype), pooled.to(dtype), time.to(dtype)};
   }
 };
 
@@ -124,35 +120,6 @@ TEST(LoraAdapter, StartsWithNormalAOfDeviationOneOverRankAndZeroBFromItsSeed) {
   for (std::size_t i = 0; i < first.size(); ++i) EXPECT_TRUE(identical(tensors_of(adapter)[i], first[i]));
   adapter.initialise(4);
   EXPECT_FALSE(identical(tensors_of(adapter)[0], first[0]));
-}
-
-TEST(LoraAdapter, GradientsMatchLibTorchsOperatorsInFloat64) {
-  auto model = small_transformer(), wide = small_transformer();
-  LoraAdapter adapter(*model, small_lora(), "test"), reference(*wide, small_lora(), "test");
-  randomise(adapter, 8);
-  wide->to(torch::kFloat64);
-  for (std::size_t i = 0; i < tensors_of(adapter).size(); ++i)
-    tensors_of(reference)[i].set_data(tensors_of(adapter)[i].detach().to(torch::kFloat64));
-  const auto x = Inputs::make(), wide_x = x.to(torch::kFloat64);
-  const auto gradients = [](Sd3Transformer& m, const LoraAdapter& lora, const Inputs& in) {
-    return torch::autograd::grad({(velocity(m, in) * in.probe).sum()}, tensors_of(lora), {}, std::nullopt,
-                                 false, true);
-  };
-  const auto own = gradients(model, adapter, x), expected = gradients(wide, reference, wide_x);
-  int undefined = 0;
-  for (std::size_t i = 0; i < own.size(); ++i) {
-    const auto name = adapter.parameters()[i].name;
-    ASSERT_EQ(own[i].defined(), expected[i].defined()) << name;
-    if (!own[i].defined()) {
-      ++undefined;
-      EXPECT_THAT(name, HasSubstr("transformer_blocks.1.attn.add_q_proj"));
-      continue;
-    }
-    EXPECT_EQ(own[i].scalar_type(), torch::kFloat32);
-    const double error = (own[i].to(torch::kFloat64) - expected[i]).abs().max().item<double>();
-    EXPECT_LT(error, 1e-5 * expected[i].abs().max().item<double>()) << name;
-  }
-  EXPECT_EQ(undefined, 2);
 }
 
 std::atomic<int> products = 0;
@@ -265,8 +232,7 @@ TEST(LoraAdapter, IsNoPartOfTheModulesStateAndLeavesTheModelAsItWas) {
 TEST(LoraAdapter, RefusesTargetsThatMatchNothingOrNoLinearLayer) {
   auto model = small_transformer();
   const auto attach = [&](std::vector<std::string> targets) {
-    LoraConfig config;
-    config.target_modules = std::move(targets);
+    const LoraConfig config{.target_modules = std::move(targets)};
     return message_of([&] { LoraAdapter(*model, config, "lora_targets"); });
   };
   EXPECT_EQ(attach({"attn.to_q", "attn.to_qq"}),
@@ -276,11 +242,9 @@ TEST(LoraAdapter, RefusesTargetsThatMatchNothingOrNoLinearLayer) {
   EXPECT_EQ(attach({}), "lora_targets: names no target modules");
   EXPECT_THAT(attach({"ttn.to_q"}), HasSubstr("matches no layer"));  // a suffix counts after a dot only
   EXPECT_EQ(attach({"attn.to_q"}), "");
-  LoraConfig config;
-  config.rank = 0;
-  EXPECT_EQ(message_of([&] { LoraAdapter(*model, config, "x"); }), "x: rank 0 is out of range");
-  config = {.rank = 4, .alpha = -1};
-  EXPECT_EQ(message_of([&] { LoraAdapter(*model, config, "x"); }), "x: alpha -1 is not above 0");
+  for (const auto& [config, expected] : {std::pair(LoraConfig{.rank = 0}, "x: rank 0 is out of range"),
+                                         {LoraConfig{.rank = 4, .alpha = -1}, "x: alpha -1 is not above 0"}})
+    EXPECT_EQ(message_of([&] { LoraAdapter(*model, config, "x"); }), expected);
 }
 
 TEST(LoraFiles, ReadBackWhatWasWrittenInBothForms) {
@@ -422,34 +386,33 @@ void set_alphas(TensorMap& tensors, double alpha) {
 
 TEST(LoraFiles, OfDiffusersTakeAlphaFromMetadataOrAlphaTensorsOrTheRank) {
   const std::string layer = "transformer.transformer_blocks.0.attn.to_k";
+  const auto with = [&](const std::string& key, const Tensor& tensor) {
+    return diffusers_alpha([&](TensorMap& t) { t[key] = tensor; });
+  };
+  const auto with_alphas = [](TensorMap& t) { set_alphas(t, 7); };
   EXPECT_EQ(diffusers_alpha([](TensorMap&) {}), "3");
-  EXPECT_EQ(diffusers_alpha([](TensorMap& t) { set_alphas(t, 7); }), "7");
+  EXPECT_EQ(diffusers_alpha(with_alphas), "7");
   EXPECT_THAT(diffusers_alpha([&](TensorMap& t) {
                 set_alphas(t, 7);
                 t[layer + ".alpha"] = torch::tensor(8.0F);
               }),
               HasSubstr("layers of different alpha are not implemented"));
-  EXPECT_THAT(diffusers_alpha([&](TensorMap& t) { t[layer + ".alpha"] = torch::tensor(8.0F); }),
-              HasSubstr("holds 1 alphas for 15 layers"));
-  EXPECT_THAT(diffusers_alpha([&](TensorMap& t) {
-                t[layer + ".lora_A.weight"] = torch::ones({4, 16});
-              }),
+  EXPECT_THAT(with(layer + ".alpha", torch::tensor(8.0F)), HasSubstr("holds 1 alphas for 15 layers"));
+  EXPECT_THAT(with(layer + ".lora_A.weight", torch::ones({4, 16})),
               HasSubstr("layers of different rank are not implemented"));
+  EXPECT_THAT(with("text_encoder.q.lora_A.weight", torch::ones({3, 4})),
+              HasSubstr("unexpected \"text_encoder.q.lora_A.weight\""));
   EXPECT_THAT(diffusers_alpha([](TensorMap& t) {
                 t = {{"x", torch::ones({1})}};
               }),
               HasSubstr("holds no LoRA matrix of a transformer"));
-  EXPECT_THAT(diffusers_alpha([](TensorMap& t) {
-                t["text_encoder.q.lora_A.weight"] = torch::ones({3, 4});
-              }),
-              HasSubstr("unexpected \"text_encoder.q.lora_A.weight\""));
   const auto described = [](const Json& metadata) {
     return std::map<std::string, std::string>{{"lora_adapter_metadata", metadata.dump()}};
   };
   Json metadata = {{"transformer.r", 3}, {"transformer.lora_alpha", 11}};
   metadata["transformer.target_modules"] = small_lora().target_modules;
   EXPECT_EQ(diffusers_alpha([](TensorMap&) {}, described(metadata)), "11");
-  EXPECT_THAT(diffusers_alpha([](TensorMap& t) { set_alphas(t, 7); }, described(metadata)),
+  EXPECT_THAT(diffusers_alpha(with_alphas, described(metadata)),
               HasSubstr("unexpected \"transformer.transformer_blocks.0.attn.add_k_proj.alpha\""));
   metadata["text_encoder.r"] = 3;
   EXPECT_THAT(

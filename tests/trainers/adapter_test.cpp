@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "tests/refusals.h"
-#include "trainers/run_state.h"
+#include "backbones/backbone.h"
 
 namespace harness {
 namespace {
@@ -29,24 +28,6 @@ TEST(Adapter, ReplacesAnEarlierOne) {
   config.rank = 3;
   backbone->add_adapter(config, 7, "lora_targets");
   EXPECT_EQ(backbone->trainable()[0].tensor.size(0), 3);
-}
-
-TEST(Adapter, OfACheckpointComesBackIntoAFreshOne) {
-  const TemporaryFolder scratch;
-  const auto folder = scratch.path() / "checkpoint";
-  const auto backbone = Backbone::load({.name = "tiny-sd3"});
-  backbone->add_adapter(tiny_lora(), 7, "lora_targets");
-  const auto weights = backbone->trainable();
-  {
-    const torch::NoGradGuard no_grad;
-    for (const auto& w : weights) torch::Tensor(w.tensor).add_(0.25);
-  }
-  write_checkpoint(folder, weights, Ema(weights, {}), Json::object());
-  const auto other = Backbone::load({.name = "tiny-sd3"});
-  other->add_adapter(tiny_lora(), 8, "lora_targets");
-  read_checkpoint(folder, false, other->trainable());
-  for (std::size_t i = 0; i < weights.size(); ++i)
-    EXPECT_TRUE(other->trainable()[i].tensor.equal(weights[i].tensor)) << weights[i].name;
 }
 
 }  // namespace

@@ -83,39 +83,5 @@ TEST(Noise, NormalsFollowTheDocumentedFormulaToFloatPrecision) {
   }
 }
 
-TEST(Noise, EveryPartOfTheAddressChangesTheNoise) {
-  const auto base = normals(kStep, 8);
-  const auto changed = [&](auto change) {
-    auto address = kStep;
-    change(address);
-    return normals(address, 8) != base;
-  };
-  EXPECT_TRUE(changed([](auto& a) { ++a.seed; }));
-  EXPECT_TRUE(changed([](auto& a) { ++a.epoch; }));
-  EXPECT_TRUE(changed([](auto& a) { a.stream = NoiseStream::kInitialLatent; }));
-  EXPECT_TRUE(changed([](auto& a) { ++a.step; }));
-  EXPECT_TRUE(changed([](auto& a) { ++a.sample; }));
-  EXPECT_TRUE(changed([](auto& a) { ++a.prompt; }));
-}
-
-TEST(Noise, MomentsAreThoseOfAStandardNormal) {
-  const auto values = normals(kStep, 1 << 20);
-  double m1 = 0, m2 = 0, m3 = 0, m4 = 0, neighbours = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double v = values[i], n = static_cast<double>(values.size());
-    m1 += v / n;
-    m2 += v * v / n;
-    m3 += v * v * v / n;
-    m4 += v * v * v * v / n;
-    neighbours += v * values[(i + 1) % values.size()] / n;
-  }
-  // Five standard errors each (1, sqrt 2, sqrt 15, sqrt 96, 1 over sqrt n).
-  EXPECT_NEAR(m1, 0, 0.005);
-  EXPECT_NEAR(m2, 1, 0.007);
-  EXPECT_NEAR(m3, 0, 0.019);
-  EXPECT_NEAR(m4, 3, 0.048);
-  EXPECT_NEAR(neighbours, 0, 0.005);
-}
-
 }  // namespace
 }  // namespace harness

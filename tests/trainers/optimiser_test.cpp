@@ -1,73 +1,22 @@
 #include "trainers/optimisation/optimiser.h"
 
 #include <gtest/gtest.h>
-#include <torch/optim/adamw.h>
 
 #include <cmath>
 
 #include "tests/recorded_cases.h"
+#include "tests/trainers/step_fixture.h"
 #include "trainers/optimisation/ema.h"
-#include "trainers/sampling/noise.h"
+#include "trainers/optimisation/gradient_sum.h"
 
 namespace harness {
 namespace {
-
-torch::Tensor normal(std::uint32_t sample, torch::IntArrayRef shape) {
-  auto out = torch::empty(shape);
-  fill_normal({.seed = 2, .sample = sample}, {out.data_ptr<float>(), static_cast<std::size_t>(out.numel())});
-  return out;
-}
 
 std::vector<NamedTensor> two_weights() {
   return {{"w", normal(1, {5, 7}).requires_grad_()}, {"b", normal(2, {3}).requires_grad_()}};
 }
 
-std::vector<torch::Tensor> gradients(std::uint32_t step) {
-  return {normal(10 + 2 * step, {5, 7}), normal(11 + 2 * step, {3})};
-}
-
-void expect_equal(const std::vector<NamedTensor>& a, const std::vector<NamedTensor>& b) {
-  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(torch::equal(a[i].tensor, b[i].tensor)) << a[i].name;
-}
-
-TEST(AdamW, AgreesWithLibTorchs) {
-  auto ours = two_weights(), theirs = two_weights();
-  AdamW optimiser(ours, {.lr = 3e-3, .weight_decay = 0.05});
-  torch::optim::AdamW reference({theirs[0].tensor, theirs[1].tensor},
-                                torch::optim::AdamWOptions(3e-3).weight_decay(0.05));
-  for (std::uint32_t step = 0; step < 20; ++step) {
-    const auto g = gradients(step);
-    optimiser.step(g, 1e9);
-    for (std::size_t i = 0; i < 2; ++i) theirs[i].tensor.mutable_grad() = g[i];
-    reference.step();
-  }
-  for (std::size_t i = 0; i < 2; ++i) {
-    EXPECT_TRUE(torch::allclose(ours[i].tensor, theirs[i].tensor, 1e-6, 1e-7));
-  }
-}
-
-TEST(AdamW, GoesOnBitForBitFromItsState) {
-  auto straight = two_weights(), resumed = two_weights();
-  AdamW first(straight, {.lr = 1e-2}), before(resumed, {.lr = 1e-2});
-  for (std::uint32_t step = 0; step < 3; ++step)
-    first.step(gradients(step), 1), before.step(gradients(step), 1);
-  AdamW after(resumed, {.lr = 1e-2});
-  after.restore(before.state(), "state");
-  for (std::uint32_t step = 3; step < 6; ++step)
-    first.step(gradients(step), 1), after.step(gradients(step), 1);
-  expect_equal(straight, resumed);
-}
-
-TEST(AdamW, StateIsACopy) {
-  auto weights = two_weights();
-  AdamW optimiser(weights, {});
-  optimiser.step(gradients(0), 1);
-  const auto state = optimiser.state();
-  const auto kept = state.at("exp_avg.w").clone();
-  optimiser.step(gradients(1), 1);
-  EXPECT_TRUE(torch::equal(state.at("exp_avg.w"), kept));
-}
-
+// The recorded case adamw_ema holds AdamW and the averages to PyTorch and diffusers.
 TEST(AdamW, ReportsTheNormBeforeClippingAndTheChange) {
   auto weights = two_weights();
   const auto before = weights[0].tensor.detach().clone();
@@ -93,8 +42,7 @@ TEST(AdamW, RefusesANonFiniteGradientAndChangesNothing) {
   auto weights = two_weights();
   const auto before = weights[0].tensor.detach().clone();
   AdamW optimiser(weights, {});
-  auto g = gradients(0);
-  g[1][2] = NAN;
+  const std::vector<torch::Tensor> g = {normal(10, {5, 7}), torch::tensor({1.0F, 2.0F, NAN})};
   EXPECT_THROW(optimiser.step(g, 1), Error);
   EXPECT_TRUE(torch::equal(weights[0].tensor, before));
 }
@@ -109,6 +57,21 @@ TEST(AdamW, RefusesTheStateOfAnotherModel) {
   EXPECT_PROBLEM(problem, "resume/12/optimiser.safetensors");
 }
 
+GradientSum::Gradients gradients_of(float a, float b) {
+  return {torch::full({3}, a), torch::full({2}, b)};
+}
+
+TEST(GradientSum, TakesTheWeightsOutInTheOrderOfTheTasks) {
+  GradientSum sum(2);
+  sum.add(2, gradients_of(0.5F, 1), 0.25);  // ready first, added last
+  sum.add(0, gradients_of(1, 2));
+  sum.add(1, {torch::Tensor(), torch::full({2}, 3.0F)}, 0.5);
+  EXPECT_TRUE(torch::equal(sum.total()[0], torch::full({3}, 1.5F)));
+  EXPECT_TRUE(torch::equal(sum.total()[1], torch::full({2}, 6.0F)));
+  EXPECT_TRUE(torch::equal(sum.undamped()[0], torch::full({3}, 3.0F)));
+  EXPECT_TRUE(torch::equal(sum.undamped()[1], torch::full({2}, 12.0F)));
+}
+
 TEST(L2Norm, DoesNotDependOnTheNumberOfThreads) {
   const std::vector<torch::Tensor> big = {normal(4, {1'000'003})};
   const int threads = at::get_num_threads();
@@ -118,40 +81,6 @@ TEST(L2Norm, DoesNotDependOnTheNumberOfThreads) {
   EXPECT_EQ(l2_norm(big), one);
   at::set_num_threads(threads);
   EXPECT_NEAR(one, big[0].to(torch::kFloat64).norm().item<double>(), 1e-9);
-}
-
-TEST(Ema, ActsOnEveryIntervalThUpdateOnly) {
-  auto weights = two_weights();
-  Ema ema(weights, {.decay = 0.5, .interval = 2});
-  const auto start = weights[0].tensor.detach().clone();
-  {
-    const torch::NoGradGuard no_grad;
-    weights[0].tensor.add_(1);
-  }
-  EXPECT_FALSE(ema.update(weights).has_value());
-  EXPECT_TRUE(torch::equal(ema.averages()[0].tensor, start));
-  EXPECT_EQ(ema.update(weights), 0.5);
-  EXPECT_TRUE(torch::allclose(ema.averages()[0].tensor, start + 0.5));
-}
-
-TEST(Ema, GoesOnBitForBitFromItsState) {
-  for (const auto rule : {EmaRule::kPlain, EmaRule::kDiffusers, EmaRule::kFlowGrpo}) {
-    auto weights = two_weights();
-    const EmaOptions options{.rule = rule, .decay = 0.8, .interval = 3};
-    Ema straight(weights, options), before(weights, options);
-    AdamW optimiser(weights, {.lr = 1e-2});
-    const auto advance = [&](Ema& a, Ema& b, std::uint32_t first, std::uint32_t last) {
-      for (std::uint32_t step = first; step < last; ++step) {
-        optimiser.step(gradients(step), 1);
-        a.update(weights), b.update(weights);
-      }
-    };
-    advance(straight, before, 0, 5);
-    Ema after(two_weights(), options);
-    after.restore(before.state(), "state");
-    advance(straight, after, 5, 10);
-    expect_equal(straight.averages(), after.averages());
-  }
 }
 
 TEST(Ema, RepeatsMoveItTowardsTheSameWeightsWithTheSameDecay) {

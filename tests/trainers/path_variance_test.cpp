@@ -79,13 +79,5 @@ TEST(PathVariance, OneSampleHasNoVariance) {
   EXPECT_TRUE(std::isnan(step_laws(std::vector{r}, 1).front().log_ratio_var));
 }
 
-TEST(PathVariance, LambdaLateIsTheMeanOverTheLateSteps) {
-  const std::vector<StepLaw> laws = {{.lambda_center = 9, .clip_fraction = 0},
-                                     {.lambda_center = 1, .clip_fraction = 0.5},
-                                     {.lambda_center = 3, .clip_fraction = 1}};
-  EXPECT_EQ(mean_over(std::span(laws).last(2), &StepLaw::lambda_center), 2);
-  EXPECT_EQ(mean_over(laws, &StepLaw::clip_fraction), 0.5);
-}
-
 }  // namespace
 }  // namespace harness

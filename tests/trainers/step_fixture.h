@@ -9,7 +9,7 @@
 
 namespace harness {
 
-inline torch::Tensor test_normal(std::uint32_t sample, torch::IntArrayRef shape) {
+inline torch::Tensor normal(std::uint32_t sample, torch::IntArrayRef shape) {
   auto out = torch::empty(shape);
   fill_normal({.seed = 7, .sample = sample}, {out.data_ptr<float>(), static_cast<std::size_t>(out.numel())});
   return out;
@@ -26,27 +26,27 @@ struct StepInputs {
   torch::Tensor x, velocity, velocity_new, noise, weight_y, weight_center;
 
   explicit StepInputs(torch::IntArrayRef shape)
-      : x(test_normal(1, shape)),
-        velocity(test_normal(2, shape)),
-        velocity_new(velocity + 0.05F * test_normal(3, shape)),
-        noise(test_normal(4, shape)),
-        weight_y(test_normal(5, shape.slice(0, 1))),
-        weight_center(test_normal(6, shape.slice(0, 1))) {}
+      : x(normal(1, shape)),
+        velocity(normal(2, shape)),
+        velocity_new(velocity + 0.05F * normal(3, shape)),
+        noise(normal(4, shape)),
+        weight_y(normal(5, shape.slice(0, 1))),
+        weight_center(normal(6, shape.slice(0, 1))) {}
 
-  StepInputs to(const torch::TensorOptions& options) const {
+  template <typename Change>
+  StepInputs each(const Change& change) const {
     auto other = *this;
     for (auto* t : {&other.x, &other.velocity, &other.velocity_new, &other.noise, &other.weight_y,
                     &other.weight_center})
-      *t = t->to(options);
+      *t = change(*t);
     return other;
   }
-
+  StepInputs to(const torch::TensorOptions& options) const {
+    return each([&](const torch::Tensor& t) { return t.to(options); });
+  }
   /// Sample i alone.
   StepInputs row(std::int64_t i) const {
-    auto one = *this;
-    for (auto* t : {&one.x, &one.velocity, &one.velocity_new, &one.noise, &one.weight_y, &one.weight_center})
-      *t = t->slice(0, i, i + 1);
-    return one;
+    return each([&](const torch::Tensor& t) { return t.slice(0, i, i + 1); });
   }
 };
 
@@ -67,16 +67,25 @@ torch::Tensor finite_differences(const F& f, const torch::Tensor& x) {
   return gradient;
 }
 
-/// Largest error over largest magnitude.
-inline double relative_error(const torch::Tensor& value, const torch::Tensor& exact) {
-  const auto wide = [](const torch::Tensor& t) { return t.detach().to(torch::kCPU, torch::kFloat64); };
-  return ((wide(value) - wide(exact)).abs().max() / wide(exact).abs().max()).item<double>();
+inline torch::Tensor in_float64(const torch::Tensor& t) {
+  return t.detach().to(torch::kCPU, torch::kFloat64);
 }
 
-inline ReducedLaw law_in_float64(const SdeStep& step, const torch::Tensor& mean_old,
-                                 const torch::Tensor& mean_new, const torch::Tensor& next) {
-  const auto wide = [](const torch::Tensor& t) { return t.detach().to(torch::kCPU, torch::kFloat64); };
-  return reduced_law(step.s, wide(mean_old), wide(mean_new), wide(next));
+/// Largest error over largest magnitude.
+inline double relative_error(const torch::Tensor& value, const torch::Tensor& exact) {
+  const auto wide = in_float64(exact);
+  return ((in_float64(value) - wide).abs().max() / wide.abs().max()).item<double>();
+}
+
+/// Training finds the mean of the rollout, and log-ratios that are exactly 0.
+inline void expect_zero_on_policy(const StepInputs& in, const SdeStep& step) {
+  const auto t = step_transition(step, in.x, in.velocity, in.noise);
+  const auto mean = step_mean(step, in.x, in.velocity.clone().requires_grad_());
+  EXPECT_TRUE(mean.requires_grad() && !t.mean.requires_grad());
+  EXPECT_TRUE(torch::equal(mean, t.mean));
+  const auto law = reduced_law(step.s, t.mean, mean, t.next);
+  EXPECT_EQ(law.y.abs().max().item<float>(), 0);
+  EXPECT_EQ(law.lambda_center.max().item<float>(), 0);
 }
 
 /// Gradient of sum(weight_y y + weight_center lambda_center) with respect to mean_new, in closed form.

@@ -37,9 +37,7 @@ int run(const std::filesystem::path& folder, const std::filesystem::path& out) {
   {
     auto model = load_sd3_transformer(c.model());
     outputs["base"] = sample(model, c, torch::kFloat32);
-    LoraConfig config;
-    config.rank = 5;
-    config.alpha = 8;
+    const LoraConfig config{.rank = 5, .alpha = 8};
     LoraAdapter adapter(*model, config, "train_adapter");
     adapter.initialise(11);
     train(model, adapter, c);

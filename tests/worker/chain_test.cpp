@@ -15,11 +15,9 @@
 #include <numeric>
 #include <thread>
 
-#include "core/files.h"
 #include "core/image.h"
-#include "core/json.h"
 #include "tests/programs.h"
-#include "tests/refusals.h"
+#include "tests/recorded_cases.h"
 
 namespace harness {
 namespace {
@@ -119,13 +117,13 @@ class Chain : public testing::Test {
                  "s.run_id ORDER BY 1, 2, 3, 6");
   }
 
-  /// table.json without what may differ: times, paths and the checkout's revision.
-  Json table(const std::string& out) const {
-    Json document = read_json(root_ / out / "chain/table.json");
-    document.erase("wall_seconds");
-    document.erase("artifacts");
-    return document;
+  /// A table without what may differ: times, paths and the checkout's revision.
+  static Json lasting(Json table) {
+    table.erase("wall_seconds");
+    table.erase("artifacts");
+    return table;
   }
+  Json table(const std::string& out) const { return lasting(read_json(root_ / out / "chain/table.json")); }
 
   const TemporaryFolder folder_;
   const fs::path root_ = folder_.path();
@@ -171,10 +169,7 @@ TEST_F(Chain, TwoFoldersHoldTheSameRowsAndTheSecondRequestAnswersFromTheDatabase
 
   const auto again = shell(reproduce("a", "--json") + " 2>/dev/null");
   EXPECT_EQ(again.status, 0);
-  Json document = parse_json(again.out, "stdout");
-  document.erase("wall_seconds");
-  document.erase("artifacts");
-  EXPECT_EQ(document, table("a"));
+  EXPECT_EQ(lasting(parse_json(again.out, "stdout")), table("a"));
   EXPECT_TRUE(fs::exists(root_ / "a/chain/grid.png"));
 }
 
@@ -305,7 +300,7 @@ TEST_F(ToyPlugIns, AnEvaluatorIsOneFileThatScoresRewardsAndGuardsWithoutAnyOther
   const auto run = shell(fmt::format("HARNESS_WORKER={} HARNESS_PATH={} {} 2>&1", worker_,
                                      (root_ / "share").string(), reproduce("red")));
   ASSERT_EQ(run.status, 0) << run.out;
-  EXPECT_NE(run.out.find("Redness"), std::string::npos) << "its title: " << run.out;
+  EXPECT_PROBLEM(run.out, "Redness");
   const auto redness = [](const Image& image) {
     double sum = 0;
     for (std::size_t i = 0; i < image.rgb.size(); i += 3) sum += image.rgb[i];
@@ -385,8 +380,8 @@ TEST_F(Chain, AnImageThatIsNotFiniteStopsTheRunAndGetsNoScore) {
   const auto run =
       shell(reproduce("nan", "--methods ratio-norm --weights " + (root_ / "weights").string()) + " 2>&1");
   EXPECT_EQ(run.status, 1) << run.out;
-  EXPECT_NE(run.out.find("the image decoder (vae), prompt "), std::string::npos) << run.out;
-  EXPECT_NE(run.out.find("gave pixels that are not finite"), std::string::npos) << run.out;
+  EXPECT_PROBLEM(run.out, "the image decoder (vae), prompt ");
+  EXPECT_PROBLEM(run.out, "gave pixels that are not finite");
   EXPECT_EQ(
       query("nan", "SELECT (SELECT count(*) FROM metrics) AS m, (SELECT count(*) FROM train_stats) AS t"),
       "m,t\n0,0\n");
@@ -405,13 +400,7 @@ TEST_F(Chain, ANumberOfAnExternalScorerThatNoSquareFitsIsNoReward) {
                                          .dump());
   const auto run = shell(reproduce("large", "--scorers " + (root_ / "scorers").string()) + " 2>&1");
   EXPECT_EQ(run.status, 1) << run.out;
-  EXPECT_NE(run.out.find("of the 12 rewards of epoch"), std::string::npos) << run.out;
-}
-
-TEST_F(Chain, AnotherSettingIsANewRunAndNeverAnOldAnswer) {
-  expect_reproduced("a", "--methods ratio-norm");
-  expect_reproduced("a", "--methods ratio-norm --set lr=1e-5");
-  EXPECT_EQ(query("a", "SELECT count(*) AS n FROM runs WHERE method = 'ratio-norm'"), "n\n2\n");
+  EXPECT_PROBLEM(run.out, "of the 12 rewards of epoch");
 }
 
 TEST_F(Chain, WeightsThatChangeWhileARunGoesOnEndItAndPutBackItGoesOnAsUndisturbed) {
@@ -445,7 +434,7 @@ TEST_F(Chain, AJobWhoseWeightsAreNotThePlannedOnesDrawsNothing) {
     write_file_atomically(folder / "job.json", job.dump());
     const auto done = shell(fmt::format("{}-worker run {} </dev/zero 2>&1", kHarness, folder.string()));
     EXPECT_EQ(done.status, 1);
-    EXPECT_NE(done.out.find("holds other weights"), std::string::npos) << done.out;
+    EXPECT_PROBLEM(done.out, "holds other weights");
     EXPECT_FALSE(fs::exists(folder / "images"));
     return;
   }
@@ -464,88 +453,85 @@ TEST_F(Chain, AnExternalScorerScoresTheImagesThatWereDrawnAndMayBeTheReward) {
   });
 }
 
-TEST(SampleCommand, DrawsTheSameImageForTheSameSeed) {
-  const TemporaryFolder scratch;
-  const auto& folder = scratch.path();
+using SampleCommand = Chain;
+
+TEST_F(SampleCommand, DrawsTheSameImageForTheSameSeed) {
   const auto draw = [&](const std::string& name, int seed) {
     const auto answer =
         shell(fmt::format("{} sample 'a sign reading \"OPEN\"' -o {} --seed {} --json 2>/dev/null", kHarness,
-                          (folder / name).string(), seed));
+                          (root_ / name).string(), seed));
     EXPECT_EQ(answer.status, 0);
     return parse_json(answer.out, "stdout").at("sha256").get<std::string>();
   };
   EXPECT_EQ(draw("a.png", 1), draw("b.png", 1));
   EXPECT_NE(draw("a.png", 1), draw("c.png", 2));
   EXPECT_EQ(
-      shell(fmt::format("{} sample 'no quotes' -o {} 2>&1", kHarness, (folder / "d.png").string())).status,
-      2);
+      shell(fmt::format("{} sample 'no quotes' -o {} 2>&1", kHarness, (root_ / "d.png").string())).status, 2);
 }
 
-TEST(SampleCommand, WritesNoPictureOfWhatIsNotFinite) {
-  const TemporaryFolder scratch;
-  const auto& folder = scratch.path();
-  const auto image = folder / "image.png";
+TEST_F(SampleCommand, WritesNoPictureOfWhatIsNotFinite) {
+  const auto image = root_ / "image.png";
   const auto draw = [&](const std::string& tensors, std::uint16_t number) {
-    copy_weights_with(folder / "weights", tensors, number);
+    copy_weights_with(root_ / "weights", tensors, number);
     return shell(fmt::format("{} sample 'a sign reading \"OPEN\"' -o {} --weights {} 2>&1", kHarness,
-                             image.string(), (folder / "weights").string()));
+                             image.string(), (root_ / "weights").string()));
   };
   for (const auto& [tensors, number] : std::vector<std::pair<std::string, std::uint16_t>>{
            {"", kNan}, {"decoder.conv_out.bias", kInfinity}, {"decoder.conv_out.bias", kMinusInfinity}}) {
     const auto answer = draw(tensors, number);
     EXPECT_EQ(answer.status, 1) << answer.out;
-    EXPECT_NE(
-        answer.out.find("the image decoder (vae), prompt \"a sign reading \\\"OPEN\\\"\", sample 0: gave "
-                        "pixels that are not finite"),
-        std::string::npos)
-        << answer.out;
+    EXPECT_PROBLEM(answer.out,
+                   "the image decoder (vae), prompt \"a sign reading \\\"OPEN\\\"\", sample 0: gave "
+                   "pixels that are not finite");
     EXPECT_FALSE(fs::exists(image));
   }
   EXPECT_EQ(draw("decoder.conv_out.bias", kLargestHalf).status, 0) << "white, and finite";
   EXPECT_EQ(read_png(image).rgb, std::vector<std::uint8_t>(13'824, 255));
 }
 
-TEST(ParityCommand, OwnCasesPassAndAnUnknownKindIsReportedWithStatusOne) {
+using ParityCommand = Chain;
+
+// FLUX's are those of make_cases.py --seed 21 --variant 1 with guidance below 1: at 3.5 the sinusoids of 3500
+// show how a CPU's library rounds exp. Cases of models are those of --seed 110 --variant 1, and of --seed 72
+// --variant 6 (quick_gelu, image processor) and 5 (gelu) without the largest images.
+TEST_F(ParityCommand, OwnCasesPassAndAnUnknownKindIsReportedWithStatusOne) {
   const auto cases = kTree / "tests/data/parity";
-  const auto good = shell(fmt::format("{} parity {}/* --json 2>&1", kHarness, cases.string()));
-  EXPECT_EQ(good.status, 0) << good.out;
-  const TemporaryFolder scratch;
-  const auto& folder = scratch.path();
-  write_file_atomically(folder / "case.json", R"({"name": "x", "kind": "hologram"})");
-  const auto unknown = shell(fmt::format("{} parity {} --json 2>/dev/null", kHarness, folder.string()));
+  const auto good = shell(fmt::format("{} parity {}/* --json", kHarness, cases.string()));
+  EXPECT_EQ(good.status, 0);
+  const auto reports = parse_json(good.out, "stdout").at("cases");
+  EXPECT_GE(reports.size(), 31U);
+  for (const auto& report : reports) EXPECT_TRUE(report.at("passed").get<bool>()) << report;
+  write_file_atomically(root_ / "case.json", R"({"name": "x", "kind": "hologram"})");
+  const auto unknown = shell(fmt::format("{} parity {} --json 2>/dev/null", kHarness, root_.string()));
   EXPECT_EQ(unknown.status, 1);
-  EXPECT_NE(unknown.out.find("does not know the kind"), std::string::npos) << unknown.out;
-  fs::copy(cases / "lora_sd3", folder, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
-  auto other = read_json(folder / "case.json");
+  EXPECT_PROBLEM(unknown.out, "does not know the kind");
+  fs::copy(cases / "lora_sd3", root_, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  auto other = read_json(root_ / "case.json");
   other["params"]["backbone"] = "hologram";
-  write_file_atomically(folder / "case.json", other.dump());
+  write_file_atomically(root_ / "case.json", other.dump());
   const auto table = shell(
-      fmt::format("{} parity {} {} 2>/dev/null", kHarness, folder.string(), (cases / "sde_step").string()));
+      fmt::format("{} parity {} {} 2>/dev/null", kHarness, root_.string(), (cases / "sde_step").string()));
   EXPECT_EQ(table.status, 1);
-  EXPECT_NE(table.out.find("unknown\n"), std::string::npos) << table.out;
-  EXPECT_NE(table.out.find("no backbone \"hologram\""), std::string::npos) << table.out;
-  EXPECT_NE(table.out.find("pass\n"), std::string::npos) << table.out;
+  EXPECT_PROBLEM(table.out, "unknown\n");
+  EXPECT_PROBLEM(table.out, "no backbone \"hologram\"");
+  EXPECT_PROBLEM(table.out, "pass\n");
 }
 
-TEST(ParityCommand, AModelsUnknownKeyIsAWarningAndOneThatSpeaksOfItsComputationFailsTheCase) {
-  const TemporaryFolder scratch;
-  const auto& folder = scratch.path();
-  fs::copy(kTree / "tests/data/parity/clip_text_pooled", folder, fs::copy_options::recursive);
-  const auto file = folder / "model/config.json";
+TEST_F(ParityCommand, AModelsUnknownKeyIsAWarningAndOneThatSpeaksOfItsComputationFailsTheCase) {
+  fs::copy(kTree / "tests/data/parity/clip_text_pooled", root_, fs::copy_options::recursive);
+  const auto file = root_ / "model/config.json";
   const auto outcome_with = [&](const Json& more) {
     auto document = read_json(file);
     document.update(more);
     write_file_atomically(file, document.dump());
-    return shell(fmt::format("{} parity {} 2>&1", kHarness, folder.string()));
+    return shell(fmt::format("{} parity {} 2>&1", kHarness, root_.string()));
   };
   const auto warned = outcome_with({{"colour", "red"}});
   EXPECT_EQ(warned.status, 0) << warned.out;
-  EXPECT_NE(warned.out.find(fmt::format("warning: {}: ignores unknown keys \"colour\"\n", file.string())),
-            std::string::npos)
-      << warned.out;
+  EXPECT_PROBLEM(warned.out, fmt::format("warning: {}: ignores unknown keys \"colour\"\n", file.string()));
   const auto refused = outcome_with({{"quantization_config", {{"bits", 4}}}});
   EXPECT_EQ(refused.status, 1) << refused.out;
-  EXPECT_NE(refused.out.find("unknown key \"quantization_config\""), std::string::npos) << refused.out;
+  EXPECT_PROBLEM(refused.out, "unknown key \"quantization_config\"");
 }
 
 // A small random folder as diffusers saves it, of Stable Diffusion 3.5's classes and flags.
@@ -559,7 +545,7 @@ TEST_F(Chain, AFolderOfStableDiffusion3TrainsALowRankAdapterFromStartToTable) {
       folder.string());
   const auto first = shell(reproduce("sd3", more));
   ASSERT_EQ(first.status, 0) << first.out;
-  EXPECT_NE(first.out.find("Weights: folder model, sha256 "), std::string::npos) << first.out;
+  EXPECT_PROBLEM(first.out, "Weights: folder model, sha256 ");
   const auto document = table("sd3");
   EXPECT_EQ(document.at("backbone"), "sd35-medium");
   for (const auto& row : document.at("rows")) EXPECT_EQ(row.at("n"), 7);

@@ -1,8 +1,9 @@
-// The tests of harness/ know the build by tests/data/fake_share/registry.json.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
+#include "evaluators/evaluator.h"
 #include "worker/commands.h"
 
 namespace harness {
@@ -19,6 +20,7 @@ void expect_among(const Json& settings, const Json& real, const std::string& whe
     EXPECT_EQ(setting, named(real, setting.at("name"))) << where << ": " << setting.at("name");
 }
 
+// The tests of harness/ know the build by this file.
 TEST(RegistryOfTheTests, DeclaresSettingsAsThisBuildDoes) {
   const auto real = describe_build(),
              tests = read_json(HARNESS_SOURCE_DIR "/tests/data/fake_share/registry.json");
@@ -28,6 +30,46 @@ TEST(RegistryOfTheTests, DeclaresSettingsAsThisBuildDoes) {
     ASSERT_FALSE(same.is_null()) << method.at("name");
     expect_among(method.at("settings"), same.at("settings"), method.at("name"));
   }
+}
+
+TEST(Registry, NamesScorersWithFoldersAndTheirTasks) {
+  const auto pickscore = named(describe_evaluators(), "pickscore");
+  EXPECT_EQ(pickscore.at("metrics").at(0).at("name"), "pickscore");
+  EXPECT_EQ(pickscore.at("folder").at("class"), "CLIPModel");
+  EXPECT_EQ(pickscore.at("identity").at("profile"), "pickscore");
+  EXPECT_EQ(named(describe_evaluators(), "clip_score").at("identity").at("profile"), "clip");
+  EXPECT_EQ(named(describe_tasks(), "pickscore").at("evaluator"), "pickscore");
+}
+
+TEST(Registry, TellsDirectionUnitAndTitleOfEveryMetric) {
+  std::map<std::string, Json> metrics;
+  for (const auto& evaluator : describe_evaluators()) {
+    for (const auto& metric : evaluator.at("metrics")) {
+      const auto [known, is_new] = metrics.try_emplace(metric.at("name"), metric);
+      EXPECT_EQ(known->second, metric) << "two evaluators of one metric mean the same by it";
+      EXPECT_FALSE(metric.at("title").get<std::string>().empty());
+    }
+  }
+  const std::map<std::string, std::string> better = {
+      {"ocr_reward", "higher"}, {"cer", "lower"},    {"cer_paper", "lower"}, {"exact_match", "higher"},
+      {"pickscore", "higher"},  {"jpeg_kb", "none"}, {"dark_share", "none"}, {"clip_score", "higher"}};
+  for (const auto& [name, direction] : better) EXPECT_EQ(metrics.at(name).at("better"), direction) << name;
+  EXPECT_EQ(metrics.at("exact_match").at("unit"), "percent");
+}
+
+// A source that is in no list of core/source_sums/same_numbers.json gives its jobs new ids: everything
+// recorded with it would be trained or scored again. Whoever changes one of these files shows that the
+// numbers are the same and enters its sum there (core/source_sums/README.md), or changes this test together
+// with the numbers.
+TEST(Sources, OfTheShippedMethodsAndEvaluatorsKeepTheIdsOfEarlierRuns) {
+  const auto build = describe_build();
+  for (const char* kind : {"methods", "evaluators"}) {
+    for (const auto& plug_in : build.at(kind)) {
+      EXPECT_EQ(plug_in.at("source").at("identity"), "")
+          << plug_in.at("name") << plug_in.at("source").dump(1);
+    }
+  }
+  EXPECT_EQ(build.at("sources_sha256").get<std::string>().size(), 64U);
 }
 
 }  // namespace

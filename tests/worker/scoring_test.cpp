@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "core/event_log.h"
 #include "core/sha256.h"
@@ -14,10 +14,11 @@
 #include "evaluators/clip/clip_scorers.h"
 #include "evaluators/external_scorer.h"
 #include "evaluators/jpeg.h"
+#include "evaluators/ocr.h"
 #include "tests/programs.h"
 #include "tests/recorded_cases.h"
 #include "tests/refusals.h"
-#include "worker/commands.h"
+#include "worker/scored_images.h"
 
 namespace harness {
 namespace {
@@ -82,32 +83,48 @@ TEST(Scoring, AVersionOrProfileThatThisBuildDoesNotHaveStopsTheJob) {
   expect_refused("clip_score", identity, "did you mean \"flow-grpo\"");
 }
 
-TEST(Scoring, TheRegistryNamesScorersWithFoldersAndTheirTasks) {
-  const auto named = [](const Json& list, const std::string& name) {
-    return *std::ranges::find_if(list, [&](const Json& one) { return one.at("name") == name; });
-  };
-  const auto pickscore = named(describe_evaluators(), "pickscore");
-  EXPECT_EQ(pickscore.at("metrics").at(0).at("name"), "pickscore");
-  EXPECT_EQ(pickscore.at("folder").at("class"), "CLIPModel");
-  EXPECT_EQ(pickscore.at("identity").at("profile"), "pickscore");
-  EXPECT_EQ(named(describe_evaluators(), "clip_score").at("identity").at("profile"), "clip");
-  EXPECT_EQ(named(describe_tasks(), "pickscore").at("evaluator"), "pickscore");
+Json sample(int position, const std::string& reason = "") {
+  Json event = {{"type", "sample"}, {"position", position}, {"reasons", Json::object()}};
+  if (!reason.empty()) event["reasons"]["ocr_reward"] = reason;
+  return event;
 }
 
-TEST(Scoring, TheRegistryTellsDirectionUnitAndTitleOfEveryMetric) {
-  std::map<std::string, Json> metrics;
-  for (const auto& evaluator : describe_evaluators()) {
-    for (const auto& metric : evaluator.at("metrics")) {
-      const auto [known, is_new] = metrics.try_emplace(metric.at("name"), metric);
-      EXPECT_EQ(known->second, metric) << "two evaluators of one metric mean the same by it";
-      EXPECT_FALSE(metric.at("title").get<std::string>().empty());
-    }
+/// What a log of these events says.
+ScoredImages read_back(const std::vector<Json>& events) {
+  const TemporaryFolder folder;
+  const auto log = folder.path() / "events.log";
+  {
+    EventLogWriter writer(log);
+    for (const auto& event : events) writer.append(event);
   }
-  const std::map<std::string, std::string> better = {
-      {"ocr_reward", "higher"}, {"cer", "lower"},    {"cer_paper", "lower"}, {"exact_match", "higher"},
-      {"pickscore", "higher"},  {"jpeg_kb", "none"}, {"dark_share", "none"}, {"clip_score", "higher"}};
-  for (const auto& [name, direction] : better) EXPECT_EQ(metrics.at(name).at("better"), direction) << name;
-  EXPECT_EQ(metrics.at("exact_match").at("unit"), "percent");
+  return scored_images(log);
+}
+
+std::set<int> positions(const ScoredImages& images) {
+  std::set<int> positions;
+  for (const auto& [position, _] : images.scorers) positions.insert(position);
+  return positions;
+}
+
+const Json kCompleted = {{"type", "job_completed"}};
+
+TEST(ScoredImages, AFailedScoreIsNotTriedTwiceInOneEvaluation) {
+  const auto images = read_back({sample(3), sample(4, "the deadline of 20 s passed")});
+  EXPECT_FALSE(images.again);
+  EXPECT_EQ(positions(images), (std::set<int>{3, 4}));
+}
+
+TEST(ScoredImages, OfACompletedEvaluationThatIsStartedAgainOnlyFailuresAreScored) {
+  const auto images = read_back(
+      {sample(3), sample(4, "the deadline of 20 s passed"), sample(5, kNoTargetReason), kCompleted});
+  EXPECT_TRUE(images.again);
+  EXPECT_EQ(positions(images), (std::set<int>{3, 5}));
+}
+
+TEST(ScoredImages, KilledWhileItScoresAgainItGoesOnWithTheFailuresThatAreLeft) {
+  const auto images = read_back({sample(3, "no memory"), sample(4, "no memory"), kCompleted, sample(3)});
+  EXPECT_TRUE(images.again);
+  EXPECT_EQ(positions(images), (std::set<int>{3}));
 }
 
 class WorkerWithScorers : public testing::Test {
@@ -219,7 +236,7 @@ TEST_F(WorkerWithScorers, AnInterruptionGivesAFailingScorerNoFurtherRestarts) {
   const auto whole = failures("job", scorer);
   ASSERT_EQ(whole.size(), 11U);
   EXPECT_EQ(whole.at(4).find("given up"), std::string::npos) << whole.at(4);
-  EXPECT_NE(whole.at(5).find("given up after 4 restarts"), std::string::npos) << whole.at(5);
+  EXPECT_PROBLEM(whole.at(5), "given up after 4 restarts");
   EXPECT_EQ(whole.at(10), whole.at(5));
   for (const int samples : {9, 6, 3}) {
     cut_log("job", samples);
@@ -291,22 +308,7 @@ TEST_F(WorkerWithScorers, CheckReadsTheFoldersAndCountsTheirMemoryOnce) {
   write_file(root_ / "broken/model.safetensors", "no header");
   const auto broken = check(root_ / "broken");
   EXPECT_EQ(broken.status, 2) << broken.out;
-  EXPECT_NE(broken.out.find("model.safetensors"), std::string::npos) << broken.out;
-}
-
-// A source that is in no list of core/source_sums/same_numbers.json gives its jobs new ids: everything
-// recorded with it would be trained or scored again. Whoever changes one of these files shows that the
-// numbers are the same and enters its sum there (core/source_sums/README.md), or changes this test together
-// with the numbers.
-TEST(Sources, OfTheShippedMethodsAndEvaluatorsKeepTheIdsOfEarlierRuns) {
-  const auto build = describe_build();
-  for (const char* kind : {"methods", "evaluators"}) {
-    for (const auto& plug_in : build.at(kind)) {
-      EXPECT_EQ(plug_in.at("source").at("identity"), "")
-          << plug_in.at("name") << plug_in.at("source").dump(1);
-    }
-  }
-  EXPECT_EQ(build.at("sources_sha256").get<std::string>().size(), 64U);
+  EXPECT_PROBLEM(broken.out, "model.safetensors");
 }
 
 }  // namespace

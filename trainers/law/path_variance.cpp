@@ -9,12 +9,9 @@
 namespace harness {
 namespace {
 
-double median_ratio(std::span<const double> log_ratios) {
-  std::vector<double> values;
-  for (const double y : log_ratios) values.push_back(std::exp(y));
-  std::ranges::sort(values);
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+double median_ratio(std::vector<double> log_ratios) {
+  for (double& y : log_ratios) y = std::exp(y);
+  return median_of(std::move(log_ratios));
 }
 
 double clipped_share(const StepRecord& record) {
@@ -24,6 +21,12 @@ double clipped_share(const StepRecord& record) {
 }
 
 }  // namespace
+
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
 
 double mean_of(std::span<const double> values) {
   double sum = 0;

@@ -29,6 +29,7 @@ struct StepLaw {
 /// One StepLaw a record. Records: the trained steps in sampling order, all with the same n >= 1 samples.
 std::vector<StepLaw> step_laws(std::span<const StepRecord> records, std::int64_t latent_size);
 
+double median_of(std::vector<double> values);
 double mean_of(std::span<const double> values);
 /// Divisor n - 1; NaN of fewer than two.
 double sample_variance(std::span<const double> values);

@@ -67,7 +67,7 @@ std::optional<double> Ema::update(const std::vector<NamedTensor>& weights) {
 
 TensorMap Ema::state() const {
   TensorMap state;
-  for (const auto& a : averages_) state["average." + a.name] = a.tensor.clone();
+  for (const auto& a : averages_) state["average." + a.name] = a.tensor;
   state["updates"] = torch::tensor(updates_, torch::kInt64);
   return state;
 }

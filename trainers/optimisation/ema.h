@@ -45,7 +45,7 @@ class Ema {
 
   const std::vector<NamedTensor>& averages() const { return averages_; }
 
-  /// "average.NAME" and "updates" [] int64: copies.
+  /// "average.NAME" and "updates" [] int64.
   TensorMap state() const;
   void restore(const TensorMap& state, const std::string& where);
 

@@ -29,7 +29,7 @@ void GradientSum::add(std::size_t task, Gradients gradients, double weight) {
   TORCH_CHECK(weight > 0, "a weight of a gradient must be positive");
   const torch::NoGradGuard no_grad;
   const std::lock_guard lock(mutex_);
-  waiting_.emplace(task, Weighted{std::move(gradients), weight});
+  waiting_.emplace(task, std::pair(std::move(gradients), weight));
   for (auto first = waiting_.begin(); first != waiting_.end() && first->first == next_;
        first = waiting_.erase(first), ++next_) {
     const auto& [added, its_weight] = first->second;
@@ -45,7 +45,7 @@ const GradientSum::Gradients& GradientSum::total() const {
 }
 
 const GradientSum::Gradients& GradientSum::undamped() const {
-  return undamped_ ? *undamped_ : total();
+  return undamped_.value();
 }
 
 }  // namespace harness

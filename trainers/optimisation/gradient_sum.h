@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "models/nn/torch.h"
@@ -22,18 +23,13 @@ class GradientSum {
   /// The sum. Call it when every task from 0 on has been added.
   const Gradients& total() const;
 
-  /// The sum of the gradients over their weights: `total`'s own tensors where every weight is 1.
+  /// The sum of the gradients over their weights; call it where one of these is not 1.
   const Gradients& undamped() const;
 
  private:
-  struct Weighted {
-    Gradients gradients;
-    double weight = 1;
-  };
-
   std::mutex mutex_;
   std::size_t next_ = 0;
-  std::map<std::size_t, Weighted> waiting_;
+  std::map<std::size_t, std::pair<Gradients, double>> waiting_;  // with their weights
   Gradients total_;
   std::optional<Gradients> undamped_;  // from the first weight other than 1 on
 };

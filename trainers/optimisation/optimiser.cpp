@@ -58,8 +58,8 @@ TensorMap AdamW::state() const {
   TensorMap state;
   std::vector<std::int64_t> steps;
   for (const auto& slot : slots_) {
-    state["exp_avg." + slot.parameter.name] = slot.exp_avg.clone();
-    state["exp_avg_sq." + slot.parameter.name] = slot.exp_avg_sq.clone();
+    state["exp_avg." + slot.parameter.name] = slot.exp_avg;
+    state["exp_avg_sq." + slot.parameter.name] = slot.exp_avg_sq;
     steps.push_back(slot.step);
   }
   state["step"] = torch::tensor(steps, torch::kInt64);

@@ -36,9 +36,8 @@ class AdamW {
   StepReport step(std::span<const torch::Tensor> gradients, double max_grad_norm);
 
   void set_lr(double lr) { options_.lr = lr; }
-  const AdamWOptions& options() const { return options_; }
 
-  /// "exp_avg.NAME", "exp_avg_sq.NAME" and "step" [parameters] int64: copies.
+  /// "exp_avg.NAME", "exp_avg_sq.NAME" and "step" [parameters] int64.
   TensorMap state() const;
   /// Throws Error (`where`: the file) for a state of other parameters.
   void restore(const TensorMap& state, const std::string& where);

@@ -7,12 +7,8 @@
 namespace harness {
 namespace {
 
-double shifted(double sigma, double shift) {
-  return shift * sigma / (1 + (shift - 1) * sigma);
-}
-
-/// The same in float32, as diffusers computes its training levels.
-float shifted32(float sigma, float shift) {
+template <class Number>
+Number shifted(Number sigma, Number shift) {
   return shift * sigma / (1 + (shift - 1) * sigma);
 }
 
@@ -43,10 +39,11 @@ Schedule shifted_schedule(Grid grid, int steps, double shift, int num_train_time
     levels = linspace(1, 0, steps + 1);
     levels.pop_back();
   } else {
-    // diffusers spaces timesteps between the ends of its *shifted* training levels, and shifts again.
+    // diffusers spaces timesteps between the ends of its *shifted* training levels, which it computes in
+    // float32, and shifts again.
     const auto train = static_cast<float>(num_train_timesteps);
-    const double highest = shifted32(1, static_cast<float>(shift));
-    const double lowest = shifted32(1 / train, static_cast<float>(shift));
+    const double highest = shifted(1.0F, static_cast<float>(shift));
+    const double lowest = shifted(1 / train, static_cast<float>(shift));
     levels = linspace(highest * num_train_timesteps, lowest * num_train_timesteps, steps);
     for (double& level : levels) level /= num_train_timesteps;
   }

@@ -17,10 +17,6 @@ double SdeStep::velocity_weight() const {
   return -(1 + std * std / (2 * sigma) * (1 - sigma)) * dt;
 }
 
-double SdeStep::log_norm() const {
-  return std::log(s) + 0.5 * std::log(2 * std::numbers::pi);
-}
-
 SdeStep sde_step(std::span<const float> sigmas, int step, double noise_level) {
   TORCH_CHECK(step >= 0 && static_cast<std::size_t>(step) + 1 < sigmas.size(), "no SDE step ", step);
   const auto k = static_cast<std::size_t>(step);
@@ -43,7 +39,8 @@ torch::Tensor sde_next(const SdeStep& step, const torch::Tensor& mean, const tor
 
 torch::Tensor sde_log_prob(const SdeStep& step, const torch::Tensor& mean, const torch::Tensor& next) {
   const auto squares = (next - mean).square().flatten(1).mean(1);
-  return squares * (-1 / (2 * step.s * step.s)) - step.log_norm();
+  const double log_norm = std::log(step.s) + 0.5 * std::log(2 * std::numbers::pi);
+  return squares * (-1 / (2 * step.s * step.s)) - log_norm;
 }
 
 torch::Tensor reference_kl(const SdeStep& step, const torch::Tensor& mean,

@@ -18,7 +18,6 @@ struct SdeStep {
   double sqrt_dt() const;
   double x_weight() const;         ///< of x in the mean (E8)
   double velocity_weight() const;  ///< of v in the mean, negative
-  double log_norm() const;         ///< log(s sqrt(2 pi))
 };
 
 /// sigmas: K + 1 falling values; step: 0..K-1.

@@ -1,36 +1,48 @@
-#include "trainers/sampling/sde.h"
-
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/trainers/step_fixture.h"
 #include "trainers/reduced_law.h"
-#include "trainers/sampling/noise.h"
-#include "trainers/sampling/schedule.h"
+#include "trainers/sampling/sde.h"
 
 namespace harness {
 namespace {
 
-torch::Tensor normal(std::uint32_t sample, torch::IntArrayRef shape) {
-  auto out = torch::empty(shape);
-  fill_normal({.seed = 1, .sample = sample}, {out.data_ptr<float>(), static_cast<std::size_t>(out.numel())});
-  return out;
+using ::testing::FloatNear;
+using ::testing::Pointwise;
+
+TEST(Schedule, UniformGridWithoutShiftIsALine) {
+  const auto schedule = shifted_schedule(Grid::kUniform, 10, 1);
+  EXPECT_THAT(schedule.sigmas,
+              Pointwise(::testing::FloatEq(), {1.f, .9f, .8f, .7f, .6f, .5f, .4f, .3f, .2f, .1f, 0.f}));
+  EXPECT_EQ(schedule.steps(), 10);
+  EXPECT_FLOAT_EQ(schedule.timesteps[1], 900);
 }
 
-const std::vector<float> kSigmas = shifted_schedule(Grid::kUniform, 10, 1).sigmas;
+// FlowMatchEulerDiscreteScheduler(shift=1).set_timesteps(10): linspace(1000, 1, 10) / 1000.
+TEST(Schedule, DiffusersGridWithoutShiftEndsAtItsSmallestTrainingLevel) {
+  const auto schedule = shifted_schedule(Grid::kDiffusers, 10, 1);
+  EXPECT_THAT(schedule.sigmas, Pointwise(FloatNear(1e-6f), {1.f, .889f, .778f, .667f, .556f, .445f, .334f,
+                                                            .223f, .112f, .001f, 0.f}));
+}
 
-TEST(SdeStep, AtSigmaOneTheDivisorTakesTheNextLevel) {
-  const auto step = sde_step(kSigmas, 0, 0.7);
-  EXPECT_NEAR(step.std, 0.7 * std::sqrt(10.0), 1e-6);
-  EXPECT_NEAR(step.s, step.std * std::sqrt(0.1), 1e-6);
+TEST(Schedule, FirstSigmaIsExactlyOne) {
+  for (const double shift : {0.5, 1.0, 3.0, 7.3}) {
+    for (const int steps : {1, 2, 7, 10, 40}) {
+      EXPECT_EQ(shifted_schedule(Grid::kDiffusers, steps, shift).sigmas[0], 1.f) << shift << " " << steps;
+      EXPECT_EQ(shifted_schedule(Grid::kUniform, steps, shift).sigmas[0], 1.f) << shift << " " << steps;
+    }
+  }
 }
 
 TEST(SdeStep, WithoutNoiseTheMeanIsTheEulerStep) {
   const auto x = normal(1, {2, 3, 4}).to(torch::kFloat64), v = normal(2, {2, 3, 4}).to(torch::kFloat64);
-  const auto mean = sde_mean(sde_step(kSigmas, 4, 0), x, v);
-  EXPECT_TRUE(torch::allclose(mean, euler_step(kSigmas[4], kSigmas[5], x, v), 1e-7, 1e-9));
+  const auto mean = sde_mean(sde_step(std::vector{0.6F, 0.5F}, 0, 0), x, v);
+  EXPECT_TRUE(torch::allclose(mean, euler_step(0.6F, 0.5F, x, v), 1e-7, 1e-9));
 }
 
 TEST(ReducedLaw, LogRatioIsTheDifferenceOfLogProbabilities) {
-  const auto step = sde_step(kSigmas, 3, 0.7);
+  const auto step = test_step(3);
   const auto x = normal(6, {4, 16, 6}).to(torch::kFloat64), v = normal(7, {4, 16, 6}).to(torch::kFloat64);
   const auto old_mean = sde_mean(step, x, v), new_mean = sde_mean(step, x, v * 1.01);
   const auto next = sde_next(step, old_mean, normal(8, {4, 16, 6}).to(torch::kFloat64));
@@ -42,7 +54,7 @@ TEST(ReducedLaw, LogRatioIsTheDifferenceOfLogProbabilities) {
 // E24: y has mean -lambda_center / 2 and variance lambda_center / D.
 TEST(ReducedLaw, LogRatioHasTheMeanAndVarianceOfTheLaw) {
   constexpr std::int64_t kBatch = 4000, kLatent = 64;
-  const auto step = sde_step(kSigmas, 5, 0.7);
+  const auto step = test_step(5);
   const auto old_mean = normal(9, {1, kLatent}).to(torch::kFloat64).expand({kBatch, kLatent});
   const auto new_mean = old_mean + 0.3 * step.s;  // lambda_center 0.09
   const auto next = sde_next(step, old_mean, normal(10, {kBatch, kLatent}).to(torch::kFloat64));
@@ -57,7 +69,7 @@ TEST(ReducedLaw, LogRatioHasTheMeanAndVarianceOfTheLaw) {
 TEST(ReducedLaw, LambdaFromVelocitiesIsTheMeanShiftsInTheSamplersOwnTimeDirection) {
   constexpr double kHalf = 0.7 * 0.7 / 2;
   for (int k = 0; k < 10; ++k) {
-    const auto step = sde_step(kSigmas, k, 0.7);
+    const auto step = test_step(k);
     const auto x = normal(12, {4, 16, 6}).to(torch::kFloat64), v = normal(13, {4, 16, 6}).to(torch::kFloat64);
     const auto v_new = v + 0.01 * normal(14, {4, 16, 6});
     const auto exact = lambda_center(step.s, sde_mean(step, x, v), sde_mean(step, x, v_new));
@@ -71,7 +83,7 @@ TEST(ReducedLaw, LambdaFromVelocitiesIsTheMeanShiftsInTheSamplersOwnTimeDirectio
 }
 
 TEST(SdeStep, ReferenceKlIsTheSquaredShiftInUnitsOfStd) {
-  const auto step = sde_step(kSigmas, 2, 0.7);
+  const auto step = test_step(2);
   const auto mean = normal(11, {3, 20}).to(torch::kFloat64);
   const auto kl = reference_kl(step, mean + 2 * step.std, mean);
   EXPECT_TRUE(torch::allclose(kl, torch::full({3}, 2.0, torch::kFloat64)));
