@@ -113,7 +113,7 @@ Json paths_now(const Json& job, const fs::path& folder) {
 /// Some positions of a list, the same ones for the same list.
 Json some_positions(const Json& all, const VerifyOptions& options) {
   if (options.all || options.images >= all.size()) return all;
-  auto places = PythonRandom(options.seed)
+  auto places = PythonRandom(std::to_string(options.seed))
                     .sample(static_cast<std::int64_t>(all.size()), static_cast<std::int64_t>(options.images));
   std::sort(places.begin(), places.end());
   Json chosen = Json::array();

@@ -37,16 +37,14 @@ TEST(PythonRandom, ReadsSeedsOfAnySizeAndIgnoresTheSign) {
   const std::uint64_t first = positive.getrandbits(64);
   EXPECT_EQ(first, 14423644418233776674u);
   EXPECT_EQ(negative.getrandbits(64), first);
-  EXPECT_EQ(PythonRandom("+7").getrandbits(32), PythonRandom(std::int64_t{-7}).getrandbits(32));
-  EXPECT_EQ(PythonRandom("000").getrandbits(32), PythonRandom(std::int64_t{0}).getrandbits(32));
-  EXPECT_EQ(PythonRandom("-9223372036854775808").getrandbits(32),
-            PythonRandom(std::numeric_limits<std::int64_t>::min()).getrandbits(32));
+  EXPECT_EQ(PythonRandom("+7").getrandbits(32), PythonRandom("-7").getrandbits(32));
+  EXPECT_EQ(PythonRandom("000").getrandbits(32), PythonRandom("0").getrandbits(32));
 }
 
 // python3 -c 'import random; r = random.Random(99); print([r.getrandbits(k) for k in (0, 1, 31, 32, 33, 63,
 // 64)])'
 TEST(PythonRandom, FillsWordsFromTheLowEnd) {
-  PythonRandom random(std::int64_t{99});
+  PythonRandom random("99");
   const std::vector<std::uint64_t> expected{
       0u, 0u, 817660058u, 859317502u, 2574571355u, 2291374498038054784u, 14017264690403233280u};
   std::vector<std::uint64_t> drawn;
@@ -55,7 +53,7 @@ TEST(PythonRandom, FillsWordsFromTheLowEnd) {
 }
 
 TEST(PythonRandom, SamplesAWholePopulationOnce) {
-  auto drawn = PythonRandom(std::int64_t{3}).sample(500, 500);
+  auto drawn = PythonRandom("3").sample(500, 500);
   std::sort(drawn.begin(), drawn.end());
   std::vector<std::int64_t> all(500);
   std::iota(all.begin(), all.end(), 0);
@@ -65,11 +63,11 @@ TEST(PythonRandom, SamplesAWholePopulationOnce) {
 // python3 -c 'import random; print(random.Random(5).sample(range(2**40), 4))'
 TEST(PythonRandom, SamplesHugePopulationsInLittleMemory) {
   const std::vector<std::int64_t> expected{561021090885, 789164966041, 549512532852, 114456474197};
-  EXPECT_EQ(PythonRandom(std::int64_t{5}).sample(std::int64_t{1} << 40, 4), expected);
+  EXPECT_EQ(PythonRandom("5").sample(std::int64_t{1} << 40, 4), expected);
 }
 
 TEST(PythonRandom, RefusesWhatPythonRefuses) {
-  PythonRandom random(std::int64_t{1});
+  PythonRandom random("1");
   EXPECT_THROW(random.sample(3, 4), Error);
   EXPECT_THROW(random.sample(3, -1), Error);
   EXPECT_THROW(random.randrange(0), Error);
