@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <thread>
 
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
 #include "harness/plan/plan.h"
+#include "harness/plan/worker_request.h"
 #include "harness/run/estimate.h"
 #include "harness/show/comparison_report.h"
 #include "harness/show/comparisons.h"
@@ -213,8 +213,7 @@ std::vector<std::int64_t> enough_seeds(std::vector<std::int64_t> seeds) {
 
 /// Seconds of one training run with its evaluations, on one worker after another.
 double seconds_of_a_run(Store& store, const Experiment& experiment) {
-  const auto threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const auto rates = measured_rates(&store, experiment.backbone, threads, Json::object());
+  const auto rates = measured_rates(&store, experiment.backbone, core_count(), Json::object());
   const auto& effective = experiment.effective;
   double images = 0;
   if (!experiment.is_training()) {
