@@ -80,7 +80,4 @@ struct Overlap {
 
 Overlap overlap(const PromptSet& a, const PromptSet& b);
 
-/// A target as it is compared between sets: without U+0020, lower case.
-std::string target_key(std::string_view target);
-
 }  // namespace harness

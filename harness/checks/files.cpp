@@ -8,7 +8,7 @@
 #include "core/file_checksums.h"
 #include "core/sha256.h"
 #include "core/weights/weights_folder.h"
-#include "harness/checks/check_list.h"
+#include "harness/checks/check.h"
 #include "harness/plan/inputs.h"
 #include "harness/runs/stored_files.h"
 #include "results/store/rows.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/sha256.h"
-#include "harness/checks/check_list.h"
+#include "harness/checks/check.h"
 #include "harness/plan/plan.h"
 #include "harness/run/builds.h"
 #include "results/store/rows.h"

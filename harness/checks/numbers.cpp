@@ -7,7 +7,7 @@
 #include <set>
 
 #include "evaluators/ocr.h"
-#include "harness/checks/check_list.h"
+#include "harness/checks/check.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
 #include "results/store/rows.h"

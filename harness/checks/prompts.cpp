@@ -8,7 +8,7 @@
 #include "core/sha256.h"
 #include "datasets/prompt_set.h"
 #include "datasets/split.h"
-#include "harness/checks/check_list.h"
+#include "harness/checks/check.h"
 #include "harness/plan/inputs.h"
 #include "results/store/rows.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "harness/checks/check_list.h"
+#include "harness/checks/check.h"
 #include "harness/plan/selection.h"
 #include "results/query/query.h"
 #include "results/store/rows.h"

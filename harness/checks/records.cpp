@@ -7,7 +7,7 @@
 
 #include "core/files.h"
 #include "core/text.h"
-#include "harness/checks/check_list.h"
+#include "harness/checks/check.h"
 #include "harness/runs/scratch_database.h"
 #include "results/schema/schema.h"
 #include "results/store/database_diff.h"

@@ -7,7 +7,7 @@
 
 #include "core/files.h"
 #include "core/text.h"
-#include "harness/checks/check_list.h"
+#include "harness/checks/check.h"
 #include "harness/plan/workspace.h"
 
 namespace harness {

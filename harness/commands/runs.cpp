@@ -208,6 +208,17 @@ int restore(const Options& options) {
   return 0;
 }
 
+/// Bytes of the files below.
+std::uintmax_t size_on_disk(const std::filesystem::path& folder) {
+  std::uintmax_t bytes = 0;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->is_regular_file(error) && !at->is_symlink(error)) bytes += at->file_size(error);
+  }
+  return bytes;
+}
+
 Json contents_of(const std::vector<TrashEntry>& entries) {
   Json list = Json::array();
   for (const auto& entry : entries) {

@@ -249,8 +249,7 @@ Json adopt_runs(Store& store, const Workspace& workspace, const std::vector<std:
         throw Error(fmt::format("cannot be adopted: {}", error.what()), workspace.run_folder(name).string(),
                     "a file of it was changed: copy the folder again", Status::kFailed);
       } catch (const Error& error) {
-        throw Error(fmt::format("cannot be adopted: {}{}{}", error.where(), error.where().empty() ? "" : ": ",
-                                error.problem()),
+        throw Error(fmt::format("cannot be adopted: {}", Error(error.problem(), error.where()).what()),
                     workspace.run_folder(name).string(), error.hint(), Status::kFailed);
       }
     }

@@ -67,7 +67,4 @@ std::vector<std::string> clear_leftovers(Store& store, const Workspace& workspac
 std::vector<std::string> lost_logs(const std::map<std::string, std::uint64_t>& logs,
                                    const std::filesystem::path& run_folder);
 
-/// Bytes of the files below.
-std::uintmax_t size_on_disk(const std::filesystem::path& folder);
-
 }  // namespace harness
