@@ -201,8 +201,7 @@ Findings check_spec(const CheckedExperiment& experiment, Fields& rule) {
 
 Findings check_query(const CheckedExperiment& experiment, Fields& rule) {
   const auto sql = rule.required<std::string>("sql");
-  Findings findings{.problems = {},
-                    .summary = rule.optional<std::string>("passes", "no row"),
+  Findings findings{.summary = rule.optional<std::string>("passes", "no row"),
                     .hint = rule.optional<std::string>("hint", "")};
   QueryRequest request{.sql = sql};
   if (sql.find(":experiment") != std::string::npos)

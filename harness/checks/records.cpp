@@ -151,8 +151,7 @@ LoggedDatabase::LoggedDatabase(const CheckedExperiment& experiment, Findings& fi
         for (const auto& checkpoint : experiment.store.checkpoints(run.id))
           made_->record_checkpoint(checkpoint);
       } else {
-        read({.id = run.id, .kind = "train", .run_id = run.id, .evaluation_id = {}, .folder = run.place},
-             run.name, findings);
+        read({.id = run.id, .kind = "train", .run_id = run.id, .folder = run.place}, run.name, findings);
       }
     }
     for (const auto& e : experiment.evaluations) {
@@ -191,7 +190,7 @@ std::string text_of(const DifferentRow& row) {
 }  // namespace
 
 Findings check_database(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{.problems = experiment.store.check(), .summary = {}, .hint = kRestore};
+  Findings findings{.problems = experiment.store.check(), .hint = kRestore};
   for (const auto& row : experiment.missing)
     findings.add("the experiment rests on {}, which the DB has not", row);
   compare_schema(experiment.store.database(), findings);

@@ -1,10 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "core/error.h"
 #include "core/streams.h"

@@ -2,18 +2,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <map>
 #include <memory>
-#include <optional>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/files.h"
-#include "core/json.h"
 #include "core/sha256.h"
 #include "core/streams.h"
 #include "core/text.h"
@@ -26,7 +20,6 @@
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
 #include "results/store/rows.h"
-#include "results/store/store.h"
 
 namespace harness {
 namespace fs = std::filesystem;

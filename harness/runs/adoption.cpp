@@ -121,10 +121,7 @@ class Adoption {
     store_.record_checkpoint({.run_id = run_.id,
                               .step = 0,
                               .path = run_.paths.value("weights", std::string()),
-                              .sha256 = run_.identity.at("weights_sha256"),
-                              .lambda_late = {},
-                              .lambda_late_last = {},
-                              .clip_fraction = {}});
+                              .sha256 = run_.identity.at("weights_sha256")});
     store_.mark_job(run_.id, JobState::kDone);
     selection_ = store_.record_selection(fixed_selection(run_.id));
   }
