@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "harness/commands/command.h"
 #include "harness/plan/plan.h"
+#include "harness/plan/registry.h"
 #include "harness/plan/worker_request.h"
 #include "harness/run/estimate.h"
 #include "harness/show/comparison_report.h"
@@ -317,6 +318,14 @@ int compare(const CompareOptions& options) {
   if (fewest_runs(asked) == 1) report.yardstick = yardstick_for(store, experiment, report.split);
   add_comparisons(asked, better, report);
   return print_answer(options.json, report_json(report), [&] { print_report(report); });
+}
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const auto& evaluator : load_registry().evaluators) {
+    for (const auto& metric : evaluator.metrics) names.push_back(metric.name);
+  }
+  return names;
 }
 
 Command make_compare() {

@@ -14,6 +14,7 @@
 #include "core/text.h"
 #include "harness/commands/command.h"
 #include "harness/plan/plan_check.h"
+#include "harness/plan/registry.h"
 #include "harness/plan/worker_request.h"
 #include "harness/run/estimate.h"
 #include "harness/run/plan_runner.h"
@@ -288,6 +289,18 @@ void add_inputs(Command& command, InputOptions& inputs) {
 /// Rows of the table that was typed before, or the methods of this build.
 std::vector<std::string> row_names(const std::string& table) {
   return table.empty() ? method_names() : load_table_spec(table).methods;
+}
+
+/// "lr=", "dual.beta_max="
+std::vector<std::string> setting_names() {
+  const auto registry = load_registry();
+  std::vector<std::string> names;
+  for (const auto& setting : registry.settings) names.push_back(setting.name + "=");
+  for (const auto& method : registry.methods) {
+    for (const auto& setting : method.settings)
+      names.push_back(fmt::format("{}.{}=", method.name, setting.name));
+  }
+  return names;
 }
 
 Command make_reproduce() {
