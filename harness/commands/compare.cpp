@@ -36,15 +36,9 @@ struct CompareOptions {
   bool json = false;
 };
 
-std::vector<std::string> column_names(const Experiment& experiment) {
-  std::vector<std::string> names;
-  for (const auto& column : experiment.table.columns) names.push_back(column.name);
-  return names;
-}
-
 /// The columns of a training table that it compares: those with a good direction.
 std::vector<std::string> directed_columns(const Experiment& experiment) {
-  auto names = column_names(experiment);
+  auto names = names_of(experiment.table.columns);
   std::erase_if(names, [&](const std::string& name) { return experiment.better(name) == Better::kNone; });
   return names;
 }
@@ -241,10 +235,9 @@ std::optional<Experiment> larger_experiment(Store& store, const Experiment& expe
   return std::nullopt;
 }
 
-/// What an experiment with `runs` training runs a method lacks for a claim about methods, with the command
-/// that makes them and how long it takes, or which experiment has them. Empty where nothing is missing.
+/// What an experiment with `runs` training runs a method lacks for a claim about methods: the command that
+/// makes them and how long it takes, or which experiment has them.
 std::string missing_runs(Store& store, const Experiment& experiment, std::int64_t runs) {
-  if (runs >= kFewestRuns) return {};
   if (const auto larger = larger_experiment(store, experiment)) {
     return fmt::format("experiment {} of this table has {}: --experiment {}", larger->id,
                        counted(static_cast<std::int64_t>(larger->seeds.size()), "training run"), larger->id);
@@ -289,7 +282,7 @@ int compare(const CompareOptions& options) {
   const auto checkpoints = evaluated_checkpoints(store, experiment);
   const bool over_training = experiment.is_training();
   require_methods(store, options, experiment);
-  const auto known = over_training ? column_names(experiment) : metrics_of(store, checkpoints);
+  const auto known = over_training ? names_of(experiment.table.columns) : metrics_of(store, checkpoints);
   const auto named = over_training ? known : named_by_table(experiment.table, known);
   report.metrics = chosen_metrics(store, experiment, options, checkpoints, named, known);
   require_sensible_effect(experiment, options.effect, report.metrics);
