@@ -6,9 +6,10 @@
 
 namespace harness {
 
-/// Runs the case of kind `statistics` in `folder`: paired data `NAME.a`, `NAME.b` (float64 [n]) and given
-/// resamples `NAME.resamples` (int64 [R, n]) of inputs.safetensors; differences are b - a. Throws Error if an
-/// input is absent or has the wrong type or size.
+/// Runs the case of kind `statistics` in `folder` (case.json, inputs.safetensors, outputs.safetensors):
+/// paired data `NAME.a`, `NAME.b` (float64 [n]; differences are b - a) and resamples `NAME.resamples` (int64
+/// [R, n]). Tolerance: error <= atol + rtol * max(abs(reference)). Throws Error for an absent or misshapen
+/// input.
 ParityReport check_statistics_case(const std::filesystem::path& folder);
 
 }  // namespace harness
