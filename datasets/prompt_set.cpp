@@ -90,6 +90,15 @@ PromptSet from_text(const std::string& text) {
   return identified(text, kOcrPrompts, "generated", std::move(prompts));
 }
 
+/// A target as it is compared between sets: without U+0020, lower case.
+std::string target_key(std::string_view target) {
+  std::u32string key;
+  for (const char32_t c : utf8_to_utf32(target, "target")) {
+    if (c != U' ') key.push_back(c);
+  }
+  return utf32_to_utf8(to_lower(key));
+}
+
 /// Position of the first prompt with each key.
 template <class Key>
 std::vector<std::pair<int, int>> common(const PromptSet& a, const PromptSet& b, Key key) {
@@ -198,14 +207,6 @@ std::string target_or_nothing(std::string_view prompt) {
   } catch (const Error&) {
     return {};
   }
-}
-
-std::string target_key(std::string_view target) {
-  std::u32string key;
-  for (const char32_t c : utf8_to_utf32(target, "target")) {
-    if (c != U' ') key.push_back(c);
-  }
-  return utf32_to_utf8(to_lower(key));
 }
 
 Overlap overlap(const PromptSet& a, const PromptSet& b) {

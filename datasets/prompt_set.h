@@ -34,10 +34,9 @@ const std::vector<std::string>& prompt_tasks();
 /// of its length.
 inline constexpr std::size_t kLongestPrompt = 10'000;
 
-/// Reads one prompt a line. A newline at the end of the file is allowed and does not count as a line.
-/// Throws Error at FILE:LINE for an empty line, one that is longer than kLongestPrompt, a carriage return,
-/// another control character, bytes that are not UTF-8 or, for the task "ocr", a prompt without a quoted
-/// target, and at FILE for an empty or unreadable file. `task` must be one of prompt_tasks().
+/// Reads one prompt a line; a newline at the end of the file begins none. Throws Error at FILE:LINE for a
+/// line that is empty, longer than kLongestPrompt, no UTF-8, with control characters or, for the task "ocr",
+/// without a quoted target, and at FILE for an empty or unreadable file. `task`: one of prompt_tasks().
 PromptSet load_prompt_set(const std::filesystem::path& file, const std::string& task);
 
 /// The evaluation prompts of `task` in a folder laid out like the public repositories: FOLDER/TASK/test.txt.
@@ -55,8 +54,7 @@ std::string public_source_of(const std::string& set);
 /// The project's own 1018 evaluation prompts (prompts/ocr-generated.txt).
 PromptSet generated_prompt_set();
 
-/// The project's own 2048 training prompts (prompts/ocr-train-generated.txt); none of their texts or targets
-/// is in the evaluation set.
+/// The project's own 2048 training prompts; none of their texts or targets is in the evaluation set.
 PromptSet generated_training_set();
 
 /// The file of a set: the texts joined by '\n', no newline at the end.
@@ -79,8 +77,5 @@ struct Overlap {
 };
 
 Overlap overlap(const PromptSet& a, const PromptSet& b);
-
-/// A target as it is compared between sets: without U+0020, lower case.
-std::string target_key(std::string_view target);
 
 }  // namespace harness

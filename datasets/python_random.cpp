@@ -12,17 +12,6 @@
 namespace harness {
 namespace {
 
-std::vector<std::uint32_t> words_of(std::uint64_t value) {
-  std::vector<std::uint32_t> words{static_cast<std::uint32_t>(value)};
-  if (value >> 32) words.push_back(static_cast<std::uint32_t>(value >> 32));
-  return words;
-}
-
-std::uint64_t magnitude(std::int64_t value) {
-  // Negated as unsigned: the smallest int64 has no positive counterpart.
-  return value < 0 ? ~static_cast<std::uint64_t>(value) + 1 : static_cast<std::uint64_t>(value);
-}
-
 /// The number's absolute value in 32-bit words, lowest first; zero is one word.
 std::vector<std::uint32_t> words_of_decimal(std::string_view text) {
   std::string_view digits = text;
@@ -52,72 +41,54 @@ std::int64_t pool_limit(std::int64_t k) {
   return static_cast<std::int64_t>(std::min(limit, 0x1p62));
 }
 
+/// init_by_array of mt19937ar.c: the state that std::mt19937 begins with.
+struct InitByArray {
+  using result_type = std::uint32_t;
+  std::vector<std::uint32_t> key;
+
+  void generate(std::uint_least32_t* state, const std::uint_least32_t* end) const {
+    const auto words = static_cast<std::size_t>(end - state);
+    const auto mixed = [&](std::size_t at) { return state[at - 1] ^ (state[at - 1] >> 30); };
+    state[0] = 19650218u;
+    for (std::uint32_t i = 1; i < words; ++i) state[i] = 1812433253u * mixed(i) + i;
+    std::size_t i = 1, j = 0;
+    const auto advance = [&] {
+      if (++i >= words) {
+        state[0] = state[words - 1];
+        i = 1;
+      }
+    };
+    for (std::size_t k = std::max(words, key.size()); k > 0; --k) {
+      state[i] = (state[i] ^ (mixed(i) * 1664525u)) + key[j] + static_cast<std::uint32_t>(j);
+      advance();
+      if (++j >= key.size()) j = 0;
+    }
+    for (std::size_t k = words - 1; k > 0; --k) {
+      state[i] = (state[i] ^ (mixed(i) * 1566083941u)) - static_cast<std::uint32_t>(i);
+      advance();
+    }
+    state[0] = 0x80000000u;
+  }
+};
+
 }  // namespace
 
-PythonRandom::PythonRandom(std::int64_t seed) {
-  seed_from_words(words_of(magnitude(seed)));
-}
-
 PythonRandom::PythonRandom(std::string_view decimal_seed) {
-  seed_from_words(words_of_decimal(decimal_seed));
-}
-
-/// init_by_array of mt19937ar.c.
-void PythonRandom::seed_from_words(const std::vector<std::uint32_t>& key) {
-  state_[0] = 19650218u;
-  for (std::uint32_t i = 1; i < kWords; ++i) {
-    state_[i] = 1812433253u * (state_[i - 1] ^ (state_[i - 1] >> 30)) + i;
-  }
-  const auto mixed = [this](std::size_t i) { return state_[i - 1] ^ (state_[i - 1] >> 30); };
-  std::size_t i = 1, j = 0;
-  const auto advance = [&] {
-    if (++i >= kWords) {
-      state_[0] = state_[kWords - 1];
-      i = 1;
-    }
-  };
-  for (std::size_t k = std::max(kWords, key.size()); k > 0; --k) {
-    state_[i] = (state_[i] ^ (mixed(i) * 1664525u)) + key[j] + static_cast<std::uint32_t>(j);
-    advance();
-    if (++j >= key.size()) j = 0;
-  }
-  for (std::size_t k = kWords - 1; k > 0; --k) {
-    state_[i] = (state_[i] ^ (mixed(i) * 1566083941u)) - static_cast<std::uint32_t>(i);
-    advance();
-  }
-  state_[0] = 0x80000000u;
-  next_ = kWords;
-}
-
-void PythonRandom::refill() {
-  constexpr std::size_t kShift = 397;
-  for (std::size_t i = 0; i < kWords; ++i) {
-    const std::uint32_t y = (state_[i] & 0x80000000u) | (state_[(i + 1) % kWords] & 0x7fffffffu);
-    state_[i] = state_[(i + kShift) % kWords] ^ (y >> 1) ^ ((y & 1u) ? 0x9908b0dfu : 0u);
-  }
-  next_ = 0;
-}
-
-std::uint32_t PythonRandom::next_word() {
-  if (next_ >= kWords) refill();
-  std::uint32_t y = state_[next_++];
-  y ^= y >> 11;
-  y ^= (y << 7) & 0x9d2c5680u;
-  y ^= (y << 15) & 0xefc60000u;
-  return y ^ (y >> 18);
+  InitByArray seed{words_of_decimal(decimal_seed)};
+  words_.seed(seed);
 }
 
 std::uint64_t PythonRandom::getrandbits(int k) {
   if (k < 0 || k > 64) throw Error(fmt::format("cannot draw {} bits", k), "getrandbits", "ask for 0 to 64");
   if (k == 0) return 0;
-  if (k <= 32) return next_word() >> (32 - k);
-  const std::uint64_t low = next_word();
-  const std::uint64_t high = next_word() >> (64 - k);
+  if (k <= 32) return word() >> (32 - k);
+  const std::uint64_t low = word();
+  const std::uint64_t high = word() >> (64 - k);
   return low | high << 32;
 }
 
 double PythonRandom::random() {
-  const std::uint32_t a = next_word() >> 5, b = next_word() >> 6;
+  const std::uint32_t a = word() >> 5, b = word() >> 6;
   return (a * 67108864.0 + b) * (1.0 / 9007199254740992.0);
 }
 

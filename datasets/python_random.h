@@ -1,7 +1,7 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <random>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -13,8 +13,6 @@ namespace harness {
 /// Published splits are defined by it.
 class PythonRandom {
  public:
-  explicit PythonRandom(std::int64_t seed);
-
   /// An integer of any size in decimal digits, with an optional sign. As in Python, a seed and its negative
   /// are the same. Throws Error where the text is no integer.
   explicit PythonRandom(std::string_view decimal_seed);
@@ -44,16 +42,11 @@ class PythonRandom {
   }
 
  private:
-  static constexpr std::size_t kWords = 624;
-
-  void seed_from_words(const std::vector<std::uint32_t>& key);
-  void refill();
-  std::uint32_t next_word();
+  std::uint32_t word() { return static_cast<std::uint32_t>(words_()); }
   std::vector<std::int64_t> sample_from_pool(std::int64_t n, std::int64_t k);
   std::vector<std::int64_t> sample_by_rejection(std::int64_t n, std::int64_t k);
 
-  std::array<std::uint32_t, kWords> state_{};
-  std::size_t next_ = kWords;
+  std::mt19937 words_;
 };
 
 }  // namespace harness

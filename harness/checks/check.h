@@ -13,17 +13,16 @@
 
 namespace harness {
 
-/// What a workspace says of one run of an experiment.
-struct CheckedRun {
-  StoredRun run;
-  std::string arm;               ///< its row in the table
-  std::filesystem::path folder;  ///< where its files are now
-  bool is_base() const;
+/// A run of an experiment, with `arm`.
+struct CheckedRun : StoredRun {
+  std::filesystem::path place;  ///< where its files are now
+  std::string name;             ///< "dual (seed 42)"
+  bool is_base() const { return method == kBaseMethod; }
 };
 
-struct CheckedEvaluation {
-  StoredEvaluation evaluation;
-  std::filesystem::path folder;
+struct CheckedEvaluation : StoredEvaluation {
+  std::filesystem::path place;
+  std::string name;  ///< "dual (seed 42) on test at 80"
 };
 
 /// The whole event log of a job. `problem`: why it could not be read to its end; empty if it could.
@@ -44,15 +43,11 @@ class CheckedExperiment : public Experiment {
   std::vector<CheckedEvaluation> evaluations;  ///< of these runs, by run, split and checkpoint
   std::vector<std::string> missing;            ///< rows that the experiment names and the DB has not
 
-  const CheckedRun* run(const std::string& id) const;
   /// Evaluations of a run on a split, by checkpoint.
   std::vector<const CheckedEvaluation*> evaluations_of(const std::string& run,
                                                        const std::string& split) const;
   /// The log in a job's folder, read once.
   const JobLog& log(const std::filesystem::path& folder) const;
-
-  static std::string name(const CheckedRun& run);  ///< "dual (seed 42)"
-  std::string name(const CheckedEvaluation& evaluation) const;
 
  private:
   mutable std::map<std::filesystem::path, JobLog> logs_;
@@ -70,6 +65,19 @@ struct Findings {
     problems.push_back(fmt::format(format, std::forward<Values>(values)...));
   }
 };
+
+/// Looks at an experiment, and reads its own fields of the rule. What each promises stands in
+/// harness/rules/README.md; the map in rules.cpp gives them their names.
+using Check = Findings(const CheckedExperiment& experiment, Fields& rule);
+
+Check check_database, check_jobs, check_event_logs;                                      // records.cpp
+Check check_builds, check_ids, check_settings, check_seeds, check_pairing;               // identity.cpp
+Check check_prompts, check_split, check_counts;                                          // prompts.cpp
+Check check_selection, check_test_once, check_spec, check_query;                         // protocol.cpp
+Check check_tested_arms;                                                                 // tested_arms.cpp
+Check check_directions;                                                                  // directions.cpp
+Check check_metrics, check_alarms, check_comparisons, check_law_audit, check_on_policy;  // numbers.cpp
+Check check_images, check_checkpoints, check_artifacts;                                  // files.cpp
 
 struct RuleResult {
   std::string name;

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/sha256.h"
-#include "harness/checks/check_list.h"
+#include "harness/checks/check.h"
 #include "harness/show/evaluated_checkpoints.h"
 #include "harness/show/table_model.h"
 #include "results/store/rows.h"

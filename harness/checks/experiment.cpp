@@ -31,50 +31,44 @@ JobLog read_log(const fs::path& file) {
 
 }  // namespace
 
-bool CheckedRun::is_base() const {
-  return run.method == kBaseMethod;
-}
-
 CheckedExperiment::CheckedExperiment(Store& opened, Experiment chosen)
     : Experiment(std::move(chosen)), store(opened) {
   for (const auto& [run_id, arm] : Experiment::runs) {
-    if (const auto stored = store.run(run_id)) {
-      runs.push_back({.run = *stored, .arm = arm, .folder = stored->folder});
+    if (auto stored = store.run(run_id)) {
+      auto name = fmt::format("{} (seed {})", arm, stored->seed);
+      stored->arm = arm;
+      runs.push_back({*stored, stored->folder, std::move(name)});
     } else {
       missing.push_back(fmt::format("run {} ({})", run_id, arm));
     }
   }
   const auto rank = [&](const CheckedRun& run) {
-    return std::tuple(!run.is_base(), std::ranges::find(methods, run.arm) - methods.begin(), run.run.seed);
+    return std::tuple(!run.is_base(), std::ranges::find(methods, run.arm) - methods.begin(), run.seed);
   };
   std::ranges::sort(runs, {}, rank);
   // Files lie beside the DB, so that a workspace can be moved and copied; where no run does, the DB lies
   // elsewhere, and they are where they were recorded.
-  const auto beside = [&](const CheckedRun& run) { return store.path().parent_path() / run.run.id; };
+  const auto beside = [&](const CheckedRun& run) { return store.path().parent_path() / run.id; };
   if (std::ranges::any_of(runs, [&](const CheckedRun& run) { return fs::exists(beside(run)); })) {
-    for (auto& run : runs) run.folder = beside(run);
+    for (auto& run : runs) run.place = beside(run);
   }
   auto ids = Experiment::evaluations;
-  for (const auto& checked : runs) {
-    for (auto& evaluation : store.evaluations(checked.run.id)) {
-      if (std::erase(ids, evaluation.id) == 0) continue;
-      const auto folder = checked.folder / fs::path(evaluation.folder).filename();
-      evaluations.push_back({.evaluation = std::move(evaluation), .folder = folder});
+  for (const auto& run : runs) {
+    for (auto& e : store.evaluations(run.id)) {
+      if (std::erase(ids, e.id) == 0) continue;
+      auto place = run.place / fs::path(e.folder).filename();
+      auto name = fmt::format("{} on {} at {}", run.name, e.split, e.step);
+      evaluations.push_back({std::move(e), std::move(place), std::move(name)});
     }
   }
   for (const auto& left : ids) missing.push_back("evaluation " + left);
 }
 
-const CheckedRun* CheckedExperiment::run(const std::string& run_id) const {
-  const auto found = std::ranges::find(runs, run_id, [](const CheckedRun& r) { return r.run.id; });
-  return found == runs.end() ? nullptr : &*found;
-}
-
 std::vector<const CheckedEvaluation*> CheckedExperiment::evaluations_of(const std::string& run_id,
                                                                         const std::string& split) const {
   std::vector<const CheckedEvaluation*> found;
-  for (const auto& checked : evaluations) {
-    if (checked.evaluation.run_id == run_id && checked.evaluation.split == split) found.push_back(&checked);
+  for (const auto& e : evaluations) {
+    if (e.run_id == run_id && e.split == split) found.push_back(&e);
   }
   return found;
 }
@@ -83,17 +77,6 @@ const JobLog& CheckedExperiment::log(const fs::path& folder) const {
   const auto known = logs_.find(folder);
   if (known != logs_.end()) return known->second;
   return logs_[folder] = read_log(folder / "events.log");
-}
-
-std::string CheckedExperiment::name(const CheckedRun& run) {
-  return fmt::format("{} (seed {})", run.arm, run.run.seed);
-}
-
-std::string CheckedExperiment::name(const CheckedEvaluation& checked) const {
-  const auto& evaluation = checked.evaluation;
-  const auto* of = run(evaluation.run_id);
-  return fmt::format("{} on {} at {}", of == nullptr ? evaluation.run_id : name(*of), evaluation.split,
-                     evaluation.step);
 }
 
 }  // namespace harness

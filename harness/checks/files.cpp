@@ -8,7 +8,7 @@
 #include "core/file_checksums.h"
 #include "core/sha256.h"
 #include "core/weights/weights_folder.h"
-#include "harness/checks/check_list.h"
+#include "harness/checks/check.h"
 #include "harness/plan/inputs.h"
 #include "harness/runs/stored_files.h"
 #include "results/store/rows.h"
@@ -34,15 +34,15 @@ bool expect_file(const fs::path& file, const std::string& sha256, const std::str
 void check_trained(const CheckedExperiment& experiment, const CheckedRun& run, std::size_t& found,
                    Findings& findings) {
   std::set<std::int64_t> steps;
-  for (const auto& checkpoint : experiment.store.checkpoints(run.run.id)) {
-    const auto what = fmt::format("{} at {}", experiment.name(run), checkpoint.step);
+  for (const auto& checkpoint : experiment.store.checkpoints(run.id)) {
+    const auto what = fmt::format("{} at {}", run.name, checkpoint.step);
     const auto path = checkpoint.path.value_or("");
     if (path.empty() || !is_inside(path)) {
       findings.add("{}: no path", what);
       continue;
     }
     steps.insert(checkpoint.step);
-    const auto folder = run.folder / path;
+    const auto folder = run.place / path;
     if (!expect_file(folder / "manifest.json", checkpoint.sha256.value_or(""), what, findings)) continue;
     const auto step = read_json(folder / "manifest.json").value("step", std::int64_t{-1});
     if (step != checkpoint.step) findings.add("{}: its manifest is of checkpoint {}", what, step);
@@ -50,17 +50,17 @@ void check_trained(const CheckedExperiment& experiment, const CheckedRun& run, s
       findings.add("{}: {} {}", what, changed.file.string(), changed.problem());
     ++found;
   }
-  for (const auto& step : run.run.config.at("settings").at("checkpoints")) {
+  for (const auto& step : run.config.at("settings").at("checkpoints")) {
     if (!steps.contains(step.get<std::int64_t>()))
-      findings.add("{}: checkpoint {} is not in the DB", experiment.name(run), step.dump());
+      findings.add("{}: checkpoint {} is not in the DB", run.name, step.dump());
   }
 }
 
 /// The starting weights are the user's own folder, which need not be on this machine.
 void check_weights(const CheckedExperiment& experiment, const CheckedRun& run, bool& absent,
                    Findings& findings) {
-  const auto checkpoints = experiment.store.checkpoints(run.run.id);
-  const auto expected = run.run.config.at("weights_sha256").get<std::string>();
+  const auto checkpoints = experiment.store.checkpoints(run.id);
+  const auto expected = run.config.at("weights_sha256").get<std::string>();
   if (checkpoints.size() != 1 || checkpoints.front().sha256.value_or("") != expected)
     return findings.add("the starting weights are not those of the runs");
   const auto path = checkpoints.front().path.value_or("");
@@ -78,20 +78,19 @@ Findings check_images(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint = "restore the images from a copy, or repeat the reproduce with --fresh"};
   std::size_t images = 0;
   for (const auto& e : experiment.evaluations) {
-    const auto name = experiment.name(e);
     std::set<std::string> paths;
     constexpr auto kSql = R"sql(
       SELECT s.path, s.sha256, p.position FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
       WHERE s.evaluation_id = ?1 ORDER BY p.position, s.sample)sql";
     for (const auto& [path, sha256, position] :
-         rows_of<std::string, std::string, std::int64_t>(experiment.store, kSql, e.evaluation.id)) {
-      const auto what = fmt::format("{}: prompt {}", name, position);
+         rows_of<std::string, std::string, std::int64_t>(experiment.store, kSql, e.id)) {
+      const auto what = fmt::format("{}: prompt {}", e.name, position);
       if (!is_inside(path)) {
         findings.add("{}: {} lies outside the evaluation's folder", what, path);
       } else if (!paths.insert(path).second) {
         findings.add("{}: {} stands for two images", what, path);
       } else {
-        expect_file(e.folder / path, sha256, what, findings);
+        expect_file(e.place / path, sha256, what, findings);
       }
       ++images;
     }

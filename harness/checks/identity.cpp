@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/sha256.h"
-#include "harness/checks/check_list.h"
+#include "harness/checks/check.h"
 #include "harness/plan/plan.h"
 #include "harness/run/builds.h"
 #include "results/store/rows.h"
@@ -22,19 +22,21 @@ std::string shown(const Json& value) {
   return text.size() <= kLength ? text : text.substr(0, kLength) + "...";
 }
 
-/// A column beside the configuration that it was taken from.
-void expect_field(const Json& config, const char* field, const Json& column, const std::string& name,
-                  Findings& findings) {
-  const auto configured = config.value(field, Json());
-  if (configured == column) return;
-  findings.add("{}: {} is {} in its row and {} in its configuration", name, field, shown(column),
-               shown(configured));
+/// Columns of a run or an evaluation beside the configuration that they were taken from.
+void expect_fields(const auto& job, std::initializer_list<std::pair<const char*, Json>> columns,
+                   Findings& findings) {
+  for (const auto& [field, column] : columns) {
+    if (const auto configured = job.config.value(field, Json()); configured != column)
+      findings.add("{}: {} is {} in its row and {} in its configuration", job.name, field, shown(column),
+                   shown(configured));
+  }
 }
 
-void expect_id(const std::string& id, const Json& config, const std::string& name, Findings& findings) {
-  const auto computed = job_id(config);
-  if (computed != id)
-    findings.add("{}: its configuration has the id {}, and it is stored as {}", name, computed, id);
+/// A run's or an evaluation's.
+void expect_id(const auto& job, Findings& findings) {
+  const auto computed = job_id(job.config);
+  if (computed != job.id)
+    findings.add("{}: its configuration has the id {}, and it is stored as {}", job.name, computed, job.id);
 }
 
 /// The sum over what an experiment was: its spec, signature, seeds, runs and evaluations.
@@ -90,9 +92,9 @@ struct ReportedSettings {
 };
 
 ReportedSettings reported_settings(const CheckedExperiment& experiment, const CheckedRun& run) {
-  const Json& config = run.run.config;
+  const Json& config = run.config;
   ReportedSettings reported{.loop = config.at("settings"), .method = config.at("method_settings")};
-  for (const auto& event : experiment.log(run.folder).events) {
+  for (const auto& event : experiment.log(run.place).events) {
     if (event.value("type", "") != "effective_settings") continue;
     reported.method = event.at("method_settings");
     reported.loop.update(event.value("settings", Json::object()));
@@ -101,18 +103,17 @@ ReportedSettings reported_settings(const CheckedExperiment& experiment, const Ch
 }
 
 void check_run_settings(const CheckedExperiment& experiment, const CheckedRun& run, Findings& findings) {
-  const auto name = experiment.name(run);
-  const Json& config = run.run.config;
-  Json effective = run.run.effective_settings;
+  const Json& config = run.config;
+  Json effective = run.effective_settings;
   const Json method = effective.value("method_settings", Json::object());
   effective.erase("method_settings");
   const auto reported = reported_settings(experiment, run);
-  compare_settings(reported.loop, effective, name, "its configuration", findings);
-  compare_settings(reported.method, method, name, "its event log", findings);
+  compare_settings(reported.loop, effective, run.name, "its configuration", findings);
+  compare_settings(reported.method, method, run.name, "its event log", findings);
   compare_settings(loop_settings_of_row(experiment, run.arm, config.at("settings")), config.at("settings"),
-                   name, "the experiment", findings);
+                   run.name, "the experiment", findings);
   compare_settings(experiment.effective.method_settings.value(run.arm, Json::object()),
-                   config.at("method_settings"), name, "the experiment", findings);
+                   config.at("method_settings"), run.name, "the experiment", findings);
 }
 
 }  // namespace
@@ -121,8 +122,8 @@ Findings check_builds(const CheckedExperiment& experiment, Fields& rule) {
   const bool must_be_same = rule.optional<bool>("same", false);
   Findings findings{.hint = "--fresh runs them again with this build"};
   std::vector<std::string> jobs;
-  for (const auto& run : experiment.runs) jobs.push_back(run.run.id);
-  for (const auto& e : experiment.evaluations) jobs.push_back(e.evaluation.id);
+  for (const auto& run : experiment.runs) jobs.push_back(run.id);
+  for (const auto& e : experiment.evaluations) jobs.push_back(e.id);
   const auto groups = code_of_jobs(experiment.store, jobs);
   findings.summary =
       groups.empty() ? "no worker ran" : fmt::format("all jobs recorded by {}", groups.front().text());
@@ -138,25 +139,25 @@ Findings check_builds(const CheckedExperiment& experiment, Fields& rule) {
 
 Findings check_ids(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint = kRepeat};
-  for (const auto& checked : experiment.runs) {
-    const auto& run = checked.run;
-    const auto name = experiment.name(checked);
-    expect_id(run.id, run.config, name, findings);
-    expect_field(run.config, "method", run.method, name, findings);
-    expect_field(run.config, "backbone", run.backbone, name, findings);
-    expect_field(run.config, "task", run.task, name, findings);
-    expect_field(run.config, "weights_sha256", run.weights_sha256, name, findings);
-    expect_field(run.config, "numerics_version", run.numerics_version, name, findings);
+  for (const auto& run : experiment.runs) {
+    expect_id(run, findings);
+    expect_fields(run,
+                  {{"method", run.method},
+                   {"backbone", run.backbone},
+                   {"task", run.task},
+                   {"weights_sha256", run.weights_sha256},
+                   {"numerics_version", run.numerics_version}},
+                  findings);
   }
-  for (const auto& checked : experiment.evaluations) {
-    const auto& e = checked.evaluation;
-    const auto name = experiment.name(checked);
-    expect_id(e.id, e.config, name, findings);
-    expect_field(e.config, "run", e.run_id, name, findings);
-    expect_field(e.config, "step", e.step, name, findings);
-    expect_field(e.config, "split", e.split, name, findings);
-    expect_field(e.config, "prompts_sha256", e.prompt_set_sha256, name, findings);
-    expect_field(e.config, "positions_sha256", e.split_sha256, name, findings);
+  for (const auto& e : experiment.evaluations) {
+    expect_id(e, findings);
+    expect_fields(e,
+                  {{"run", e.run_id},
+                   {"step", e.step},
+                   {"split", e.split},
+                   {"prompts_sha256", e.prompt_set_sha256},
+                   {"positions_sha256", e.split_sha256}},
+                  findings);
   }
   expect_digest(experiment, findings);
   findings.summary = fmt::format("{} runs and {} evaluations bear the hash of their configuration",
@@ -169,11 +170,9 @@ Findings check_settings(const CheckedExperiment& experiment, Fields&) {
   for (const auto& run : experiment.runs) {
     if (!run.is_base()) check_run_settings(experiment, run, findings);
   }
-  for (const auto& checked : experiment.evaluations) {
-    const auto& e = checked.evaluation;
-    const auto name = experiment.name(checked);
-    compare_settings(e.config.at("settings"), e.settings, name, "its configuration", findings);
-    compare_settings(experiment.effective.evaluation_settings, e.config.at("settings"), name,
+  for (const auto& e : experiment.evaluations) {
+    compare_settings(e.config.at("settings"), e.settings, e.name, "its configuration", findings);
+    compare_settings(experiment.effective.evaluation_settings, e.config.at("settings"), e.name,
                      "the experiment", findings);
   }
   findings.summary = "what was in effect is what was configured, reported and shown";
@@ -187,22 +186,20 @@ Findings check_seeds(const CheckedExperiment& experiment, Fields&) {
   for (const auto& arm : arms) {
     for (const auto seed : experiment.seeds) {
       const auto runs = std::ranges::count_if(experiment.runs, [&](const CheckedRun& run) {
-        return run.arm == arm && run.run.config.value("seed", Json()) == seed;
+        return run.arm == arm && run.config.value("seed", Json()) == seed;
       });
       if (runs != 1) findings.add("{} has {} runs of seed {}", arm, runs, seed);
     }
   }
-  for (const auto& run : experiment.runs)
-    expect_field(run.run.config, "seed", run.run.seed, experiment.name(run), findings);
+  for (const auto& run : experiment.runs) expect_fields(run, {{"seed", run.seed}}, findings);
   for (const auto& e : experiment.evaluations) {
-    const auto name = experiment.name(e);
-    const auto* run = experiment.run(e.evaluation.run_id);
-    expect_field(e.evaluation.config, "seed", e.evaluation.seed, name, findings);
-    if (e.evaluation.seed != run->run.seed) findings.add("{}: drawn with seed {}", name, e.evaluation.seed);
+    expect_fields(e, {{"seed", e.seed}}, findings);
+    if (e.seed != std::ranges::find(experiment.runs, e.run_id, &CheckedRun::id)->seed)
+      findings.add("{}: drawn with seed {}", e.name, e.seed);
     for (const auto seed : rows_of<std::int64_t>(
              experiment.store, "SELECT DISTINCT seed FROM samples WHERE evaluation_id = ?1 AND seed <> ?2",
-             e.evaluation.id, e.evaluation.seed))
-      findings.add("{}: images of seed {} among those of seed {}", name, seed, e.evaluation.seed);
+             e.id, e.seed))
+      findings.add("{}: images of seed {} among those of seed {}", e.name, seed, e.seed);
   }
   findings.summary =
       fmt::format("one run a row and seed ({}), images of the same seed", fmt::join(experiment.seeds, ", "));
@@ -211,30 +208,24 @@ Findings check_seeds(const CheckedExperiment& experiment, Fields&) {
 
 Findings check_pairing(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint = "compare runs of one reproduce only; repeat it with --fresh"};
-  const auto expect_same = [&](const Json& a, const Json& b, std::initializer_list<const char*> fields,
-                               const std::string& first, const std::string& second) {
+  const auto expect_same = [&](const auto& a, const auto& b, std::initializer_list<const char*> fields) {
     for (const auto* field : fields) {
-      const auto x = a.value(field, Json()), y = b.value(field, Json());
+      const auto x = a.config.value(field, Json()), y = b.config.value(field, Json());
       if (!x.is_null() && !y.is_null() && x != y)
-        findings.add("{} and {} differ in {}: {} and {}", first, second, field, shown(x), shown(y));
+        findings.add("{} and {} differ in {}: {} and {}", a.name, b.name, field, shown(x), shown(y));
     }
   };
   for (const auto& run : experiment.runs) {
     const auto& first = experiment.runs.front();
-    expect_same(first.run.config, run.run.config,
-                {"weights_sha256", "backbone", "task", "precision", "device", "numerics_version"},
-                experiment.name(first), experiment.name(run));
-    if (first.is_base()) continue;
-    expect_same(first.run.config, run.run.config, {"train_prompts_sha256", "scorers", "ranks"},
-                experiment.name(first), experiment.name(run));
+    expect_same(first, run,
+                {"weights_sha256", "backbone", "task", "precision", "device", "numerics_version"});
+    if (!first.is_base()) expect_same(first, run, {"train_prompts_sha256", "scorers", "ranks"});
   }
   std::map<std::string, const CheckedEvaluation*> firsts;
   for (const auto& e : experiment.evaluations) {
-    const auto* first = firsts.try_emplace(e.evaluation.split, &e).first->second;
-    expect_same(first->evaluation.config, e.evaluation.config,
+    expect_same(*firsts.try_emplace(e.split, &e).first->second, e,
                 {"prompts_sha256", "positions_sha256", "settings", "scorers", "metrics", "precision",
-                 "device", "numerics_version", "weights_sha256"},
-                experiment.name(*first), experiment.name(e));
+                 "device", "numerics_version", "weights_sha256"});
   }
   findings.summary = "same weights, prompts, sampler, scorers and numerics in every row";
   return findings;

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "evaluators/ocr.h"
-#include "harness/checks/check_list.h"
+#include "harness/checks/check.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
 #include "results/store/rows.h"
@@ -117,21 +117,19 @@ Findings check_metrics(const CheckedExperiment& experiment, Fields&) {
       .hint = "scores were changed after scoring: restore the DB and the log, or repeat with --fresh"};
   std::size_t scores = 0, others = 0;
   for (const auto& e : experiment.evaluations) {
-    const auto name = experiment.name(e);
     constexpr auto kSql = R"sql(
       SELECT p.position, m.name, p.target, m.value, s.transcript
       FROM metrics AS m JOIN prompts AS p ON p.id = m.prompt_id
       JOIN samples AS s ON s.evaluation_id = m.evaluation_id AND s.prompt_id = m.prompt_id AND s.sample = m.sample
       WHERE m.evaluation_id = ?1 ORDER BY p.position, m.name)sql";
     for (const auto& [position, metric, target, value, transcript] :
-         rows_of<std::int64_t, std::string, std::string, Number, Text>(experiment.store, kSql,
-                                                                       e.evaluation.id)) {
+         rows_of<std::int64_t, std::string, std::string, Number, Text>(experiment.store, kSql, e.id)) {
       if (std::ranges::count(ocr_metric_names(), metric) == 0) {
         ++others;
         continue;
       }
       const auto fault = fault_of(metric, target, value, transcript);
-      if (!fault.empty()) findings.add("{}: prompt {}: {} {}", name, position, metric, fault);
+      if (!fault.empty()) findings.add("{}: prompt {}: {} {}", e.name, position, metric, fault);
       ++scores;
     }
   }
@@ -200,8 +198,7 @@ Findings check_law_audit(const CheckedExperiment& experiment, Fields& rule) {
   std::int64_t rows = 0;
   for (const auto& run : experiment.runs) {
     if (run.is_base()) continue;
-    const auto name = experiment.name(run);
-    const Json& settings = run.run.config.at("settings");
+    const Json& settings = run.config.at("settings");
     const int steps = trained_steps(settings);
     const auto updates = settings.at("updates").get<std::int64_t>();
     for (const auto& statistic : statistics) {
@@ -209,11 +206,11 @@ Findings check_law_audit(const CheckedExperiment& experiment, Fields& rule) {
         SELECT count(DISTINCT update_index), count(value) FROM train_stats
         WHERE run_id = ?1 AND name = ?2 AND timestep IS NOT NULL AND timestep < ?3)sql";
       const auto [found, values] =
-          rows_of<std::int64_t, std::int64_t>(experiment.store, kSql, run.run.id, statistic, steps).front();
+          rows_of<std::int64_t, std::int64_t>(experiment.store, kSql, run.id, statistic, steps).front();
       rows += values;
       if (found != updates || values != updates * steps) {
-        findings.add("{}: {} values of {} in {} updates; {} updates of {} steps were trained", name, values,
-                     statistic, found, updates, steps);
+        findings.add("{}: {} values of {} in {} updates; {} updates of {} steps were trained", run.name,
+                     values, statistic, found, updates, steps);
       }
     }
   }
@@ -228,15 +225,15 @@ Findings check_on_policy(const CheckedExperiment& experiment, Fields&) {
   std::int64_t rows = 0;
   for (const auto& run : experiment.runs) {
     if (run.is_base()) continue;
-    const auto tolerance = run.run.config.at("settings").value("on_policy_tolerance", 0.0);
+    const auto tolerance = run.config.at("settings").value("on_policy_tolerance", 0.0);
     constexpr auto kSql = R"sql(
       SELECT count(*), max(abs(value)) FROM train_stats
       WHERE run_id = ?1 AND on_policy = 1 AND timestep IS NOT NULL AND name IN ('log_ratio_mean', 'lambda_center'))sql";
-    const auto [means, largest] = rows_of<std::int64_t, Number>(experiment.store, kSql, run.run.id).front();
+    const auto [means, largest] = rows_of<std::int64_t, Number>(experiment.store, kSql, run.id).front();
     rows += means;
     if (largest && *largest > tolerance)
-      findings.add("{}: an on-policy log-ratio of {:.3g}, above the tolerance {}", experiment.name(run),
-                   *largest, tolerance);
+      findings.add("{}: an on-policy log-ratio of {:.3g}, above the tolerance {}", run.name, *largest,
+                   tolerance);
   }
   findings.summary = fmt::format("{} on-policy means are within the tolerance", rows);
   return findings;

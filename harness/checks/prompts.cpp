@@ -8,7 +8,7 @@
 #include "core/sha256.h"
 #include "datasets/prompt_set.h"
 #include "datasets/split.h"
-#include "harness/checks/check_list.h"
+#include "harness/checks/check.h"
 #include "harness/plan/inputs.h"
 #include "results/store/rows.h"
 
@@ -34,8 +34,8 @@ std::vector<std::string> sets_of(const CheckedExperiment& experiment) {
     const auto sum = config.value(field, "");
     if (!sum.empty() && std::ranges::find(sums, sum) == sums.end()) sums.push_back(sum);
   };
-  for (const auto& run : experiment.runs) add(run.run.config, "train_prompts_sha256");
-  for (const auto& e : experiment.evaluations) add(e.evaluation.config, "prompts_sha256");
+  for (const auto& run : experiment.runs) add(run.config, "train_prompts_sha256");
+  for (const auto& e : experiment.evaluations) add(e.config, "prompts_sha256");
   return sums;
 }
 
@@ -77,17 +77,15 @@ std::vector<int> positions_of(const CheckedExperiment& experiment, const SplitPa
   return positions;
 }
 
-void check_positions(const CheckedExperiment& experiment, const CheckedEvaluation& checked,
+void check_positions(const CheckedExperiment& experiment, const CheckedEvaluation& e,
                      const std::vector<int>& positions, Findings& findings) {
-  const auto& e = checked.evaluation;
-  const auto name = experiment.name(checked);
   if (e.split_sha256 != positions_checksum(positions)) {
-    findings.add("{}: its prompts are not those that the split's seed gives", name);
+    findings.add("{}: its prompts are not those that the split's seed gives", e.name);
   }
-  if (const auto file = checked.folder / "positions.json"; !std::filesystem::exists(file)) {
-    findings.add("{}: {} is not there", name, file.string());
+  if (const auto file = e.place / "positions.json"; !std::filesystem::exists(file)) {
+    findings.add("{}: {} is not there", e.name, file.string());
   } else if (read_json(file) != Json(positions)) {
-    findings.add("{}: {} holds other prompts", name, file.string());
+    findings.add("{}: {} holds other prompts", e.name, file.string());
   }
   const auto drawn = rows_of<int>(experiment.store, R"sql(
       SELECT DISTINCT position FROM samples JOIN prompts ON prompts.id = prompt_id
@@ -99,9 +97,9 @@ void check_positions(const CheckedExperiment& experiment, const CheckedEvaluatio
   std::ranges::set_difference(drawn, wanted, std::back_inserter(foreign));
   std::ranges::set_difference(wanted, drawn, std::back_inserter(absent));
   if (!foreign.empty())
-    findings.add("{}: {} prompts of another split, the first {}", name, foreign.size(), foreign[0]);
+    findings.add("{}: {} prompts of another split, the first {}", e.name, foreign.size(), foreign[0]);
   if (!absent.empty())
-    findings.add("{}: {} prompts of the split have no image, the first {}", name, absent.size(), absent[0]);
+    findings.add("{}: {} prompts of the split have no image, the first {}", e.name, absent.size(), absent[0]);
 }
 
 /// Rows and prompts of each metric, and without a name of the images.
@@ -144,19 +142,17 @@ Findings check_split(const CheckedExperiment& experiment, Fields& rule) {
   std::map<std::string, std::vector<int>> positions;
   for (const std::string split : {"validation", "test"})
     positions[split] = positions_of(experiment, parameters, split);
-  for (const auto& checked : experiment.evaluations) {
-    const auto& e = checked.evaluation;
-    const auto name = experiment.name(checked);
+  for (const auto& e : experiment.evaluations) {
     if (e.config.value("split_seed", Json()) != parameters.seed ||
         e.config.value("split_sizes", Json()) != sizes) {
-      findings.add("{}: split {} {} instead of {} {}", name, e.config.value("split_seed", Json()).dump(),
+      findings.add("{}: split {} {} instead of {} {}", e.name, e.config.value("split_seed", Json()).dump(),
                    e.config.value("split_sizes", Json()).dump(), parameters.seed, sizes.dump());
     }
     const auto known = positions.find(e.split);
     if (known == positions.end()) {
-      findings.add("{}: there is no split \"{}\"", name, e.split);
+      findings.add("{}: there is no split \"{}\"", e.name, e.split);
     } else {
-      check_positions(experiment, checked, known->second, findings);
+      check_positions(experiment, e, known->second, findings);
     }
   }
   findings.summary =
@@ -170,23 +166,21 @@ Findings check_counts(const CheckedExperiment& experiment, Fields&) {
   Findings findings{
       .hint = "rows were lost or written twice: restore the DB from a copy, or repeat with --fresh"};
   std::int64_t images = 0;
-  for (const auto& checked : experiment.evaluations) {
-    const auto& e = checked.evaluation;
-    const auto name = experiment.name(checked);
+  for (const auto& e : experiment.evaluations) {
     std::set<std::string> metrics;
     for (const auto& [metric, rows, distinct] :
          rows_of<std::string, std::int64_t, std::int64_t>(experiment.store, kCounts, e.id)) {
       metrics.insert(metric);
       if (metric.empty()) images += rows;
       if (rows != e.n || distinct != e.n) {
-        findings.add("{}: {} {} of {} prompts, and it is of {}", name, rows,
+        findings.add("{}: {} {} of {} prompts, and it is of {}", e.name, rows,
                      metric.empty() ? "images" : "values of " + metric, distinct, e.n);
       }
     }
     // A scorer may give more metrics than its table asks for.
     for (const auto& metric : e.config.value("metrics", std::vector<std::string>{})) {
       if (!metrics.contains(metric) && !e.not_run.contains(metric))
-        findings.add("{}: there is no value of {}", name, metric);
+        findings.add("{}: there is no value of {}", e.name, metric);
     }
   }
   findings.summary = fmt::format("{} images, each with a row of every metric", images);

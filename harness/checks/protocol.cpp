@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "harness/checks/check_list.h"
+#include "harness/checks/check.h"
 #include "harness/plan/selection.h"
 #include "results/query/query.h"
 #include "results/store/rows.h"
@@ -21,12 +21,9 @@ std::vector<Candidate> scored_candidates(Store& store,
                                          const std::vector<const CheckedEvaluation*>& evaluations,
                                          const std::string& metric) {
   std::vector<Candidate> candidates;
-  for (const auto* checked : evaluations) {
-    const auto& evaluation = checked->evaluation;
-    candidates.push_back({.step = evaluation.step,
-                          .evaluation = evaluation.id,
-                          .scores = store.metric_values(evaluation.id, metric)});
-  }
+  for (const auto* e : evaluations)
+    candidates.push_back(
+        {.step = e->step, .evaluation = e->id, .scores = store.metric_values(e->id, metric)});
   return candidates;
 }
 
@@ -36,10 +33,9 @@ bool is_value(const std::optional<double>& recorded, const Choice& choice) {
 
 /// A former version's selection, by the mean of the scores that were there, is one as long as it chose the
 /// same checkpoint.
-void check_choice(const CheckedExperiment& experiment, const CheckedRun& run,
-                  const StoredSelection& selection, const std::vector<Candidate>& candidates,
-                  Findings& findings) {
-  const auto name = experiment.name(run);
+void check_choice(const CheckedRun& run, const StoredSelection& selection,
+                  const std::vector<Candidate>& candidates, Findings& findings) {
+  const auto& name = run.name;
   const auto best = choose_checkpoint(candidates), by_scores_there = choose_by_scores_there(candidates);
   const bool same = selection.step == best.step && selection.evaluation_id.value_or("") == best.evaluation;
   const bool was_by_scores_there =
@@ -65,27 +61,25 @@ void check_choice(const CheckedExperiment& experiment, const CheckedRun& run,
 
 void check_selection_of(const CheckedExperiment& experiment, const CheckedRun& run, Findings& findings) {
   const auto& wanted = experiment.table.selection;
-  const auto candidates = experiment.evaluations_of(run.run.id, wanted.split);
+  const auto candidates = experiment.evaluations_of(run.id, wanted.split);
   std::vector<std::string> ids;
-  for (const auto* candidate : candidates) ids.push_back(candidate->evaluation.id);
+  for (const auto* candidate : candidates) ids.push_back(candidate->id);
   std::vector<StoredSelection> found;
-  for (const auto& s : experiment.store.selections(run.run.id)) {
+  for (const auto& s : experiment.store.selections(run.id)) {
     const bool ours = run.is_base() ? s.rule == kFixedRule
                                     : s.rule == wanted.rule && s.metric == wanted.metric &&
                                           s.split == wanted.split && s.candidates == ids;
     if (ours) found.push_back(s);
   }
-  const auto name = experiment.name(run);
   if (found.size() != 1) {
-    return findings.add("{}: {} selections by the table's rule over its {} checkpoints", name, found.size(),
-                        candidates.size());
+    return findings.add("{}: {} selections by the table's rule over its {} checkpoints", run.name,
+                        found.size(), candidates.size());
   }
   if (run.is_base()) return;
   const auto steps = experiment.effective.checkpoints.size();
   if (candidates.size() != steps)
-    findings.add("{}: {} of {} checkpoints were compared", name, candidates.size(), steps);
-  check_choice(experiment, run, found.front(), scored_candidates(experiment.store, candidates, wanted.metric),
-               findings);
+    findings.add("{}: {} of {} checkpoints were compared", run.name, candidates.size(), steps);
+  check_choice(run, found.front(), scored_candidates(experiment.store, candidates, wanted.metric), findings);
 }
 
 /// When something was said in a log.
@@ -100,23 +94,22 @@ std::vector<double> times_of(const JobLog& log, const std::string& type) {
 /// The log is the record of the order, which the times of DB rows are not: a DB can be made again.
 void check_order(const CheckedExperiment& experiment, const CheckedRun& run, const CheckedEvaluation& test,
                  Findings& findings) {
-  const auto begun = times_of(experiment.log(test.folder), "job_started");
+  const auto begun = times_of(experiment.log(test.place), "job_started");
   if (begun.empty() || run.is_base()) return;
-  for (const auto* candidate : experiment.evaluations_of(run.run.id, experiment.table.selection.split)) {
-    const auto ended = times_of(experiment.log(candidate->folder), "job_completed");
+  for (const auto* candidate : experiment.evaluations_of(run.id, experiment.table.selection.split)) {
+    const auto ended = times_of(experiment.log(candidate->place), "job_completed");
     if (!ended.empty() && ended.back() > begun.front())
-      findings.add("{}: began before {} was finished", experiment.name(test), experiment.name(*candidate));
+      findings.add("{}: began before {} was finished", test.name, candidate->name);
   }
 }
 
-void check_allowed(const CheckedExperiment& experiment, const StoredEvaluation& test, const std::string& name,
-                   Findings& findings) {
-  if (test.peek) findings.add("{}: was opened without a selection", name);
+void check_allowed(const CheckedExperiment& experiment, const CheckedEvaluation& test, Findings& findings) {
+  if (test.peek) findings.add("{}: was opened without a selection", test.name);
   const auto selection = test.selection_id ? experiment.store.selection(*test.selection_id) : std::nullopt;
   if (!selection) {
-    if (!test.peek) findings.add("{}: no selection allowed it", name);
+    if (!test.peek) findings.add("{}: no selection allowed it", test.name);
   } else if (selection->run_id != test.run_id || selection->step != test.step) {
-    findings.add("{}: the selection that it names chose checkpoint {} of run {}", name, selection->step,
+    findings.add("{}: the selection that it names chose checkpoint {} of run {}", test.name, selection->step,
                  selection->run_id);
   }
 }
@@ -124,11 +117,10 @@ void check_allowed(const CheckedExperiment& experiment, const StoredEvaluation& 
 /// Test evaluations of the run on these prompts, whichever experiment asked for them.
 void check_opened_once(const CheckedExperiment& experiment, const CheckedRun& run,
                        const StoredEvaluation& ours, Findings& findings) {
-  for (const auto& other : experiment.store.evaluations(run.run.id)) {
+  for (const auto& other : experiment.store.evaluations(run.id)) {
     const bool same_prompts = other.split == "test" && other.prompt_set_sha256 == ours.prompt_set_sha256;
     if (!same_prompts || other.id == ours.id) continue;
-    const auto name =
-        fmt::format("{} on test at {} (evaluation {})", experiment.name(run), other.step, other.id);
+    const auto name = fmt::format("{} on test at {} (evaluation {})", run.name, other.step, other.id);
     if (other.step != ours.step) {
       findings.add("{}: the test split was opened for a second checkpoint", name);
     } else if (other.settings == ours.settings && other.split_sha256 == ours.split_sha256 &&
@@ -140,15 +132,14 @@ void check_opened_once(const CheckedExperiment& experiment, const CheckedRun& ru
 
 /// Folders of test evaluations that the DB does not know.
 void check_folders(const CheckedExperiment& experiment, const CheckedRun& run, Findings& findings) {
-  if (!fs::is_directory(run.folder)) return;
+  if (!fs::is_directory(run.place)) return;
   std::set<std::string> known;
-  for (const auto& e : experiment.store.evaluations(run.run.id))
+  for (const auto& e : experiment.store.evaluations(run.id))
     known.insert(fs::path(e.folder).filename().string());
-  for (const auto& entry : fs::directory_iterator(run.folder)) {
+  for (const auto& entry : fs::directory_iterator(run.place)) {
     const auto name = entry.path().filename().string();
     if (name.starts_with("eval-test-") && !known.contains(name))
-      findings.add("{}: {} is a test evaluation that the DB does not know", experiment.name(run),
-                   entry.path().string());
+      findings.add("{}: {} is a test evaluation that the DB does not know", run.name, entry.path().string());
   }
 }
 
@@ -170,15 +161,15 @@ Findings check_test_once(const CheckedExperiment& experiment, Fields&) {
                         "validation, or train with new seeds"};
   std::size_t tested = 0;
   for (const auto& run : experiment.runs) {
-    const auto tests = experiment.evaluations_of(run.run.id, "test");
+    const auto tests = experiment.evaluations_of(run.id, "test");
     if (tests.size() != (experiment.table.tests() ? 1 : 0)) {
-      findings.add("{}: {} test evaluations in the experiment", experiment.name(run), tests.size());
+      findings.add("{}: {} test evaluations in the experiment", run.name, tests.size());
     }
     for (const auto* test : tests) {
-      check_allowed(experiment, test->evaluation, experiment.name(*test), findings);
+      check_allowed(experiment, *test, findings);
       check_order(experiment, run, *test, findings);
     }
-    if (!tests.empty()) check_opened_once(experiment, run, tests.front()->evaluation, findings);
+    if (!tests.empty()) check_opened_once(experiment, run, *tests.front(), findings);
     check_folders(experiment, run, findings);
     tested += tests.size();
   }
@@ -210,8 +201,7 @@ Findings check_spec(const CheckedExperiment& experiment, Fields& rule) {
 
 Findings check_query(const CheckedExperiment& experiment, Fields& rule) {
   const auto sql = rule.required<std::string>("sql");
-  Findings findings{.problems = {},
-                    .summary = rule.optional<std::string>("passes", "no row"),
+  Findings findings{.summary = rule.optional<std::string>("passes", "no row"),
                     .hint = rule.optional<std::string>("hint", "")};
   QueryRequest request{.sql = sql};
   if (sql.find(":experiment") != std::string::npos)

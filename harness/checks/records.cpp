@@ -7,7 +7,7 @@
 
 #include "core/files.h"
 #include "core/text.h"
-#include "harness/checks/check_list.h"
+#include "harness/checks/check.h"
 #include "harness/runs/scratch_database.h"
 #include "results/schema/schema.h"
 #include "results/store/database_diff.h"
@@ -47,9 +47,9 @@ void compare_schema(SQLite::Database& db, Findings& findings) {
   for (const auto& [name, sql] : expected) {
     const auto ours = found.find(name);
     if (ours == found.end()) {
-      findings.add(fmt::format("{} is gone from the schema", name));
+      findings.add("{} is gone from the schema", name);
     } else if (ours->second != sql) {
-      findings.add(fmt::format("{} is not defined as harness defines it", name));
+      findings.add("{} is not defined as harness defines it", name);
     }
   }
   for (const auto& [name, sql] : found) {
@@ -57,33 +57,26 @@ void compare_schema(SQLite::Database& db, Findings& findings) {
   }
 }
 
-enum class JobKind { kBase, kTrain, kEvaluate };
-
-void check_job_file(const fs::path& folder, const std::string& id, const Json& config,
-                    const std::string& name, Findings& findings) {
-  const auto file = folder / "job.json";
-  if (!fs::exists(file)) return findings.add(fmt::format("{}: {} is not there", name, file.string()));
-  const Json job = read_json(file);
-  if (job.value("id", "") != id)
-    findings.add(
-        fmt::format("{}: {} is of job {}, not of {}", name, file.string(), job.value("id", "?"), id));
-  if (job.value("identity", Json()) != config) {
-    const auto changes = Json::diff(config, job.value("identity", Json::object()));
-    findings.add(fmt::format("{}: {} and the DB tell it differently: {}", name, file.string(),
-                             changes.empty() ? "?" : changes.front().value("path", "?")));
+void check_job_file(const auto& job, Findings& findings) {
+  const auto file = job.place / "job.json";
+  if (!fs::exists(file)) return findings.add("{}: {} is not there", job.name, file.string());
+  const Json written = read_json(file);
+  if (const auto id = written.value("id", "?"); id != job.id)
+    findings.add("{}: {} is of job {}, not of {}", job.name, file.string(), id, job.id);
+  if (written.value("identity", Json()) != job.config) {
+    const auto changes = Json::diff(job.config, written.value("identity", Json::object()));
+    findings.add("{}: {} and the DB tell it differently: {}", job.name, file.string(),
+                 changes.empty() ? "?" : changes.front().value("path", "?"));
   }
 }
 
-void check_log(const CheckedExperiment& experiment, JobKind kind, const std::string& id, std::uint64_t offset,
-               const fs::path& folder, const std::string& name, Findings& findings) {
-  const auto& log = experiment.log(folder);
-  const auto where = fmt::format("{}: {}", name, (folder / "events.log").string());
-  if (!log.problem.empty()) return findings.add(fmt::format("{}: {}", where, log.problem));
-  if (log.size != offset) {
-    findings.add(fmt::format("{}: {} bytes, of which the DB has read {}", where, log.size, offset));
-  }
-  // An evaluation that lacked too many scores is started once more, and completed again.
-  const bool may_start_again = kind == JobKind::kEvaluate;
+/// `may_start_again`: an evaluation that lacked too many scores is started once more, and completed again.
+void check_log(const CheckedExperiment& experiment, const auto& job, std::uint64_t offset,
+               bool may_start_again, Findings& findings) {
+  const auto& log = experiment.log(job.place);
+  const auto where = fmt::format("{}: {}", job.name, (job.place / "events.log").string());
+  if (!log.problem.empty()) return findings.add("{}: {}", where, log.problem);
+  if (log.size != offset) findings.add("{}: {} bytes, of which the DB has read {}", where, log.size, offset);
   std::size_t completed = 0;
   bool is_at_its_end = false, went_on = false;
   for (const auto& event : log.events) {
@@ -91,21 +84,22 @@ void check_log(const CheckedExperiment& experiment, JobKind kind, const std::str
     went_on = went_on || (is_at_its_end && !(may_start_again && type == "job_started"));
     is_at_its_end = type == "job_completed";
     if (is_at_its_end) ++completed;
-    if (type == "job_started" && event.value("id", "") != id)
-      findings.add(fmt::format("{}: is the log of job {}", where, event.value("id", "?")));
+    if (type == "job_started" && event.value("id", "") != job.id)
+      findings.add("{}: is the log of job {}", where, event.value("id", "?"));
   }
   if (!is_at_its_end || went_on)
-    findings.add(fmt::format("{}: was completed {} times, or went on after it", where, completed));
+    findings.add("{}: was completed {} times, or went on after it", where, completed);
 }
 
-void check_job(const CheckedExperiment& experiment, JobKind kind, const std::string& id, const Json& config,
-               const fs::path& folder, const std::string& name, Findings& findings) {
-  const auto job = experiment.store.job_state(id);
-  if (!job) return findings.add(fmt::format("{}: there is no job {}", name, id));
-  if (job->state != JobState::kDone)
-    findings.add(fmt::format("{}: job {} is {}", name, id, job_state_name(job->state)));
-  check_job_file(folder, id, config, name, findings);
-  if (kind != JobKind::kBase) check_log(experiment, kind, id, job->log_offset, folder, name, findings);
+/// A run's job or an evaluation's.
+void check_job(const CheckedExperiment& experiment, const auto& job, bool has_log, bool may_start_again,
+               Findings& findings) {
+  const auto state = experiment.store.job_state(job.id);
+  if (!state) return findings.add("{}: there is no job {}", job.name, job.id);
+  if (state->state != JobState::kDone)
+    findings.add("{}: job {} is {}", job.name, job.id, job_state_name(state->state));
+  check_job_file(job, findings);
+  if (has_log) check_log(experiment, job, state->log_offset, may_start_again, findings);
 }
 
 // What event logs make of the DB, and what a row is called.
@@ -137,7 +131,7 @@ class LoggedDatabase {
       read_.insert(job.id);
     } catch (const Error& error) {
       if (error.where() == path().string()) throw;  // a full disk is no fault of the log
-      findings.add(fmt::format("{}: {}", name, error.what()));
+      findings.add("{}: {}", name, error.what());
     }
   }
 
@@ -152,32 +146,25 @@ LoggedDatabase::LoggedDatabase(const CheckedExperiment& experiment, Findings& fi
   made_->atomically([&] {
     for (const auto& set : experiment.store.prompt_sets()) made_->record_prompt_set(set);
     for (const auto& run : experiment.runs) {
-      const auto& id = run.run.id;
-      made_->record_run(run.run);
+      made_->record_run(run);
       if (run.is_base()) {
-        for (const auto& checkpoint : experiment.store.checkpoints(id)) made_->record_checkpoint(checkpoint);
+        for (const auto& checkpoint : experiment.store.checkpoints(run.id))
+          made_->record_checkpoint(checkpoint);
       } else {
-        read({.id = id, .kind = "train", .run_id = id, .evaluation_id = {}, .folder = run.folder},
-             experiment.name(run), findings);
+        read({.id = run.id, .kind = "train", .run_id = run.id, .folder = run.place}, run.name, findings);
       }
     }
     for (const auto& e : experiment.evaluations) {
-      EvaluationRecord evaluation = e.evaluation;
+      EvaluationRecord evaluation = e;
       evaluation.selection_id.reset();
-      const auto name = experiment.name(e);
       try {
         made_->record_evaluation(evaluation);
       } catch (const Error& error) {
-        findings.add(fmt::format("{}: {}", name, error.problem()));
+        findings.add("{}: {}", e.name, error.problem());
         continue;
       }
-      const auto& id = evaluation.id;
-      read({.id = id,
-            .kind = "evaluate",
-            .run_id = evaluation.run_id,
-            .evaluation_id = id,
-            .folder = e.folder},
-           name, findings);
+      read({.id = e.id, .kind = "evaluate", .run_id = e.run_id, .evaluation_id = e.id, .folder = e.place},
+           e.name, findings);
     }
   });
   for (const auto& run : made_->runs()) builds_[run.id] = run.build;
@@ -203,52 +190,43 @@ std::string text_of(const DifferentRow& row) {
 }  // namespace
 
 Findings check_database(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{.problems = experiment.store.check(), .summary = {}, .hint = kRestore};
+  Findings findings{.problems = experiment.store.check(), .hint = kRestore};
   for (const auto& row : experiment.missing)
-    findings.add(fmt::format("the experiment rests on {}, which the DB has not", row));
+    findings.add("the experiment rests on {}, which the DB has not", row);
   compare_schema(experiment.store.database(), findings);
   findings.summary = fmt::format("sound, schema version {}", schema_version(experiment.store.database()));
   return findings;
 }
 
 Findings check_jobs(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{.problems = {},
-                    .summary = {},
-                    .hint = "restore the folder from a copy, or repeat the reproduce with --fresh"};
-  for (const auto& run : experiment.runs)
-    check_job(experiment, run.is_base() ? JobKind::kBase : JobKind::kTrain, run.run.id, run.run.config,
-              run.folder, experiment.name(run), findings);
-  for (const auto& e : experiment.evaluations)
-    check_job(experiment, JobKind::kEvaluate, e.evaluation.id, e.evaluation.config, e.folder,
-              experiment.name(e), findings);
+  Findings findings{.hint = "restore the folder from a copy, or repeat the reproduce with --fresh"};
+  for (const auto& run : experiment.runs) check_job(experiment, run, !run.is_base(), false, findings);
+  for (const auto& e : experiment.evaluations) check_job(experiment, e, true, true, findings);
   findings.summary = fmt::format("{} jobs are done, their job files and event logs whole",
                                  experiment.runs.size() + experiment.evaluations.size());
   return findings;
 }
 
 Findings check_event_logs(const CheckedExperiment& experiment, Fields&) {
-  Findings findings{.problems = {}, .summary = {}, .hint = kRestore};
+  Findings findings{.hint = kRestore};
   LoggedDatabase logged(experiment, findings);
   RowDiff diff(experiment.store, logged.path());
   std::int64_t rows = 0;
-  const auto compare = [&](std::span<const RowsOfJob> of_job, const std::string& job,
-                           const std::string& name) {
-    if (!logged.has(job)) return;
+  const auto compare = [&](std::span<const RowsOfJob> of_job, const auto& job) {
+    if (!logged.has(job.id)) return;
     for (const auto& of : of_job) {
-      for (const auto& row : diff.rows(of, job)) findings.add(fmt::format("{}: {}", name, text_of(row)));
-      rows += diff.count(of, job);
+      for (const auto& row : diff.rows(of, job.id)) findings.add("{}: {}", job.name, text_of(row));
+      rows += diff.count(of, job.id);
     }
   };
   for (const auto& run : experiment.runs) {
     if (run.is_base()) continue;
-    const auto name = experiment.name(run);
-    compare(kOfTraining, run.run.id, name);
-    const auto stored = run.run.build.value_or("NULL"), build = logged.build_of(run.run.id).value_or("NULL");
-    if (stored != build)
-      findings.add(fmt::format("{}: build: the log says {}, the DB {}", name, build, stored));
+    compare(kOfTraining, run);
+    const auto stored = run.build.value_or("NULL"), build = logged.build_of(run.id).value_or("NULL");
+    if (stored != build) findings.add("{}: build: the log says {}, the DB {}", run.name, build, stored);
     ++rows;
   }
-  for (const auto& e : experiment.evaluations) compare(kOfEvaluation, e.evaluation.id, experiment.name(e));
+  for (const auto& e : experiment.evaluations) compare(kOfEvaluation, e);
   findings.summary = fmt::format("{} rows are what the event logs say", rows);
   return findings;
 }

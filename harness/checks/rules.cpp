@@ -7,7 +7,7 @@
 
 #include "core/files.h"
 #include "core/text.h"
-#include "harness/checks/check_list.h"
+#include "harness/checks/check.h"
 #include "harness/plan/workspace.h"
 
 namespace harness {
@@ -48,18 +48,18 @@ const std::map<std::string, Check*>& known_checks() {
   return checks;
 }
 
-/// The rule's own name and its check; what else it holds is its check's.
-std::pair<std::string, std::string> head_of(const Json& rule, const std::string& where) {
+/// The rule's own name. Throws Error unless its check is known; what else it holds is its check's.
+std::string name_of(const Json& rule, const std::string& where) {
   if (!rule.is_object()) throw Error("is not an object", where);
   Fields fields(rule, where);
-  auto check = fields.required<std::string>("check");
+  const auto check = fields.required<std::string>("check");
   auto name = fields.optional<std::string>("name", check);
   if (!known_checks().contains(check)) {
     const auto known = std::views::keys(known_checks());
     throw Error(fmt::format("unknown check \"{}\"", check), where,
                 suggestion(check, std::vector(known.begin(), known.end())));
   }
-  return {std::move(name), std::move(check)};
+  return name;
 }
 
 std::string place_of(const RuleFile& file, std::size_t index) {
@@ -71,9 +71,9 @@ Json merged(const Json& base, const RuleFile& own) {
   Json all = base;
   for (std::size_t i = 0; i < own.rules.size(); ++i) {
     const auto& rule = own.rules[i];
-    const auto name = head_of(rule, place_of(own, i)).first;
-    const auto same = std::find_if(all.begin(), all.end(),
-                                   [&](const Json& other) { return head_of(other, "").first == name; });
+    const auto name = name_of(rule, place_of(own, i));
+    const auto same =
+        std::find_if(all.begin(), all.end(), [&](const Json& other) { return name_of(other, "") == name; });
     if (same == all.end()) {
       all.push_back(rule);
     } else {
@@ -100,11 +100,9 @@ void add_place(Findings& findings, const std::string& workspace) {
 
 RuleResult apply_rule(const Json& rule, const std::string& where, const CheckedExperiment& experiment,
                       const std::string& workspace) {
-  const auto [name, check] = head_of(rule, where);
   Fields fields(rule, where);
-  fields.mark("name");
-  fields.mark("check");
-  RuleResult result{.name = name};
+  const auto check = fields.required<std::string>("check");
+  RuleResult result{.name = fields.optional<std::string>("name", check)};
   try {
     result.findings = known_checks().at(check)(experiment, fields);
   } catch (const Error& error) {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "core/text.h"
-#include "harness/checks/check_list.h"
+#include "harness/checks/check.h"
 #include "results/store/rows.h"
 
 // Looking at the test split once a run is no protection where many runs are variants of one method: the best

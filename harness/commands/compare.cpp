@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <thread>
 
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
 #include "harness/plan/plan.h"
+#include "harness/plan/registry.h"
+#include "harness/plan/worker_request.h"
 #include "harness/run/estimate.h"
 #include "harness/show/comparison_report.h"
 #include "harness/show/comparisons.h"
@@ -35,15 +36,9 @@ struct CompareOptions {
   bool json = false;
 };
 
-std::vector<std::string> column_names(const Experiment& experiment) {
-  std::vector<std::string> names;
-  for (const auto& column : experiment.table.columns) names.push_back(column.name);
-  return names;
-}
-
 /// The columns of a training table that it compares: those with a good direction.
 std::vector<std::string> directed_columns(const Experiment& experiment) {
-  auto names = column_names(experiment);
+  auto names = names_of(experiment.table.columns);
   std::erase_if(names, [&](const std::string& name) { return experiment.better(name) == Better::kNone; });
   return names;
 }
@@ -213,8 +208,7 @@ std::vector<std::int64_t> enough_seeds(std::vector<std::int64_t> seeds) {
 
 /// Seconds of one training run with its evaluations, on one worker after another.
 double seconds_of_a_run(Store& store, const Experiment& experiment) {
-  const auto threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const auto rates = measured_rates(&store, experiment.backbone, threads, Json::object());
+  const auto rates = measured_rates(&store, experiment.backbone, core_count(), Json::object());
   const auto& effective = experiment.effective;
   double images = 0;
   if (!experiment.is_training()) {
@@ -241,10 +235,9 @@ std::optional<Experiment> larger_experiment(Store& store, const Experiment& expe
   return std::nullopt;
 }
 
-/// What an experiment with `runs` training runs a method lacks for a claim about methods, with the command
-/// that makes them and how long it takes, or which experiment has them. Empty where nothing is missing.
+/// What an experiment with `runs` training runs a method lacks for a claim about methods: the command that
+/// makes them and how long it takes, or which experiment has them.
 std::string missing_runs(Store& store, const Experiment& experiment, std::int64_t runs) {
-  if (runs >= kFewestRuns) return {};
   if (const auto larger = larger_experiment(store, experiment)) {
     return fmt::format("experiment {} of this table has {}: --experiment {}", larger->id,
                        counted(static_cast<std::int64_t>(larger->seeds.size()), "training run"), larger->id);
@@ -289,7 +282,7 @@ int compare(const CompareOptions& options) {
   const auto checkpoints = evaluated_checkpoints(store, experiment);
   const bool over_training = experiment.is_training();
   require_methods(store, options, experiment);
-  const auto known = over_training ? column_names(experiment) : metrics_of(store, checkpoints);
+  const auto known = over_training ? names_of(experiment.table.columns) : metrics_of(store, checkpoints);
   const auto named = over_training ? known : named_by_table(experiment.table, known);
   report.metrics = chosen_metrics(store, experiment, options, checkpoints, named, known);
   require_sensible_effect(experiment, options.effect, report.metrics);
@@ -318,6 +311,14 @@ int compare(const CompareOptions& options) {
   if (fewest_runs(asked) == 1) report.yardstick = yardstick_for(store, experiment, report.split);
   add_comparisons(asked, better, report);
   return print_answer(options.json, report_json(report), [&] { print_report(report); });
+}
+
+std::vector<std::string> metric_names() {
+  std::vector<std::string> names;
+  for (const auto& evaluator : load_registry().evaluators) {
+    for (const auto& metric : evaluator.metrics) names.push_back(metric.name);
+  }
+  return names;
 }
 
 Command make_compare() {

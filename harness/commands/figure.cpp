@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
+#include "harness/plan/registry.h"
 #include "harness/show/figures.h"
 #include "harness/terminal/output.h"
 
@@ -21,7 +22,7 @@ struct FigureOptions {
 
 int figure(const FigureOptions& options) {
   if (options.list) return print_list(options.json, figure_rows(), {"name", "summary"});
-  const auto known = figure_names();
+  const auto known = names_of(known_figures());
   if (options.name.empty())
     throw Error("needs a figure's name", "harness figure", "known: " + join(known, ", "));
   require_choice(options.name, known, "figure", "harness figure");
@@ -45,7 +46,8 @@ Examples:
   harness figure law-audit-baseline
   harness figure law-audit --table sd35-ocr -o figures
   harness figure law-audit --table sd35-ocr --method ratio-norm)"};
-  command.add("name", &o->name, "figure (`harness figure --list`)", {.offers = figure_names});
+  command.add("name", &o->name, "figure (`harness figure --list`)",
+              {.offers = [] { return names_of(known_figures()); }});
   command.add("--list", &o->list, "the figures");
   command.add("--method", &o->method, "law-audit of this method; unset: the table's last",
               {.offers = method_names});

@@ -1,8 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <cctype>
 #include <memory>
+#include <regex>
 #include <set>
 
 #include "core/error.h"
@@ -26,16 +27,10 @@ struct NewMethodOptions {
   bool json = false;
 };
 
-bool is_lower(char c) {
-  return c >= 'a' && c <= 'z';
-}
-
 /// Names are typed, and are part of file names: lower case letters, digits and single hyphens.
 void require_method_name(const std::string& name) {
-  bool is_good = !name.empty() && name.size() <= kLongestName && is_lower(name.front()) &&
-                 name.back() != '-' && name.find("--") == std::string::npos;
-  for (const char c : name) is_good = is_good && (is_lower(c) || (c >= '0' && c <= '9') || c == '-');
-  if (is_good) return;
+  static const std::regex kName("[a-z][a-z0-9]*(-[a-z0-9]+)*");
+  if (name.size() <= kLongestName && std::regex_match(name, kName)) return;
   throw Error(fmt::format("\"{}\" is not a name for a method", name), "harness new method",
               fmt::format("take lower-case letters, digits and single hyphens, at most {} of them: my-method",
                           kLongestName));
@@ -54,12 +49,6 @@ std::string class_name(const std::string& name) {
                                                "Setting",       "StepStats",     "Surrogate",  "Penalty",
                                                "UpdateOutcome", "Json"};
   return kTaken.contains(result) ? result + "Objective" : result;
-}
-
-std::string filled(std::string text, const std::string& placeholder, const std::string& value) {
-  for (std::size_t at = 0; (at = text.find(placeholder, at)) != std::string::npos; at += value.size())
-    text.replace(at, placeholder.size(), value);
-  return text;
 }
 
 /// The tree to write to: the one given, else the current folder if it is one, else the one of this build.
@@ -95,11 +84,13 @@ int new_method(const NewMethodOptions& o) {
   }
   const auto tree = source_tree_of(o.source);
   const auto folder = tree / kMethods;
-  const auto file = (folder / (filled(o.name, "-", "_") + ".cpp")).lexically_normal();
+  const auto file = (folder / (boost::replace_all_copy(o.name, "-", "_") + ".cpp")).lexically_normal();
   if (fs::exists(file))
     throw Error("already exists", file.string(), "choose another name, or edit that file");
-  auto text = filled(read_file(folder / kTemplate), "@METHOD_NAME@", o.name);
-  write_file_atomically(file, filled(std::move(text), "@METHOD_CLASS@", class_name(o.name)));
+  auto text = read_file(folder / kTemplate);
+  boost::replace_all(text, "@METHOD_NAME@", o.name);
+  boost::replace_all(text, "@METHOD_CLASS@", class_name(o.name));
+  write_file_atomically(file, text);
   return print_answer(o.json, {{"method", o.name}, {"file", file.string()}},
                       [&] { put("{}\n\n{}", file.string(), next_steps(o.name, tree)); });
 }

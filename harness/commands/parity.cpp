@@ -1,17 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
-#include <map>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "core/error.h"
-#include "core/parity_report.h"
 #include "core/streams.h"
-#include "core/weights/safetensors.h"
+#include "core/weights/parity_report.h"
 #include "datasets/python_random_parity.h"
 #include "evaluators/text_metrics_parity.h"
 #include "harness/commands/command.h"
@@ -23,61 +17,20 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-void compare_numbers(const std::string& name, const std::vector<double>& reference,
-                     const std::vector<double>& computed, const Tolerance& tolerance, ParityReport& report) {
-  if (reference.size() != computed.size())
-    return report.fail(name, fmt::format("{} values instead of {}", computed.size(), reference.size()));
-  double error = 0, largest = 0;
-  for (std::size_t i = 0; i < reference.size(); ++i) {
-    if (std::isfinite(reference[i]) != std::isfinite(computed[i]))
-      return report.fail(name, fmt::format("value {} is {} instead of {}", i, computed[i], reference[i]));
-    if (!std::isfinite(reference[i])) continue;
-    error = std::max(error, std::abs(reference[i] - computed[i]));
-    largest = std::max(largest, std::abs(reference[i]));
-  }
-  report.add(name, error, largest, tolerance);
-}
-
-void compare_tensor(const std::string& name, const SafetensorsFile& reference, const ParityOutputs& outputs,
-                    const Json& case_json, ParityReport& report) {
-  const auto dtype = reference.at(name).dtype;
-  const auto found = outputs.find(name);
-  if (found == outputs.end()) return report.fail(name, "not computed");
-  if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&found->second)) {
-    if (dtype != Dtype::kI64) return report.fail(name, "has another type");
-    if (reference.values<std::int64_t>(name) != *integers) report.fail(name, "differs");
-  } else {
-    if (dtype != Dtype::kF64) return report.fail(name, "has another type");
-    compare_numbers(name, reference.values<double>(name), std::get<std::vector<double>>(found->second),
-                    Tolerance::of(case_json.at("tolerance"), name), report);
-  }
-}
-
-using Compute = std::function<ParityOutputs(const Json&, const std::string&)>;
-
-void check_outputs(const fs::path& folder, const Json& case_json, const Compute& compute,
-                   ParityReport& report) {
-  const SafetensorsFile reference(folder / "outputs.safetensors");
-  const auto outputs = compute(case_json, (folder / "case.json").string());
-  for (const auto& [name, _] : reference.tensors())
-    compare_tensor(name, reference, outputs, case_json, report);
-}
-
 /// Kinds that need no model. An Error of the case itself (a broken file) is that case's failure.
 std::optional<ParityReport> check_here(const fs::path& folder, const Json& case_json,
                                        const std::string& kind) {
-  ParityReport report{.name = case_json.at("name"), .kind = kind, .tolerance = ""};
+  using Compute = ParityOutputs (*)(const Json&, const std::string&);
+  static const std::map<std::string, Compute> computed_here = {
+      {"python_random_sample", python_random_outputs}, {"ocr_text_metrics", text_metrics_outputs}};
   try {
     if (kind == "statistics") return check_statistics_case(folder);
-    const std::map<std::string, Compute> computed_here = {{"python_random_sample", python_random_outputs},
-                                                          {"ocr_text_metrics", text_metrics_outputs}};
     const auto compute = computed_here.find(kind);
     if (compute == computed_here.end()) return std::nullopt;
-    check_outputs(folder, case_json, compute->second, report);
+    return compare_outputs(folder, compute->second(case_json, (folder / "case.json").string()));
   } catch (const Error& error) {
-    report.message = error.what();
+    return ParityReport{.name = case_json.at("name"), .kind = kind, .message = error.what()};
   }
-  return report;
 }
 
 /// {"cases": [{"name", "kind", "passed", "max_abs", "max_rel", "message"}]} in the order given: kinds without

@@ -62,6 +62,12 @@ int query(const QueryOptions& o) {
   return 0;
 }
 
+std::vector<std::string> query_names() {
+  std::vector<std::string> names;
+  for (const auto& query : saved_queries()) names.emplace_back(query.name);
+  return names;
+}
+
 Command make_query() {
   auto o = std::make_shared<QueryOptions>();
   Command command{"query", "SQL over the results DB, read-only whatever the SQL",

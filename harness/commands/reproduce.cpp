@@ -1,25 +1,272 @@
-#include "harness/runs/reproduce.h"
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <memory>
+#include <set>
+#include <thread>
 
+#include "core/error.h"
+#include "core/event_log.h"
+#include "core/files.h"
+#include "core/streams.h"
+#include "core/text.h"
 #include "harness/commands/command.h"
+#include "harness/plan/plan_check.h"
+#include "harness/plan/registry.h"
+#include "harness/plan/worker_request.h"
+#include "harness/run/estimate.h"
+#include "harness/run/plan_runner.h"
+#include "harness/run/record.h"
+#include "harness/run/scheduler.h"
+#include "harness/runs/rebuild.h"
+#include "harness/runs/removal.h"
+#include "harness/show/artifacts.h"
+#include "harness/show/table_model.h"
+#include "harness/terminal/output.h"
+#include "harness/terminal/progress.h"
 #include "harness/terminal/seeds.h"
+#include "results/store/rows.h"
 
 namespace harness {
+namespace fs = std::filesystem;
 namespace {
 
-struct Options {
-  ReproduceOptions reproduce;
+using Clock = std::chrono::steady_clock;
+
+struct ReproduceOptions {
+  PlanRequest request;
+  WorkspaceChoice place;
   std::vector<std::string> seeds;  ///< as typed
-  std::optional<int> jobs;
+  std::optional<int> jobs;         ///< workers at a time; unset: as many as keep the cores busy
+  bool dry_run = false, fresh = false, json = false;
 };
 
-int run(const Options& typed) {
-  auto options = typed.reproduce;
-  options.request.seeds = parse_seeds(typed.seeds);
+/// This command line again, for the message of an interrupted run; without --fresh, which would throw the
+/// work away.
+std::string resume_command() {
+  std::string command;
+  for (const auto& word : split(read_file("/proc/self/cmdline"), '\0')) {
+    if (word.empty() || word == "--fresh") continue;
+    command += (command.empty() ? "" : " ") + shell_word(word);
+  }
+  return command;
+}
+
+/// A worker that outlived its orchestrator still holds its log for a moment: its input has closed, so it ends
+/// after its shard.
+void wait_for_left_workers(const Plan& plan, Progress& progress) {
+  constexpr auto kPatience = std::chrono::seconds(60);
+  const auto begin = Clock::now();
+  bool said = false;
+  for (const auto& run : plan.runs) {
+    if (!fs::is_directory(run.job.folder)) continue;
+    std::vector<fs::path> logs = {run.job.folder / "events.log"};
+    for (const auto& entry : fs::directory_iterator(run.job.folder)) {
+      if (entry.is_directory()) logs.push_back(entry.path() / "events.log");
+    }
+    for (const auto& log : logs) {
+      while (fs::exists(log) && event_log_is_held(log)) {
+        if (!std::exchange(said, true)) progress.say("waiting for a worker of an earlier run to end");
+        if (Clock::now() - begin > kPatience) {
+          throw Error("a worker of an earlier run still writes here", log.string(),
+                      "end it, then repeat the command", Status::kFailed);
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      }
+    }
+  }
+}
+
+/// --fresh takes every experiment with it that rests on a run which is forgotten.
+void warn_of_experiments_lost(const Plan& plan, Store& store, Progress& progress) {
+  std::set<std::string> ours;
+  for (const auto& run : plan.runs) ours.insert(run.job.id);
+  for (const auto& experiment : store.reproductions()) {
+    if (std::ranges::none_of(experiment.runs, [&](const auto& run) { return ours.contains(run.first); }))
+      continue;
+    progress.say(fmt::format(
+        "note: --fresh drops experiment {} ({} at scale {}, {}), which rests on runs that begin anew",
+        experiment.id, experiment.table_id, experiment.scale, join(experiment.methods, ", ")));
+  }
+}
+
+/// What was there goes into the trash.
+void forget_runs(const Plan& plan, Store& store, Progress& progress) {
+  int moved = 0;
+  for (const auto& run : plan.runs) {
+    const auto removal = removal_of(store, plan.workspace, run.job.id);
+    if (remove_run(store, plan.workspace, removal, "reproduce --fresh")) ++moved;
+  }
+  if (moved == 0) return;
+  progress.say(fmt::format("note: {} moved to {}; `harness runs prune{}` frees the disk",
+                           moved == 1 ? "1 run was" : fmt::format("{} runs were", moved),
+                           plan.workspace.trash_folder().string(), plan.workspace.options));
+}
+
+void expect_jobs(const Plan& plan, Store& store, int threads, Progress& progress) {
+  const auto rates = measured_rates(&store, plan.backbone.name, threads, Json::object());
+  for (const auto& job : planned_jobs(plan, &store, rates)) {
+    if (!job.done && job.kind != "select" && job.kind != "report") progress.expect(job.key, job.seconds);
+  }
+}
+
+/// Threads of a worker, each with a shard of its own; a GPU has one.
+int threads_of(const Plan& plan, int jobs) {
+  return plan.device_kind == "cpu" ? std::max(1, core_count() / jobs) : 1;
+}
+
+/// Runs all that is left to do. Throws Error (Status::kInterrupted) with the command that goes on.
+void carry_out(const Plan& plan, Store& store, int jobs, Progress& progress) {
+  const int threads = threads_of(plan, jobs);
+  PlanRunner runner(plan, store, threads);
+  auto settings = SchedulerSettings::from_environment();
+  settings.worker = worker_program();
+  settings.jobs = jobs;
+  runner.require_same_build(settings.worker);
+  expect_jobs(plan, store, threads, progress);
+  const auto say_notes = [&] {
+    for (const auto& note : runner.take_notes()) {
+      if (note.level != "info") progress.say(fmt::format("{}: {}", note.level, note.message));
+    }
+  };
+  const SchedulerHooks hooks{
+      .next = [&] { return runner.next(); },
+      .ingest =
+          [&](const Task& task) {
+            runner.ingest(task);
+            say_notes();
+          },
+      .complete = [&](const Task& task) { return runner.complete(task); },
+      .failed = [&](const Task& task,
+                    const std::string& what) { store.mark_job(task.id, JobState::kFailed, what); }};
+  try {
+    run_scheduler(settings, hooks, progress);
+  } catch (const Error& error) {
+    if (error.status() != Status::kInterrupted) throw;
+    throw Error(error.problem(), "", "go on with: " + resume_command(), Status::kInterrupted);
+  }
+}
+
+/// What was made for another table belongs to this one too, though nothing is left to run.
+void adopt_finished(const Plan& plan, Store& store, const std::vector<std::string>& evaluations) {
+  Json runs = Json::array();
+  for (const auto& run : plan.runs) runs.push_back(run.job.id);
+  constexpr auto kForeign = R"sql(
+    SELECT 1 FROM json_each(?1)
+    WHERE value NOT IN (SELECT run_id FROM table_runs WHERE table_id = ?3 AND scale = ?4)
+    UNION ALL SELECT 1 FROM json_each(?2)
+    WHERE value NOT IN (SELECT evaluation_id FROM table_evaluations WHERE table_id = ?3 AND scale = ?4))sql";
+  if (!rows_of<int>(store, kForeign, runs.dump(), Json(evaluations).dump(), plan.spec.id, plan.scale.name)
+           .empty())
+    PlanRunner(plan, store, 1);  // records them
+}
+
+void print_result(const ReproduceOptions& options, const TableModel& model) {
+  if (options.json) {
+    print_json(table_json(model));
+    return;
+  }
+  put("{}\n", table_markdown(model));
+  for (const auto& [name, path] : model.artifacts) put("{:<12} {}\n", name, path);
+}
+
+/// Workers at a time: as asked for, or side by side where a worker cannot use all cores.
+int jobs_of(const ReproduceOptions& options, const Plan& plan) {
+  if (options.jobs) return *options.jobs;
+  if (plan.backbone.threads == 0) return 1;
+  const auto trained = static_cast<int>(plan.methods.size() * plan.seeds.size());
+  return std::clamp(core_count() / plan.backbone.threads, 1, std::max(1, trained));
+}
+
+void try_scorers(const Plan& plan) {
+  Json used = plan.reward_scorers;
+  if (!plan.spec.is_training()) used.update(plan.scorers);
+  try_external_scorers(plan.external_scorers, used);
+}
+
+int dry_run(const ReproduceOptions& options, const Plan& plan) {
+  std::optional<Store> store;
+  if (fs::exists(plan.workspace.db)) store.emplace(plan.workspace.db, OpenMode::kReadOnly);
+  auto* known = store ? &*store : nullptr;
+  const int parallel = jobs_of(options, plan);
+  const int threads = threads_of(plan, parallel);
+  const auto resources = check_plan(plan, threads);
+  try_scorers(plan);
+  const auto rates = measured_rates(known, plan.backbone.name, threads, resources);
+  const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
+  if (options.json) {
+    print_json(dry_run_json(plan, jobs, rates, parallel));
+  } else {
+    print_dry_run(plan, jobs, rates, parallel);
+  }
+  return 0;
+}
+
+constexpr std::size_t kDigitsShown = 12;  // of a checksum, where people read it
+
+void say_unknown_prompts(const Plan& plan, Progress& progress) {
+  const auto& prompts = plan.inputs.evaluation;
+  if (!plan.inputs.has_evaluation() || prompts.known) return;
+  progress.say(fmt::format("note: {} has the unknown checksum {}; it is recorded as {}", prompts.origin,
+                           prompts.sha256.substr(0, kDigitsShown), prompts.name));
+}
+
+/// Plan, run what is not done, select, test, compare, write and print the table.
+int reproduce(const ReproduceOptions& options) {
+  const auto begin = Clock::now();
+  const auto plan = make_plan(options.request, find_workspace(options.place));
+  require_own_database(plan.workspace.db);
+  if (options.dry_run) return dry_run(options, plan);
+  make_folder(plan.workspace.folder);
+  const WorkspaceLock lock(plan.workspace);
+  Progress progress;
+  auto store = open_workspace(plan.workspace, [&](const std::string& text) { progress.say(text); });
+  if (!store.notice().empty()) progress.say("note: " + store.notice());
+  auto evaluations = options.fresh ? std::nullopt : finished_evaluations(plan, store);
+  if (!evaluations) {
+    check_plan(plan, threads_of(plan, jobs_of(options, plan)));
+    try_scorers(plan);
+    wait_for_left_workers(plan, progress);
+    require_own_folders(plan, store);
+    if (options.fresh) {
+      warn_of_experiments_lost(plan, store, progress);
+      forget_runs(plan, store, progress);
+    }
+    say_unknown_prompts(plan, progress);
+    write_input_files(plan.inputs);
+    carry_out(plan, store, jobs_of(options, plan), progress);
+    evaluations = finished_evaluations(plan, store);
+  } else {
+    say_unknown_prompts(plan, progress);
+    adopt_finished(plan, store, *evaluations);
+  }
+  if (!evaluations)
+    throw Error("jobs are left that cannot start", plan.spec.id, "repeat with --fresh", Status::kFailed);
+  store.require_complete(*evaluations);
+  const double wall_seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  const auto code = code_of_plan(plan, store, *evaluations);
+  if (const auto other = other_code(code, plan.registry.sources_sha256))
+    progress.say(fmt::format("note: {}; --fresh runs them again with this build", *other));
+  const auto experiment = record_plan(plan, store, *evaluations, code, wall_seconds);
+  auto model = make_table_model(store, experiment);
+  const auto folder = plan.workspace.table_folder(plan.spec.id);
+  if (const auto other = experiment_in(store, folder); other && *other != experiment.id) {
+    progress.say(
+        fmt::format("note: {} held experiment {}, and now holds experiment {}; --experiment {} of "
+                    "`harness table` and `harness grid` shows the other",
+                    folder.string(), *other, experiment.id, *other));
+  }
+  write_artifacts(store, experiment, folder, model);
+  print_result(options, model);
+  return 0;
+}
+
+int run(ReproduceOptions options) {
+  options.request.seeds = parse_seeds(options.seeds);
   options.request.methods = comma_list(options.request.methods, "--methods");
-  if (typed.jobs) require_range(*typed.jobs, 1, 1024, "--jobs");
-  options.jobs = typed.jobs.value_or(0);
+  if (options.jobs) require_range(*options.jobs, 1, 1024, "--jobs");
   return reproduce(options);
 }
 
@@ -44,9 +291,21 @@ std::vector<std::string> row_names(const std::string& table) {
   return table.empty() ? method_names() : load_table_spec(table).methods;
 }
 
+/// "lr=", "dual.beta_max="
+std::vector<std::string> setting_names() {
+  const auto registry = load_registry();
+  std::vector<std::string> names;
+  for (const auto& setting : registry.settings) names.push_back(setting.name + "=");
+  for (const auto& method : registry.methods) {
+    for (const auto& setting : method.settings)
+      names.push_back(fmt::format("{}.{}=", method.name, setting.name));
+  }
+  return names;
+}
+
 Command make_reproduce() {
-  auto o = std::make_shared<Options>();
-  auto& r = o->reproduce.request;
+  auto o = std::make_shared<ReproduceOptions>();
+  auto& r = o->request;
   Command command{"reproduce", "Train, select, test and compare: from nothing to the table", R"(
 Repeating the command goes on where it stopped, or prints the table at once when all is done.
 Examples:
@@ -70,13 +329,13 @@ Examples:
               {.by_comma = true});
   command.add("--device", &r.device, "auto, cpu or cuda:N (cuda: the first)",
               {.offers = choices({"auto", "cpu", "cuda:0"})});
-  add_workspace_options(command, o->reproduce.place);
+  add_workspace_options(command, o->place);
   command.add("--jobs", &o->jobs,
               "workers at a time, among whom the cores are divided; unset: what suits the backbone");
-  command.add("--dry-run", &o->reproduce.dry_run, "show the jobs and what they will take; write nothing");
-  command.add("--fresh", &o->reproduce.fresh,
+  command.add("--dry-run", &o->dry_run, "show the jobs and what they will take; write nothing");
+  command.add("--fresh", &o->fresh,
               "train these runs anew; what they were goes into the trash (`harness runs restore`)");
-  add_json_option(command, o->reproduce.json);
+  add_json_option(command, o->json);
   command.run = [o] { return run(*o); };
   return command;
 }

@@ -12,6 +12,7 @@
 #include "core/streams.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
+#include "harness/plan/registry.h"
 #include "harness/runs/adoption.h"
 #include "harness/runs/rebuild.h"
 #include "harness/runs/removal.h"
@@ -208,6 +209,17 @@ int restore(const Options& options) {
   return 0;
 }
 
+/// Bytes of the files below.
+std::uintmax_t size_on_disk(const std::filesystem::path& folder) {
+  std::uintmax_t bytes = 0;
+  std::error_code error;
+  for (std::filesystem::recursive_directory_iterator at(folder, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at->is_regular_file(error) && !at->is_symlink(error)) bytes += at->file_size(error);
+  }
+  return bytes;
+}
+
 Json contents_of(const std::vector<TrashEntry>& entries) {
   Json list = Json::array();
   for (const auto& entry : entries) {
@@ -292,12 +304,6 @@ Examples:
   return command;
 }
 
-std::vector<std::string> removed_names(const WorkspaceChoice& place) {
-  std::vector<std::string> names;
-  for (const auto& entry : trash_of(find_workspace(place))) names.push_back(entry.name);
-  return names;
-}
-
 Command make_restore() {
   auto o = std::make_shared<Options>();
   Command command{"restore", "Bring removed runs back from the trash, with their rows", R"(
@@ -308,7 +314,8 @@ Examples:
   harness runs restore 0562654b
   harness runs restore 0562654bf1b14d57.2         the second one of a run that was removed twice)"};
   command.add("id", &o->ids, "ids of removed runs, or their beginnings",
-              {.required = true, .offers = [&place = o->place] { return removed_names(place); }});
+              {.required = true,
+               .offers = [&place = o->place] { return names_of(trash_of(find_workspace(place))); }});
   add_workspace_options(command, o->place);
   return with_json(std::move(command), o, restore);
 }

@@ -2,18 +2,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <map>
 #include <memory>
-#include <optional>
 #include <set>
-#include <string>
-#include <vector>
 
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/files.h"
-#include "core/json.h"
 #include "core/sha256.h"
 #include "core/streams.h"
 #include "core/text.h"
@@ -23,10 +17,10 @@
 #include "harness/plan/scorers.h"
 #include "harness/plan/worker_request.h"
 #include "harness/run/scheduler.h"
+#include "harness/runs/scratch_database.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/progress.h"
 #include "results/store/rows.h"
-#include "results/store/store.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -113,7 +107,7 @@ Json paths_now(const Json& job, const fs::path& folder) {
 /// Some positions of a list, the same ones for the same list.
 Json some_positions(const Json& all, const VerifyOptions& options) {
   if (options.all || options.images >= all.size()) return all;
-  auto places = PythonRandom(options.seed)
+  auto places = PythonRandom(std::to_string(options.seed))
                     .sample(static_cast<std::int64_t>(all.size()), static_cast<std::int64_t>(options.images));
   std::sort(places.begin(), places.end());
   Json chosen = Json::array();
@@ -394,27 +388,6 @@ std::vector<Verification> verify_jobs(Store& store, const std::vector<RecordedJo
 
 constexpr std::size_t kDifferencesPrinted = 5;
 
-/// A folder for the repeated jobs, beside the DB; gone afterwards unless it is to be kept.
-class Scratch {
- public:
-  Scratch(const fs::path& db, bool keep)
-      : folder_(fs::absolute(db).parent_path() / fmt::format("verify-{}", ::getpid())), keep_(keep) {
-    make_folder(folder_);
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    if (!keep_) fs::remove_all(folder_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  const fs::path& folder() const { return folder_; }
-
- private:
-  fs::path folder_;
-  bool keep_;
-};
-
 void print_results(const std::vector<Verification>& results) {
   std::vector<Json> rows;
   for (const auto& r : results) {
@@ -442,13 +415,13 @@ int verify(const VerifyOptions& o) {
   Store store(db, OpenMode::kReadOnly);
   const auto jobs = o.run.empty() ? jobs_of_experiment(store, chosen_experiment(store, o.db).id, o.training)
                                   : jobs_of_run(store, o.run, o.training);
-  const Scratch scratch(db, o.keep);
-  const auto results = verify_jobs(store, jobs, o, scratch.folder());
+  const ScratchFolder scratch(fs::absolute(db).parent_path() / fmt::format("verify-{}", ::getpid()), o.keep);
+  const auto results = verify_jobs(store, jobs, o, scratch.path());
   Json list = Json::array();
   for (const auto& r : results) list.push_back(to_json(r));
   const auto print_words = [&] {
     print_results(results);
-    if (o.keep) put("\nkept: {}\n", scratch.folder().string());
+    if (o.keep) put("\nkept: {}\n", scratch.path().string());
   };
   return print_answer(o.json, {{"jobs", std::move(list)}}, print_words,
                       std::ranges::all_of(results, &Verification::same) ? 0 : 1);

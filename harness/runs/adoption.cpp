@@ -121,10 +121,7 @@ class Adoption {
     store_.record_checkpoint({.run_id = run_.id,
                               .step = 0,
                               .path = run_.paths.value("weights", std::string()),
-                              .sha256 = run_.identity.at("weights_sha256"),
-                              .lambda_late = {},
-                              .lambda_late_last = {},
-                              .clip_fraction = {}});
+                              .sha256 = run_.identity.at("weights_sha256")});
     store_.mark_job(run_.id, JobState::kDone);
     selection_ = store_.record_selection(fixed_selection(run_.id));
   }
@@ -249,8 +246,7 @@ Json adopt_runs(Store& store, const Workspace& workspace, const std::vector<std:
         throw Error(fmt::format("cannot be adopted: {}", error.what()), workspace.run_folder(name).string(),
                     "a file of it was changed: copy the folder again", Status::kFailed);
       } catch (const Error& error) {
-        throw Error(fmt::format("cannot be adopted: {}{}{}", error.where(), error.where().empty() ? "" : ": ",
-                                error.problem()),
+        throw Error(fmt::format("cannot be adopted: {}", Error(error.problem(), error.where()).what()),
                     workspace.run_folder(name).string(), error.hint(), Status::kFailed);
       }
     }

@@ -230,8 +230,7 @@ struct Checked {
   /// Throws it where another process or the disk is in the way, which is no finding.
   void add(const Error& error) {
     if (error.status() == Status::kFailed) throw error;
-    add(error.where().empty() ? error.problem() : fmt::format("{}: {}", error.where(), error.problem()),
-        error.hint().empty() ? kRebuildHint : error.hint());
+    add(Error(error.problem(), error.where()).what(), error.hint().empty() ? kRebuildHint : error.hint());
   }
 };
 

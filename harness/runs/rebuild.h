@@ -14,22 +14,19 @@ namespace harness {
 /// caller holds the workspace's lock.
 Store open_workspace(const Workspace& workspace, const std::function<void(const std::string&)>& say);
 
-/// Rebuilds the results DB from OUT/journal.log and the event logs, beside the old one, and takes its place
-/// in one step; the old file stays as results.sqlite.bak-N. Rows of other workspaces that share the DB are
-/// kept. `force`: also where logs are gone or damaged. Gives {"db", "kept" (path or null), "runs",
-/// "evaluations", "experiments", "left_out": [text]}. Throws Error, the old DB as it was: the workspace is in
-/// use, there is nothing to rebuild from, the DB is another workspace's or knows more than the journal, --db
-/// is no results DB, or something would be left out.
+/// Rebuilds the results DB from OUT/journal.log and the event logs, and takes its place in one step; the old
+/// file stays as results.sqlite.bak-N, rows of other workspaces are kept. `force`: also where logs are gone
+/// or damaged. Gives {"db", "kept" (path or null), "runs", "evaluations", "experiments", "left_out": [text]}.
+/// Throws Error, the old DB as it was.
 Json rebuild_database(const Workspace& workspace, bool force);
 
 /// Rewrites OUT/journal.log from a sound DB; a damaged one stays as journal.log.bak-N. Gives {"journal",
 /// "kept" (path or null)}.
 Json rebuild_journal(const Workspace& workspace);
 
-/// What is wrong with a workspace's DB: {"db", "version", "findings": [text], "notes": [text], "hint" (what
-/// mends it, or null)}: the file itself, every row against journal and event logs, folders that no row knows,
-/// images against their checksums. Changes nothing. Throws Error (status 2) if there is no DB, or it is
-/// another program's or workspace's; (status 1) if the disk or another process is in the way.
+/// What is wrong with a workspace's DB, logs and images: {"db", "version", "findings": [text], "notes":
+/// [text], "hint" (what mends it, or null)}. Changes nothing. Throws Error (status 2) if there is no DB, or
+/// it is another program's or workspace's; (status 1) if the disk or another process is in the way.
 Json check_database(const Workspace& workspace);
 
 }  // namespace harness

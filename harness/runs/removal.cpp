@@ -149,13 +149,11 @@ std::optional<std::string> remove_run(Store& store, const Workspace& workspace, 
     store.forget(removal.id);
     return std::nullopt;
   }
-  const auto entry = prepare_trash(workspace, {.name = {},
-                                               .run = removal.id,
+  const auto entry = prepare_trash(workspace, {.run = removal.id,
                                                .label = removal.label(),
                                                .removed = utc_now(),
                                                .from = fs::absolute(removal.folder).string(),
                                                .by = by,
-                                               .folder = {},
                                                .records = store.records_of_run(removal.id),
                                                .logs = logs_of(store, removal.id)});
   for (const auto& e : removal.experiments) {

@@ -15,11 +15,9 @@ namespace harness {
 struct Removal {
   std::string id;
   std::optional<StoredRun> run;
-  std::filesystem::path folder;   ///< in the workspace, where there may be none
-  std::vector<Json> experiments;  ///< that rest on it, and go with it
-  /// Event logs that its rows were read from, and that its folder has no more: `runs restore` will ask for
-  /// them.
-  std::vector<std::string> lost_logs = {};
+  std::filesystem::path folder;             ///< in the workspace, where there may be none
+  std::vector<Json> experiments;            ///< that rest on it, and go with it
+  std::vector<std::string> lost_logs = {};  ///< its rows were read from them, and its folder has them no more
 
   std::string text() const;   ///< "0562654bf1b14d57 (ratio-norm, seed 42)"
   std::string label() const;  ///< "ratio-norm, seed 42"
@@ -32,14 +30,13 @@ Removal removal_of(Store& store, const Workspace& workspace, const std::string& 
 std::vector<Removal> find_removals(Store& store, const Workspace& workspace,
                                    const std::vector<std::string>& ids);
 
-/// Throws Error (Status::kFailed): the run is another workspace's, whose journal records it; or this one's
-/// journal records a run that the DB lacks; or a living process holds a log of the run; or, without `force`,
-/// its rows could not be brought back, or a finished experiment rests on it, naming the tables.
+/// Throws Error (Status::kFailed): the run is another workspace's, or one that the journal records and the DB
+/// lacks, or a living process holds a log of it; or, without `force`, its rows could not be brought back, or
+/// a finished experiment rests on it.
 void require_removable(const Removal& removal, const Workspace& workspace, bool force);
 
-/// Takes the rows away, then moves the folder into the trash, what it was being written down first: repeating
-/// an interrupted command ends the removal. `by`: the command. Gives the name of its entry in the trash;
-/// nothing where there was no folder.
+/// Takes the rows away, then moves the folder into the trash: repeating an interrupted command ends the
+/// removal. `by`: the command. Gives the name of its entry in the trash; nothing where there was no folder.
 std::optional<std::string> remove_run(Store& store, const Workspace& workspace, const Removal& removal,
                                       const std::string& by);
 

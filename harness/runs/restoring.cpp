@@ -67,9 +67,9 @@ Json restore_run(Store& store, const Workspace& workspace, const TrashEntry& ent
     store.take_back(entry.records, workspace.folder);
   } catch (const Error& error) {
     if (moved) move_run(place, entry.run_folder());
-    throw Error(fmt::format("run {} cannot be restored: {}{}{}", entry.run, error.where(),
-                            error.where().empty() ? "" : ": ", error.problem()),
-                entry.folder.string(), "it stays in the trash", Status::kFailed);
+    throw Error(
+        fmt::format("run {} cannot be restored: {}", entry.run, Error(error.problem(), error.where()).what()),
+        entry.folder.string(), "it stays in the trash", Status::kFailed);
   }
   delete_entry(entry);
   return {{"name", entry.run}, {"folder", place.string()}, {"rows", !entry.records.empty()}};

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "core/error.h"
+#include "core/files.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -61,9 +62,13 @@ ScratchFolder::ScratchFolder(const std::string& name)
                 "set TMPDIR to a folder you can write to", Status::kFailed);
 }
 
+ScratchFolder::ScratchFolder(const fs::path& folder, bool keep) : path_(folder.string()), keep_(keep) {
+  make_folder(folder);
+}
+
 ScratchFolder::~ScratchFolder() {
   std::error_code ignored;
-  fs::remove_all(path_, ignored);
+  if (!keep_) fs::remove_all(path_, ignored);
 }
 
 }  // namespace harness

@@ -23,11 +23,14 @@ class ScratchDatabase {
   std::filesystem::path path_;
 };
 
-/// A new folder for temporary files, nobody else's, which goes away with this object.
+/// A folder for temporary files, which goes away with this object.
 class ScratchFolder {
  public:
-  /// `name`: what the folder's begins with. Throws Error (Status::kFailed) where it cannot be made.
+  /// A new one, nobody else's. `name`: what its own begins with. Throws Error (Status::kFailed) where it
+  /// cannot be made.
   explicit ScratchFolder(const std::string& name);
+  /// This one, which stays if `keep`.
+  ScratchFolder(const std::filesystem::path& folder, bool keep);
   ~ScratchFolder();
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
@@ -35,6 +38,7 @@ class ScratchFolder {
 
  private:
   std::string path_;
+  bool keep_ = false;
 };
 
 }  // namespace harness

@@ -41,11 +41,10 @@ std::string ImageCheck::text() const {
 }
 
 ImageCheck check_stored_images(Store& store, const std::string& evaluation, const fs::path& folder) {
-  using Image = std::pair<std::string, std::string>;  // path and checksum
   ImageCheck check;
-  for (const auto& [path, sha256] : checked_rows<Image>(
+  for (const auto& [path, sha256] : rows_of<std::string, std::string>(
            store, "SELECT path, sha256 FROM samples WHERE evaluation_id = ?1 ORDER BY prompt_id, sample",
-           [](const Query& row) { return Image(row.text(0), row.text(1)); }, evaluation)) {
+           evaluation)) {
     ++check.images;
     const auto file = folder / path;
     std::error_code unknown;

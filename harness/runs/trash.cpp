@@ -173,13 +173,4 @@ std::vector<std::string> lost_logs(const std::map<std::string, std::uint64_t>& l
   return lost;
 }
 
-std::uintmax_t size_on_disk(const fs::path& folder) {
-  std::uintmax_t bytes = 0;
-  std::error_code error;
-  for (fs::recursive_directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    if (at->is_regular_file(error) && !at->is_symlink(error)) bytes += at->file_size(error);
-  }
-  return bytes;
-}
-
 }  // namespace harness

@@ -20,11 +20,11 @@ namespace harness {
 ///   OUT/.trash/experiment-N.json   an experiment that rested on such a run, as records of a journal
 /// NAME is the run's id; ID.2 and so on where the same run was removed before.
 struct TrashEntry {
-  std::string name, run;
-  std::string label;               ///< "dual, seed 42"
-  std::string removed, from, by;   ///< UTC, the folder's place, the command
-  std::filesystem::path folder;    ///< OUT/.trash/NAME
-  std::vector<Json> records = {};  ///< none for a folder that no row knew
+  std::string name = {}, run = {};
+  std::string label;                  ///< "dual, seed 42"
+  std::string removed, from, by;      ///< UTC, the folder's place, the command
+  std::filesystem::path folder = {};  ///< OUT/.trash/NAME
+  std::vector<Json> records = {};     ///< none for a folder that no row knew
   /// Bytes that the rows were read from, by log: "events.log", "eval-test-0123456789abcdef/events.log".
   std::map<std::string, std::uint64_t> logs = {};
 
@@ -66,8 +66,5 @@ std::vector<std::string> clear_leftovers(Store& store, const Workspace& workspac
 /// from them again.
 std::vector<std::string> lost_logs(const std::map<std::string, std::uint64_t>& logs,
                                    const std::filesystem::path& run_folder);
-
-/// Bytes of the files below.
-std::uintmax_t size_on_disk(const std::filesystem::path& folder);
 
 }  // namespace harness

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "core/parity_report.h"
+#include "core/weights/parity_report.h"
 #include "models/diffusion/prompt_encoder.h"
 #include "models/nn/weights_io.h"
 

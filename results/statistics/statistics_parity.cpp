@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <span>
 
 #include "core/error.h"
-#include "core/json.h"
 #include "core/weights/safetensors.h"
 #include "results/statistics/numeric.h"
 #include "results/statistics/rank_tests.h"
@@ -90,23 +88,9 @@ void add_rank_tests(std::span<const double> differences, const std::string& name
   add_rank_test(wilcoxon_exact(differences), name + ".wilcoxon.exact", out);
 }
 
-void compare_tensor(const std::string& name, std::span<const double> expected, const Outputs& computed,
-                    const Tolerance& tolerance, ParityReport& report) {
-  const auto found = computed.find(name);
-  if (found == computed.end()) return report.fail(name, "not computed");
-  const auto& got = found->second;
-  if (got.size() != expected.size()) return report.fail(name, "has the wrong size");
-  double error = 0, scale = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    if (!std::isfinite(got[i]) || !std::isfinite(expected[i])) return report.fail(name, "is not finite");
-    error = std::max(error, std::abs(got[i] - expected[i]));
-    scale = std::max(scale, std::abs(expected[i]));
-  }
-  report.add(name, error, scale, tolerance);
-}
-
 /// Every output, by tensor name.
-Outputs compute(const SafetensorsFile& inputs, const std::vector<std::string>& datasets, double confidence) {
+ParityOutputs compute(const SafetensorsFile& inputs, const std::vector<std::string>& datasets,
+                      double confidence) {
   Outputs out;
   for (const auto& name : datasets) {
     const auto data = read_data(inputs, name);
@@ -114,7 +98,7 @@ Outputs compute(const SafetensorsFile& inputs, const std::vector<std::string>& d
     add_bootstrap(data, confidence, name, out);
     add_rank_tests(data.differences, name, out);
   }
-  return out;
+  return {out.begin(), out.end()};
 }
 
 }  // namespace
@@ -122,22 +106,10 @@ Outputs compute(const SafetensorsFile& inputs, const std::vector<std::string>& d
 ParityReport check_statistics_case(const std::filesystem::path& folder) {
   const auto file = folder / "case.json";
   const Json description = read_json(file);
-  Fields fields(description, file.string());
-  ParityReport report{.name = fields.required<std::string>("name"),
-                      .kind = fields.required<std::string>("kind"),
-                      .tolerance = ""};
-  if (report.kind != "statistics")
-    throw Error("is of kind \"" + report.kind + "\", not \"statistics\"", file.string());
-  auto params = fields.object("params");
-  const auto confidence = params.required<double>("confidence");
-  const auto datasets = params.required<std::vector<std::string>>("datasets");
-  const Json& tolerance = fields.get("tolerance");
-
-  const SafetensorsFile inputs(folder / "inputs.safetensors"), outputs(folder / "outputs.safetensors");
-  const auto computed = compute(inputs, datasets, confidence);
-  for (const auto& [name, _] : outputs.tensors())
-    compare_tensor(name, outputs.values<double>(name), computed, Tolerance::of(tolerance, name), report);
-  return report;
+  auto params = Fields(description, file.string()).object("params");
+  return compare_outputs(folder, compute(SafetensorsFile(folder / "inputs.safetensors"),
+                                         params.required<std::vector<std::string>>("datasets"),
+                                         params.required<double>("confidence")));
 }
 
 }  // namespace harness

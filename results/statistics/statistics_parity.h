@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "core/parity_report.h"
+#include "core/weights/parity_report.h"
 
 namespace harness {
 

@@ -23,16 +23,6 @@ class PromptFile : public testing::Test {
     return folder_ / "test.txt";
   }
 
-  /// The message of the error that loading these bytes gives, without the folder.
-  std::string refusal(const std::string& bytes) {
-    const auto file = write(bytes);
-    const auto error = error_of([&] { load_prompt_set(file, "ocr"); });
-    EXPECT_EQ(error.status(), Status::kUsage);
-    const std::string message = error.what(), folder = folder_.string() + "/";
-    EXPECT_TRUE(message.starts_with(folder)) << message;
-    return message.substr(folder.size());
-  }
-
   const TemporaryFolder temporary_;
   const fs::path& folder_ = temporary_.path();
 };
@@ -76,27 +66,29 @@ TEST_F(PromptFile, CountsNoLineAfterTheLastNewlineButKeepsItsChecksum) {
 
 TEST_F(PromptFile, NamesTheLineOfEveryFault) {
   const std::string good = std::string(kGood) + "\n";
-  EXPECT_EQ(refusal(good + "\n" + good), "test.txt:2: empty line; write one prompt on each line");
-  EXPECT_EQ(refusal(good + good + "\n"), "test.txt:3: empty line; write one prompt on each line");
-  EXPECT_EQ(refusal(good + "   \n"), "test.txt:2: empty line; write one prompt on each line");
-  EXPECT_EQ(refusal(good + good + "no quotes"),
-            "test.txt:3: no quoted target; put the text that the image shall show in double quotes");
-  EXPECT_EQ(
-      refusal("empty \"\" quotes"),
-      "test.txt:1: the quoted target is empty; put the text that the image shall show in double quotes");
-  EXPECT_EQ(refusal(good + "caf\xe9 \"x\"\n"),
-            "test.txt:2: invalid UTF-8 at byte 3 of the line; save the file as UTF-8");
-  EXPECT_EQ(refusal(good + "a \"x\"\r\n"),
-            "test.txt:2: the line ends with a carriage return; save the file with Unix line ends (dos2unix)");
-  EXPECT_EQ(refusal(good + "a\t\"x\""),
-            "test.txt:2: control character U+0009; a prompt is one line of plain text");
-  EXPECT_EQ(refusal(good + "a \"x\xc2\x85\""),
-            "test.txt:2: control character U+0085; a prompt is one line of plain text");
-  EXPECT_EQ(refusal(std::string("\xef\xbb\xbf") + good),
-            "test.txt:1: the line starts with a byte order mark; save the file as UTF-8 without it");
-  EXPECT_EQ(refusal(std::string("a \"x\0\"", 6)),
-            "test.txt:1: control character U+0000; a prompt is one line of plain text");
-  EXPECT_EQ(refusal(""), "test.txt: the file is empty; write one prompt on each line");
+  const std::pair<std::string, const char*> faults[] = {
+      {good + "\n" + good, ":2: empty line; write one prompt on each line"},
+      {good + good + "\n", ":3: empty line; write one prompt on each line"},
+      {good + "   \n", ":2: empty line; write one prompt on each line"},
+      {good + good + "no quotes",
+       ":3: no quoted target; put the text that the image shall show in double quotes"},
+      {"empty \"\" quotes",
+       ":1: the quoted target is empty; put the text that the image shall show in double quotes"},
+      {good + "caf\xe9 \"x\"\n", ":2: invalid UTF-8 at byte 3 of the line; save the file as UTF-8"},
+      {good + "a \"x\"\r\n",
+       ":2: the line ends with a carriage return; save the file with Unix line ends (dos2unix)"},
+      {good + "a\t\"x\"", ":2: control character U+0009; a prompt is one line of plain text"},
+      {good + "a \"x\xc2\x85\"", ":2: control character U+0085; a prompt is one line of plain text"},
+      {"\xef\xbb\xbf" + good,
+       ":1: the line starts with a byte order mark; save the file as UTF-8 without it"},
+      {std::string("a \"x\0\"", 6), ":1: control character U+0000; a prompt is one line of plain text"},
+      {"", ": the file is empty; write one prompt on each line"}};
+  for (const auto& [bytes, problem] : faults) {
+    const auto file = write(bytes);
+    const auto error = error_of([&] { load_prompt_set(file, "ocr"); });
+    EXPECT_EQ(error.what(), file.string() + problem);
+    EXPECT_EQ(error.status(), Status::kUsage) << problem;
+  }
 }
 
 TEST_F(PromptFile, IsKnownByItsChecksumAlone) {

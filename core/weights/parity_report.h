@@ -1,6 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <map>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "core/json.h"
 
@@ -23,12 +28,12 @@ struct Tolerance {
 /// What the comparison of a recorded case found, tensor by tensor.
 struct ParityReport {
   std::string name, kind;
-  bool known = true;         ///< this build has the kind
-  double max_abs = 0;        ///< largest error
-  double max_rel = 0;        ///< largest error over its tensor's largest absolute reference value
-  double used = 0;           ///< largest error over what its tensor is allowed
-  std::string tolerance;     ///< of the tensor that used most of its own; empty: all had to be equal
-  std::string message = "";  ///< the tensors that fail, and why; empty if all pass
+  bool known = true;           ///< this build has the kind
+  double max_abs = 0;          ///< largest error
+  double max_rel = 0;          ///< largest error over its tensor's largest absolute reference value
+  double used = 0;             ///< largest error over what its tensor is allowed
+  std::string tolerance = "";  ///< of the tensor that used most of its own; empty: all had to be equal
+  std::string message = "";    ///< the tensors that fail, and why; empty if all pass
 
   bool passed() const { return known && message.empty(); }
 
@@ -38,5 +43,11 @@ struct ParityReport {
 
   Json to_json() const;
 };
+
+/// Computed output tensors of a case, by name; all of them have one dimension.
+using ParityOutputs = std::map<std::string, std::variant<std::vector<std::int64_t>, std::vector<double>>>;
+
+/// Holds them against FOLDER/outputs.safetensors under the tolerance of FOLDER/case.json; integers are equal.
+ParityReport compare_outputs(const std::filesystem::path& folder, const ParityOutputs& outputs);
 
 }  // namespace harness
