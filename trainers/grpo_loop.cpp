@@ -109,8 +109,9 @@ class GrpoLoop {
         method_(method),
         pool_(pool),
         hooks_(hooks),
-        sampler_(SdeSampler::make(settings_.grid, settings_.sampling_steps, settings_.shift,
-                                  settings_.noise_level, settings_.guidance)),
+        sampler_(SdeSampler::make(
+            schedule_for(backbone, settings_.grid, settings_.sampling_steps, settings_.shift),
+            settings_.noise_level, settings_.guidance)),
         weights_(backbone.trainable()),
         optimiser_(weights_, settings_.adamw),
         ema_(weights_, settings_.ema),

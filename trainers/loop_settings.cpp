@@ -119,11 +119,14 @@ const SettingRows<Evaluate>& evaluate_rows() {
 /// `rows` with those of rollouts and evaluations alike.
 template <class S>
 SettingRows<S> with_sampler(SettingRows<S> rows) {
-  rows.emplace_back("grid", "uniform",
-                    Choices<Grid>{{"uniform", Grid::kUniform}, {"diffusers", Grid::kDiffusers}}, &S::grid,
-                    "spacing of the noise levels before the shift: K equal steps, or as diffusers' "
-                    "FlowMatchEulerDiscreteScheduler",
-                    SettingNotes{.used_by = "both"});
+  rows.emplace_back(
+      "grid", "uniform",
+      Choices<Grid>{{"uniform", Grid::kUniform}, {"diffusers", Grid::kDiffusers}, {"model", Grid::kModel}},
+      &S::grid,
+      "spacing of the noise levels before the shift: K equal steps, or as diffusers' "
+      "FlowMatchEulerDiscreteScheduler; model: spacing and shift of the model's scheduler at the size of the "
+      "image (FLUX.1), in place of `shift`",
+      SettingNotes{.used_by = "both"});
   rows.emplace_back("shift", 1, SettingRange{0.01, 100}, &S::shift,
                     "sigma -> shift sigma / (1 + (shift - 1) sigma)", SettingNotes{.used_by = "both"});
   return rows;

@@ -281,39 +281,11 @@ TensorMap run_flux_pipeline(const ParityCase& c) {
   return out;
 }
 
-struct VelocityNetwork {
-  std::shared_ptr<torch::nn::Module> module;
-  std::function<torch::Tensor()> sample;  ///< of the case's inputs
-};
-
-VelocityNetwork velocity_network(const ParityCase& c, const std::string& family) {
-  if (family == "sd3") {
-    auto model = load_sd3_transformer(c.model());
-    return {model.ptr(), [&c, model]() mutable {
-              return model->forward(c.input("hidden_states"), c.input("encoder_hidden_states"),
-                                    c.input("pooled_projections"), c.input("timestep"));
-            }};
-  }
-  if (family != "flux")
-    throw UnknownCase(fmt::format("this build has no backbone \"{}\"", family), c.param_fields().where());
-  auto model = load_flux_transformer(c.model());
-  return {model.ptr(), [&c, model]() mutable {
-            return model->forward({.tokens = c.input("hidden_states"),
-                                   .text = c.input("encoder_hidden_states"),
-                                   .pooled = c.input("pooled_projections"),
-                                   .sigma = c.input("timestep"),
-                                   .guidance = c.input("guidance"),
-                                   .image_ids = c.input("img_ids"),
-                                   .text_ids = c.input("txt_ids")});
-          }};
-}
-
 TensorMap run_lora(const ParityCase& c) {
   auto params = c.param_fields();
-  const auto family = params.required<std::string>("backbone");
   const auto scales = params.required<std::vector<double>>("probe_scales");
   const auto max_norm = params.required<double>("max_grad_norm");
-  const auto network = velocity_network(c, family);
+  const auto network = VelocityNetwork::load(c);
   const auto adapter = load_lora(c.folder / "adapter", *network.module);
   const auto weights = adapter->parameters();
   std::vector<torch::Tensor> leaves;
@@ -342,6 +314,32 @@ TensorMap run_lora(const ParityCase& c) {
 }
 
 }  // namespace
+
+VelocityNetwork VelocityNetwork::load(const ParityCase& c, torch::ScalarType dtype) {
+  auto params = c.param_fields();
+  const auto family = params.required<std::string>("backbone");
+  const Placement placement{torch::kCPU, dtype};
+  const auto input = [&c, dtype](const char* name) { return c.input(name).to(dtype); };
+  if (family == "sd3") {
+    auto model = load_sd3_transformer(c.model(), placement);
+    return {model.ptr(), [&c, model, input]() mutable {
+              return model->forward(input("hidden_states"), input("encoder_hidden_states"),
+                                    input("pooled_projections"), c.input("timestep"));
+            }};
+  }
+  if (family != "flux")
+    throw UnknownCase(fmt::format("this build has no backbone \"{}\"", family), params.where());
+  auto model = load_flux_transformer(c.model(), placement);
+  return {model.ptr(), [&c, model, input]() mutable {
+            return model->forward({.tokens = input("hidden_states"),
+                                   .text = input("encoder_hidden_states"),
+                                   .pooled = input("pooled_projections"),
+                                   .sigma = c.input("timestep"),
+                                   .guidance = c.input("guidance"),
+                                   .image_ids = c.input("img_ids"),
+                                   .text_ids = c.input("txt_ids")});
+          }};
+}
 
 const ParityKinds& trainer_parity_kinds() {
   static const ParityKinds kinds = {

@@ -61,10 +61,22 @@ Tensor shard_noise(std::uint32_t seed, std::uint32_t epoch, NoiseStream stream, 
   return noise.to(device);
 }
 
-SdeSampler SdeSampler::make(Grid grid, int count, double shift, double noise_level, double guidance) {
-  const auto sigmas = shifted_schedule(grid, count, shift).sigmas;
+Schedule schedule_for(const Backbone& backbone, Grid grid, int steps, double shift) {
+  if (grid != Grid::kModel) return shifted_schedule(grid, steps, shift);
+  const auto usual = backbone.usual_sampler();
+  if (!usual) {
+    throw Error("is \"model\", and this backbone has no grid of its own", "setting grid",
+                "give uniform or diffusers");
+  }
+  return usual->train_timesteps > 0
+             ? shifted_schedule(Grid::kDiffusers, steps, usual->shift, usual->train_timesteps)
+             : shifted_schedule(Grid::kUniform, steps, usual->shift);
+}
+
+SdeSampler SdeSampler::make(const Schedule& schedule, double noise_level, double guidance) {
   SdeSampler sampler{.steps = {}, .guidance = guidance};
-  for (int k = 0; k < count; ++k) sampler.steps.push_back(sde_step(sigmas, k, noise_level));
+  for (int k = 0; k < schedule.steps(); ++k)
+    sampler.steps.push_back(sde_step(schedule.sigmas, k, noise_level));
   return sampler;
 }
 

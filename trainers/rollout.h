@@ -39,12 +39,15 @@ struct Trajectory {
   std::vector<torch::Tensor> velocity_old;  ///< K velocities of the old policy, as the backbone gave them
 };
 
+/// The noise levels of `steps` steps. Throws Error for Grid::kModel where the backbone names none of its own.
+Schedule schedule_for(const Backbone& backbone, Grid grid, int steps, double shift);
+
 /// The transitions of a run's sampler, from noise to data.
 struct SdeSampler {
   std::vector<SdeStep> steps;  ///< K
   double guidance = 1;
 
-  static SdeSampler make(Grid grid, int count, double shift, double noise_level, double guidance);
+  static SdeSampler make(const Schedule& schedule, double noise_level, double guidance);
 };
 
 /// Transition k at x under the backbone's present weights, the bits that a rollout keeps.

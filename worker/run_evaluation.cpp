@@ -65,7 +65,7 @@ class Evaluation {
         recorded_(scored_images(job.folder / "events.log")),
         weights_(hold_weights(job)),
         backbone_(Backbone::load(backbone_source(job))),
-        schedule_(shifted_schedule(settings_.grid, settings_.steps, settings_.shift)),
+        schedule_(schedule_for(*backbone_, settings_.grid, settings_.steps, settings_.shift)),
         scoring_(open_scorers(job)),
         pool_(job.threads, use_one_thread),
         shown_metric_(job.get<std::vector<std::string>>("metrics").at(0)) {

@@ -79,17 +79,12 @@ struct Sampler {
 
 /// As the request says, else as the backbone is usually sampled.
 Sampler sampler_of(const SampleRequest& r, const Backbone& backbone) {
-  const auto usual = backbone.usual_sampler();
-  if (!usual) {
-    const auto settings = read_evaluate_settings(Json::object(), "sample");
-    return {shifted_schedule(settings.grid, r.steps.value_or(settings.steps), settings.shift),
-            r.guidance.value_or(settings.guidance)};
-  }
-  const auto steps = r.steps.value_or(usual->steps);
-  return {usual->train_timesteps > 0
-              ? shifted_schedule(Grid::kDiffusers, steps, usual->shift, usual->train_timesteps)
-              : shifted_schedule(Grid::kUniform, steps, usual->shift),
-          r.guidance.value_or(usual->guidance)};
+  const auto settings = read_evaluate_settings(Json::object(), "sample");
+  const auto usual = backbone.usual_sampler().value_or(
+      UsualSampler{.steps = settings.steps, .guidance = settings.guidance, .shift = settings.shift});
+  const auto grid = backbone.usual_sampler() ? Grid::kModel : settings.grid;
+  return {schedule_for(backbone, grid, r.steps.value_or(usual.steps), usual.shift),
+          r.guidance.value_or(usual.guidance)};
 }
 
 void apply_checkpoint(const std::filesystem::path& folder, Backbone& backbone) {

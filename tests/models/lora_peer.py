@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""LoRA of the SD3 transformer in Python (peft, diffusers), for scripts/check-lora and the recorded case tests/data/parity/lora_sd3.
+"""LoRA of the SD3 and FLUX transformers in Python (peft, diffusers), for scripts/check-lora and the recorded case tests/data/parity/lora_sd3.
 
-    lora_peer.py case FOLDER [--form peft|diffusers|alphas] [--seed N]   a parity case of kind "lora" with outputs from peft
+    lora_peer.py case FOLDER [--family sd3|flux] [--form peft|diffusers|alphas] [--seed N]   a parity case of kind "lora" with outputs from peft
     lora_peer.py compare CASE OURS                                      what train_adapter wrote to OURS, loaded by peft and by diffusers
 
 A case's adapter/ is as peft's save_pretrained writes it (peft), as diffusers' save_lora_weights does (diffusers), or the latter without
@@ -17,21 +17,30 @@ from pathlib import Path
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import torch
-from diffusers import SD3Transformer2DModel, StableDiffusion3Pipeline
+from diffusers import FluxPipeline, FluxTransformer2DModel, SD3Transformer2DModel, StableDiffusion3Pipeline
 from peft import LoraConfig, PeftModel, get_peft_model, get_peft_model_state_dict
 from safetensors.torch import load_file, save_file
 
 TOLERANCE = 1e-4
-TARGETS = ["attn.add_k_proj", "attn.add_q_proj", "attn.add_v_proj", "attn.to_add_out", "attn.to_k", "attn.to_out.0", "attn.to_q", "attn.to_v"]
-PARAMS = {"backbone": "sd3", "probe_scales": [1.0, 0.1, 3.0], "max_grad_norm": 1.0, "lr": 3e-4, "betas": [0.9, 0.999], "weight_decay": 1e-4, "eps": 1e-8}
+ATTENTION = ["attn.add_k_proj", "attn.add_q_proj", "attn.add_v_proj", "attn.to_add_out", "attn.to_k", "attn.to_out.0", "attn.to_q", "attn.to_v"]
+TARGETS = {"sd3": ATTENTION, "flux": [*ATTENTION, "ff.net.0.proj", "ff.net.2", "ff_context.net.0.proj", "ff_context.net.2"]}
+MODELS = {"sd3": (SD3Transformer2DModel, StableDiffusion3Pipeline), "flux": (FluxTransformer2DModel, FluxPipeline)}
+PARAMS = {"probe_scales": [1.0, 0.1, 3.0], "max_grad_norm": 1.0, "lr": 3e-4, "betas": [0.9, 0.999], "weight_decay": 1e-4, "eps": 1e-8}
+NUMBERS = ("timestep", "guidance", "img_ids", "txt_ids")  # float32 in every precision
 
 
-def random_transformer():
-    """The flags of SD3.5 Medium (dual attention in the first blocks, normed queries and keys) in a tiny size."""
-    model = SD3Transformer2DModel(
-        sample_size=8, patch_size=2, in_channels=16, out_channels=16, num_layers=2, num_attention_heads=2, attention_head_dim=8,
-        joint_attention_dim=12, caption_projection_dim=16, pooled_projection_dim=10, pos_embed_max_size=6, dual_attention_layers=(0,), qk_norm="rms_norm",
-    )
+def random_transformer(family):
+    """The flags of SD3.5 Medium (dual attention in the first blocks, normed queries and keys), or of FLUX.1-dev, in a tiny size."""
+    if family == "sd3":
+        model = SD3Transformer2DModel(
+            sample_size=8, patch_size=2, in_channels=16, out_channels=16, num_layers=2, num_attention_heads=2, attention_head_dim=8,
+            joint_attention_dim=12, caption_projection_dim=16, pooled_projection_dim=10, pos_embed_max_size=6, dual_attention_layers=(0,), qk_norm="rms_norm",
+        )
+    else:
+        model = FluxTransformer2DModel(
+            patch_size=1, in_channels=16, num_layers=2, num_single_layers=2, attention_head_dim=10, num_attention_heads=2, joint_attention_dim=12,
+            pooled_projection_dim=10, guidance_embeds=True, axes_dims_rope=(2, 4, 4),
+        )
     with torch.no_grad():
         for p in model.parameters():
             if p.dim() > 1:
@@ -41,9 +50,13 @@ def random_transformer():
     return model.eval()
 
 
-def random_inputs():
-    return {"hidden_states": torch.randn(2, 16, 6, 8), "encoder_hidden_states": torch.randn(2, 5, 12), "pooled_projections": torch.randn(2, 10),
-            "timestep": torch.rand(2) * 995 + 5, "probe": torch.randn(2, 16, 6, 8) * 100}
+def random_inputs(family):
+    text = {"encoder_hidden_states": torch.randn(2, 5, 12), "pooled_projections": torch.randn(2, 10)}
+    if family == "sd3":
+        return text | {"hidden_states": torch.randn(2, 16, 6, 8), "timestep": torch.rand(2) * 995 + 5, "probe": torch.randn(2, 16, 6, 8) * 100}
+    ids = torch.cartesian_prod(torch.zeros(1), torch.arange(3.0), torch.arange(4.0))
+    return text | {"hidden_states": torch.randn(2, 12, 16), "timestep": torch.rand(2), "guidance": torch.tensor([0.75, 0.5]), "img_ids": ids,
+                   "txt_ids": torch.zeros(5, 3), "probe": torch.randn(2, 12, 16) * 100}  # fmt: skip
 
 
 def sample(model, inputs):
@@ -71,7 +84,7 @@ def record(model, inputs):
     return out | {"grad_norm": torch.stack(norms)}
 
 
-def save_adapter(model, folder, form):
+def save_adapter(model, family, folder, form):
     if form == "peft":
         model.save_pretrained(folder)
         (folder / "README.md").unlink(missing_ok=True)
@@ -82,7 +95,7 @@ def save_adapter(model, folder, form):
     state = {k.removeprefix("base_model.model."): v for k, v in get_peft_model_state_dict(model).items()}
     config = model.peft_config["default"].to_dict()
     if form == "diffusers":
-        StableDiffusion3Pipeline.save_lora_weights(folder, transformer_lora_layers=state, transformer_lora_adapter_metadata=config)
+        MODELS[family][1].save_lora_weights(folder, transformer_lora_layers=state, transformer_lora_adapter_metadata=config)
         return
     tensors = {f"transformer.{k}": v.contiguous() for k, v in state.items()}
     modules = {k.removesuffix(".lora_A.weight") for k in tensors if k.endswith(".lora_A.weight")}
@@ -91,24 +104,24 @@ def save_adapter(model, folder, form):
     save_file(tensors, folder / "pytorch_lora_weights.safetensors", metadata={"format": "pt"})
 
 
-def make_case(folder, form, seed):
+def make_case(folder, family, form, seed):
     torch.manual_seed(seed)
     folder.mkdir(parents=True)
-    base = random_transformer()
+    base = random_transformer(family)
     base.save_pretrained(folder / "model")
-    inputs = random_inputs()
-    model = get_peft_model(base, LoraConfig(r=3, lora_alpha=5, target_modules=TARGETS)).eval()
+    inputs = random_inputs(family)
+    model = get_peft_model(base, LoraConfig(r=3, lora_alpha=5, target_modules=TARGETS[family])).eval()
     with torch.no_grad():
         for name, p in sorted(model.named_parameters()):
             if "lora_" in name:
                 p.copy_(torch.randn(p.shape) * (p.shape[1] ** -0.5 if "lora_A" in name else 0.3))
-    save_adapter(model, folder / "adapter", form)
+    save_adapter(model, family, folder / "adapter", form)
     save_file(inputs, folder / "inputs.safetensors")
     save_file(record(model, inputs), folder / "outputs.safetensors")
     versions = {p: importlib.metadata.version(p) for p in ("torch", "diffusers", "peft")}
     document = {
-        "name": f"lora_sd3_{form}", "kind": "lora", "reference": {"library": "peft", "class": "PeftModel over SD3Transformer2DModel", "versions": versions},
-        "params": PARAMS, "tolerance": {"atol": 1e-6, "rtol": 3e-5, "overrides": [{"match": "after.*", "atol": 5e-5, "rtol": 0.0}]},
+        "name": f"lora_{family}_{form}", "kind": "lora", "reference": {"library": "peft", "class": f"PeftModel over {MODELS[family][0].__name__}", "versions": versions},
+        "params": {"backbone": family, **PARAMS}, "tolerance": {"atol": 1e-6, "rtol": 3e-5, "overrides": [{"match": "after.*", "atol": 5e-5, "rtol": 0.0}]},
     }
     (folder / "case.json").write_text(json.dumps(document, indent=1) + "\n")
 
@@ -120,15 +133,16 @@ def error(a, b):
 @torch.no_grad()
 def compare(case, ours):
     inputs, theirs = load_file(case / "inputs.safetensors"), load_file(ours / "sample.safetensors")
-    base = SD3Transformer2DModel.from_pretrained(case / "model").eval()
+    network, of = MODELS[json.loads((case / "case.json").read_text())["params"]["backbone"]]
+    base = network.from_pretrained(case / "model").eval()
     plain = sample(base, inputs)
 
     by_peft = PeftModel.from_pretrained(copy.deepcopy(base), ours / "peft").eval()
-    pipeline = StableDiffusion3Pipeline(transformer=copy.deepcopy(base), scheduler=None, vae=None, text_encoder=None, tokenizer=None,
-                                        text_encoder_2=None, tokenizer_2=None, text_encoder_3=None, tokenizer_3=None)  # fmt: skip
+    parts = {name: None for name in of._get_signature_keys(of)[0] if name != "transformer"}
+    pipeline = of(transformer=copy.deepcopy(base), **parts)
     pipeline.load_lora_weights(ours / "diffusers")
     half = PeftModel.from_pretrained(copy.deepcopy(base).to(torch.bfloat16), ours / "peft").eval()
-    half_sample = sample(half, {k: v if k == "timestep" else v.bfloat16() for k, v in inputs.items()})
+    half_sample = sample(half, {k: v if k in NUMBERS else v.bfloat16() for k, v in inputs.items()})
     merged = sample(copy.deepcopy(by_peft).merge_and_unload(), inputs)
 
     effect = error(theirs["sample"], plain)
@@ -150,6 +164,7 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     case = commands.add_parser("case")
     case.add_argument("folder", type=Path)
+    case.add_argument("--family", choices=list(MODELS), default="sd3")
     case.add_argument("--form", choices=["peft", "diffusers", "alphas"], default="peft")
     case.add_argument("--seed", type=int, default=20)
     check = commands.add_parser("compare")
@@ -158,7 +173,7 @@ def main():
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     if arguments.command == "case":
-        make_case(arguments.folder, arguments.form, arguments.seed)
+        make_case(arguments.folder, arguments.family, arguments.form, arguments.seed)
         return 0
     return compare(arguments.case, arguments.ours)
 

@@ -73,8 +73,9 @@ const TrainSettings kSettings = read_train_settings({{"prompts_per_epoch", 1},
 /// What the first epoch's samples are, which are the same for every method.
 std::string samples() {
   Line line;
-  const auto sampler = SdeSampler::make(kSettings.grid, kSettings.sampling_steps, kSettings.shift,
-                                        kSettings.noise_level, kSettings.guidance);
+  const auto sampler =
+      SdeSampler::make(shifted_schedule(kSettings.grid, kSettings.sampling_steps, kSettings.shift),
+                       kSettings.noise_level, kSettings.guidance);
   const std::vector<PromptText> prompts(3);
   const auto t = sample_trajectory(line, sampler, 7, 1, {{0, 0}, {0, 1}, {0, 2}}, line.encode(prompts));
   std::string text = "epoch 1, three samples of two numbers each\n";

@@ -5,27 +5,20 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "models/loading.h"
 #include "models/nn/lora.h"
-#include "models/parity/parity.h"
 #include "trainers/optimisation/optimiser.h"
+#include "trainers/parity.h"
 
 namespace harness {
 namespace {
 
-torch::Tensor sample(Sd3Transformer& model, const ParityCase& c, torch::ScalarType dtype) {
-  const auto input = [&](const char* name) { return c.input(name).to(dtype); };
-  return model->forward(input("hidden_states"), input("encoder_hidden_states"), input("pooled_projections"),
-                        c.input("timestep"));
-}
-
-void train(Sd3Transformer& model, const LoraAdapter& adapter, const ParityCase& c) {
+void train(const VelocityNetwork& network, const LoraAdapter& adapter, const ParityCase& c) {
   const auto weights = adapter.parameters();
   std::vector<torch::Tensor> leaves;
   for (const auto& w : weights) leaves.push_back(w.tensor);
   AdamW optimiser(weights, {.lr = 0.05});
   for (int step = 0; step < 10; ++step) {
-    const auto loss = (sample(model, c, torch::kFloat32) - c.input("probe") / 100).square().mean();
+    const auto loss = (network.sample() - c.input("probe") / 100).square().mean();
     fmt::print(stderr, "step {} loss {:.4f}\n", step, loss.item<double>());
     optimiser.step(torch::autograd::grad({loss}, leaves, {}, std::nullopt, false, true), 1.0);
   }
@@ -35,21 +28,22 @@ int run(const std::filesystem::path& folder, const std::filesystem::path& out) {
   const auto c = ParityCase::read(folder);
   TensorMap outputs;
   {
-    auto model = load_sd3_transformer(c.model());
-    outputs["base"] = sample(model, c, torch::kFloat32);
-    const LoraConfig config{.rank = 5, .alpha = 8};
-    LoraAdapter adapter(*model, config, "train_adapter");
+    const auto network = VelocityNetwork::load(c);
+    outputs["base"] = network.sample();
+    LoraConfig config{.rank = 5, .alpha = 8};
+    config.target_modules = LoraConfig::of_folder(folder / "adapter").value().target_modules;
+    LoraAdapter adapter(*network.module, config, "train_adapter");
     adapter.initialise(11);
-    train(model, adapter, c);
-    outputs["sample"] = sample(model, c, torch::kFloat32);
+    train(network, adapter, c);
+    outputs["sample"] = network.sample();
     adapter.merge();
-    outputs["merged"] = sample(model, c, torch::kFloat32);
+    outputs["merged"] = network.sample();
     save_lora(out / "peft", config, adapter.parameters(), LoraForm::kPeft);
     save_lora(out / "diffusers", config, adapter.parameters(), LoraForm::kDiffusers);
   }
-  auto half = load_sd3_transformer(c.model(), {torch::kCPU, torch::kBFloat16});
-  const auto adapter = load_lora(out / "peft", *half);
-  outputs["sample_bf16"] = sample(half, c, torch::kBFloat16);
+  const auto half = VelocityNetwork::load(c, torch::kBFloat16);
+  const auto adapter = load_lora(out / "peft", *half.module);
+  outputs["sample_bf16"] = half.sample();
   save_tensors(out / "sample.safetensors", outputs);
   return 0;
 }

@@ -16,10 +16,11 @@ struct Schedule {
 enum class Grid {
   kDiffusers,  ///< as FlowMatchEulerDiscreteScheduler: linear between its largest and smallest training
                ///< level, both shifted already, so that the end is shifted twice
-  kUniform     ///< linspace(1, 0, K + 1): all steps equal before the shift
+  kUniform,    ///< linspace(1, 0, K + 1): all steps equal before the shift
+  kModel       ///< as the model is usually sampled at its size of image, shift included (rollout.h)
 };
 
-/// sigma -> shift sigma / (1 + (shift - 1) sigma).
+/// Of a grid that is not the model's: sigma -> shift sigma / (1 + (shift - 1) sigma).
 Schedule shifted_schedule(Grid grid, int steps, double shift, int num_train_timesteps = 1000);
 
 }  // namespace harness
