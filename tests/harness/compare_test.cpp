@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
@@ -156,19 +156,16 @@ TEST(Compare, OfOneRunAMethodSpeaksOfTheseCheckpointsAndResolvesNothing) {
 
 TEST(Compare, AClaimAboutMethodsOfTooFewRunsSaysWhatIsMissing) {
   auto& place = finished("42");
-  EXPECT_THAT(
-      refusal_of(place, {"compare", "ratio-norm", "dual", "--claim", "methods"}),
-      AllOf(HasSubstr("a statement about methods needs 3 training runs of each, and experiment 1 has 1"),
-            HasSubstr("`harness reproduce --table sd35-ocr --seeds 42,43,44 --scale smoke` makes what is "
-                      "missing: 6 training runs with their evaluations, about ")));
-  EXPECT_EQ(finished("42,43,44").run({"compare", "ratio-norm", "dual", "--claim", "methods"}).status, 0);
+  place.fails(2, {"compare", "ratio-norm", "dual", "--claim", "methods"},
+              {"a statement about methods needs 3 training runs of each, and experiment 1 has 1",
+               "`harness reproduce --table sd35-ocr --seeds 42,43,44 --scale smoke` makes what is "
+               "missing: 6 training runs with their evaluations, about "});
+  finished("42,43,44").ok({"compare", "ratio-norm", "dual", "--claim", "methods"});
 }
 
 TEST(Compare, AClaimAboutMethodsNamesTheExperimentThatHasTheRuns) {
   Workplace place;
-  for (const char* seeds : {"42,43,44", "42"}) {
-    ASSERT_EQ(place.run(smoke({"--seeds", seeds})).status, 0);
-  }
+  for (const char* seeds : {"42,43,44", "42"}) place.ok(smoke({"--seeds", seeds}));
   EXPECT_THAT(
       place.run({"compare", "ratio-norm", "dual", "--claim", "methods"}).err,
       HasSubstr("experiment 2 has 1; experiment 1 of this table has 3 training runs: --experiment 1"));
@@ -230,15 +227,13 @@ TEST(Compare, TheTableOfSeveralSeedsHasTheSameIntervalsAndVerdicts) {
 /// the interval and the p-value that go with them.
 void let_five_prompts_carry_the_difference(const fs::path& workspace) {
   SQLite::Database db((workspace / "results.sqlite").string(), SQLite::OPEN_READWRITE);
-  const std::string of_test =
-      "UPDATE metrics SET value = {} WHERE name = 'ocr_reward' AND value IS NOT NULL AND evaluation_id = "
-      "(SELECT e.id FROM evaluations AS e JOIN checkpoints AS c ON c.id = e.checkpoint_id JOIN runs AS r ON "
-      "r.id = c.run_id WHERE e.split = 'test' AND r.method = '{}')";
   const auto set = [&](const std::string& value, const std::string& method) {
-    auto text = of_test;
-    text.replace(text.find("{}"), 2, value);
-    text.replace(text.find("{}"), 2, method);
-    db.exec(text);
+    db.exec(
+        "UPDATE metrics SET value = " + value +
+        " WHERE name = 'ocr_reward' AND value IS NOT NULL AND evaluation_id = (SELECT e.id FROM "
+        "evaluations AS e JOIN checkpoints AS c ON c.id = e.checkpoint_id JOIN runs AS r ON r.id = c.run_id "
+        "WHERE e.split = 'test' AND r.method = '" +
+        method + "')");
   };
   set("0", "ratio-norm");
   set("0.1", "dual");
@@ -273,7 +268,6 @@ TEST(Compare, WarnsOfTheSmokeScaleAndOfPromptsThatChoseTheCheckpoints) {
 }
 
 TEST(Compare, WhatCannotBeComparedIsRefusedWithWhatToDo) {
-  auto& place = finished("42");
   const std::vector<std::pair<Words, Words>> refusals = {
       {{"ratio-norm", "duel"}, {R"(no method "duel"; did you mean "dual"?)"}},
       {{"ratio-nrom", "dual"}, {R"(did you mean "ratio-norm"?)"}},
@@ -293,27 +287,21 @@ TEST(Compare, WhatCannotBeComparedIsRefusedWithWhatToDo) {
       {{"ratio-norm", "dual", "--window", "epochs"},
        {"--window has no meaning", "harness table --window epochs"}}};
   for (const auto& [arguments, texts] : refusals) {
-    SCOPED_TRACE(testing::PrintToString(arguments));
-    const auto outcome = place.run(with({"compare"}, arguments));
-    EXPECT_EQ(outcome.status, 2);
-    EXPECT_EQ(outcome.out, "");
-    for (const auto& text : texts) EXPECT_THAT(outcome.err, HasSubstr(text));
+    const auto outcome = finished("42").fails(2, with({"compare"}, arguments), texts);
+    EXPECT_EQ(outcome.out, "") << testing::PrintToString(arguments);
   }
 }
 
 TEST(Compare, ATinyEffectTakesMorePromptsThanAnyoneHas) {
-  const auto tiny = finished("42").run({"compare", "ratio-norm", "dual", "--effect", "1e-9"});
-  EXPECT_EQ(tiny.status, 0);
-  EXPECT_THAT(tiny.out, HasSubstr("over 1e+09"));
+  finished("42").ok({"compare", "ratio-norm", "dual", "--effect", "1e-9"}, {"over 1e+09"});
 }
 
 TEST(Compare, NamesTheExperimentThatHasTheMethodsAskedFor) {
   Workplace place;
-  for (const char* methods : {"ratio-norm,dual", "ratio-norm"})
-    ASSERT_EQ(place.run(smoke({"--methods", methods})).status, 0);
-  EXPECT_THAT(refusal_of(place, {"compare", "ratio-norm", "dual"}),
-              HasSubstr(R"(experiment 2 has no method "dual"; experiment 1 has both: --experiment 1)"));
-  EXPECT_EQ(place.run({"compare", "ratio-norm", "dual", "--experiment", "1"}).status, 0);
+  for (const char* methods : {"ratio-norm,dual", "ratio-norm"}) place.ok(smoke({"--methods", methods}));
+  place.fails(2, {"compare", "ratio-norm", "dual"},
+              {R"(experiment 2 has no method "dual"; experiment 1 has both: --experiment 1)"});
+  place.ok({"compare", "ratio-norm", "dual", "--experiment", "1"});
   EXPECT_THAT(place.run({"compare", "base", "ratio-norm", "dual"}).err, HasSubstr("experiment 1 has all: "));
 }
 

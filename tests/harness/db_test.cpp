@@ -5,7 +5,7 @@
 
 #include "core/event_log.h"
 #include "results/store/journal.h"
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
@@ -57,7 +57,7 @@ TEST_F(DbRebuild, MakesADbWhoseDumpIsThatOfTheOriginal) {
   const auto before = dump(db);
   ok({"db", "rebuild"}, {"2 experiments, from the logs", "results.sqlite.bak-1"});
   EXPECT_EQ(dump(db), before);
-  EXPECT_EQ(dump(place.folder() / "runs/results.sqlite.bak-1"), before);
+  EXPECT_EQ(dump(runs / "results.sqlite.bak-1"), before);
   EXPECT_EQ(place.json({"db", "rebuild", "--json"}).at("kept"), "runs/results.sqlite.bak-2");
   // Nothing is to be done again.
   place.environment["HARNESS_WORKER"] = "/nonexistent";
@@ -110,9 +110,7 @@ TEST_F(DbRebuild, WhatFreshOrRmTookAwayStaysAway) {
 TEST_F(DbRebuild, AFailedJobIsFailedAgainWithItsReason) {
   place.environment["HARNESS_FAKE_MODE"] = "crash";
   fails(1, kSmoke);
-  const auto failures = [&] {
-    return place.run({"query", "SELECT id, state, failure FROM jobs ORDER BY id", "--format", "csv"}).out;
-  };
+  const auto failures = [&] { return place.csv("SELECT id, state, failure FROM jobs ORDER BY id"); };
   const auto before = failures();
   EXPECT_THAT(before, HasSubstr("failed"));
   ok({"db", "rebuild"});
@@ -144,7 +142,7 @@ TEST_F(DbRebuild, ADamagedLogIsNamedAndLeftOutOnlyByForce) {
   damage(log);
   fails(1, {"db", "rebuild"}, {"wrong checksum"});
   EXPECT_EQ(dump(db), before);
-  EXPECT_FALSE(fs::exists(place.folder() / "runs/results.sqlite.bak-1"));
+  EXPECT_FALSE(fs::exists(runs / "results.sqlite.bak-1"));
   ok({"db", "rebuild", "--force"}, {"0 experiments"}, {"left out: experiment 1"});
 }
 
@@ -245,7 +243,7 @@ TEST_F(DbRebuild, TheLogOfADamagedDbGoesWithTheBackupAndWhatHoldsNothingGoesAway
 
 TEST_F(DbRebuild, ABackupTakesNoNameThatAnotherOnesLogWouldJoin) {
   ok(smoke({"--methods", "ratio-norm"}));
-  write_file_atomically(place.folder() / "runs/results.sqlite.bak-1-wal", "of a backup that was deleted");
+  write_file_atomically(runs / "results.sqlite.bak-1-wal", "of a backup that was deleted");
   EXPECT_EQ(place.json({"db", "rebuild", "--json"}).at("kept"), "runs/results.sqlite.bak-2");
 }
 
@@ -253,8 +251,8 @@ TEST_F(DbRebuild, AFileThatIsNoResultsDbIsRefusedByNameAndStaysAsItIs) {
   ok(smoke({"--methods", "ratio-norm"}));
   SQLite::Database(place.folder() / "albums.sqlite", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE)
       .exec("CREATE TABLE albums (title TEXT)");
-  write_file_atomically(place.folder() / "notes.txt", "my notes");
-  fs::copy(place.folder() / "notes.txt", place.folder() / "runs/notes.txt");
+  place.write_text("notes.txt", "my notes");
+  fs::copy(place.folder() / "notes.txt", runs / "notes.txt");
   struct Case {
     std::string file;
     const char* said;
@@ -325,12 +323,12 @@ void unmark(const fs::path& db) {
 /// What a program that did not read the journal first appended to it after its DB was moved away: experiments
 /// and states of jobs, numbered from 1, without what it had recorded in the same words before. `commands` are
 /// what it was asked for.
-void poison(Workplace& place, const std::vector<std::vector<std::string>>& commands) {
+void poison(Workplace& place, const std::vector<Words>& commands) {
   const auto runs = place.folder() / "runs";
   const auto journal = runs / "journal.log", before = place.folder() / "before.log";
   fs::rename(journal, before);
   fs::remove(runs / "results.sqlite");
-  for (const auto& command : commands) ASSERT_EQ(place.run(command).status, 0);
+  for (const auto& command : commands) place.ok(command);
   std::map<std::string, std::string> last;
   const auto told = [](Json record) {
     record.erase("at");
@@ -422,11 +420,11 @@ TEST_F(DbAndJournal, TheDbOfAnotherWorkspaceIsRefusedByWhateverWrites) {
   ok(smoke({"--out", "same"}));
   const auto records = read_file(journal);
   const auto expect_refused = [&] {
-    for (const auto& command : std::vector<std::vector<std::string>>{kSmoke,
-                                                                     {"db", "check"},
-                                                                     {"db", "rebuild"},
-                                                                     {"db", "rebuild", "--journal"},
-                                                                     {"runs", "rm", "0", "--yes"}}) {
+    for (const auto& command : std::vector<Words>{kSmoke,
+                                                  {"db", "check"},
+                                                  {"db", "rebuild"},
+                                                  {"db", "rebuild", "--journal"},
+                                                  {"runs", "rm", "0", "--yes"}}) {
       fails(2, command, {"is the results DB of another workspace", "`harness db rebuild --out runs`"});
     }
     EXPECT_EQ(read_file(journal), records);
@@ -528,13 +526,13 @@ TEST_F(DamagedJournal, IsWrittenAgainFromASoundDbAndEveryHintSaysSo) {
   auto damaged = read_file(journal);
   damaged[damaged.size() / 2] ^= 1;
   write_file_atomically(journal, damaged);
-  for (const auto& command : std::vector<std::vector<std::string>>{
+  for (const auto& command : std::vector<Words>{
            kSmoke, {"db", "rebuild"}, {"db", "rebuild", "--force"}, {"runs", "rm", "0", "--yes"}}) {
     fails(2, command, {"wrong checksum", "`harness db rebuild --journal`"});
   }
   fails(1, {"db", "check"}, {"`harness db rebuild --journal`"});
   ok({"db", "rebuild", "--journal"}, {"runs/journal.log.bak-1"});
-  EXPECT_EQ(read_file(place.folder() / "runs/journal.log.bak-1"), damaged);
+  EXPECT_EQ(read_file(runs / "journal.log.bak-1"), damaged);
   expect_sound();
   ok({"db", "rebuild"});
   ok(kSmoke);
@@ -552,7 +550,7 @@ TEST_F(DamagedJournal, WithoutADbGivesWhatCanBeReadByForce) {
   EXPECT_FALSE(fs::exists(db)) << "an empty one would be taken for the record";
   EXPECT_THAT(place.run({"db", "rebuild"}).err, HasSubstr("--force"));
   ok({"db", "rebuild", "--force"}, {}, {"1 damaged line"});
-  EXPECT_EQ(read_file(place.folder() / "runs/journal.log.bak-1"), damaged);
+  EXPECT_EQ(read_file(runs / "journal.log.bak-1"), damaged);
   ok(kSmoke);
   expect_sound();
 }
@@ -575,9 +573,7 @@ TEST_F(DamagedJournal, ThatLostItsEndGetsItBackAndNeverMakesASmallerDb) {
         EXPECT_THAT(refused.out + refused.err, HasSubstr("harness db rebuild --journal"));
       }
       EXPECT_EQ(dump(db), dumped);
-      const auto mended =
-          place.run(by_reproduce ? kSmoke : std::vector<std::string>{"db", "rebuild", "--journal"});
-      EXPECT_EQ(mended.status, 0) << mended.err;
+      ok(by_reproduce ? kSmoke : std::vector<std::string>{"db", "rebuild", "--journal"});
       expect_sound();
       ok({"db", "rebuild"});
       EXPECT_EQ(experiments(place), before);
@@ -667,7 +663,7 @@ TEST_F(DeletedRows, AreNoticedBeforeATableIsMadeOfTheRest) {
         "DELETE FROM metrics WHERE prompt_id % 7 = 0; DELETE FROM samples WHERE prompt_id % 7 = 0"}) {
     overwrite(place.folder() / "sound", db);
     change(db, sql);
-    for (const auto& command : std::vector<std::vector<std::string>>{kSmoke, {"verify", "--all"}}) {
+    for (const auto& command : std::vector<Words>{kSmoke, {"verify", "--all"}}) {
       fails(1, command, {"rows were deleted", "`harness db rebuild`"});
     }
   }

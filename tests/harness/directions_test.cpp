@@ -2,7 +2,7 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 
 #include "core/sha256.h"
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
@@ -23,7 +23,7 @@ class OwnTable : public Workplace {
     write_file_atomically(folder() / "mine.json", table.dump());
   }
   Outcome reproduce(const Words& more = {}) {
-    return run(with({"reproduce", "--table", "mine.json", "--scale", "smoke", "--seeds", "42,43,44"}, more));
+    return run(with(smoke_of("mine.json", {"--seeds", "42,43,44"}), more));
   }
   /// What a dry run says against the table; "accepted" if nothing.
   std::string refusal() {
@@ -140,8 +140,7 @@ TEST(Directions, AnExperimentRecordedWithAWrongOneShowsTheRightVerdict) {
   expect_right_verdict(place, "cer");
   expect_right_verdict(place, "cer_paper");
   EXPECT_THAT(place.run({"table", "mine"}).out, HasSubstr("CER (edit rate) ↓"));
-  const auto check = place.run({"check", "mine"});
-  EXPECT_EQ(check.status, 1);
+  const auto check = place.fails(1, {"check", "mine"});
   EXPECT_THAT(check.out, ContainsRegex("FAIL  directions .*column cer: recorded with better \"higher\", and "
                                        "lower is better.* -> "));
   EXPECT_THAT(check.out, HasSubstr("PASS  comparisons")) << "the same numbers, counted from the other side";

@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <algorithm>
 
 #include "core/event_log.h"
@@ -8,7 +6,7 @@
 namespace harness::test {
 namespace {
 
-using ::testing::HasSubstr;
+using Doctor = SmokeTest;
 
 Json finding(const Json& document, const std::string& name) {
   for (const auto& item : document.at("findings")) {
@@ -18,12 +16,10 @@ Json finding(const Json& document, const std::string& name) {
   return Json::object();
 }
 
-TEST(Doctor, WithAllThatTheEmbeddedDefaultNeedsIsStatus0) {
-  Workplace place;
-  const auto outcome = place.run({"doctor"});
-  EXPECT_EQ(outcome.status, 0) << outcome.out;
+TEST_F(Doctor, WithAllThatTheEmbeddedDefaultNeedsIsStatus0) {
+  const auto outcome = ok({"doctor"});
   EXPECT_EQ(outcome.out.find("MISSING"), std::string::npos) << outcome.out;
-  EXPECT_FALSE(fs::exists(place.folder() / "runs")) << "it only looks";
+  EXPECT_FALSE(fs::exists(runs)) << "it only looks";
   const auto document = place.json({"doctor", "--json"});
   EXPECT_EQ(document.at("healthy"), true);
   for (const char* name :
@@ -36,13 +32,11 @@ TEST(Doctor, WithAllThatTheEmbeddedDefaultNeedsIsStatus0) {
   }
 }
 
-TEST(Doctor, WhatTheEmbeddedDefaultNeedsAndIsNotThereIsStatus1WithWhatToDo) {
-  Workplace place;
+TEST_F(Doctor, WhatTheEmbeddedDefaultNeedsAndIsNotThereIsStatus1WithWhatToDo) {
   place.environment["HARNESS_WORKER"] = "/nonexistent";
   place.environment["HARNESS_SCORER"] = "/bin/false";
   fs::remove_all(place.share() / "backbones");
-  const auto document = place.run({"doctor", "--json"});
-  EXPECT_EQ(document.status, 1);
+  const auto document = fails(1, {"doctor", "--json"});
   const auto json = parse_json(document.out, "stdout");
   EXPECT_EQ(json.at("healthy"), false);
   for (const char* name : {"LibTorch", "Tesseract"}) {
@@ -52,15 +46,14 @@ TEST(Doctor, WhatTheEmbeddedDefaultNeedsAndIsNotThereIsStatus1WithWhatToDo) {
   EXPECT_THAT(place.run({"doctor"}).out, HasSubstr("MISSING  LibTorch"));
 }
 
-TEST(Doctor, TellsOfTheWorkspaceItsDbAndWhoWorksThere) {
-  Workplace place;
-  ASSERT_EQ(place.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}).status, 0);
+TEST_F(Doctor, TellsOfTheWorkspaceItsDbAndWhoWorksThere) {
+  ok(kSmoke);
   auto document = place.json({"doctor", "--json"});
   EXPECT_THAT(finding(document, "database").at("detail").get<std::string>(), HasSubstr("4 runs"));
   EXPECT_EQ(finding(document, "locks").at("detail"), "none held");
   place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start({"reproduce", "--table", "sd35-ocr", "--scale", "smoke", "--seeds", "7"});
-  const auto lock = place.folder() / "runs/.lock";
+  const auto pid = place.start(smoke({"--seeds", "7"}));
+  const auto lock = runs / ".lock";
   ASSERT_TRUE(
       wait_until([&] { return event_log_is_held(lock) && read_file(lock).find(std::to_string(pid)) == 0; }));
   document = place.json({"doctor", "--json"});
@@ -70,13 +63,11 @@ TEST(Doctor, TellsOfTheWorkspaceItsDbAndWhoWorksThere) {
   place.wait(pid);
 }
 
-TEST(Doctor, LooksIntoAPromptFolderThatIsNamed) {
-  Workplace place;
-  fs::create_directories(place.folder() / "set/ocr");
-  write_file_atomically(place.folder() / "set/ocr/test.txt", "a sign \"A\"\nb \"B\"");
+TEST_F(Doctor, LooksIntoAPromptFolderThatIsNamed) {
+  place.write_text("set/ocr/test.txt", "a sign \"A\"\nb \"B\"");
   const auto document = place.json({"doctor", "--prompts", "set", "--json"});
   EXPECT_THAT(finding(document, "public prompts").at("detail").get<std::string>(), HasSubstr("2 prompts"));
-  EXPECT_EQ(place.run({"doctor", "--prompts", "nowhere"}).status, 2);
+  fails(2, {"doctor", "--prompts", "nowhere"});
 }
 
 }  // namespace

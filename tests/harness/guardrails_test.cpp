@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
@@ -146,12 +146,11 @@ TEST_F(Guardrails, AWrongRuleFileStopsThePlanWithItsPlace) {
 
 TEST_F(Guardrails, ATableThatNamesAnImageStatisticShowsItAsAnyMetric) {
   place.environment["HARNESS_FAKE_HACK"] = "darken";
-  write_file(place.folder() / "mine.json", R"({
+  place.write_text("mine.json", R"({
     "extends": "sd35-ocr", "id": "mine",
     "metrics": {"required": ["ocr_reward", "cer_paper", "exact_match", "substring_match", "cer", "dark_share"]},
     "columns": [{"name": "ocr_reward", "title": "OCR"}, {"name": "dark_share", "title": "Dark"}]})");
-  const auto table =
-      place.json({"reproduce", "--table", "mine.json", "--scale", "smoke", "--seeds", "42,43,44", "--json"});
+  const auto table = place.json(smoke_of("mine.json", {"--seeds", "42,43,44", "--json"}));
   int found = 0;
   for (const auto& comparison : table.at("comparisons"))
     found += comparison.at("metric") == "dark_share" ? 1 : 0;

@@ -5,7 +5,7 @@
 #include "core/base64.h"
 #include "core/image.h"
 #include "core/sha256.h"
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
@@ -72,12 +72,10 @@ TEST_F(ReportCommand, StandsInTheTablesFolderAndHoldsEveryPromptAndImage) {
 TEST_F(ReportCommand, ItsScoresAreTheDatabases) {
   reproduce();
   const auto data = block(report(), "report-data");
-  const auto rows =
-      place.json({"query",
-                  "SELECT position, delta FROM v_paired JOIN prompts ON prompts.id = prompt_id WHERE metric "
-                  "= 'ocr_reward' AND split "
-                  "= 'test' AND baseline = 'ratio-norm' AND method = 'lambda-controlled' ORDER BY position",
-                  "--format", "json"});
+  const auto rows = place.rows(
+      "SELECT position, delta FROM v_paired JOIN prompts ON prompts.id = prompt_id WHERE metric "
+      "= 'ocr_reward' AND split "
+      "= 'test' AND baseline = 'ratio-norm' AND method = 'lambda-controlled' ORDER BY position");
   ASSERT_EQ(rows.size(), data.at("prompts").size());
   int missing = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -214,11 +212,10 @@ TEST_F(ReportCommand, ThePapersGalleryIsFoundByItsPrintedIndices) {
   // Of the printed indices 2, 47, 26 and 40 lie in the first 48 prompts of the test split.
   EXPECT_THAT(page, HasSubstr("4 of its 20 lie in this cut of the split"));
   EXPECT_THAT(page, HasSubstr("is not the paper"));
-  const auto positions = place.json({"query",
-                                     "SELECT DISTINCT position FROM samples s JOIN prompts p ON p.id = "
-                                     "s.prompt_id JOIN evaluations e ON e.id = "
-                                     "s.evaluation_id WHERE e.split = 'test' ORDER BY 1",
-                                     "--format", "json"});
+  const auto positions = place.rows(
+      "SELECT DISTINCT position FROM samples s JOIN prompts p ON p.id = "
+      "s.prompt_id JOIN evaluations e ON e.id = "
+      "s.evaluation_id WHERE e.split = 'test' ORDER BY 1");
   for (const std::size_t index : {2u, 47u, 26u, 40u}) {
     EXPECT_THAT(page, HasSubstr("<span>#" + positions.at(index - 1).at("position").dump() + " "));
   }
@@ -237,9 +234,9 @@ TEST_F(ReportCommand, GridsAreTakenInByADocumentWhereHarnessRan) {
   if (!has_program("pdflatex")) GTEST_SKIP() << "pdflatex is not installed";
   reproduce();
   ok({"grid", "-o", "figures"});
-  write_file_atomically(place.folder() / "paper.tex",
-                        "\\documentclass{article}\\usepackage{graphicx}\\begin{document}\n"
-                        "\\input{figures/grid.tex}\\input{runs/sd35-ocr/grid.tex}\n\\end{document}\n");
+  place.write_text("paper.tex",
+                   "\\documentclass{article}\\usepackage{graphicx}\\begin{document}\n"
+                   "\\input{figures/grid.tex}\\input{runs/sd35-ocr/grid.tex}\n\\end{document}\n");
   EXPECT_EQ(latex_error(place.folder() / "paper.tex"), "");
   EXPECT_THAT(read_file(place.folder() / "paper.log"), Not(HasSubstr("too large")));
 }

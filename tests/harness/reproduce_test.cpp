@@ -4,7 +4,7 @@
 
 #include "core/event_log.h"
 #include "core/sha256.h"
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
@@ -12,21 +12,11 @@ namespace {
 using Reproduce = SmokeTest;
 using Figure = SmokeTest;
 
-/// Ids of the training jobs that a dry run names.
-std::vector<std::string> training_ids(Workplace& place, const std::vector<std::string>& arguments) {
-  std::vector<std::string> found;
-  const auto plan = place.json(arguments);
-  for (const auto& job : plan.at("jobs")) {
-    if (job.at("kind") == "train") found.push_back(job.at("id"));
-  }
-  return found;
-}
-
 /// The metric rows of a run that nothing disturbed.
 const std::string& undisturbed_rows() {
   static const std::string rows = [] {
     Workplace place;
-    EXPECT_EQ(place.run(kSmoke).status, 0);
+    place.ok(kSmoke);
     return place.metric_rows();
   }();
   return rows;
@@ -122,7 +112,7 @@ TEST_F(Reproduce, RepeatedItAnswersFromTheDbWithoutAWorker) {
   place.environment["HARNESS_WORKER"] = "/nonexistent";
   const auto second = ok(smoke({"--json"}));
   EXPECT_EQ(parse_json(second.out, "stdout"), first);
-  const auto written = read_json(place.folder() / "runs/sd35-ocr/table.json");
+  const auto written = read_json(runs / "sd35-ocr/table.json");
   EXPECT_EQ(written, first);
 }
 
@@ -142,7 +132,7 @@ TEST_F(Reproduce, TableCompareAndGridWorkFromTheDbAlone) {
   const auto result = place.json(smoke({"--json"}));
   EXPECT_EQ(place.json({"table", "sd35-ocr", "--format", "json"}), result);
   for (const char* format : {"md", "latex", "csv", "html"}) {
-    EXPECT_EQ(place.run({"table", "--format", format}).status, 0) << format;
+    ok({"table", "--format", format});
   }
   const auto compared = place.json(
       {"compare", "ratio-norm", "lambda-controlled", "--metric", "ocr_reward", "--split", "test", "--json"});
@@ -190,9 +180,7 @@ TEST_F(Reproduce, ADryRunAfterItShowsAllDoneAndChangesNoFile) {
 }
 
 TEST_F(Reproduce, AnotherSettingOrOtherWeightsAreANewRun) {
-  const auto ids = [&](const std::vector<std::string>& more) {
-    return training_ids(place, with(smoke({"--dry-run", "--json"}), more));
-  };
+  const auto ids = [&](const Words& more) { return job_ids(place, smoke(more)); };
   const auto usual = ids({});
   EXPECT_EQ(ids({}), usual);
   EXPECT_EQ(ids({"--jobs", "2", "--out", "elsewhere", "--set", "lr=0.00012"}), usual);
@@ -289,7 +277,7 @@ Json training_table() {
 }
 
 TEST_F(Reproduce, ATrainingTableIsMadeOfStatisticsAndEvaluatesNothing) {
-  write_file_atomically(place.folder() / "mine.json", training_table().dump());
+  place.write("mine.json", training_table());
   const auto table = place.json({"reproduce", "--table", "mine.json", "--json"});
   ASSERT_EQ(table.at("rows").size(), 4u);
   EXPECT_EQ(table.at("reference").size(), 0u);
@@ -353,7 +341,7 @@ TEST_F(Reproduce, AStatementOfThePaperAboutTheTrainingIsDecidedByItsIntervalOver
   };
   table["claims"] = {claim("lower-on-every-seed", 0), claim("higher-on-every-seed", 0),
                      claim("ratio-at-most", 0.5), claim("within", 0.1)};
-  write_file_atomically(place.folder() / "mine.json", table.dump());
+  place.write("mine.json", table);
   ok({"reproduce", "--table", "mine.json"});
   const auto verdicts = [&](const std::vector<double>& ours, const std::vector<double>& theirs) {
     write_lambda_center(runs, {{"c 0.5", ours}, {"dual", theirs}});
@@ -382,9 +370,9 @@ TEST_F(Figure, TheLawAuditIsOfTheMethodAskedFor) {
 // The fake worker's runs have no variance to draw, so the figure is left out.
 TEST_F(Reproduce, APictureOfAnotherExperimentIsNotTakenForThisOnes) {
   place.environment["HARNESS_FAKE_LAW"] = "none";
-  write_file_atomically(place.folder() / "mine.json", training_table().dump());
-  fs::create_directories(place.folder() / "runs/mine");
-  write_file_atomically(place.folder() / "runs/mine/law-audit.png", "left behind");
+  place.write("mine.json", training_table());
+  fs::create_directories(runs / "mine");
+  write_file_atomically(runs / "mine/law-audit.png", "left behind");
   const std::vector<std::string> command = {"reproduce", "--table", "mine.json", "--json"};
   const auto first = place.run(command);
   EXPECT_THAT(first.err, HasSubstr("figure law-audit was not drawn"));
@@ -397,16 +385,15 @@ TEST_F(Reproduce, APictureOfAnotherExperimentIsNotTakenForThisOnes) {
 }
 
 TEST_F(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
-  write_file_atomically(place.folder() / "mine.json", training_table().dump());
+  place.write("mine.json", training_table());
   std::map<std::string, Json> betas;
   for (const auto& row : place.json({"list", "settings", "--table", "mine.json", "--json"}))
     betas[row.at("name")] = row;
   EXPECT_EQ(betas.at("c 0.5.beta_max").at("value"), 5);
   EXPECT_EQ(betas.at("c 0.5.beta_max").at("origin"), "row c 0.5");
   EXPECT_EQ(betas.at("dual.beta_max").at("value"), "by task");
-  const auto ids = [&](const std::vector<std::string>& more) {
-    return training_ids(
-        place, with({"reproduce", "--table", "mine.json", "--dry-run", "--json", "--seeds", "42"}, more));
+  const auto ids = [&](const Words& more) {
+    return job_ids(place, with({"reproduce", "--table", "mine.json", "--seeds", "42"}, more));
   };
   const auto usual = ids({});
   ASSERT_EQ(usual.size(), 2u);
@@ -429,8 +416,7 @@ TEST_F(Reproduce, NumbersOfExperimentsAreNeverGivenTwice) {
 }
 
 TEST_F(Reproduce, ADatabaseOfAnotherProgramIsRefusedAndNothingIsWritten) {
-  write_file_atomically(place.folder() / "other.sqlite",
-                        "not a database, but a file of somebody else's" + std::string(100, '.'));
+  place.write_text("other.sqlite", "not a database, but a file of somebody else's" + std::string(100, '.'));
   fails(2, smoke({"--db", "other.sqlite"}), {"is not an SQLite database"});
   EXPECT_FALSE(fs::exists(runs));
 }
@@ -477,9 +463,7 @@ TEST_F(Reproduce, ASecondOneInTheSameFolderSaysWhoIsThere) {
   const auto pid = place.start(kSmoke);
   ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
   Workplace other;
-  const auto outcome = other.run(smoke({"--out", runs.string()}));
-  EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("pid " + std::to_string(pid)));
+  other.fails(1, smoke({"--out", runs.string()}), {"pid " + std::to_string(pid)});
   ::kill(pid, SIGTERM);
   EXPECT_EQ(place.wait(pid).status, 130);
 }

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "core/event_log.h"
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
@@ -221,7 +221,7 @@ TEST_F(RunsRm, RefusesWhatALivingProcessHolds) {
   place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
   const auto pid = place.start(smoke({"--seeds", "7"}));
   ASSERT_TRUE(wait_until([&] {
-    const auto lock = place.folder() / "runs/.lock";
+    const auto lock = runs / ".lock";
     return event_log_is_held(lock) && read_file(lock).find(std::to_string(pid)) == 0;
   }));
   fails(1, {"runs", "rm", id, "--yes", "--force"}, {"pid " + std::to_string(pid)});
@@ -231,8 +231,8 @@ TEST_F(RunsRm, RefusesWhatALivingProcessHolds) {
 }
 
 /// Runs the program with a library that kills it at `call` of a path that holds `path`.
-Outcome killed_at(Workplace& place, const std::string& call, const std::string& path,
-                  const std::vector<std::string>& arguments, const std::string& count = "1") {
+Outcome killed_at(Workplace& place, const std::string& call, const std::string& path, const Words& arguments,
+                  const std::string& count = "1") {
   const auto usual = place.environment;
   place.environment["LD_PRELOAD"] = HARNESS_BINARY_DIR "/tests/libharness-faulty-disk.so";
   place.environment["ASAN_OPTIONS"] = "verify_asan_link_order=0";
@@ -539,7 +539,7 @@ TEST_F(List, HeadsTheColumnsOfRunsAndExperimentsByWhatTheyHold) {
 }
 
 TEST_F(RunsRm, AFolderWithoutRowsIsRemovedByItsName) {
-  const auto stray = place.folder() / "runs/00000000000000aa";
+  const auto stray = runs / "00000000000000aa";
   fs::create_directories(stray);
   write_file(stray / "job.json", "{}");
   ok({"runs", "rm", "00000000000000aa", "--yes"}, {"a folder without rows"});

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/text.h"
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 // Scorers whose models come from folders, and the tables that are made with them.
 
@@ -72,14 +72,13 @@ using ScoreGrid = SceneTest;
 TEST_F(ScenePrompts, ToTrainOnOfPickScoreArePlainSentencesAndNeverOnesToWrite) {
   constexpr auto kNote = "each of which asks for a written text";
   ok(command(), {kNote});
-  fs::create_directories(place.folder() / "mine");
   std::vector<std::string> lines;
   for (int i = 0; i < 30; ++i) lines.push_back(fmt::format("a drawing of {} trees", i));
-  write_file_atomically(place.folder() / "mine/train.txt", join(lines, "\n"));
+  place.write_text("mine/train.txt", join(lines, "\n"));
   const auto own = ok(command({"--train-prompts", "mine"}), {"Training prompts: pickscore-user-"});
   EXPECT_THAT(own.out, Not(HasSubstr(kNote)));
   lines[7] = "a painting of 3 boats";
-  write_file_atomically(place.folder() / "mine/train.txt", join(lines, "\n"));
+  place.write_text("mine/train.txt", join(lines, "\n"));
   fails(2, command({"--train-prompts", "mine"}),
         {"1 of its prompts is one of validation or test (same text): line 8"});
 }
@@ -214,9 +213,8 @@ TEST_F(Scorers, AFolderOfTheWrongLevelOrWithoutAnyIsAnError) {
   };
   refused("scorers/pickscore/", "is the folder of one scorer");
   refused("scorers/pickscore", "/scorers\n");
-  fs::create_directories(place.folder() / "mine/gauge");
   refused("mine/gauge", "holds no scorer");
-  write_file_atomically(place.folder() / "mine/gauge/scorer.json", "{}");
+  place.write_text("mine/gauge/scorer.json", "{}");
   refused("mine/gauge", "is the folder of one scorer: it holds scorer.json");
   refused("nowhere", "is not a folder");
 }
@@ -311,8 +309,7 @@ TEST_F(ScenePrompts, DatasetsKnowTheTask) {
   EXPECT_EQ(verified.at("known"), false);
   EXPECT_EQ(verified.at("training_set"), "ocr-train-generated");
   const auto lines = split(read_file(place.folder() / "sets/pickscore/test.txt"), '\n');
-  fs::create_directories(place.folder() / "train/pickscore");
-  write_file_atomically(place.folder() / "train/pickscore/train.txt", "a cat\n" + lines.at(7) + "\n");
+  place.write_text("train/pickscore/train.txt", "a cat\n" + lines.at(7) + "\n");
   const auto shared =
       fails(1, {"datasets", "verify", "sets", "--task", "pickscore", "--train-prompts", "train", "--json"});
   EXPECT_EQ(parse_json(shared.out, "stdout").at("shared_texts"), 1);

@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <gmock/gmock.h>
 #include <pty.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -12,10 +11,8 @@ namespace harness::test {
 namespace {
 
 using ::testing::AnyOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
-const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
+const std::vector<std::string> kSmoke = kSmoke;
 
 /// A Workplace whose commands a shell runs: $H is the program, $R the smoke run.
 class ShellPlace : public Workplace {
@@ -33,8 +30,7 @@ class ShellPlace : public Workplace {
 
 void expect_finished(ShellPlace& place) {
   EXPECT_TRUE(fs::exists(place.folder() / "runs/sd35-ocr/table.md"));
-  const auto checked = place.run({"db", "check"});
-  EXPECT_EQ(checked.status, 0) << checked.out << checked.err;
+  place.ok({"db", "check"});
 }
 
 // --- Standard error ---
@@ -104,8 +100,7 @@ TEST(ClosedTerminal, UnderNohupTheWorkGoesOn) {
 TEST(ClosedTerminal, WithoutNohupIsAnInterruptionThatCanBeContinued) {
   ShellPlace place;
   EXPECT_EQ(status_after_the_terminal_closed(place, false), 130);
-  const auto repeated = place.run(kSmoke);
-  EXPECT_EQ(repeated.status, 0) << repeated.err;
+  place.ok(kSmoke);
   expect_finished(place);
 }
 
@@ -131,7 +126,7 @@ class Answers : public ::testing::Test {
     static ShellPlace finished;
     return finished;
   }
-  static void SetUpTestSuite() { ASSERT_EQ(place().run(kSmoke).status, 0); }
+  static void SetUpTestSuite() { place().ok(kSmoke); }
 };
 
 TEST_F(Answers, ThatCannotBeWrittenAreStatus1) {
@@ -296,19 +291,18 @@ INSTANTIATE_TEST_SUITE_P(
 // --- Control characters ---
 
 TEST_F(Answers, AndErrorsCommandNoTerminal) {
-  const std::vector<std::vector<std::string>> commands = {
-      {"table", "\x1b]0;x\a"},
-      {"query", "SELECT \"\x1b[31m\""},
-      {"query", "SELECT nonsense AS \"\u009b31m\u202e\""},
-      {"query", "SELECT '\x1b[2J\u009b31m\u202e\xff' AS \"\x1b[1m\""},
-      {"query", "SELECT '\x1b[2J\u009b31m\u202e' AS a", "--format", "md"},
-      {"query", "SELECT '\x1b[2J\u009b31m\u202e' AS a", "--json"},
-      {"query", "SELECT '\x1b[2J\u009b31m\u202e' AS a", "--format", "latex"},
-      {"\x1b[31mnonsense"},
-      {"list", "\u202e\xff\x1b[2J"},
-      {"list", "\u202e\x1b[2J\u009b", "--json"},
-      {"reproduce", "--table", "sd35-ocr", "--methods", "\x1b[2J\u2066"},
-      {"runs", "show", "\x1b[2J"}};
+  const std::vector<Words> commands = {{"table", "\x1b]0;x\a"},
+                                       {"query", "SELECT \"\x1b[31m\""},
+                                       {"query", "SELECT nonsense AS \"\u009b31m\u202e\""},
+                                       {"query", "SELECT '\x1b[2J\u009b31m\u202e\xff' AS \"\x1b[1m\""},
+                                       {"query", "SELECT '\x1b[2J\u009b31m\u202e' AS a", "--format", "md"},
+                                       {"query", "SELECT '\x1b[2J\u009b31m\u202e' AS a", "--json"},
+                                       {"query", "SELECT '\x1b[2J\u009b31m\u202e' AS a", "--format", "latex"},
+                                       {"\x1b[31mnonsense"},
+                                       {"list", "\u202e\xff\x1b[2J"},
+                                       {"list", "\u202e\x1b[2J\u009b", "--json"},
+                                       {"reproduce", "--table", "sd35-ocr", "--methods", "\x1b[2J\u2066"},
+                                       {"runs", "show", "\x1b[2J"}};
   for (const auto& command : commands) {
     const auto outcome = place().run(command);
     const auto text = outcome.out + outcome.err;

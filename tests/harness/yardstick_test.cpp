@@ -1,7 +1,7 @@
 // Tables that compare a method with itself, and what other experiments learn from them; through the program.
 #include <cmath>
 
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
@@ -12,7 +12,7 @@ void write_twins(const Workplace& place) {
   const Json twin = {{"name", "twin"}, {"method", "ratio-norm"}, {"settings", {{"lr", 1.20000001e-4}}}};
   const Json table = {{"extends", "sd35-ocr"},           {"id", "twins"},      {"reproduces", ""},
                       {"methods", {"ratio-norm", twin}}, {"equal_rows", true}, {"seeds", {42, 43, 44}}};
-  write_file_atomically(place.folder() / "twins.json", table.dump());
+  place.write("twins.json", table);
 }
 
 /// A workspace in which one method was compared with itself over three runs (experiment 1), and then two
@@ -21,10 +21,8 @@ Workplace& finished() {
   static Workplace place;
   static const bool is_ready = [] {
     write_twins(place);
-    const auto twins = place.run(smoke_of("twins.json"));
-    EXPECT_EQ(twins.status, 0) << twins.err;
-    const auto table = place.run(smoke_of("sd35-ocr", {"--methods", "ratio-norm,dual"}));
-    EXPECT_EQ(table.status, 0) << table.err;
+    place.ok(smoke_of("twins.json"));
+    place.ok(smoke_of("sd35-ocr", {"--methods", "ratio-norm,dual"}));
     return true;
   }();
   EXPECT_TRUE(is_ready);
@@ -94,17 +92,15 @@ TEST(EqualRows, AreTheYardstickOfOtherExperimentsMadeAsTheyWere) {
       "by ";
   EXPECT_THAT(place.run({"table", "--experiment", "2"}).out,
               AllOf(HasSubstr(kNote), Not(HasSubstr("Verdicts between runs of these equal rows"))));
-  EXPECT_EQ(place.run({"report", "--experiment", "2", "-o", "report.html"}).status, 0);
+  place.ok({"report", "--experiment", "2", "-o", "report.html"});
   EXPECT_THAT(read_file(place.folder() / "report.html"), HasSubstr(kNote));
 }
 
 TEST(EqualRows, EachRecordsItsOwnSettingsAlone) {
   auto& place = finished();
-  const auto runs =
-      place.json({"query",
-                  "SELECT arm, requested_settings AS asked FROM table_runs JOIN runs ON run_id = id "
-                  "WHERE table_runs.table_id = 'twins' AND seed = 42 AND method <> 'base'",
-                  "--format", "json"});
+  const auto runs = place.rows(
+      "SELECT arm, requested_settings AS asked FROM table_runs JOIN runs ON run_id = id "
+      "WHERE table_runs.table_id = 'twins' AND seed = 42 AND method <> 'base'");
   ASSERT_EQ(runs.size(), 2u);
   for (const auto& run : runs)
     EXPECT_EQ(run.at("asked").get<std::string>().find("twin.lr") != std::string::npos,
@@ -133,10 +129,10 @@ TEST(EqualRows, LendTheirSpreadOfRunsToAComparisonOfOneRun) {
 
 TEST(EqualRows, WithOthersBesideThemSayUnderOtherTablesWhatWasMadeOfBoth) {
   Workplace place;
-  ASSERT_EQ(place.run(smoke_of("calibration")).status, 0);
+  place.ok(smoke_of("calibration"));
   const auto own = place.json({"table", "--json"});
   EXPECT_FALSE(own.contains("calibration")) << "it is its own table";
-  ASSERT_EQ(place.run(smoke_of("sd35-ocr")).status, 0);
+  place.ok(smoke_of("sd35-ocr"));
   const auto told = place.json({"table", "sd35-ocr", "--json"}).at("calibration");
   EXPECT_EQ(told.at("experiment"), 1);
   EXPECT_EQ(told.at("baseline"), "ratio-norm");
