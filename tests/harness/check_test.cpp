@@ -33,8 +33,7 @@ class Checks : public FinishedRun {
 
 TEST_F(Checks, AFinishedExperimentKeepsEveryRuleAlsoWhereItWasMovedTo) {
   for (const auto& workspace : {place().folder() / "runs", copy()}) {
-    const auto outcome = place().ok(check(workspace));
-    const auto document = parse_json(outcome.out, "stdout");
+    const auto document = place().json(check(workspace));
     std::set<std::string> names;
     for (const auto& rule : document.at("rules")) {
       EXPECT_TRUE(rule.at("passed").get<bool>()) << rule.dump();
@@ -61,8 +60,7 @@ constexpr const char* kTested =
 void sql(const fs::path& workspace, std::string text) {
   for (auto at = text.find("{e}"); at != std::string::npos; at = text.find("{e}"))
     text.replace(at, 3, kTested);
-  SQLite::Database db((workspace / "results.sqlite").string(), SQLite::OPEN_READWRITE);
-  db.exec(text);
+  SQLite::Database((workspace / "results.sqlite").string(), SQLite::OPEN_READWRITE).exec(text);
 }
 
 std::string value(const fs::path& workspace, const std::string& query) {
@@ -337,8 +335,7 @@ TEST_F(Checks, RulesOfAUsersOwnAskTheDb) {
   place().write_text("own.json", R"json({"version": 7, "rules": [
     {"name": "thousand-images", "check": "query", "hint": "use a larger scale",
      "sql": "SELECT id, n FROM evaluations WHERE n < 1000 AND :experiment = 1"}]})json");
-  const auto outcome = place().fails(1, check(place().folder() / "runs", {"--rules", "own.json", "--json"}));
-  const auto document = parse_json(outcome.out, "stdout");
+  const auto document = place().json(check(place().folder() / "runs", {"--rules", "own.json", "--json"}), 1);
   ASSERT_EQ(document.at("rules").size(), 1u);
   EXPECT_EQ(document.at("rule_file").at("version"), 7);
   EXPECT_THAT(document.at("rules").at(0).at("message").get<std::string>(), HasSubstr("n 24"));
@@ -420,8 +417,7 @@ TEST_F(Checks, ATableWithoutRulesOfItsOwnKeepsThoseOfItsKind) {
     "window": {"last": 4}, "settings": {"updates": 6},
     "columns": [{"name": "lambda_center_0", "stat": "lambda_center", "timestep": 0, "better": "lower"}]})json");
   other.ok({"reproduce", "--table", "mine.json"});
-  const auto outcome = other.ok({"check", "mine", "--json"});
-  EXPECT_EQ(parse_json(outcome.out, "stdout").at("rule_file").at("id"), "training");
+  EXPECT_EQ(other.json({"check", "mine", "--json"}).at("rule_file").at("id"), "training");
   sql(other.folder() / "runs", "UPDATE train_stats SET value = 2 * value WHERE name = 'lambda_center'");
   EXPECT_THAT(failed(other.run({"check", "mine", "--json"})), Contains("event-logs"));
 }
@@ -431,8 +427,7 @@ TEST_F(Checks, RowsWithSettingsOfTheirOwnAreHeldToThem) {
   other.write_text("mine.json", R"json({"extends": "sd35-ocr", "id": "mine", "baseline": "dual",
     "methods": ["dual", {"name": "slow", "method": "dual", "settings": {"lr": 1e-6, "beta_max": 5}}]})json");
   other.ok(smoke_of("mine.json", {"--set", "guidance=2"}));
-  const auto outcome = other.ok({"check", "mine", "--json"});
-  EXPECT_EQ(parse_json(outcome.out, "stdout").at("rule_file").at("id"), "evaluation");
+  EXPECT_EQ(other.json({"check", "mine", "--json"}).at("rule_file").at("id"), "evaluation");
 }
 
 TEST_F(Checks, VariantsOfOneMethodThatWereTestedAreCountedInAWarning) {
@@ -468,9 +463,8 @@ TEST_F(Checks, WithoutAnExperimentIsStatus2) {
 }
 
 TEST_F(Checks, OfThePaperPrintedAndComputedStandSideBySide) {
-  const auto outcome = place().run({"check", "--paper", "--json"});
-  EXPECT_EQ(outcome.status, 1) << "some printed figures do not add up";
-  const auto document = parse_json(outcome.out, "stdout");
+  const auto document =
+      place().json({"check", "--paper", "--json"}, 1);  // some printed figures do not add up
   EXPECT_GT(document.at("rules").size(), 40u);
   for (const auto& rule : document.at("rules")) {
     EXPECT_TRUE(rule.at("name").is_string() && rule.at("message").is_string() &&

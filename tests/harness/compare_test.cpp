@@ -26,11 +26,7 @@ Json compared(Workplace& place, const Words& arguments) {
 
 /// The comparison of dual with ratio-norm in a table's document.
 Json of_table(const Json& table, const Json& metric) {
-  for (const auto& row : table.at("comparisons")) {
-    if (row.at("baseline") == "ratio-norm" && row.at("method") == "dual" && row.at("metric") == metric)
-      return row;
-  }
-  throw std::runtime_error("no comparison of " + metric.dump());
+  return entry(table.at("comparisons"), {{"baseline", "ratio-norm"}, {"method", "dual"}, {"metric", metric}});
 }
 
 TEST(Compare, ListsEveryMethodAndMetricAgainstTheBaseline) {
@@ -137,7 +133,8 @@ TEST(Compare, CountsMissingPairsAndShowsThem) {
 
 TEST(Compare, OfOneRunAMethodSpeaksOfTheseCheckpointsAndResolvesNothing) {
   auto& place = finished("42");
-  for (const auto& c : compared(place, {"base", "dual", "--metric", "all"}).at("comparisons")) {
+  const auto document = compared(place, {"base", "dual", "--metric", "all"});
+  for (const auto& c : document.at("comparisons")) {
     const auto interval = c.at("ci95");
     const bool excludes_zero = interval.at(0) > 0 || interval.at(1) < 0;
     EXPECT_EQ(c.at("claim"), "checkpoints");

@@ -78,12 +78,7 @@ TEST_F(DbRebuild, WithoutTheDbMakesTheSameOneFromTheLogsAlone) {
 }
 
 TEST_F(DbRebuild, AfterAnInterruptionAndWithTwoWorkersSaysTheSame) {
-  place.environment["HARNESS_FAKE_DELAY_US"] = "20000";
-  const auto pid = place.start(smoke({"--jobs", "2"}));
-  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-  ::kill(pid, SIGKILL);
-  place.wait(pid);
-  place.environment.erase("HARNESS_FAKE_DELAY_US");
+  place.end(place.start_busy(smoke({"--jobs", "2"}), "evaluate", 20'000), SIGKILL);
   ok(smoke({"--jobs", "2"}));
   const auto table = place.run({"table", "sd35-ocr"}).out;
   const auto rows = place.metric_rows();
@@ -147,12 +142,9 @@ TEST_F(DbRebuild, ADamagedLogIsNamedAndLeftOutOnlyByForce) {
 }
 
 TEST_F(DbRebuild, AWorkspaceThatIsInUseIsLeftAlone) {
-  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start(kSmoke);
-  ASSERT_TRUE(wait_until([&] { return fs::exists(journal); }));
-  fails(1, {"db", "rebuild"}, {"pid " + std::to_string(pid)});
-  ::kill(pid, SIGTERM);
-  place.wait(pid);
+  const auto busy = place.start_busy(kSmoke, "evaluate");
+  fails(1, {"db", "rebuild"}, {"pid " + std::to_string(busy.program)});
+  place.end(busy, SIGTERM);
   fails(2, {"db", "rebuild", "--out", "nowhere"});
 }
 

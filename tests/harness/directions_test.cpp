@@ -32,20 +32,7 @@ class OwnTable : public Workplace {
   }
   /// The comparison of dual with the starting weights, out of `harness table` or `harness compare`.
   static Json against_base(const Json& document, const std::string& metric) {
-    for (const auto& c : document.at("comparisons")) {
-      if (c.at("baseline") == "base" && c.at("method") == "dual" && c.at("metric") == metric) return c;
-    }
-    throw std::runtime_error("no comparison of " + metric);
-  }
-  void sql(const std::string& text) const {
-    SQLite::Database((folder() / "runs/results.sqlite").string(), SQLite::OPEN_READWRITE).exec(text);
-  }
-  std::string failed_rules() {
-    std::string names;
-    for (const auto& rule : parse_json(run({"check", "mine", "--json"}).out, "stdout").at("rules")) {
-      if (!rule.at("passed").get<bool>()) names += rule.at("name").get<std::string>() + " ";
-    }
-    return names;
+    return entry(document.at("comparisons"), {{"baseline", "base"}, {"method", "dual"}, {"metric", metric}});
   }
 };
 
@@ -69,7 +56,7 @@ TEST(Directions, AColumnThatStatesNoneHasItsMetricsOwn) {
   for (const char* metric : {"cer", "cer_paper"}) expect_right_verdict(place, metric);
   EXPECT_THAT(outcome.out, ContainsRegex("dual [^\n]* base +\\| CER +\\|[^\n]*better"))
       << "cer_paper has no column and is compared all the same";
-  EXPECT_EQ(place.failed_rules(), "");
+  place.ok({"check", "mine"});
 }
 
 TEST(Directions, TitleAndDecimalsAreTheTablesToChoose) {
@@ -188,18 +175,16 @@ TEST(Directions, AnExternalScorersMetricKeepsItsOwn) {
   ASSERT_EQ(place.reproduce({"--scorers", "scorers"}).status, 0);
   fs::remove_all(place.folder() / "scorers");
   EXPECT_THAT(place.run({"table", "mine"}).out, HasSubstr("Level ↓"));
-  EXPECT_EQ(place.failed_rules(), "");
+  place.ok({"check", "mine"});
 }
 
 TEST(Directions, ListsShowDirectionAndUnitOfEveryMetric) {
   Workplace place;
   EXPECT_THAT(place.run({"list", "evaluators"}).out, HasSubstr("cer (lower is better, fraction)"));
-  for (const auto& metric : place.json({"list", "metrics", "--json"})) {
-    if (metric.at("name") != "exact_match") continue;
-    EXPECT_EQ(metric.at("better"), "higher");
-    EXPECT_EQ(metric.at("unit"), "percent");
-    EXPECT_EQ(metric.at("title"), "Exact");
-  }
+  const auto metric = entry(place.json({"list", "metrics", "--json"}), {{"name", "exact_match"}});
+  EXPECT_EQ(metric.at("better"), "higher");
+  EXPECT_EQ(metric.at("unit"), "percent");
+  EXPECT_EQ(metric.at("title"), "Exact");
 }
 
 }  // namespace

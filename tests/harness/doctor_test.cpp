@@ -9,11 +9,7 @@ namespace {
 using Doctor = SmokeTest;
 
 Json finding(const Json& document, const std::string& name) {
-  for (const auto& item : document.at("findings")) {
-    if (item.at("name") == name) return item;
-  }
-  ADD_FAILURE() << "no line " << name;
-  return Json::object();
+  return entry(document.at("findings"), {{"name", name}});
 }
 
 TEST_F(Doctor, WithAllThatTheEmbeddedDefaultNeedsIsStatus0) {
@@ -36,8 +32,7 @@ TEST_F(Doctor, WhatTheEmbeddedDefaultNeedsAndIsNotThereIsStatus1WithWhatToDo) {
   place.environment["HARNESS_WORKER"] = "/nonexistent";
   place.environment["HARNESS_SCORER"] = "/bin/false";
   fs::remove_all(place.share() / "backbones");
-  const auto document = fails(1, {"doctor", "--json"});
-  const auto json = parse_json(document.out, "stdout");
+  const auto json = place.json({"doctor", "--json"}, 1);
   EXPECT_EQ(json.at("healthy"), false);
   for (const char* name : {"LibTorch", "Tesseract"}) {
     EXPECT_FALSE(finding(json, name).at("found").get<bool>()) << name;
@@ -51,16 +46,11 @@ TEST_F(Doctor, TellsOfTheWorkspaceItsDbAndWhoWorksThere) {
   auto document = place.json({"doctor", "--json"});
   EXPECT_THAT(finding(document, "database").at("detail").get<std::string>(), HasSubstr("4 runs"));
   EXPECT_EQ(finding(document, "locks").at("detail"), "none held");
-  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start(smoke({"--seeds", "7"}));
-  const auto lock = runs / ".lock";
-  ASSERT_TRUE(
-      wait_until([&] { return event_log_is_held(lock) && read_file(lock).find(std::to_string(pid)) == 0; }));
+  const auto busy = place.start_busy(smoke({"--seeds", "7"}), "evaluate");
   document = place.json({"doctor", "--json"});
   EXPECT_THAT(finding(document, "locks").at("detail").get<std::string>(),
-              HasSubstr("pid " + std::to_string(pid)));
-  ::kill(pid, SIGTERM);
-  place.wait(pid);
+              HasSubstr("pid " + std::to_string(busy.program)));
+  place.end(busy, SIGTERM);
 }
 
 TEST_F(Doctor, LooksIntoAPromptFolderThatIsNamed) {

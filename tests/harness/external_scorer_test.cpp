@@ -1,6 +1,5 @@
 // Scorers that users bring, through the real program: what becomes of every way in which one can fail.
 
-#include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -100,8 +99,6 @@ class ScorerPlace : public Workplace {
     }
     return levels;
   }
-
-  int count(const std::string& what) { return rows("SELECT count(*) AS n FROM " + what).at(0).at("n"); }
 };
 
 TEST(ExternalScorer, ItsMetricsAreComputedForEveryImageAndStandInTheTable) {
@@ -120,18 +117,15 @@ TEST(ExternalScorer, DoctorLetsItAnswerAndListsNameIt) {
   ScorerPlace place;
   place.add_scorer({"good"});
   place.add_scorer({"exits at start"}, Json::object(), "broken");
-  const auto document = place.json({"doctor", "--scorers", "scorers", "--json"});
-  std::map<std::string, Json> findings;
-  for (const auto& finding : document.at("findings")) findings[finding.at("name")] = finding;
-  EXPECT_EQ(findings.at("scorer gauge").at("found"), true);
-  EXPECT_EQ(findings.at("scorer gauge").at("detail"), "external, version 1, answers with level");
-  EXPECT_EQ(findings.at("scorer broken").at("found"), false);
-  EXPECT_THAT(findings.at("scorer broken").at("detail").get<std::string>(), HasSubstr("No module named"));
+  const auto findings = place.json({"doctor", "--scorers", "scorers", "--json"}).at("findings");
+  EXPECT_EQ(entry(findings, {{"name", "scorer gauge"}, {"found", true}}).at("detail"),
+            "external, version 1, answers with level");
+  const auto broken = entry(findings, {{"name", "scorer broken"}, {"found", false}});
+  EXPECT_THAT(broken.at("detail").get<std::string>(), HasSubstr("No module named"));
   fs::remove_all(place.folder() / "scorers/broken");
-  EXPECT_THAT(place.run({"list", "evaluators", "--scorers", "scorers"}).out,
-              HasSubstr("--scorers DIR: DIR/gauge (external)"));
-  EXPECT_THAT(place.run({"list", "metrics", "--scorers", "scorers"}).out, HasSubstr("mean byte"));
-  EXPECT_THAT(place.run({"list", "tasks", "--scorers", "scorers"}).out, HasSubstr("minimize:level"));
+  place.ok({"list", "evaluators", "--scorers", "scorers"}, {"--scorers DIR: DIR/gauge (external)"});
+  place.ok({"list", "metrics", "--scorers", "scorers"}, {"mean byte"});
+  place.ok({"list", "tasks", "--scorers", "scorers"}, {"minimize:level"});
 }
 
 TEST(ExternalScorer, ImagesMayComeAsFilesWhichAreGoneAfterwards) {
@@ -234,10 +228,9 @@ TEST(ExternalScorer, HugeNumbersThatAnEarlierVersionStoredLeaveATableWithADashAn
   place.add_scorer({"good"});
   place.ok(kReproduce);
   // As that version left it: the experiment is recorded, and its comparisons could not be computed.
-  SQLite::Database((place.folder() / "runs/results.sqlite").string(), SQLite::OPEN_READWRITE)
-      .exec(
-          "UPDATE metrics SET value = 1.7976931348623157e308 * (prompt_id % 2 * 2 - 1) WHERE name = 'level'; "
-          "DELETE FROM comparisons");
+  place.sql(
+      "UPDATE metrics SET value = 1.7976931348623157e308 * (prompt_id % 2 * 2 - 1) WHERE name = 'level'; "
+      "DELETE FROM comparisons");
   place.ok(kReproduce, {"6 of them are each a number beyond 1e+100 either way, of which no spread"});
   for (const char* interval : {"percentile", "bca", "studentised"}) {
     const auto compared =

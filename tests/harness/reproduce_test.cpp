@@ -22,31 +22,6 @@ const std::string& undisturbed_rows() {
   return rows;
 }
 
-/// Event logs of the jobs of a kind that are under `runs`.
-std::vector<fs::path> logs_of(const Workplace& place, const std::string& kind) {
-  std::vector<fs::path> logs;
-  if (!fs::exists(place.folder() / "runs")) return logs;
-  for (const auto& entry : fs::recursive_directory_iterator(place.folder() / "runs",
-                                                            fs::directory_options::skip_permission_denied)) {
-    const bool is_evaluation = entry.path().parent_path().filename().string().rfind("eval-", 0) == 0;
-    if (entry.path().filename() == "events.log" && is_evaluation == (kind == "evaluate"))
-      logs.push_back(entry.path());
-  }
-  return logs;
-}
-
-/// The pid of a worker that is in the middle of a job of this kind, or nothing.
-std::optional<pid_t> busy_worker(const Workplace& place, const std::string& kind) {
-  for (const auto& log : logs_of(place, kind)) {
-    const auto events = read_events(log, 0).events;
-    if (events.size() < 3 || events.back().at("type") == "job_completed") continue;
-    for (const auto& event : events) {
-      if (event.at("type") == "job_started") return event.at("pid").get<pid_t>();
-    }
-  }
-  return std::nullopt;
-}
-
 TEST_F(Reproduce, EndsWithATrueTableAndItsArtifacts) {
   const auto result = place.json(smoke({"--json"}));
   EXPECT_EQ(result.at("table"), "sd35-ocr");
@@ -97,7 +72,7 @@ TEST_F(Reproduce, SelectsNothingWhereScoresAreMissingAndGoesOnOnceTheyAreThere) 
   place.environment.erase("HARNESS_FAKE_BLIND");
   ok(kSmoke);
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
-  for (const auto& log : logs_of(place, "train")) {
+  for (const auto& log : place.logs_of("train")) {
     const auto events = read_events(log, 0).events;
     EXPECT_EQ(std::ranges::count_if(events, [](const Json& e) { return e.at("type") == "job_started"; }), 1)
         << "nothing is trained again: " << log;
@@ -429,56 +404,42 @@ TEST_F(Reproduce, ASilentWorkerIsKilledAndNamed) {
 
 // Ctrl-Z stops the orchestrator and the worker of its job; `fg` lets both go on.
 TEST_F(Reproduce, StoppedForLongerThanTheSilenceLimitItGoesOnAsBefore) {
-  place.environment["HARNESS_FAKE_DELAY_US"] = "20000";
   place.environment["HARNESS_SILENCE_MS"] = "600";
-  const auto pid = place.start(kSmoke);
-  ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
-  const auto worker = busy_worker(place, "evaluate").value();
-  ::kill(pid, SIGSTOP);
-  ::kill(worker, SIGSTOP);
+  const auto busy = place.start_busy(kSmoke, "evaluate", 20'000);
+  ::kill(busy.program, SIGSTOP);
+  ::kill(busy.worker, SIGSTOP);
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-  ::kill(pid, SIGCONT);
-  ::kill(worker, SIGCONT);
-  const auto outcome = place.wait(pid);
+  ::kill(busy.program, SIGCONT);
+  ::kill(busy.worker, SIGCONT);
+  const auto outcome = place.wait(busy.program);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
 }
 
 TEST_F(Reproduce, CtrlCEndsWith130AndTheCommandThatGoesOn) {
-  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start(smoke({"--fresh"}));
-  ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
-  ::kill(pid, SIGINT);
-  const auto outcome = place.wait(pid);
+  const auto busy = place.start_busy(smoke({"--fresh"}), "evaluate");
+  const auto outcome = place.end(busy, SIGINT);
   EXPECT_EQ(outcome.status, 130);
   EXPECT_THAT(outcome.err, HasSubstr("reproduce --table sd35-ocr --scale smoke"));
   EXPECT_THAT(outcome.err, Not(HasSubstr("--fresh")));
-  place.environment.erase("HARNESS_FAKE_DELAY_US");
   ok(kSmoke);
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
 }
 
 TEST_F(Reproduce, ASecondOneInTheSameFolderSaysWhoIsThere) {
-  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start(kSmoke);
-  ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
+  const auto busy = place.start_busy(kSmoke, "evaluate");
   Workplace other;
-  other.fails(1, smoke({"--out", runs.string()}), {"pid " + std::to_string(pid)});
-  ::kill(pid, SIGTERM);
-  EXPECT_EQ(place.wait(pid).status, 130);
+  other.fails(1, smoke({"--out", runs.string()}), {"pid " + std::to_string(busy.program)});
+  EXPECT_EQ(place.end(busy, SIGTERM).status, 130);
 }
 
 TEST_F(Reproduce, AnotherBuildDoesNotContinueARun) {
-  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start(kSmoke);
-  ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
-  ::kill(pid, SIGINT);
-  ASSERT_EQ(place.wait(pid).status, 130);
+  const auto busy = place.start_busy(kSmoke, "evaluate");
+  ASSERT_EQ(place.end(busy, SIGINT).status, 130);
   const auto other = place.folder() / "harness-fake-worker";
   write_file_atomically(other, read_file(place.environment.at("HARNESS_WORKER")) + "another build");
   fs::permissions(other, fs::perms::owner_all);
   place.environment["HARNESS_WORKER"] = other.string();
-  place.environment.erase("HARNESS_FAKE_DELAY_US");
   fails(2, kSmoke, {"another build", "--fresh"});
   ok(smoke({"--fresh"}));
 }
@@ -491,15 +452,10 @@ class KilledReproduce : public SmokeTest, public ::testing::WithParamInterface<K
 
 TEST_P(KilledReproduce, EndsWithTheSameRowsWhenRepeated) {
   const auto [kind, victim] = GetParam();
-  place.environment["HARNESS_FAKE_DELAY_US"] = std::string(kind) == "train" ? "200000" : "20000";
-  place.environment["HARNESS_FAKE_KIND"] = kind;
-  const auto pid = place.start(kSmoke);
-  std::optional<pid_t> worker;
-  ASSERT_TRUE(wait_until([&] { return (worker = busy_worker(place, kind)).has_value(); }));
-  ::kill(std::string(victim) == "worker" ? *worker : pid, SIGKILL);
-  const auto killed = place.wait(pid);
+  const auto busy = place.start_busy(kSmoke, kind, std::string(kind) == "train" ? 200'000 : 20'000);
+  ::kill(std::string(victim) == "worker" ? busy.worker : busy.program, SIGKILL);
+  const auto killed = place.wait(busy.program);
   EXPECT_NE(killed.status, 0);
-  place.environment.erase("HARNESS_FAKE_DELAY_US");
   ok(kSmoke);
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
 }

@@ -14,11 +14,7 @@ using ListRuns = SmokeTest;
 
 /// Id of the first trained run of a method.
 std::string run_of(Workplace& place, const std::string& method) {
-  for (const auto& run : place.json({"list", "runs", "--json"})) {
-    if (run.at("method") == method) return run.at("name");
-  }
-  ADD_FAILURE() << "no run of " << method;
-  return {};
+  return entry(place.json({"list", "runs", "--json"}), {{"method", method}}).at("name");
 }
 
 class RunOfDual : public MadeTest {
@@ -39,19 +35,6 @@ using RunsRestore = RunOfDual;
 using RunsPrune = RunOfDual;
 using Fresh = RunOfDual;
 using List = RunOfDual;
-
-/// Waits for the event log of some job of a kind to hold `events` lines, and gives its folder.
-std::optional<fs::path> begun(const Workplace& place, bool evaluation) {
-  const auto runs = place.folder() / "runs";
-  if (!fs::exists(runs)) return std::nullopt;
-  for (const auto& entry : fs::recursive_directory_iterator(runs)) {
-    const bool is_evaluation = entry.path().parent_path().filename().string().starts_with("eval-");
-    if (entry.path().filename() == "events.log" && is_evaluation == evaluation &&
-        read_events(entry.path(), 0).events.size() > 2)
-      return entry.path().parent_path();
-  }
-  return std::nullopt;
-}
 
 TEST_F(RunsShow, SaysWhatARunIsWhatItTookAndWhereItIs) {
   const auto report = place.json({"runs", "show", id.substr(0, 8), "--json"});
@@ -85,7 +68,8 @@ TEST_F(RunsShow, SaysWhatARunIsWhatItTookAndWhereItIs) {
 }
 
 TEST_F(RunsShow, SaysHowFarTheAverageOfACheckpointLagsBehindThePolicy) {
-  for (const auto& checkpoint : place.json({"runs", "show", id, "--json"}).at("checkpoints")) {
+  const auto report = place.json({"runs", "show", id, "--json"});
+  for (const auto& checkpoint : report.at("checkpoints")) {
     EXPECT_EQ(checkpoint.at("ema_lag"), checkpoint.at("step").get<double>() / 2);
     EXPECT_EQ(checkpoint.at("ema_start_share"), 0.125);
   }
@@ -114,18 +98,11 @@ TEST_F(RunsShow, AnUnknownIdNamesTheNearestAndAnAmbiguousOneAllThatItMayMean) {
 }
 
 TEST_F(ListRuns, AStartThatWasKilledIsAnInterruption) {
-  place.environment["HARNESS_FAKE_DELAY_US"] = "200000";
-  place.environment["HARNESS_FAKE_KIND"] = "train";
-  const auto pid = place.start(kSmoke);
-  ASSERT_TRUE(wait_until([&] { return begun(place, false).has_value(); }));
-  ::kill(pid, SIGKILL);
-  place.wait(pid);
-  const auto id = begun(place, false)->filename().string();
-  ASSERT_TRUE(wait_until([&] { return !event_log_is_held(runs / id / "events.log"); }));
-  const auto listed = place.json({"list", "runs", "--json"});
-  const auto run = std::ranges::find_if(listed, [&](const Json& r) { return r.at("name") == id; });
-  EXPECT_EQ(run->at("state"), "interrupted");
-  place.environment.erase("HARNESS_FAKE_DELAY_US");
+  const auto busy = place.start_busy(kSmoke, "train", 200'000);
+  place.end(busy, SIGKILL);
+  const auto id = busy.folder.filename().string();
+  ASSERT_TRUE(wait_until([&] { return !event_log_is_held(busy.folder / "events.log"); }));
+  EXPECT_EQ(entry(place.json({"list", "runs", "--json"}), {{"name", id}}).at("state"), "interrupted");
   ok(kSmoke);
   const auto report = place.json({"runs", "show", id, "--json"});
   EXPECT_EQ(report.at("state"), "done");
@@ -136,15 +113,12 @@ TEST_F(ListRuns, AStartThatWasKilledIsAnInterruption) {
 }
 
 TEST_F(ListRuns, SaysRunningOnlyOfARunThatAProcessHolds) {
-  place.environment["HARNESS_FAKE_DELAY_US"] = "200000";
-  place.environment["HARNESS_FAKE_KIND"] = "train";
-  const auto pid = place.start(kSmoke);
-  ASSERT_TRUE(wait_until([&] { return begun(place, false).has_value(); }));
+  const auto busy = place.start_busy(kSmoke, "train", 200'000);
   std::map<std::string, int> states;
   for (const auto& run : place.json({"list", "runs", "--json"})) ++states[run.at("state")];
   EXPECT_EQ(states, (std::map<std::string, int>{{"done", 1}, {"running", 1}, {"planned", 2}}));
-  ::kill(pid, SIGTERM);
-  place.wait(pid);
+  place.end(busy, SIGTERM);
+  place.environment["HARNESS_FAKE_KIND"] = "train";
   place.environment["HARNESS_FAKE_MODE"] = "fail";
   fails(1, kSmoke);
   states.clear();
@@ -161,7 +135,7 @@ TEST_F(RunsRm, RefusesARunThatATableUsesUnlessForced) {
   EXPECT_EQ(removed.at("removed").at(0).at("experiments").at(0).at("experiment"), 1);
   EXPECT_EQ(removed.at("removed").at(0).at("experiments").at(0).at("table"), "sd35-ocr");
   EXPECT_FALSE(fs::exists(runs / id));
-  EXPECT_EQ(query("SELECT count(*) AS n FROM runs WHERE id = '" + id + "'"), "n\n0\n");
+  EXPECT_EQ(place.count("runs WHERE id = '" + id + "'"), 0);
   EXPECT_EQ(place.json({"list", "experiments", "--json"}), Json::array());
   expect_sound();
   // The others are as they were, so that the command only repeats what is gone.
@@ -218,15 +192,9 @@ TEST_F(RunsRm, RefusesWhatALivingProcessHolds) {
     const EventLogWriter held(runs / id / "events.log");
     fails(1, {"runs", "rm", id, "--yes", "--force"}, {"is held by a living process"});
   }
-  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start(smoke({"--seeds", "7"}));
-  ASSERT_TRUE(wait_until([&] {
-    const auto lock = runs / ".lock";
-    return event_log_is_held(lock) && read_file(lock).find(std::to_string(pid)) == 0;
-  }));
-  fails(1, {"runs", "rm", id, "--yes", "--force"}, {"pid " + std::to_string(pid)});
-  ::kill(pid, SIGTERM);
-  place.wait(pid);
+  const auto busy = place.start_busy(smoke({"--seeds", "7"}), "evaluate");
+  fails(1, {"runs", "rm", id, "--yes", "--force"}, {"pid " + std::to_string(busy.program)});
+  place.end(busy, SIGTERM);
   EXPECT_TRUE(fs::exists(runs / id));
 }
 
@@ -261,7 +229,7 @@ TEST_F(RunsRm, KilledBeforeTheFolderMovesCanGoOnEndOrBeUndone) {
     EXPECT_EQ(killed_at(place, "rename", id + "/run", {"runs", "rm", id, "--yes", "--force"}).status,
               1000 + SIGKILL);
     // The rows are gone as a whole, and the folder stands whole under the run's name.
-    EXPECT_EQ(query("SELECT count(*) AS n FROM runs WHERE id = '" + id + "'"), "n\n0\n");
+    EXPECT_EQ(place.count("runs WHERE id = '" + id + "'"), 0);
     fails(1, {"db", "check"}, {},
           {"`harness runs rm " + id + "` ends it", "`harness runs restore " + id + "` undoes it"});
     if (way == "go on") {
@@ -323,7 +291,7 @@ TEST_F(RunsRestore, ARunThatCannotBeReadAgainStaysInTheTrash) {
   EXPECT_TRUE(fs::exists(log));
   EXPECT_FALSE(fs::exists(runs / id));
   EXPECT_EQ(read_file(journal), records);
-  EXPECT_EQ(query("SELECT count(*) AS n FROM runs WHERE id = '" + id + "'"), "n\n0\n");
+  EXPECT_EQ(place.count("runs WHERE id = '" + id + "'"), 0);
 }
 
 // Its rows were made from the logs: without them it would come back as a run that was never begun.

@@ -42,8 +42,7 @@ class TableTest : public SmokeTest {
   }
 
   void expect_rules_kept(const std::string& table) {
-    const auto check = place.run({"check", table});
-    EXPECT_EQ(check.out.find("FAIL  "), std::string::npos) << check.out;
+    EXPECT_THAT(place.run({"check", table}).out, Not(HasSubstr("FAIL  ")));
   }
 };
 using StandIn = TableTest;
@@ -123,10 +122,10 @@ TEST_F(ValidationTable, SharesTheRunsOfTheTestTableAndTestsNothing) {
             job_ids(place, smoke_of("sd35-pickscore-val"), "train"));
   EXPECT_TRUE(job_ids(place, smoke_of("sd35-pickscore-val"), "test").empty());
   ok(smoke_of("sd35-pickscore-val"));
-  EXPECT_EQ(count("SELECT count(*) FROM evaluations WHERE split = 'test'"), "0\n");
+  EXPECT_EQ(place.count("evaluations WHERE split = 'test'"), 0);
   ok(smoke_of(kTable));
-  EXPECT_EQ(count("SELECT count(*) FROM runs WHERE method <> 'base'"), "2\n");
-  EXPECT_EQ(count("SELECT count(*) FROM evaluations WHERE split = 'test'"), "3\n");
+  EXPECT_EQ(place.count("runs WHERE method <> 'base'"), 2);
+  EXPECT_EQ(place.count("evaluations WHERE split = 'test'"), 3);
 }
 
 TEST_F(ValidationTable, AfterTheTestTableIsThereWithoutAWorkerAndInTheViews) {
@@ -178,7 +177,7 @@ TEST_F(Scorers, ARequiredOneWithoutItsFolderStopsThePlanAndNamesTheFolder) {
 
 TEST_F(Scorers, AnOptionalOneWithoutItsFolderIsNotRunAndSaysWhereItWasLookedFor) {
   ok(command(), {"clip_score was not run: there is no folder scorers/clip_score"});
-  EXPECT_EQ(count("SELECT count(*) FROM metrics WHERE name = 'clip_score'"), "0\n");
+  EXPECT_EQ(place.count("metrics WHERE name = 'clip_score'"), 0);
 }
 
 TEST_F(Scorers, TheirFilesAreInTheIdentityAndInTheDryRun) {
@@ -250,29 +249,18 @@ TEST_F(Scorers, AFolderWithoutWeightsOrWithBrokenOnesStopsThePlan) {
 }
 
 TEST_F(Scorers, AnInterruptedRunGoesOnWithTheSameFolder) {
-  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start(command());
-  ASSERT_TRUE(wait_until([&] {
-    if (!fs::exists(runs)) return false;
-    for (const auto& entry : fs::recursive_directory_iterator(runs)) {
-      if (entry.path().filename() == "events.log") return true;
-    }
-    return false;
-  }));
-  ::kill(pid, SIGINT);
-  const auto outcome = place.wait(pid);
+  const auto outcome = place.end(place.start_busy(command(), "evaluate"), SIGINT);
   EXPECT_EQ(outcome.status, 130);
   EXPECT_THAT(outcome.err, HasSubstr("--scorers scorers"));
 }
 
 TEST_F(Scorers, DoctorSaysWhichAreThere) {
-  const auto document = place.json({"doctor", "--scorers", "scorers", "--prompts", "sets", "--json"});
-  std::map<std::string, Json> lines;
-  for (const auto& item : document.at("findings")) lines[item.at("name")] = item;
-  EXPECT_EQ(lines.at("scorer pickscore").at("found"), true);
-  EXPECT_EQ(lines.at("scorer clip_score").at("found"), false);
-  EXPECT_THAT(lines.at("scorer clip_score").at("hint").get<std::string>(), HasSubstr("scorers/clip_score"));
-  EXPECT_EQ(lines.at("public prompts").at("found"), true);
+  const auto lines =
+      place.json({"doctor", "--scorers", "scorers", "--prompts", "sets", "--json"}).at("findings");
+  const auto clip = entry(lines, {{"name", "scorer clip_score"}, {"found", false}});
+  EXPECT_THAT(clip.at("hint").get<std::string>(), HasSubstr("scorers/clip_score"));
+  for (const char* name : {"scorer pickscore", "public prompts"})
+    entry(lines, {{"name", name}, {"found", true}});
   ok({"list", "evaluators"}, {"--scorers DIR: DIR/pickscore"});
 }
 
@@ -310,9 +298,9 @@ TEST_F(ScenePrompts, DatasetsKnowTheTask) {
   EXPECT_EQ(verified.at("training_set"), "ocr-train-generated");
   const auto lines = split(read_file(place.folder() / "sets/pickscore/test.txt"), '\n');
   place.write_text("train/pickscore/train.txt", "a cat\n" + lines.at(7) + "\n");
-  const auto shared =
-      fails(1, {"datasets", "verify", "sets", "--task", "pickscore", "--train-prompts", "train", "--json"});
-  EXPECT_EQ(parse_json(shared.out, "stdout").at("shared_texts"), 1);
+  const Words shared = {"datasets",  "verify",          "sets",  "--task",
+                        "pickscore", "--train-prompts", "train", "--json"};
+  EXPECT_EQ(place.json(shared, 1).at("shared_texts"), 1);
   ok({"datasets", "import", "sets", "--task", "pickscore"});
   ok({"datasets", "list"}, {"pickscore-user-"});
 }

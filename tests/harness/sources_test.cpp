@@ -17,31 +17,30 @@ class Sources : public SmokeTest {
     }
     write_file_atomically(place.share() / "registry.json", registry.dump());
   }
-
-  int count(const std::string& what) { return place.rows("SELECT count(*) AS n FROM " + what).at(0).at("n"); }
 };
 
 TEST_F(Sources, AMethodWithAnotherSourceIsANewRunAndTheOthersAreNot) {
   ok(kSmoke);
   set_source("methods", "ratio-norm", "");
   ok(kSmoke);
-  EXPECT_EQ(count("runs WHERE method = 'ratio-norm'"), 1)
+  EXPECT_EQ(place.count("runs WHERE method = 'ratio-norm'"), 1)
       << "the source that jobs without a checksum were recorded with";
   set_source("methods", "ratio-norm", std::string(64, '1'));
   ok(kSmoke);
-  EXPECT_EQ(count("runs WHERE method = 'ratio-norm'"), 2);
-  EXPECT_EQ(count("runs WHERE method = 'lambda-controlled'"), 1);
-  EXPECT_EQ(count("runs WHERE json_extract(config, '$.method_source') = '" + std::string(64, '1') + "'"), 1);
+  EXPECT_EQ(place.count("runs WHERE method = 'ratio-norm'"), 2);
+  EXPECT_EQ(place.count("runs WHERE method = 'lambda-controlled'"), 1);
+  EXPECT_EQ(
+      place.count("runs WHERE json_extract(config, '$.method_source') = '" + std::string(64, '1') + "'"), 1);
   ok({"check", "sd35-ocr"});
 }
 
 TEST_F(Sources, AnEvaluatorWithAnotherSourceIsEvaluatedAgain) {
   ok(kSmoke);
-  const auto evaluations = count("evaluations"), trained = count("runs");
+  const auto evaluations = place.count("evaluations"), trained = place.count("runs");
   set_source("evaluators", "jpeg", std::string(64, '2'));  // a guardrail, no reward
   ok(kSmoke);
-  EXPECT_EQ(count("evaluations"), 2 * evaluations);
-  EXPECT_EQ(count("runs"), trained) << "nothing is trained again";
+  EXPECT_EQ(place.count("evaluations"), 2 * evaluations);
+  EXPECT_EQ(place.count("runs"), trained) << "nothing is trained again";
 }
 
 TEST_F(Sources, VerifyRefusesAMethodThatIsNoLongerTheRecordedOne) {

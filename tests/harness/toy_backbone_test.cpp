@@ -21,12 +21,7 @@ class ToyBackbone : public SmokeTest {
   }
 
   Json named(const std::string& kind, const std::string& name) const {
-    const auto registry = read_json(place.share() / "registry.json");
-    for (const auto& entry : registry.at(kind)) {
-      if (entry.at("name") == name) return entry;
-    }
-    ADD_FAILURE() << "no " << name << " among the " << kind;
-    return {};
+    return entry(read_json(place.share() / "registry.json").at(kind), {{"name", name}});
   }
 };
 

@@ -29,8 +29,7 @@ class Verify : public FinishedRun {
 TEST_F(Verify, EveryTestedCheckpointGivesTheSameBitsAgainAndNothingIsWritten) {
   const auto workspace = place().folder() / "runs";
   const auto before = files_of(workspace);
-  const auto outcome = place().ok(verify(workspace, {"--json", "--images", "5"}));
-  const auto document = parse_json(outcome.out, "stdout");
+  const auto document = place().json(verify(workspace, {"--json", "--images", "5"}));
   ASSERT_GE(document.at("jobs").size(), 2u);
   for (const auto& job : document.at("jobs")) {
     EXPECT_EQ(job.at("compared"), 5);
@@ -41,10 +40,9 @@ TEST_F(Verify, EveryTestedCheckpointGivesTheSameBitsAgainAndNothingIsWritten) {
 }
 
 TEST_F(Verify, TrainingsGiveTheSameStatisticsAndCheckpointsAgain) {
-  const auto outcome =
-      place().ok(verify(place().folder() / "runs", {"--json", "--training", "--images", "2"}));
+  const auto document =
+      place().json(verify(place().folder() / "runs", {"--json", "--training", "--images", "2"}));
   std::size_t trainings = 0;
-  const auto document = parse_json(outcome.out, "stdout");
   for (const auto& job : document.at("jobs")) {
     EXPECT_EQ(job.at("same"), true) << job.dump();
     trainings += job.at("kind") == "train" ? 1 : 0;
@@ -82,11 +80,9 @@ TEST_F(Verify, AStatisticThatTheRecordedProgramDidNotMeasureIsNoDifference) {
 }
 
 TEST_F(Verify, ARunIsNamedByTheFirstDigitsOfItsId) {
-  const auto runs = place().json({"list", "runs", "--json"});
-  const auto id = runs.at(0).at("name").get<std::string>();
-  const auto outcome =
-      place().ok(verify(place().folder() / "runs", {id.substr(0, 8), "--images", "1", "--json"}));
-  const auto document = parse_json(outcome.out, "stdout");
+  const std::string id = place().json({"list", "runs", "--json"}).at(0).at("name");
+  const auto document =
+      place().json(verify(place().folder() / "runs", {id.substr(0, 8), "--images", "1", "--json"}));
   for (const auto& job : document.at("jobs")) EXPECT_EQ(job.at("run"), id);
 }
 

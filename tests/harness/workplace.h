@@ -10,9 +10,11 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/event_log.h"
 #include "core/files.h"
 #include "core/json.h"
 #include "core/weights/safetensors.h"
@@ -82,6 +84,30 @@ class Workplace {
 
   Outcome run(const Words& arguments) { return wait(start(arguments)); }
 
+  /// The program in the middle of a job.
+  struct Busy {
+    pid_t program, worker;
+    fs::path folder;  ///< of the job
+  };
+
+  /// Starts the program, whose jobs of `kind` ("train" or "evaluate") take so long for each update or image,
+  /// and waits until one is under way.
+  Busy start_busy(const Words& arguments, const std::string& kind, int microseconds = 50'000) {
+    const auto usual = environment;
+    environment["HARNESS_FAKE_DELAY_US"] = std::to_string(microseconds);
+    environment["HARNESS_FAKE_KIND"] = kind;
+    const pid_t program = start(arguments);
+    environment = usual;
+    std::optional<Busy> found;
+    EXPECT_TRUE(wait_until([&] { return (found = busy(program, kind)).has_value(); }));
+    return found.value();
+  }
+
+  Outcome end(const Busy& busy, int signal) {
+    ::kill(busy.program, signal);
+    return wait(busy.program);
+  }
+
   /// Succeeds, and says each of `out` on standard output and of `err` on standard error.
   Outcome ok(const Words& arguments, const Words& out = {}, const Words& err = {}) {
     return expect(0, arguments, out, err);
@@ -91,9 +117,12 @@ class Workplace {
     return expect(status, arguments, out, err);
   }
 
-  Json json(const Words& arguments) { return parse_json(ok(arguments).out, "stdout"); }
+  Json json(const Words& arguments, int status = 0) {
+    return parse_json(expect(status, arguments, {}, {}).out, "stdout");
+  }
   std::string csv(const std::string& query) { return ok({"query", query, "--format", "csv"}).out; }
   Json rows(const std::string& query) { return json({"query", query, "--format", "json"}); }
+  int count(const std::string& what) { return rows("SELECT count(*) AS n FROM " + what).at(0).at("n"); }
 
   /// Changes a DB behind the program's back; the number of rows of the last statement.
   int sql(const std::string& statements, const fs::path& db = "runs/results.sqlite") const {
@@ -116,9 +145,33 @@ class Workplace {
     return ok({"query", query, "--format", "csv", "--db", db}).out;
   }
 
+  /// Event logs of the jobs of a kind that are under runs/.
+  std::vector<fs::path> logs_of(const std::string& kind) const {
+    std::vector<fs::path> logs;
+    if (!fs::exists(folder_ / "runs")) return logs;
+    for (const auto& entry :
+         fs::recursive_directory_iterator(folder_ / "runs", fs::directory_options::skip_permission_denied)) {
+      const bool is_evaluation = entry.path().parent_path().filename().string().starts_with("eval-");
+      if (entry.path().filename() == "events.log" && is_evaluation == (kind == "evaluate"))
+        logs.push_back(entry.path());
+    }
+    return logs;
+  }
+
   std::map<std::string, std::string> environment;
 
  private:
+  std::optional<Busy> busy(pid_t program, const std::string& kind) const {
+    for (const auto& log : logs_of(kind)) {
+      const auto events = read_events(log, 0).events;
+      if (events.size() < 3 || events.back().at("type") == "job_completed") continue;
+      for (const auto& event : events) {
+        if (event.at("type") == "job_started") return Busy{program, event.at("pid"), log.parent_path()};
+      }
+    }
+    return std::nullopt;
+  }
+
   Outcome expect(int status, const Words& arguments, const Words& out, const Words& err) {
     SCOPED_TRACE(testing::PrintToString(arguments));
     auto outcome = run(arguments);
@@ -150,6 +203,17 @@ inline const Words kSmoke = smoke_of("sd35-ocr");
 
 inline Words smoke(const Words& more) {
   return with(kSmoke, more);
+}
+
+/// The first entry of an array that has these values.
+inline Json entry(const Json& array, const Json& values) {
+  for (const auto& each : array) {
+    auto changed = each;
+    changed.update(values);
+    if (changed == each) return each;
+  }
+  ADD_FAILURE() << "no entry with " << values;
+  return Json::object();
 }
 
 /// Ids of the jobs of one kind that a command plans.

@@ -19,11 +19,7 @@ Words trained(const Words& more) {
 
 /// The trained run of a workspace.
 std::string trained_run(Workplace& place, const Words& where) {
-  for (const auto& run : place.json(with({"list", "runs", "--json"}, where))) {
-    if (run.at("method") == "ratio-norm") return run.at("name");
-  }
-  ADD_FAILURE() << "no run";
-  return {};
+  return entry(place.json(with({"list", "runs", "--json"}, where)), {{"method", "ratio-norm"}}).at("name");
 }
 
 TEST_F(OneWorkspace, DbAloneMeansTheWorkspaceOfItsFolder) {
@@ -124,10 +120,9 @@ TEST_F(OneWorkspace, ADbElsewhereServesOneOrTwoWorkspacesAndARunGoesThroughItsOw
     ok(with(trained({"--seeds", "43"}), b));
   }
   EXPECT_NE(place.run(with({"db", "check"}, a)).status, 2);
-  std::string theirs;
-  for (const auto& run : place.json(with({"list", "runs", "--json"}, a))) {
-    if (run.at("seed") == 43 && run.at("method") == "ratio-norm") theirs = run.at("name");
-  }
+  const std::string theirs =
+      entry(place.json(with({"list", "runs", "--json"}, a)), {{"seed", 43}, {"method", "ratio-norm"}})
+          .at("name");
   fails(1, with({"runs", "rm", theirs, "--yes", "--force"}, a), {"belongs to the workspace b, not to a"});
   EXPECT_TRUE(fs::exists(place.folder() / "b" / theirs / "job.json"));
   // Nor through the folder of the DB, which is no workspace.

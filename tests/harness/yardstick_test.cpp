@@ -34,11 +34,7 @@ Json table_of(Workplace& place, const std::string& experiment) {
 }
 
 double mean_of_row(const Json& table, const std::string& method, int seed, const std::string& metric) {
-  for (const auto& row : table.at("rows")) {
-    if (row.at("method") == method && row.at("seed") == seed)
-      return row.at("metrics").at(metric).at("mean").get<double>();
-  }
-  throw std::runtime_error("no row of " + method);
+  return entry(table.at("rows"), {{"method", method}, {"seed", seed}}).at("metrics").at(metric).at("mean");
 }
 
 TEST(EqualRows, TellWhatTwoRunsOfOneMethodDifferBy) {
