@@ -12,7 +12,9 @@ namespace {
 
 using DbRebuild = SmokeTest;
 using DbCheck = SmokeTest;
-using DbAndJournal = SmokeTest;
+using CheckedDb = MadeTest;
+using RebuiltDb = MadeTest;
+using DbAndJournal = MadeTest;
 using SharedDb = SmokeTest;
 using DamagedJournal = MadeTest;
 using LogThatIsGone = SmokeTest;
@@ -50,8 +52,7 @@ void change(const fs::path& file, const std::string& sql) {
 }
 
 // All of it: ids, times and texts too.
-TEST_F(DbRebuild, MakesADbWhoseDumpIsThatOfTheOriginal) {
-  ok(kSmoke);
+TEST_F(RebuiltDb, MakesADbWhoseDumpIsThatOfTheOriginal) {
   ok(smoke({"--methods", "ratio-norm,dual", "--set", "dual.beta_max=5"}));
   ok(kSmoke);  // shown again, so that it is the last
   const auto before = dump(db);
@@ -64,8 +65,7 @@ TEST_F(DbRebuild, MakesADbWhoseDumpIsThatOfTheOriginal) {
   ok(kSmoke);
 }
 
-TEST_F(DbRebuild, WithoutTheDbMakesTheSameOneFromTheLogsAlone) {
-  ok(kSmoke);
+TEST_F(RebuiltDb, WithoutTheDbMakesTheSameOneFromTheLogsAlone) {
   const auto before = dump(db);
   fs::remove(db);
   const auto made = place.json({"db", "rebuild", "--json"});
@@ -89,8 +89,7 @@ TEST_F(DbRebuild, AfterAnInterruptionAndWithTwoWorkersSaysTheSame) {
   EXPECT_EQ(place.metric_rows(), rows);
 }
 
-TEST_F(DbRebuild, WhatFreshOrRmTookAwayStaysAway) {
-  ok(kSmoke);
+TEST_F(RebuiltDb, WhatFreshOrRmTookAwayStaysAway) {
   ok(smoke({"--methods", "ratio-norm", "--fresh"}));
   const auto experiments = place.run({"list", "experiments"}).out;
   const auto listed = place.run({"list", "runs"}).out;
@@ -112,8 +111,7 @@ TEST_F(DbRebuild, AFailedJobIsFailedAgainWithItsReason) {
   EXPECT_EQ(failures(), before);
 }
 
-TEST_F(DbRebuild, AWorkspaceOfAnEarlierVersionGetsItsJournalFromItsDb) {
-  ok(kSmoke);
+TEST_F(RebuiltDb, AWorkspaceOfAnEarlierVersionGetsItsJournalFromItsDb) {
   fs::remove(journal);
   change(db, "DELETE FROM journals");
   const auto checked = expect_sound();
@@ -125,8 +123,7 @@ TEST_F(DbRebuild, AWorkspaceOfAnEarlierVersionGetsItsJournalFromItsDb) {
   expect_sound();
 }
 
-TEST_F(DbRebuild, ADamagedLogIsNamedAndLeftOutOnlyByForce) {
-  ok(kSmoke);
+TEST_F(RebuiltDb, ADamagedLogIsNamedAndLeftOutOnlyByForce) {
   const auto before = dump(db);
   fs::path log;
   for (const auto& entry : fs::recursive_directory_iterator(runs)) {
@@ -148,9 +145,7 @@ TEST_F(DbRebuild, AWorkspaceThatIsInUseIsLeftAlone) {
   fails(2, {"db", "rebuild", "--out", "nowhere"});
 }
 
-TEST_F(DbCheck, ASoundDbIsStatus0AndEveryKindOfDamageAFinding) {
-  fails(2, {"db", "check"});  // there is none yet
-  ok(kSmoke);
+TEST_F(CheckedDb, ASoundDbIsStatus0AndEveryKindOfDamageAFinding) {
   const auto sound = expect_sound();
   EXPECT_THAT(sound.out, HasSubstr("every row as in the logs"));
   fs::copy_file(db, place.folder() / "copy");
@@ -175,8 +170,7 @@ TEST_F(DbCheck, ASoundDbIsStatus0AndEveryKindOfDamageAFinding) {
     EXPECT_THAT(entry.path().filename().string(), Not(HasSubstr(".check"))) << "nothing is left behind";
 }
 
-TEST_F(DbCheck, AFileThatIsNoLongerADbIsAFinding) {
-  ok(kSmoke);
+TEST_F(CheckedDb, AFileThatIsNoLongerADbIsAFinding) {
   auto bytes = read_file(db);
   std::fill(bytes.begin() + 4096, bytes.begin() + 40960, '\xff');
   write_file_atomically(db, bytes);
@@ -342,7 +336,6 @@ void poison(Workplace& place, const std::vector<Words>& commands) {
 }
 
 TEST_F(DbAndJournal, ADbThatIsGoneOrEmptyIsMadeFromTheLogsBeforeReproduceGoesOn) {
-  ok(kSmoke);
   ok(smoke({"--methods", "ratio-norm,dual", "--set", "dual.beta_max=5"}));
   const auto before = experiments(place);
   ASSERT_EQ(before.size(), 2U);
@@ -361,7 +354,6 @@ TEST_F(DbAndJournal, ADbThatIsGoneOrEmptyIsMadeFromTheLogsBeforeReproduceGoesOn)
 }
 
 TEST_F(DbAndJournal, ADamagedDbSaysThatRebuildMendsItAndReadersOfAMissingOneToo) {
-  ok(kSmoke);
   auto bytes = read_file(db);
   std::fill(bytes.begin() + 100, bytes.begin() + 40960, '\xff');
   write_file_atomically(db, bytes);
@@ -372,7 +364,6 @@ TEST_F(DbAndJournal, ADamagedDbSaysThatRebuildMendsItAndReadersOfAMissingOneToo)
 }
 
 TEST_F(DbAndJournal, AJournalThatAnEarlierVersionBeganAnewIsRebuiltWithItsWholeHistory) {
-  ok(kSmoke);
   ok(smoke({"--methods", "ratio-norm"}));
   ok(smoke({"--seeds", "43"}));
   const auto before = experiments(place);
@@ -389,7 +380,6 @@ TEST_F(DbAndJournal, AJournalThatAnEarlierVersionBeganAnewIsRebuiltWithItsWholeH
 }
 
 TEST_F(DbAndJournal, AnExperimentWhoseNumberWasGivenTwiceGetsOneOfItsOwn) {
-  ok(kSmoke);
   ok(smoke({"--methods", "ratio-norm"}));
   const auto before = experiments(place);
   poison(place, {smoke({"--methods", "dual"}), kSmoke});
@@ -407,7 +397,6 @@ TEST_F(DbAndJournal, AnExperimentWhoseNumberWasGivenTwiceGetsOneOfItsOwn) {
 }
 
 TEST_F(DbAndJournal, TheDbOfAnotherWorkspaceIsRefusedByWhateverWrites) {
-  ok(kSmoke);
   ok(smoke({"--out", "other", "--seeds", "43"}));
   ok(smoke({"--out", "same"}));
   const auto records = read_file(journal);
@@ -433,7 +422,6 @@ TEST_F(DbAndJournal, TheDbOfAnotherWorkspaceIsRefusedByWhateverWrites) {
 }
 
 TEST_F(DbAndJournal, MovedAndCopiedWorkspacesGoOnEachByItself) {
-  ok(kSmoke);
   fs::rename(runs, place.folder() / "moved");
   ok(smoke({"--out", "moved"}));
   expect_sound({"--out", "moved"});
@@ -451,7 +439,7 @@ TEST_F(DbAndJournal, MovedAndCopiedWorkspacesGoOnEachByItself) {
   expect_sound({"--out", "moved"});
 }
 
-TEST_F(DbAndJournal, ADbElsewhereIsThatOfItsWorkspace) {
+TEST_F(SharedDb, ADbElsewhereIsThatOfItsWorkspace) {
   ok(smoke({"--out", "runs", "--db", "elsewhere/a.sqlite"}));
   ok(smoke({"--out", "runs", "--db", "elsewhere/a.sqlite", "--methods", "dual"}));
   expect_sound({"--out", "runs", "--db", "elsewhere/a.sqlite"});
@@ -703,8 +691,7 @@ TEST_F(Leftovers, OfKilledRebuildsAndChecksGoWithTheNextOne) {
   EXPECT_EQ(left, 8) << "those of a process that is at work";
 }
 
-TEST_F(DbCheck, AFullDiskIsNoFindingAboutTheDb) {
-  ok(kSmoke);
+TEST_F(CheckedDb, AFullDiskIsNoFindingAboutTheDb) {
   place.environment["LD_PRELOAD"] = HARNESS_BINARY_DIR "/tests/libharness-faulty-disk.so";
   place.environment["HARNESS_DISK_PATH"] = "runs/.check";
   place.environment["HARNESS_DISK_FAIL"] = "write";

@@ -46,9 +46,7 @@ TEST_F(QueryOfARun, HostileSqlEndsWithAStatusAndLeavesEveryFile) {
 }
 
 TEST_F(QueryCommand, ListsEverySavedQueryWithItsParameters) {
-  const auto list = ok({"query", "--list"});
-  for (const auto* text : {"by-prompt", "spend", "law", "failures", "comparisons", "easiest", "hardest"})
-    EXPECT_THAT(list.out, HasSubstr(text));
+  ok({"query", "--list"}, {"by-prompt", "spend", "law", "failures", "comparisons", "easiest", "hardest"});
 }
 
 /// A workspace of three seeds, evaluated again with a scorer more and with another sampler, and trained again
