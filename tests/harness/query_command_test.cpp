@@ -67,7 +67,7 @@ class GrownWorkspace : public testing::Test {
     reproduce({"--set", "lr=0.001"});
   }
 
-  static void reproduce(const Words& more) { place().ok(with(kSmoke, more)); }
+  static void reproduce(const Words& more) { place().ok(smoke(more)); }
   static Json rows(const std::string& sql) { return place().rows(sql); }
 };
 

@@ -12,8 +12,6 @@ namespace {
 
 using ::testing::AnyOf;
 
-const std::vector<std::string> kSmoke = kSmoke;
-
 /// A Workplace whose commands a shell runs: $H is the program, $R the smoke run.
 class ShellPlace : public Workplace {
  public:
