@@ -212,6 +212,7 @@ TEST_F(Scorers, AFolderOfTheWrongLevelOrWithoutAnyIsAnError) {
   };
   refused("scorers/pickscore/", "is the folder of one scorer");
   refused("scorers/pickscore", "/scorers\n");
+  fs::create_directories(place.folder() / "mine/gauge");
   refused("mine/gauge", "holds no scorer");
   place.write_text("mine/gauge/scorer.json", "{}");
   refused("mine/gauge", "is the folder of one scorer: it holds scorer.json");
