@@ -36,7 +36,7 @@ void write_prompts(const fs::path& folder) {
 class TableTest : public SmokeTest {
  protected:
   /// The rows of an answer.
-  std::string count(const std::string& sql) {
+  std::string answer(const std::string& sql) {
     const auto csv = query(sql);
     return csv.substr(csv.find('\n') + 1);
   }
@@ -91,8 +91,8 @@ TEST_F(StandIn, NoFigureOfTheEmbeddedScorerIsCalledPickScore) {
         << "a line that speaks of PickScore, and not of the paper's: " << line;
   }
   EXPECT_THAT(table.out, Not(HasSubstr("| pickscore v1")));
-  EXPECT_EQ(count("SELECT DISTINCT task FROM runs"), "glyph-clip\n");
-  EXPECT_EQ(count("SELECT DISTINCT metric FROM selections WHERE metric <> ''"), "glyph_clip\n");
+  EXPECT_EQ(answer("SELECT DISTINCT task FROM runs"), "glyph-clip\n");
+  EXPECT_EQ(answer("SELECT DISTINCT metric FROM selections WHERE metric <> ''"), "glyph_clip\n");
 }
 
 TEST_F(StandIn, TheJsonDocumentNamesBothMetricsAndComparesNeither) {
@@ -132,9 +132,9 @@ TEST_F(ValidationTable, AfterTheTestTableIsThereWithoutAWorkerAndInTheViews) {
   ok(smoke_of(kTable));
   place.environment["HARNESS_WORKER"] = "/nonexistent";
   ok(smoke_of("sd35-pickscore-val"));
-  EXPECT_EQ(count("SELECT count(*) FROM v_results WHERE table_id = 'sd35-pickscore-val' AND split = "
-                  "'validation' AND metric = 'glyph_clip' AND method <> 'base'"),
-            "6\n");
+  EXPECT_EQ(place.count("v_results WHERE table_id = 'sd35-pickscore-val' AND split = "
+                        "'validation' AND metric = 'glyph_clip' AND method <> 'base'"),
+            6);
   expect_sound();
 }
 
@@ -276,8 +276,8 @@ TEST_F(ScenePrompts, TextMetricsAreOfThePromptsThatQuoteAText) {
     EXPECT_EQ(row.at("n"), 48);
     EXPECT_EQ(row.at("n_missing"), 1) << "the fake scorer fails at one position, and nowhere else";
   }
-  EXPECT_EQ(count("SELECT DISTINCT reason FROM metrics WHERE value IS NULL AND name = 'ocr_reward' ORDER "
-                  "BY reason DESC"),
+  EXPECT_EQ(answer("SELECT DISTINCT reason FROM metrics WHERE value IS NULL AND name = 'ocr_reward' ORDER "
+                   "BY reason DESC"),
             "the prompt quotes no text\nthe fake scorer fails at position 5\n");
   const auto text = ok({"table", kTable}, {"Text metrics are of the", "| PickScore \u2191",
                                            "pickscore 1 of 48. A scorer failed there"});

@@ -75,14 +75,8 @@ int status_after_the_terminal_closed(ShellPlace& place, bool nohup) {
             nullptr);
     ::_exit(99);
   }
-  const auto has_begun = [&] {
-    const auto runs = place.folder() / "runs";
-    if (!fs::exists(runs)) return false;
-    for (const auto& entry : fs::recursive_directory_iterator(runs))
-      if (entry.path().filename() == "events.log") return true;
-    return false;
-  };
-  EXPECT_TRUE(wait_until(has_begun));
+  EXPECT_TRUE(
+      wait_until([&] { return !place.logs_of("train").empty() || !place.logs_of("evaluate").empty(); }));
   ::close(terminal);
   int raw = 0;
   ::waitpid(pid, &raw, 0);
