@@ -107,7 +107,7 @@ TEST_F(ListRuns, AStartThatWasKilledIsAnInterruption) {
   EXPECT_EQ(report.at("wall_time").at("training").at("starts"), 2);
   ASSERT_EQ(report.at("interruptions").size(), 1u);
   EXPECT_EQ(report.at("interruptions").at(0).at("ending"), "interrupted");
-  EXPECT_THAT(place.run({"runs", "show", id}).out, HasSubstr("interruptions"));
+  place.ok({"runs", "show", id}, {"interruptions"});
 }
 
 TEST_F(ListRuns, SaysRunningOnlyOfARunThatAProcessHolds) {
@@ -382,7 +382,7 @@ TEST_F(RunsAdopt, ACopiedFolderIsTakenInAndReproduceRunsNothingOfItAgain) {
   EXPECT_GT(adopted.at("adopted").at(0).at("evaluations").get<int>(), 0);
   EXPECT_EQ(adopted.at("adopted").at(0).at("left_to_reproduce"), 1) << "the test split needs a selection";
   EXPECT_EQ(place.json({"runs", "show", id, "--out", "there", "--json"}).at("state"), "done");
-  EXPECT_THAT(place.run({"list", "runs", "--out", "there"}).out, HasSubstr(id + "  (adopted)"));
+  place.ok({"list", "runs", "--out", "there"}, {id + "  (adopted)"});
   for (const auto& run : place.json({"list", "runs", "--out", "there", "--json"}))
     EXPECT_EQ(run.at("table"), run.at("name") == id ? "" : "sd35-ocr");
   expect_sound({"--out", "there"});

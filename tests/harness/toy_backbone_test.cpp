@@ -26,7 +26,7 @@ class ToyBackbone : public SmokeTest {
 };
 
 TEST_F(ToyBackbone, IsListedAndGivenToTheEvaluatorsOfItsKindOfImages) {
-  EXPECT_THAT(place.run({"list", "backbones"}).out, HasSubstr("toy"));
+  place.ok({"list", "backbones"}, {"toy"});
   EXPECT_THAT(named("evaluators", "ocr-scene").at("backbones"), Contains("toy"));
 }
 

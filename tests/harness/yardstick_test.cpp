@@ -67,14 +67,11 @@ TEST(EqualRows, TellWhatTwoRunsOfOneMethodDifferBy) {
 
 TEST(EqualRows, SayUnderTheirTableHowOftenTheyWereCalledDifferent) {
   // Four metrics: cer_paper restates ocr_reward.
-  EXPECT_THAT(
-      finished().run({"table", "--experiment", "1"}).out,
-      AllOf(
-          HasSubstr(
-              "Yardstick: two runs of one method (ratio-norm; rows ratio-norm; twin) with different seeds "),
-          HasSubstr("Verdicts between runs of these equal rows with different seeds, in 4 metrics: "),
-          HasSubstr("of 8 comparisons of one run a row"),
-          HasSubstr("Rows by method: intraclass correlation ")));
+  finished().ok(
+      {"table", "--experiment", "1"},
+      {"Yardstick: two runs of one method (ratio-norm; rows ratio-norm; twin) with different seeds ",
+       "Verdicts between runs of these equal rows with different seeds, in 4 metrics: ",
+       "of 8 comparisons of one run a row", "Rows by method: intraclass correlation "});
 }
 
 TEST(EqualRows, AreTheYardstickOfOtherExperimentsMadeAsTheyWere) {
@@ -113,11 +110,8 @@ TEST(EqualRows, LendTheirSpreadOfRunsToAComparisonOfOneRun) {
   // A standard deviation between runs of 1 makes 3.26 detectable at 3 runs (results/STATISTICS.md).
   const double run_sd = document.at("yardstick").at("metrics").at("ocr_reward").at("run_sd");
   EXPECT_NEAR(c.at("detectable_at_runs").at(0).at("effect").get<double>() / run_sd, 3.26, 0.01);
-  EXPECT_THAT(
-      place.run(asked).out,
-      AllOf(
-          HasSubstr("runs for 0.5"),
-          HasSubstr("It is taken from experiment 1 (table twins, runs of ratio-norm with different seeds)")));
+  place.ok(asked, {"runs for 0.5",
+                   "It is taken from experiment 1 (table twins, runs of ratio-norm with different seeds)"});
   const auto base = place.json({"compare", "base", "dual", "--experiment", "2", "--json"});
   EXPECT_TRUE(base.at("comparisons").at(0).at("runs_spread").is_null())
       << "the starting weights have no runs";
@@ -145,10 +139,9 @@ TEST(EqualRows, WithOthersBesideThemSayUnderOtherTablesWhatWasMadeOfBoth) {
     EXPECT_EQ(entry.at("called"), called) << row;
   }
   EXPECT_EQ(told.at("rows").size(), 2u);
-  EXPECT_THAT(
-      place.run({"table", "sd35-ocr"}).out,
-      HasSubstr("Calibration (experiment 1, table calibration, 5 runs a row): metrics in which a row was "
-                "called better or worse than ratio-norm: negative control (equal) "));
+  place.ok({"table", "sd35-ocr"},
+           {"Calibration (experiment 1, table calibration, 5 runs a row): metrics in which a row was "
+            "called better or worse than ratio-norm: negative control (equal) "});
 }
 
 TEST(EqualRows, AreNoYardstickOfExperimentsWithOtherSettings) {
