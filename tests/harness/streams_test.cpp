@@ -23,6 +23,11 @@ class ShellPlace : public Workplace {
                  {.folder = folder(), .environment = variables});
     return number_of(bash.wait());
   }
+  /// A script that ends so, whose messages, in the file err, say this.
+  void expect_script(const std::string& script, int status, const std::string& said) const {
+    EXPECT_EQ(shell(script), status) << script << ": " << file("err");
+    EXPECT_THAT(file("err"), HasSubstr(said)) << script;
+  }
   std::string file(const std::string& name) const { return read_file(folder() / name); }
 };
 
@@ -103,8 +108,8 @@ TEST(StandardStreams, OfTheWorkersProgramsMayBeClosedToo) {
   if (!fs::exists(scorer)) GTEST_SKIP() << "needs Tesseract";
   EXPECT_EQ(place.shell(scorer + " --describe > out 2>&-"), 0);
   EXPECT_THAT(place.file("out"), HasSubstr("\"protocol\""));
-  EXPECT_EQ(place.shell(scorer + " --describe > /dev/full 2> err"), 1);
-  EXPECT_THAT(place.file("err"), HasSubstr("cannot write to standard output: No space left on device"));
+  place.expect_script(scorer + " --describe > /dev/full 2> err", 1,
+                      "cannot write to standard output: No space left on device");
   EXPECT_EQ(place.shell(scorer + " --help > /dev/full 2> err"), 1);
   EXPECT_EQ(place.shell(scorer + " < /dev/zero > /dev/full 2> err"), 1);
 }
@@ -147,21 +152,18 @@ TEST_F(Answers, ThatCannotBeWrittenAreStatus1) {
                               "datasets split --seed 1 --of 9 --take 3 --json",
                               "reproduce --table sd35-ocr --scale smoke",
                               "reproduce --table sd35-ocr --scale smoke --dry-run --json"}) {
-    EXPECT_EQ(place().shell(std::string("$H ") + command + " > /dev/full 2> err"), 1) << command;
-    EXPECT_THAT(place().file("err"),
-                HasSubstr("error: cannot write to standard output: No space left on device"))
-        << command;
+    place().expect_script(std::string("$H ") + command + " > /dev/full 2> err", 1,
+                          "error: cannot write to standard output: No space left on device");
   }
 }
 
 TEST_F(Answers, ThatCannotBeWrittenLeaveAnotherStatusAsItIs) {
-  EXPECT_EQ(place().shell("$H table nonsense --json > /dev/full 2> err"), 2);
-  EXPECT_THAT(place().file("err"), HasSubstr("No space left on device"));
+  place().expect_script("$H table nonsense --json > /dev/full 2> err", 2, "No space left on device");
 }
 
 TEST_F(Answers, OnAReadOnlyOutputAreStatus1) {
-  EXPECT_EQ(place().shell("$H list tables 1< /dev/null 2> err"), 1);
-  EXPECT_THAT(place().file("err"), HasSubstr("cannot write to standard output: Bad file descriptor"));
+  place().expect_script("$H list tables 1< /dev/null 2> err", 1,
+                        "cannot write to standard output: Bad file descriptor");
 }
 
 TEST_F(Answers, ThatNobodyWantsAreNoFailure) {
@@ -200,8 +202,8 @@ TEST(FileSizeLimit, EndsInWordsAndTheCommandGoesOnWithoutIt) {
 }
 
 TEST_F(Answers, LargerThanAFileMayBeAreStatus1) {
-  EXPECT_EQ(place().shell("ulimit -f 64; $H query 'SELECT * FROM metrics' --format csv > out 2> err"), 1);
-  EXPECT_THAT(place().file("err"), HasSubstr("cannot write to standard output: File too large"));
+  place().expect_script("ulimit -f 64; $H query 'SELECT * FROM metrics' --format csv > out 2> err", 1,
+                        "cannot write to standard output: File too large");
 }
 
 // Without memory GLib ends the program where it stands.

@@ -1,6 +1,5 @@
 #include "harness/plan/workspace.h"
 
-#include <SQLiteCpp/SQLiteCpp.h>
 #include <sys/stat.h>
 
 #include "tests/harness/workplace.h"
@@ -185,9 +184,7 @@ TEST_F(HintsOfAWorkspace, AreCommandsThatActOnItAsTyped) {
   ok(trained({}));
   ok(trained({"--out", "my runs"}));
   const auto folder = place.folder() / "my runs";
-  auto damaged = read_file(folder / "journal.log");
-  damaged[damaged.size() / 2] ^= 1;
-  write_file_atomically(folder / "journal.log", damaged);
+  damage(folder / "journal.log");
   for (const auto& command : {trained({}), {"db", "check"}, {"db", "rebuild"}}) {
     const auto outcome = place.run(with(command, {"--out", "my runs"}));
     EXPECT_NE(outcome.status, 0);
@@ -198,8 +195,7 @@ TEST_F(HintsOfAWorkspace, AreCommandsThatActOnItAsTyped) {
   const auto unknown = place.run({"verify", "0000", "--db", "my runs/results.sqlite"});
   EXPECT_THAT(unknown.err, HasSubstr("`harness list runs --db 'my runs/results.sqlite'`"));
   EXPECT_THAT(place.run({"verify", "0000"}).err, HasSubstr("`harness list runs` shows them"));
-  SQLite::Database((folder / "results.sqlite").string(), SQLite::OPEN_READWRITE)
-      .exec("UPDATE train_stats SET value = value + 1 WHERE name = 'reward_mean'");
+  place.sql("UPDATE train_stats SET value = value + 1 WHERE name = 'reward_mean'", folder / "results.sqlite");
   fails(1, {"check", "--db", "my runs/results.sqlite"}, {},
         {"`harness db rebuild --db 'my runs/results.sqlite'`"});
 }
