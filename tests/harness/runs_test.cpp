@@ -71,8 +71,7 @@ TEST_F(RunsShow, SaysHowFarTheAverageOfACheckpointLagsBehindThePolicy) {
     EXPECT_EQ(checkpoint.at("ema_lag"), checkpoint.at("step").get<double>() / 2);
     EXPECT_EQ(checkpoint.at("ema_start_share"), 0.125);
   }
-  const auto text = place.run({"runs", "show", id}).out;
-  for (const char* part : {"average lags", "start in it", "12.5 %"}) EXPECT_THAT(text, HasSubstr(part));
+  ok({"runs", "show", id}, {"average lags", "start in it", "12.5 %"});
   const auto base = place.run({"runs", "show", run_of(place, "base")}).out;
   EXPECT_THAT(base, Not(HasSubstr("average lags"))) << "the starting weights have none";
 }

@@ -54,11 +54,10 @@ TEST_F(Sources, VerifyRefusesAMethodThatIsNoLongerTheRecordedOne) {
 TEST_F(Sources, ATableOfJobsOfOtherCodeSaysWhichAndHowMany) {
   place.environment["HARNESS_FAKE_SOURCES"] = std::string(64, 'b');
   ok(smoke({"--methods", "ratio-norm"}));
-  const auto same = place.run({"check", "sd35-ocr"});
-  EXPECT_THAT(same.out, HasSubstr("PASS  builds"));
+  ok({"check", "sd35-ocr"}, {"PASS  builds"});
   place.environment["HARNESS_FAKE_SOURCES"] = std::string(64, 'c');
   ok(kSmoke, {"by sources bbbbbbbbbbbb"}, {"note: jobs recorded by other code: "});
-  const auto check = ok({"check", "sd35-ocr"}, {"WARN  builds", "by sources bbbbbbbbbbbb; the other"});
+  ok({"check", "sd35-ocr"}, {"WARN  builds", "by sources bbbbbbbbbbbb; the other"});
   place.write_text("strict.json", R"({"version": 1, "rules": [{"check": "builds", "same": true}]})");
   fails(1, {"check", "sd35-ocr", "--rules", "strict.json"});
 }

@@ -62,8 +62,8 @@ TEST_F(OneWorkspace, ACopyIsAWorkspaceOfItsOwn) {
   fs::copy(place.folder() / "a", place.folder() / "b", fs::copy_options::recursive);
   for (const auto& command :
        {std::vector<std::string>{"db", "check"}, {"db", "rebuild", "--force"}, trained({})}) {
-    EXPECT_EQ(place.run(with(command, {"--out", "b", "--db", "a/results.sqlite"})).status, 2)
-        << "its records are the same, and the DB is still the other's";
+    // Its records are the same, and the DB is still the other's.
+    fails(2, with(command, {"--out", "b", "--db", "a/results.sqlite"}));
   }
   const auto run = trained_run(place, {"--out", "b"});  // whose rows still name a/ID as the folder
   fs::copy(place.folder() / "b", place.folder() / "c", fs::copy_options::recursive);
@@ -219,12 +219,9 @@ TEST_F(HintsOfAWorkspace, WhoseDbIsGoneNameTheRebuildThatMakesItWhateverTheComma
   EXPECT_EQ(place.run({"list", "runs", "--out", "w"}).out, listed);
   fs::rename(place.folder() / "w", runs);
   fs::remove(db);
-  const auto gone = place.run({"list", "runs"});
-  EXPECT_EQ(gone.status, 2) << "an empty list would look like an empty workspace";
-  EXPECT_THAT(gone.err, HasSubstr("`harness db rebuild`"));
+  fails(2, {"list", "runs"}, {"`harness db rebuild`"});  // an empty list would look like an empty workspace
   fs::remove(journal);
-  const auto neither = place.run({"db", "rebuild"});
-  EXPECT_THAT(neither.err, HasSubstr("repeat the reproduce command"));
+  EXPECT_THAT(place.run({"db", "rebuild"}).err, HasSubstr("repeat the reproduce command"));
 }
 
 TEST_F(OneWorkspace, WhatAWorkspaceHoldsIsTaken) {
