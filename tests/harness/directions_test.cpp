@@ -1,5 +1,4 @@
 // Which side of a metric is the good one: stated once, by its evaluator, and followed everywhere.
-#include <SQLiteCpp/SQLiteCpp.h>
 
 #include "core/sha256.h"
 #include "tests/harness/workplace.h"

@@ -1,6 +1,3 @@
-#include <algorithm>
-
-#include "core/event_log.h"
 #include "tests/harness/workplace.h"
 
 namespace harness::test {

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
-#include <set>
 #include <thread>
 
 #include "core/image.h"
@@ -15,8 +14,6 @@
 
 namespace harness::test {
 namespace {
-
-using ::testing::AllOf;
 
 struct LevelRow {
   fs::path image;

@@ -1,15 +1,12 @@
 // Guardrails through the real program, on finished workspaces of the fake worker.
 #include <SQLiteCpp/SQLiteCpp.h>
 
-#include <algorithm>
-
 #include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::ContainsRegex;
 
 class Guardrails : public SmokeTest {

@@ -1,7 +1,5 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 
-#include <algorithm>
-
 #include "core/base64.h"
 #include "core/image.h"
 #include "core/sha256.h"

@@ -10,8 +10,6 @@
 namespace harness::test {
 namespace {
 
-using ::testing::AllOf;
-
 constexpr const char* kTable = "sd35-pickscore";
 
 /// A model folder as a scorer wants it; `value`: of its only weight.
