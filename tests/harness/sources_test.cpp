@@ -54,7 +54,7 @@ TEST_F(Sources, VerifyRefusesAMethodThatIsNoLongerTheRecordedOne) {
 TEST_F(Sources, ATableOfJobsOfOtherCodeSaysWhichAndHowMany) {
   place.environment["HARNESS_FAKE_SOURCES"] = std::string(64, 'b');
   ok(smoke({"--methods", "ratio-norm"}));
-  ok({"check", "sd35-ocr"}, {"PASS  builds"});
+  EXPECT_THAT(place.run({"check", "sd35-ocr"}).out, HasSubstr("PASS  builds"));
   place.environment["HARNESS_FAKE_SOURCES"] = std::string(64, 'c');
   ok(kSmoke, {"by sources bbbbbbbbbbbb"}, {"note: jobs recorded by other code: "});
   ok({"check", "sd35-ocr"}, {"WARN  builds", "by sources bbbbbbbbbbbb; the other"});
