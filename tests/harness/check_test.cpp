@@ -1,6 +1,5 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <set>
@@ -14,13 +13,11 @@ namespace harness::test {
 namespace {
 
 using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class Checks : public FinishedRun {
  protected:
-  static Outcome check(const fs::path& workspace, const std::vector<std::string>& more = {"--json"}) {
-    return place().run(with({"check", "sd35-ocr", "--db", (workspace / "results.sqlite").string()}, more));
+  static Words check(const fs::path& workspace, const Words& more = {"--json"}) {
+    return with({"check", "sd35-ocr", "--db", (workspace / "results.sqlite").string()}, more);
   }
 
   /// Names of the rules that do not hold.
@@ -36,9 +33,7 @@ class Checks : public FinishedRun {
 
 TEST_F(Checks, AFinishedExperimentKeepsEveryRuleAlsoWhereItWasMovedTo) {
   for (const auto& workspace : {place().folder() / "runs", copy()}) {
-    const auto outcome = check(workspace);
-    EXPECT_EQ(outcome.status, 0) << outcome.out;
-    const auto document = parse_json(outcome.out, "stdout");
+    const auto document = place().json(check(workspace));
     std::set<std::string> names;
     for (const auto& rule : document.at("rules")) {
       EXPECT_TRUE(rule.at("passed").get<bool>()) << rule.dump();
@@ -51,11 +46,8 @@ TEST_F(Checks, AFinishedExperimentKeepsEveryRuleAlsoWhereItWasMovedTo) {
 }
 
 TEST_F(Checks, ForReadingOneLineARule) {
-  const auto outcome = check(place().folder() / "runs", {});
-  EXPECT_EQ(outcome.status, 0);
-  EXPECT_THAT(outcome.out, HasSubstr("PASS  test-once"));
-  EXPECT_THAT(outcome.out, HasSubstr("rules hold"));
-  EXPECT_THAT(outcome.err, HasSubstr("experiment 1: table sd35-ocr"));
+  place().ok(check(place().folder() / "runs", {}), {"PASS  test-once", "rules hold"},
+             {"experiment 1: table sd35-ocr"});
 }
 
 // --- Tampering ---
@@ -68,8 +60,7 @@ constexpr const char* kTested =
 void sql(const fs::path& workspace, std::string text) {
   for (auto at = text.find("{e}"); at != std::string::npos; at = text.find("{e}"))
     text.replace(at, 3, kTested);
-  SQLite::Database db((workspace / "results.sqlite").string(), SQLite::OPEN_READWRITE);
-  db.exec(text);
+  SQLite::Database((workspace / "results.sqlite").string(), SQLite::OPEN_READWRITE).exec(text);
 }
 
 std::string value(const fs::path& workspace, const std::string& query) {
@@ -165,17 +156,11 @@ TEST_P(Tampered, IsFoundByTheRuleThatNamesIt) {
   } else {
     std::get<1>(GetParam().change)(workspace);
   }
-  const auto outcome = check(workspace), words = check(workspace, {});
-  EXPECT_EQ(outcome.status, 1) << outcome.out << outcome.err;
-  EXPECT_EQ(words.status, 1);
-  const auto document = parse_json(outcome.out, "stdout");
+  const auto document = place().json(check(workspace), 1);
   for (const auto& name : GetParam().rules) {
-    EXPECT_THAT(failed(outcome), Contains(name)) << outcome.out;
-    for (const auto& rule : document.at("rules")) {
-      if (rule.at("name") != name) continue;
-      EXPECT_THAT(rule.at("message").get<std::string>(), HasSubstr(" -> ")) << "says what to do";
-    }
-    EXPECT_THAT(words.out, HasSubstr("FAIL  " + name));
+    const auto rule = entry(document.at("rules"), {{"name", name}, {"passed", false}});
+    EXPECT_THAT(rule.at("message").get<std::string>(), HasSubstr(" -> ")) << "says what to do";
+    place().fails(1, check(workspace, {}), {}, {"FAIL  " + name});
   }
 }
 
@@ -286,7 +271,7 @@ TEST_F(Checks, ARowThatIsNotTheLogsIsNamedWithWhatTheTwoSay) {
       AND prompt_id = (SELECT min(prompt_id) FROM samples WHERE evaluation_id = {e});
     DELETE FROM train_stats WHERE update_index = 1 AND timestep = 2 AND name = 'lambda_center'
       AND run_id = (SELECT id FROM runs WHERE method = 'dual'))sql");
-  const auto outcome = check(workspace, {});
+  const auto outcome = place().run(check(workspace, {}));
   EXPECT_THAT(outcome.out,
               HasSubstr("dual (seed 42): update 1, lambda_center at step 2: the log has it, the DB has not"));
   EXPECT_THAT(outcome.out,
@@ -328,24 +313,22 @@ TEST_F(Checks, ASelectionByTheScoresThatWereThereIsFoundWhereItChoseAnotherCheck
   const auto other = copy();
   // On the 23 prompts that all have a score for, the others are better.
   set_scores(other, {"0.5", "0.51", "NULL", "0.0", "0.5"});
-  const auto outcome = check(other);
+  const auto outcome = place().run(check(other));
   EXPECT_THAT(failed(outcome), Contains("selection")) << outcome.out;
   EXPECT_THAT(outcome.out, HasSubstr("was selected by the scores that were there, 1 of 24 prompts (4.2 %) "
                                      "have no ocr_reward at some checkpoint"));
   const auto same = copy();
   set_scores(same, {"0.9", "0.5", "0.1", "NULL", "(23 * 0.9 + 0.1) / 24"});
-  EXPECT_THAT(failed(check(same)), Not(Contains("selection")));
+  EXPECT_THAT(failed(place().run(check(same))), Not(Contains("selection")));
 }
 
 // --- Rule files ---
 
 TEST_F(Checks, RulesOfAUsersOwnAskTheDb) {
-  write_file_atomically(place().folder() / "own.json", R"json({"version": 7, "rules": [
+  place().write_text("own.json", R"json({"version": 7, "rules": [
     {"name": "thousand-images", "check": "query", "hint": "use a larger scale",
      "sql": "SELECT id, n FROM evaluations WHERE n < 1000 AND :experiment = 1"}]})json");
-  const auto outcome = check(place().folder() / "runs", {"--rules", "own.json", "--json"});
-  EXPECT_EQ(outcome.status, 1);
-  const auto document = parse_json(outcome.out, "stdout");
+  const auto document = place().json(check(place().folder() / "runs", {"--rules", "own.json", "--json"}), 1);
   ASSERT_EQ(document.at("rules").size(), 1u);
   EXPECT_EQ(document.at("rule_file").at("version"), 7);
   EXPECT_THAT(document.at("rules").at(0).at("message").get<std::string>(), HasSubstr("n 24"));
@@ -353,9 +336,8 @@ TEST_F(Checks, RulesOfAUsersOwnAskTheDb) {
 
 TEST_F(Checks, AWrongRuleFileIsStatus2WithTheNearestName) {
   const auto refused = [&](const std::string& rules) {
-    write_file_atomically(place().folder() / "wrong.json", rules);
-    const auto outcome = check(place().folder() / "runs", {"--rules", "wrong.json"});
-    EXPECT_EQ(outcome.status, 2) << outcome.out;
+    place().write_text("wrong.json", rules);
+    const auto outcome = place().fails(2, check(place().folder() / "runs", {"--rules", "wrong.json"}));
     return outcome.err;
   };
   EXPECT_THAT(refused(R"({"version": 1, "rules": [{"check": "sede"}]})"),
@@ -371,10 +353,11 @@ TEST_F(Checks, AScorerMayGiveMoreMetricsThanTheTableAsksFor) {
   sql(workspace,
       "INSERT INTO metrics (evaluation_id, prompt_id, sample, name, value) SELECT evaluation_id, "
       "prompt_id, sample, 'words', 1 FROM metrics WHERE name = 'exact_match'");
-  EXPECT_THAT(failed(check(workspace)), Not(Contains("counts")));
+  EXPECT_THAT(failed(place().run(check(workspace))), Not(Contains("counts")));
   sql(workspace,
       "DELETE FROM metrics WHERE name = 'words' AND prompt_id = (SELECT min(prompt_id) FROM metrics)");
-  EXPECT_THAT(failed(check(workspace)), Contains("counts")) << "what is there is there for every image";
+  EXPECT_THAT(failed(place().run(check(workspace))), Contains("counts"))
+      << "what is there is there for every image";
 }
 
 /// The workspace's DB as a build of schema version 4 would have left it: its tables with their rows, no
@@ -407,44 +390,37 @@ void make_version_4(const fs::path& workspace) {
 TEST_F(Checks, ADbOfAnOlderVersionIsReadThroughThisOnesViews) {
   const auto workspace = copy();
   make_version_4(workspace);
-  const auto outcome = check(workspace);
-  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  place().ok(check(workspace));
 }
 
 TEST_F(Checks, AGridOfOnesOwnChoiceLeavesTheTablesGridAlone) {
   for (const std::vector<std::string>& choice :
        {std::vector<std::string>{"--pick", "paper"}, {"--pick", "wins,failures", "-n", "12"}, {}}) {
-    EXPECT_EQ(place().run(with({"grid", "sd35-ocr"}, choice)).status, 0);
+    place().ok(with({"grid", "sd35-ocr"}, choice));
   }
   EXPECT_TRUE(fs::exists(place().folder() / "runs/sd35-ocr/grid-wins-failures-12.tex"));
-  EXPECT_EQ(check(place().folder() / "runs").status, 0);
+  place().ok(check(place().folder() / "runs"));
 }
 
 TEST_F(Checks, ATableWithoutRulesOfItsOwnKeepsThoseOfItsKind) {
   Workplace other;
-  write_file_atomically(other.folder() / "mine.json", R"json({
+  other.write_text("mine.json", R"json({
     "id": "mine", "kind": "training", "title": "two methods", "task": "ocr", "backbone": "tiny-sd3",
     "methods": ["ratio-norm", "dual"], "baseline": "ratio-norm", "seeds": [42, 43], "checkpoints": [6],
     "window": {"last": 4}, "settings": {"updates": 6},
     "columns": [{"name": "lambda_center_0", "stat": "lambda_center", "timestep": 0, "better": "lower"}]})json");
-  ASSERT_EQ(other.run({"reproduce", "--table", "mine.json"}).status, 0);
-  const auto outcome = other.run({"check", "mine", "--json"});
-  EXPECT_EQ(outcome.status, 0) << outcome.out;
-  EXPECT_EQ(parse_json(outcome.out, "stdout").at("rule_file").at("id"), "training");
+  other.ok({"reproduce", "--table", "mine.json"});
+  EXPECT_EQ(other.json({"check", "mine", "--json"}).at("rule_file").at("id"), "training");
   sql(other.folder() / "runs", "UPDATE train_stats SET value = 2 * value WHERE name = 'lambda_center'");
   EXPECT_THAT(failed(other.run({"check", "mine", "--json"})), Contains("event-logs"));
 }
 
 TEST_F(Checks, RowsWithSettingsOfTheirOwnAreHeldToThem) {
   Workplace other;
-  write_file_atomically(other.folder() / "mine.json",
-                        R"json({"extends": "sd35-ocr", "id": "mine", "baseline": "dual",
+  other.write_text("mine.json", R"json({"extends": "sd35-ocr", "id": "mine", "baseline": "dual",
     "methods": ["dual", {"name": "slow", "method": "dual", "settings": {"lr": 1e-6, "beta_max": 5}}]})json");
-  ASSERT_EQ(
-      other.run({"reproduce", "--table", "mine.json", "--scale", "smoke", "--set", "guidance=2"}).status, 0);
-  const auto outcome = other.run({"check", "mine", "--json"});
-  EXPECT_EQ(outcome.status, 0) << outcome.out;
-  EXPECT_EQ(parse_json(outcome.out, "stdout").at("rule_file").at("id"), "evaluation");
+  other.ok(smoke_of("mine.json", {"--set", "guidance=2"}));
+  EXPECT_EQ(other.json({"check", "mine", "--json"}).at("rule_file").at("id"), "evaluation");
 }
 
 TEST_F(Checks, VariantsOfOneMethodThatWereTestedAreCountedInAWarning) {
@@ -460,7 +436,7 @@ TEST_F(Checks, VariantsOfOneMethodThatWereTestedAreCountedInAWarning) {
                           {{"name", "beta 7"}, {"method", "dual"}, {"settings", {{"beta_max", 7}}}}}},
                         {"shows", {{"split", split}}}};
     write_file_atomically(other.folder() / (id + ".json"), table.dump());
-    EXPECT_EQ(other.run({"reproduce", "--table", id + ".json", "--scale", "smoke"}).status, 0);
+    other.ok({"reproduce", "--table", id + ".json", "--scale", "smoke"});
     return other.run({"check", id});
   };
   EXPECT_THAT(sweep("on-validation", "validation").out, HasSubstr("PASS  tested-arms"));
@@ -475,14 +451,13 @@ TEST_F(Checks, VariantsOfOneMethodThatWereTestedAreCountedInAWarning) {
 }
 
 TEST_F(Checks, WithoutAnExperimentIsStatus2) {
-  EXPECT_EQ(place().run({"check", "sd35-orc"}).status, 2);
-  EXPECT_EQ(place().run({"check", "sd35-ocr", "--db", "none.sqlite"}).status, 2);
+  place().fails(2, {"check", "sd35-orc"});
+  place().fails(2, {"check", "sd35-ocr", "--db", "none.sqlite"});
 }
 
 TEST_F(Checks, OfThePaperPrintedAndComputedStandSideBySide) {
-  const auto outcome = place().run({"check", "--paper", "--json"});
-  EXPECT_EQ(outcome.status, 1) << "some printed figures do not add up";
-  const auto document = parse_json(outcome.out, "stdout");
+  const auto document =
+      place().json({"check", "--paper", "--json"}, 1);  // some printed figures do not add up
   EXPECT_GT(document.at("rules").size(), 40u);
   for (const auto& rule : document.at("rules")) {
     EXPECT_TRUE(rule.at("name").is_string() && rule.at("message").is_string() &&
@@ -490,7 +465,7 @@ TEST_F(Checks, OfThePaperPrintedAndComputedStandSideBySide) {
     EXPECT_EQ(rule.at("passed"), rule.at("verdict") != "does not add up");
   }
   EXPECT_THAT(place().run({"check", "--paper"}).out, HasSubstr("do not add up"));
-  EXPECT_EQ(place().run({"check", "sd35-ocr", "--paper"}).status, 2);
+  place().fails(2, {"check", "sd35-ocr", "--paper"});
 }
 
 }  // namespace

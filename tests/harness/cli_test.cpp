@@ -1,30 +1,28 @@
-#include <gmock/gmock.h>
-
 #include "core/text.h"
 #include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
 
-using ::testing::HasSubstr;
+using CommandLine = SmokeTest;
+using DryRun = SmokeTest;
+using Inputs = SmokeTest;
 
 /// Runs the words of a line, which must be refused with this text.
 void expect_refused(const std::string& line, const std::string& text) {
   static Workplace place;
-  const auto outcome = place.run(line.empty() ? std::vector<std::string>{} : split(line, ' '));
-  EXPECT_EQ(outcome.status, 2) << line << ": " << outcome.err;
-  EXPECT_THAT(outcome.err, HasSubstr(text)) << line;
+  const auto outcome = place.fails(2, line.empty() ? Words() : split(line, ' '), {text});
   EXPECT_EQ(outcome.out, "") << line;
 }
 
 // Others stand in the snapshot of the main error messages, word for word.
-TEST(CommandLine, UnknownNamesGetTheNearestKnownOneAndStatus2) {
+TEST_F(CommandLine, UnknownNamesGetTheNearestKnownOneAndStatus2) {
   expect_refused("reproduce --table sd35-ocr --backbone glyhp", R"(did you mean "glyph"?)");
   expect_refused("reproduce --table sd35-ocr --set dual.beta_mx=4", R"(did you mean "beta_max"?)");
   expect_refused("datasets splt", R"(did you mean "split"?)");
 }
 
-TEST(CommandLine, AValueOfTheWrongKindIsNamedWithWhatIsWanted) {
+TEST_F(CommandLine, AValueOfTheWrongKindIsNamedWithWhatIsWanted) {
   const std::string reproduce = "reproduce --table sd35-ocr ";
   expect_refused(reproduce + "--set lr=nan", R"(setting lr must be a number between 0 and 1, not "nan")");
   expect_refused(reproduce + "--seeds 42,42", "seed 42 is named twice");
@@ -42,23 +40,18 @@ TEST(CommandLine, AValueOfTheWrongKindIsNamedWithWhatIsWanted) {
   expect_refused("sample b --guidance strong", "--guidance = strong: must be a number");
 }
 
-TEST(CommandLine, AWorkspaceThatCannotBeWrittenIsStatus2) {
+TEST_F(CommandLine, AWorkspaceThatCannotBeWrittenIsStatus2) {
   expect_refused("reproduce --table sd35-ocr --out /proc/none", "choose a place that you can write to");
 }
 
-TEST(CommandLine, UnderJsonAnErrorIsOneDocumentOnStdout) {
-  Workplace place;
-  const auto outcome = place.run({"reproduce", "--table", "sd35-orc", "--json"});
-  EXPECT_EQ(outcome.status, 2);
-  const auto document = parse_json(outcome.out, "stdout");
-  EXPECT_EQ(document.at("error").at("where"), "--table");
-  EXPECT_EQ(document.at("error").at("hint"), R"(did you mean "sd35-ocr"?)");
+TEST_F(CommandLine, UnderJsonAnErrorIsOneDocumentOnStdout) {
+  const auto error = place.json({"reproduce", "--table", "sd35-orc", "--json"}, 2).at("error");
+  EXPECT_EQ(error.at("where"), "--table");
+  EXPECT_EQ(error.at("hint"), R"(did you mean "sd35-ocr"?)");
 }
 
-TEST(CommandLine, HelpIsACommandToo) {
-  Workplace place;
-  const auto help = place.run({"help"});
-  EXPECT_EQ(help.status, 0);
+TEST_F(CommandLine, HelpIsACommandToo) {
+  const auto help = ok({"help"});
   EXPECT_EQ(help.out, place.run({"--help"}).out);
   EXPECT_EQ(place.run({"help", "compare"}).out, place.run({"compare", "--help"}).out);
   EXPECT_EQ(place.run({"help", "datasets", "split"}).out, place.run({"datasets", "split", "--help"}).out);
@@ -67,48 +60,40 @@ TEST(CommandLine, HelpIsACommandToo) {
   expect_refused("", "Usage: harness [OPTIONS] SUBCOMMAND");
 }
 
-TEST(CommandLine, ListsAreArraysOfNamedObjects) {
-  Workplace place;
+TEST_F(CommandLine, ListsAreArraysOfNamedObjects) {
   for (const char* what : {"tables", "methods", "tasks", "backbones", "evaluators", "metrics", "settings",
                            "figures", "runs", "experiments"}) {
     const auto list = place.json({"list", what, "--json"});
     ASSERT_TRUE(list.is_array()) << what;
     for (const auto& item : list) EXPECT_TRUE(item.at("name").is_string()) << what;
   }
-  EXPECT_FALSE(fs::exists(place.folder() / "runs"));
+  EXPECT_FALSE(fs::exists(runs));
 }
 
-TEST(CommandLine, ListMetricsSaysWhatEachOneIs) {
-  Workplace place;
-  std::map<std::string, std::string> summaries;
-  for (const auto& row : place.json({"list", "metrics", "--json"}))
-    summaries[row.at("name")] = row.at("summary");
-  EXPECT_EQ(summaries.at("cer"), "edit rate");
-  EXPECT_EQ(summaries.at("ocr_reward"), "text metrics") << "the evaluator's own where it says no more";
+TEST_F(CommandLine, ListMetricsSaysWhatEachOneIs) {
+  const auto metrics = place.json({"list", "metrics", "--json"});
+  EXPECT_EQ(entry(metrics, {{"name", "cer"}}).at("summary"), "edit rate");
+  EXPECT_EQ(entry(metrics, {{"name", "ocr_reward"}}).at("summary"), "text metrics")
+      << "the evaluator's own where it says no more";
 }
 
-TEST(CommandLine, ListSettingsSaysWhereEachValueComesFrom) {
-  Workplace place;
-  std::map<std::string, Json> settings;
-  for (const auto& row :
-       place.json({"list", "settings", "--table", "sd35-ocr", "--scale", "smoke", "--json"})) {
-    settings[row.at("name")] = row;
-  }
-  EXPECT_EQ(settings.at("group_size").at("origin"), "backbone glyph");
-  EXPECT_EQ(settings.at("prompts_per_epoch").at("origin"), "scale smoke");
-  EXPECT_EQ(settings.at("lambda-controlled.kappa").at("origin"), "default");
+TEST_F(CommandLine, ListSettingsSaysWhereEachValueComesFrom) {
+  const auto settings = place.json({"list", "settings", "--table", "sd35-ocr", "--scale", "smoke", "--json"});
+  for (const auto& [name, origin] :
+       std::map<std::string, std::string>{{"group_size", "backbone glyph"},
+                                          {"prompts_per_epoch", "scale smoke"},
+                                          {"lambda-controlled.kappa", "default"}})
+    EXPECT_EQ(entry(settings, {{"name", name}}).at("origin"), origin);
 }
 
 // CPython 3.11: random.Random(20260501).sample(range(10), 3) and the sorted rest.
-TEST(CommandLine, DatasetsSplitGivesPythonsSample) {
-  Workplace place;
+TEST_F(CommandLine, DatasetsSplitGivesPythonsSample) {
   const auto split =
       place.json({"datasets", "split", "--seed", "20260501", "--of", "10", "--take", "3", "--json"});
   EXPECT_EQ(split, parse_json(R"({"validation": [1, 8, 3], "test": [0, 2, 4, 5, 6, 7, 9]})", "expected"));
 }
 
-TEST(CommandLine, ParityAnswersInTheOrderGivenAndFailsOnAnUnknownKind) {
-  Workplace place;
+TEST_F(CommandLine, ParityAnswersInTheOrderGivenAndFailsOnAnUnknownKind) {
   const auto add_case = [&](const std::string& kind) {
     const auto folder = place.folder() / kind;
     fs::create_directories(folder);
@@ -117,18 +102,15 @@ TEST(CommandLine, ParityAnswersInTheOrderGivenAndFailsOnAnUnknownKind) {
     return folder.string();
   };
   const auto known = add_case("sde_step"), unknown = add_case("unknown_kind");
-  EXPECT_EQ(place.run({"parity", known}).status, 0);
-  const auto outcome = place.run({"parity", unknown, known, "--json"});
-  EXPECT_EQ(outcome.status, 1);
-  const auto cases = parse_json(outcome.out, "stdout").at("cases");
+  ok({"parity", known});
+  const auto cases = place.json({"parity", unknown, known, "--json"}, 1).at("cases");
   ASSERT_EQ(cases.size(), 2u);
   EXPECT_EQ(cases[0].at("kind"), "unknown_kind");
   EXPECT_EQ(cases[0].at("passed"), false);
   EXPECT_EQ(cases[1].at("passed"), true);
 }
 
-TEST(CommandLine, SampleHandsItsOptionsToTheWorker) {
-  Workplace place;
+TEST_F(CommandLine, SampleHandsItsOptionsToTheWorker) {
   const auto request = place.json({"sample", R"(a sign reading "OPEN")", "--seed", "7", "-o", "x.png"});
   EXPECT_EQ(request.at("prompt"), R"(a sign reading "OPEN")");
   EXPECT_EQ(request.at("seed"), 7);
@@ -137,39 +119,29 @@ TEST(CommandLine, SampleHandsItsOptionsToTheWorker) {
   EXPECT_FALSE(request.contains("steps"));
 }
 
-TEST(CommandLine, AWindowIsRefusedForATableThatHasNone) {
-  Workplace place;
-  ASSERT_EQ(place.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}).status, 0);
-  const auto outcome = place.run({"table", "sd35-ocr", "--window", "epochs"});
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("--window: table sd35-ocr shows evaluations of checkpoints"));
+TEST_F(CommandLine, AWindowIsRefusedForATableThatHasNone) {
+  ok(kSmoke);
+  fails(2, {"table", "sd35-ocr", "--window", "epochs"},
+        {"--window: table sd35-ocr shows evaluations of checkpoints"});
 }
 
-TEST(DryRun, TheExampleOfTheTablesPageIsAPlan) {
-  Workplace place;
+TEST_F(DryRun, TheExampleOfTheTablesPageIsAPlan) {
   const auto page = read_file(HARNESS_SOURCE_DIR "/harness/tables/README.md");
   const auto begin = page.find("```json\n") + 8;
-  write_file_atomically(place.folder() / "mine.json", page.substr(begin, page.find("```", begin) - begin));
-  const auto plan =
-      place.json({"reproduce", "--table", "mine.json", "--scale", "smoke", "--dry-run", "--json"});
-  int trained = 0;
-  for (const auto& job : plan.at("jobs")) trained += job.at("kind") == "train" ? 1 : 0;
-  EXPECT_EQ(trained, 9) << "three rows on three seeds";
+  place.write_text("mine.json", page.substr(begin, page.find("```", begin) - begin));
+  EXPECT_EQ(job_ids(place, smoke_of("mine.json")).size(), 9U) << "three rows on three seeds";
 }
 
-TEST(DryRun, AColumnOfATimestepThatIsNotTrainedIsRefused) {
-  Workplace place;
-  write_file_atomically(place.folder() / "mine.json", R"json({
+TEST_F(DryRun, AColumnOfATimestepThatIsNotTrainedIsRefused) {
+  place.write_text("mine.json", R"json({
     "id": "mine", "kind": "training", "task": "ocr", "backbone": "tiny-sd3", "methods": ["dual"],
     "baseline": "dual", "checkpoints": [6], "settings": {"sampling_steps": 8},
     "columns": [{"name": "lambda_center", "timestep": 8}]})json");
-  const auto outcome = place.run({"reproduce", "--table", "mine.json", "--dry-run"});
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("columns[0]: timestep: there is no timestep 8: 8 steps are trained"));
+  fails(2, {"reproduce", "--table", "mine.json", "--dry-run"},
+        {"columns[0]: timestep: there is no timestep 8: 8 steps are trained"});
 }
 
-TEST(DryRun, ShowsTheJobsAndWritesNothing) {
-  Workplace place;
+TEST_F(DryRun, ShowsTheJobsAndWritesNothing) {
   const auto plan = place.json({"reproduce", "--table", "sd35-ocr", "--dry-run", "--json"});
   std::map<std::string, int> kinds;
   for (const auto& job : plan.at("jobs")) {
@@ -180,19 +152,16 @@ TEST(DryRun, ShowsTheJobsAndWritesNothing) {
                        {"train", 3}, {"evaluate", 10}, {"select", 3}, {"test", 4}, {"report", 1}}));
   EXPECT_GT(plan.at("estimate").at("seconds"), 0);
   EXPECT_GT(plan.at("estimate").at("memory_mb"), 0);
-  EXPECT_FALSE(fs::exists(place.folder() / "runs"));
+  EXPECT_FALSE(fs::exists(runs));
 }
 
-TEST(Inputs, BrokenOnesAreNamedWithStatus2BeforeAnythingIsWritten) {
-  Workplace place;
+TEST_F(Inputs, BrokenOnesAreNamedWithStatus2BeforeAnythingIsWritten) {
   const auto prompts = place.folder() / "prompts/ocr";
   fs::create_directories(prompts);
   write_file_atomically(prompts / "test.txt", "a sign \"A\"\n\nb \"B\"");
-  const auto refuse = [&](const std::vector<std::string>& more, const std::string& text) {
-    const auto outcome = place.run(with({"reproduce", "--table", "sd35-ocr"}, more));
-    EXPECT_EQ(outcome.status, 2) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr(text));
-    EXPECT_FALSE(fs::exists(place.folder() / "runs"));
+  const auto refuse = [&](const Words& more, const std::string& text) {
+    fails(2, with({"reproduce", "--table", "sd35-ocr"}, more), {text});
+    EXPECT_FALSE(fs::exists(runs));
   };
   refuse({"--prompts", "prompts"}, "test.txt:2");
   write_file_atomically(prompts / "test.txt", "a sign \"A\"\nb \"B\"");

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
@@ -26,11 +26,7 @@ Json compared(Workplace& place, const Words& arguments) {
 
 /// The comparison of dual with ratio-norm in a table's document.
 Json of_table(const Json& table, const Json& metric) {
-  for (const auto& row : table.at("comparisons")) {
-    if (row.at("baseline") == "ratio-norm" && row.at("method") == "dual" && row.at("metric") == metric)
-      return row;
-  }
-  throw std::runtime_error("no comparison of " + metric.dump());
+  return entry(table.at("comparisons"), {{"baseline", "ratio-norm"}, {"method", "dual"}, {"metric", metric}});
 }
 
 TEST(Compare, ListsEveryMethodAndMetricAgainstTheBaseline) {
@@ -96,8 +92,8 @@ TEST(Compare, AdjustsPValuesOverTheWholeTableWhateverIsShown) {
     ASSERT_EQ(alone.size(), 1u);
     EXPECT_EQ(alone.at(0), c) << "the same verdict, alone or among the others";
   }
-  EXPECT_THAT(place.run({"compare", "ratio-norm", "dual"}).out,
-              HasSubstr("Holm: over all 20 differences of table sd35-ocr, shown here or not"));
+  place.ok({"compare", "ratio-norm", "dual"},
+           {"Holm: over all 20 differences of table sd35-ocr, shown here or not"});
 }
 
 TEST(Compare, AMetricThatTheTableDoesNotNameChangesNoOthersVerdict) {
@@ -106,9 +102,8 @@ TEST(Compare, AMetricThatTheTableDoesNotNameChangesNoOthersVerdict) {
       compared(place, {"ratio-norm", "dual", "--metric", "cer", "--metric", "dark_share"}).at("comparisons");
   ASSERT_EQ(both.size(), 2u);
   EXPECT_EQ(both.at(0), compared(place, {"ratio-norm", "dual", "--metric", "cer"}).at("comparisons").at(0));
-  EXPECT_THAT(
-      place.run({"compare", "ratio-norm", "dual", "--metric", "dark_share"}).out,
-      HasSubstr("Differences that the table does not show are judged over those and these together."));
+  place.ok({"compare", "ratio-norm", "dual", "--metric", "dark_share"},
+           {"Differences that the table does not show are judged over those and these together."});
 }
 
 TEST(Compare, OffersThreeIntervals) {
@@ -130,14 +125,14 @@ TEST(Compare, CountsMissingPairsAndShowsThem) {
   EXPECT_EQ(c.at("n"), 47);
   EXPECT_EQ(c.at("n_missing"), 1);  // the fake scorer fails at one position
   EXPECT_EQ(c.at("wins").get<int>() + c.at("ties").get<int>() + c.at("losses").get<int>(), 47);
-  const auto text = place.run({"compare", "ratio-norm", "dual"}).out;
-  EXPECT_THAT(text, HasSubstr("missing"));
+  const auto text = place.ok({"compare", "ratio-norm", "dual"}, {"missing"}).out;
   EXPECT_THAT(text, ::testing::ContainsRegex("ocr_reward  47 +47 +1 "));
 }
 
 TEST(Compare, OfOneRunAMethodSpeaksOfTheseCheckpointsAndResolvesNothing) {
   auto& place = finished("42");
-  for (const auto& c : compared(place, {"base", "dual", "--metric", "all"}).at("comparisons")) {
+  const auto document = compared(place, {"base", "dual", "--metric", "all"});
+  for (const auto& c : document.at("comparisons")) {
     const auto interval = c.at("ci95");
     const bool excludes_zero = interval.at(0) > 0 || interval.at(1) < 0;
     EXPECT_EQ(c.at("claim"), "checkpoints");
@@ -156,19 +151,16 @@ TEST(Compare, OfOneRunAMethodSpeaksOfTheseCheckpointsAndResolvesNothing) {
 
 TEST(Compare, AClaimAboutMethodsOfTooFewRunsSaysWhatIsMissing) {
   auto& place = finished("42");
-  EXPECT_THAT(
-      refusal_of(place, {"compare", "ratio-norm", "dual", "--claim", "methods"}),
-      AllOf(HasSubstr("a statement about methods needs 3 training runs of each, and experiment 1 has 1"),
-            HasSubstr("`harness reproduce --table sd35-ocr --seeds 42,43,44 --scale smoke` makes what is "
-                      "missing: 6 training runs with their evaluations, about ")));
-  EXPECT_EQ(finished("42,43,44").run({"compare", "ratio-norm", "dual", "--claim", "methods"}).status, 0);
+  place.fails(2, {"compare", "ratio-norm", "dual", "--claim", "methods"},
+              {"a statement about methods needs 3 training runs of each, and experiment 1 has 1",
+               "`harness reproduce --table sd35-ocr --seeds 42,43,44 --scale smoke` makes what is "
+               "missing: 6 training runs with their evaluations, about "});
+  finished("42,43,44").ok({"compare", "ratio-norm", "dual", "--claim", "methods"});
 }
 
 TEST(Compare, AClaimAboutMethodsNamesTheExperimentThatHasTheRuns) {
   Workplace place;
-  for (const char* seeds : {"42,43,44", "42"}) {
-    ASSERT_EQ(place.run(smoke({"--seeds", seeds})).status, 0);
-  }
+  for (const char* seeds : {"42,43,44", "42"}) place.ok(smoke({"--seeds", seeds}));
   EXPECT_THAT(
       place.run({"compare", "ratio-norm", "dual", "--claim", "methods"}).err,
       HasSubstr("experiment 2 has 1; experiment 1 of this table has 3 training runs: --experiment 1"));
@@ -187,9 +179,8 @@ TEST(Compare, OfThreeRunsAMethodDrawsRunsAndPromptsAndSpeaksOfTheMethods) {
   EXPECT_NEAR((each.at("42").get<double>() + each.at("43").get<double>() + each.at("44").get<double>()) / 3,
               c.at("delta").get<double>(), 1e-12);
   EXPECT_LT(runs.at("ci95").at(0), runs.at("ci95").at(1));
-  const auto text = place.run({"compare", "ratio-norm", "dual"}).out;
-  EXPECT_THAT(text, AllOf(HasSubstr("training runs and prompts drawn, crossed"), HasSubstr("seed 44"),
-                          HasSubstr("found at 5 runs")));
+  place.ok({"compare", "ratio-norm", "dual"},
+           {"training runs and prompts drawn, crossed", "seed 44", "found at 5 runs"});
   const auto prompts =
       compared(place, {"ratio-norm", "dual", "--claim", "checkpoints"}).at("comparisons").at(0);
   EXPECT_EQ(prompts.at("claim"), "checkpoints");
@@ -223,22 +214,20 @@ TEST(Compare, TheTableOfSeveralSeedsHasTheSameIntervalsAndVerdicts) {
   for (const char* field :
        {"ci95_seeds", "runs", "p_holm", "claim", "differs", "verdict", "validation_delta"})
     EXPECT_EQ(same.at(field), c.at(field)) << field;
-  EXPECT_THAT(place.run({"table"}).out, AllOf(HasSubstr("Δ validation"), HasSubstr("training runs")));
+  place.ok({"table"}, {"Δ validation", "training runs"});
 }
 
 /// Test values of ocr_reward by which 5 prompts carry more than half of the difference dual - ratio-norm, and
 /// the interval and the p-value that go with them.
 void let_five_prompts_carry_the_difference(const fs::path& workspace) {
   SQLite::Database db((workspace / "results.sqlite").string(), SQLite::OPEN_READWRITE);
-  const std::string of_test =
-      "UPDATE metrics SET value = {} WHERE name = 'ocr_reward' AND value IS NOT NULL AND evaluation_id = "
-      "(SELECT e.id FROM evaluations AS e JOIN checkpoints AS c ON c.id = e.checkpoint_id JOIN runs AS r ON "
-      "r.id = c.run_id WHERE e.split = 'test' AND r.method = '{}')";
   const auto set = [&](const std::string& value, const std::string& method) {
-    auto text = of_test;
-    text.replace(text.find("{}"), 2, value);
-    text.replace(text.find("{}"), 2, method);
-    db.exec(text);
+    db.exec(
+        "UPDATE metrics SET value = " + value +
+        " WHERE name = 'ocr_reward' AND value IS NOT NULL AND evaluation_id = (SELECT e.id FROM "
+        "evaluations AS e JOIN checkpoints AS c ON c.id = e.checkpoint_id JOIN runs AS r ON r.id = c.run_id "
+        "WHERE e.split = 'test' AND r.method = '" +
+        method + "')");
   };
   set("0", "ratio-norm");
   set("0.1", "dual");
@@ -257,23 +246,21 @@ TEST(Compare, AndTheTableNameADifferenceThatAFewPromptsCarry) {
   const auto copy = place.folder() / "carried";
   fs::copy(place.folder() / "runs", copy, fs::copy_options::recursive);
   let_five_prompts_carry_the_difference(copy);
-  EXPECT_THAT(place.run({"table", "--out", copy.string()}).out,
-              HasSubstr("A few prompts carry more than half of a difference: look at them before quoting it. "
-                        "dual \u2212 ratio-norm, ocr_reward: 5 of 47"));
-  EXPECT_THAT(place.run({"compare", "ratio-norm", "dual", "--out", copy.string()}).out,
-              HasSubstr("ocr_reward of dual: 5 of 47 prompts carry more than half of the difference."));
+  place.ok({"table", "--out", copy.string()},
+           {"A few prompts carry more than half of a difference: look at them before quoting it. "
+            "dual \u2212 ratio-norm, ocr_reward: 5 of 47"});
+  place.ok({"compare", "ratio-norm", "dual", "--out", copy.string()},
+           {"ocr_reward of dual: 5 of 47 prompts carry more than half of the difference."});
 }
 
 TEST(Compare, WarnsOfTheSmokeScaleAndOfPromptsThatChoseTheCheckpoints) {
   auto& place = finished("42");
   const auto test = place.run({"compare", "ratio-norm", "dual"}).out;
   EXPECT_THAT(test, AllOf(HasSubstr("Scale smoke: "), Not(HasSubstr("These prompts also chose"))));
-  EXPECT_THAT(place.run({"compare", "ratio-norm", "dual", "--split", "validation"}).out,
-              HasSubstr("These prompts also chose"));
+  place.ok({"compare", "ratio-norm", "dual", "--split", "validation"}, {"These prompts also chose"});
 }
 
 TEST(Compare, WhatCannotBeComparedIsRefusedWithWhatToDo) {
-  auto& place = finished("42");
   const std::vector<std::pair<Words, Words>> refusals = {
       {{"ratio-norm", "duel"}, {R"(no method "duel"; did you mean "dual"?)"}},
       {{"ratio-nrom", "dual"}, {R"(did you mean "ratio-norm"?)"}},
@@ -293,27 +280,21 @@ TEST(Compare, WhatCannotBeComparedIsRefusedWithWhatToDo) {
       {{"ratio-norm", "dual", "--window", "epochs"},
        {"--window has no meaning", "harness table --window epochs"}}};
   for (const auto& [arguments, texts] : refusals) {
-    SCOPED_TRACE(testing::PrintToString(arguments));
-    const auto outcome = place.run(with({"compare"}, arguments));
-    EXPECT_EQ(outcome.status, 2);
-    EXPECT_EQ(outcome.out, "");
-    for (const auto& text : texts) EXPECT_THAT(outcome.err, HasSubstr(text));
+    const auto outcome = finished("42").fails(2, with({"compare"}, arguments), texts);
+    EXPECT_EQ(outcome.out, "") << testing::PrintToString(arguments);
   }
 }
 
 TEST(Compare, ATinyEffectTakesMorePromptsThanAnyoneHas) {
-  const auto tiny = finished("42").run({"compare", "ratio-norm", "dual", "--effect", "1e-9"});
-  EXPECT_EQ(tiny.status, 0);
-  EXPECT_THAT(tiny.out, HasSubstr("over 1e+09"));
+  finished("42").ok({"compare", "ratio-norm", "dual", "--effect", "1e-9"}, {"over 1e+09"});
 }
 
 TEST(Compare, NamesTheExperimentThatHasTheMethodsAskedFor) {
   Workplace place;
-  for (const char* methods : {"ratio-norm,dual", "ratio-norm"})
-    ASSERT_EQ(place.run(smoke({"--methods", methods})).status, 0);
-  EXPECT_THAT(refusal_of(place, {"compare", "ratio-norm", "dual"}),
-              HasSubstr(R"(experiment 2 has no method "dual"; experiment 1 has both: --experiment 1)"));
-  EXPECT_EQ(place.run({"compare", "ratio-norm", "dual", "--experiment", "1"}).status, 0);
+  for (const char* methods : {"ratio-norm,dual", "ratio-norm"}) place.ok(smoke({"--methods", methods}));
+  place.fails(2, {"compare", "ratio-norm", "dual"},
+              {R"(experiment 2 has no method "dual"; experiment 1 has both: --experiment 1)"});
+  place.ok({"compare", "ratio-norm", "dual", "--experiment", "1"});
   EXPECT_THAT(place.run({"compare", "base", "ratio-norm", "dual"}).err, HasSubstr("experiment 1 has all: "));
 }
 

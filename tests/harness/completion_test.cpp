@@ -1,6 +1,3 @@
-#include <gmock/gmock.h>
-
-#include <algorithm>
 #include <set>
 #include <sstream>
 
@@ -9,14 +6,15 @@
 namespace harness::test {
 namespace {
 
+using CompleteWords = SmokeTest;
+
 using ::testing::IsSupersetOf;
 
 /// What a shell offers when `line` was typed and Tab is pressed.
 class Shell {
  public:
   explicit Shell(const std::string& name) : name_(name) {
-    const auto outcome = place_.run({"completion", name});
-    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    const auto outcome = place_.ok({"completion", name});
     write_file_atomically(place_.folder() / "script", outcome.out);
     fs::create_symlink(HARNESS_BINARY_DIR "/harness", place_.folder() / "harness");
   }
@@ -112,7 +110,7 @@ TEST_P(Completion, OffersFilesWhereAPathIsWanted) {
 
 TEST_P(Completion, OffersTheRunsOfTheWorkspace) {
   Shell shell(GetParam());
-  ASSERT_EQ(shell.place().run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}).status, 0);
+  ASSERT_EQ(shell.place().run(kSmoke).status, 0);
   std::vector<std::string> ids;
   for (const auto& run : shell.place().json({"list", "runs", "--json"})) ids.push_back(run.at("name"));
   ASSERT_EQ(ids.size(), 4u);
@@ -125,8 +123,7 @@ INSTANTIATE_TEST_SUITE_P(Shells, Completion, ::testing::Values("bash", "zsh", "f
 /// The lines of `harness __complete WORDS...` without what they mean. It must neither fail nor complain.
 std::vector<std::string> offered(Workplace& place, std::vector<std::string> words) {
   words.insert(words.begin(), "__complete");
-  const auto outcome = place.run(words);
-  EXPECT_EQ(outcome.status, 0);
+  const auto outcome = place.ok(words);
   EXPECT_EQ(outcome.err, "");
   std::vector<std::string> lines;
   std::istringstream stream(outcome.out);
@@ -134,16 +131,14 @@ std::vector<std::string> offered(Workplace& place, std::vector<std::string> word
   return lines;
 }
 
-TEST(CompleteWords, CommandsAndOptionsComeWithTheirHelp) {
-  Workplace place;
+TEST_F(CompleteWords, CommandsAndOptionsComeWithTheirHelp) {
   EXPECT_EQ(place.run({"__complete", "runs", "r"}).out,
             "rm\tRemove runs: their rows go, their folders into the trash\n"
             "restore\tBring removed runs back from the trash, with their rows\n");
   EXPECT_EQ(place.run({"__complete", "verify", "--al"}).out, "--all\tall images\n");
 }
 
-TEST(CompleteWords, ChoicesAreThoseOfTheOption) {
-  Workplace place;
+TEST_F(CompleteWords, ChoicesAreThoseOfTheOption) {
   using Words = std::vector<std::string>;
   EXPECT_EQ(offered(place, {"pretrain", ""}), (Words{"glyph", "glyph-clip"}));
   EXPECT_EQ(offered(place, {"query", "--format", "js"}), (Words{"json", "jsonl"}));
@@ -155,14 +150,12 @@ TEST(CompleteWords, ChoicesAreThoseOfTheOption) {
   EXPECT_EQ(offered(place, {"query", "-p", "metric", "cer", "--li"}), Words{"--list"});
 }
 
-TEST(CompleteWords, MethodsAreTheRowsOfTheTableTypedBefore) {
-  Workplace place;
+TEST_F(CompleteWords, MethodsAreTheRowsOfTheTableTypedBefore) {
   EXPECT_EQ(offered(place, {"reproduce", "--table", "aa-seeds", "--methods", "ratio-norm,adam"}),
             std::vector<std::string>{"ratio-norm,adam_eps 1.0001e-8"});
 }
 
-TEST(CompleteWords, FilesAreLeftToTheShell) {
-  Workplace place;
+TEST_F(CompleteWords, FilesAreLeftToTheShell) {
   const std::vector<std::string> files = {"<files>"};
   EXPECT_EQ(offered(place, {"reproduce", "--out", ""}), files);
   EXPECT_EQ(offered(place, {"reproduce", "--out=my runs"}), files);
@@ -170,20 +163,17 @@ TEST(CompleteWords, FilesAreLeftToTheShell) {
   EXPECT_EQ(offered(place, {"parity", "one", "two"}), files);
 }
 
-TEST(CompleteWords, RunsAndExperimentsAreThoseOfTheWorkspaceTypedBefore) {
-  Workplace place;
-  ASSERT_EQ(place.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke", "--out", "my runs"}).status,
-            0);
+TEST_F(CompleteWords, RunsAndExperimentsAreThoseOfTheWorkspaceTypedBefore) {
+  ok(smoke({"--out", "my runs"}));
   EXPECT_EQ(offered(place, {"runs", "show", "--out", "my runs", ""}).size(), 4u);
   EXPECT_EQ(offered(place, {"runs", "rm", "--db=my runs/results.sqlite", ""}).size(), 4u);
   EXPECT_EQ(offered(place, {"table", "--out", "my runs", "--experiment", ""}), std::vector<std::string>{"1"});
   EXPECT_TRUE(offered(place, {"runs", "show", ""}).empty());
 }
 
-TEST(CompleteWords, NothingIsOfferedOutOfWhatIsBroken) {
-  Workplace place;
-  fs::create_directories(place.folder() / "runs");
-  write_file_atomically(place.folder() / "runs/results.sqlite", "not a database");
+TEST_F(CompleteWords, NothingIsOfferedOutOfWhatIsBroken) {
+  fs::create_directories(runs);
+  write_file_atomically(db, "not a database");
   write_file_atomically(place.share() / "registry.json", "{");
   EXPECT_TRUE(offered(place, {"runs", "show", ""}).empty());
   EXPECT_TRUE(offered(place, {"table", "--experiment", ""}).empty());

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <atomic>
 
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
 
 /// Repeats what users ask while others write, until `done`. Once there is a DB nothing of it may fail.
-int ask_until(const std::atomic<bool>& done, const fs::path& db, const std::vector<std::string>& question) {
+int ask_until(const std::atomic<bool>& done, const fs::path& db, const Words& question) {
   Workplace place;
   int asked = 0;
   while (!done) {
@@ -62,7 +62,7 @@ TEST(OneDb, TakesTwoReproducesAndReadersWithoutALostRowOrALock) {
   std::atomic<bool> done = false;
   std::vector<std::thread> readers;
   std::atomic<int> asked = 0, polls = 0;
-  const std::vector<std::vector<std::string>> questions = {
+  const std::vector<Words> questions = {
       {"query", "SELECT method, split, metric, mean, n FROM v_results"},
       {"table", "sd35-ocr", "--seeds", "42"},
       {"compare", "ratio-norm", "dual", "--metric", "ocr_reward", "--split", "test"}};
@@ -83,7 +83,7 @@ TEST(OneDb, TakesTwoReproducesAndReadersWithoutALostRowOrALock) {
   EXPECT_GT(asked, 10);
   EXPECT_GT(polls, 10);
   RecordProperty("questions", asked);
-  ASSERT_EQ(alone.run(smoke({"--seeds", "42,43"})).status, 0);
+  alone.ok(smoke({"--seeds", "42,43"}));
   EXPECT_EQ(a.metric_rows(db), alone.metric_rows());
   // Each workspace holds the record of its own part.
   for (auto* place : {&a, &b}) {

@@ -1,8 +1,7 @@
 // Which side of a metric is the good one: stated once, by its evaluator, and followed everywhere.
-#include <SQLiteCpp/SQLiteCpp.h>
 
 #include "core/sha256.h"
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
@@ -23,7 +22,7 @@ class OwnTable : public Workplace {
     write_file_atomically(folder() / "mine.json", table.dump());
   }
   Outcome reproduce(const Words& more = {}) {
-    return run(with({"reproduce", "--table", "mine.json", "--scale", "smoke", "--seeds", "42,43,44"}, more));
+    return run(with(smoke_of("mine.json", {"--seeds", "42,43,44"}), more));
   }
   /// What a dry run says against the table; "accepted" if nothing.
   std::string refusal() {
@@ -32,20 +31,7 @@ class OwnTable : public Workplace {
   }
   /// The comparison of dual with the starting weights, out of `harness table` or `harness compare`.
   static Json against_base(const Json& document, const std::string& metric) {
-    for (const auto& c : document.at("comparisons")) {
-      if (c.at("baseline") == "base" && c.at("method") == "dual" && c.at("metric") == metric) return c;
-    }
-    throw std::runtime_error("no comparison of " + metric);
-  }
-  void sql(const std::string& text) const {
-    SQLite::Database((folder() / "runs/results.sqlite").string(), SQLite::OPEN_READWRITE).exec(text);
-  }
-  std::string failed_rules() {
-    std::string names;
-    for (const auto& rule : parse_json(run({"check", "mine", "--json"}).out, "stdout").at("rules")) {
-      if (!rule.at("passed").get<bool>()) names += rule.at("name").get<std::string>() + " ";
-    }
-    return names;
+    return entry(document.at("comparisons"), {{"baseline", "base"}, {"method", "dual"}, {"metric", metric}});
   }
 };
 
@@ -69,7 +55,7 @@ TEST(Directions, AColumnThatStatesNoneHasItsMetricsOwn) {
   for (const char* metric : {"cer", "cer_paper"}) expect_right_verdict(place, metric);
   EXPECT_THAT(outcome.out, ContainsRegex("dual [^\n]* base +\\| CER +\\|[^\n]*better"))
       << "cer_paper has no column and is compared all the same";
-  EXPECT_EQ(place.failed_rules(), "");
+  place.ok({"check", "mine"});
 }
 
 TEST(Directions, TitleAndDecimalsAreTheTablesToChoose) {
@@ -139,9 +125,8 @@ TEST(Directions, AnExperimentRecordedWithAWrongOneShowsTheRightVerdict) {
   make_old(place);
   expect_right_verdict(place, "cer");
   expect_right_verdict(place, "cer_paper");
-  EXPECT_THAT(place.run({"table", "mine"}).out, HasSubstr("CER (edit rate) ↓"));
-  const auto check = place.run({"check", "mine"});
-  EXPECT_EQ(check.status, 1);
+  place.ok({"table", "mine"}, {"CER (edit rate) ↓"});
+  const auto check = place.fails(1, {"check", "mine"});
   EXPECT_THAT(check.out, ContainsRegex("FAIL  directions .*column cer: recorded with better \"higher\", and "
                                        "lower is better.* -> "));
   EXPECT_THAT(check.out, HasSubstr("PASS  comparisons")) << "the same numbers, counted from the other side";
@@ -188,19 +173,17 @@ TEST(Directions, AnExternalScorersMetricKeepsItsOwn) {
       {{"columns", {{{"name", "ocr_reward"}}, {{"name", "level"}}}}, {"metrics", {{"optional", {"level"}}}}});
   ASSERT_EQ(place.reproduce({"--scorers", "scorers"}).status, 0);
   fs::remove_all(place.folder() / "scorers");
-  EXPECT_THAT(place.run({"table", "mine"}).out, HasSubstr("Level ↓"));
-  EXPECT_EQ(place.failed_rules(), "");
+  place.ok({"table", "mine"}, {"Level ↓"});
+  place.ok({"check", "mine"});
 }
 
 TEST(Directions, ListsShowDirectionAndUnitOfEveryMetric) {
   Workplace place;
-  EXPECT_THAT(place.run({"list", "evaluators"}).out, HasSubstr("cer (lower is better, fraction)"));
-  for (const auto& metric : place.json({"list", "metrics", "--json"})) {
-    if (metric.at("name") != "exact_match") continue;
-    EXPECT_EQ(metric.at("better"), "higher");
-    EXPECT_EQ(metric.at("unit"), "percent");
-    EXPECT_EQ(metric.at("title"), "Exact");
-  }
+  place.ok({"list", "evaluators"}, {"cer (lower is better, fraction)"});
+  const auto metric = entry(place.json({"list", "metrics", "--json"}), {{"name", "exact_match"}});
+  EXPECT_EQ(metric.at("better"), "higher");
+  EXPECT_EQ(metric.at("unit"), "percent");
+  EXPECT_EQ(metric.at("title"), "Exact");
 }
 
 }  // namespace

@@ -1,29 +1,18 @@
-#include <gmock/gmock.h>
-
-#include <algorithm>
-
-#include "core/event_log.h"
 #include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
 
-using ::testing::HasSubstr;
+using Doctor = SmokeTest;
 
 Json finding(const Json& document, const std::string& name) {
-  for (const auto& item : document.at("findings")) {
-    if (item.at("name") == name) return item;
-  }
-  ADD_FAILURE() << "no line " << name;
-  return Json::object();
+  return entry(document.at("findings"), {{"name", name}});
 }
 
-TEST(Doctor, WithAllThatTheEmbeddedDefaultNeedsIsStatus0) {
-  Workplace place;
-  const auto outcome = place.run({"doctor"});
-  EXPECT_EQ(outcome.status, 0) << outcome.out;
+TEST_F(Doctor, WithAllThatTheEmbeddedDefaultNeedsIsStatus0) {
+  const auto outcome = ok({"doctor"});
   EXPECT_EQ(outcome.out.find("MISSING"), std::string::npos) << outcome.out;
-  EXPECT_FALSE(fs::exists(place.folder() / "runs")) << "it only looks";
+  EXPECT_FALSE(fs::exists(runs)) << "it only looks";
   const auto document = place.json({"doctor", "--json"});
   EXPECT_EQ(document.at("healthy"), true);
   for (const char* name :
@@ -36,14 +25,11 @@ TEST(Doctor, WithAllThatTheEmbeddedDefaultNeedsIsStatus0) {
   }
 }
 
-TEST(Doctor, WhatTheEmbeddedDefaultNeedsAndIsNotThereIsStatus1WithWhatToDo) {
-  Workplace place;
+TEST_F(Doctor, WhatTheEmbeddedDefaultNeedsAndIsNotThereIsStatus1WithWhatToDo) {
   place.environment["HARNESS_WORKER"] = "/nonexistent";
   place.environment["HARNESS_SCORER"] = "/bin/false";
   fs::remove_all(place.share() / "backbones");
-  const auto document = place.run({"doctor", "--json"});
-  EXPECT_EQ(document.status, 1);
-  const auto json = parse_json(document.out, "stdout");
+  const auto json = place.json({"doctor", "--json"}, 1);
   EXPECT_EQ(json.at("healthy"), false);
   for (const char* name : {"LibTorch", "Tesseract"}) {
     EXPECT_FALSE(finding(json, name).at("found").get<bool>()) << name;
@@ -52,31 +38,23 @@ TEST(Doctor, WhatTheEmbeddedDefaultNeedsAndIsNotThereIsStatus1WithWhatToDo) {
   EXPECT_THAT(place.run({"doctor"}).out, HasSubstr("MISSING  LibTorch"));
 }
 
-TEST(Doctor, TellsOfTheWorkspaceItsDbAndWhoWorksThere) {
-  Workplace place;
-  ASSERT_EQ(place.run({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}).status, 0);
+TEST_F(Doctor, TellsOfTheWorkspaceItsDbAndWhoWorksThere) {
+  ok(kSmoke);
   auto document = place.json({"doctor", "--json"});
   EXPECT_THAT(finding(document, "database").at("detail").get<std::string>(), HasSubstr("4 runs"));
   EXPECT_EQ(finding(document, "locks").at("detail"), "none held");
-  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start({"reproduce", "--table", "sd35-ocr", "--scale", "smoke", "--seeds", "7"});
-  const auto lock = place.folder() / "runs/.lock";
-  ASSERT_TRUE(
-      wait_until([&] { return event_log_is_held(lock) && read_file(lock).find(std::to_string(pid)) == 0; }));
+  const auto busy = place.start_busy(smoke({"--seeds", "7"}), "evaluate");
   document = place.json({"doctor", "--json"});
   EXPECT_THAT(finding(document, "locks").at("detail").get<std::string>(),
-              HasSubstr("pid " + std::to_string(pid)));
-  ::kill(pid, SIGTERM);
-  place.wait(pid);
+              HasSubstr("pid " + std::to_string(busy.program)));
+  place.end(busy, SIGTERM);
 }
 
-TEST(Doctor, LooksIntoAPromptFolderThatIsNamed) {
-  Workplace place;
-  fs::create_directories(place.folder() / "set/ocr");
-  write_file_atomically(place.folder() / "set/ocr/test.txt", "a sign \"A\"\nb \"B\"");
+TEST_F(Doctor, LooksIntoAPromptFolderThatIsNamed) {
+  place.write_text("set/ocr/test.txt", "a sign \"A\"\nb \"B\"");
   const auto document = place.json({"doctor", "--prompts", "set", "--json"});
   EXPECT_THAT(finding(document, "public prompts").at("detail").get<std::string>(), HasSubstr("2 prompts"));
-  EXPECT_EQ(place.run({"doctor", "--prompts", "nowhere"}).status, 2);
+  fails(2, {"doctor", "--prompts", "nowhere"});
 }
 
 }  // namespace

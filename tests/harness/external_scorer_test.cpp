@@ -1,15 +1,12 @@
 // Scorers that users bring, through the real program: what becomes of every way in which one can fail.
 
-#include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
-#include <gmock/gmock.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <iterator>
-#include <set>
 #include <thread>
 
 #include "core/image.h"
@@ -17,10 +14,6 @@
 
 namespace harness::test {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 struct LevelRow {
   fs::path image;
@@ -37,6 +30,9 @@ void expect_own_value(const LevelRow& row) {
   EXPECT_EQ(*row.value, first_byte(row)) << "the fake worker's images have one colour";
 }
 
+const Words kWithoutScorers = smoke_of("small.json"),
+            kReproduce = with(kWithoutScorers, {"--scorers", "scorers"});
+
 /// A workplace with a table of one method, 20 images in four evaluations, and an external scorer `gauge`
 /// whose metric `level` is the mean of an image's bytes.
 class ScorerPlace : public Workplace {
@@ -51,8 +47,7 @@ class ScorerPlace : public Workplace {
   }
 
   /// tests/data/scorers/misbehaving_scorer.py with these arguments; `more` is laid over its scorer.json.
-  void add_scorer(std::vector<std::string> arguments, const Json& more = Json::object(),
-                  const std::string& name = "gauge") {
+  void add_scorer(Words arguments, const Json& more = Json::object(), const std::string& name = "gauge") {
     const auto place = folder() / "scorers" / name;
     fs::create_directories(place);
     fs::copy_file(fs::path(HARNESS_SOURCE_DIR) / "tests/data/scorers/misbehaving_scorer.py",
@@ -69,12 +64,6 @@ class ScorerPlace : public Workplace {
     write("scorers/" + name + "/scorer.json", spec);
   }
 
-  Outcome reproduce(Arguments more = {}) {
-    more.insert(more.end(), {"--scorers", "scorers"});
-    return run(smoke_of("small.json", more));
-  }
-  Outcome reproduce_without_scorers() { return run(smoke_of("small.json")); }
-
   /// Laid over the table.
   void change_table(const Json& changes) {
     auto table = read_json(folder() / "small.json");
@@ -84,7 +73,7 @@ class ScorerPlace : public Workplace {
 
   /// Reproduces, and every image has its value.
   void expect_unharmed() {
-    const auto outcome = reproduce();
+    const auto outcome = run(kReproduce);
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     const auto found = levels();
     EXPECT_EQ(found.size(), 20u);
@@ -107,18 +96,13 @@ class ScorerPlace : public Workplace {
     }
     return levels;
   }
-
-  int count(const std::string& what) { return rows("SELECT count(*) AS n FROM " + what).at(0).at("n"); }
 };
 
 TEST(ExternalScorer, ItsMetricsAreComputedForEveryImageAndStandInTheTable) {
   ScorerPlace place;
   place.add_scorer({"good"});
-  const auto outcome = place.reproduce();
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.out,
-              AllOf(HasSubstr("Level ↓"), HasSubstr("mean byte (external scorer gauge version 1)"),
-                    HasSubstr("gauge v1 profile external files ")));
+  place.ok(kReproduce,
+           {"Level ↓", "mean byte (external scorer gauge version 1)", "gauge v1 profile external files "});
   const auto levels = place.levels();
   EXPECT_EQ(levels.size(), 20u);
   for (const auto& level : levels) expect_own_value(level);
@@ -130,18 +114,15 @@ TEST(ExternalScorer, DoctorLetsItAnswerAndListsNameIt) {
   ScorerPlace place;
   place.add_scorer({"good"});
   place.add_scorer({"exits at start"}, Json::object(), "broken");
-  const auto document = place.json({"doctor", "--scorers", "scorers", "--json"});
-  std::map<std::string, Json> findings;
-  for (const auto& finding : document.at("findings")) findings[finding.at("name")] = finding;
-  EXPECT_EQ(findings.at("scorer gauge").at("found"), true);
-  EXPECT_EQ(findings.at("scorer gauge").at("detail"), "external, version 1, answers with level");
-  EXPECT_EQ(findings.at("scorer broken").at("found"), false);
-  EXPECT_THAT(findings.at("scorer broken").at("detail").get<std::string>(), HasSubstr("No module named"));
+  const auto findings = place.json({"doctor", "--scorers", "scorers", "--json"}).at("findings");
+  EXPECT_EQ(entry(findings, {{"name", "scorer gauge"}, {"found", true}}).at("detail"),
+            "external, version 1, answers with level");
+  const auto broken = entry(findings, {{"name", "scorer broken"}, {"found", false}});
+  EXPECT_THAT(broken.at("detail").get<std::string>(), HasSubstr("No module named"));
   fs::remove_all(place.folder() / "scorers/broken");
-  EXPECT_THAT(place.run({"list", "evaluators", "--scorers", "scorers"}).out,
-              HasSubstr("--scorers DIR: DIR/gauge (external)"));
-  EXPECT_THAT(place.run({"list", "metrics", "--scorers", "scorers"}).out, HasSubstr("mean byte"));
-  EXPECT_THAT(place.run({"list", "tasks", "--scorers", "scorers"}).out, HasSubstr("minimize:level"));
+  place.ok({"list", "evaluators", "--scorers", "scorers"}, {"--scorers DIR: DIR/gauge (external)"});
+  place.ok({"list", "metrics", "--scorers", "scorers"}, {"mean byte"});
+  place.ok({"list", "tasks", "--scorers", "scorers"}, {"minimize:level"});
 }
 
 TEST(ExternalScorer, ImagesMayComeAsFilesWhichAreGoneAfterwards) {
@@ -155,8 +136,7 @@ TEST(ExternalScorer, ImagesMayComeAsFilesWhichAreGoneAfterwards) {
 TEST(ExternalScorer, WithoutItsFolderATableThatNamesItsMetricShowsADashAndWhy) {
   ScorerPlace place;
   place.change_table({{"metrics", {{"optional", {"pickscore", "clip_score", "level"}}}}});
-  const auto outcome = place.reproduce_without_scorers();
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  place.ok(kWithoutScorers);
   EXPECT_THAT(place.csv("SELECT DISTINCT not_run FROM evaluations"),
               HasSubstr("no scorer under --scorers DIR gives it"));
   EXPECT_TRUE(place.levels().empty());
@@ -168,11 +148,9 @@ TEST(ExternalScorer, ARequiredMetricThatNoScorerGivesStopsThePlan) {
   table["metrics"] = {{"required", {"ocr_reward", "cer", "level"}}, {"optional", nullptr}};
   table["columns"] = {{{"name", "ocr_reward"}}, {{"name", "level"}}};
   place.write("small.json", table);
-  const auto outcome = place.reproduce_without_scorers();
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("the required metric \"level\""), HasSubstr("--scorers DIR")));
+  place.fails(2, kWithoutScorers, {"the required metric \"level\"", "--scorers DIR"});
   place.add_scorer({"good"});
-  EXPECT_EQ(place.reproduce().status, 0);
+  place.ok(kReproduce);
   EXPECT_EQ(place.levels().size(), 20u);
 }
 
@@ -192,8 +170,7 @@ TEST_P(FailingScorer, CostsTheImagesThatItFailsOnAndNoOther) {
   const auto& failure = GetParam();
   ScorerPlace place;
   place.add_scorer({std::string(failure.way) + ":every=3", failure.argument}, {{"deadline_seconds", 1.5}});
-  const auto outcome = place.reproduce();
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto outcome = place.ok(kReproduce);
   const auto levels = place.levels();
   ASSERT_EQ(levels.size(), 20u);
   int failed = 0;
@@ -240,24 +217,18 @@ TEST(ExternalScorer, AnAnswerThatComesTwiceOrBeforeItsRequestIsNeverTakenForAnot
   }
   ScorerPlace place;
   place.add_scorer({"guesses"});
-  const auto outcome = place.reproduce();
-  EXPECT_EQ(outcome.status, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("it answers another image"));
+  place.fails(2, kReproduce, {"it answers another image"});
 }
 
 TEST(ExternalScorer, HugeNumbersThatAnEarlierVersionStoredLeaveATableWithADashAndItsReason) {
   ScorerPlace place;
   place.add_scorer({"good"});
-  ASSERT_EQ(place.reproduce().status, 0);
+  place.ok(kReproduce);
   // As that version left it: the experiment is recorded, and its comparisons could not be computed.
-  SQLite::Database((place.folder() / "runs/results.sqlite").string(), SQLite::OPEN_READWRITE)
-      .exec(
-          "UPDATE metrics SET value = 1.7976931348623157e308 * (prompt_id % 2 * 2 - 1) WHERE name = 'level'; "
-          "DELETE FROM comparisons");
-  const auto again = place.reproduce();
-  ASSERT_EQ(again.status, 0) << again.err;
-  EXPECT_THAT(again.out,
-              HasSubstr("6 of them are each a number beyond 1e+100 either way, of which no spread"));
+  place.sql(
+      "UPDATE metrics SET value = 1.7976931348623157e308 * (prompt_id % 2 * 2 - 1) WHERE name = 'level'; "
+      "DELETE FROM comparisons");
+  place.ok(kReproduce, {"6 of them are each a number beyond 1e+100 either way, of which no spread"});
   for (const char* interval : {"percentile", "bca", "studentised"}) {
     const auto compared =
         place.json({"compare", "base", "ratio-norm", "--metric", "level", "--interval", interval, "--json"});
@@ -265,7 +236,7 @@ TEST(ExternalScorer, HugeNumbersThatAnEarlierVersionStoredLeaveATableWithADashAn
     EXPECT_EQ(compared.at("comparisons").at(0).at("n_missing"), 6);
     EXPECT_TRUE(compared.at("comparisons").at(0).at("delta").is_null());
   }
-  EXPECT_EQ(place.run({"report"}).status, 0);
+  place.ok({"report"});
   EXPECT_LE(place.run({"check"}).status, 1) << "it may find that the rows are not those of the logs";
 }
 
@@ -283,8 +254,7 @@ TEST(ExternalScorer, EndlessMessagesNeitherBlockItNorFillTheDisk) {
 TEST(ExternalScorer, IsGivenUpAfterItsRestartsWithOneReasonInEveryEvaluation) {
   ScorerPlace place;
   place.add_scorer({"hangs"}, {{"deadline_seconds", 1}, {"restarts", 1}});
-  const auto outcome = place.reproduce();
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto outcome = place.ok(kReproduce);
   const std::string given_up =
       "scorer gauge was given up after 1 restart; the last failure: no answer within 1000 ms";
   int own = 0, after = 0;
@@ -325,13 +295,13 @@ TEST(ExternalScorer, ProcessesThatItLeavesBehindEndWithIt) {
   };
   for (const auto& way : {Way{"daemonizes and crashes:every=2", "ended by signal 11", 8},
                           Way{"leaves grandchildren:every=2", "ended with status 1", 15}}) {
+    SCOPED_TRACE(way.name);
     ScorerPlace place;
     const auto pids = place.folder() / "pids";
     place.add_scorer({way.name, pids.string()});
-    const auto outcome = place.reproduce();
-    ASSERT_EQ(outcome.status, 0) << outcome.err;
-    for (const pid_t pid : pids_in(pids)) EXPECT_FALSE(is_alive(pid)) << way.name << " " << pid;
-    EXPECT_GE(pids_in(pids).size(), way.processes) << way.name;
+    place.ok(kReproduce);
+    for (const pid_t pid : pids_in(pids)) EXPECT_FALSE(is_alive(pid)) << pid;
+    EXPECT_GE(pids_in(pids).size(), way.processes);
     for (const auto& level : place.levels()) {
       if (first_byte(level) % 2 == 0) {
         EXPECT_THAT(level.reason, HasSubstr(way.reason));
@@ -346,7 +316,7 @@ class HangingScorer : public ScorerPlace {
  public:
   HangingScorer() {
     add_scorer({"hangs once", pids_.string()}, {{"deadline_seconds", 600}});
-    harness = start(smoke_of("small.json", {"--scorers", "scorers"}));
+    harness = start(kReproduce);
     if (!wait_until([&] { return pids_in(pids_).size() == 2; })) return;
     const auto found = pids_in(pids_);
     keeper = found[1];
@@ -381,20 +351,20 @@ TEST(ExternalScorer, OneThatHangsEndsWithItsWorkerHarnessOrKeeper) {
       {"two signals", {{&HangingScorer::harness, SIGINT}, {&HangingScorer::harness, SIGINT}}},
       {"keeper ended", {{&HangingScorer::keeper, SIGTERM}}}};
   for (const auto& [name, signals] : blows) {
+    SCOPED_TRACE(name);
     HangingScorer place;
-    ASSERT_TRUE(place.scorer_is_alive()) << name;
+    ASSERT_TRUE(place.scorer_is_alive());
     for (const auto& [process, signal] : signals) {
       ::kill(place.*process, signal);
       if (signal == SIGINT) std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }
     place.wait(place.harness);
-    EXPECT_TRUE(place.scorer_is_gone_soon()) << name;
+    EXPECT_TRUE(place.scorer_is_gone_soon());
     if (name == std::string("keeper ended")) {
       const auto is_missing = [](const LevelRow& row) { return !row.value; };
       EXPECT_EQ(std::ranges::count_if(place.levels(), is_missing), 1) << "the image that it hung on";
     }
-    const auto again = place.reproduce();
-    EXPECT_EQ(again.status, 0) << name << ": " << again.err;
+    place.ok(kReproduce);
   }
 }
 
@@ -405,15 +375,14 @@ TEST(ExternalScorer, OneThatCannotWorkStopsThePlanBeforeAnythingRuns) {
       {{"other version"}, "version \"2\", and \"gauge\" version \"1\" was expected"},
       {{"never reads"}, "no answer within 300 ms"}};
   for (const auto& [arguments, reason] : cases) {
+    SCOPED_TRACE(arguments[0]);
     ScorerPlace place;
     place.add_scorer(arguments, {{"deadline_seconds", 0.3}});
     for (const bool dry : {true, false}) {
-      const auto outcome =
-          place.reproduce(dry ? std::vector<std::string>{"--dry-run"} : std::vector<std::string>{});
-      EXPECT_EQ(outcome.status, 2) << arguments[0];
-      EXPECT_THAT(outcome.err, AllOf(HasSubstr("scorers/gauge/scorer.json"), HasSubstr(reason)));
+      place.fails(2, dry ? with(kReproduce, {"--dry-run"}) : kReproduce,
+                  {"scorers/gauge/scorer.json", reason});
     }
-    EXPECT_EQ(place.count("jobs"), 0) << arguments[0];
+    EXPECT_EQ(place.count("jobs"), 0);
   }
 }
 
@@ -422,8 +391,7 @@ TEST(ExternalScorer, AFileThatItsAnswersMayDependOnMakesNewEvaluationsAndNoNewTr
   place.add_scorer({"good"}, {{"files", {"data"}}});
   fs::create_directories(place.folder() / "scorers/gauge/data");
   const auto evaluations_after = [&] {
-    const auto outcome = place.reproduce();
-    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    place.ok(kReproduce);
     return place.count("evaluations");
   };
   EXPECT_EQ(evaluations_after(), 4);
@@ -446,25 +414,20 @@ TEST(ExternalScorer, TwoMetricsOfOneNameAreRefused) {
   ScorerPlace place;
   place.add_scorer({"good"});
   place.add_scorer({"good"}, Json::object(), "other");
-  EXPECT_THAT(place.reproduce().err, HasSubstr("\"level\" is already a metric of gauge"));
+  EXPECT_THAT(place.run(kReproduce).err, HasSubstr("\"level\" is already a metric of gauge"));
   place.add_scorer({"good"}, {{"metrics", {{"level", nullptr}, {"cer", {{"better", "lower"}}}}}}, "other");
-  EXPECT_THAT(place.reproduce().err, HasSubstr("\"cer\" is already a metric of ocr"));
+  EXPECT_THAT(place.run(kReproduce).err, HasSubstr("\"cer\" is already a metric of ocr"));
   place.add_scorer({"good"}, {{"metrics", {{"level", nullptr}, {"geneval_score", {{"better", "higher"}}}}}},
                    "other");
-  const auto taken = place.reproduce();
-  EXPECT_THAT(taken.err, HasSubstr("\"geneval_score\" means something else in tables"));
-  EXPECT_EQ(taken.status, 2);
+  place.fails(2, kReproduce, {"\"geneval_score\" means something else in tables"});
 }
 
 TEST(ExternalScorer, MayBeATrainingRewardOfATable) {
   ScorerPlace place;
   place.change_table({{"task", "minimize:level"}});
-  const auto without = place.reproduce_without_scorers();
-  EXPECT_EQ(without.status, 2);
-  EXPECT_THAT(without.err, HasSubstr("no external scorer gives the metric of the task \"minimize:level\""));
+  place.fails(2, kWithoutScorers, {"no external scorer gives the metric of the task \"minimize:level\""});
   place.add_scorer({"good"});
-  const auto outcome = place.reproduce();
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  place.ok(kReproduce);
   EXPECT_THAT(place.csv("SELECT DISTINCT task FROM runs"), HasSubstr("minimize:level"));
 }
 
@@ -473,9 +436,7 @@ TEST(ExternalScorer, TheExampleAnswersAndItsNumbersAreRight) {
   fs::create_directories(place.folder() / "scorers");
   fs::copy(fs::path(HARNESS_SOURCE_DIR) / "scripts/example-scorer", place.folder() / "scorers",
            fs::copy_options::recursive);
-  const auto outcome = place.reproduce();
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("Brightness"), HasSubstr("Contrast")));
+  place.ok(kReproduce, {"Brightness", "Contrast"});
   const auto rows = place.rows(R"sql(
     SELECT e.folder, s.path, b.value AS brightness, c.value AS contrast
     FROM metrics b JOIN metrics c USING (evaluation_id, prompt_id, sample)

@@ -1,6 +1,6 @@
 #include <cerrno>
 
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
@@ -42,19 +42,17 @@ struct Expected {
 const Expected& expected() {
   static const Expected found = [] {
     Workplace place;
-    EXPECT_EQ(place.run(kSmoke).status, 0);
+    place.ok(kSmoke);
     return Expected{place.metric_rows(), read_file(place.folder() / "runs/sd35-ocr/table.md")};
   }();
   return found;
 }
 
 void expect_same_as_on_a_sound_disk(Workplace& place) {
-  const auto repeated = place.run(kSmoke);
-  ASSERT_EQ(repeated.status, 0) << repeated.err;
+  place.ok(kSmoke);
   EXPECT_EQ(place.metric_rows(), expected().rows);
   EXPECT_EQ(read_file(place.folder() / "runs/sd35-ocr/table.md"), expected().table);
-  const auto checked = place.run({"db", "check"});
-  EXPECT_EQ(checked.status, 0) << checked.out;
+  place.ok({"db", "check"});
 }
 
 class FailingWrites : public ::testing::TestWithParam<Fault> {};

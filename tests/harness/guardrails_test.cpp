@@ -1,15 +1,12 @@
 // Guardrails through the real program, on finished workspaces of the fake worker.
 #include <SQLiteCpp/SQLiteCpp.h>
 
-#include <algorithm>
-
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::Contains;
 using ::testing::ContainsRegex;
 
 class Guardrails : public SmokeTest {
@@ -28,12 +25,9 @@ class Guardrails : public SmokeTest {
   const fs::path folder = runs / "sd35-ocr";
 };
 
-const Json& effect_of(const Json& table, const std::string& method, const std::string& metric) {
-  for (const auto& effect : table.at("guardrails").at("effects")) {
-    if (effect.at("baseline") == "base" && effect.at("method") == method && effect.at("metric") == metric)
-      return effect;
-  }
-  throw std::runtime_error("no effect of " + metric);
+Json effect_of(const Json& table, const std::string& method, const std::string& metric) {
+  return entry(table.at("guardrails").at("effects"),
+               {{"baseline", "base"}, {"method", method}, {"metric", metric}});
 }
 
 TEST_F(Guardrails, ImagesDarkenedToPleaseTheScorerRaiseAnAlarmOfEveryMethod) {
@@ -65,7 +59,7 @@ TEST_F(Guardrails, OneTrainingRunAMethodRaisesNoAlarmAndTellsWhatToLookAt) {
   EXPECT_EQ(watch.at(0).at("guardrail"), "dark_share");
   const auto text = read_file(folder / "table.md");
   EXPECT_THAT(text, AllOf(HasSubstr("These checkpoints of dual"), Not(HasSubstr("**Guardrail alarm"))));
-  EXPECT_EQ(query("SELECT count(*) AS n FROM alarms"), "n\n0\n");
+  EXPECT_EQ(place.count("alarms"), 0);
   ok({"check", "sd35-ocr"});
 }
 
@@ -74,7 +68,7 @@ TEST_F(Guardrails, AnHonestGainStaysSilentAndSaysSo) {
   EXPECT_EQ(alarms_of(table), 0u);
   EXPECT_EQ(effect_of(table, "dual", "dark_share").at("delta"), 0.0);
   EXPECT_THAT(read_file(folder / "table.md"), HasSubstr("No guardrail alarm"));
-  EXPECT_EQ(query("SELECT count(*) AS n FROM alarms"), "n\n0\n");
+  EXPECT_EQ(place.count("alarms"), 0);
 }
 
 TEST_F(Guardrails, AnOrdinaryRunStaysSilent) {
@@ -114,9 +108,7 @@ TEST_F(Guardrails, AreMadeAgainWithTheDatabaseAndKeepTheirRule) {
   EXPECT_EQ(query("alarms"), before);
   EXPECT_EQ(place.json({"table", "sd35-ocr", "--format", "json"}).at("guardrails"), table.at("guardrails"));
   const auto check = place.json({"check", "sd35-ocr", "--json"});
-  EXPECT_THAT(check.at("rules"),
-              Contains(AllOf(::testing::Truly([](const Json& r) { return r.at("name") == "alarms"; }),
-                             ::testing::Truly([](const Json& r) { return r.at("passed") == true; }))));
+  EXPECT_EQ(entry(check.at("rules"), {{"name", "alarms"}}).at("passed"), true);
 }
 
 TEST_F(Guardrails, AnAlarmThatWasRemovedFromTheDatabaseIsMissed) {
@@ -146,12 +138,11 @@ TEST_F(Guardrails, AWrongRuleFileStopsThePlanWithItsPlace) {
 
 TEST_F(Guardrails, ATableThatNamesAnImageStatisticShowsItAsAnyMetric) {
   place.environment["HARNESS_FAKE_HACK"] = "darken";
-  write_file(place.folder() / "mine.json", R"({
+  place.write_text("mine.json", R"({
     "extends": "sd35-ocr", "id": "mine",
     "metrics": {"required": ["ocr_reward", "cer_paper", "exact_match", "substring_match", "cer", "dark_share"]},
     "columns": [{"name": "ocr_reward", "title": "OCR"}, {"name": "dark_share", "title": "Dark"}]})");
-  const auto table =
-      place.json({"reproduce", "--table", "mine.json", "--scale", "smoke", "--seeds", "42,43,44", "--json"});
+  const auto table = place.json(smoke_of("mine.json", {"--seeds", "42,43,44", "--json"}));
   int found = 0;
   for (const auto& comparison : table.at("comparisons"))
     found += comparison.at("metric") == "dark_share" ? 1 : 0;

@@ -9,18 +9,21 @@
 #include "datasets/prompt_set.h"
 #include "harness/plan/plan.h"
 #include "harness/terminal/seeds.h"
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
 
+using PromptFile = SmokeTest;
+using Hints = SmokeTest;
+using ScorerFile = SmokeTest;
+
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 
-/// The message of a command that must fail with status 2 and print nothing else.
-std::string refused(Workplace& place, const Words& arguments) {
-  const auto outcome = place.run(arguments);
-  EXPECT_EQ(outcome.status, 2) << outcome.err << outcome.out;
+/// The message of a command that must fail with status 2, say this and print nothing else.
+std::string refused(Workplace& place, const Words& arguments, const Words& said = {}) {
+  const auto outcome = place.fails(2, arguments, said);
   EXPECT_EQ(outcome.out, "");
   return outcome.err;
 }
@@ -34,7 +37,7 @@ std::string table_refused(const Json& changes) {
   Workplace place;
   Json table = {{"extends", "sd35-ocr"}, {"id", "mine"}};
   table.update(changes);
-  write_file_atomically(place.folder() / "mine.json", table.dump());
+  place.write("mine.json", table);
   return refused(place, {"reproduce", "--table", "mine.json", "--dry-run"});
 }
 
@@ -46,6 +49,7 @@ TEST(TableOfOnesOwn, WhatIsTooLongOrMisspeltIsRefusedWhereItStands) {
       {{{"title", text}}, "mine.json: title: " + limit},
       {{{"notes", {"a", text}}}, "mine.json: notes[1]: " + limit},
       {{{"id", text}}, limit},
+      {{{"id", "results.sqlite"}}, "is the name of something else in a workspace"},
       {{{"methods", {{{"method", "dual"}, {"name", text}}}}}, "mine.json: methods[0].name: " + limit},
       {{{"settings", {{text, 1}}}}, "settings: a key: " + limit},
       {{{"methods", Words(1001, "dual")}}, "mine.json: methods: has 1001 entries"},
@@ -70,30 +74,24 @@ TEST(TableOfOnesOwn, ATitleWithALongNumberIsTypeset) {
   write_file_atomically(
       place.folder() / "mine.json",
       Json{{"extends", "sd35-ocr"}, {"id", "mine"}, {"title", "by +" + std::string(9000, '1')}}.dump());
-  const auto outcome = place.run({"reproduce", "--table", "mine.json", "--scale", "smoke"});
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  place.ok(smoke_of("mine.json"));
   EXPECT_THAT(read_file(place.folder() / "runs/mine/table.tex"), HasSubstr("$+1111"));
 }
 
-TEST(PromptFile, APromptOfMoreThan10000BytesIsRefusedWithItsLine) {
-  Workplace place;
+TEST_F(PromptFile, APromptOfMoreThan10000BytesIsRefusedWithItsLine) {
   fs::create_directories(place.folder() / "prompts/ocr");
   const auto file = place.folder() / "prompts/ocr/test.txt";
   write_file_atomically(file, "a sign \"A\"\nb \"" + std::string(10'000, 'x') + "\"\n");
-  EXPECT_THAT(refused(place, planned({"--prompts", "prompts"})),
-              HasSubstr("test.txt:2: the prompt has 10004 bytes; a prompt has at most 10000"));
-  EXPECT_THAT(refused(place, {"sample", "a \"" + std::string(10'000, 'x') + "\""}),
-              HasSubstr("a prompt has at most 10000"));
+  refused(place, planned({"--prompts", "prompts"}),
+          {"test.txt:2: the prompt has 10004 bytes; a prompt has at most 10000"});
+  refused(place, {"sample", "a \"" + std::string(10'000, 'x') + "\""}, {"a prompt has at most 10000"});
 }
 
-TEST(PromptFile, OfAnUnknownSetIsNotedWithTwelveDigitsOnceTheRunBegins) {
-  Workplace place;
-  fs::create_directories(place.folder() / "prompts/ocr");
+TEST_F(PromptFile, OfAnUnknownSetIsNotedWithTwelveDigitsOnceTheRunBegins) {
   std::string text;
   for (int i = 0; i < 1018; ++i) text += "a sign \"NUMBER " + std::to_string(i) + "\"\n";
-  write_file_atomically(place.folder() / "prompts/ocr/test.txt", text);
-  const auto outcome = place.run(smoke({"--prompts", "prompts"}));
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  place.write_text("prompts/ocr/test.txt", text);
+  const auto outcome = ok(smoke({"--prompts", "prompts"}));
   EXPECT_THAT(outcome.err, ::testing::ContainsRegex("unknown checksum [0-9a-f]{12};"));
   EXPECT_THAT(outcome.out, ::testing::ContainsRegex("unknown checksum \\([0-9a-f]{12}\\)\\."));
   place.environment["HARNESS_WORKER"] = "/nonexistent";
@@ -119,38 +117,30 @@ std::vector<std::string> own_prompts(int count = 20) {
 
 const Words kOwnTraining = smoke({"--train-prompts", "mine"});
 
-Words trained_ids(Workplace& place, const Words& command) {
-  return job_ids(place, command, "train");
-}
-
 TEST(TrainPrompts, OfOnesOwnAreTrainedOnRecordedAndTold) {
   OwnTraining place(own_prompts());
-  const auto outcome = place.run(kOwnTraining);
-  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const auto outcome = place.ok(kOwnTraining);
   const auto sum = sha256_file(place.file());
   EXPECT_THAT(outcome.out, HasSubstr("Training prompts: ocr-user-" + sum.substr(0, 8) + " (20 prompts"));
-  const auto rows =
-      place.json({"query",
-                  "SELECT DISTINCT json_extract(config, '$.train_prompts_sha256') AS sum, "
-                  "(SELECT count(*) FROM prompts JOIN prompt_sets ON prompt_sets.id = prompt_set_id "
-                  "WHERE sha256 = json_extract(config, '$.train_prompts_sha256')) AS n "
-                  "FROM runs WHERE method <> 'base'",
-                  "--format", "json"});
+  const auto rows = place.rows(
+      "SELECT DISTINCT json_extract(config, '$.train_prompts_sha256') AS sum, "
+      "(SELECT count(*) FROM prompts JOIN prompt_sets ON prompt_sets.id = prompt_set_id "
+      "WHERE sha256 = json_extract(config, '$.train_prompts_sha256')) AS n "
+      "FROM runs WHERE method <> 'base'");
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows.at(0).at("sum"), sum);
   EXPECT_EQ(rows.at(0).at("n"), 20);
-  EXPECT_EQ(place.run({"check", "sd35-ocr"}).status, 0);
+  place.ok({"check", "sd35-ocr"});
 }
 
 TEST(TrainPrompts, AreInTheIdByWhatTheyHoldAndNotByWhereTheyAre) {
   OwnTraining place(own_prompts());
-  const auto own = trained_ids(place, kOwnTraining), shipped = trained_ids(place, kSmoke);
+  const auto own = job_ids(place, kOwnTraining), shipped = job_ids(place, kSmoke);
   EXPECT_NE(own, shipped);
   write_file_atomically(place.file(), prompt_set_bytes(generated_training_set()));
-  EXPECT_EQ(trained_ids(place, kOwnTraining), shipped);
-  fs::create_directories(place.folder() / "public/ocr");
-  write_file_atomically(place.folder() / "public/ocr/train.txt", join(own_prompts(), "\n") + "\n");
-  EXPECT_EQ(trained_ids(place, smoke({"--train-prompts", "public"})), own)
+  EXPECT_EQ(job_ids(place, kOwnTraining), shipped);
+  place.write_text("public/ocr/train.txt", join(own_prompts(), "\n") + "\n");
+  EXPECT_EQ(job_ids(place, smoke({"--train-prompts", "public"})), own)
       << "the layout of the public repositories";
 }
 
@@ -169,23 +159,21 @@ TEST(TrainPrompts, ThatAreEvaluatedAreRefusedWithTheirLines) {
   }
   for (std::size_t i = 0; i < 9; ++i) lines[i] = evaluated[i].text;
   OwnTraining place(lines);
-  EXPECT_THAT(refused(place, kOwnTraining),
-              HasSubstr("9 of its prompts are those of validation or test (same text "
-                        "or target): lines 1, 2, 3, 4, 5, ...;"));
+  refused(place, kOwnTraining,
+          {"9 of its prompts are those of validation or test (same text "
+           "or target): lines 1, 2, 3, 4, 5, ...;"});
 }
 
 TEST(TrainPrompts, ThatCannotTrainAreRefused) {
   auto lines = own_prompts();
   lines[3] = "a sign that reads nothing";
   OwnTraining without(lines);
-  EXPECT_THAT(refused(without, kOwnTraining), HasSubstr("mine/train.txt:4: no quoted target"));
+  refused(without, kOwnTraining, {"mine/train.txt:4: no quoted target"});
   OwnTraining few(own_prompts(3));
-  EXPECT_THAT(refused(few, kOwnTraining),
-              AllOf(HasSubstr("takes 4 prompts (prompts_per_epoch), and this training set has 3"),
-                    HasSubstr("lower prompts_per_epoch")));
+  refused(few, kOwnTraining,
+          {"takes 4 prompts (prompts_per_epoch), and this training set has 3", "lower prompts_per_epoch"});
   fs::remove(few.file());
-  EXPECT_THAT(refused(few, kOwnTraining),
-              HasSubstr("--train-prompts takes the folder that holds train.txt or ocr/train.txt"));
+  refused(few, kOwnTraining, {"--train-prompts takes the folder that holds train.txt or ocr/train.txt"});
 }
 
 TEST(TrainPrompts, OfATaskWithoutTargetsMustStillQuoteOneForABackboneThatDrawsNothingElse) {
@@ -194,19 +182,18 @@ TEST(TrainPrompts, OfATaskWithoutTargetsMustStillQuoteOneForABackboneThatDrawsNo
   OwnTraining place(lines);
   const std::vector<std::string> command = {
       "reproduce", "--table", "sd35-pickscore", "--scale", "smoke", "--train-prompts", "mine"};
-  EXPECT_THAT(refused(place, command),
-              AllOf(HasSubstr("backbone glyph draws the text that a prompt quotes and nothing else, and 1 of "
-                              "the 20 prompts of "),
-                    HasSubstr("leave the others out")));
+  refused(place, command,
+          {"backbone glyph draws the text that a prompt quotes and nothing else, and 1 of "
+           "the 20 prompts of ",
+           "leave the others out"});
 }
 
 TEST(TrainPrompts, AScaleThatAsksForASetSaysWhereItIs) {
   OwnTraining place(own_prompts());
-  write_file_atomically(place.folder() / "mine.json",
-                        Json{{"extends", "sd35-ocr"},
-                             {"id", "mine"},
-                             {"scales", {{"own", {{"prompts", {{"train", "pickscore-train-disjoint"}}}}}}}}
-                            .dump());
+  place.write("mine.json",
+              Json{{"extends", "sd35-ocr"},
+                   {"id", "mine"},
+                   {"scales", {{"own", {{"prompts", {{"train", "pickscore-train-disjoint"}}}}}}}});
   const std::vector<std::string> command = {"reproduce", "--table", "mine.json",
                                             "--scale",   "own",     "--dry-run"};
   EXPECT_THAT(
@@ -214,16 +201,12 @@ TEST(TrainPrompts, AScaleThatAsksForASetSaysWhereItIs) {
       AllOf(HasSubstr("table mine at scale own trains on the prompt set pickscore-train-disjoint, and "
                       "--train-prompts is not given"),
             HasSubstr("train.txt of the repository X-GenGroup/Flow-Factory without its line 10431")));
-  EXPECT_THAT(refused(place, with(command, {"--train-prompts", "mine"})),
-              HasSubstr("and this one is ocr-user-"));
+  refused(place, with(command, {"--train-prompts", "mine"}), {"and this one is ocr-user-"});
 }
 
 TEST(CommandLineOfAPlan, BlanksAroundNamesAndSeedsAreLeftOut) {
   Workplace place;
-  const auto plan = place.json(planned({"--methods", "ratio-norm, dual", "--seeds", "42, 43", "--json"}));
-  int trained = 0;
-  for (const auto& job : plan.at("jobs")) trained += job.at("kind") == "train" ? 1 : 0;
-  EXPECT_EQ(trained, 4);
+  EXPECT_EQ(job_ids(place, smoke({"--methods", "ratio-norm, dual", "--seeds", "42, 43"})).size(), 4U);
 }
 
 TEST(Seeds, MayBeRanges) {
@@ -264,8 +247,7 @@ TEST(CommandLineOfAPlan, OfWhatCannotBeMeantIsRefusedWithWhatMayBe) {
        "--backbone: unknown backbone \"glyf\"; did you mean \"glyph\"?"},
       {{"figure", "law"}, "did you mean \"law-audit\"?"}};
   Workplace place;
-  for (const auto& [arguments, text] : refusals)
-    EXPECT_THAT(refused(place, arguments), HasSubstr(text)) << testing::PrintToString(arguments);
+  for (const auto& [arguments, text] : refusals) refused(place, arguments, {text});
 }
 
 TEST(CommandLineOfAPlan, ASettingOfAMethodMayStandBesideTheOneOfAll) {
@@ -275,23 +257,19 @@ TEST(CommandLineOfAPlan, ASettingOfAMethodMayStandBesideTheOneOfAll) {
       0);
 }
 
-TEST(Hints, OfAFileThatCannotBeOpenedGoByTheReason) {
-  Workplace place;
+TEST_F(Hints, OfAFileThatCannotBeOpenedGoByTheReason) {
   const auto message = refused(place, {"table", "--db", std::string(5000, 'x') + ".sqlite"});
   EXPECT_THAT(message, AllOf(HasSubstr("has too long a name"), Not(HasSubstr("disk"))));
   if (::geteuid() == 0) return;  // who may open everything
   fs::create_directories(place.folder() / "locked");
   fs::permissions(place.folder() / "locked", fs::perms::none);
-  EXPECT_THAT(refused(place, {"doctor", "--scorers", "locked"}),
-              HasSubstr("locked: Permission denied; check its permissions"));
+  refused(place, {"doctor", "--scorers", "locked"}, {"locked: Permission denied; check its permissions"});
   fs::permissions(place.folder() / "locked", fs::perms::owner_all);
 }
 
-TEST(ScorerFile, EverythingThatIsWrongWithItIsSaidAtOnce) {
-  Workplace place;
-  fs::create_directories(place.folder() / "scorers/gauge");
-  write_file_atomically(place.folder() / "scorers/gauge/scorer.json",
-                        R"({"version": 1, "command": "python3 gauge.py", "processes": 0, "colour": "red"})");
+TEST_F(ScorerFile, EverythingThatIsWrongWithItIsSaidAtOnce) {
+  place.write_text("scorers/gauge/scorer.json",
+                   R"({"version": 1, "command": "python3 gauge.py", "processes": 0, "colour": "red"})");
   const auto message = refused(place, planned({"--scorers", "scorers"}));
   for (const char* line : {"5 things are wrong:\n", "\n  \"version\" has the wrong type (number)\n",
                            "\n  \"command\" has the wrong type (string)\n", "\n  \"metrics\" is missing\n",

@@ -1,12 +1,10 @@
-#include <gmock/gmock.h>
-
 #include "core/sha256.h"
 #include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
 
-using ::testing::HasSubstr;
+using QueryCommand = SmokeTest;
 
 using QueryOfARun = FinishedRun;
 
@@ -47,12 +45,8 @@ TEST_F(QueryOfARun, HostileSqlEndsWithAStatusAndLeavesEveryFile) {
   EXPECT_EQ(sha256_file(db), hash);
 }
 
-TEST(QueryCommand, ListsEverySavedQueryWithItsParameters) {
-  Workplace place;
-  const auto list = place.run({"query", "--list"});
-  EXPECT_EQ(list.status, 0);
-  for (const auto* text : {"by-prompt", "spend", "law", "failures", "comparisons", "easiest", "hardest"})
-    EXPECT_THAT(list.out, HasSubstr(text));
+TEST_F(QueryCommand, ListsEverySavedQueryWithItsParameters) {
+  ok({"query", "--list"}, {"by-prompt", "spend", "law", "failures", "comparisons", "easiest", "hardest"});
 }
 
 /// A workspace of three seeds, evaluated again with a scorer more and with another sampler, and trained again
@@ -73,11 +67,8 @@ class GrownWorkspace : public testing::Test {
     reproduce({"--set", "lr=0.001"});
   }
 
-  static void reproduce(const std::vector<std::string>& more) {
-    const auto outcome = place().run(with({"reproduce", "--table", "sd35-ocr", "--scale", "smoke"}, more));
-    ASSERT_EQ(outcome.status, 0) << outcome.err;
-  }
-  static Json rows(const std::string& sql) { return place().json({"query", sql, "--format", "json"}); }
+  static void reproduce(const Words& more) { place().ok(smoke(more)); }
+  static Json rows(const std::string& sql) { return place().rows(sql); }
 };
 
 TEST_F(GrownWorkspace, APairOfRunsHasOneRowAMetricPromptAndSample) {
@@ -135,12 +126,12 @@ TEST_F(GrownWorkspace, ByPromptAveragesWhatCompareCompares) {
 }
 
 TEST_F(GrownWorkspace, ASavedQueryTakesTheLastExperimentThatFitsAndNamesIt) {
-  const auto last = place().run({"query", "hardest", "-p", "n", "1"});
-  EXPECT_THAT(last.err, HasSubstr("experiment 4: table sd35-ocr, backbone glyph, scale smoke, prompts "));
+  place().ok({"query", "hardest", "-p", "n", "1"}, {},
+             {"experiment 4: table sd35-ocr, backbone glyph, scale smoke, prompts "});
   reproduce({"--methods", "ratio-norm", "--set", "lr=0.002"});
-  const auto both = place().run({"query", "by-prompt", "-p", "baseline", "base", "-p", "method", "dual"});
-  EXPECT_THAT(both.err, HasSubstr("experiment 4: "));
-  EXPECT_THAT(place().run({"query", "hardest"}).err, HasSubstr("experiment 5: "));
+  place().ok({"query", "by-prompt", "-p", "baseline", "base", "-p", "method", "dual"}, {},
+             {"experiment 4: "});
+  place().ok({"query", "hardest"}, {}, {"experiment 5: "});
 }
 
 TEST_F(GrownWorkspace, ARebuiltDatabaseGivesTheSamePairs) {
@@ -148,54 +139,43 @@ TEST_F(GrownWorkspace, ARebuiltDatabaseGivesTheSamePairs) {
       "SELECT baseline_run, method_run, metric, split, count(*) AS n, sum(delta) AS d, baseline_evaluation "
       "FROM v_paired GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4";
   const auto before = rows(sql);
-  ASSERT_EQ(place().run({"db", "rebuild"}).status, 0);
+  place().ok({"db", "rebuild"});
   EXPECT_EQ(rows(sql), before);
 }
 
 TEST_F(QueryOfARun, NoHeadingsStandAloneForAReader) {
-  const auto none = place().run({"query", "SELECT method FROM runs WHERE 0"});
-  EXPECT_EQ(none.status, 0);
+  const auto none = place().ok({"query", "SELECT method FROM runs WHERE 0"});
   EXPECT_EQ(none.out, "");
   EXPECT_EQ(none.err, "no rows\n");
-  EXPECT_EQ(place().run({"query", "SELECT method FROM runs WHERE 0", "--format", "csv"}).out, "method\n");
+  EXPECT_EQ(place().csv("SELECT method FROM runs WHERE 0"), "method\n");
 }
 
-TEST(QueryCommand, SpendTakesTheMetricThatTheTableSelectsBy) {
-  Workplace place;
-  ASSERT_EQ(place.run({"reproduce", "--table", "sd35-pickscore", "--scale", "smoke"}).status, 0);
-  for (const auto& row : place.json({"query", "spend", "--format", "json"}))
-    EXPECT_EQ(row.at("metric"), "glyph_clip");
-  const auto stood_for = place.run({"query", "spend", "-p", "metric", "pickscore"});
-  EXPECT_EQ(stood_for.status, 2);
-  EXPECT_THAT(stood_for.err,
-              HasSubstr("glyph_clip stands in for pickscore in experiment 1 (backbone glyph); give "
-                        "-p metric glyph_clip"));
-  const auto compared = place.run({"compare", "ratio-norm", "lambda-controlled", "--metric", "pickscore"});
-  EXPECT_EQ(compared.status, 2);
-  EXPECT_THAT(compared.err,
-              HasSubstr("glyph_clip stands in for pickscore in experiment 1 (backbone glyph); give "
-                        "--metric glyph_clip"));
+TEST_F(QueryCommand, SpendTakesTheMetricThatTheTableSelectsBy) {
+  ok(smoke_of("sd35-pickscore"));
+  for (const auto& row : place.rows("spend")) EXPECT_EQ(row.at("metric"), "glyph_clip");
+  fails(2, {"query", "spend", "-p", "metric", "pickscore"},
+        {"glyph_clip stands in for pickscore in experiment 1 (backbone glyph); give "
+         "-p metric glyph_clip"});
+  fails(2, {"compare", "ratio-norm", "lambda-controlled", "--metric", "pickscore"},
+        {"glyph_clip stands in for pickscore in experiment 1 (backbone glyph); give "
+         "--metric glyph_clip"});
 }
 
-TEST(QueryCommand, AValidationTableIsLookedAtOnItsOwnSplit) {
-  Workplace place;
-  ASSERT_EQ(place.run({"reproduce", "--table", "sd35-pickscore-val", "--scale", "smoke"}).status, 0);
+TEST_F(QueryCommand, AValidationTableIsLookedAtOnItsOwnSplit) {
+  ok(smoke_of("sd35-pickscore-val"));
   const auto compared = place.json({"compare", "ratio-norm", "lambda-controlled", "--json"});
   EXPECT_EQ(compared.at("split"), "validation");
   const auto prompts = place.json({"query", "by-prompt", "-p", "baseline", "ratio-norm", "-p", "method",
                                    "lambda-controlled", "--format", "json"});
   EXPECT_EQ(prompts.size(), 20U);
-  EXPECT_EQ(place.run({"compare", "ratio-norm", "lambda-controlled", "--split", "test"}).status, 2);
+  fails(2, {"compare", "ratio-norm", "lambda-controlled", "--split", "test"});
 }
 
-TEST(QueryCommand, AWorkspaceThatIsNotThereIsAnErrorWhereItWasNamed) {
-  Workplace place;
-  EXPECT_EQ(place.run({"list", "experiments"}).status, 0);
+TEST_F(QueryCommand, AWorkspaceThatIsNotThereIsAnErrorWhereItWasNamed) {
+  ok({"list", "experiments"});
   for (const char* list : {"experiments", "runs"}) {
-    const auto outcome = place.run({"list", list, "--out", "nowhere"});
-    EXPECT_EQ(outcome.status, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("there is no workspace at nowhere"));
-    EXPECT_EQ(place.run({"list", list, "--db", "nowhere.sqlite"}).status, 2);
+    fails(2, {"list", list, "--out", "nowhere"}, {"there is no workspace at nowhere"});
+    fails(2, {"list", list, "--db", "nowhere.sqlite"});
   }
 }
 

@@ -1,20 +1,15 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 
-#include <algorithm>
-
 #include "core/base64.h"
 #include "core/image.h"
 #include "core/sha256.h"
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
 
-/// A workplace with a smoke reproduction and what its report holds.
-class ReportCommand : public SmokeTest {
+class ReportCommand : public MadeTest {
  protected:
-  void reproduce(const Words& more = {}) { ok(smoke(more)); }
-
   std::string report(const Words& more = {}) {
     ok(with({"report", "-o", "page.html"}, more));
     return page();
@@ -53,7 +48,6 @@ class ReportCommand : public SmokeTest {
 };
 
 TEST_F(ReportCommand, StandsInTheTablesFolderAndHoldsEveryPromptAndImage) {
-  reproduce();
   const auto document = place.json({"report", "sd35-ocr", "--json"});
   EXPECT_EQ(document.at("artifacts").at("report.html"), "runs/sd35-ocr/report.html");
   const auto page = read_file(runs / "sd35-ocr/report.html");
@@ -70,14 +64,11 @@ TEST_F(ReportCommand, StandsInTheTablesFolderAndHoldsEveryPromptAndImage) {
 }
 
 TEST_F(ReportCommand, ItsScoresAreTheDatabases) {
-  reproduce();
   const auto data = block(report(), "report-data");
-  const auto rows =
-      place.json({"query",
-                  "SELECT position, delta FROM v_paired JOIN prompts ON prompts.id = prompt_id WHERE metric "
-                  "= 'ocr_reward' AND split "
-                  "= 'test' AND baseline = 'ratio-norm' AND method = 'lambda-controlled' ORDER BY position",
-                  "--format", "json"});
+  const auto rows = place.rows(
+      "SELECT position, delta FROM v_paired JOIN prompts ON prompts.id = prompt_id WHERE metric "
+      "= 'ocr_reward' AND split "
+      "= 'test' AND baseline = 'ratio-norm' AND method = 'lambda-controlled' ORDER BY position");
   ASSERT_EQ(rows.size(), data.at("prompts").size());
   int missing = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -96,7 +87,6 @@ TEST_F(ReportCommand, ItsScoresAreTheDatabases) {
 }
 
 TEST_F(ReportCommand, HasCurvesVerdictsAndProvenance) {
-  reproduce();
   const auto page = report();
   for (const char* text :
        {"Lambda_late", "Clip fraction", "Gradient norm", "The validation split by checkpoint", "class=\"ring",
@@ -107,7 +97,7 @@ TEST_F(ReportCommand, HasCurvesVerdictsAndProvenance) {
 }
 
 TEST_F(ReportCommand, SeveralSeedsHaveBandsAndAColumnEach) {
-  reproduce({"--seeds", "42,43"});
+  ok(smoke({"--seeds", "42,43"}));
   const auto page = report();
   EXPECT_THAT(page, HasSubstr("class=\"band c0\""));
   EXPECT_EQ(block(page, "report-data").at("columns").size(), 8u);
@@ -115,7 +105,6 @@ TEST_F(ReportCommand, SeveralSeedsHaveBandsAndAColumnEach) {
 }
 
 TEST_F(ReportCommand, TheSmokeScaleJudgesNoStatementOfThePaper) {
-  reproduce();
   const auto page = report();
   EXPECT_THAT(page, HasSubstr("<p class=\"warning\">Scale smoke: "));
   EXPECT_THAT(page, HasSubstr("not judged at this scale"));
@@ -128,12 +117,10 @@ TEST_F(ReportCommand, TheSmokeScaleJudgesNoStatementOfThePaper) {
 }
 
 TEST_F(ReportCommand, IsTheSameToTheByteEveryTime) {
-  reproduce();
   EXPECT_EQ(report(), report());
 }
 
 TEST_F(ReportCommand, AMissingOrDamagedImageIsNamedAndTheRestStands) {
-  reproduce();
   const auto lost = a_test_image("dual"), damaged = a_test_image("base");
   fs::remove(lost);
   write_file_atomically(damaged, "no picture");
@@ -147,7 +134,6 @@ TEST_F(ReportCommand, AMissingOrDamagedImageIsNamedAndTheRestStands) {
 }
 
 TEST_F(ReportCommand, AReplacedPictureIsShownNowhereAndFoundByDbCheckAndVerify) {
-  reproduce();
   const auto file = a_test_image("dual");
   // Another method's picture of the same prompt: a picture, but not the one that was scored.
   Image other = read_png(file);
@@ -165,7 +151,6 @@ TEST_F(ReportCommand, AReplacedPictureIsShownNowhereAndFoundByDbCheckAndVerify) 
 }
 
 TEST_F(ReportCommand, AFileThatIsMoreThanItsPixelsIsNotPutIntoThePage) {
-  reproduce();
   const auto file = a_test_image("dual");
   const auto bytes = read_file(file) + std::string(1u << 20, 'x');
   write_file_atomically(file, bytes);
@@ -174,7 +159,6 @@ TEST_F(ReportCommand, AFileThatIsMoreThanItsPixelsIsNotPutIntoThePage) {
 }
 
 TEST_F(ReportCommand, LargeImagesBecomeJpegAndSmallOnesStayWhatTheyAre) {
-  reproduce();
   const auto file = a_test_image("dual");
   Image large{300, 150, {}};
   large.rgb.assign(300u * 150 * 3, 128);
@@ -195,7 +179,7 @@ TEST_F(ReportCommand, PromptsOfStrangersStayText) {
   for (int i = 0; i < 1018; ++i)
     text += "</script><script>alert(1)</script> & a sign \"" + std::to_string(i) + "<b>\"\n";
   write_file_atomically(prompts / "test.txt", text);
-  reproduce({"--prompts", "prompts"});
+  ok(smoke({"--prompts", "prompts"}));
   const auto page = report();
   EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
   EXPECT_THAT(block(page, "report-data").at("prompts").at(0).at("x").get<std::string>(),
@@ -203,22 +187,19 @@ TEST_F(ReportCommand, PromptsOfStrangersStayText) {
 }
 
 TEST_F(ReportCommand, AnUnknownTableIsAnErrorWithTheNearestOne) {
-  reproduce();
   fails(2, {"report", "sd35-orc"}, {"did you mean \"sd35-ocr\"?"});
 }
 
 TEST_F(ReportCommand, ThePapersGalleryIsFoundByItsPrintedIndices) {
-  reproduce();
   ok({"grid", "--pick", "paper", "-o", "gallery"});
   const auto page = read_file(place.folder() / "gallery/grid.html");
   // Of the printed indices 2, 47, 26 and 40 lie in the first 48 prompts of the test split.
   EXPECT_THAT(page, HasSubstr("4 of its 20 lie in this cut of the split"));
   EXPECT_THAT(page, HasSubstr("is not the paper"));
-  const auto positions = place.json({"query",
-                                     "SELECT DISTINCT position FROM samples s JOIN prompts p ON p.id = "
-                                     "s.prompt_id JOIN evaluations e ON e.id = "
-                                     "s.evaluation_id WHERE e.split = 'test' ORDER BY 1",
-                                     "--format", "json"});
+  const auto positions = place.rows(
+      "SELECT DISTINCT position FROM samples s JOIN prompts p ON p.id = "
+      "s.prompt_id JOIN evaluations e ON e.id = "
+      "s.evaluation_id WHERE e.split = 'test' ORDER BY 1");
   for (const std::size_t index : {2u, 47u, 26u, 40u}) {
     EXPECT_THAT(page, HasSubstr("<span>#" + positions.at(index - 1).at("position").dump() + " "));
   }
@@ -227,7 +208,6 @@ TEST_F(ReportCommand, ThePapersGalleryIsFoundByItsPrintedIndices) {
 
 TEST_F(ReportCommand, LatexOfTableAndGridsCompiles) {
   if (!has_program("pdflatex")) GTEST_SKIP() << "pdflatex is not installed";
-  reproduce();
   ok({"grid", "--pick", "wins,mixed,failures,paper", "-o", "gallery"});
   for (const char* file : {"runs/sd35-ocr/table.tex", "runs/sd35-ocr/grid.tex", "gallery/grid.tex"})
     EXPECT_EQ(latex_error(place.folder() / file), "") << file;
@@ -235,11 +215,10 @@ TEST_F(ReportCommand, LatexOfTableAndGridsCompiles) {
 
 TEST_F(ReportCommand, GridsAreTakenInByADocumentWhereHarnessRan) {
   if (!has_program("pdflatex")) GTEST_SKIP() << "pdflatex is not installed";
-  reproduce();
   ok({"grid", "-o", "figures"});
-  write_file_atomically(place.folder() / "paper.tex",
-                        "\\documentclass{article}\\usepackage{graphicx}\\begin{document}\n"
-                        "\\input{figures/grid.tex}\\input{runs/sd35-ocr/grid.tex}\n\\end{document}\n");
+  place.write_text("paper.tex",
+                   "\\documentclass{article}\\usepackage{graphicx}\\begin{document}\n"
+                   "\\input{figures/grid.tex}\\input{runs/sd35-ocr/grid.tex}\n\\end{document}\n");
   EXPECT_EQ(latex_error(place.folder() / "paper.tex"), "");
   EXPECT_THAT(read_file(place.folder() / "paper.log"), Not(HasSubstr("too large")));
 }

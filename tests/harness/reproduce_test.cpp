@@ -4,7 +4,7 @@
 
 #include "core/event_log.h"
 #include "core/sha256.h"
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
@@ -12,49 +12,14 @@ namespace {
 using Reproduce = SmokeTest;
 using Figure = SmokeTest;
 
-/// Ids of the training jobs that a dry run names.
-std::vector<std::string> training_ids(Workplace& place, const std::vector<std::string>& arguments) {
-  std::vector<std::string> found;
-  const auto plan = place.json(arguments);
-  for (const auto& job : plan.at("jobs")) {
-    if (job.at("kind") == "train") found.push_back(job.at("id"));
-  }
-  return found;
-}
-
 /// The metric rows of a run that nothing disturbed.
 const std::string& undisturbed_rows() {
   static const std::string rows = [] {
     Workplace place;
-    EXPECT_EQ(place.run(kSmoke).status, 0);
+    place.ok(kSmoke);
     return place.metric_rows();
   }();
   return rows;
-}
-
-/// Event logs of the jobs of a kind that are under `runs`.
-std::vector<fs::path> logs_of(const Workplace& place, const std::string& kind) {
-  std::vector<fs::path> logs;
-  if (!fs::exists(place.folder() / "runs")) return logs;
-  for (const auto& entry : fs::recursive_directory_iterator(place.folder() / "runs",
-                                                            fs::directory_options::skip_permission_denied)) {
-    const bool is_evaluation = entry.path().parent_path().filename().string().rfind("eval-", 0) == 0;
-    if (entry.path().filename() == "events.log" && is_evaluation == (kind == "evaluate"))
-      logs.push_back(entry.path());
-  }
-  return logs;
-}
-
-/// The pid of a worker that is in the middle of a job of this kind, or nothing.
-std::optional<pid_t> busy_worker(const Workplace& place, const std::string& kind) {
-  for (const auto& log : logs_of(place, kind)) {
-    const auto events = read_events(log, 0).events;
-    if (events.size() < 3 || events.back().at("type") == "job_completed") continue;
-    for (const auto& event : events) {
-      if (event.at("type") == "job_started") return event.at("pid").get<pid_t>();
-    }
-  }
-  return std::nullopt;
 }
 
 TEST_F(Reproduce, EndsWithATrueTableAndItsArtifacts) {
@@ -79,16 +44,12 @@ TEST_F(Reproduce, EndsWithATrueTableAndItsArtifacts) {
 
 TEST_F(Reproduce, SelectsTheHighestValidationMeanAndTestsNothingElse) {
   ok(kSmoke);
-  const auto wrong = place.run({"query", R"sql(
+  EXPECT_EQ(place.rows(R"sql(
     SELECT method, checkpoint FROM v_results v WHERE split = 'test' AND metric = 'ocr_reward' AND method <> 'base'
     AND mean IS NOT NULL AND checkpoint <> (SELECT checkpoint FROM v_results w WHERE w.method = v.method
-      AND w.split = 'validation' AND w.metric = 'ocr_reward' ORDER BY mean DESC, checkpoint LIMIT 1))sql",
-                                "--format", "jsonl"});
-  EXPECT_EQ(wrong.out, "");
-  const auto tested = place.run(
-      {"query", "SELECT count(*) AS n FROM evaluations WHERE split = 'test' AND selection_id IS NULL",
-       "--format", "csv"});
-  EXPECT_EQ(tested.out, "n\n0\n");
+      AND w.split = 'validation' AND w.metric = 'ocr_reward' ORDER BY mean DESC, checkpoint LIMIT 1))sql"),
+            Json::array());
+  EXPECT_EQ(place.count("evaluations WHERE split = 'test' AND selection_id IS NULL"), 0);
 }
 
 // Where the hardest prompts of one checkpoint have no score, its mean is of easier prompts than the others'.
@@ -100,14 +61,14 @@ TEST_F(Reproduce, SelectsNothingWhereScoresAreMissingAndGoesOnOnceTheyAreThere) 
                                 "have no ocr_reward at some checkpoint (checkpoint 4: ",
                                 "once their cause is gone, repeat the command"});
     EXPECT_EQ(refused.err.find("are scored again") != std::string::npos, repeated) << refused.err;
-    EXPECT_EQ(query("SELECT count(*) AS n FROM evaluations JOIN checkpoints ON checkpoints.id = "
-                    "checkpoint_id WHERE split = 'test' AND step > 0"),
-              "n\n0\n");
+    EXPECT_EQ(place.count("evaluations JOIN checkpoints ON checkpoints.id = checkpoint_id "
+                          "WHERE split = 'test' AND step > 0"),
+              0);
   }
   place.environment.erase("HARNESS_FAKE_BLIND");
   ok(kSmoke);
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
-  for (const auto& log : logs_of(place, "train")) {
+  for (const auto& log : place.logs_of("train")) {
     const auto events = read_events(log, 0).events;
     EXPECT_EQ(std::ranges::count_if(events, [](const Json& e) { return e.at("type") == "job_started"; }), 1)
         << "nothing is trained again: " << log;
@@ -120,10 +81,8 @@ TEST_F(Reproduce, SelectsNothingWhereScoresAreMissingAndGoesOnOnceTheyAreThere) 
 TEST_F(Reproduce, RepeatedItAnswersFromTheDbWithoutAWorker) {
   const auto first = place.json(smoke({"--json"}));
   place.environment["HARNESS_WORKER"] = "/nonexistent";
-  const auto second = ok(smoke({"--json"}));
-  EXPECT_EQ(parse_json(second.out, "stdout"), first);
-  const auto written = read_json(place.folder() / "runs/sd35-ocr/table.json");
-  EXPECT_EQ(written, first);
+  EXPECT_EQ(place.json(smoke({"--json"})), first);
+  EXPECT_EQ(read_json(runs / "sd35-ocr/table.json"), first);
 }
 
 TEST_F(Reproduce, TwoFoldersHoldTheSameRowsAndTables) {
@@ -141,31 +100,25 @@ TEST_F(Reproduce, TwoFoldersHoldTheSameRowsAndTables) {
 TEST_F(Reproduce, TableCompareAndGridWorkFromTheDbAlone) {
   const auto result = place.json(smoke({"--json"}));
   EXPECT_EQ(place.json({"table", "sd35-ocr", "--format", "json"}), result);
-  for (const char* format : {"md", "latex", "csv", "html"}) {
-    EXPECT_EQ(place.run({"table", "--format", format}).status, 0) << format;
-  }
+  for (const char* format : {"md", "latex", "csv", "html"}) ok({"table", "--format", format});
   const auto compared = place.json(
       {"compare", "ratio-norm", "lambda-controlled", "--metric", "ocr_reward", "--split", "test", "--json"});
   const auto& comparison = compared.at("comparisons").at(0);
   const auto same =
-      std::find_if(result.at("comparisons").begin(), result.at("comparisons").end(), [](const Json& c) {
-        return c.at("baseline") == "ratio-norm" && c.at("method") == "lambda-controlled" &&
-               c.at("metric") == "ocr_reward";
-      });
-  for (const char* field : {"n", "delta", "ci95", "wins", "ties", "losses", "p_value"}) {
-    EXPECT_EQ(comparison.at(field), same->at(field)) << field;
-  }
-  const auto paired =
-      place.run({"query",
-                 "SELECT avg(delta) AS d, count(delta) AS n FROM v_paired WHERE baseline = 'ratio-norm' "
-                 "AND method = 'lambda-controlled' AND metric = 'ocr_reward' AND split = 'test'",
-                 "--format", "json"});
-  const auto row = parse_json(paired.out, "stdout").at(0);
+      entry(result.at("comparisons"),
+            {{"baseline", "ratio-norm"}, {"method", "lambda-controlled"}, {"metric", "ocr_reward"}});
+  for (const char* field : {"n", "delta", "ci95", "wins", "ties", "losses", "p_value"})
+    EXPECT_EQ(comparison.at(field), same.at(field)) << field;
+  const auto row =
+      place
+          .rows(
+              "SELECT avg(delta) AS d, count(delta) AS n FROM v_paired WHERE baseline = 'ratio-norm' "
+              "AND method = 'lambda-controlled' AND metric = 'ocr_reward' AND split = 'test'")
+          .at(0);
   EXPECT_NEAR(row.at("d").get<double>(), comparison.at("delta").get<double>(), 1e-12);
   EXPECT_EQ(row.at("n"), comparison.at("n"));
   ok({"grid", "-n", "3", "--pick", "wins,failures", "-o", "figures"});
   EXPECT_TRUE(fs::exists(place.folder() / "figures/grid.png"));
-  fails(2, {"compare", "ratio-norm", "dual", "--metric", "ocr_rewrd"}, {R"(did you mean "ocr_reward"?)"});
 }
 
 TEST_F(Reproduce, ADryRunAfterItShowsAllDoneAndChangesNoFile) {
@@ -190,9 +143,7 @@ TEST_F(Reproduce, ADryRunAfterItShowsAllDoneAndChangesNoFile) {
 }
 
 TEST_F(Reproduce, AnotherSettingOrOtherWeightsAreANewRun) {
-  const auto ids = [&](const std::vector<std::string>& more) {
-    return training_ids(place, with(smoke({"--dry-run", "--json"}), more));
-  };
+  const auto ids = [&](const Words& more) { return job_ids(place, smoke(more)); };
   const auto usual = ids({});
   EXPECT_EQ(ids({}), usual);
   EXPECT_EQ(ids({"--jobs", "2", "--out", "elsewhere", "--set", "lr=0.00012"}), usual);
@@ -230,8 +181,7 @@ TEST_F(Reproduce, ADeadWorkerIsNamedWithItsStatusAndTheEndOfItsLog) {
 
 TEST_F(Reproduce, AWorkersOwnReasonIsPassedOn) {
   place.environment["HARNESS_FAKE_MODE"] = "fail";
-  const auto outcome = fails(1, smoke({"--json"}));
-  const auto error = parse_json(outcome.out, "stdout").at("error");
+  const auto error = place.json(smoke({"--json"}), 1).at("error");
   EXPECT_EQ(error.at("what"), "the disk is full");
   EXPECT_EQ(error.at("hint"), "free some space");
   place.environment.erase("HARNESS_FAKE_MODE");
@@ -289,7 +239,7 @@ Json training_table() {
 }
 
 TEST_F(Reproduce, ATrainingTableIsMadeOfStatisticsAndEvaluatesNothing) {
-  write_file_atomically(place.folder() / "mine.json", training_table().dump());
+  place.write("mine.json", training_table());
   const auto table = place.json({"reproduce", "--table", "mine.json", "--json"});
   ASSERT_EQ(table.at("rows").size(), 4u);
   EXPECT_EQ(table.at("reference").size(), 0u);
@@ -298,12 +248,13 @@ TEST_F(Reproduce, ATrainingTableIsMadeOfStatisticsAndEvaluatesNothing) {
     EXPECT_EQ(row.at("n"), 4);
     // Updates 3 to 6; the odd ones are on-policy and enter the reward only.
     const auto mean = [&](const std::string& where) {
-      const auto csv = place.run(
-          {"query",
-           "SELECT avg(value) AS m FROM v_training WHERE method = '" + row.at("method").get<std::string>() +
-               "' AND seed = " + row.at("seed").dump() + " AND update_index > 2 AND " + where,
-           "--format", "csv"});
-      return std::stod(csv.out.substr(csv.out.find('\n') + 1));
+      return place
+          .rows("SELECT avg(value) AS m FROM v_training WHERE method = '" +
+                row.at("method").get<std::string>() + "' AND seed = " + row.at("seed").dump() +
+                " AND update_index > 2 AND " + where)
+          .at(0)
+          .at("m")
+          .get<double>();
     };
     EXPECT_NEAR(row.at("metrics").at("lambda_center_0").at("mean").get<double>(),
                 mean("name = 'lambda_center' AND timestep = 0 AND on_policy = 0"), 1e-12);
@@ -314,7 +265,7 @@ TEST_F(Reproduce, ATrainingTableIsMadeOfStatisticsAndEvaluatesNothing) {
   EXPECT_TRUE(table.at("claims").at(0).at("holds").is_null());
   EXPECT_THAT(table.at("claims").at(0).at("detail").get<std::string>(),
               HasSubstr("needs at least 3 training runs, 2 here"));
-  EXPECT_EQ(query("SELECT count(*) AS n FROM evaluations"), "n\n0\n");
+  EXPECT_EQ(place.count("evaluations"), 0);
   EXPECT_EQ(place.json({"table", "mine", "--json"}), table);
   const auto comparison = place.json({"compare", "dual", "c 0.5", "--metric", "lambda_center_0", "--json"});
   EXPECT_EQ(comparison.at("comparisons").at(0).at("n"), 2);
@@ -353,7 +304,7 @@ TEST_F(Reproduce, AStatementOfThePaperAboutTheTrainingIsDecidedByItsIntervalOver
   };
   table["claims"] = {claim("lower-on-every-seed", 0), claim("higher-on-every-seed", 0),
                      claim("ratio-at-most", 0.5), claim("within", 0.1)};
-  write_file_atomically(place.folder() / "mine.json", table.dump());
+  place.write("mine.json", table);
   ok({"reproduce", "--table", "mine.json"});
   const auto verdicts = [&](const std::vector<double>& ours, const std::vector<double>& theirs) {
     write_lambda_center(runs, {{"c 0.5", ours}, {"dual", theirs}});
@@ -382,9 +333,9 @@ TEST_F(Figure, TheLawAuditIsOfTheMethodAskedFor) {
 // The fake worker's runs have no variance to draw, so the figure is left out.
 TEST_F(Reproduce, APictureOfAnotherExperimentIsNotTakenForThisOnes) {
   place.environment["HARNESS_FAKE_LAW"] = "none";
-  write_file_atomically(place.folder() / "mine.json", training_table().dump());
-  fs::create_directories(place.folder() / "runs/mine");
-  write_file_atomically(place.folder() / "runs/mine/law-audit.png", "left behind");
+  place.write("mine.json", training_table());
+  fs::create_directories(runs / "mine");
+  write_file_atomically(runs / "mine/law-audit.png", "left behind");
   const std::vector<std::string> command = {"reproduce", "--table", "mine.json", "--json"};
   const auto first = place.run(command);
   EXPECT_THAT(first.err, HasSubstr("figure law-audit was not drawn"));
@@ -397,16 +348,15 @@ TEST_F(Reproduce, APictureOfAnotherExperimentIsNotTakenForThisOnes) {
 }
 
 TEST_F(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
-  write_file_atomically(place.folder() / "mine.json", training_table().dump());
+  place.write("mine.json", training_table());
   std::map<std::string, Json> betas;
   for (const auto& row : place.json({"list", "settings", "--table", "mine.json", "--json"}))
     betas[row.at("name")] = row;
   EXPECT_EQ(betas.at("c 0.5.beta_max").at("value"), 5);
   EXPECT_EQ(betas.at("c 0.5.beta_max").at("origin"), "row c 0.5");
   EXPECT_EQ(betas.at("dual.beta_max").at("value"), "by task");
-  const auto ids = [&](const std::vector<std::string>& more) {
-    return training_ids(
-        place, with({"reproduce", "--table", "mine.json", "--dry-run", "--json", "--seeds", "42"}, more));
+  const auto ids = [&](const Words& more) {
+    return job_ids(place, with({"reproduce", "--table", "mine.json", "--seeds", "42"}, more));
   };
   const auto usual = ids({});
   ASSERT_EQ(usual.size(), 2u);
@@ -421,16 +371,14 @@ TEST_F(Reproduce, RowsOfOneMethodHaveSettingsOfTheirOwn) {
 
 TEST_F(Reproduce, NumbersOfExperimentsAreNeverGivenTwice) {
   ok(kSmoke);
-  const auto fresh = place.run(smoke({"--methods", "ratio-norm", "--fresh"}));
-  EXPECT_THAT(fresh.err, HasSubstr("--fresh drops experiment 1"));
+  ok(smoke({"--methods", "ratio-norm", "--fresh"}), {}, {"--fresh drops experiment 1"});
   const auto list = place.json({"list", "experiments", "--json"});
   ASSERT_EQ(list.size(), 1u);
   EXPECT_EQ(list.at(0).at("name"), "2");
 }
 
 TEST_F(Reproduce, ADatabaseOfAnotherProgramIsRefusedAndNothingIsWritten) {
-  write_file_atomically(place.folder() / "other.sqlite",
-                        "not a database, but a file of somebody else's" + std::string(100, '.'));
+  place.write_text("other.sqlite", "not a database, but a file of somebody else's" + std::string(100, '.'));
   fails(2, smoke({"--db", "other.sqlite"}), {"is not an SQLite database"});
   EXPECT_FALSE(fs::exists(runs));
 }
@@ -443,58 +391,42 @@ TEST_F(Reproduce, ASilentWorkerIsKilledAndNamed) {
 
 // Ctrl-Z stops the orchestrator and the worker of its job; `fg` lets both go on.
 TEST_F(Reproduce, StoppedForLongerThanTheSilenceLimitItGoesOnAsBefore) {
-  place.environment["HARNESS_FAKE_DELAY_US"] = "20000";
   place.environment["HARNESS_SILENCE_MS"] = "600";
-  const auto pid = place.start(kSmoke);
-  ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
-  const auto worker = busy_worker(place, "evaluate").value();
-  ::kill(pid, SIGSTOP);
-  ::kill(worker, SIGSTOP);
+  const auto busy = place.start_busy(kSmoke, "evaluate", 20'000);
+  ::kill(busy.program, SIGSTOP);
+  ::kill(busy.worker, SIGSTOP);
   std::this_thread::sleep_for(std::chrono::milliseconds(1500));
-  ::kill(pid, SIGCONT);
-  ::kill(worker, SIGCONT);
-  const auto outcome = place.wait(pid);
+  ::kill(busy.program, SIGCONT);
+  ::kill(busy.worker, SIGCONT);
+  const auto outcome = place.wait(busy.program);
   EXPECT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
 }
 
 TEST_F(Reproduce, CtrlCEndsWith130AndTheCommandThatGoesOn) {
-  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start(smoke({"--fresh"}));
-  ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
-  ::kill(pid, SIGINT);
-  const auto outcome = place.wait(pid);
+  const auto busy = place.start_busy(smoke({"--fresh"}), "evaluate");
+  const auto outcome = place.end(busy, SIGINT);
   EXPECT_EQ(outcome.status, 130);
   EXPECT_THAT(outcome.err, HasSubstr("reproduce --table sd35-ocr --scale smoke"));
   EXPECT_THAT(outcome.err, Not(HasSubstr("--fresh")));
-  place.environment.erase("HARNESS_FAKE_DELAY_US");
   ok(kSmoke);
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
 }
 
 TEST_F(Reproduce, ASecondOneInTheSameFolderSaysWhoIsThere) {
-  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start(kSmoke);
-  ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
+  const auto busy = place.start_busy(kSmoke, "evaluate");
   Workplace other;
-  const auto outcome = other.run(smoke({"--out", runs.string()}));
-  EXPECT_EQ(outcome.status, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("pid " + std::to_string(pid)));
-  ::kill(pid, SIGTERM);
-  EXPECT_EQ(place.wait(pid).status, 130);
+  other.fails(1, smoke({"--out", runs.string()}), {"pid " + std::to_string(busy.program)});
+  EXPECT_EQ(place.end(busy, SIGTERM).status, 130);
 }
 
 TEST_F(Reproduce, AnotherBuildDoesNotContinueARun) {
-  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start(kSmoke);
-  ASSERT_TRUE(wait_until([&] { return busy_worker(place, "evaluate").has_value(); }));
-  ::kill(pid, SIGINT);
-  ASSERT_EQ(place.wait(pid).status, 130);
+  const auto busy = place.start_busy(kSmoke, "evaluate");
+  ASSERT_EQ(place.end(busy, SIGINT).status, 130);
   const auto other = place.folder() / "harness-fake-worker";
   write_file_atomically(other, read_file(place.environment.at("HARNESS_WORKER")) + "another build");
   fs::permissions(other, fs::perms::owner_all);
   place.environment["HARNESS_WORKER"] = other.string();
-  place.environment.erase("HARNESS_FAKE_DELAY_US");
   fails(2, kSmoke, {"another build", "--fresh"});
   ok(smoke({"--fresh"}));
 }
@@ -507,15 +439,10 @@ class KilledReproduce : public SmokeTest, public ::testing::WithParamInterface<K
 
 TEST_P(KilledReproduce, EndsWithTheSameRowsWhenRepeated) {
   const auto [kind, victim] = GetParam();
-  place.environment["HARNESS_FAKE_DELAY_US"] = std::string(kind) == "train" ? "200000" : "20000";
-  place.environment["HARNESS_FAKE_KIND"] = kind;
-  const auto pid = place.start(kSmoke);
-  std::optional<pid_t> worker;
-  ASSERT_TRUE(wait_until([&] { return (worker = busy_worker(place, kind)).has_value(); }));
-  ::kill(std::string(victim) == "worker" ? *worker : pid, SIGKILL);
-  const auto killed = place.wait(pid);
+  const auto busy = place.start_busy(kSmoke, kind, std::string(kind) == "train" ? 200'000 : 20'000);
+  ::kill(std::string(victim) == "worker" ? busy.worker : busy.program, SIGKILL);
+  const auto killed = place.wait(busy.program);
   EXPECT_NE(killed.status, 0);
-  place.environment.erase("HARNESS_FAKE_DELAY_US");
   ok(kSmoke);
   EXPECT_EQ(place.metric_rows(), undisturbed_rows());
 }

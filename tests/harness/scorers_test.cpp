@@ -3,14 +3,12 @@
 #include <algorithm>
 
 #include "core/text.h"
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 // Scorers whose models come from folders, and the tables that are made with them.
 
 namespace harness::test {
 namespace {
-
-using ::testing::AllOf;
 
 constexpr const char* kTable = "sd35-pickscore";
 
@@ -36,14 +34,13 @@ void write_prompts(const fs::path& folder) {
 class TableTest : public SmokeTest {
  protected:
   /// The rows of an answer.
-  std::string count(const std::string& sql) {
+  std::string answer(const std::string& sql) {
     const auto csv = query(sql);
     return csv.substr(csv.find('\n') + 1);
   }
 
   void expect_rules_kept(const std::string& table) {
-    const auto check = place.run({"check", table});
-    EXPECT_EQ(check.out.find("FAIL  "), std::string::npos) << check.out;
+    EXPECT_THAT(place.run({"check", table}).out, Not(HasSubstr("FAIL  ")));
   }
 };
 using StandIn = TableTest;
@@ -72,14 +69,13 @@ using ScoreGrid = SceneTest;
 TEST_F(ScenePrompts, ToTrainOnOfPickScoreArePlainSentencesAndNeverOnesToWrite) {
   constexpr auto kNote = "each of which asks for a written text";
   ok(command(), {kNote});
-  fs::create_directories(place.folder() / "mine");
   std::vector<std::string> lines;
   for (int i = 0; i < 30; ++i) lines.push_back(fmt::format("a drawing of {} trees", i));
-  write_file_atomically(place.folder() / "mine/train.txt", join(lines, "\n"));
+  place.write_text("mine/train.txt", join(lines, "\n"));
   const auto own = ok(command({"--train-prompts", "mine"}), {"Training prompts: pickscore-user-"});
   EXPECT_THAT(own.out, Not(HasSubstr(kNote)));
   lines[7] = "a painting of 3 boats";
-  write_file_atomically(place.folder() / "mine/train.txt", join(lines, "\n"));
+  place.write_text("mine/train.txt", join(lines, "\n"));
   fails(2, command({"--train-prompts", "mine"}),
         {"1 of its prompts is one of validation or test (same text): line 8"});
 }
@@ -93,8 +89,8 @@ TEST_F(StandIn, NoFigureOfTheEmbeddedScorerIsCalledPickScore) {
         << "a line that speaks of PickScore, and not of the paper's: " << line;
   }
   EXPECT_THAT(table.out, Not(HasSubstr("| pickscore v1")));
-  EXPECT_EQ(count("SELECT DISTINCT task FROM runs"), "glyph-clip\n");
-  EXPECT_EQ(count("SELECT DISTINCT metric FROM selections WHERE metric <> ''"), "glyph_clip\n");
+  EXPECT_EQ(answer("SELECT DISTINCT task FROM runs"), "glyph-clip\n");
+  EXPECT_EQ(answer("SELECT DISTINCT metric FROM selections WHERE metric <> ''"), "glyph_clip\n");
 }
 
 TEST_F(StandIn, TheJsonDocumentNamesBothMetricsAndComparesNeither) {
@@ -124,19 +120,19 @@ TEST_F(ValidationTable, SharesTheRunsOfTheTestTableAndTestsNothing) {
             job_ids(place, smoke_of("sd35-pickscore-val"), "train"));
   EXPECT_TRUE(job_ids(place, smoke_of("sd35-pickscore-val"), "test").empty());
   ok(smoke_of("sd35-pickscore-val"));
-  EXPECT_EQ(count("SELECT count(*) FROM evaluations WHERE split = 'test'"), "0\n");
+  EXPECT_EQ(place.count("evaluations WHERE split = 'test'"), 0);
   ok(smoke_of(kTable));
-  EXPECT_EQ(count("SELECT count(*) FROM runs WHERE method <> 'base'"), "2\n");
-  EXPECT_EQ(count("SELECT count(*) FROM evaluations WHERE split = 'test'"), "3\n");
+  EXPECT_EQ(place.count("runs WHERE method <> 'base'"), 2);
+  EXPECT_EQ(place.count("evaluations WHERE split = 'test'"), 3);
 }
 
 TEST_F(ValidationTable, AfterTheTestTableIsThereWithoutAWorkerAndInTheViews) {
   ok(smoke_of(kTable));
   place.environment["HARNESS_WORKER"] = "/nonexistent";
   ok(smoke_of("sd35-pickscore-val"));
-  EXPECT_EQ(count("SELECT count(*) FROM v_results WHERE table_id = 'sd35-pickscore-val' AND split = "
-                  "'validation' AND metric = 'glyph_clip' AND method <> 'base'"),
-            "6\n");
+  EXPECT_EQ(place.count("v_results WHERE table_id = 'sd35-pickscore-val' AND split = "
+                        "'validation' AND metric = 'glyph_clip' AND method <> 'base'"),
+            6);
   expect_sound();
 }
 
@@ -179,7 +175,7 @@ TEST_F(Scorers, ARequiredOneWithoutItsFolderStopsThePlanAndNamesTheFolder) {
 
 TEST_F(Scorers, AnOptionalOneWithoutItsFolderIsNotRunAndSaysWhereItWasLookedFor) {
   ok(command(), {"clip_score was not run: there is no folder scorers/clip_score"});
-  EXPECT_EQ(count("SELECT count(*) FROM metrics WHERE name = 'clip_score'"), "0\n");
+  EXPECT_EQ(place.count("metrics WHERE name = 'clip_score'"), 0);
 }
 
 TEST_F(Scorers, TheirFilesAreInTheIdentityAndInTheDryRun) {
@@ -216,7 +212,7 @@ TEST_F(Scorers, AFolderOfTheWrongLevelOrWithoutAnyIsAnError) {
   refused("scorers/pickscore", "/scorers\n");
   fs::create_directories(place.folder() / "mine/gauge");
   refused("mine/gauge", "holds no scorer");
-  write_file_atomically(place.folder() / "mine/gauge/scorer.json", "{}");
+  place.write_text("mine/gauge/scorer.json", "{}");
   refused("mine/gauge", "is the folder of one scorer: it holds scorer.json");
   refused("nowhere", "is not a folder");
 }
@@ -252,29 +248,18 @@ TEST_F(Scorers, AFolderWithoutWeightsOrWithBrokenOnesStopsThePlan) {
 }
 
 TEST_F(Scorers, AnInterruptedRunGoesOnWithTheSameFolder) {
-  place.environment["HARNESS_FAKE_DELAY_US"] = "50000";
-  const auto pid = place.start(command());
-  ASSERT_TRUE(wait_until([&] {
-    if (!fs::exists(runs)) return false;
-    for (const auto& entry : fs::recursive_directory_iterator(runs)) {
-      if (entry.path().filename() == "events.log") return true;
-    }
-    return false;
-  }));
-  ::kill(pid, SIGINT);
-  const auto outcome = place.wait(pid);
+  const auto outcome = place.end(place.start_busy(command(), "evaluate"), SIGINT);
   EXPECT_EQ(outcome.status, 130);
   EXPECT_THAT(outcome.err, HasSubstr("--scorers scorers"));
 }
 
 TEST_F(Scorers, DoctorSaysWhichAreThere) {
-  const auto document = place.json({"doctor", "--scorers", "scorers", "--prompts", "sets", "--json"});
-  std::map<std::string, Json> lines;
-  for (const auto& item : document.at("findings")) lines[item.at("name")] = item;
-  EXPECT_EQ(lines.at("scorer pickscore").at("found"), true);
-  EXPECT_EQ(lines.at("scorer clip_score").at("found"), false);
-  EXPECT_THAT(lines.at("scorer clip_score").at("hint").get<std::string>(), HasSubstr("scorers/clip_score"));
-  EXPECT_EQ(lines.at("public prompts").at("found"), true);
+  const auto lines =
+      place.json({"doctor", "--scorers", "scorers", "--prompts", "sets", "--json"}).at("findings");
+  const auto clip = entry(lines, {{"name", "scorer clip_score"}, {"found", false}});
+  EXPECT_THAT(clip.at("hint").get<std::string>(), HasSubstr("scorers/clip_score"));
+  for (const char* name : {"scorer pickscore", "public prompts"})
+    entry(lines, {{"name", name}, {"found", true}});
   ok({"list", "evaluators"}, {"--scorers DIR: DIR/pickscore"});
 }
 
@@ -289,8 +274,8 @@ TEST_F(ScenePrompts, TextMetricsAreOfThePromptsThatQuoteAText) {
     EXPECT_EQ(row.at("n"), 48);
     EXPECT_EQ(row.at("n_missing"), 1) << "the fake scorer fails at one position, and nowhere else";
   }
-  EXPECT_EQ(count("SELECT DISTINCT reason FROM metrics WHERE value IS NULL AND name = 'ocr_reward' ORDER "
-                  "BY reason DESC"),
+  EXPECT_EQ(answer("SELECT DISTINCT reason FROM metrics WHERE value IS NULL AND name = 'ocr_reward' ORDER "
+                   "BY reason DESC"),
             "the prompt quotes no text\nthe fake scorer fails at position 5\n");
   const auto text = ok({"table", kTable}, {"Text metrics are of the", "| PickScore \u2191",
                                            "pickscore 1 of 48. A scorer failed there"});
@@ -311,11 +296,10 @@ TEST_F(ScenePrompts, DatasetsKnowTheTask) {
   EXPECT_EQ(verified.at("known"), false);
   EXPECT_EQ(verified.at("training_set"), "ocr-train-generated");
   const auto lines = split(read_file(place.folder() / "sets/pickscore/test.txt"), '\n');
-  fs::create_directories(place.folder() / "train/pickscore");
-  write_file_atomically(place.folder() / "train/pickscore/train.txt", "a cat\n" + lines.at(7) + "\n");
-  const auto shared =
-      fails(1, {"datasets", "verify", "sets", "--task", "pickscore", "--train-prompts", "train", "--json"});
-  EXPECT_EQ(parse_json(shared.out, "stdout").at("shared_texts"), 1);
+  place.write_text("train/pickscore/train.txt", "a cat\n" + lines.at(7) + "\n");
+  const Words shared = {"datasets",  "verify",          "sets",  "--task",
+                        "pickscore", "--train-prompts", "train", "--json"};
+  EXPECT_EQ(place.json(shared, 1).at("shared_texts"), 1);
   ok({"datasets", "import", "sets", "--task", "pickscore"});
   ok({"datasets", "list"}, {"pickscore-user-"});
 }

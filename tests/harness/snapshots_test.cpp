@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include <cstdlib>
 
 #include "tests/harness/workplace.h"
@@ -10,6 +8,8 @@
 
 namespace harness::test {
 namespace {
+
+using Snapshots = SmokeTest;
 
 const fs::path kFolder = HARNESS_SOURCE_DIR "/tests/harness/snapshots";
 
@@ -36,12 +36,10 @@ void expect_snapshot(const std::string& name, const std::string& text) {
 }
 
 /// Every command, found through the help of its parent.
-void collect_help(Workplace& place, const std::vector<std::string>& command,
-                  std::map<std::string, std::string>& pages) {
+void collect_help(Workplace& place, const Words& command, std::map<std::string, std::string>& pages) {
   auto arguments = command;
   arguments.emplace_back("--help");
-  const auto outcome = place.run(arguments);
-  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const auto outcome = place.ok(arguments);
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
   std::string name = "help";
   for (const auto& word : command) name += "-" + word;
@@ -58,8 +56,7 @@ void collect_help(Workplace& place, const std::vector<std::string>& command,
   }
 }
 
-TEST(Snapshots, HelpOfEveryCommand) {
-  Workplace place;
+TEST_F(Snapshots, HelpOfEveryCommand) {
   std::map<std::string, std::string> pages;
   collect_help(place, {}, pages);
   EXPECT_GE(pages.size(), 20u);
@@ -69,33 +66,31 @@ TEST(Snapshots, HelpOfEveryCommand) {
   }
 }
 
-TEST(Snapshots, MainErrorMessages) {
-  Workplace place;
-  const std::vector<std::vector<std::string>> commands = {
-      {},
-      {"reproduec"},
-      {"runs"},
-      {"runs", "sho"},
-      {"db", "rebild"},
-      {"reproduce"},
-      {"reproduce", "--tabel", "sd35-ocr"},
-      {"reproduce", "--table", "sd35-orc"},
-      {"reproduce", "--table", "sd35-ocr", "--methods", "ratio-nrm"},
-      {"reproduce", "--table", "sd35-ocr", "--scale", "smok"},
-      {"reproduce", "--table", "sd35-ocr", "--set", "group_sise=4"},
-      {"reproduce", "--table", "sd35-ocr", "--set", "lr=fast"},
-      {"reproduce", "--table", "sd35-ocr", "--seeds", "42,x"},
-      {"reproduce", "--table", "sd35-ocr", "--weights", "nowhere"},
-      {"reproduce", "--table", "nowhere.json"},
-      {"list", "tabels"},
-      {"figure", "law-audti"},
-      {"completion", "bsh"},
-      {"query"},
-      {"query", "SELECT 1"},
-      {"table"},
-      {"runs", "show", "0123"},
-      {"db", "check"},
-      {"db", "rebuild"}};
+TEST_F(Snapshots, MainErrorMessages) {
+  const std::vector<Words> commands = {{},
+                                       {"reproduec"},
+                                       {"runs"},
+                                       {"runs", "sho"},
+                                       {"db", "rebild"},
+                                       {"reproduce"},
+                                       {"reproduce", "--tabel", "sd35-ocr"},
+                                       {"reproduce", "--table", "sd35-orc"},
+                                       {"reproduce", "--table", "sd35-ocr", "--methods", "ratio-nrm"},
+                                       {"reproduce", "--table", "sd35-ocr", "--scale", "smok"},
+                                       {"reproduce", "--table", "sd35-ocr", "--set", "group_sise=4"},
+                                       {"reproduce", "--table", "sd35-ocr", "--set", "lr=fast"},
+                                       {"reproduce", "--table", "sd35-ocr", "--seeds", "42,x"},
+                                       {"reproduce", "--table", "sd35-ocr", "--weights", "nowhere"},
+                                       {"reproduce", "--table", "nowhere.json"},
+                                       {"list", "tabels"},
+                                       {"figure", "law-audti"},
+                                       {"completion", "bsh"},
+                                       {"query"},
+                                       {"query", "SELECT 1"},
+                                       {"table"},
+                                       {"runs", "show", "0123"},
+                                       {"db", "check"},
+                                       {"db", "rebuild"}};
   std::string text;
   for (const auto& command : commands) {
     const auto outcome = place.run(command);

@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <gmock/gmock.h>
 #include <pty.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -12,10 +11,6 @@ namespace harness::test {
 namespace {
 
 using ::testing::AnyOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-
-const std::vector<std::string> kSmoke = {"reproduce", "--table", "sd35-ocr", "--scale", "smoke"};
 
 /// A Workplace whose commands a shell runs: $H is the program, $R the smoke run.
 class ShellPlace : public Workplace {
@@ -28,13 +23,17 @@ class ShellPlace : public Workplace {
                  {.folder = folder(), .environment = variables});
     return number_of(bash.wait());
   }
+  /// A script that ends so, whose messages, in the file err, say this.
+  void expect_script(const std::string& script, int status, const std::string& said) const {
+    EXPECT_EQ(shell(script), status) << script << ": " << file("err");
+    EXPECT_THAT(file("err"), HasSubstr(said)) << script;
+  }
   std::string file(const std::string& name) const { return read_file(folder() / name); }
 };
 
 void expect_finished(ShellPlace& place) {
   EXPECT_TRUE(fs::exists(place.folder() / "runs/sd35-ocr/table.md"));
-  const auto checked = place.run({"db", "check"});
-  EXPECT_EQ(checked.status, 0) << checked.out << checked.err;
+  place.ok({"db", "check"});
 }
 
 // --- Standard error ---
@@ -81,14 +80,8 @@ int status_after_the_terminal_closed(ShellPlace& place, bool nohup) {
             nullptr);
     ::_exit(99);
   }
-  const auto has_begun = [&] {
-    const auto runs = place.folder() / "runs";
-    if (!fs::exists(runs)) return false;
-    for (const auto& entry : fs::recursive_directory_iterator(runs))
-      if (entry.path().filename() == "events.log") return true;
-    return false;
-  };
-  EXPECT_TRUE(wait_until(has_begun));
+  EXPECT_TRUE(
+      wait_until([&] { return !place.logs_of("train").empty() || !place.logs_of("evaluate").empty(); }));
   ::close(terminal);
   int raw = 0;
   ::waitpid(pid, &raw, 0);
@@ -104,8 +97,7 @@ TEST(ClosedTerminal, UnderNohupTheWorkGoesOn) {
 TEST(ClosedTerminal, WithoutNohupIsAnInterruptionThatCanBeContinued) {
   ShellPlace place;
   EXPECT_EQ(status_after_the_terminal_closed(place, false), 130);
-  const auto repeated = place.run(kSmoke);
-  EXPECT_EQ(repeated.status, 0) << repeated.err;
+  place.ok(kSmoke);
   expect_finished(place);
 }
 
@@ -116,8 +108,8 @@ TEST(StandardStreams, OfTheWorkersProgramsMayBeClosedToo) {
   if (!fs::exists(scorer)) GTEST_SKIP() << "needs Tesseract";
   EXPECT_EQ(place.shell(scorer + " --describe > out 2>&-"), 0);
   EXPECT_THAT(place.file("out"), HasSubstr("\"protocol\""));
-  EXPECT_EQ(place.shell(scorer + " --describe > /dev/full 2> err"), 1);
-  EXPECT_THAT(place.file("err"), HasSubstr("cannot write to standard output: No space left on device"));
+  place.expect_script(scorer + " --describe > /dev/full 2> err", 1,
+                      "cannot write to standard output: No space left on device");
   EXPECT_EQ(place.shell(scorer + " --help > /dev/full 2> err"), 1);
   EXPECT_EQ(place.shell(scorer + " < /dev/zero > /dev/full 2> err"), 1);
 }
@@ -131,7 +123,7 @@ class Answers : public ::testing::Test {
     static ShellPlace finished;
     return finished;
   }
-  static void SetUpTestSuite() { ASSERT_EQ(place().run(kSmoke).status, 0); }
+  static void SetUpTestSuite() { place().ok(kSmoke); }
 };
 
 TEST_F(Answers, ThatCannotBeWrittenAreStatus1) {
@@ -160,21 +152,18 @@ TEST_F(Answers, ThatCannotBeWrittenAreStatus1) {
                               "datasets split --seed 1 --of 9 --take 3 --json",
                               "reproduce --table sd35-ocr --scale smoke",
                               "reproduce --table sd35-ocr --scale smoke --dry-run --json"}) {
-    EXPECT_EQ(place().shell(std::string("$H ") + command + " > /dev/full 2> err"), 1) << command;
-    EXPECT_THAT(place().file("err"),
-                HasSubstr("error: cannot write to standard output: No space left on device"))
-        << command;
+    place().expect_script(std::string("$H ") + command + " > /dev/full 2> err", 1,
+                          "error: cannot write to standard output: No space left on device");
   }
 }
 
 TEST_F(Answers, ThatCannotBeWrittenLeaveAnotherStatusAsItIs) {
-  EXPECT_EQ(place().shell("$H table nonsense --json > /dev/full 2> err"), 2);
-  EXPECT_THAT(place().file("err"), HasSubstr("No space left on device"));
+  place().expect_script("$H table nonsense --json > /dev/full 2> err", 2, "No space left on device");
 }
 
 TEST_F(Answers, OnAReadOnlyOutputAreStatus1) {
-  EXPECT_EQ(place().shell("$H list tables 1< /dev/null 2> err"), 1);
-  EXPECT_THAT(place().file("err"), HasSubstr("cannot write to standard output: Bad file descriptor"));
+  place().expect_script("$H list tables 1< /dev/null 2> err", 1,
+                        "cannot write to standard output: Bad file descriptor");
 }
 
 TEST_F(Answers, ThatNobodyWantsAreNoFailure) {
@@ -213,8 +202,8 @@ TEST(FileSizeLimit, EndsInWordsAndTheCommandGoesOnWithoutIt) {
 }
 
 TEST_F(Answers, LargerThanAFileMayBeAreStatus1) {
-  EXPECT_EQ(place().shell("ulimit -f 64; $H query 'SELECT * FROM metrics' --format csv > out 2> err"), 1);
-  EXPECT_THAT(place().file("err"), HasSubstr("cannot write to standard output: File too large"));
+  place().expect_script("ulimit -f 64; $H query 'SELECT * FROM metrics' --format csv > out 2> err", 1,
+                        "cannot write to standard output: File too large");
 }
 
 // Without memory GLib ends the program where it stands.
@@ -296,19 +285,18 @@ INSTANTIATE_TEST_SUITE_P(
 // --- Control characters ---
 
 TEST_F(Answers, AndErrorsCommandNoTerminal) {
-  const std::vector<std::vector<std::string>> commands = {
-      {"table", "\x1b]0;x\a"},
-      {"query", "SELECT \"\x1b[31m\""},
-      {"query", "SELECT nonsense AS \"\u009b31m\u202e\""},
-      {"query", "SELECT '\x1b[2J\u009b31m\u202e\xff' AS \"\x1b[1m\""},
-      {"query", "SELECT '\x1b[2J\u009b31m\u202e' AS a", "--format", "md"},
-      {"query", "SELECT '\x1b[2J\u009b31m\u202e' AS a", "--json"},
-      {"query", "SELECT '\x1b[2J\u009b31m\u202e' AS a", "--format", "latex"},
-      {"\x1b[31mnonsense"},
-      {"list", "\u202e\xff\x1b[2J"},
-      {"list", "\u202e\x1b[2J\u009b", "--json"},
-      {"reproduce", "--table", "sd35-ocr", "--methods", "\x1b[2J\u2066"},
-      {"runs", "show", "\x1b[2J"}};
+  const std::vector<Words> commands = {{"table", "\x1b]0;x\a"},
+                                       {"query", "SELECT \"\x1b[31m\""},
+                                       {"query", "SELECT nonsense AS \"\u009b31m\u202e\""},
+                                       {"query", "SELECT '\x1b[2J\u009b31m\u202e\xff' AS \"\x1b[1m\""},
+                                       {"query", "SELECT '\x1b[2J\u009b31m\u202e' AS a", "--format", "md"},
+                                       {"query", "SELECT '\x1b[2J\u009b31m\u202e' AS a", "--json"},
+                                       {"query", "SELECT '\x1b[2J\u009b31m\u202e' AS a", "--format", "latex"},
+                                       {"\x1b[31mnonsense"},
+                                       {"list", "\u202e\xff\x1b[2J"},
+                                       {"list", "\u202e\x1b[2J\u009b", "--json"},
+                                       {"reproduce", "--table", "sd35-ocr", "--methods", "\x1b[2J\u2066"},
+                                       {"runs", "show", "\x1b[2J"}};
   for (const auto& command : commands) {
     const auto outcome = place().run(command);
     const auto text = outcome.out + outcome.err;

@@ -26,12 +26,21 @@ std::filesystem::path temporary(const std::string& name) {
   return std::filesystem::path(::testing::TempDir()) / fmt::format("{}-{}", ::getpid(), name);
 }
 
+TableSpec spec_of(const std::string& document) {
+  const auto file = temporary("table.json");
+  write_file_atomically(file, document);
+  return read_table_spec(file);
+}
+
+const Registry& registry() {
+  static const Registry loaded = read_registry(HARNESS_SOURCE_DIR "/tests/data/fake_share/registry.json");
+  return loaded;
+}
+
 /// What is said of a table; "accepted" of one without a fault.
 std::string said_of(const Json& document) {
-  const auto file = temporary("changed-table.json");
-  write_file_atomically(file, document.dump());
   try {
-    read_table_spec(file);
+    spec_of(document.dump());
   } catch (const Error& error) {
     EXPECT_EQ(error.status(), Status::kUsage);
     return error.what();
@@ -183,10 +192,9 @@ TEST(TableSpec, AStatisticThatNoTrainingStoresIsRefusedBeforeAnythingRuns) {
 }
 
 TEST(TableSpec, ATableMayExtendAnotherAndGiveOnlyWhatItChanges) {
-  const auto file = temporary("extends.json");
-  write_file_atomically(file, R"({"extends": "sd35-ocr", "id": "mine", "seeds": [1, 2], "title": null,
-                                  "scales": {"smoke": {"limit": {"test": 10}}}})");
-  const auto spec = read_table_spec(file), base = read_table_spec(kShipped);
+  const auto spec = spec_of(R"({"extends": "sd35-ocr", "id": "mine", "seeds": [1, 2], "title": null,
+                                "scales": {"smoke": {"limit": {"test": 10}}}})");
+  const auto base = read_table_spec(kShipped);
   EXPECT_EQ(spec.id, "mine");
   EXPECT_EQ(spec.title, "mine") << "null takes a value away";
   EXPECT_EQ(spec.seeds, (std::vector<std::int64_t>{1, 2}));
@@ -194,18 +202,14 @@ TEST(TableSpec, ATableMayExtendAnotherAndGiveOnlyWhatItChanges) {
   EXPECT_EQ(spec.scale("smoke").test_limit, 10);
   EXPECT_EQ(spec.scale("smoke").validation_limit, base.scale("smoke").validation_limit);
   EXPECT_FALSE(spec.document.contains("extends"));
-  write_file_atomically(file, R"({"extends": "sd35-orc", "id": "mine"})");
-  EXPECT_THAT([&] { read_table_spec(file); },
+  EXPECT_THAT([] { spec_of(R"({"extends": "sd35-orc", "id": "mine"})"); },
               ::testing::Throws<Error>(::testing::Property(&Error::hint, HasSubstr("\"sd35-ocr"))));
 }
 
 TEST(TableSpec, SettingsOfATableHoldOverTheBackbonesAndScalesOfTheOneItExtends) {
-  const auto file = temporary("settings.json");
-  const auto registry = read_registry(HARNESS_SOURCE_DIR "/tests/data/fake_share/registry.json");
-  const auto setting = [&](const char* document, const char* scale, const char* name) {
-    write_file_atomically(file, document);
-    const auto spec = read_table_spec(file);
-    return resolve_settings(registry, spec, "glyph", scale, spec.methods, {}).loop_value(name);
+  const auto setting = [](const char* document, const char* scale, const char* name) {
+    const auto spec = spec_of(document);
+    return resolve_settings(registry(), spec, "glyph", scale, spec.methods, {}).loop_value(name);
   };
   constexpr auto kOwn = R"({"extends": "sd35-ocr", "id": "mine", "settings": {"lr": 2e-5}})";
   for (const char* scale : {"default", "smoke", "paper"})
@@ -255,12 +259,9 @@ TEST(TableSpec, TheExamplesOfItsPageAreTables) {
   const auto page = read_file(HARNESS_SOURCE_DIR "/harness/tables/README.md");
   const auto examples = examples_of(page);
   ASSERT_FALSE(examples.empty());
-  const auto registry = read_registry(HARNESS_SOURCE_DIR "/tests/data/fake_share/registry.json");
   for (const auto& example : examples) {
-    const auto file = temporary("example.json");
-    write_file_atomically(file, example);
-    const auto spec = read_table_spec(file);
-    EXPECT_NO_THROW(check_against_registry(spec, registry));
+    const auto spec = spec_of(example);
+    EXPECT_NO_THROW(check_against_registry(spec, registry()));
     EXPECT_EQ(spec.id, "beta-sweep");
     EXPECT_EQ(spec.arm("dual 2").settings.at("beta_max"), 2);
   }
@@ -304,18 +305,15 @@ TEST(TableSpec, EqualRowsAreNotTakenOverByATableWithOtherRows) {
   EXPECT_EQ(load_table_spec("aa-seeds").equal_rows.size(), 2u);
   EXPECT_EQ(load_table_spec("calibration").equal_rows,
             (std::vector<std::string>{"ratio-norm", "negative control"}));
-  const auto file = temporary("equal.json");
-  write_file_atomically(file, R"({"extends": "aa", "id": "mine", "seeds": [1]})");
-  EXPECT_EQ(read_table_spec(file).equal_rows, all.methods);
-  write_file_atomically(file, R"({"extends": "aa", "id": "mine", "methods": ["ratio-norm", "dual"]})");
-  EXPECT_TRUE(read_table_spec(file).equal_rows.empty());
+  EXPECT_EQ(spec_of(R"({"extends": "aa", "id": "mine", "seeds": [1]})").equal_rows, all.methods);
+  EXPECT_TRUE(
+      spec_of(R"({"extends": "aa", "id": "mine", "methods": ["ratio-norm", "dual"]})").equal_rows.empty());
 }
 
 TEST(TableSpec, AnUnknownMethodIsNamedWithTheNearestOfTheRegistry) {
-  const auto registry = read_registry(HARNESS_SOURCE_DIR "/tests/data/fake_share/registry.json");
   auto spec = read_table_spec(kShipped);
   spec.methods[1] = "duel";
-  EXPECT_THAT([&] { check_against_registry(spec, registry); },
+  EXPECT_THAT([&] { check_against_registry(spec, registry()); },
               ::testing::Throws<Error>(::testing::Property(&Error::hint, R"(did you mean "dual"?)")));
 }
 

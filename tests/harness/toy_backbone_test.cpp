@@ -1,5 +1,3 @@
-#include <gmock/gmock.h>
-
 #include "core/image.h"
 #include "core/processes/process.h"
 #include "tests/harness/workplace.h"
@@ -11,11 +9,10 @@ namespace harness::test {
 namespace {
 
 using ::testing::Contains;
-using ::testing::HasSubstr;
 
 const std::string kWorker = std::string(HARNESS_BINARY_DIR) + "/tests/harness-toy-backbone-worker";
 
-class ToyBackbone : public ::testing::Test {
+class ToyBackbone : public SmokeTest {
  protected:
   void SetUp() override {
     if (!fs::exists(kWorker)) GTEST_SKIP() << "built without LibTorch";
@@ -24,28 +21,18 @@ class ToyBackbone : public ::testing::Test {
   }
 
   Json named(const std::string& kind, const std::string& name) const {
-    const auto registry = read_json(place.share() / "registry.json");
-    for (const auto& entry : registry.at(kind)) {
-      if (entry.at("name") == name) return entry;
-    }
-    ADD_FAILURE() << "no " << name << " among the " << kind;
-    return {};
+    return entry(read_json(place.share() / "registry.json").at(kind), {{"name", name}});
   }
-
-  Workplace place;
 };
 
 TEST_F(ToyBackbone, IsListedAndGivenToTheEvaluatorsOfItsKindOfImages) {
-  EXPECT_THAT(place.run({"list", "backbones"}).out, HasSubstr("toy"));
+  place.ok({"list", "backbones"}, {"toy"});
   EXPECT_THAT(named("evaluators", "ocr-scene").at("backbones"), Contains("toy"));
 }
 
 TEST_F(ToyBackbone, DrawsTheSameImageForTheSameSeed) {
-  const auto draw = [&](const std::string& file, const std::vector<std::string>& more) {
-    std::vector<std::string> words = {"sample", "a red door", "--backbone", "toy", "-o", file};
-    words.insert(words.end(), more.begin(), more.end());
-    const auto outcome = place.run(words);
-    EXPECT_EQ(outcome.status, 0) << outcome.err;
+  const auto draw = [&](const std::string& file, const Words& more) {
+    ok(with({"sample", "a red door", "--backbone", "toy", "-o", file}, more));
     return read_file(place.folder() / file);
   };
   const auto image = draw("a.png", {});
@@ -54,9 +41,8 @@ TEST_F(ToyBackbone, DrawsTheSameImageForTheSameSeed) {
   EXPECT_NE(draw("d.png", {"--guidance", "1"}), image);
   EXPECT_NE(draw("e.png", {"--seed", "7"}), image);
   EXPECT_EQ(read_png(place.folder() / "a.png").width, 32);
-  const auto sized = place.run({"sample", "a red door", "--backbone", "toy", "--image-size", "64"});
-  EXPECT_EQ(sized.status, 2);
-  EXPECT_THAT(sized.err, HasSubstr("backbone toy draws images of one size"));
+  fails(2, {"sample", "a red door", "--backbone", "toy", "--image-size", "64"},
+        {"backbone toy draws images of one size"});
 }
 
 TEST_F(ToyBackbone, IsTrainedByTwoMethodsFromStartToTable) {
@@ -84,9 +70,7 @@ TEST_F(ToyBackbone, IsTrainedByTwoMethodsFromStartToTable) {
        {{{"name", "lambda_center_3"}, {"stat", "lambda_center"}, {"timestep", 3}, {"better", "lower"}},
         {{"name", "reward_mean"}, {"on_policy_too", true}}}}};
   place.write("toys.json", table);
-  const auto first = place.run({"reproduce", "--table", "toys.json"});
-  ASSERT_EQ(first.status, 0) << first.err;
-  EXPECT_THAT(first.out, HasSubstr("These are a toy's numbers."));
+  ok({"reproduce", "--table", "toys.json"}, {"These are a toy's numbers."});
   const auto document = place.json({"reproduce", "--table", "toys.json", "--json"});
   ASSERT_EQ(document.at("rows").size(), 2U);
   for (const auto& row : document.at("rows")) {

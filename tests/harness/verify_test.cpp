@@ -1,6 +1,3 @@
-#include <SQLiteCpp/SQLiteCpp.h>
-#include <gmock/gmock.h>
-
 #include <set>
 
 #include "tests/harness/workplace.h"
@@ -8,17 +5,14 @@
 namespace harness::test {
 namespace {
 
-using ::testing::HasSubstr;
-
 class Verify : public FinishedRun {
  protected:
-  static Outcome verify(const fs::path& workspace, const std::vector<std::string>& more = {}) {
-    return place().run(with({"verify", "--db", (workspace / "results.sqlite").string()}, more));
+  static Words verify(const fs::path& workspace, const Words& more = {}) {
+    return with({"verify", "--db", (workspace / "results.sqlite").string()}, more);
   }
 
   static void change(const fs::path& workspace, const std::string& sql) {
-    SQLite::Database db((workspace / "results.sqlite").string(), SQLite::OPEN_READWRITE);
-    ASSERT_GT(db.exec(sql), 0) << sql;
+    ASSERT_GT(place().sql(sql, workspace / "results.sqlite"), 0) << sql;
   }
 
   static std::set<fs::path> files_of(const fs::path& workspace) {
@@ -34,9 +28,7 @@ class Verify : public FinishedRun {
 TEST_F(Verify, EveryTestedCheckpointGivesTheSameBitsAgainAndNothingIsWritten) {
   const auto workspace = place().folder() / "runs";
   const auto before = files_of(workspace);
-  const auto outcome = verify(workspace, {"--json", "--images", "5"});
-  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
-  const auto document = parse_json(outcome.out, "stdout");
+  const auto document = place().json(verify(workspace, {"--json", "--images", "5"}));
   ASSERT_GE(document.at("jobs").size(), 2u);
   for (const auto& job : document.at("jobs")) {
     EXPECT_EQ(job.at("compared"), 5);
@@ -47,10 +39,9 @@ TEST_F(Verify, EveryTestedCheckpointGivesTheSameBitsAgainAndNothingIsWritten) {
 }
 
 TEST_F(Verify, TrainingsGiveTheSameStatisticsAndCheckpointsAgain) {
-  const auto outcome = verify(place().folder() / "runs", {"--json", "--training", "--images", "2"});
-  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  const auto document =
+      place().json(verify(place().folder() / "runs", {"--json", "--training", "--images", "2"}));
   std::size_t trainings = 0;
-  const auto document = parse_json(outcome.out, "stdout");
   for (const auto& job : document.at("jobs")) {
     EXPECT_EQ(job.at("same"), true) << job.dump();
     trainings += job.at("kind") == "train" ? 1 : 0;
@@ -69,47 +60,39 @@ TEST_F(Verify, AChangedScoreImageTranscriptOrStatisticIsFoundAndNamed) {
         Change{"UPDATE samples SET transcript = transcript || '.' WHERE transcript IS NOT NULL",
                "transcript"},
         Change{"UPDATE train_stats SET value = value + 1e-12 WHERE name = 'reward_mean'", "reward_mean"}}) {
+    SCOPED_TRACE(sql);
     const auto workspace = copy();
     change(workspace, sql);
-    const auto outcome = verify(workspace, {"--training", "--images", "3"});
-    EXPECT_EQ(outcome.status, 1) << sql << outcome.err;
-    EXPECT_THAT(outcome.out, HasSubstr(said));
-    EXPECT_THAT(outcome.out, HasSubstr("is recorded, and"));
-    EXPECT_THAT(outcome.out, HasSubstr("DIFFERENCES"));
+    place().fails(1, verify(workspace, {"--training", "--images", "3"}), {},
+                  {said, "is recorded, and", "DIFFERENCES"});
   }
 }
 
 TEST_F(Verify, AStatisticThatTheRecordedProgramDidNotMeasureIsNoDifference) {
   const auto workspace = copy();
   change(workspace, "DELETE FROM train_stats WHERE name = 'clip_fraction'");
-  EXPECT_EQ(verify(workspace, {"--training", "--images", "1"}).status, 0);
+  place().ok(verify(workspace, {"--training", "--images", "1"}));
   change(workspace, "DELETE FROM train_stats WHERE name = 'reward_mean' AND update_index = 2");
-  const auto some = verify(workspace, {"--training", "--images", "1"});
-  EXPECT_EQ(some.status, 1) << "one value of a statistic that was measured is missing";
-  EXPECT_THAT(some.out, HasSubstr("reward_mean"));
+  // One value of a statistic that was measured is missing.
+  place().fails(1, verify(workspace, {"--training", "--images", "1"}), {}, {"reward_mean"});
 }
 
 TEST_F(Verify, ARunIsNamedByTheFirstDigitsOfItsId) {
-  const auto runs = place().json({"list", "runs", "--json"});
-  const auto id = runs.at(0).at("name").get<std::string>();
-  const auto outcome = verify(place().folder() / "runs", {id.substr(0, 8), "--images", "1", "--json"});
-  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
-  const auto document = parse_json(outcome.out, "stdout");
+  const std::string id = place().json({"list", "runs", "--json"}).at(0).at("name");
+  const auto document =
+      place().json(verify(place().folder() / "runs", {id.substr(0, 8), "--images", "1", "--json"}));
   for (const auto& job : document.at("jobs")) EXPECT_EQ(job.at("run"), id);
 }
 
 TEST_F(Verify, WhatCannotBeVerifiedIsAnErrorOfTheCommandLine) {
-  const auto unknown = verify(place().folder() / "runs", {"zzzz"});
-  EXPECT_EQ(unknown.status, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("no run of this workspace begins with \"zzzz\""));
+  place().fails(2, verify(place().folder() / "runs", {"zzzz"}),
+                {"no run of this workspace begins with \"zzzz\""});
   const auto workspace = copy();
   for (const auto& entry : fs::recursive_directory_iterator(workspace)) {
     if (entry.path().filename() == "job.json") fs::remove(entry.path());
   }
   change(workspace, "UPDATE jobs SET folder = '/nowhere/' || folder");
-  const auto gone = verify(workspace);
-  EXPECT_EQ(gone.status, 2);
-  EXPECT_THAT(gone.err, HasSubstr("the run's files are gone"));
+  place().fails(2, verify(workspace), {"the run's files are gone"});
 }
 
 }  // namespace

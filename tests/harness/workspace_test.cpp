@@ -1,7 +1,5 @@
 #include "harness/plan/workspace.h"
 
-#include <SQLiteCpp/SQLiteCpp.h>
-#include <gmock/gmock.h>
 #include <sys/stat.h>
 
 #include "tests/harness/workplace.h"
@@ -11,48 +9,40 @@
 namespace harness::test {
 namespace {
 
-using ::testing::HasSubstr;
+using OneWorkspace = SmokeTest;
+using HintsOfAWorkspace = SmokeTest;
 
-std::vector<std::string> smoke(const std::vector<std::string>& more) {
-  return with({"reproduce", "--table", "sd35-ocr", "--scale", "smoke", "--methods", "ratio-norm"}, more);
+Words trained(const Words& more) {
+  return smoke(with({"--methods", "ratio-norm"}, more));
 }
 
 /// The trained run of a workspace.
-std::string trained_run(Workplace& place, const std::vector<std::string>& where) {
-  for (const auto& run : place.json(with({"list", "runs", "--json"}, where))) {
-    if (run.at("method") == "ratio-norm") return run.at("name");
-  }
-  ADD_FAILURE() << "no run";
-  return {};
+std::string trained_run(Workplace& place, const Words& where) {
+  return entry(place.json(with({"list", "runs", "--json"}, where)), {{"method", "ratio-norm"}}).at("name");
 }
 
-TEST(OneWorkspace, DbAloneMeansTheWorkspaceOfItsFolder) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke({})).status, 0);
-  ASSERT_EQ(place.run(smoke({"--seeds", "43", "--out", "other"})).status, 0);
+TEST_F(OneWorkspace, DbAloneMeansTheWorkspaceOfItsFolder) {
+  ok(trained({}));
+  ok(trained({"--seeds", "43", "--out", "other"}));
   const auto ours = trained_run(place, {}), theirs = trained_run(place, {"--db", "other/results.sqlite"});
   EXPECT_NE(ours, theirs);
-  const auto checked = place.run({"db", "check", "--db", "other/results.sqlite"});
-  EXPECT_EQ(checked.status, 0) << checked.out;
-  const auto refused = place.run({"runs", "rm", ours, "--db", "other/results.sqlite", "--yes", "--force"});
-  EXPECT_EQ(refused.status, 2);
-  EXPECT_THAT(refused.err, HasSubstr("there is no run"));
-  EXPECT_TRUE(fs::exists(place.folder() / "runs" / ours / "job.json"));
-  EXPECT_EQ(place.run({"db", "rebuild", "--db", "other/results.sqlite"}).status, 0);
+  ok({"db", "check", "--db", "other/results.sqlite"});
+  fails(2, {"runs", "rm", ours, "--db", "other/results.sqlite", "--yes", "--force"}, {"there is no run"});
+  EXPECT_TRUE(fs::exists(runs / ours / "job.json"));
+  ok({"db", "rebuild", "--db", "other/results.sqlite"});
   // The same folder, whichever of the two names it.
-  EXPECT_EQ(place.run(smoke({"--seeds", "43", "--db", "other/results.sqlite"})).status, 0);
-  EXPECT_EQ(place.run({"db", "check"}).status, 0);
+  ok(trained({"--seeds", "43", "--db", "other/results.sqlite"}));
+  ok({"db", "check"});
 }
 
-TEST(OneWorkspace, OutMeansTheSameForCommandsThatOnlyRead) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke({})).status, 0);
-  ASSERT_EQ(place.run(smoke({"--seeds", "43", "--out", "other"})).status, 0);
-  const std::vector<std::vector<std::string>> commands = {{"table", "--json"},
-                                                          {"check", "--json"},
-                                                          {"compare", "base", "ratio-norm", "--json"},
-                                                          {"query", "SELECT id, seed FROM runs ORDER BY id"},
-                                                          {"verify", "--images", "1"}};
+TEST_F(OneWorkspace, OutMeansTheSameForCommandsThatOnlyRead) {
+  ok(trained({}));
+  ok(trained({"--seeds", "43", "--out", "other"}));
+  const std::vector<Words> commands = {{"table", "--json"},
+                                       {"check", "--json"},
+                                       {"compare", "base", "ratio-norm", "--json"},
+                                       {"query", "SELECT id, seed FROM runs ORDER BY id"},
+                                       {"verify", "--images", "1"}};
   for (const auto& command : commands) {
     const auto named = place.run(with(command, {"--out", "other"}));
     const auto by_db = place.run(with(command, {"--db", "other/results.sqlite"}));
@@ -62,104 +52,88 @@ TEST(OneWorkspace, OutMeansTheSameForCommandsThatOnlyRead) {
     if (command[0] == "query") {
       EXPECT_NE(named.out, place.run(command).out);
     }
-    const auto mixed = place.run(with(command, {"--out", "runs", "--db", "other/results.sqlite"}));
-    EXPECT_EQ(mixed.status, 2) << command[0];
-    EXPECT_THAT(mixed.err, HasSubstr("is not the results database of the workspace runs")) << command[0];
+    fails(2, with(command, {"--out", "runs", "--db", "other/results.sqlite"}),
+          {"is not the results database of the workspace runs"});
   }
 }
 
-TEST(OneWorkspace, ACopyIsAWorkspaceOfItsOwn) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke({"--out", "a"})).status, 0);
+TEST_F(OneWorkspace, ACopyIsAWorkspaceOfItsOwn) {
+  ok(trained({"--out", "a"}));
   fs::copy(place.folder() / "a", place.folder() / "b", fs::copy_options::recursive);
   for (const auto& command :
-       {std::vector<std::string>{"db", "check"}, {"db", "rebuild", "--force"}, smoke({})}) {
-    EXPECT_EQ(place.run(with(command, {"--out", "b", "--db", "a/results.sqlite"})).status, 2)
-        << "its records are the same, and the DB is still the other's";
+       {std::vector<std::string>{"db", "check"}, {"db", "rebuild", "--force"}, trained({})}) {
+    // Its records are the same, and the DB is still the other's.
+    fails(2, with(command, {"--out", "b", "--db", "a/results.sqlite"}));
   }
   const auto run = trained_run(place, {"--out", "b"});  // whose rows still name a/ID as the folder
   fs::copy(place.folder() / "b", place.folder() / "c", fs::copy_options::recursive);
   fs::remove(place.folder() / "c/journal.log");
   for (const char* copy : {"b", "c"}) {
-    const auto removed = place.run({"runs", "rm", run, "--yes", "--force", "--out", copy});
-    EXPECT_EQ(removed.status, 0) << removed.err;
+    ok({"runs", "rm", run, "--yes", "--force", "--out", copy});
     EXPECT_TRUE(fs::exists(place.folder() / "a" / run / "job.json")) << "the one that it was copied from";
     EXPECT_FALSE(fs::exists(place.folder() / copy / run));
-    EXPECT_EQ(place.run({"db", "check", "--out", "a"}).status, 0);
+    ok({"db", "check", "--out", "a"});
   }
 }
 
-TEST(OneWorkspace, AJournalIsNoDatabase) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke({})).status, 0);
-  const auto journal = read_file(place.folder() / "runs/journal.log");
+TEST_F(OneWorkspace, AJournalIsNoDatabase) {
+  ok(trained({}));
+  const auto records = read_file(journal);
   for (const char* command : {"check", "rebuild"}) {
-    const auto outcome = place.run({"db", command, "--db", "runs/journal.log"});
-    EXPECT_EQ(outcome.status, 2);
-    EXPECT_THAT(outcome.err, HasSubstr("is a log, not a results database"));
+    fails(2, {"db", command, "--db", "runs/journal.log"}, {"is a log, not a results database"});
   }
-  EXPECT_EQ(read_file(place.folder() / "runs/journal.log"), journal);
+  EXPECT_EQ(read_file(journal), records);
 }
 
-TEST(OneWorkspace, AFolderAndADbOfTwoWorkspacesAreRefusedNamingBoth) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke({})).status, 0);
-  ASSERT_EQ(place.run(smoke({"--seeds", "43", "--out", "other"})).status, 0);
+TEST_F(OneWorkspace, AFolderAndADbOfTwoWorkspacesAreRefusedNamingBoth) {
+  ok(trained({}));
+  ok(trained({"--seeds", "43", "--out", "other"}));
   const auto ours = trained_run(place, {}), theirs = trained_run(place, {"--out", "other"});
-  const auto journal = read_file(place.folder() / "runs/journal.log");
-  const std::vector<std::vector<std::string>> commands = {smoke({}),
-                                                          smoke({"--dry-run"}),
-                                                          {"list", "runs"},
-                                                          {"list", "experiments"},
-                                                          {"runs", "show", theirs},
-                                                          {"runs", "rm", theirs, "--yes", "--force"},
-                                                          {"runs", "adopt", ours},
-                                                          {"runs", "restore", ours},
-                                                          {"runs", "prune", "--yes"},
-                                                          {"db", "check"},
-                                                          {"db", "rebuild", "--force"}};
+  const auto records = read_file(journal);
+  const std::vector<Words> commands = {trained({}),
+                                       trained({"--dry-run"}),
+                                       {"list", "runs"},
+                                       {"list", "experiments"},
+                                       {"runs", "show", theirs},
+                                       {"runs", "rm", theirs, "--yes", "--force"},
+                                       {"runs", "adopt", ours},
+                                       {"runs", "restore", ours},
+                                       {"runs", "prune", "--yes"},
+                                       {"db", "check"},
+                                       {"db", "rebuild", "--force"}};
   for (const auto& command : commands) {
-    const auto outcome = place.run(with(command, {"--out", "runs", "--db", "other/results.sqlite"}));
-    EXPECT_EQ(outcome.status, 2) << command[0] << " " << command[1];
-    EXPECT_THAT(outcome.err,
-                HasSubstr("other/results.sqlite is not the results database of the workspace runs"));
+    fails(2, with(command, {"--out", "runs", "--db", "other/results.sqlite"}),
+          {"other/results.sqlite is not the results database of the workspace runs"});
   }
-  EXPECT_EQ(read_file(place.folder() / "runs/journal.log"), journal);
+  EXPECT_EQ(read_file(journal), records);
   EXPECT_TRUE(fs::exists(place.folder() / "other" / theirs / "job.json"));
-  EXPECT_EQ(place.run({"db", "check"}).status, 0);
-  EXPECT_EQ(place.run({"db", "check", "--out", "other"}).status, 0);
+  ok({"db", "check"});
+  ok({"db", "check", "--out", "other"});
 }
 
-TEST(OneWorkspace, ADbElsewhereServesOneOrTwoWorkspacesAndARunGoesThroughItsOwnAlone) {
-  Workplace place;
+TEST_F(OneWorkspace, ADbElsewhereServesOneOrTwoWorkspacesAndARunGoesThroughItsOwnAlone) {
   const std::vector<std::string> a = {"--out", "a", "--db", "disk/shared.sqlite"},
                                  b = {"--out", "b", "--db", "disk/shared.sqlite"};
   for (int repeat = 0; repeat < 2; ++repeat) {
-    const auto first = place.run(with(smoke({}), a));
-    EXPECT_EQ(first.status, 0) << first.err;
-    const auto second = place.run(with(smoke({"--seeds", "43"}), b));
-    EXPECT_EQ(second.status, 0) << second.err;
+    ok(with(trained({}), a));
+    ok(with(trained({"--seeds", "43"}), b));
   }
   EXPECT_NE(place.run(with({"db", "check"}, a)).status, 2);
-  std::string theirs;
-  for (const auto& run : place.json(with({"list", "runs", "--json"}, a))) {
-    if (run.at("seed") == 43 && run.at("method") == "ratio-norm") theirs = run.at("name");
-  }
-  const auto refused = place.run(with({"runs", "rm", theirs, "--yes", "--force"}, a));
-  EXPECT_EQ(refused.status, 1);
-  EXPECT_THAT(refused.err, HasSubstr("belongs to the workspace b, not to a"));
+  const std::string theirs =
+      entry(place.json(with({"list", "runs", "--json"}, a)), {{"seed", 43}, {"method", "ratio-norm"}})
+          .at("name");
+  fails(1, with({"runs", "rm", theirs, "--yes", "--force"}, a), {"belongs to the workspace b, not to a"});
   EXPECT_TRUE(fs::exists(place.folder() / "b" / theirs / "job.json"));
   // Nor through the folder of the DB, which is no workspace.
-  EXPECT_EQ(place.run({"runs", "rm", theirs, "--yes", "--force", "--db", "disk/shared.sqlite"}).status, 1);
+  fails(1, {"runs", "rm", theirs, "--yes", "--force", "--db", "disk/shared.sqlite"});
   EXPECT_FALSE(fs::exists(place.folder() / "disk/journal.log"));
-  EXPECT_EQ(place.run(with({"runs", "rm", theirs, "--yes", "--force"}, b)).status, 0);
-  EXPECT_EQ(place.run(with({"runs", "restore", theirs}, b)).status, 0);
+  ok(with({"runs", "rm", theirs, "--yes", "--force"}, b));
+  ok(with({"runs", "restore", theirs}, b));
 }
 
-TEST(OneWorkspace, NamesThatCannotBeADbOrAFolderAreRefusedAtOnce) {
-  Workplace place;
+TEST_F(OneWorkspace, NamesThatCannotBeADbOrAFolderAreRefusedAtOnce) {
   ASSERT_EQ(::mkfifo((place.folder() / "pipe").c_str(), 0600), 0);
-  write_file(place.folder() / "file", "text");
+  place.write_text("file", "text");
   fs::create_directories(place.folder() / "folder");
   struct Case {
     std::string option, value;
@@ -176,13 +150,11 @@ TEST(OneWorkspace, NamesThatCannotBeADbOrAFolderAreRefusedAtOnce) {
                                    {"--out", std::string(5000, 'x'), "too long"},
                                    {"--out", std::string("\xff\xfe"), "is not valid UTF-8"}};
   for (const auto& [option, value, said] : cases) {
-    std::vector<std::vector<std::string>> commands = {
-        smoke({}), {"list", "runs"}, {"runs", "prune", "--yes"}, {"db", "check"}};
+    std::vector<Words> commands = {
+        trained({}), {"list", "runs"}, {"runs", "prune", "--yes"}, {"db", "check"}};
     if (option == "--db") commands.insert(commands.end(), {{"query", "SELECT 1"}, {"table"}, {"grid"}});
     for (const auto& command : commands) {
-      const auto outcome = place.run(with(command, {option, value}));
-      EXPECT_EQ(outcome.status, 2) << command[0] << " " << option << " " << said;
-      EXPECT_THAT(outcome.err, HasSubstr(said)) << command[0];
+      const auto outcome = fails(2, with(command, {option, value}), {said});
       EXPECT_LT(outcome.err.size(), 1000u);
     }
   }
@@ -192,18 +164,6 @@ TEST(OneWorkspace, NamesThatCannotBeADbOrAFolderAreRefusedAtOnce) {
                          name.starts_with("out") || name.starts_with("err");
     EXPECT_TRUE(is_ours) << "made " << name;
   }
-}
-
-TEST(OneWorkspace, ATableCannotBeNamedAsSomethingElseOfAWorkspace) {
-  Workplace place;
-  for (const std::string id :
-       {"results.sqlite", "journal.log", "prompts", "text-cache", "0562654bf1b14d57"}) {
-    write_file_atomically(place.folder() / "mine.json", Json{{"extends", "sd35-ocr"}, {"id", id}}.dump());
-    const auto refused = place.run({"reproduce", "--table", "mine.json", "--scale", "smoke"});
-    EXPECT_EQ(refused.status, 2) << id;
-    EXPECT_THAT(refused.err, HasSubstr("is the name of something else in a workspace"));
-  }
-  EXPECT_FALSE(fs::exists(place.folder() / "runs"));
 }
 
 TEST(WithPlace, CompletesCommandsOfAWorkspaceThatNameNone) {
@@ -220,63 +180,51 @@ TEST(WithPlace, CompletesCommandsOfAWorkspaceThatNameNone) {
             " --out 'my runs' --db 'it'\\''s.sqlite'");
 }
 
-TEST(HintsOfAWorkspace, AreCommandsThatActOnItAsTyped) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke({})).status, 0);
-  ASSERT_EQ(place.run(smoke({"--out", "my runs"})).status, 0);
+TEST_F(HintsOfAWorkspace, AreCommandsThatActOnItAsTyped) {
+  ok(trained({}));
+  ok(trained({"--out", "my runs"}));
   const auto folder = place.folder() / "my runs";
-  auto damaged = read_file(folder / "journal.log");
-  damaged[damaged.size() / 2] ^= 1;
-  write_file_atomically(folder / "journal.log", damaged);
-  for (const auto& command : {smoke({}), {"db", "check"}, {"db", "rebuild"}}) {
+  damage(folder / "journal.log");
+  for (const auto& command : {trained({}), {"db", "check"}, {"db", "rebuild"}}) {
     const auto outcome = place.run(with(command, {"--out", "my runs"}));
     EXPECT_NE(outcome.status, 0);
     EXPECT_THAT(outcome.err, HasSubstr("`harness db rebuild --journal --out 'my runs'`")) << command[0];
   }
-  EXPECT_EQ(place.run({"db", "rebuild", "--journal", "--out", "my runs"}).status, 0);
-  EXPECT_EQ(place.run({"db", "check", "--out", "my runs"}).status, 0);
+  ok({"db", "rebuild", "--journal", "--out", "my runs"});
+  ok({"db", "check", "--out", "my runs"});
   const auto unknown = place.run({"verify", "0000", "--db", "my runs/results.sqlite"});
   EXPECT_THAT(unknown.err, HasSubstr("`harness list runs --db 'my runs/results.sqlite'`"));
   EXPECT_THAT(place.run({"verify", "0000"}).err, HasSubstr("`harness list runs` shows them"));
-  SQLite::Database((folder / "results.sqlite").string(), SQLite::OPEN_READWRITE)
-      .exec("UPDATE train_stats SET value = value + 1 WHERE name = 'reward_mean'");
-  const auto broken = place.run({"check", "--db", "my runs/results.sqlite"});
-  EXPECT_EQ(broken.status, 1);
-  EXPECT_THAT(broken.out, HasSubstr("`harness db rebuild --db 'my runs/results.sqlite'`"));
+  place.sql("UPDATE train_stats SET value = value + 1 WHERE name = 'reward_mean'", folder / "results.sqlite");
+  fails(1, {"check", "--db", "my runs/results.sqlite"}, {},
+        {"`harness db rebuild --db 'my runs/results.sqlite'`"});
 }
 
-TEST(HintsOfAWorkspace, WhoseDbIsGoneNameTheRebuildThatMakesItWhateverTheCommand) {
-  Workplace place;
-  ASSERT_EQ(place.run(smoke({"--out", "w"})).status, 0);
-  const auto runs = place.run({"list", "runs", "--out", "w"}).out;
+TEST_F(HintsOfAWorkspace, WhoseDbIsGoneNameTheRebuildThatMakesItWhateverTheCommand) {
+  ok(trained({"--out", "w"}));
+  const auto listed = place.run({"list", "runs", "--out", "w"}).out;
   fs::remove(place.folder() / "w/results.sqlite");
   for (const auto& command : {std::vector<std::string>{"list", "runs"},
                               {"list", "experiments"},
                               {"db", "check"},
                               {"db", "rebuild", "--journal"},
                               {"runs", "show", "0"}}) {
-    const auto outcome = place.run(with(command, {"--out", "w"}));
-    EXPECT_EQ(outcome.status, 2) << command[0];
-    EXPECT_THAT(outcome.err, HasSubstr("there is no results database; `harness db rebuild --out w`"))
-        << command[0] << command[1];
+    fails(2, with(command, {"--out", "w"}), {"there is no results database; `harness db rebuild --out w`"});
   }
-  for (const auto& command : std::vector<std::vector<std::string>>{{"table"}, {"query", "SELECT 1"}}) {
+  for (const auto& command : std::vector<Words>{{"table"}, {"query", "SELECT 1"}}) {
     EXPECT_THAT(place.run(with(command, {"--db", "w/results.sqlite"})).err,
                 HasSubstr("`harness db rebuild --db w/results.sqlite`"));
   }
-  EXPECT_EQ(place.run({"db", "rebuild", "--out", "w"}).status, 0);
-  EXPECT_EQ(place.run({"list", "runs", "--out", "w"}).out, runs);
-  fs::rename(place.folder() / "w", place.folder() / "runs");
-  fs::remove(place.folder() / "runs/results.sqlite");
-  const auto gone = place.run({"list", "runs"});
-  EXPECT_EQ(gone.status, 2) << "an empty list would look like an empty workspace";
-  EXPECT_THAT(gone.err, HasSubstr("`harness db rebuild`"));
-  fs::remove(place.folder() / "runs/journal.log");
-  const auto neither = place.run({"db", "rebuild"});
-  EXPECT_THAT(neither.err, HasSubstr("repeat the reproduce command"));
+  ok({"db", "rebuild", "--out", "w"});
+  EXPECT_EQ(place.run({"list", "runs", "--out", "w"}).out, listed);
+  fs::rename(place.folder() / "w", runs);
+  fs::remove(db);
+  fails(2, {"list", "runs"}, {"`harness db rebuild`"});  // an empty list would look like an empty workspace
+  fs::remove(journal);
+  EXPECT_THAT(place.run({"db", "rebuild"}).err, HasSubstr("repeat the reproduce command"));
 }
 
-TEST(OneWorkspace, WhatAWorkspaceHoldsIsTaken) {
+TEST_F(OneWorkspace, WhatAWorkspaceHoldsIsTaken) {
   for (const char* name : {"results.sqlite", "results.sqlite-wal", "results.sqlite.bak-1", "journal.log",
                            "journal.log.tmp", "prompts", "text-cache", ".trash", ".lock", "0123456789abcdef"})
     EXPECT_TRUE(is_taken_in_workspace(name)) << name;

@@ -1,7 +1,7 @@
 // Tables that compare a method with itself, and what other experiments learn from them; through the program.
 #include <cmath>
 
-#include "tests/harness/smoke.h"
+#include "tests/harness/workplace.h"
 
 namespace harness::test {
 namespace {
@@ -12,7 +12,7 @@ void write_twins(const Workplace& place) {
   const Json twin = {{"name", "twin"}, {"method", "ratio-norm"}, {"settings", {{"lr", 1.20000001e-4}}}};
   const Json table = {{"extends", "sd35-ocr"},           {"id", "twins"},      {"reproduces", ""},
                       {"methods", {"ratio-norm", twin}}, {"equal_rows", true}, {"seeds", {42, 43, 44}}};
-  write_file_atomically(place.folder() / "twins.json", table.dump());
+  place.write("twins.json", table);
 }
 
 /// A workspace in which one method was compared with itself over three runs (experiment 1), and then two
@@ -21,10 +21,8 @@ Workplace& finished() {
   static Workplace place;
   static const bool is_ready = [] {
     write_twins(place);
-    const auto twins = place.run(smoke_of("twins.json"));
-    EXPECT_EQ(twins.status, 0) << twins.err;
-    const auto table = place.run(smoke_of("sd35-ocr", {"--methods", "ratio-norm,dual"}));
-    EXPECT_EQ(table.status, 0) << table.err;
+    place.ok(smoke_of("twins.json"));
+    place.ok(smoke_of("sd35-ocr", {"--methods", "ratio-norm,dual"}));
     return true;
   }();
   EXPECT_TRUE(is_ready);
@@ -36,11 +34,7 @@ Json table_of(Workplace& place, const std::string& experiment) {
 }
 
 double mean_of_row(const Json& table, const std::string& method, int seed, const std::string& metric) {
-  for (const auto& row : table.at("rows")) {
-    if (row.at("method") == method && row.at("seed") == seed)
-      return row.at("metrics").at(metric).at("mean").get<double>();
-  }
-  throw std::runtime_error("no row of " + method);
+  return entry(table.at("rows"), {{"method", method}, {"seed", seed}}).at("metrics").at(metric).at("mean");
 }
 
 TEST(EqualRows, TellWhatTwoRunsOfOneMethodDifferBy) {
@@ -73,14 +67,11 @@ TEST(EqualRows, TellWhatTwoRunsOfOneMethodDifferBy) {
 
 TEST(EqualRows, SayUnderTheirTableHowOftenTheyWereCalledDifferent) {
   // Four metrics: cer_paper restates ocr_reward.
-  EXPECT_THAT(
-      finished().run({"table", "--experiment", "1"}).out,
-      AllOf(
-          HasSubstr(
-              "Yardstick: two runs of one method (ratio-norm; rows ratio-norm; twin) with different seeds "),
-          HasSubstr("Verdicts between runs of these equal rows with different seeds, in 4 metrics: "),
-          HasSubstr("of 8 comparisons of one run a row"),
-          HasSubstr("Rows by method: intraclass correlation ")));
+  finished().ok(
+      {"table", "--experiment", "1"},
+      {"Yardstick: two runs of one method (ratio-norm; rows ratio-norm; twin) with different seeds ",
+       "Verdicts between runs of these equal rows with different seeds, in 4 metrics: ",
+       "of 8 comparisons of one run a row", "Rows by method: intraclass correlation "});
 }
 
 TEST(EqualRows, AreTheYardstickOfOtherExperimentsMadeAsTheyWere) {
@@ -94,17 +85,15 @@ TEST(EqualRows, AreTheYardstickOfOtherExperimentsMadeAsTheyWere) {
       "by ";
   EXPECT_THAT(place.run({"table", "--experiment", "2"}).out,
               AllOf(HasSubstr(kNote), Not(HasSubstr("Verdicts between runs of these equal rows"))));
-  EXPECT_EQ(place.run({"report", "--experiment", "2", "-o", "report.html"}).status, 0);
+  place.ok({"report", "--experiment", "2", "-o", "report.html"});
   EXPECT_THAT(read_file(place.folder() / "report.html"), HasSubstr(kNote));
 }
 
 TEST(EqualRows, EachRecordsItsOwnSettingsAlone) {
   auto& place = finished();
-  const auto runs =
-      place.json({"query",
-                  "SELECT arm, requested_settings AS asked FROM table_runs JOIN runs ON run_id = id "
-                  "WHERE table_runs.table_id = 'twins' AND seed = 42 AND method <> 'base'",
-                  "--format", "json"});
+  const auto runs = place.rows(
+      "SELECT arm, requested_settings AS asked FROM table_runs JOIN runs ON run_id = id "
+      "WHERE table_runs.table_id = 'twins' AND seed = 42 AND method <> 'base'");
   ASSERT_EQ(runs.size(), 2u);
   for (const auto& run : runs)
     EXPECT_EQ(run.at("asked").get<std::string>().find("twin.lr") != std::string::npos,
@@ -121,11 +110,8 @@ TEST(EqualRows, LendTheirSpreadOfRunsToAComparisonOfOneRun) {
   // A standard deviation between runs of 1 makes 3.26 detectable at 3 runs (results/STATISTICS.md).
   const double run_sd = document.at("yardstick").at("metrics").at("ocr_reward").at("run_sd");
   EXPECT_NEAR(c.at("detectable_at_runs").at(0).at("effect").get<double>() / run_sd, 3.26, 0.01);
-  EXPECT_THAT(
-      place.run(asked).out,
-      AllOf(
-          HasSubstr("runs for 0.5"),
-          HasSubstr("It is taken from experiment 1 (table twins, runs of ratio-norm with different seeds)")));
+  place.ok(asked, {"runs for 0.5",
+                   "It is taken from experiment 1 (table twins, runs of ratio-norm with different seeds)"});
   const auto base = place.json({"compare", "base", "dual", "--experiment", "2", "--json"});
   EXPECT_TRUE(base.at("comparisons").at(0).at("runs_spread").is_null())
       << "the starting weights have no runs";
@@ -133,10 +119,10 @@ TEST(EqualRows, LendTheirSpreadOfRunsToAComparisonOfOneRun) {
 
 TEST(EqualRows, WithOthersBesideThemSayUnderOtherTablesWhatWasMadeOfBoth) {
   Workplace place;
-  ASSERT_EQ(place.run(smoke_of("calibration")).status, 0);
+  place.ok(smoke_of("calibration"));
   const auto own = place.json({"table", "--json"});
   EXPECT_FALSE(own.contains("calibration")) << "it is its own table";
-  ASSERT_EQ(place.run(smoke_of("sd35-ocr")).status, 0);
+  place.ok(smoke_of("sd35-ocr"));
   const auto told = place.json({"table", "sd35-ocr", "--json"}).at("calibration");
   EXPECT_EQ(told.at("experiment"), 1);
   EXPECT_EQ(told.at("baseline"), "ratio-norm");
@@ -153,10 +139,9 @@ TEST(EqualRows, WithOthersBesideThemSayUnderOtherTablesWhatWasMadeOfBoth) {
     EXPECT_EQ(entry.at("called"), called) << row;
   }
   EXPECT_EQ(told.at("rows").size(), 2u);
-  EXPECT_THAT(
-      place.run({"table", "sd35-ocr"}).out,
-      HasSubstr("Calibration (experiment 1, table calibration, 5 runs a row): metrics in which a row was "
-                "called better or worse than ratio-norm: negative control (equal) "));
+  place.ok({"table", "sd35-ocr"},
+           {"Calibration (experiment 1, table calibration, 5 runs a row): metrics in which a row was "
+            "called better or worse than ratio-norm: negative control (equal) "});
 }
 
 TEST(EqualRows, AreNoYardstickOfExperimentsWithOtherSettings) {
