@@ -29,6 +29,15 @@ std::string backbone_of_folder(const std::string& folder) {
 
 namespace {
 
+void expect_folder(const std::string& chosen) {
+  if (fs::is_directory(chosen)) return;
+  if (!fs::exists(chosen)) throw Error("is not a folder", "--weights " + chosen);
+  throw Error(
+      "is a file, not a model folder", "--weights " + chosen,
+      "give the model as diffusers saves it; of a single-file checkpoint diffusers makes such a folder "
+      "with from_single_file and save_pretrained");
+}
+
 /// A folder of another model, before anything of it is missed.
 void expect_pipeline(const BackboneInfo& backbone, const std::string& folder) {
   if (backbone.pipeline.empty() || !fs::exists(fs::path(folder) / "model_index.json")) return;
@@ -47,7 +56,7 @@ fs::path find_weights(const BackboneInfo& backbone, const std::string& chosen) {
                 "leave it out, or choose another --backbone");
   }
   if (!chosen.empty()) {
-    if (!fs::is_directory(chosen)) throw Error("is not a folder", "--weights " + chosen);
+    expect_folder(chosen);
     expect_pipeline(backbone, chosen);
     for (const auto& file : backbone.files) {
       if (fs::is_regular_file(fs::path(chosen) / file)) continue;

@@ -140,6 +140,10 @@ void ConfigFields::finish() const {
   for (const auto& key : unread()) {
     const Json& value = raw().at(key);
     if (value.is_null() || is_quiet(key)) continue;
+    if (key == "quantization_config" && !switches_nothing_on(value)) {
+      fail(key, "is set: quantised weights are not implemented",
+           "give the model's folder in bfloat16, float16 or float32");
+    }
     if (nearest(key, asked_for()) || (!switches_nothing_on(value) && speaks_of_computation(key)))
       fail_unknown(key);
     if (ignored.size() <= kShown) ignored.push_back(ignored.size() < kShown ? in_quotes(key) : "...");

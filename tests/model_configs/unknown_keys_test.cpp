@@ -42,14 +42,15 @@ TEST(UnknownKeys, WithoutAWordOfTheComputationAreAWarningThatNamesFileAndKeys) {
 
 TEST(UnknownKeys, ThatSpeakOfTheComputationAreRefused) {
   for (const char* kind : kKinds) {
-    for (const char* key :
-         {"attention_variant", "rope_scaling", "quantization_config", "qk_layernorm", "double_z",
-          "scale_query", "use_swiglu", "activation_dtype_max", "sigma_schedule"}) {
+    for (const char* key : {"attention_variant", "rope_scaling", "qk_layernorm", "double_z", "scale_query",
+                            "use_swiglu", "activation_dtype_max", "sigma_schedule"}) {
       const auto [error, told] =
           read_with(kind, fmt::format(R"({{"{}": {{"a": 1}}}})", key).c_str(), "c.json");
       EXPECT_THAT(error, testing::StartsWith(fmt::format("c.json: unknown key \"{}\"; ", key))) << kind;
       EXPECT_EQ(told, "");
     }
+    EXPECT_THAT(read_with(kind, R"({"quantization_config": {"load_in_4bit": true}})").error,
+                testing::HasSubstr("quantised weights are not implemented"));
   }
   EXPECT_THAT(read_with("glyph text", R"({"layers": 1})").error,
               testing::HasSubstr("unknown key \"layers\""));

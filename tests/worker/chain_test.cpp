@@ -535,44 +535,73 @@ TEST_F(ParityCommand, AModelsUnknownKeyIsAWarningAndOneThatSpeaksOfItsComputatio
 }
 
 // A small random folder as diffusers saves it, of Stable Diffusion 3.5's classes and flags.
-TEST_F(Chain, AFolderOfStableDiffusion3TrainsALowRankAdapterFromStartToTable) {
-  patch_table({{"task", "compressibility"},  // no OCR engine reads what random weights draw
-               {"settings", {{"clip_rule", "absolute"}, {"clip", 0.01}}}});
-  const auto folder = kTree / "tests/data/parity/sd3_pipeline_sd35m/model";
-  const auto more = fmt::format(
-      "--backbone sd35-medium --weights {} --set trained_steps=5 --set eval_steps=4 --set ema_interval=1 "
-      "--set lambda-controlled.q=0.95",
-      folder.string());
-  const auto first = shell(reproduce("sd3", more));
-  ASSERT_EQ(first.status, 0) << first.out;
-  EXPECT_PROBLEM(first.out, "Weights: folder model, sha256 ");
-  const auto document = table("sd3");
-  EXPECT_EQ(document.at("backbone"), "sd35-medium");
-  for (const auto& row : document.at("rows")) EXPECT_EQ(row.at("n"), 7);
+/// Public folders whose adapter is trained, by small ones with random weights.
+struct FolderModels : Chain {
+  static fs::path recorded(const std::string& name) { return kTree / "tests/data/parity" / name; }
 
-  std::vector<fs::path> adapters;
-  std::size_t encoded = 0;
-  for (const auto& entry : fs::recursive_directory_iterator(root_ / "sd3")) {
-    if (entry.path().filename() == "adapter") adapters.push_back(entry.path());
-    encoded +=
-        entry.path().string().find("text-cache") != std::string::npos && entry.is_regular_file() ? 1 : 0;
+  void train_from_start_to_table(const std::string& backbone, const fs::path& folder,
+                                 const std::string& settings) {
+    patch_table({{"task", "compressibility"},  // no OCR engine reads what random weights draw
+                 {"settings", {{"clip_rule", "absolute"}, {"clip", 0.01}}}});
+    const auto more = fmt::format(
+        "--backbone {} --weights {} --set trained_steps=5 --set eval_steps=4 --set ema_interval=1 "
+        "--set lambda-controlled.q=0.95 {}",
+        backbone, folder.string(), settings);
+    const auto first = shell(reproduce("work", more));
+    ASSERT_EQ(first.status, 0) << first.out;
+    EXPECT_PROBLEM(first.out, "Weights: folder model, sha256 ");
+    const auto document = table("work");
+    EXPECT_EQ(document.at("backbone"), backbone);
+    for (const auto& row : document.at("rows")) EXPECT_EQ(row.at("n"), 7);
+    EXPECT_EQ(shell(reproduce("work", more)).out, first.out);
+
+    std::vector<fs::path> adapters;
+    std::size_t encoded = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(root_ / "work")) {
+      if (entry.path().filename() == "adapter") adapters.push_back(entry.path());
+      encoded +=
+          entry.path().string().find("text-cache") != std::string::npos && entry.is_regular_file() ? 1 : 0;
+    }
+    ASSERT_EQ(adapters.size(), 4u) << "two methods with two checkpoints each";
+    EXPECT_TRUE(fs::exists(adapters[0] / "adapter_config.json"));
+    EXPECT_GT(encoded, 12u) << "the evaluation's prompts, training's, and the empty one";
+
+    const auto base = sample(folder, "");
+    EXPECT_NE(sample(folder, adapters[0].parent_path()), base);
+    EXPECT_EQ(sample(folder, adapters[0]), sample(folder, adapters[0].parent_path()))
+        << "the adapter in peft's form is the checkpoint's";
   }
-  ASSERT_EQ(adapters.size(), 4u) << "two methods with two checkpoints each";
-  EXPECT_TRUE(fs::exists(adapters[0] / "adapter_config.json"));
-  EXPECT_GT(encoded, 12u) << "the evaluation's prompts, training's, and the empty one";
-  EXPECT_EQ(shell(reproduce("sd3", more)).out, first.out);
 
-  const auto image = root_ / "one.png";
-  const auto sample = [&](const std::string& lora) {
-    const auto done = shell(fmt::format("{} sample 'a sign reading \"OPEN\"' --weights {} --steps 3 {} -o {}",
-                                        kHarness, folder.string(), lora, image.string()));
+  Outcome drawn(const fs::path& folder, const fs::path& lora) const {
+    return shell(fmt::format(
+        "{} sample 'a sign reading \"OPEN\"' --weights {} --steps 3 --image-size 64 {} -o {} 2>&1", kHarness,
+        folder.string(), lora.empty() ? "" : "--lora " + lora.string(), (root_ / "one.png").string()));
+  }
+
+  std::string sample(const fs::path& folder, const fs::path& lora) const {
+    const auto done = drawn(folder, lora);
     EXPECT_EQ(done.status, 0) << done.out;
-    return read_file(image);
-  };
-  const auto base = sample("");
-  EXPECT_NE(sample("--lora " + adapters[0].parent_path().string()), base);
-  EXPECT_EQ(sample("--lora " + adapters[0].string()), sample("--lora " + adapters[0].parent_path().string()))
-      << "the adapter in peft's form is the checkpoint's";
+    return read_file(root_ / "one.png");
+  }
+};
+
+TEST_F(FolderModels, StableDiffusion3TrainsALowRankAdapterFromStartToTable) {
+  train_from_start_to_table("sd35-medium", recorded("sd3_pipeline_sd35m") / "model", "");
+}
+
+TEST_F(FolderModels, FluxTrainsALowRankAdapterFromStartToTable) {
+  train_from_start_to_table(
+      "flux-dev", recorded("flux_pipeline") / "model",
+      "--set image_size=64 --set grid=model --set guidance=3.5 --set eval_guidance=3.5");
+}
+
+TEST_F(FolderModels, AnAdapterOfTheOtherFamilyIsRefused) {
+  for (const auto& [pipeline, lora] :
+       {std::pair{"sd3_pipeline_sd35m", "lora_flux"}, std::pair{"flux_pipeline", "lora_sd3"}}) {
+    const auto done = drawn(recorded(pipeline) / "model", recorded(lora) / "adapter");
+    EXPECT_EQ(done.status, 2) << lora;
+    EXPECT_PROBLEM(done.out, "adapter");
+  }
 }
 
 }  // namespace
