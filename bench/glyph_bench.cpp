@@ -44,7 +44,7 @@ void measure(benchmark::State& state, Model& model, std::size_t tasks, std::int6
 /// Deterministic sampling with decoding: what an evaluation does beside OCR.
 void sample(benchmark::State& state) {
   Model model;
-  const auto schedule = shifted_schedule(Grid::kUniform, kSteps, 1);
+  const auto schedule = shifted_schedule(NoiseGrid::kUniform, kSteps, 1);
   measure(state, model, kShards, kShard, [&](std::size_t) {
     const torch::NoGradGuard no_grad;
     auto noise = shard_noise(1, 0, NoiseStream::kEvaluationLatent, 0, model.rows, model.backbone.latent(),
@@ -58,7 +58,7 @@ BENCHMARK(sample)->UseRealTime()->Iterations(5)->Unit(benchmark::kMillisecond);
 /// Stochastic sampling that keeps its trajectory: what an epoch begins with.
 void rollout(benchmark::State& state) {
   Model model;
-  const auto sampler = SdeSampler::make(shifted_schedule(Grid::kUniform, kSteps, 1), 0.7, 1);
+  const auto sampler = SdeSampler::make(shifted_schedule(NoiseGrid::kUniform, kSteps, 1), 0.7, 1);
   measure(state, model, kShards, kShard, [&](std::size_t) {
     benchmark::DoNotOptimize(
         sample_trajectory(model.backbone, sampler, 1, 1, model.rows, model.backbone.encode(model.prompts)));
@@ -69,7 +69,7 @@ BENCHMARK(rollout)->UseRealTime()->Iterations(5)->Unit(benchmark::kMillisecond);
 /// Forward and backward of single transitions, as an update adds them up.
 void train_step(benchmark::State& state) {
   Model model;
-  const auto sampler = SdeSampler::make(shifted_schedule(Grid::kUniform, kSteps, 1), 0.7, 1);
+  const auto sampler = SdeSampler::make(shifted_schedule(NoiseGrid::kUniform, kSteps, 1), 0.7, 1);
   const auto shard =
       sample_trajectory(model.backbone, sampler, 1, 1, model.rows, model.backbone.encode(model.prompts));
   const auto parameters = model.backbone.velocity_network().parameters();

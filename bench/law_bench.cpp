@@ -37,7 +37,7 @@ BENCHMARK_CAPTURE(tiny_sd3_epoch, audit_off, AuditMode::kOff)->Apply(three_timed
 /// An update's samples, with a policy that has moved a little.
 struct Samples {
   std::unique_ptr<Backbone> model = Backbone::load({.name = "tiny-sd3", .seed = 42});
-  SdeSampler sampler = SdeSampler::make(shifted_schedule(Grid::kUniform, kSteps, 1), 0.7, 1);
+  SdeSampler sampler = SdeSampler::make(shifted_schedule(NoiseGrid::kUniform, kSteps, 1), 0.7, 1);
   Trajectory shard;
   std::vector<torch::Tensor> mean_new;
 

@@ -31,7 +31,7 @@ constexpr Case kCases[] = {
 
 /// A step from random latents.
 struct Inputs {
-  SdeStep step = sde_step(shifted_schedule(Grid::kUniform, 10, 1).sigmas, 4, 0.7);
+  SdeStep step = sde_step(shifted_schedule(NoiseGrid::kUniform, 10, 1).sigmas, 4, 0.7);
   Tensor x, velocity, noise, mean_old, mean_new, next;
 
   Inputs(const Case& c, torch::Device device) {

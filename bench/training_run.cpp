@@ -55,7 +55,7 @@ std::vector<EpochSeconds> time_epochs(const TimedRun& run, Backbone& model) {
     });
   };
   hooks.on_resume = [](std::int64_t) {};
-  hooks.on_checkpoint = [](const CheckpointRecord&) {};
+  hooks.on_checkpoint = [](const WrittenCheckpoint&) {};
   hooks.should_save = [] { return false; };
   hooks.on_update = [&](const UpdateRecord& update) {
     if (update.update_index % job.settings.updates_of_an_epoch() != 0) return;

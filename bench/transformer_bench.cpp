@@ -79,7 +79,7 @@ class Sd3Network : public Network {
     return halves[0] + kGuidance * (halves[1] - halves[0]);
   }
   std::vector<float> sigmas(int steps) const override {
-    return shifted_schedule(Grid::kDiffusers, steps, 3).sigmas;
+    return shifted_schedule(NoiseGrid::kDiffusers, steps, 3).sigmas;
   }
   LoraConfig adapter() const override { return {}; }
 
@@ -120,7 +120,7 @@ class FluxNetwork : public Network {
   }
   Tensor guided(const Tensor& x, double sigma) override { return velocity(x, sigma); }
   std::vector<float> sigmas(int steps) const override {
-    return shifted_schedule(Grid::kUniform, steps, std::exp(0.63)).sigmas;
+    return shifted_schedule(NoiseGrid::kUniform, steps, std::exp(0.63)).sigmas;
   }
   LoraConfig adapter() const override {
     LoraConfig config{.rank = 64, .alpha = 128};

@@ -525,7 +525,7 @@ class GrpoLoop {
   }
 
   void save_checkpoint() {
-    CheckpointRecord record{
+    WrittenCheckpoint record{
         .step = update_, .folder = job_.folder / "checkpoints" / std::to_string(update_), .sha256 = {}};
     if (!lambda_window_.empty()) {
       record.lambda_late = mean_of(lambda_window_);

@@ -34,7 +34,7 @@ struct UpdateRecord {
 };
 
 /// A checkpoint that now lies in `folder`.
-struct CheckpointRecord {
+struct WrittenCheckpoint {
   std::int64_t step = 0;
   std::filesystem::path folder;
   std::string sha256;  ///< of its manifest
@@ -46,7 +46,7 @@ struct TrainHooks {
   /// Scores one image; nothing where the scorer failed. Called in the same order whatever the threads.
   std::function<std::future<std::optional<double>>(const TrainingPrompt&, Image)> reward;
   std::function<void(const UpdateRecord&)> on_update;
-  std::function<void(const CheckpointRecord&)> on_checkpoint;
+  std::function<void(const WrittenCheckpoint&)> on_checkpoint;
   std::function<void(const std::string& message)> on_warning = [](const std::string&) {};
   std::function<void(std::int64_t update)>
       on_resume;  ///< once: the update that it goes on from, 0: the start

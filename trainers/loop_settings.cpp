@@ -121,7 +121,9 @@ template <class S>
 SettingRows<S> with_sampler(SettingRows<S> rows) {
   rows.emplace_back(
       "grid", "uniform",
-      Choices<Grid>{{"uniform", Grid::kUniform}, {"diffusers", Grid::kDiffusers}, {"model", Grid::kModel}},
+      Choices<NoiseGrid>{{"uniform", NoiseGrid::kUniform},
+                         {"diffusers", NoiseGrid::kDiffusers},
+                         {"model", NoiseGrid::kModel}},
       &S::grid,
       "spacing of the noise levels before the shift: K equal steps, or as diffusers' "
       "FlowMatchEulerDiscreteScheduler; model: spacing and shift of the model's scheduler at the size of the "

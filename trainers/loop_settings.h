@@ -31,7 +31,7 @@ struct TrainSettings {
   std::int64_t shard_prompts = 0;
   int sampling_steps = 0, trained_steps = 0, late_steps = 0;
   double noise_level = 0, guidance = 0;
-  Grid grid = {};
+  NoiseGrid grid = {};
   double shift = 0;
   AdamWOptions adamw;
   std::int64_t lr_warmup = 0;  ///< updates
@@ -60,7 +60,7 @@ struct TrainSettings {
 struct EvaluateSettings {
   int steps = 0;
   double guidance = 0;
-  Grid grid = {};
+  NoiseGrid grid = {};
   double shift = 0;
   std::int64_t shard_size = 0;
   bool use_ema = false;

@@ -69,15 +69,17 @@ TensorMap run_scheduler(const ParityCase& c) {
   TensorMap out;
   for (const int steps : params.required<std::vector<int>>("steps")) {
     if (family == "sd3") {
-      record_schedule(c, shifted_schedule(Grid::kDiffusers, steps, config.shift, config.num_train_timesteps),
-                      step, fmt::format("{}", steps), out);
+      record_schedule(
+          c, shifted_schedule(NoiseGrid::kDiffusers, steps, config.shift, config.num_train_timesteps), step,
+          fmt::format("{}", steps), out);
       continue;
     }
     for (const int tokens : params.required<std::vector<int>>("image_seq_lens")) {
       const auto label = fmt::format("{}.{}", steps, tokens);
       out[label + ".mu"] = torch::tensor(config.mu(tokens), torch::kFloat64);
       record_schedule(
-          c, shifted_schedule(Grid::kUniform, steps, config.shift_for(tokens), config.num_train_timesteps),
+          c,
+          shifted_schedule(NoiseGrid::kUniform, steps, config.shift_for(tokens), config.num_train_timesteps),
           step, label, out);
     }
   }
@@ -255,7 +257,7 @@ TensorMap run_sd3_pipeline(const ParityCase& c) {
              negative = backbone->encode(c.prompts("negative_prompts"));
   return run_pipeline(
       c, *backbone,
-      shifted_schedule(Grid::kDiffusers, p.steps, p.scheduler.shift, p.scheduler.num_train_timesteps),
+      shifted_schedule(NoiseGrid::kDiffusers, p.steps, p.scheduler.shift, p.scheduler.num_train_timesteps),
       [&](const torch::Tensor& x, double sigma) {
         return backbone->velocity(x, sigma, positive, negative, p.guidance);
       },
@@ -268,7 +270,7 @@ TensorMap run_flux_pipeline(const ParityCase& c) {
   const auto backbone = load_flux_folder(p.source);
   const auto condition = backbone->encode(c.prompts("prompts"));
   const auto schedule =
-      shifted_schedule(Grid::kUniform, p.steps, p.scheduler.shift_for(c.input("packed_latents").size(1)),
+      shifted_schedule(NoiseGrid::kUniform, p.steps, p.scheduler.shift_for(c.input("packed_latents").size(1)),
                        p.scheduler.num_train_timesteps);
   auto out = run_pipeline(
       c, *backbone, schedule,

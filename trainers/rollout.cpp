@@ -61,16 +61,16 @@ Tensor shard_noise(std::uint32_t seed, std::uint32_t epoch, NoiseStream stream, 
   return noise.to(device);
 }
 
-Schedule schedule_for(const Backbone& backbone, Grid grid, int steps, double shift) {
-  if (grid != Grid::kModel) return shifted_schedule(grid, steps, shift);
+Schedule schedule_for(const Backbone& backbone, NoiseGrid grid, int steps, double shift) {
+  if (grid != NoiseGrid::kModel) return shifted_schedule(grid, steps, shift);
   const auto usual = backbone.usual_sampler();
   if (!usual) {
     throw Error("is \"model\", and this backbone has no grid of its own", "setting grid",
                 "give uniform or diffusers");
   }
   return usual->train_timesteps > 0
-             ? shifted_schedule(Grid::kDiffusers, steps, usual->shift, usual->train_timesteps)
-             : shifted_schedule(Grid::kUniform, steps, usual->shift);
+             ? shifted_schedule(NoiseGrid::kDiffusers, steps, usual->shift, usual->train_timesteps)
+             : shifted_schedule(NoiseGrid::kUniform, steps, usual->shift);
 }
 
 SdeSampler SdeSampler::make(const Schedule& schedule, double noise_level, double guidance) {

@@ -39,8 +39,9 @@ struct Trajectory {
   std::vector<torch::Tensor> velocity_old;  ///< K velocities of the old policy, as the backbone gave them
 };
 
-/// The noise levels of `steps` steps. Throws Error for Grid::kModel where the backbone names none of its own.
-Schedule schedule_for(const Backbone& backbone, Grid grid, int steps, double shift);
+/// The noise levels of `steps` steps. Throws Error for NoiseGrid::kModel where the backbone names none of its
+/// own.
+Schedule schedule_for(const Backbone& backbone, NoiseGrid grid, int steps, double shift);
 
 /// The transitions of a run's sampler, from noise to data.
 struct SdeSampler {

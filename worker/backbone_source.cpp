@@ -13,7 +13,7 @@ void use_one_thread() {
   torch::set_num_threads(1);
 }
 
-BackboneSource backbone_source(const Job& job) {
+BackboneSource backbone_source(const WorkerJob& job) {
   const auto name = job.get<std::string>("backbone");
   auto choices = read_model_choices(name, job.get<Json>("settings"), job.file() + ": identity.settings");
   if (job.paths.contains("checkpoint")) {
@@ -28,7 +28,7 @@ BackboneSource backbone_source(const Job& job) {
           .weights_sha256 = job.get<std::string>("weights_sha256")};
 }
 
-std::vector<Prompt> planned_prompts(const Job& job, const std::string& name, const char* what) {
+std::vector<Prompt> planned_prompts(const WorkerJob& job, const std::string& name, const char* what) {
   // Whether each must quote a target was decided in the plan.
   auto set = load_prompt_set(job.path(name), kPickscorePrompts);
   if (set.sha256 != job.get<std::string>(name + "_sha256")) {
@@ -38,7 +38,7 @@ std::vector<Prompt> planned_prompts(const Job& job, const std::string& name, con
   return std::move(set.prompts);
 }
 
-HeldFiles hold_weights(const Job& job) {
+HeldFiles hold_weights(const WorkerJob& job) {
   const std::filesystem::path folder = job.path("weights");
   if (folder.empty()) return {};
   std::vector<std::filesystem::path> files;

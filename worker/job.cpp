@@ -8,12 +8,12 @@
 
 namespace harness {
 
-std::filesystem::path Job::path(const std::string& name) const {
+std::filesystem::path WorkerJob::path(const std::string& name) const {
   return Fields(paths, file() + ": paths").required<std::string>(name);
 }
 
-Job read_job(const std::filesystem::path& folder) {
-  Job job;
+WorkerJob read_job(const std::filesystem::path& folder) {
+  WorkerJob job;
   job.folder = folder;
   const auto document = read_json(job.file());
   Fields fields(document, job.file());

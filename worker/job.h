@@ -9,7 +9,7 @@
 namespace harness {
 
 /// A job folder's job.json (core/EVENTS.md).
-struct Job {
+struct WorkerJob {
   std::string id;
   Json identity, paths;
   int threads = 1;
@@ -31,7 +31,7 @@ struct Job {
 };
 
 /// Throws Error if the file is missing or malformed.
-Job read_job(const std::filesystem::path& folder);
+WorkerJob read_job(const std::filesystem::path& folder);
 
 /// Throws Error where `plug_in` ("method dual") was planned with other sources (SourceSum::identity) than
 /// those of the files `sources` that this program was built from.

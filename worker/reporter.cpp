@@ -52,7 +52,7 @@ std::filesystem::path wait_until_free(const std::filesystem::path& log) {
 
 }  // namespace
 
-Reporter::Reporter(const Job& job)
+Reporter::Reporter(const WorkerJob& job)
     : log_(wait_until_free(job.folder / "events.log")), started_(now_seconds()) {
   event({{"type", "job_started"},
          {"id", job.id},

@@ -15,7 +15,7 @@ namespace harness {
 class Reporter {
  public:
   /// Takes the log's lock and records `job_started`.
-  explicit Reporter(const Job& job);
+  explicit Reporter(const WorkerJob& job);
   ~Reporter();
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;

@@ -19,7 +19,7 @@
 namespace harness {
 namespace {
 
-std::vector<Prompt> prompts_of(const Job& job) {
+std::vector<Prompt> prompts_of(const WorkerJob& job) {
   const auto all = planned_prompts(job, "prompts", "evaluation");
   const auto file = job.path("positions");
   std::vector<Prompt> prompts;
@@ -32,7 +32,7 @@ std::vector<Prompt> prompts_of(const Job& job) {
   return prompts;
 }
 
-void load_checkpoint(const Job& job, Backbone& backbone, bool ema) {
+void load_checkpoint(const WorkerJob& job, Backbone& backbone, bool ema) {
   if (job.get<int>("step") == 0) return;
   if (const auto manifest = job.path("checkpoint") / "manifest.json";
       !job.checkpoint_sha256.empty() && sha256_file(manifest) != job.checkpoint_sha256) {
@@ -53,7 +53,7 @@ struct Pending {
 
 class Evaluation {
  public:
-  Evaluation(const Job& job, Reporter& reporter)
+  Evaluation(const WorkerJob& job, Reporter& reporter)
       : job_(job),
         reporter_(reporter),
         settings_(read_evaluate_settings(
@@ -204,7 +204,7 @@ class Evaluation {
         scored_ > 0 ? fmt::format("{} {:.3f}", shown_metric_, shown_ / scored_) : std::string());
   }
 
-  const Job& job_;
+  const WorkerJob& job_;
   Reporter& reporter_;
   EvaluateSettings settings_;
   std::size_t shard_size_;
@@ -222,7 +222,7 @@ class Evaluation {
 
 }  // namespace
 
-bool run_evaluation(const Job& job, Reporter& reporter) {
+bool run_evaluation(const WorkerJob& job, Reporter& reporter) {
   return Evaluation(job, reporter).run();
 }
 

@@ -34,14 +34,14 @@ class ResumeSchedule {
   Clock::time_point last_ = Clock::now();
 };
 
-std::vector<TrainingPrompt> training_prompts(const Job& job) {
+std::vector<TrainingPrompt> training_prompts(const WorkerJob& job) {
   std::vector<TrainingPrompt> prompts;
   for (const auto& p : planned_prompts(job, "train_prompts", "run"))
     prompts.push_back({p.position, {p.text, p.target}});
   return prompts;
 }
 
-void require_same_source(const Job& job) {
+void require_same_source(const WorkerJob& job) {
   const auto name = job.get<std::string>("method");
   const auto found = methods().find(name);
   if (found == methods().end()) return;  // make_method says so
@@ -51,7 +51,7 @@ void require_same_source(const Job& job) {
 
 }  // namespace
 
-bool run_training(const Job& job, Reporter& reporter) {
+bool run_training(const WorkerJob& job, Reporter& reporter) {
   require_same_source(job);
   const auto where = job.file() + ": identity";
   const auto task = job.get<std::string>("task");
@@ -106,7 +106,7 @@ bool run_training(const Job& job, Reporter& reporter) {
     reporter.progress(done, total, "updates", done * images_per_update,
                       fmt::format("reward {:.3f}", u.stats.at("reward_mean")));
   };
-  hooks.on_checkpoint = [&](const CheckpointRecord& c) {
+  hooks.on_checkpoint = [&](const WrittenCheckpoint& c) {
     reporter.event({{"type", "checkpoint"},
                     {"step", c.step},
                     {"path", std::filesystem::relative(c.folder, job.folder).string()},

@@ -82,7 +82,7 @@ Sampler sampler_of(const SampleRequest& r, const Backbone& backbone) {
   const auto settings = read_evaluate_settings(Json::object(), "sample");
   const auto usual = backbone.usual_sampler().value_or(
       UsualSampler{.steps = settings.steps, .guidance = settings.guidance, .shift = settings.shift});
-  const auto grid = backbone.usual_sampler() ? Grid::kModel : settings.grid;
+  const auto grid = backbone.usual_sampler() ? NoiseGrid::kModel : settings.grid;
   return {schedule_for(backbone, grid, r.steps.value_or(usual.steps), usual.shift),
           r.guidance.value_or(usual.guidance)};
 }

@@ -14,7 +14,7 @@ bool is_external(const Json& identity) {
 
 }  // namespace
 
-Scorers open_scorers(const Job& job) {
+Scorers open_scorers(const WorkerJob& job) {
   const auto planned = job.get<Json>("scorers");
   if (planned.empty()) throw Error("names no scorer", job.file());
   for (const auto& [name, identity] : planned.items()) {

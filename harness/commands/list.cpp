@@ -55,7 +55,7 @@ Rows list_tables(const ListOptions&) {
 }
 
 Rows list_methods(const ListOptions&) {
-  return rows_of(load_registry().methods, [](const MethodInfo& method) -> Json {
+  return rows_of(load_registry().methods, [](const RegisteredMethod& method) -> Json {
     return {{"name", method.name},
             {"summary", method.summary},
             {"equations", method.equations},

@@ -31,7 +31,7 @@ SourceInfo read_source(Fields& fields) {
           .files = source.optional<std::map<std::string, std::string>>("files", {})};
 }
 
-MethodInfo read_method(const Json& value, const std::string& where) {
+RegisteredMethod read_method(const Json& value, const std::string& where) {
   Fields fields(value, where);
   return {.name = fields.required<std::string>("name"),
           .summary = fields.required<std::string>("summary"),
@@ -110,7 +110,7 @@ const std::string& BackboneInfo::precision(const std::string& device_kind) const
   return found != precisions.end() ? found->second : precisions.at("");
 }
 
-const MethodInfo& Registry::method(const std::string& name, const std::string& where) const {
+const RegisteredMethod& Registry::method(const std::string& name, const std::string& where) const {
   return find_named(methods, name, "method", where);
 }
 

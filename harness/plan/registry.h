@@ -18,7 +18,7 @@ struct SourceInfo {
   std::map<std::string, std::string> files = {};  ///< sums by file, those that same_numbers.json lists
 };
 
-struct MethodInfo {
+struct RegisteredMethod {
   std::string name, summary, equations;
   std::vector<Setting> settings;
   SourceInfo source = {};
@@ -61,14 +61,14 @@ struct TaskInfo {
 struct Registry {
   int numerics_version = 0;
   std::string sources_sha256 = {};  ///< of all code that can change a number
-  std::vector<MethodInfo> methods;
+  std::vector<RegisteredMethod> methods;
   std::vector<Setting> settings;
   std::vector<BackboneInfo> backbones;
   std::vector<EvaluatorInfo> evaluators;
   std::vector<TaskInfo> tasks;
 
   /// Lookups by name. Throw Error (status 2) with the nearest known name.
-  const MethodInfo& method(const std::string& name, const std::string& where) const;
+  const RegisteredMethod& method(const std::string& name, const std::string& where) const;
   const BackboneInfo& backbone(const std::string& name, const std::string& where) const;
   const BackboneInfo& default_backbone() const;
   /// The evaluator that gives a metric of a backbone's images (empty: of any), or nullptr.

@@ -18,12 +18,12 @@ const std::vector<std::string> kTables = {
     "tiny-sd3-zclip",     "sd35-pickscore-val", "tiny-sd3-stress", "operating-points",
     "lambdanorm-nu-sweep"};
 
-Figure figure_of(const PaperValue& value) {
+PrintedNumber figure_of(const PaperValue& value) {
   return {value.value, value.printed, printed_rounding(value.printed)};
 }
 
 /// A number of which the files keep no text; `decimals`: as printed.
-Figure figure_of(double value, int decimals) {
+PrintedNumber figure_of(double value, int decimals) {
   return figure_of({.value = value, .printed = fmt::format("{:.{}f}", value, decimals)});
 }
 
@@ -32,7 +32,7 @@ Figure figure_of(double value, int decimals) {
 
 using Words = std::vector<std::string>;
 
-Figure cell(const PaperRow& row, const std::string& column, const std::string& address) {
+PrintedNumber cell(const PaperRow& row, const std::string& column, const std::string& address) {
   if (column == "checkpoint" && row.checkpoint) return figure_of(*row.checkpoint, 0);
   const auto found = row.values.find(column);
   if (found == row.values.end()) throw Error(fmt::format("{} has no {}", row.method, column), address);
@@ -40,7 +40,7 @@ Figure cell(const PaperRow& row, const std::string& column, const std::string& a
 }
 
 /// TABLE BASELINE>METHOD METRIC [TASK] FIELD:DECIMALS
-Figure compared(const PaperTable& table, const Words& words, const std::string& address) {
+PrintedNumber compared(const PaperTable& table, const Words& words, const std::string& address) {
   const auto sides = split(words[1], '>'), field = split(words.back(), ':');
   const auto* c = table.comparison(sides[0], sides[1], words[2], words.size() == 5 ? words[3] : "");
   if (c == nullptr || field.size() != 2) throw Error("there is no such comparison", address);
@@ -57,9 +57,9 @@ Figure compared(const PaperTable& table, const Words& words, const std::string& 
 
 /// TABLE METHOD COLUMN [TASK or CHECKPOINT]: of the selected row without one. A * for the method or behind
 /// the column: of all rows that are left.
-Figures cells(const PaperTable& table, const Words& words, const std::string& address) {
+PrintedNumbers cells(const PaperTable& table, const Words& words, const std::string& address) {
   const auto which = words.size() == 4 ? words[3] : "";
-  Figures figures;
+  PrintedNumbers figures;
   if (words[1] == "*" || which == "*") {
     for (const auto& row : table.rows) {
       if (words[1] == "*" || row.method == words[1]) figures.push_back(cell(row, words[2], address));
@@ -82,7 +82,7 @@ const Item& item_of(const std::map<std::string, Item>& items, const std::string&
 }
 
 /// Also "text NAME" for a figure of the running text, and "TABLE n" for the prompts of a table.
-Figures figures_at(const PaperFigures& paper, const std::string& address) {
+PrintedNumbers figures_at(const PaperFigures& paper, const std::string& address) {
   const auto words = split(address, ' ');
   if (words.size() == 2 && words[0] == "text")
     return {figure_of(item_of(paper.stated, words[1], "holds no figure", "paper/stated/figures.json"))};
@@ -119,7 +119,7 @@ PaperFinding finding_of(Fields relation, const NamedFigures& figures) {
                        .message = fill_in(relation.required<std::string>("message"), figures)};
   if (relation.has("holds")) {
     const bool holds = std::ranges::all_of(evaluate(relation.required<std::string>("holds"), figures),
-                                           [](const Figure& row) { return row.value == 1; });
+                                           [](const PrintedNumber& row) { return row.value == 1; });
     const bool of_two = relation.get("computed").is_array();
     const auto texts = of_two ? relation.required<std::vector<std::string>>("computed")
                               : std::vector(2, relation.required<std::string>("computed"));

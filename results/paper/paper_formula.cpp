@@ -16,8 +16,8 @@
 namespace harness {
 namespace {
 
-using Row = std::span<const Figure>;
-using Lists = std::span<const Figures>;
+using Row = std::span<const PrintedNumber>;
+using Lists = std::span<const PrintedNumbers>;
 
 struct Operator {
   std::string_view sign;
@@ -39,14 +39,14 @@ constexpr Operator kOperators[] = {
 };
 
 /// Whether `computed`, known to +-`uncertainty`, can have been printed as `printed`.
-double rounds_to(double computed, const Figure& printed, double uncertainty) {
+double rounds_to(double computed, const PrintedNumber& printed, double uncertainty) {
   constexpr double kNoise = 1e-9;
   const double width = printed.half_unit + uncertainty;
   return std::abs(computed - printed.value) <= width * (1 + kNoise) + 1e-12 * std::abs(computed);
 }
 
 /// The count of n whose percentage is printed as `percent`; NaN and all candidates unless there is just one.
-Figure count(const Figure& percent, double n) {
+PrintedNumber count(const PrintedNumber& percent, double n) {
   std::vector<std::string> counts;
   const auto near = std::trunc(percent.value / 100 * n);
   for (auto k = std::max(0.0, near - 2); k <= std::min(n, near + 2); ++k) {
@@ -57,20 +57,20 @@ Figure count(const Figure& percent, double n) {
 }
 
 /// By name and number of arguments.
-const std::map<std::string, Figure (*)(Row), std::less<>> kFunctions = {
-    {"abs/1", [](Row x) { return Figure{std::abs(x[0].value)}; }},
-    {"exp/1", [](Row x) { return Figure{std::exp(x[0].value)}; }},
-    {"log/1", [](Row x) { return Figure{std::log(x[0].value)}; }},
-    {"log1p/1", [](Row x) { return Figure{std::log1p(x[0].value)}; }},
-    {"sqrt/1", [](Row x) { return Figure{std::sqrt(x[0].value)}; }},
-    {"normal_cdf/1", [](Row x) { return Figure{cdf(boost::math::normal(), x[0].value)}; }},
-    {"normal_quantile/1", [](Row x) { return Figure{quantile(boost::math::normal(), x[0].value)}; }},
+const std::map<std::string, PrintedNumber (*)(Row), std::less<>> kFunctions = {
+    {"abs/1", [](Row x) { return PrintedNumber{std::abs(x[0].value)}; }},
+    {"exp/1", [](Row x) { return PrintedNumber{std::exp(x[0].value)}; }},
+    {"log/1", [](Row x) { return PrintedNumber{std::log(x[0].value)}; }},
+    {"log1p/1", [](Row x) { return PrintedNumber{std::log1p(x[0].value)}; }},
+    {"sqrt/1", [](Row x) { return PrintedNumber{std::sqrt(x[0].value)}; }},
+    {"normal_cdf/1", [](Row x) { return PrintedNumber{cdf(boost::math::normal(), x[0].value)}; }},
+    {"normal_quantile/1", [](Row x) { return PrintedNumber{quantile(boost::math::normal(), x[0].value)}; }},
     {"sign_test/2",
-     [](Row x) { return Figure{sign_test(std::lround(x[0].value), std::lround(x[1].value))}; }},
-    {"half/1", [](Row x) { return Figure{x[0].half_unit}; }},
+     [](Row x) { return PrintedNumber{sign_test(std::lround(x[0].value), std::lround(x[1].value))}; }},
+    {"half/1", [](Row x) { return PrintedNumber{x[0].half_unit}; }},
     {"count/2", [](Row x) { return count(x[0], x[1].value); }},
-    {"rounds/2", [](Row x) { return Figure{rounds_to(x[0].value, x[1], 0)}; }},
-    {"rounds/3", [](Row x) { return Figure{rounds_to(x[0].value, x[1], x[2].value)}; }},
+    {"rounds/2", [](Row x) { return PrintedNumber{rounds_to(x[0].value, x[1], 0)}; }},
+    {"rounds/3", [](Row x) { return PrintedNumber{rounds_to(x[0].value, x[1], x[2].value)}; }},
 };
 
 /// Over all rows of all arguments.
@@ -80,9 +80,10 @@ const std::map<std::string, double (*)(double, double), std::less<>> kFolds = {
     {"sum", [](double a, double b) { return a + b; }},
 };
 
-Figure folded(Lists lists, double (*fold)(double, double)) {
+PrintedNumber folded(Lists lists, double (*fold)(double, double)) {
   std::vector<double> values;
-  for (const auto& list : lists) std::ranges::transform(list, std::back_inserter(values), &Figure::value);
+  for (const auto& list : lists)
+    std::ranges::transform(list, std::back_inserter(values), &PrintedNumber::value);
   return {std::accumulate(values.begin() + 1, values.end(), values.front(), fold)};
 }
 
@@ -91,7 +92,7 @@ class Parser {
   Parser(std::string_view formula, const NamedFigures& figures)
       : formula_(formula), rest_(trim(formula)), figures_(figures) {}
 
-  Figures whole() {
+  PrintedNumbers whole() {
     auto result = operation(1);
     if (!rest_.empty()) fail("cannot be read");
     return result;
@@ -116,12 +117,12 @@ class Parser {
 
   /// Calls `of` with one figure of each list at a time.
   template <class Of>
-  Figures by_row(Lists lists, Of of) const {
+  PrintedNumbers by_row(Lists lists, Of of) const {
     std::size_t rows = 1;
     for (const auto& list : lists) rows = std::max(rows, list.size());
-    Figures results;
+    PrintedNumbers results;
     for (std::size_t i = 0; i < rows; ++i) {
-      Figures row;
+      PrintedNumbers row;
       for (const auto& list : lists) {
         if (list.size() != 1 && list.size() != rows) fail("has lists of different lengths");
         row.push_back(list[list.size() == 1 ? 0 : i]);
@@ -131,20 +132,21 @@ class Parser {
     return results;
   }
 
-  Figures operation(int level) {
+  PrintedNumbers operation(int level) {
     auto left = operand();
     while (const auto* op = take_operator(level)) {
-      left = by_row(std::vector<Figures>{left, operation(op->level + 1)}, [op](Row x) {
+      left = by_row(std::vector<PrintedNumbers>{left, operation(op->level + 1)}, [op](Row x) {
         const bool shown = !x[0].text.empty() && !x[1].text.empty();
-        return Figure{op->of(x[0].value, x[1].value),
-                      shown ? fmt::format("{} {} {}", x[0].text, op->sign, x[1].text) : ""};
+        return PrintedNumber{op->of(x[0].value, x[1].value),
+                             shown ? fmt::format("{} {} {}", x[0].text, op->sign, x[1].text) : ""};
       });
     }
     return left;
   }
 
-  Figures operand() {
-    if (take("-")) return by_row(std::vector<Figures>{operand()}, [](Row x) { return Figure{-x[0].value}; });
+  PrintedNumbers operand() {
+    if (take("-"))
+      return by_row(std::vector<PrintedNumbers>{operand()}, [](Row x) { return PrintedNumber{-x[0].value}; });
     if (take("(")) {
       auto inner = operation(1);
       if (!take(")")) fail("needs a )");
@@ -153,15 +155,15 @@ class Parser {
     return rest_.find_first_of("0123456789") == 0 ? number() : named();
   }
 
-  Figures number() {
-    Figure figure;
+  PrintedNumbers number() {
+    PrintedNumber figure;
     const auto end = std::from_chars(rest_.data(), rest_.data() + rest_.size(), figure.value).ptr;
     figure.text = std::string(rest_.data(), end);
     take(figure.text);
     return {figure};
   }
 
-  Figures named() {
+  PrintedNumbers named() {
     constexpr auto kLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
     const std::string name(rest_.substr(0, rest_.find_first_not_of(kLetters)));
     if (take(name + "(")) return call(name);
@@ -171,8 +173,8 @@ class Parser {
     return found->second;
   }
 
-  Figures call(const std::string& name) {
-    std::vector<Figures> arguments = {operation(1)};
+  PrintedNumbers call(const std::string& name) {
+    std::vector<PrintedNumbers> arguments = {operation(1)};
     while (take(",")) arguments.push_back(operation(1));
     if (!take(")")) fail("needs a )");
     if (const auto fold = kFolds.find(name); fold != kFolds.end()) return {folded(arguments, fold->second)};
@@ -201,7 +203,7 @@ std::string shown(std::string_view placeholder, const NamedFigures& figures) {
 
 }  // namespace
 
-Figures evaluate(std::string_view formula, const NamedFigures& figures) {
+PrintedNumbers evaluate(std::string_view formula, const NamedFigures& figures) {
   return Parser(formula, figures).whole();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <regex>
@@ -76,16 +77,23 @@ std::vector<fs::path> code_files() {
   return files;
 }
 
-std::vector<Include> includes() {
-  static const std::regex line_of(R"re(^\s*#include "([^"]+)")re");
-  std::vector<Include> all;
+/// Calls see(file, what the pattern's group matched) for every line of the code that it fits.
+void for_each_line(const char* pattern, const std::function<void(const fs::path&, const std::string&)>& see) {
+  const std::regex line_of(pattern);
+  std::smatch found;
   for (const auto& file : code_files()) {
     std::ifstream text(kTree / file);
-    std::smatch found;
     for (std::string line; std::getline(text, line);) {
-      if (std::regex_search(line, found, line_of)) all.push_back({file, found[1].str()});
+      if (std::regex_search(line, found, line_of)) see(file, found[1].str());
     }
   }
+}
+
+std::vector<Include> includes() {
+  std::vector<Include> all;
+  for_each_line(R"re(^\s*#include "([^"]+)")re", [&](const fs::path& from, const std::string& to) {
+    all.push_back({from, to});
+  });
   return all;
 }
 
@@ -144,6 +152,18 @@ TEST(House, NoRoomHoldsMoreThan35FilesOfCode) {
   std::map<std::string, int> files;
   for (const auto& file : code_files()) ++files[file.parent_path().string()];
   for (const auto& [room, count] : files) EXPECT_LE(count, 35) << room;
+}
+
+// All is in one namespace: of two types of a name in one program the linker keeps the functions of either.
+TEST(House, NoTypeIsDefinedInTwoHeaders) {
+  std::map<std::string, Names> headers;
+  for_each_line(R"re(^(?:struct|class|enum class) (\w+)(?: final)?(?: :[^:].*)? \{)re",
+                [&](const fs::path& file, const std::string& type) {
+                  if (file.extension() == ".h") headers[type].insert(file.string());
+                });
+  EXPECT_GT(headers.size(), 300U);
+  for (const auto& [type, files] : headers)
+    EXPECT_EQ(files.size(), 1U) << type << " is in " << *files.begin() << " and " << *files.rbegin();
 }
 
 TEST(House, UnitsIncludeEachOtherInNoCircle) {

@@ -15,7 +15,7 @@ TEST(FluxOnPolicy, LogRatiosAreExactlyZeroInEveryPrecision) {
                                             .folder = case_folder("flux_pipeline") / "model",
                                             .choices = {.image_size = 32, .text_tokens = 16}});
     backbone->transformer()->to(dtype);
-    const auto sampler = SdeSampler::make(schedule_for(*backbone, Grid::kModel, 6, 1), 0.9, 3.5);
+    const auto sampler = SdeSampler::make(schedule_for(*backbone, NoiseGrid::kModel, 6, 1), 0.9, 3.5);
     const auto rollout = sample_trajectory(*backbone, sampler, 42, 1, {{0, 0}, {1, 3}},
                                            backbone->encode({{"a sign", ""}, {"two cats", ""}}));
     ASSERT_EQ(rollout.mean_old.size(), 6U);

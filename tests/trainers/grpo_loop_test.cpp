@@ -24,7 +24,7 @@ constexpr std::int64_t kWhole = 1000;  // updates after which a run stops
 /// Records of a run with rewards that depend on the image alone.
 struct Outcome {
   std::vector<UpdateRecord> updates;
-  std::vector<CheckpointRecord> checkpoints;
+  std::vector<WrittenCheckpoint> checkpoints;
   std::vector<std::string> warnings;
   double distance = 0;  ///< of the weights from those before
   bool done = false;
@@ -76,7 +76,7 @@ class GrpoLoop : public testing::Test {
     };
     hooks.on_resume = [](std::int64_t) {};
     hooks.on_update = [&](const UpdateRecord& u) { result.updates.push_back(u); };
-    hooks.on_checkpoint = [&](const CheckpointRecord& c) { result.checkpoints.push_back(c); };
+    hooks.on_checkpoint = [&](const WrittenCheckpoint& c) { result.checkpoints.push_back(c); };
     hooks.on_warning = [&](const std::string& message) { result.warnings.push_back(message); };
     hooks.should_stop = [&] {
       return !result.updates.empty() && result.updates.back().update_index >= stop_after;

@@ -32,7 +32,7 @@ struct Pipeline {
 
 /// The real sampler's transitions under an old and a new velocity field; later steps move more.
 LawAudit audited(const Pipeline& pipeline) {
-  const auto sigmas = shifted_schedule(Grid::kUniform, kSteps, 1).sigmas;
+  const auto sigmas = shifted_schedule(NoiseGrid::kUniform, kSteps, 1).sigmas;
   LawAudit audit(kSteps, static_cast<double>(kSize), kNoiseLevel);
   torch::manual_seed(1);
   for (int update = 0; update < kUpdates; ++update) {

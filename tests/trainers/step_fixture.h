@@ -17,7 +17,7 @@ inline torch::Tensor normal(std::uint32_t sample, torch::IntArrayRef shape) {
 
 /// Step k of 10.
 inline SdeStep test_step(int k) {
-  static const auto sigmas = shifted_schedule(Grid::kUniform, 10, 1).sigmas;
+  static const auto sigmas = shifted_schedule(NoiseGrid::kUniform, 10, 1).sigmas;
   return sde_step(sigmas, k, 0.7);
 }
 

@@ -126,7 +126,7 @@ std::string trace_of(const std::string& name) {
     return std::async(std::launch::deferred, [=]() -> std::optional<double> { return reward; });
   };
   hooks.on_resume = [](std::int64_t) {};
-  hooks.on_checkpoint = [](const CheckpointRecord&) {};
+  hooks.on_checkpoint = [](const WrittenCheckpoint&) {};
   hooks.on_update = [&](const UpdateRecord& update) { text += text_of(update, line) + '\n'; };
   train(job, line, *method.method, pool, hooks);
   return text;

@@ -37,8 +37,8 @@ Json identity_of(const std::string& name, const std::string& profile) {
   return identity;
 }
 
-Job job_with(const Json& scorers) {
-  Job job;
+WorkerJob job_with(const Json& scorers) {
+  WorkerJob job;
   job.folder = "job";
   job.identity = {{"scorers", scorers}};
   job.paths = Json::object();

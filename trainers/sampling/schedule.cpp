@@ -32,10 +32,10 @@ std::vector<double> linspace(double first, double last, int count) {
 
 }  // namespace
 
-Schedule shifted_schedule(Grid grid, int steps, double shift, int num_train_timesteps) {
+Schedule shifted_schedule(NoiseGrid grid, int steps, double shift, int num_train_timesteps) {
   require(steps > 0 && shift > 0, "a schedule has steps and a positive shift");
   std::vector<double> levels;
-  if (grid == Grid::kUniform) {
+  if (grid == NoiseGrid::kUniform) {
     levels = linspace(1, 0, steps + 1);
     levels.pop_back();
   } else {

@@ -13,7 +13,7 @@ struct Schedule {
 };
 
 /// How the K unshifted levels are spaced.
-enum class Grid {
+enum class NoiseGrid {
   kDiffusers,  ///< as FlowMatchEulerDiscreteScheduler: linear between its largest and smallest training
                ///< level, both shifted already, so that the end is shifted twice
   kUniform,    ///< linspace(1, 0, K + 1): all steps equal before the shift
@@ -21,6 +21,6 @@ enum class Grid {
 };
 
 /// Of a grid that is not the model's: sigma -> shift sigma / (1 + (shift - 1) sigma).
-Schedule shifted_schedule(Grid grid, int steps, double shift, int num_train_timesteps = 1000);
+Schedule shifted_schedule(NoiseGrid grid, int steps, double shift, int num_train_timesteps = 1000);
 
 }  // namespace harness
