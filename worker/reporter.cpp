@@ -1,5 +1,6 @@
 #include "worker/reporter.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -63,7 +64,7 @@ Reporter::Reporter(const WorkerJob& job)
          {"sources", sources_sha256()},
          {"cpu", build_info().cpu_features},
          {"threads", job.threads}});
-  if (::pipe(end_pipe_) != 0) throw Error("cannot make a pipe", "harness-worker", "", Status::kFailed);
+  if (::pipe2(end_pipe_, O_CLOEXEC) != 0) throw Error("cannot make a pipe", "harness-worker", "", Status::kFailed);
   watcher_ = std::thread([this] { watch(); });
 }
 
