@@ -64,7 +64,8 @@ Reporter::Reporter(const WorkerJob& job)
          {"sources", sources_sha256()},
          {"cpu", build_info().cpu_features},
          {"threads", job.threads}});
-  if (::pipe2(end_pipe_, O_CLOEXEC) != 0) throw Error("cannot make a pipe", "harness-worker", "", Status::kFailed);
+  if (::pipe2(end_pipe_, O_CLOEXEC) != 0)
+    throw Error("cannot make a pipe", "harness-worker", "", Status::kFailed);
   watcher_ = std::thread([this] { watch(); });
 }
 
