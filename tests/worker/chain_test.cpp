@@ -529,13 +529,12 @@ TEST_F(ParityCommand, AModelsUnknownKeyIsAWarningAndOneThatSpeaksOfItsComputatio
   const auto warned = outcome_with({{"colour", "red"}});
   EXPECT_EQ(warned.status, 0) << warned.out;
   EXPECT_PROBLEM(warned.out, fmt::format("warning: {}: ignores unknown keys \"colour\"\n", file.string()));
-  const auto refused = outcome_with({{"quantization_config", {{"bits", 4}}}});
+  const auto refused = outcome_with({{"rope_scaling", {{"factor", 4}}}});
   EXPECT_EQ(refused.status, 1) << refused.out;
-  EXPECT_PROBLEM(refused.out, "unknown key \"quantization_config\"");
+  EXPECT_PROBLEM(refused.out, "unknown key \"rope_scaling\"");
 }
 
-// A small random folder as diffusers saves it, of Stable Diffusion 3.5's classes and flags.
-/// Public folders whose adapter is trained, by small ones with random weights.
+/// Public folders whose adapter is trained: small ones with random weights, as diffusers saves them.
 struct FolderModels : Chain {
   static fs::path recorded(const std::string& name) { return kTree / "tests/data/parity" / name; }
 
