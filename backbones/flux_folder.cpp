@@ -5,14 +5,12 @@
 #include <algorithm>
 
 #include "backbones/component_checks.h"
-#include "backbones/folder_resources.h"
+#include "backbones/public_folder.h"
 #include "core/error.h"
 #include "models/configs/clip_config.h"
 #include "models/configs/scheduler_config.h"
 #include "models/configs/t5_config.h"
-#include "models/folder_prompt_encoder.h"
 #include "models/loading.h"
-#include "models/nn/random_weights.h"
 #include "models/tokenizers/clip_tokenizer.h"
 #include "models/tokenizers/t5_tokenizer.h"
 
@@ -94,15 +92,9 @@ std::unique_ptr<FluxBackbone> load_flux_folder(const BackboneSource& source) {
                {"vae", "AutoencoderKL"},
                {"text_encoder", "CLIPTextModel"},
                {"text_encoder_2", "T5EncoderModel"}});
-  const Placement large{
-      .device = source.device, .dtype = large_model_dtype(source.device), .read = !source.headers_only};
-  auto encoder = std::make_shared<FluxPromptEncoder>(TextSource{.folder = folder,
-                                                                .placement = large,
-                                                                .t5_tokens = source.choices.text_tokens,
-                                                                .cache = source.text_cache,
-                                                                .identity = source.weights_sha256});
+  auto encoder = std::make_shared<FluxPromptEncoder>(text_source(source));
   auto vae = load_autoencoder(folder / "vae", {.device = source.device, .read = !source.headers_only});
-  auto transformer = load_flux_transformer(folder / "transformer", large);
+  auto transformer = load_flux_transformer(folder / "transformer", large_placement(source));
   transformer->set_recompute(source.choices.recompute);
   const auto& config = transformer->config();
   check_packing(config.in_channels, vae->config(), folder);
@@ -111,8 +103,7 @@ std::unique_ptr<FluxBackbone> load_flux_folder(const BackboneSource& source) {
   const LatentShape latent{vae->config().latent_channels, size, size};
   auto backbone = std::make_unique<FluxFolderBackbone>(std::move(transformer), std::move(vae),
                                                        std::move(encoder), latent, source);
-  backbone->add_adapter(source.choices.lora, mixed_seed({source.seed, 301}),
-                        "settings lora_targets, lora_rank");
+  add_new_adapter(*backbone, source);
   return backbone;
 }
 

@@ -107,16 +107,8 @@ class FluxNetwork : public Network {
   torch::nn::Module& module() override { return *transformer_; }
   void set_recompute(bool recompute) override { transformer_->set_recompute(recompute); }
   Tensor velocity(const Tensor& x, double sigma) override {
-    const auto rows = x.size(2), columns = x.size(3);
     const auto number = [&x](double value) { return torch::full({x.size(0)}, value, x.options()); };
-    const auto tokens = transformer_->forward({.tokens = packed_latents(x).to(transformer_->dtype()),
-                                               .text = text_,
-                                               .pooled = pooled_,
-                                               .sigma = number(sigma),
-                                               .guidance = number(3.5),
-                                               .image_ids = flux_image_ids(rows / 2, columns / 2, x.device()),
-                                               .text_ids = torch::zeros({text_.size(1), 3}, x.options())});
-    return unpacked_latents(tokens.to(torch::kFloat32), rows, columns);
+    return transformer_->velocity(x, text_, pooled_, number(sigma), number(3.5));
   }
   Tensor guided(const Tensor& x, double sigma) override { return velocity(x, sigma); }
   std::vector<float> sigmas(int steps) const override {

@@ -55,15 +55,7 @@ void continue_from(const FluxTransformer& first, FluxTransformer& second) {
 
 Tensor velocity(FluxTransformer& transformer, const GlyphFlow& flow, const TextCondition& condition,
                 const Tensor& guidance = {}) {
-  const auto rows = flow.x.size(2), columns = flow.x.size(3);
-  const auto tokens = transformer->forward({.tokens = packed_latents(flow.x),
-                                            .text = condition.text,
-                                            .pooled = condition.pooled,
-                                            .sigma = flow.sigma,
-                                            .guidance = guidance,
-                                            .image_ids = flux_image_ids(rows / 2, columns / 2, torch::kCPU),
-                                            .text_ids = torch::zeros({condition.text.size(1), 3})});
-  return unpacked_latents(tokens, rows, columns);
+  return transformer->velocity(flow.x, condition.text, condition.pooled, flow.sigma, guidance);
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ class FolderPromptEncoder : public PromptEncoder {
   /// Text [S,D] and pooled [P] of each text, on the CPU.
   virtual std::vector<TextCondition> encode_texts(const std::vector<std::string>& texts) const = 0;
 
-  /// Penultimate and last states [77,C], pooled states and, where there is one, projection of each text.
+  /// Penultimate states [77,C], pooled state [C] and, where there is one, projection [P] of a text.
   struct ClipStates {
     torch::Tensor penultimate, pooled, projection;
   };

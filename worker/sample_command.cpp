@@ -80,11 +80,10 @@ struct Sampler {
 /// As the request says, else as the backbone is usually sampled.
 Sampler sampler_of(const SampleRequest& r, const Backbone& backbone) {
   const auto settings = read_evaluate_settings(Json::object(), "sample");
-  const auto usual = backbone.usual_sampler().value_or(
-      UsualSampler{.steps = settings.steps, .guidance = settings.guidance, .shift = settings.shift});
-  const auto grid = backbone.usual_sampler() ? NoiseGrid::kModel : settings.grid;
-  return {schedule_for(backbone, grid, r.steps.value_or(usual.steps), usual.shift),
-          r.guidance.value_or(usual.guidance)};
+  const auto usual = backbone.usual_sampler();
+  const auto steps = r.steps.value_or(usual ? usual->steps : settings.steps);
+  return {schedule_for(backbone, usual ? NoiseGrid::kModel : settings.grid, steps, settings.shift),
+          r.guidance.value_or(usual ? usual->guidance : settings.guidance)};
 }
 
 void apply_checkpoint(const std::filesystem::path& folder, Backbone& backbone) {

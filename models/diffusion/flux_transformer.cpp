@@ -90,12 +90,26 @@ Tensor FluxTransformerImpl::forward(const FluxInputs& inputs) {
   const auto condition = torch::silu(embedding + pooled_(inputs.pooled));
   const auto rotation =
       rotary_positions(torch::cat({inputs.image_ids, inputs.text_ids}), config_.axes_dims_rope);
-  for (const auto& block : blocks_) harness::run_block(block, image, text, condition, rotation, recompute_);
+  for (const auto& block : blocks_) run_block(block, image, text, condition, rotation, recompute_);
   const auto n = image.size(1);
   auto tokens = torch::cat({image, text}, 1);
   for (const auto& block : single_blocks_) tokens = run_block(block, tokens, condition, rotation, recompute_);
   const auto m = out_modulation_(condition).chunk(2, -1);  // scale, shift
   return out_(modulated_norm(tokens.narrow(1, 0, n), m[0], m[1]));
+}
+
+Tensor FluxTransformerImpl::velocity(const Tensor& latents, const Tensor& text, const Tensor& pooled,
+                                     const Tensor& sigma, const Tensor& guidance) {
+  const auto rows = latents.size(2), columns = latents.size(3);
+  const auto image_ids = flux_image_ids(rows / 2, columns / 2, latents.device());
+  const auto tokens = forward({.tokens = packed_latents(latents).to(dtype()),
+                               .text = text.to(dtype()),
+                               .pooled = pooled.to(dtype()),
+                               .sigma = sigma,
+                               .guidance = guidance,
+                               .image_ids = image_ids,
+                               .text_ids = torch::zeros({text.size(1), 3}, image_ids.options())});
+  return unpacked_latents(tokens.to(torch::kFloat32), rows, columns);
 }
 
 Tensor packed_latents(const Tensor& latents) {

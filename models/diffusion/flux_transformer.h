@@ -33,6 +33,11 @@ class FluxTransformerImpl : public torch::nn::Module {
   /// Velocity x_1 - x_0 (E1), packed: [B,N,in_channels].
   torch::Tensor forward(const FluxInputs& inputs);
 
+  /// The same of latents [B,C,h,w], h and w even, at flow times sigma [B] and guidance [B]: float32
+  /// [B,C,h,w].
+  torch::Tensor velocity(const torch::Tensor& latents, const torch::Tensor& text, const torch::Tensor& pooled,
+                         const torch::Tensor& sigma, const torch::Tensor& guidance);
+
   const FluxConfig& config() const { return config_; }
   /// Trades time for memory: blocks are computed once more for the gradient (models/nn/recompute.h).
   void set_recompute(bool recompute) { recompute_ = recompute; }

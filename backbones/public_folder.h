@@ -2,8 +2,20 @@
 
 #include "backbones/backbone.h"
 #include "models/diffusion/autoencoder_kl.h"
+#include "models/folder_prompt_encoder.h"
 
 namespace harness {
+
+// What the models of public folders have in common.
+
+/// Where and how their large networks are read.
+Placement large_placement(const BackboneSource& source);
+
+/// Their text encoders.
+TextSource text_source(const BackboneSource& source);
+
+/// The adapter that a training begins with.
+void add_new_adapter(Backbone& backbone, const BackboneSource& source);
 
 /// What a public folder's model, loaded by its headers alone, brings to an estimate.
 struct FolderCosts {

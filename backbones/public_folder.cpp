@@ -1,6 +1,8 @@
-#include "backbones/folder_resources.h"
+#include "backbones/public_folder.h"
 
 #include <algorithm>
+
+#include "models/nn/random_weights.h"
 
 namespace harness {
 namespace {
@@ -24,6 +26,23 @@ std::int64_t trained_bytes(Backbone& backbone) {
 }
 
 }  // namespace
+
+Placement large_placement(const BackboneSource& source) {
+  return {.device = source.device, .dtype = large_model_dtype(source.device), .read = !source.headers_only};
+}
+
+TextSource text_source(const BackboneSource& source) {
+  return {.folder = source.folder,
+          .placement = large_placement(source),
+          .t5_tokens = source.choices.text_tokens,
+          .cache = source.text_cache,
+          .identity = source.weights_sha256};
+}
+
+void add_new_adapter(Backbone& backbone, const BackboneSource& source) {
+  backbone.add_adapter(source.choices.lora, mixed_seed({source.seed, 301}),
+                       "settings lora_targets, lora_rank");
+}
 
 std::int64_t StreamSize::values(std::int64_t units) const {
   return bytes(units * tokens * width, dtype);
