@@ -10,13 +10,13 @@ namespace {
 using torch::Tensor;
 
 constexpr int kStepsB = 2000, kStepsC = 400, kStepsE = 900;
-constexpr double kFadedShare = 0.6;  // of the data of stages C and E
-constexpr double kMostGuidance = 6;  // least: 1
+constexpr double kFadedShare = 0.75;  // of the data of stages C and E
+constexpr double kMostGuidance = 6;   // least: 1
 
 FluxConfig transformer_config(bool guidance) {
   FluxConfig c;
   c.num_layers = 2;
-  c.num_single_layers = 4;
+  c.num_single_layers = 3;
   c.attention_head_dim = 64;
   c.num_attention_heads = 2;
   c.joint_attention_dim = GlyphStages::kWidth;

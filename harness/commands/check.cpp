@@ -44,26 +44,60 @@ void print_results(const std::vector<RuleResult>& results, const std::string& ti
   put("\n{}: {} of {} rules hold\n", title, passed, results.size());
 }
 
-int check_table(const CheckOptions& o) {
-  Store store(find_workspace(o.db.place).db, OpenMode::kReadOnly);
-  const CheckedExperiment experiment(store, chosen_experiment(store, o.db));
+/// What the rules of one experiment's table found.
+struct TableCheck {
+  std::string title;
+  std::vector<RuleResult> results;
+  Json document;
+
+  bool passed() const { return std::ranges::all_of(results, &RuleResult::passed); }
+};
+
+TableCheck check_experiment(const CheckedExperiment& experiment, const CheckOptions& o) {
   const auto rules = o.rules.empty() ? rules_of(experiment.table) : read_rule_file(o.rules);
-  const auto results = apply_rules(rules, experiment, o.db.place.options());
+  auto results = apply_rules(rules, experiment, o.db.place.options());
   Json list = Json::array();
   for (const auto& r : results) {
     list.push_back({{"name", r.name}, {"passed", r.passed}, {"message", r.message}});
     if (r.passed && !r.findings.warning.empty()) list.back()["warning"] = true;
   }
-  const Json document = {{"table", experiment.table_id},
-                         {"experiment", experiment.id},
-                         {"rule_file", {{"id", rules.id}, {"version", rules.version}}},
-                         {"rules", std::move(list)}};
+  return {.title = fmt::format("{}, experiment {}, rules {} version {}", experiment.table_id, experiment.id,
+                               rules.id, rules.version),
+          .results = std::move(results),
+          .document = {{"table", experiment.table_id},
+                       {"experiment", experiment.id},
+                       {"rule_file", {{"id", rules.id}, {"version", rules.version}}},
+                       {"rules", std::move(list)}}};
+}
+
+/// Of a collection one document with those of its tables, and with all their rules.
+Json document_of(const ChosenExperiments& chosen, const std::vector<TableCheck>& checks) {
+  if (!chosen.collection) return checks.front().document;
+  Json whole = {{"table", chosen.name()}, {"parts", Json::array()}, {"rules", Json::array()}};
+  for (const auto& check : checks) {
+    whole["parts"].push_back(check.document);
+    for (Json rule : check.document["rules"]) {
+      rule["table"] = check.document["table"];
+      whole["rules"].push_back(std::move(rule));
+    }
+  }
+  return whole;
+}
+
+int check_table(const CheckOptions& o) {
+  Store store(find_workspace(o.db.place).db, OpenMode::kReadOnly);
+  auto chosen = chosen_experiments(store, o.db);
+  std::vector<TableCheck> checks;
+  for (auto& experiment : chosen.experiments)
+    checks.push_back(check_experiment(CheckedExperiment(store, std::move(experiment)), o));
   const auto print_words = [&] {
-    print_results(results, fmt::format("{}, experiment {}, rules {} version {}", experiment.table_id,
-                                       experiment.id, rules.id, rules.version));
+    for (const auto& check : checks) {
+      put("{}", &check == &checks.front() ? "" : "\n");
+      print_results(check.results, check.title);
+    }
   };
-  return print_answer(o.json, document, print_words,
-                      std::ranges::all_of(results, &RuleResult::passed) ? 0 : 1);
+  return print_answer(o.json, document_of(chosen, checks), print_words,
+                      std::ranges::all_of(checks, &TableCheck::passed) ? 0 : 1);
 }
 
 int check_paper(const CheckOptions& o) {

@@ -4,7 +4,9 @@
 
 #include <set>
 
+#include "core/error.h"
 #include "core/streams.h"
+#include "core/text.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/table_spec.h"
 #include "harness/show/figures.h"
@@ -65,24 +67,47 @@ void add_filter_options(Command& command, DbOptions& options, bool with_table) {
               {.by_comma = true});
 }
 
-Experiment chosen_experiment(Store& store, const DbOptions& options) {
+ChosenExperiments chosen_experiments(Store& store, const DbOptions& options) {
   auto filter = options.filter;
   filter.seeds = parse_seeds(options.seeds);
-  auto experiment = find_experiment(store, filter);
-  tell("{}\n", in_words(experiment));
-  return experiment;
+  ChosenExperiments chosen{.collection = find_collection(filter.table)};
+  if (chosen.collection) {
+    chosen.experiments = find_collected(store, *chosen.collection, filter);
+  } else {
+    chosen.experiments.push_back(find_experiment(store, filter));
+  }
+  for (const auto& experiment : chosen.experiments) tell("{}\n", in_words(experiment));
+  return chosen;
 }
 
-std::filesystem::path output_folder(const Store& store, const Experiment& experiment,
-                                    const std::string& out) {
-  return out.empty() ? store.path().parent_path() / experiment.table_id : std::filesystem::path(out);
+Experiment chosen_experiment(Store& store, const DbOptions& options) {
+  if (const auto collection = find_collection(options.filter.table)) {
+    throw Error(fmt::format("{} joins several tables, and this looks at one", collection->id), "--table",
+                "name one of them: " + join(collection->table_ids(), ", "));
+  }
+  return std::move(chosen_experiments(store, options).experiments.front());
 }
 
-void print_artifacts(const Experiment& experiment, const std::map<std::string, std::string>& paths,
-                     bool json) {
-  print_answer(json, {{"table", experiment.table_id}, {"artifacts", paths}}, [&] {
+std::string ChosenExperiments::name() const {
+  return collection ? collection->id : experiments.front().table_id;
+}
+
+std::filesystem::path output_folder(const Store& store, const Experiment& experiment, const std::string& out,
+                                    bool is_one_of_several) {
+  const auto folder = out.empty() ? store.path().parent_path() : std::filesystem::path(out);
+  return out.empty() || is_one_of_several ? folder / experiment.table_id : folder;
+}
+
+void print_artifacts(const std::string& table, const std::map<std::string, std::string>& paths, bool json) {
+  print_answer(json, {{"table", table}, {"artifacts", paths}}, [&] {
     for (const auto& [name, path] : paths) put("{}\n", path);
   });
+}
+
+void add_artifacts(const ChosenExperiments& chosen, const Experiment& experiment,
+                   const std::map<std::string, std::string>& paths, std::map<std::string, std::string>& all) {
+  for (const auto& [name, path] : paths)
+    all[chosen.collection ? experiment.table_id + "/" + name : name] = path;
 }
 
 std::vector<std::string> backbone_names() {
@@ -103,6 +128,7 @@ std::vector<std::string> method_names() {
 std::vector<std::string> scale_names() {
   std::set<std::string> names;
   for (const auto& table : known_tables()) {
+    if (find_collection(table)) continue;  // its tables have them
     for (const auto& [name, scale] : load_table_spec(table).scales) names.insert(name);
   }
   return {names.begin(), names.end()};

@@ -57,15 +57,29 @@ void add_table_argument(Command& command, DbOptions& options);
 /// argument.
 void add_filter_options(Command& command, DbOptions& options, bool with_table);
 
-/// Opens the DB for reading and takes the last experiment that fits; names it on standard error.
+/// Takes the last experiment that fits and names it on standard error. Throws Error for a collection.
 Experiment chosen_experiment(Store& store, const DbOptions& options);
 
-/// Where pictures of an experiment go: -o DIR, or unset the table's folder beside the DB.
-std::filesystem::path output_folder(const Store& store, const Experiment& experiment, const std::string& out);
+/// What a command looks at: one experiment, or one of each table of a collection.
+struct ChosenExperiments {
+  std::optional<Collection> collection = {};
+  std::vector<Experiment> experiments = {};
+
+  std::string name() const;  ///< of the table, or the collection
+};
+ChosenExperiments chosen_experiments(Store& store, const DbOptions& options);
+
+/// Where pictures of an experiment go: -o DIR, in it the table's folder if it is one of a collection, or
+/// unset the table's folder beside the DB.
+std::filesystem::path output_folder(const Store& store, const Experiment& experiment, const std::string& out,
+                                    bool is_one_of_several = false);
 
 /// Prints what was written: one path a line, or the document of --json.
-void print_artifacts(const Experiment& experiment, const std::map<std::string, std::string>& paths,
-                     bool json);
+void print_artifacts(const std::string& table, const std::map<std::string, std::string>& paths, bool json);
+
+/// Adds what was written for one of the chosen experiments; of a collection by table and name.
+void add_artifacts(const ChosenExperiments& chosen, const Experiment& experiment,
+                   const std::map<std::string, std::string>& paths, std::map<std::string, std::string>& all);
 
 // Names that a shell offers as values (Offers), out of the tables and the registry of this build.
 std::vector<std::string> backbone_names();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 
 #include "core/error.h"
@@ -30,11 +31,14 @@ int figure(const FigureOptions& options) {
   const auto info = std::ranges::find(known_figures(), options.name, &FigureInfo::name);
   if (db.filter.table.empty() && !db.filter.experiment) db.filter.table = info->table;
   Store store(find_workspace(db.place).db, OpenMode::kReadOnly);
-  const auto experiment = chosen_experiment(store, db);
-  const auto folder = output_folder(store, experiment, options.out);
-  print_artifacts(experiment,
-                  write_figure(make_figure(store, experiment, options.name, options.method), folder),
-                  options.json);
+  const auto chosen = chosen_experiments(store, db);
+  std::map<std::string, std::string> paths;
+  for (const auto& experiment : chosen.experiments) {
+    const auto folder = output_folder(store, experiment, options.out, chosen.collection.has_value());
+    const auto figure = make_figure(store, experiment, options.name, options.method);
+    add_artifacts(chosen, experiment, write_figure(figure, folder), paths);
+  }
+  print_artifacts(chosen.name(), paths, options.json);
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -30,15 +31,19 @@ int grid(const GridOptions& options) {
     choice.groups.push_back(grid_group_from_name(name));
   if (options.rows) require_range(static_cast<std::int64_t>(*options.rows), 1, 200, "-n");
   Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
-  const auto experiment = chosen_experiment(store, options.db);
-  if (experiment.is_training()) {
-    throw Error(
-        fmt::format("table {} is one of training statistics and has no test images", experiment.table_id),
-        "harness grid", "see `harness figure --list` for its figures");
-  }
-  const auto folder = output_folder(store, experiment, options.out);
+  const auto chosen = chosen_experiments(store, options.db);
   const auto stem = options.out.empty() ? grid_stem(choice) : "grid";
-  print_artifacts(experiment, write_grid(make_grid(store, experiment, choice), folder, stem), options.json);
+  std::map<std::string, std::string> paths;
+  for (const auto& experiment : chosen.experiments) {
+    if (experiment.is_training()) {
+      throw Error(
+          fmt::format("table {} is one of training statistics and has no test images", experiment.table_id),
+          "harness grid", "see `harness figure --list` for its figures");
+    }
+    const auto folder = output_folder(store, experiment, options.out, chosen.collection.has_value());
+    add_artifacts(chosen, experiment, write_grid(make_grid(store, experiment, choice), folder, stem), paths);
+  }
+  print_artifacts(chosen.name(), paths, options.json);
   return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "harness/commands/command.h"
+#include "harness/plan/collection.h"
 #include "harness/plan/external_scorers.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/scorers.h"
@@ -38,8 +39,34 @@ Rows rows_of(const Range& range, const Row& row) {
   return rows;
 }
 
+/// The scales that all its tables have.
+Json collection_row(const Collection& collection) {
+  const auto& first = collection.tables.front();
+  std::vector<std::string> scales, tasks, papers;
+  for (const auto& [name, _] : first.scales) {
+    if (std::ranges::all_of(collection.tables,
+                            [&](const auto& table) { return table.scales.contains(name); }))
+      scales.push_back(name);
+  }
+  for (const auto& table : collection.tables) {
+    tasks.push_back(table.task);
+    if (std::ranges::count(papers, table.reproduces) == 0) papers.push_back(table.reproduces);
+  }
+  return {{"name", collection.id},
+          {"title", collection.title},
+          {"version", collection.version},
+          {"task", join(tasks, ", ")},
+          {"backbone", first.backbone},
+          {"methods", join(first.methods, ", ")},
+          {"scales", scales},
+          {"reproduces", join(papers, ", ")},
+          {"tables", collection.table_ids()},
+          {"file", collection.file.string()}};
+}
+
 Rows list_tables(const ListOptions&) {
   return rows_of(known_tables(), [](const std::string& id) -> Json {
+    if (const auto collection = find_collection(id)) return collection_row(*collection);
     const auto spec = load_table_spec(id);
     const auto scales = std::views::keys(spec.scales);
     return {{"name", spec.id},
@@ -210,7 +237,10 @@ std::vector<Record> of_table(std::vector<Record> records, const ListOptions& opt
   std::set<std::string> known(built_in.begin(), built_in.end());
   for (const auto& record : records) known.insert(record.table_id);
   require_choice(options.table, {known.begin(), known.end()}, "table", "--table");
-  std::erase_if(records, [&](const Record& record) { return record.table_id != options.table; });
+  const auto collection = find_collection(options.table);
+  const auto wanted = collection ? collection->table_ids() : std::vector{options.table};
+  std::erase_if(records,
+                [&](const Record& record) { return std::ranges::count(wanted, record.table_id) == 0; });
   return records;
 }
 

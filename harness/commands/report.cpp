@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <map>
 #include <memory>
 
+#include "core/error.h"
 #include "core/files.h"
 #include "core/streams.h"
 #include "core/text.h"
@@ -24,17 +26,17 @@ struct ReportOptions {
   bool json = false;
 };
 
-/// -o FILE, or a folder that is there; unset: in the table's folder beside the DB.
-fs::path output_file(const Store& store, const Experiment& experiment, const std::string& out) {
-  if (out.empty()) return output_folder(store, experiment, out) / kName;
+/// -o FILE, or a folder that is there; of a collection -o FOLDER; unset: in the table's folder beside the DB.
+fs::path output_file(const Store& store, const Experiment& experiment, const std::string& out,
+                     bool is_one_of_several) {
+  if (out.empty() || is_one_of_several)
+    return output_folder(store, experiment, out, is_one_of_several) / kName;
   return fs::is_directory(out) ? fs::path(out) / kName : fs::path(out);
 }
 
-int report(const ReportOptions& options) {
-  require_range(options.image_size, 16, 4096, "--image-size");
-  Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
-  const auto experiment = chosen_experiment(store, options.db);
-  const auto file = output_file(store, experiment, options.out);
+/// False if the page is not whole.
+bool write_report(Store& store, const Experiment& experiment, const fs::path& file,
+                  const ReportOptions& options) {
   const auto made = make_report(store, experiment, options.image_size);
   const auto page = report_html(made);
   if (file.has_parent_path() && !fs::exists(file.parent_path())) {
@@ -43,11 +45,30 @@ int report(const ReportOptions& options) {
   }
   write_file_atomically(file, page);
   tell("{:.1f} MB, one file that needs no network\n", static_cast<double>(page.size()) / 1e6);
-  print_artifacts(experiment, {{kName, file.string()}}, options.json);
-  if (made.images_missing == 0) return 0;
+  if (made.images_missing == 0) return true;
   tell("error: the page is not whole: {} {} names the files\n", join(made.missing, " "),
        with_place("`harness db check`", options.db.place.options()));
-  return 1;
+  return false;
+}
+
+int report(const ReportOptions& options) {
+  require_range(options.image_size, 16, 4096, "--image-size");
+  Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
+  const auto chosen = chosen_experiments(store, options.db);
+  const bool several = chosen.collection.has_value();
+  if (several && !options.out.empty() && fs::exists(options.out) && !fs::is_directory(options.out)) {
+    throw Error(fmt::format("{} has a report a table, and this is a file", chosen.name()),
+                "-o " + options.out, "name a folder");
+  }
+  bool all_whole = true;
+  std::map<std::string, std::string> paths;
+  for (const auto& experiment : chosen.experiments) {
+    const auto file = output_file(store, experiment, options.out, several);
+    all_whole &= write_report(store, experiment, file, options);
+    add_artifacts(chosen, experiment, {{kName, file.string()}}, paths);
+  }
+  print_artifacts(chosen.name(), paths, options.json);
+  return all_whole ? 0 : 1;
 }
 
 Command make_report_command() {

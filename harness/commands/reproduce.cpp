@@ -125,7 +125,6 @@ void carry_out(const Plan& plan, Store& store, int jobs, Progress& progress) {
   settings.worker = worker_program();
   settings.jobs = jobs;
   runner.require_same_build(settings.worker);
-  expect_jobs(plan, store, threads, progress);
   const auto say_notes = [&] {
     for (const auto& note : runner.take_notes()) {
       if (note.level != "info") progress.say(fmt::format("{}: {}", note.level, note.message));
@@ -163,6 +162,22 @@ void adopt_finished(const Plan& plan, Store& store, const std::vector<std::strin
     PlanRunner(plan, store, 1);  // records them
 }
 
+/// The plan of a table, or those of the tables that a collection joins.
+struct Plans {
+  std::optional<Collection> collection;
+  std::vector<Plan> all;
+};
+
+Plans make_plans(PlanRequest request, const Workspace& workspace) {
+  Plans plans{.collection = find_collection(request.table), .all = {}};
+  const auto names = plans.collection ? plans.collection->names : std::vector{request.table};
+  for (const auto& name : names) {
+    request.table = name;
+    plans.all.push_back(make_plan(request, workspace));
+  }
+  return plans;
+}
+
 void print_result(const ReproduceOptions& options, const TableModel& model) {
   if (options.json) {
     print_json(table_json(model));
@@ -186,20 +201,51 @@ void try_scorers(const Plan& plan) {
   try_external_scorers(plan.external_scorers, used);
 }
 
-int dry_run(const ReproduceOptions& options, const Plan& plan) {
-  std::optional<Store> store;
-  if (fs::exists(plan.workspace.db)) store.emplace(plan.workspace.db, OpenMode::kReadOnly);
-  auto* known = store ? &*store : nullptr;
+/// Says what one table takes, and returns the document of --json.
+Json dry_run(const ReproduceOptions& options, const Plan& plan, Store* known) {
   const int parallel = jobs_of(options, plan);
   const int threads = threads_of(plan, parallel);
   const auto resources = check_plan(plan, threads);
   try_scorers(plan);
   const auto rates = measured_rates(known, plan.backbone.name, threads, resources);
   const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
+  if (!options.json) print_dry_run(plan, jobs, rates, parallel);
+  return dry_run_json(plan, jobs, rates, parallel);
+}
+
+/// Tables of a collection run one after another: their times and disk add up.
+Json together(const Collection& collection, const std::vector<Json>& documents) {
+  double seconds = 0, disk = 0, memory = 0;
+  bool known = true;
+  for (const auto& document : documents) {
+    const auto& estimate = document.at("estimate");
+    known = known && !estimate.at("seconds").is_null();
+    if (known) seconds += estimate.at("seconds").get<double>();
+    disk += estimate.at("disk_mb").get<double>();
+    memory = std::max(memory, estimate.at("memory_mb").get<double>());
+  }
+  return {
+      {"table", collection.id},
+      {"parts", documents},
+      {"estimate", {{"seconds", known ? Json(seconds) : Json()}, {"memory_mb", memory}, {"disk_mb", disk}}}};
+}
+
+int dry_run(const ReproduceOptions& options, const Plans& plans) {
+  const auto& db = plans.all.front().workspace.db;
+  std::optional<Store> store;
+  if (fs::exists(db)) store.emplace(db, OpenMode::kReadOnly);
+  std::vector<Json> documents;
+  for (const auto& plan : plans.all) {
+    if (!documents.empty() && !options.json) put("\n");
+    documents.push_back(dry_run(options, plan, store ? &*store : nullptr));
+  }
+  const auto document = plans.collection ? together(*plans.collection, documents) : documents.front();
   if (options.json) {
-    print_json(dry_run_json(plan, jobs, rates, parallel));
-  } else {
-    print_dry_run(plan, jobs, rates, parallel);
+    print_json(document);
+  } else if (plans.collection) {
+    const auto& seconds = document["estimate"]["seconds"];
+    put("\n{}: {} tables, one after another; left: {}.\n", plans.collection->id, documents.size(),
+        seconds.is_null() ? "unknown time" : "about " + duration_text(seconds.get<double>()));
   }
   return 0;
 }
@@ -213,33 +259,16 @@ void say_unknown_prompts(const Plan& plan, Progress& progress) {
                            prompts.sha256.substr(0, kDigitsShown), prompts.name));
 }
 
-/// Plan, run what is not done, select, test, compare, write and print the table.
-int reproduce(const ReproduceOptions& options) {
+/// Runs what is left of a plan, records it as an experiment, and returns that.
+Experiment finish(const ReproduceOptions& options, const Plan& plan, Store& store, Progress& progress) {
   const auto begin = Clock::now();
-  const auto plan = make_plan(options.request, find_workspace(options.place));
-  require_own_database(plan.workspace.db);
-  if (options.dry_run) return dry_run(options, plan);
-  make_folder(plan.workspace.folder);
-  const WorkspaceLock lock(plan.workspace);
-  Progress progress;
-  auto store = open_workspace(plan.workspace, [&](const std::string& text) { progress.say(text); });
-  if (!store.notice().empty()) progress.say("note: " + store.notice());
   auto evaluations = options.fresh ? std::nullopt : finished_evaluations(plan, store);
+  say_unknown_prompts(plan, progress);
   if (!evaluations) {
-    check_plan(plan, threads_of(plan, jobs_of(options, plan)));
-    try_scorers(plan);
-    wait_for_left_workers(plan, progress);
-    require_own_folders(plan, store);
-    if (options.fresh) {
-      warn_of_experiments_lost(plan, store, progress);
-      forget_runs(plan, store, progress);
-    }
-    say_unknown_prompts(plan, progress);
     write_input_files(plan.inputs);
     carry_out(plan, store, jobs_of(options, plan), progress);
     evaluations = finished_evaluations(plan, store);
   } else {
-    say_unknown_prompts(plan, progress);
     adopt_finished(plan, store, *evaluations);
   }
   if (!evaluations)
@@ -249,7 +278,29 @@ int reproduce(const ReproduceOptions& options) {
   const auto code = code_of_plan(plan, store, *evaluations);
   if (const auto other = other_code(code, plan.registry.sources_sha256))
     progress.say(fmt::format("note: {}; --fresh runs them again with this build", *other));
-  const auto experiment = record_plan(plan, store, *evaluations, code, wall_seconds);
+  return record_plan(plan, store, *evaluations, code, wall_seconds);
+}
+
+/// What can go wrong with any plan is found before the first job of the first one runs.
+void prepare(const ReproduceOptions& options, const std::vector<Plan>& plans, Store& store,
+             Progress& progress) {
+  for (const auto& plan : plans) {
+    if (!options.fresh && finished_evaluations(plan, store)) continue;
+    const int threads = threads_of(plan, jobs_of(options, plan));
+    check_plan(plan, threads);
+    try_scorers(plan);
+    wait_for_left_workers(plan, progress);
+    require_own_folders(plan, store);
+    if (options.fresh) {
+      warn_of_experiments_lost(plan, store, progress);
+      forget_runs(plan, store, progress);
+    }
+    expect_jobs(plan, store, threads, progress);
+  }
+}
+
+/// The tables, grid and figures of one experiment.
+TableModel write_table(const Plan& plan, Store& store, const Experiment& experiment, Progress& progress) {
   auto model = make_table_model(store, experiment);
   const auto folder = plan.workspace.table_folder(plan.spec.id);
   if (const auto other = experiment_in(store, folder); other && *other != experiment.id) {
@@ -259,7 +310,33 @@ int reproduce(const ReproduceOptions& options) {
                     folder.string(), *other, experiment.id, *other));
   }
   write_artifacts(store, experiment, folder, model);
-  print_result(options, model);
+  return model;
+}
+
+/// Plan, run what is not done, select, test, compare, write and print the table.
+int reproduce(const ReproduceOptions& options) {
+  const auto workspace = find_workspace(options.place);
+  const auto plans = make_plans(options.request, workspace);
+  require_own_database(workspace.db);
+  if (options.dry_run) return dry_run(options, plans);
+  make_folder(workspace.folder);
+  const WorkspaceLock lock(workspace);
+  Progress progress;
+  auto store = open_workspace(workspace, [&](const std::string& text) { progress.say(text); });
+  if (!store.notice().empty()) progress.say("note: " + store.notice());
+  prepare(options, plans.all, store, progress);
+  std::vector<Experiment> experiments;
+  for (const auto& plan : plans.all) experiments.push_back(finish(options, plan, store, progress));
+  std::vector<TableModel> models;
+  for (std::size_t i = 0; i < plans.all.size(); ++i)
+    models.push_back(write_table(plans.all[i], store, experiments[i], progress));
+  if (plans.collection) {
+    auto whole = make_collection_model(store, *plans.collection, experiments);
+    write_tables(workspace.table_folder(whole.id), models, whole);
+    print_result(options, whole);
+  } else {
+    print_result(options, models.front());
+  }
   return 0;
 }
 
@@ -288,7 +365,9 @@ void add_inputs(Command& command, InputOptions& inputs) {
 
 /// Rows of the table that was typed before, or the methods of this build.
 std::vector<std::string> row_names(const std::string& table) {
-  return table.empty() ? method_names() : load_table_spec(table).methods;
+  if (table.empty()) return method_names();
+  const auto collection = find_collection(table);
+  return (collection ? collection->tables.front() : load_table_spec(table)).methods;
 }
 
 /// "lr=", "dual.beta_max="

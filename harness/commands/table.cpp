@@ -26,14 +26,17 @@ int table(const Options& o) {
   const auto& format = table_format(o.json ? "json" : o.format);
   if (!o.window.empty()) require_choice(o.window, kWindows, "window", "--window");
   Store store(find_workspace(o.db.place).db, OpenMode::kReadOnly);
-  const auto experiment = chosen_experiment(store, o.db);
+  const auto chosen = chosen_experiments(store, o.db);
+  const auto& experiment = chosen.experiments.front();
   if (!o.window.empty() && !experiment.is_training()) {
     throw Error(fmt::format("table {} shows evaluations of checkpoints, which have no window of updates",
-                            experiment.table_id),
+                            chosen.name()),
                 "--window",
                 "leave it out; it belongs to tables of training statistics such as tiny-sd3-zclip");
   }
-  const auto text = format.render(make_table_model(store, experiment, o.window));
+  const auto text =
+      format.render(chosen.collection ? make_collection_model(store, *chosen.collection, chosen.experiments)
+                                      : make_table_model(store, experiment, o.window));
   format.is_read ? put_text(text) : put_exactly(text);
   return 0;
 }

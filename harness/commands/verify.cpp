@@ -409,12 +409,18 @@ void print_results(const std::vector<Verification>& results) {
   }
 }
 
+std::vector<RecordedJob> jobs_of_experiments(Store& store, const VerifyOptions& o) {
+  std::vector<RecordedJob> jobs;
+  for (const auto& experiment : chosen_experiments(store, o.db).experiments)
+    std::ranges::move(jobs_of_experiment(store, experiment.id, o.training), std::back_inserter(jobs));
+  return jobs;
+}
+
 int verify(const VerifyOptions& o) {
   if (o.images == 0) throw Error("must be 1 or more", "--images", "--all takes all of them");
   const auto db = find_workspace(o.db.place).db;
   Store store(db, OpenMode::kReadOnly);
-  const auto jobs = o.run.empty() ? jobs_of_experiment(store, chosen_experiment(store, o.db).id, o.training)
-                                  : jobs_of_run(store, o.run, o.training);
+  const auto jobs = o.run.empty() ? jobs_of_experiments(store, o) : jobs_of_run(store, o.run, o.training);
   const ScratchFolder scratch(fs::absolute(db).parent_path() / fmt::format("verify-{}", ::getpid()), o.keep);
   const auto results = verify_jobs(store, jobs, o, scratch.path());
   Json list = Json::array();

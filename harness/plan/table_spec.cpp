@@ -149,6 +149,7 @@ KnownColumn known_column(const ColumnSpec& column, const ColumnReading& reading)
     if (recorded == nullptr) return known_statistic(column);
     return {.info = *recorded, .source = recorded->source, .is_fixed = true};
   }
+  if (column.is_statistic()) return known_statistic(column);
   if (const auto* info = of_checkpoint(column.name))
     return {.info = *info, .source = "column of a checkpoint", .is_fixed = true};
   const auto& metric = column.std_of.empty() ? column.name : column.std_of;
@@ -199,7 +200,7 @@ ColumnSpec read_column(const Json& value, const ColumnReading& reading, const st
   column.name = fields.required<std::string>("name");
   read(fields, "paper", column.paper);
   read(fields, "note", column.note);
-  if (reading.kind == TableKind::kTraining) {
+  if (reading.kind == TableKind::kTraining || fields.has("stat")) {
     column.statistic.name = fields.optional<std::string>("stat", column.name);
     read(fields, "timestep", column.statistic.timestep);
     read(fields, "on_policy_too", column.statistic.on_policy_too);
@@ -490,7 +491,10 @@ void check_whole(const TableSpec& spec) {
   for (std::size_t i = 0; i < spec.columns.size(); ++i) {
     const auto place = fmt::format("{}: columns[{}]", where, i);
     const auto& column = spec.columns[i];
-    if (column.std_of.empty()) {
+    if (column.is_statistic()) {
+      require(std::ranges::count(column_names, column.name) == 0 && !is_metric(spec, column.name),
+              fmt::format("\"{}\" is the name of a column of its own", column.name), place + ": name");
+    } else if (column.std_of.empty()) {
       if (std::ranges::count(column_names, column.name) == 0) require_no_misspelling_of(spec, column.name);
       require(!is_metric(spec, column.name) || spec.names(column.name),
               fmt::format("shows the metric {}, which is not among the table's metrics ({})", column.name,
@@ -553,10 +557,6 @@ bool is_file_name(const std::string& id) {
          std::all_of(id.begin(), id.end(), is_plain);
 }
 
-bool is_path(const std::string& id_or_file) {
-  return id_or_file.ends_with(".json") || id_or_file.find('/') != std::string::npos;
-}
-
 constexpr std::uintmax_t kLargestFile = 1'000'000;  // bytes; a shipped table has 8 kB
 constexpr std::size_t kLongestText = 10'000;        // bytes: the longest note of a shipped table has 600
 constexpr std::size_t kLongestList = 1000;          // seeds, rows, columns, notes, ...
@@ -581,18 +581,10 @@ void check_sizes(const Json& value, const std::string& where) {
   }
 }
 
-Json read_document(const fs::path& file) {
-  std::error_code unknown;  // what cannot be asked cannot be read either
-  const auto size = fs::file_size(file, unknown);
-  require(unknown || size <= kLargestFile, fmt::format("has {} bytes", size), file.string(),
-          fmt::format("a table has at most {}", kLargestFile));
-  return read_json(file);
-}
-
 /// The file of the table that `file` extends: an id, or a path relative to `file`.
 fs::path base_of(const std::string& base, const fs::path& file) {
   const auto where = file.string() + ": extends";
-  if (!is_path(base)) {
+  if (!is_table_file(base)) {
     require_choice(base, known_tables(), "table", where);
     return find_data_file("tables/" + base + ".json");
   }
@@ -626,7 +618,7 @@ Json resolved(Json document, const fs::path& file, std::vector<std::string> abov
           fmt::format("the table extends itself: {} -> {}", join(above, " -> "), next), where,
           "extend another table, or give all of it here");
   document.erase("extends");
-  auto whole = resolved(read_document(base), base, std::move(above));
+  auto whole = resolved(read_table_document(base), base, std::move(above));
   require(document.contains("id") && document["id"] != whole.value("id", Json()),
           "a table that extends another needs an id of its own", file.string() + ": id");
   if (document.contains("settings") && document["settings"].is_object())
@@ -639,6 +631,10 @@ Json resolved(Json document, const fs::path& file, std::vector<std::string> abov
 
 /// What every table states itself, or has from the table that it extends.
 void require_head(const Fields& fields) {
+  if (fields.has(kTablesKey)) {
+    throw Error("joins several tables and is none itself", fields.where(),
+                "name one of its tables: " + fields.raw().at(kTablesKey).dump());
+  }
   for (const char* key : {"id", "task", "backbone"}) {
     require(fields.has(key), fmt::format("\"{}\" is missing", key), fields.where(),
             "give it; a table that changes another one also names that one, in \"extends\" (`harness list "
@@ -698,8 +694,32 @@ std::string TableSpec::better(const std::string& metric) const {
   return info == nullptr ? "none" : info->better;
 }
 
+bool is_table_file(const std::string& id_or_file) {
+  return id_or_file.ends_with(".json") || id_or_file.find('/') != std::string::npos;
+}
+
+Json read_table_document(const fs::path& file) {
+  std::error_code unknown;  // what cannot be asked cannot be read either
+  const auto size = fs::file_size(file, unknown);
+  require(unknown || size <= kLargestFile, fmt::format("has {} bytes", size), file.string(),
+          fmt::format("a table has at most {}", kLargestFile));
+  return read_json(file);
+}
+
+void require_table_id(const std::string& id, const std::string& where) {
+  require(is_file_name(id),
+          "must be letters, digits, '-', '_' and '.', beginning with a letter or digit: it names a folder",
+          where);
+  constexpr std::size_t kLongestId = 100;
+  require(id.size() <= kLongestId,
+          fmt::format("has {} letters, and {} are the most: it names a folder", id.size(), kLongestId),
+          where);
+  require(!is_taken_in_workspace(id), fmt::format("\"{}\" is the name of something else in a workspace", id),
+          where, "choose another: the table's files go to a folder of this name");
+}
+
 TableSpec read_table_spec(const fs::path& file) {
-  return parse_table_spec(resolved(read_document(file), file, {}), file);
+  return parse_table_spec(resolved(read_table_document(file), file, {}), file);
 }
 
 TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCatalogue& metrics,
@@ -712,19 +732,10 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   Fields fields(spec.document, file.string());
   require_head(fields);
   spec.id = fields.required<std::string>("id");
-  require(is_file_name(spec.id),
-          "must be letters, digits, '-', '_' and '.', beginning with a letter or digit: it names a folder",
-          fields.where() + ": id");
-  constexpr std::size_t kLongestId = 100;
-  require(spec.id.size() <= kLongestId,
-          fmt::format("has {} letters, and {} are the most: it names a folder", spec.id.size(), kLongestId),
-          fields.where() + ": id");
-  require(!is_taken_in_workspace(spec.id),
-          fmt::format("\"{}\" is the name of something else in a workspace", spec.id),
-          fields.where() + ": id", "choose another: the table's files go to a folder of this name");
+  require_table_id(spec.id, fields.where() + ": id");
   read(fields, "version", spec.version);
   spec.title = fields.optional<std::string>("title", spec.id);
-  spec.task = fields.required<std::string>("task");
+  spec.task = spec.paper_task = fields.required<std::string>("task");
   read(fields, "reproduces", spec.reproduces);
   spec.backbone = fields.required<std::string>("backbone");
   const auto kind = fields.optional<std::string>("kind", "evaluation");
@@ -743,9 +754,8 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
     read_selection(spec, fields.object("selection"));
     if (fields.has("shows")) read_shown(spec, fields.object("shows"));
     if (fields.has("grid")) read_grid(spec, fields.object("grid"));
-  } else if (fields.has("window")) {
-    read_window(spec, fields.object("window"));
   }
+  if (fields.has("window")) read_window(spec, fields.object("window"));
   spec.checkpoints = read_checkpoints(fields);
   const Json& columns = fields.get("columns");
   require(columns.is_array() && !columns.empty(), "must be a list of columns", fields.where() + ": columns");
@@ -783,10 +793,10 @@ std::vector<std::string> known_tables() {
   return {ids.begin(), ids.end()};
 }
 
-TableSpec load_table_spec(const std::string& id_or_file) {
-  if (is_path(id_or_file)) return read_table_spec(id_or_file);
+TableSpec load_table_spec(const std::string& id_or_file, const std::string& where) {
+  if (is_table_file(id_or_file)) return read_table_spec(id_or_file);
   const auto known = known_tables();
-  require_choice(id_or_file, known, "table", "--table");
+  require_choice(id_or_file, known, "table", where);
   return read_table_spec(find_data_file("tables/" + id_or_file + ".json"));
 }
 

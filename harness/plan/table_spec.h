@@ -36,10 +36,11 @@ struct StatisticSpec {
 /// table gives its own. `paper` is the key of the paper's figure, empty where the paper prints none.
 struct ColumnSpec : MetricInfo {
   std::string paper, note;
-  StatisticSpec statistic = {};   ///< training tables only
+  StatisticSpec statistic = {};   ///< in a training table, and where an evaluation table names one
   std::string std_of = {};        ///< the metric whose spread over prompts this is; empty: `name`'s mean
   std::string stands_for = {};    ///< the column's name in the table, where another metric stands in it
   std::string paper_metric = {};  ///< title of what the paper measured there, then
+  bool is_statistic() const { return !statistic.name.empty(); }
 };
 
 /// The last so many updates of a run, an update being an optimiser step or an epoch.
@@ -99,6 +100,7 @@ std::string scale_note(const ScaleSpec& scale);
 /// A table as its author wrote it: one JSON file, no C++.
 struct TableSpec {
   std::string id, title, task, reproduces, backbone, baseline;
+  std::string paper_task;  ///< `task`, whatever a backbone makes of it
   TableKind kind = TableKind::kEvaluation;
   int version = 1;
   std::vector<std::string> methods;     ///< names of the rows: of methods, or of `arms`
@@ -117,7 +119,7 @@ struct TableSpec {
   SelectionSpec selection;
   std::vector<std::string> required_metrics, optional_metrics;
   std::vector<ColumnSpec> columns;
-  WindowSpec window;  ///< training tables only
+  WindowSpec window;  ///< of the columns of training statistics
   std::vector<ClaimSpec> claims;
   std::vector<std::string> notes;  ///< the author's, printed below the table
   Json settings = Json::object();
@@ -148,7 +150,8 @@ TableSpec for_backbone(TableSpec spec, const std::string& backbone);
 /// Reads tables/ID.json, or a user's own FILE.json; "extends" (an ID, or a path relative to the file) names
 /// the table that it changes. Throws Error: an unknown id or key (with the nearest), a value of the wrong
 /// type or impossible, a direction or unit that is not the metric's, a text or list that is too long.
-TableSpec load_table_spec(const std::string& id_or_file);
+/// `where`: what names it, for messages.
+TableSpec load_table_spec(const std::string& id_or_file, const std::string& where = "--table");
 TableSpec read_table_spec(const std::filesystem::path& file);
 
 /// Where a table's document comes from: a file, the record of an experiment, or one from before experiments
@@ -160,6 +163,16 @@ enum class SpecSource { kFile, kRecord, kOldRecord };
 TableSpec parse_table_spec(Json document, const std::filesystem::path& file,
                            const MetricCatalogue& metrics = built_in_catalogue(),
                            SpecSource source = SpecSource::kFile);
+
+/// What only the file of a collection has (collection.h): the tables that it joins.
+inline constexpr const char* kTablesKey = "tables";
+
+/// True for a path, false for an id.
+bool is_table_file(const std::string& id_or_file);
+/// The file as it is. Throws Error if it is too long, or no JSON.
+Json read_table_document(const std::filesystem::path& file);
+/// Throws Error for what cannot name a table's folder in a workspace.
+void require_table_id(const std::string& id, const std::string& where);
 
 /// Throws Error for methods, task, backbone and metrics that this build does not know, with the nearest.
 void check_against_registry(const TableSpec& spec, const Registry& registry);

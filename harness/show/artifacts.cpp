@@ -35,7 +35,21 @@ std::map<std::string, std::string> draw(Store& store, const Experiment& experime
   }
 }
 
+void write_formats(const fs::path& folder, TableModel& model) {
+  for (const auto& format : table_formats()) model.artifacts[format.file] = (folder / format.file).string();
+  for (const auto& format : table_formats())
+    write_file_atomically(folder / format.file, format.render(model));
+}
+
 }  // namespace
+
+void write_tables(const fs::path& folder, const std::vector<TableModel>& parts, TableModel& whole) {
+  make_folder(folder);
+  for (const auto& part : parts) {
+    for (const auto& [name, path] : part.artifacts) whole.artifacts[part.id + "/" + name] = path;
+  }
+  write_formats(folder, whole);
+}
 
 std::optional<std::int64_t> experiment_in(Store& store, const fs::path& folder) {
   const auto file = folder / "table.json";
@@ -64,9 +78,7 @@ void write_artifacts(Store& store, const Experiment& experiment, const fs::path&
   if (has_images) model.artifacts = write_grid(make_grid(store, experiment, {}), folder);
   for (const auto& figure : figures_of(experiment))
     model.artifacts.merge(draw(store, experiment, figure, folder));
-  for (const auto& format : table_formats()) model.artifacts[format.file] = (folder / format.file).string();
-  for (const auto& format : table_formats())
-    write_file_atomically(folder / format.file, format.render(model));
+  write_formats(folder, model);
   for (const auto& [name, path] : model.artifacts)
     store.record_artifact({.reproduction_id = experiment.id,
                            .table_id = experiment.table_id,

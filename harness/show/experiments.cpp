@@ -151,4 +151,30 @@ Experiment find_experiment(Store& store, const ExperimentFilter& filter) {
   return Experiment(std::move(*found));
 }
 
+std::vector<Experiment> find_collected(Store& store, const Collection& collection, ExperimentFilter filter) {
+  if (filter.experiment) {
+    throw Error(fmt::format("{} joins the experiments of several tables", collection.id), "--experiment",
+                "leave it out, or name one of the tables: " + join(collection.table_ids(), ", "));
+  }
+  filter.table = collection.tables.front().id;
+  std::vector<Experiment> found;
+  found.push_back(find_experiment(store, filter));
+  const auto& first = found.front();
+  for (std::size_t i = 1; i < collection.tables.size(); ++i) {
+    const auto& table = collection.tables[i].id;
+    auto records = store.reproductions();
+    const auto record = std::ranges::find_if(records, [&](const StoredReproduction& r) {
+      return r.table_id == table && r.backbone == first.backbone && r.scale == first.scale &&
+             r.seeds == first.seeds && r.methods == first.methods;
+    });
+    if (record == records.end()) {
+      throw Error(fmt::format("holds no completed experiment of {} beside {}", table, in_words(first)),
+                  store.path().string(),
+                  fmt::format("`harness reproduce --table {}` runs what is left", collection.id));
+    }
+    found.emplace_back(std::move(*record));
+  }
+  return found;
+}
+
 }  // namespace harness

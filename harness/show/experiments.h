@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "harness/plan/collection.h"
 #include "harness/plan/metric_catalogue.h"
 #include "harness/plan/table_spec.h"
 #include "results/store/store.h"
@@ -72,5 +73,9 @@ std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment);
 
 /// The last experiment that fits. Throws Error (status 2) with the nearest table, or what there is.
 Experiment find_experiment(Store& store, const ExperimentFilter& filter);
+
+/// The last experiment that fits of the collection's first table, and those of the others with the same
+/// backbone, scale, methods and seeds. Throws Error naming the table that has none.
+std::vector<Experiment> find_collected(Store& store, const Collection& collection, ExperimentFilter filter);
 
 }  // namespace harness

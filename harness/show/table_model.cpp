@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "core/score_limit.h"
+#include "core/text.h"
 #include "evaluators/ocr.h"
 #include "harness/plan/registry.h"
 #include "harness/show/comparisons.h"
@@ -137,6 +139,8 @@ std::vector<std::string> notes_of_jobs(Store& store, const Experiment& experimen
 void fill_evaluation_table(Store& store, const Experiment& experiment, const std::string& split,
                            TableModel& model) {
   const bool with_budget = std::ranges::count(model.columns, "tau_share", &TableColumn::key) > 0;
+  std::map<std::string, ExperimentRun> runs;
+  for (auto& run : runs_of(store, experiment)) runs[run.id] = std::move(run);
   for (const auto& checkpoint : evaluated_checkpoints(store, experiment)) {
     const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
     for (const auto& [metric, reason] : not_run.items()) model.not_run[metric] = reason;
@@ -148,6 +152,8 @@ void fill_evaluation_table(Store& store, const Experiment& experiment, const std
     rows.push_back(table_row(store, checkpoint));
     rows.back().selected = checkpoint.selected || !model.every_checkpoint;
     if (with_budget && !is_base) rows.back().tau = tau_of(store, checkpoint.run_id);
+    if (const auto run = runs.find(checkpoint.run_id); run != runs.end() && !is_base)
+      rows.back().metrics.merge(training_columns(store, experiment, run->second));
   }
   share_budget(model.rows);
   model.chosen_on_split = chooses_on(experiment, split);
@@ -201,7 +207,52 @@ void load_paper(const TableSpec& spec, TableModel& model) {
   model.paper_rows = spec.paper_rows;
   const bool of_several_tasks =
       model.paper && !model.paper->rows.empty() && !model.paper->rows.front().task.empty();
-  if (of_several_tasks) model.paper_task = spec.task;
+  if (of_several_tasks) model.paper_task = spec.paper_task;
+}
+
+/// What the paper says, decided by the comparisons as they are now.
+void decide(const Experiment& experiment, TableModel& model) {
+  model.claims = decide_claims(experiment, model);
+  for (auto& claim : printed_differences(model)) model.claims.push_back(std::move(claim));
+  if (model.scale_warning.empty()) return;
+  for (auto& claim : model.claims) {
+    claim.judged = false;
+    claim.holds.reset();
+  }
+}
+
+/// The column that the table of several tasks shows under one of its headings.
+const TableColumn& collected(const TableModel& model, const std::string& name) {
+  // Its own file's name for it, whatever stands in there.
+  return *std::ranges::find_if(model.columns, [&](const TableColumn& column) {
+    return (column.stands_for.empty() ? column.key : column.stands_for) == name;
+  });
+}
+
+/// Leaves out what the table of several tasks does not show of one of them.
+void keep_collected(const Collection& collection, TableModel& model) {
+  std::vector<TableColumn> columns;
+  for (const auto& column : collection.columns) columns.push_back(collected(model, column.of.at(model.id)));
+  const auto shown = [&](const std::string& metric) {
+    return std::ranges::count(columns, metric, &TableColumn::key) > 0;
+  };
+  std::erase_if(model.comparisons, [&](const TableComparison& c) { return !shown(c.metric); });
+  for (const auto& column : model.columns) {
+    if (!shown(column.key)) model.metrics.push_back(column);
+  }
+  std::erase_if(model.not_run, [&](const auto& entry) { return !shown(entry.first); });
+  for (auto* rows : {&model.reference, &model.rows}) {
+    for (auto& row : *rows) std::erase_if(row.metrics, [&](const auto& m) { return !shown(m.first); });
+  }
+  model.columns = std::move(columns);
+}
+
+/// A heading has the direction that all columns below it have.
+TableColumn heading(const CollectedColumn& column, const std::vector<TableModel>& parts, std::size_t i) {
+  const auto better = parts.front().columns.at(i).better;
+  const bool all =
+      std::ranges::all_of(parts, [&](const auto& part) { return part.columns.at(i).better == better; });
+  return {.key = column.title, .title = column.title, .better = all ? better : Better::kNone};
 }
 
 }  // namespace
@@ -224,6 +275,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   TableModel model;
   model.id = experiment.table_id;
   model.title = spec.title;
+  model.task = spec.task;
   model.backbone = experiment.backbone;
   model.backbone_note = note_of_backbone(model.backbone);
   model.scale = experiment.scale;
@@ -256,14 +308,36 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
            store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1", experiment.id))
     model.artifacts[name] = path;
   model.wall_seconds = experiment.wall_seconds;
-  model.claims = decide_claims(experiment, model);
-  for (auto& claim : printed_differences(model)) model.claims.push_back(std::move(claim));
-  for (auto& claim : model.claims) {
-    if (model.scale_warning.empty()) break;
-    claim.judged = false;
-    claim.holds.reset();
-  }
+  decide(experiment, model);
   return model;
+}
+
+TableModel make_collection_model(Store& store, const Collection& collection,
+                                 const std::vector<Experiment>& experiments) {
+  std::vector<TableModel> parts;
+  std::vector<std::string> commands;
+  for (const auto& experiment : experiments) {
+    keep_collected(collection, parts.emplace_back(make_table_model(store, experiment)));
+    commands.push_back(fmt::format("`harness table {}`", experiment.table_id));
+  }
+  const auto& first = parts.front();
+  TableModel whole;
+  whole.id = collection.id;
+  whole.title = collection.title;
+  whole.backbone = first.backbone;
+  whole.scale = first.scale;
+  whole.split = first.split;
+  whole.baseline = first.baseline;
+  whole.scale_warning = first.scale_warning;
+  for (std::size_t i = 0; i < collection.columns.size(); ++i)
+    whole.columns.push_back(heading(collection.columns[i], parts, i));
+  whole.notes = collection.notes;
+  whole.notes.push_back(fmt::format(
+      "Further metrics, comparisons and guardrails of each task: {}. There Holm's p is over that table alone.",
+      join(commands, ", ")));
+  put_together(whole, std::move(parts));
+  for (std::size_t i = 0; i < experiments.size(); ++i) decide(experiments[i], whole.parts[i]);
+  return whole;
 }
 
 }  // namespace harness

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "harness/plan/collection.h"
 #include "harness/show/experiments.h"
 #include "results/table/table.h"
 
@@ -9,6 +11,10 @@ namespace harness {
 
 /// A table from the DB alone. `window_unit`: training_rows. Throws Error if the DB's rows do not make one.
 TableModel make_table_model(Store& store, const Experiment& experiment, const std::string& window_unit = {});
+
+/// A table of several tasks from the last experiments of its tables, one each in their order.
+TableModel make_collection_model(Store& store, const Collection& collection,
+                                 const std::vector<Experiment>& experiments);
 
 /// The note of a scale that judges nothing, as tables print it; empty for any other scale.
 std::string scale_warning_of(const Experiment& experiment);

@@ -194,9 +194,19 @@ TableClaim decide(const ClaimSpec& claim, const Experiment& experiment, const Ta
 
 }  // namespace
 
+std::map<std::string, Summary> training_columns(Store& store, const Experiment& experiment,
+                                                const ExperimentRun& run, const std::string& window_unit) {
+  std::map<std::string, Summary> columns;
+  const auto window = window_of(experiment, window_unit);
+  for (const auto& column : experiment.table.columns) {
+    if (column.is_statistic())
+      columns[column.name] = summarize(values_of(store, run, column.statistic, window));
+  }
+  return columns;
+}
+
 std::vector<TableRow> training_rows(Store& store, const Experiment& experiment,
                                     const std::string& window_unit) {
-  const auto& spec = experiment.table;
   const auto window = window_of(experiment, window_unit);
   auto runs = runs_of(store, experiment);
   std::ranges::stable_sort(
@@ -209,8 +219,7 @@ std::vector<TableRow> training_rows(Store& store, const Experiment& experiment,
     row.checkpoint = static_cast<int>(run.updates);
     row.split = kTrainingSplit;
     row.n = std::min(window.updates, run.updates);
-    for (const auto& column : spec.columns)
-      row.metrics[column.name] = summarize(values_of(store, run, column.statistic, window));
+    row.metrics = training_columns(store, experiment, run, window_unit);
     rows.push_back(std::move(row));
   }
   return rows;

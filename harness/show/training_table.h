@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,11 @@ namespace harness {
 /// window of updates. `window_unit`: "updates" or "epochs" in place of the spec's; empty: the spec's.
 std::vector<TableRow> training_rows(Store& store, const Experiment& experiment,
                                     const std::string& window_unit = {});
+
+/// What the columns of training statistics come to for one run, by column: means over the table's window.
+std::map<std::string, Summary> training_columns(Store& store, const Experiment& experiment,
+                                                const ExperimentRun& run,
+                                                const std::string& window_unit = {});
 
 /// What the window came to, as a sentence for the notes.
 std::string window_note(const Experiment& experiment, const std::string& window_unit = {});

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "results/statistics/statistics.h"
 #include "results/statistics/verdict.h"
 #include "results/verdict/guardrails.h"
+#include "results/verdict/multiplicity.h"
 #include "results/verdict/yardstick.h"
 
 namespace harness {
@@ -81,6 +83,10 @@ struct TableComparison {
 /// of the same two rows that restate one another count once.
 void adjust_comparisons(std::vector<TableComparison>& comparisons, double confidence);
 
+/// What the comparisons ask, for holm_over_table; `task`: of a part of a table of several tasks.
+std::vector<TableQuestion> questions_of(const std::vector<TableComparison>& comparisons,
+                                        const std::string& task = {});
+
 /// A statement of the paper, decided on this table's own figures.
 struct TableClaim {
   std::string text;
@@ -123,8 +129,13 @@ struct TableModel {
   bool over_training = false;                   ///< rows are statistics of the training, paired by seed
   std::uint32_t resamples = 10000;
   double confidence = 0.95;
-  std::string scale_warning;     ///< why this scale shows nothing about the methods; empty: it does
-  bool chosen_on_split = false;  ///< the prompts shown also chose each run's checkpoint
+  std::string task = {};  ///< what is trained for; of a table of several nothing
+  /// The tables of single tasks that this one stands for, with what it shows of them; `rows`, `reference` and
+  /// `comparisons` are all of theirs then, and of `columns` the headings alone count.
+  std::vector<TableModel> parts = {};
+  std::vector<TableQuestion> family = {};  ///< what Holm adjusts over, where that is more than `comparisons`
+  std::string scale_warning;               ///< why this scale shows nothing about the methods; empty: it does
+  bool chosen_on_split = false;            ///< the prompts shown also chose each run's checkpoint
   std::map<std::string, std::string> artifacts;  ///< name -> path
   double wall_seconds = 0;
 };
@@ -138,6 +149,13 @@ struct Discriminability {
                                        ///< standard error over runs, the largest of all methods
   std::string method = {};             ///< that differs so
 };
+
+/// Makes `whole` the table of all these: each shows the `columns` and comparisons that it has now, and the
+/// claims of all are one family for Holm. There must be one or more.
+void put_together(TableModel& whole, std::vector<TableModel> parts);
+
+/// The parts of a table, or a table without any itself.
+std::span<const TableModel> parts_of(const TableModel& model);
 
 /// A metric each of those compared with the table's baseline over kFewestRuns runs or more, in the order of
 /// the comparisons.

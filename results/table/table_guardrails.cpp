@@ -203,6 +203,16 @@ std::string legend_of(const TableModel& model, const GuardrailPanel& panel) {
       head, family_text(model, panel), kHarmMark, panel.base, reward, panel.rule_version);
 }
 
+/// The tables and words are the parts' own.
+GuardrailView alarms_of_parts(const TableModel& model) {
+  GuardrailView view;
+  for (const auto& part : model.parts) {
+    for (const auto& alarm : guardrail_view(part).alarms)
+      view.alarms.push_back(fmt::format("{}: {}", part.task, alarm));
+  }
+  return view;
+}
+
 }  // namespace
 
 std::vector<std::string> GuardrailView::notes() const {
@@ -212,6 +222,7 @@ std::vector<std::string> GuardrailView::notes() const {
 }
 
 GuardrailView guardrail_view(const TableModel& model) {
+  if (!model.parts.empty()) return alarms_of_parts(model);
   if (!model.guardrails || model.guardrails->effects.empty()) return {};
   const auto& panel = *model.guardrails;
   GuardrailView view{.alarms = sentences_of(model, panel.alarms, false), .legend = legend_of(model, panel)};

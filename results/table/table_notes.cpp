@@ -73,11 +73,8 @@ Notes emphasis_notes(const TableModel& model) {
 
 /// "Holm's p, over the table's 8 differences (one that restates another counts once), is below 0.05"
 std::string holm_text(const TableModel& model) {
-  std::vector<TableQuestion> questions;
-  for (const auto& c : model.comparisons) {
-    if (const auto p_value = p_value_of(c.values))
-      questions.push_back({c.baseline, c.method, c.metric, p_value, c.restates});
-  }
+  auto questions = model.family.empty() ? questions_of(model.comparisons) : model.family;
+  std::erase_if(questions, [](const TableQuestion& question) { return !question.p_value; });
   const auto count = family_size(questions);
   return fmt::format(
       "Holm's p, over {}{}, is below {}",
@@ -399,9 +396,46 @@ Notes noted(const std::vector<Notes>& parts) {
   return notes;
 }
 
+/// What is said of every part once, of the others with their task.
+Notes of_parts(const TableModel& model, Notes (*notes_of)(const TableModel&)) {
+  std::vector<Notes> all;
+  for (const auto& part : model.parts) all.push_back(notes_of(part));
+  const auto is_of_all = [&](const std::string& note) {
+    return std::ranges::all_of(all, [&](const Notes& notes) { return std::ranges::count(notes, note) > 0; });
+  };
+  Notes shared, single;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const auto& note : all[i]) {
+      if (!is_of_all(note)) {
+        single.push_back(fmt::format("{}: {}", model.parts[i].task, note));
+      } else if (i == 0) {
+        shared.push_back(note);
+      }
+    }
+  }
+  return noted({shared, single});
+}
+
+/// What a heading stands for, where that is something else in each part.
+Notes heading_notes(const TableModel& model) {
+  Notes notes;
+  for (std::size_t i = 0; i < model.columns.size(); ++i) {
+    const auto titles =
+        texts_of(model.parts, [&](const TableModel& part) { return part.columns.at(i).title; });
+    if (std::ranges::count(titles, titles.front()) == std::ssize(titles)) continue;
+    std::size_t next = 0;
+    const auto each = texts_of(model.parts, [&](const TableModel& part) {
+      return fmt::format("{} of {}", titles[next++], part.task);
+    });
+    notes.push_back(fmt::format("{}: {}.", model.columns[i].title, join(each, ", ")));
+  }
+  return notes;
+}
+
 }  // namespace
 
 std::vector<std::string> result_notes(const TableModel& model) {
+  if (!model.parts.empty()) return noted({of_parts(model, result_notes), heading_notes(model), model.notes});
   const auto not_run = texts_of(model.not_run, [](const auto& entry) {
     return fmt::format("{} {} was not run: {}.", kDash, entry.first, entry.second);
   });
@@ -418,6 +452,7 @@ std::vector<std::string> result_notes(const TableModel& model) {
 }
 
 std::vector<std::string> difference_notes(const TableModel& model) {
+  if (!model.parts.empty()) return of_parts(model, difference_notes);
   if (model.comparisons.empty()) return {};
   return noted({{model.chosen_on_split ? kChosenHere : "", pairing_note(model), methods_note(model)},
                 checkpoints_notes(model),

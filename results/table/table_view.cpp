@@ -12,6 +12,7 @@
 namespace harness {
 namespace {
 
+constexpr std::size_t kFixedColumns = 5;  // of the results: method, seed, split, n, checkpoint
 constexpr const char* kPaperRowTitle = "\u21b3 paper";
 
 template <class Number>
@@ -107,8 +108,25 @@ ViewRow ratio_row(const TableModel& model, const std::string& method) {
   return row;
 }
 
-/// Seed, split and n are shown only where they differ between rows.
-ViewTable results_view(const TableModel& model) {
+/// What `view` makes of a table, or of each of its parts, one below another with the task in front.
+ViewTable by_task(const TableModel& model, ViewTable (*view)(const TableModel&)) {
+  if (model.parts.empty()) return view(model);
+  ViewTable table;
+  for (const auto& part : model.parts) {
+    auto one = view(part);
+    if (table.columns.empty()) {
+      table.columns = std::move(one.columns);
+      table.columns.insert(table.columns.begin(), {"Task", false});
+    }
+    for (auto& row : one.rows) {
+      row.cells.insert(row.cells.begin(), {row.kind == RowKind::kPaper ? "" : part.task});
+      table.rows.push_back(std::move(row));
+    }
+  }
+  return table;
+}
+
+ViewTable whole_results(const TableModel& model) {
   ViewTable table{.columns = {{"Method", false}, {"Seed"}, {"Split", false}, {"n"}, {"Ckpt"}}};
   for (const auto& column : model.columns) table.columns.push_back({column_title(column)});
   const bool is_only_seed = seeds_of(model).size() <= 1;
@@ -124,9 +142,18 @@ ViewTable results_view(const TableModel& model) {
     for (const auto* paper : paper_rows_of(model, method)) table.rows.push_back(paper_row(model, *paper));
     if (model.levels_compare && paper_row_of(model, method)) table.rows.push_back(ratio_row(model, method));
   }
-  if (values_of(model, &TableRow::n).size() <= 1) drop_column(table, 3);
-  if (values_of(model, &TableRow::split).size() <= 1) drop_column(table, 2);
-  if (is_only_seed) drop_column(table, 1);
+  return table;
+}
+
+/// Seed, split and n are shown only where they differ between rows.
+ViewTable results_view(const TableModel& model) {
+  auto table = by_task(model, whole_results);
+  const std::size_t task = first_column(model);
+  for (std::size_t i = 0; i < model.columns.size(); ++i)
+    table.columns.at(task + kFixedColumns + i).title = column_title(model.columns[i]);
+  if (values_of(model, &TableRow::n).size() <= 1) drop_column(table, task + 3);
+  if (values_of(model, &TableRow::split).size() <= 1) drop_column(table, task + 2);
+  if (seeds_of(model).size() <= 1) drop_column(table, task + 1);
   return table;
 }
 
@@ -196,8 +223,7 @@ ViewRow paper_comparison_row(const PaperComparison& paper, const TableColumn& co
            {""}}};
 }
 
-/// t is shown where the paper prints one, the difference on validation prompts where there is one.
-ViewTable comparisons_view(const TableModel& model) {
+ViewTable whole_comparisons(const TableModel& model) {
   ViewTable table{.columns = {{"Comparison", false},
                               {"Metric", false},
                               {"\u0394"},
@@ -209,18 +235,28 @@ ViewTable comparisons_view(const TableModel& model) {
                               {"Holm"},
                               {"n"},
                               {"Verdict", false}}};
-  bool has_t = false, has_validation = false;
   for (const auto& comparison : model.comparisons) {
     const auto column = column_of(model, comparison.metric);
     table.rows.push_back(comparison_row(comparison, column));
-    has_validation = has_validation || comparison.validation_delta;
-    const auto* paper = printed_comparison(model, comparison);
-    if (paper == nullptr) continue;
-    table.rows.push_back(paper_comparison_row(*paper, column));
-    has_t = has_t || paper->t;
+    if (const auto* paper = printed_comparison(model, comparison))
+      table.rows.push_back(paper_comparison_row(*paper, column));
   }
-  if (!has_t) drop_column(table, 6);
-  if (!has_validation) drop_column(table, 3);
+  return table;
+}
+
+/// t is shown where the paper prints one, the difference on validation prompts where there is one.
+ViewTable comparisons_view(const TableModel& model) {
+  auto table = by_task(model, whole_comparisons);
+  const auto prints_t = [](const TableModel& part) {
+    return std::ranges::any_of(part.comparisons, [&](const TableComparison& comparison) {
+      const auto* paper = printed_comparison(part, comparison);
+      return paper != nullptr && paper->t;
+    });
+  };
+  const bool has_validation = std::ranges::any_of(
+      model.comparisons, [](const TableComparison& c) { return c.validation_delta.has_value(); });
+  if (std::ranges::none_of(parts_of(model), prints_t)) drop_column(table, first_column(model) + 6);
+  if (!has_validation) drop_column(table, first_column(model) + 3);
   return table;
 }
 
@@ -287,7 +323,19 @@ TableColumn described_column(const TableModel& model, const std::string& metric)
   return {.key = metric, .title = metric, .better = Better::kNone};
 }
 
+/// Of the parts with their names.
+std::string signature_text(const TableModel& model) {
+  if (model.parts.empty()) return model.signature;
+  return join(texts_of(model.parts,
+                       [](const TableModel& part) { return fmt::format("{}: {}", part.id, part.signature); }),
+              " || ");
+}
+
 }  // namespace
+
+std::size_t first_column(const TableModel& model) {
+  return model.parts.empty() ? 0 : 1;
+}
 
 void drop_column(ViewTable& table, std::size_t column) {
   const auto at = static_cast<std::ptrdiff_t>(column);
@@ -296,6 +344,7 @@ void drop_column(ViewTable& table, std::size_t column) {
 }
 
 ViewTable claims_view(const TableModel& model) {
+  if (!model.parts.empty()) return by_task(model, claims_view);
   ViewTable table{.columns = {{"The paper says", false}, {"Here", false}, {"Figures", false}}};
   for (const auto& claim : model.claims)
     table.rows.push_back({RowKind::kOurs, {{claim.text}, {claim_verdict(claim)}, {claim.detail}}});
@@ -396,7 +445,7 @@ TableView table_view(const TableModel& model) {
           .guardrails = guardrail_view(model),
           .notes = result_notes(model),
           .difference_notes = difference_notes(model),
-          .signature = model.signature};
+          .signature = signature_text(model)};
 }
 
 }  // namespace harness

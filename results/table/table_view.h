@@ -39,6 +39,9 @@ struct ViewTable {
 
 void drop_column(ViewTable& table, std::size_t column);
 
+/// Where the columns of a table's views begin: behind that of the task, if it has several.
+std::size_t first_column(const TableModel& model);
+
 /// What moved beside the reward (guardrails.h).
 struct GuardrailView {
   std::vector<std::string> alarms = {};  ///< a sentence a method; they stand above the table

@@ -11,7 +11,7 @@ namespace {
 constexpr const char* kColumns =
     "record,baseline,method,seed,checkpoint,split,metric,n,n_missing,value,std,ci95_low,ci95_high,"
     "ci95_seeds_low,ci95_seeds_high,wins,ties,losses,p_value,test,p_holm,verdict,claim,runs,runs_ci95_low,"
-    "runs_ci95_high,runs_p_value,validation_delta";
+    "runs_ci95_high,runs_p_value,validation_delta,task";
 
 /// Shortest digits that give the same double again; empty for null.
 std::string field(const Json& value) {
@@ -28,12 +28,9 @@ std::string line(const Json& record) {
   return out + "\n";
 }
 
-std::string row_lines(const TableRow& row, const char* record) {
-  const Json common = {{"record", record},
-                       {"method", row.method},
-                       {"seed", or_null(row.seed)},
-                       {"checkpoint", row.checkpoint},
-                       {"split", row.split}};
+std::string row_lines(const TableModel& model, const TableRow& row, const char* record) {
+  const Json common = {{"record", record},          {"task", model.task},           {"method", row.method},
+                       {"seed", or_null(row.seed)}, {"checkpoint", row.checkpoint}, {"split", row.split}};
   std::string out;
   const auto add = [&](Json values) {
     values.update(common);
@@ -61,6 +58,7 @@ std::string paper_lines(const TableModel& model) {
     for (const auto* paper : paper_rows_of(model, method)) {
       for (const auto& [metric, value] : paper_values(model, paper)) {
         out += line({{"record", "paper"},
+                     {"task", model.task},
                      {"method", method},
                      {"checkpoint", or_null(paper->checkpoint)},
                      {"split", model.paper->split},
@@ -77,6 +75,7 @@ std::string comparison_line(const TableModel& model, const TableComparison& comp
   auto record = comparison_json(model, comparison);
   record["record"] = "comparison";
   record["split"] = model.split;
+  record["task"] = model.task;
   record["n_missing"] = comparison.values.n_missing;
   record["value"] = record["delta"];
   if (const Json runs = record["runs"]; !runs.is_null()) {
@@ -97,10 +96,12 @@ std::string comparison_line(const TableModel& model, const TableComparison& comp
 
 std::string table_csv(const TableModel& model) {
   auto out = kColumns + std::string("\n");
-  for (const auto& row : model.reference) out += row_lines(row, "reference");
-  for (const auto& row : model.rows) out += row_lines(row, "method");
-  out += paper_lines(model);
-  for (const auto& comparison : model.comparisons) out += comparison_line(model, comparison);
+  for (const auto& part : parts_of(model)) {
+    for (const auto& row : part.reference) out += row_lines(part, row, "reference");
+    for (const auto& row : part.rows) out += row_lines(part, row, "method");
+    out += paper_lines(part);
+    for (const auto& comparison : part.comparisons) out += comparison_line(part, comparison);
+  }
   return out;
 }
 

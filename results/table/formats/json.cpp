@@ -89,6 +89,38 @@ Json comparison_json(const TableModel& model, const TableComparison& comparison)
           {"verdict", verdict_text(model, comparison)}};
 }
 
+namespace {
+
+/// Adds what a table, or a part of one, shows; of a part each entry says its task.
+void add_entries(const TableModel& model, bool is_part, Json& document) {
+  const auto add = [&](const char* list, Json entry) {
+    if (is_part) entry["task"] = model.task;
+    document[list].push_back(std::move(entry));
+  };
+  for (const auto& column : model.columns) {
+    if (!column.stands_for.empty()) document["stands_in"][column.stands_for] = column.key;
+  }
+  for (const auto& row : model.reference) add("reference", row_json(model, row));
+  for (const auto& row : model.rows) add("rows", row_json(model, row));
+  for (const auto& item : model.comparisons) add("comparisons", comparison_json(model, item));
+  for (const auto& claim : model.claims) {
+    Json entry = {{"claim", claim.text}, {"holds", or_null(claim.holds)}, {"detail", claim.detail}};
+    if (!claim.judged) entry["judged"] = false;
+    if (!claim.comparable) entry["comparable"] = false;
+    add("claims", std::move(entry));
+  }
+}
+
+/// The parts of a table of several tasks, by name.
+Json parts_json(const TableModel& model) {
+  Json parts = Json::array();
+  for (const auto& part : model.parts)
+    parts.push_back({{"table", part.id}, {"task", part.task}, {"signature", part.signature}});
+  return parts;
+}
+
+}  // namespace
+
 Json table_json(const TableModel& model) {
   Json document = {{"table", model.id},
                    {"backbone", model.backbone},
@@ -99,23 +131,12 @@ Json table_json(const TableModel& model) {
                    {"comparisons", Json::array()},
                    {"artifacts", Json(model.artifacts)},
                    {"wall_seconds", model.wall_seconds}};
-  for (const auto& column : model.columns) {
-    if (!column.stands_for.empty()) document["stands_in"][column.stands_for] = column.key;
-  }
-  for (const auto& row : model.reference) document["reference"].push_back(row_json(model, row));
-  for (const auto& row : model.rows) document["rows"].push_back(row_json(model, row));
-  for (const auto& item : model.comparisons) document["comparisons"].push_back(comparison_json(model, item));
+  for (const auto& part : parts_of(model)) add_entries(part, !model.parts.empty(), document);
+  if (!model.parts.empty()) document["parts"] = parts_json(model);
   if (const auto apart = discriminability_json(model); !apart.empty()) document["discriminability"] = apart;
   if (model.yardstick) document["yardstick"] = yardstick_json(*model.yardstick);
   if (model.calibration) document["calibration"] = calibration_json(*model.calibration);
   if (model.guardrails) document["guardrails"] = guardrails_json(*model.guardrails);
-  if (!model.claims.empty()) document["claims"] = Json::array();
-  for (const auto& claim : model.claims) {
-    document["claims"].push_back(
-        {{"claim", claim.text}, {"holds", or_null(claim.holds)}, {"detail", claim.detail}});
-    if (!claim.judged) document["claims"].back()["judged"] = false;
-    if (!claim.comparable) document["claims"].back()["comparable"] = false;
-  }
   return document;
 }
 

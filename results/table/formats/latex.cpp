@@ -76,8 +76,9 @@ std::string layout(const ViewTable& table) {
   std::string body;
   bool in_reference = false;
   for (const auto& row : table.rows) {
-    if (in_reference && row.kind != RowKind::kReference) body += "\\midrule\n";
-    in_reference = row.kind == RowKind::kReference;
+    const bool is_reference = row.kind == RowKind::kReference;
+    if (in_reference != is_reference && &row != &table.rows.front()) body += "\\midrule\n";
+    in_reference = is_reference;
     body += layout_row(row);
   }
   const auto tabular =
@@ -198,13 +199,14 @@ Float results_float(const TableModel& model, const TableView& view) {
 /// The rows of one baseline, which the caption names, so that they begin with the method alone.
 ViewTable differences_to(const TableModel& model, const ViewTable& all, const std::string& baseline) {
   ViewTable table{all.columns, {}};
-  table.columns.front().title = "Method";
+  const auto first = first_column(model);
+  table.columns.at(first).title = "Method";
   const TableComparison* comparison = nullptr;
   std::size_t next = 0;
   for (auto row : all.rows) {
     if (row.kind == RowKind::kOurs) {
       comparison = &model.comparisons.at(next++);
-      row.cells.front().text = comparison->method;
+      row.cells.at(first).text = comparison->method;
     }
     if (comparison != nullptr && comparison->baseline == baseline) table.rows.push_back(std::move(row));
   }

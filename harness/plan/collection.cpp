@@ -1,0 +1,108 @@
+#include "harness/plan/collection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "harness/terminal/output.h"
+
+namespace harness {
+namespace fs = std::filesystem;
+namespace {
+
+void require(bool holds, const std::string& what, const std::string& where, const std::string& hint = {}) {
+  if (!holds) throw Error(what, where, hint);
+}
+
+/// Under one heading stands what can be compared: rows of the same names, seeds and starting weights.
+void require_alike(const Collection& whole, const std::string& where) {
+  const auto& first = whole.tables.front();
+  const auto require_same = [&](const TableSpec& table, bool same, const char* what) {
+    require(same, fmt::format("{} and {} have different {}", first.id, table.id, what), where,
+            "tables of one collection agree in kind, backbone, methods, baseline and seeds");
+  };
+  std::set<std::string> ids, tasks;
+  for (const auto& table : whole.tables) {
+    require(table.id != whole.id, fmt::format("table {} has the collection's own id", table.id), where);
+    require(ids.insert(table.id).second, fmt::format("names the table {} twice", table.id), where);
+    require(tasks.insert(table.task).second, fmt::format("two tables have the task {}", table.task), where,
+            "rows are told apart by their task");
+    require(!table.is_training(), fmt::format("table {} is one of training statistics", table.id), where,
+            "a collection joins tables of evaluations");
+    require_same(table, table.backbone == first.backbone, "backbones");
+    require_same(table, table.methods == first.methods, "methods");
+    require_same(table, table.baseline == first.baseline, "baselines");
+    require_same(table, table.seeds == first.seeds, "seeds");
+    require_same(table, table.shown.split == first.shown.split, "splits");
+  }
+}
+
+CollectedColumn read_column(const Collection& whole, const Json& value, const std::string& where) {
+  Fields fields(value, where);
+  CollectedColumn column;
+  column.title = fields.required<std::string>("title");
+  if (fields.get("of").is_string()) {
+    for (const auto& table : whole.tables) column.of[table.id] = fields.required<std::string>("of");
+  } else {
+    auto of = fields.object("of");
+    for (const auto& table : whole.tables) column.of[table.id] = of.required<std::string>(table.id);
+    of.finish();
+  }
+  fields.finish();
+  for (const auto& table : whole.tables) {
+    require_choice(column.of.at(table.id), names_of(table.columns), fmt::format("column of {}", table.id),
+                   where + ": of");
+  }
+  return column;
+}
+
+Collection read_collection(const Json& document, const fs::path& file) {
+  Fields fields(document, file.string());
+  Collection whole;
+  whole.id = fields.required<std::string>("id");
+  whole.file = file;
+  require_table_id(whole.id, fields.where() + ": id");
+  whole.title = fields.optional<std::string>("title", whole.id);
+  whole.version = fields.optional<int>("version", 1);
+  whole.notes = fields.optional<std::vector<std::string>>("notes", {});
+  const auto where = fields.where() + ": tables";
+  for (const auto& name : fields.required<std::vector<std::string>>("tables")) {
+    whole.names.push_back(is_table_file(name) ? (file.parent_path() / name).string() : name);
+    whole.tables.push_back(load_table_spec(whole.names.back(), where));
+  }
+  require(whole.tables.size() >= 2, "needs two tables or more", where);
+  require_alike(whole, where);
+  const Json& columns = fields.get("columns");
+  require(columns.is_array() && !columns.empty(), "must be a list of columns", fields.where() + ": columns");
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    whole.columns.push_back(
+        read_column(whole, columns[i], fmt::format("{}: columns[{}]", fields.where(), i)));
+  fields.finish();
+  return whole;
+}
+
+}  // namespace
+
+std::vector<std::string> Collection::table_ids() const {
+  std::vector<std::string> ids;
+  for (const auto& table : tables) ids.push_back(table.id);
+  return ids;
+}
+
+std::optional<Collection> find_collection(const std::string& id_or_file) {
+  if (id_or_file.empty()) return std::nullopt;
+  fs::path file = id_or_file;
+  if (!is_table_file(id_or_file)) {
+    if (std::ranges::count(known_tables(), id_or_file) == 0) return std::nullopt;
+    file = find_data_file("tables/" + id_or_file + ".json");
+  }
+  const auto document = read_table_document(file);
+  if (!document.is_object() || !document.contains(kTablesKey)) return std::nullopt;
+  return read_collection(document, file);
+}
+
+}  // namespace harness

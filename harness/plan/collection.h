@@ -1,0 +1,36 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/plan/table_spec.h"
+
+namespace harness {
+
+/// A heading over one column of each table of a collection.
+struct CollectedColumn {
+  std::string title;
+  std::map<std::string, std::string> of;  ///< id of a table -> its column, as its file calls it
+};
+
+/// Several tables, a task each, as one: a row a task and method, and all claims in one family.
+struct Collection {
+  std::string id, title;
+  int version = 1;
+  std::vector<std::string> names;  ///< what each table is known by: an id, or a file
+  std::vector<TableSpec> tables;   ///< of the same methods, baseline, seeds and backbone
+  std::vector<CollectedColumn> columns;
+  std::vector<std::string> notes;
+  std::filesystem::path file;
+
+  std::vector<std::string> table_ids() const;
+};
+
+/// The collection that an id or FILE.json names; nothing for a table, and for an id that nobody knows. Throws
+/// Error: an unknown key, tables that do not go together, a column that a table does not have.
+std::optional<Collection> find_collection(const std::string& id_or_file);
+
+}  // namespace harness
