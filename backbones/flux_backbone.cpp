@@ -8,6 +8,20 @@ namespace harness {
 
 using torch::Tensor;
 
+FluxBackbone::FluxBackbone(FluxTransformer transformer, AutoencoderKl vae,
+                           std::shared_ptr<PromptEncoder> encoder, LatentShape latent, torch::Device device,
+                           const SchedulerConfig& scheduler, int steps)
+    : LatentBackbone(std::move(transformer), std::move(vae), std::move(encoder), latent, device),
+      scheduler_(scheduler),
+      steps_(steps) {}
+
+std::optional<UsualSampler> FluxBackbone::usual_sampler() const {
+  constexpr std::int64_t kPatch = 2;  // latent pixels a token's side
+  const double shift = scheduler_.shift_for(latent().rows / kPatch * (latent().columns / kPatch));
+  if (!transformer()->config().guidance_embeds) return UsualSampler{.steps = 4, .shift = shift};
+  return UsualSampler{.steps = steps_, .guidance = 3.5, .shift = shift};
+}
+
 Tensor FluxBackbone::velocity(const Tensor& latents, double sigma, const TextCondition& condition,
                               double guidance) {
   auto network = transformer();

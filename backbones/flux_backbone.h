@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backbones/latent_backbone.h"
+#include "models/configs/scheduler_config.h"
 #include "models/diffusion/flux_transformer.h"
 
 namespace harness {
@@ -8,12 +9,21 @@ namespace harness {
 /// FLUX.1, put together.
 class FluxBackbone : public LatentBackbone<FluxTransformer> {
  public:
-  using LatentBackbone::LatentBackbone;
+  /// `steps` of a usual image, at guidance 3.5; of FLUX.1-schnell 4, without any.
+  FluxBackbone(FluxTransformer transformer, AutoencoderKl vae, std::shared_ptr<PromptEncoder> encoder,
+               LatentShape latent, torch::Device device, const SchedulerConfig& scheduler, int steps);
+
+  /// The shift is that of the image's size.
+  std::optional<UsualSampler> usual_sampler() const override;
 
   /// Guidance is an input of the network, which knows no unconditional prompt. Throws Error where it has no
   /// such input (FLUX.1-schnell) and guidance is other than 1.
   torch::Tensor velocity(const torch::Tensor& latents, double sigma, const TextCondition& condition,
                          double guidance) override;
+
+ private:
+  SchedulerConfig scheduler_;
+  int steps_;
 };
 
 }  // namespace harness

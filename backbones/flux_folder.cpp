@@ -19,24 +19,6 @@ namespace {
 
 constexpr std::int64_t kPatch = 2;  // latent pixels a token's side
 
-class FluxFolderBackbone : public FluxBackbone {
- public:
-  FluxFolderBackbone(FluxTransformer transformer, AutoencoderKl vae, std::shared_ptr<PromptEncoder> encoder,
-                     LatentShape latent, const BackboneSource& source)
-      : FluxBackbone(std::move(transformer), std::move(vae), std::move(encoder), latent, source.device),
-        folder_(source.folder) {}
-
-  std::optional<UsualSampler> usual_sampler() const override {
-    const auto config = read_scheduler_config(folder_ / "scheduler/scheduler_config.json");
-    const double shift = config.shift_for(latent().rows / kPatch * (latent().columns / kPatch));
-    if (!transformer()->config().guidance_embeds) return UsualSampler{.steps = 4, .shift = shift};
-    return UsualSampler{.steps = 28, .guidance = 3.5, .shift = shift};
-  }
-
- private:
-  std::filesystem::path folder_;
-};
-
 void check_encoders(const FluxConfig& transformer, const std::filesystem::path& folder) {
   const auto clip_file = folder / "text_encoder/config.json", t5_file = folder / "text_encoder_2/config.json";
   const auto clip = ClipTextConfig::from_json(read_json(clip_file), clip_file.string());
@@ -101,8 +83,10 @@ std::unique_ptr<FluxBackbone> load_flux_folder(const BackboneSource& source) {
   check_encoders(config, folder);
   const auto size = latent_size(source.choices, vae->config().reduction());
   const LatentShape latent{vae->config().latent_channels, size, size};
-  auto backbone = std::make_unique<FluxFolderBackbone>(std::move(transformer), std::move(vae),
-                                                       std::move(encoder), latent, source);
+  constexpr int kSteps = 28;
+  auto backbone = std::make_unique<FluxBackbone>(
+      std::move(transformer), std::move(vae), std::move(encoder), latent, source.device,
+      read_scheduler_config(folder / "scheduler/scheduler_config.json"), kSteps);
   add_new_adapter(*backbone, source);
   return backbone;
 }

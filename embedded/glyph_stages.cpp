@@ -115,7 +115,7 @@ void GlyphStages::train_decoder() {
   });
 }
 
-void GlyphStages::save(const std::string& what, const char* pipeline, const char* transformer, Json facts) {
+void GlyphStages::save(const std::string& what, Json index, Json facts) {
   const auto& out = options_.out;
   make_folder(out / "text_encoder");
   save_autoencoder(out / "vae", vae_, torch::kFloat16);
@@ -124,10 +124,9 @@ void GlyphStages::save(const std::string& what, const char* pipeline, const char
   save_tensors(out / "text_encoder/model.safetensors", table, {{"format", "pt"}});
   common_.save_json("text_encoder/config.json",
                     {{"_class_name", "GlyphTextEncoder"}, {"width", kWidth}, {"pooled_width", kPooledWidth}});
-  common_.save_json("model_index.json", {{"_class_name", pipeline},
-                                         {"transformer", {"diffusers", transformer}},
-                                         {"vae", {"diffusers", "AutoencoderKL"}},
-                                         {"text_encoder", {"harness", "GlyphTextEncoder"}}});
+  index["vae"] = {"diffusers", "AutoencoderKL"};
+  index["text_encoder"] = {"harness", "GlyphTextEncoder"};
+  common_.save_json("model_index.json", index);
   common_.save_record(what, std::move(facts));
 }
 

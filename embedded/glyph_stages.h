@@ -42,8 +42,9 @@ class GlyphStages {
   /// The unconditional prompt.
   TextCondition empty(std::int64_t count);
 
-  /// Everything but transformer/, with `facts` in pretrain.json.
-  void save(const std::string& what, const char* pipeline, const char* transformer, Json facts);
+  /// Everything but transformer/ and what `index` names beyond it; `facts` go to pretrain.json.
+  void save(const std::string& what, Json index, Json facts);
+  void save_json(const std::string& file, const Json& document) const { common_.save_json(file, document); }
 
   const PretrainOptions& options() const { return options_; }
 

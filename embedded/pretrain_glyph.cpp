@@ -53,7 +53,7 @@ void pretrain_glyph(const PretrainOptions& options) {
   stages.train_decoder();
   save_sd3_transformer(options.out / "transformer", transformer, torch::kFloat16);
   stages.save(
-      "glyph", "GlyphPipeline", "SD3Transformer2DModel",
+      "glyph", {{"_class_name", "GlyphPipeline"}, {"transformer", {"diffusers", "SD3Transformer2DModel"}}},
       {{"steps", {{"A", GlyphStages::kStepsA}, {"B", kStepsB}, {"C", kStepsC}, {"D", GlyphStages::kStepsD}}},
        {"faded_share", kFadedShare}});
 }

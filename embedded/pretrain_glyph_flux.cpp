@@ -1,5 +1,6 @@
 #include "embedded/pretrain_glyph_flux.h"
 
+#include "core/files.h"
 #include "embedded/glyph_stages.h"
 #include "models/loading.h"
 #include "models/nn/random_weights.h"
@@ -12,6 +13,16 @@ using torch::Tensor;
 constexpr int kStepsB = 2000, kStepsC = 400, kStepsE = 900;
 constexpr double kFadedShare = 0.75;  // of the data of stages C and E
 constexpr double kMostGuidance = 6;   // least: 1
+
+/// FLUX.1-dev's own.
+const Json kScheduler = {{"_class_name", "FlowMatchEulerDiscreteScheduler"},
+                         {"num_train_timesteps", 1000},
+                         {"shift", 3.0},
+                         {"use_dynamic_shifting", true},
+                         {"base_shift", 0.5},
+                         {"max_shift", 1.15},
+                         {"base_image_seq_len", 256},
+                         {"max_image_seq_len", 4096}};
 
 FluxConfig transformer_config(bool guidance) {
   FluxConfig c;
@@ -93,7 +104,12 @@ void pretrain_glyph_flux(const PretrainOptions& options) {
   });
   stages.train_decoder();
   save_flux_transformer(options.out / "transformer", student, torch::kFloat16);
-  stages.save("glyph-flux", "GlyphFluxPipeline", "FluxTransformer2DModel",
+  make_folder(options.out / "scheduler");
+  stages.save_json("scheduler/scheduler_config.json", kScheduler);
+  stages.save("glyph-flux",
+              {{"_class_name", "GlyphFluxPipeline"},
+               {"scheduler", {"diffusers", "FlowMatchEulerDiscreteScheduler"}},
+               {"transformer", {"diffusers", "FluxTransformer2DModel"}}},
               {{"steps",
                 {{"A", GlyphStages::kStepsA},
                  {"B", kStepsB},

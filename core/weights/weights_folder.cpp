@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <regex>
+#include <span>
 
 #include "core/error.h"
 #include "core/file_checksums.h"
@@ -37,6 +40,30 @@ bool is_model_file(const fs::directory_entry& entry, std::initializer_list<std::
 
 bool is_pipeline_file(const fs::directory_entry& entry) {
   return is_model_file(entry, {"model", "diffusion_pytorch_model"});
+}
+
+/// No exponent of the elements, little-endian words of the type's size, is all ones. Other types than those
+/// of floating point are finite.
+template <class Word>
+bool has_finite_words(std::span<const std::byte> bytes, Word exponent) {
+  std::vector<Word> words(bytes.size() / sizeof(Word));
+  std::memcpy(words.data(), bytes.data(), words.size() * sizeof(Word));
+  return std::ranges::none_of(words, [=](Word word) { return (word & exponent) == exponent; });
+}
+
+bool is_finite(Dtype dtype, std::span<const std::byte> bytes) {
+  switch (dtype) {
+    case Dtype::kF16:
+      return has_finite_words<std::uint16_t>(bytes, 0x7c00);
+    case Dtype::kBF16:
+      return has_finite_words<std::uint16_t>(bytes, 0x7f80);
+    case Dtype::kF32:
+      return has_finite_words<std::uint32_t>(bytes, 0x7f800000);
+    case Dtype::kF64:
+      return has_finite_words<std::uint64_t>(bytes, 0x7ff0000000000000);
+    default:
+      return true;
+  }
 }
 
 /// The subfolders that a pipeline's index names; the folder itself where there is no index.
@@ -82,6 +109,24 @@ std::vector<fs::path> single_model_files(const fs::path& folder) {
   }
   std::sort(files.begin(), files.end());
   return files;
+}
+
+void require_finite_weights(const fs::path& folder) {
+  if (!fs::is_directory(folder)) return;
+  for (const auto& found : fs::directory_iterator(folder)) {
+    if (!is_pipeline_file(found) || found.path().extension() != ".safetensors") continue;
+    const SafetensorsFile file(found.path());
+    for (const auto& [tensor, entry] : file.tensors()) {
+      std::vector<std::byte> bytes(entry.size());
+      file.read(tensor, bytes);
+      if (is_finite(entry.dtype, bytes)) continue;
+      throw Error(
+          fmt::format("tensor {} ({}) holds values that are not finite", tensor, dtype_name(entry.dtype)),
+          found.path().string(),
+          "it was saved broken, as an autoencoder that overflows in float16: take the model in bfloat16 or "
+          "float32");
+    }
+  }
 }
 
 std::string weights_checksum(const fs::path& folder) {

@@ -18,4 +18,8 @@ std::vector<std::filesystem::path> single_model_files(const std::filesystem::pat
 /// files are checked on the way. Throws Error naming a broken file or an empty folder.
 std::string weights_checksum(const std::filesystem::path& folder);
 
+/// Throws Error naming the first tensor of the folder's safetensors files with a NaN or an infinity. Reads
+/// all of them; the folder may be absent.
+void require_finite_weights(const std::filesystem::path& folder);
+
 }  // namespace harness

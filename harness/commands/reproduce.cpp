@@ -184,7 +184,9 @@ void print_result(const ReproduceOptions& options, const TableModel& model) {
     return;
   }
   put("{}\n", table_markdown(model));
-  for (const auto& [name, path] : model.artifacts) put("{:<12} {}\n", name, path);
+  std::size_t width = 0;
+  for (const auto& [name, path] : model.artifacts) width = std::max(width, name.size());
+  for (const auto& [name, path] : model.artifacts) put("{:<{}} {}\n", name, width, path);
 }
 
 /// Workers at a time: as asked for, or side by side where a worker cannot use all cores.

@@ -6,6 +6,7 @@
 #include "core/files.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "core/weights/weights_folder.h"
 
 namespace harness {
 namespace fs = std::filesystem;
@@ -63,6 +64,8 @@ fs::path find_weights(const BackboneInfo& backbone, const std::string& chosen) {
       throw Error(fmt::format("lacks {}, so it is not a weights folder of backbone {}", file, backbone.name),
                   "--weights " + chosen, fmt::format("it must hold {}", join(backbone.files, ", ")));
     }
+    // Hours later every image of such a folder would be refused.
+    require_finite_weights(fs::path(chosen) / "vae");
     return chosen;
   }
   try {

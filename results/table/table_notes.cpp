@@ -425,7 +425,7 @@ Notes heading_notes(const TableModel& model) {
     if (std::ranges::count(titles, titles.front()) == std::ssize(titles)) continue;
     std::size_t next = 0;
     const auto each = texts_of(model.parts, [&](const TableModel& part) {
-      return fmt::format("{} of {}", titles[next++], part.task);
+      return fmt::format("{} for {}", titles[next++], part.task);
     });
     notes.push_back(fmt::format("{}: {}.", model.columns[i].title, join(each, ", ")));
   }

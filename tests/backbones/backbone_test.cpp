@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <set>
 
 #include "backbones/sd3_backbone.h"
+#include "tests/models/small_sd3.h"
 #include "tests/recorded_cases.h"
 
 namespace harness {
@@ -23,6 +25,23 @@ TEST(Backbone, GuidanceOneEqualsThePlainVelocityAndZeroTheUnconditional) {
   const auto doubled = backbone.velocity(x, 0.5, condition, 2);
   EXPECT_TRUE(torch::allclose(backbone.velocity(x, 0.5, condition, 0), free, 1e-4, 1e-4));
   EXPECT_TRUE(torch::allclose(doubled, free + 2 * (plain - free), 1e-3, 1e-3));
+}
+
+TEST(Backbone, PixelsThatAreNotFiniteAreNoImage) {
+  const TemporaryFolder folder;
+  std::filesystem::copy(find_data_file("backbones/glyph"), folder.path(),
+                        std::filesystem::copy_options::recursive);
+  const auto file = folder.path() / "vae" / kWeights;
+  auto weights = load_tensors(file);
+  weights.at("decoder.conv_out.bias").fill_(std::numeric_limits<float>::infinity());
+  save_tensors(file, weights);
+  const auto backbone = Backbone::load({.name = "glyph", .folder = folder.path()});
+  const auto& shape = backbone->latent();
+  const auto latents = torch::zeros({1, shape.channels, shape.rows, shape.columns});
+  EXPECT_PROBLEM(message_of([&] {
+                   backbone->decode_pixels(latents, {{"a \"Sign\"", "Sign"}});
+                 }),
+                 "gave pixels that are not finite");
 }
 
 TEST(Backbone, OneIsDrawnWithWhereNothingIsChosen) {

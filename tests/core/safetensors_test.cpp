@@ -6,13 +6,16 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cmath>
 #include <cstring>
 #include <fstream>
 
 #include "core/error.h"
 #include "core/json.h"
 #include "core/weights/model_weights.h"
+#include "core/weights/weights_folder.h"
 #include "tests/error_of.h"
+#include "tests/recorded_cases.h"
 #include "tests/refusals.h"
 
 namespace harness {
@@ -372,6 +375,30 @@ TEST(ShardIndexRefusals, AValidIndexIsAccepted) {
     weights.read("b", b);
     EXPECT_EQ(b, std::vector<std::byte>(5, std::byte{1}));
   }
+}
+
+TEST(FiniteWeights, ANanOrAnInfinityIsNamedWithItsTensorWhateverTheType) {
+  const auto problem_of = [](Dtype dtype, const auto& values) {
+    const TemporaryFolder folder;
+    const auto bytes = std::as_bytes(std::span(values));
+    const std::map<std::string, TensorView> tensors = {
+        {"decoder.bias", {dtype, {static_cast<std::int64_t>(values.size())}, bytes}}};
+    write(folder.path() / "diffusion_pytorch_model.safetensors", safetensors_bytes(tensors));
+    return message_of([&] { require_finite_weights(folder.path()); });
+  };
+  using Words = std::vector<std::uint16_t>;
+  EXPECT_EQ(problem_of(Dtype::kF16, Words{0x3c00, 0x7bff, 0xfbff}), "");
+  EXPECT_EQ(problem_of(Dtype::kBF16, Words{0x3f80, 0x7f7f, 0x7c00}), "");
+  EXPECT_EQ(problem_of(Dtype::kF32, std::vector<float>{1, 3e38F, -0.0F}), "");
+  EXPECT_EQ(problem_of(Dtype::kI32, std::vector<std::int32_t>{-1}), "");
+  for (const auto& message :
+       {problem_of(Dtype::kF16, Words{0x3c00, 0x7e00}), problem_of(Dtype::kBF16, Words{0xff80}),
+        problem_of(Dtype::kF32, std::vector<float>{0, std::nanf("")}),
+        problem_of(Dtype::kF64, std::vector<double>{HUGE_VAL})}) {
+    EXPECT_PROBLEM(message, "diffusion_pytorch_model.safetensors: tensor decoder.bias (");
+    EXPECT_PROBLEM(message, "holds values that are not finite");
+  }
+  EXPECT_NO_THROW(require_finite_weights("/nonexistent"));
 }
 
 }  // namespace

@@ -260,6 +260,13 @@ TEST(TableSpec, TheExamplesOfItsPageAreTables) {
   const auto examples = examples_of(page);
   ASSERT_FALSE(examples.empty());
   for (const auto& example : examples) {
+    if (parse_json(example, "the example").contains(kTablesKey)) {
+      auto shipped = read_json(HARNESS_SOURCE_DIR "/harness/tables/flux.json");
+      shipped.erase("version");
+      shipped.erase("notes");
+      EXPECT_EQ(parse_json(example, "the example"), shipped);
+      continue;
+    }
     const auto spec = spec_of(example);
     EXPECT_NO_THROW(check_against_registry(spec, registry()));
     EXPECT_EQ(spec.id, "beta-sweep");

@@ -422,25 +422,26 @@ TEST(TableCsv, IsRectangularAndUnrounded) {
   for (const auto& line : lines) {
     EXPECT_TRUE(line.empty() || std::count(line.begin(), line.end(), ',') == commas) << line;
   }
-  EXPECT_THAT(
-      lines,
-      testing::Contains("method,,lambda-controlled,42,80,test,ocr_reward,40,0,0.9012,0.25,,,,,,,,,,,,,,,,,"));
-  EXPECT_THAT(
-      lines, testing::Contains("paper,,lambda-controlled,,80,test,exact_match,762,,0.144,,,,,,,,,,,,,,,,,,"));
+  EXPECT_THAT(lines,
+              testing::Contains(
+                  "method,,lambda-controlled,42,80,test,ocr_reward,40,0,0.9012,0.25,,,,,,,,,,,,,,,,,,"));
+  EXPECT_THAT(lines, testing::Contains(
+                         "paper,,lambda-controlled,,80,test,exact_match,762,,0.144,,,,,,,,,,,,,,,,,,,"));
   EXPECT_THAT(
       lines,
       testing::Contains(
           "comparison,ratio-norm,lambda-controlled,,,test,exact_match,40,0,0.025,,-0.05,0.1,,,20,8,12,0.0167,paired-t,0.0334,no "
-          "difference shown between these checkpoints,checkpoints,,,,,"));
+          "difference shown between these checkpoints,checkpoints,,,,,,"));
 }
 
 TEST(TableCsv, EndsWithWhatTheTrainingRunsSay) {
   auto model = fixture_of_runs();
   model.comparisons[0].validation_delta = 0.02;
   const auto csv = table_csv(model);
-  EXPECT_THAT(csv,
-              HasSubstr(",verdict,claim,runs,runs_ci95_low,runs_ci95_high,runs_p_value,validation_delta\n"));
-  EXPECT_THAT(csv, HasSubstr(",better,methods,3,0.0021,0.0203,0.0167,0.02\n"));
+  EXPECT_THAT(
+      csv,
+      HasSubstr(",verdict,claim,runs,runs_ci95_low,runs_ci95_high,runs_p_value,validation_delta,task\n"));
+  EXPECT_THAT(csv, HasSubstr(",better,methods,3,0.0021,0.0203,0.0167,0.02,\n"));
 }
 
 TEST(TableMarkdown, CommandsNoTerminal) {
@@ -763,6 +764,79 @@ TEST(ValidationDifference, IsBesideThatOfTheTestWhereThereIsOne) {
   EXPECT_EQ(view.comparisons.rows[1].cells[3].text, "+4.75");
   EXPECT_EQ(view.comparisons.rows[2].cells.size(), view.comparisons.columns.size()) << "the paper's row";
   EXPECT_EQ(table_json(model).at("comparisons").at(1).at("validation_delta"), 0.0475);
+}
+
+/// Two small tables of another task each, under one.
+TableModel fixture_of_tasks() {
+  std::vector<TableModel> parts;
+  for (const char* task : {"ocr", "pickscore"}) {
+    auto part = fixture_table();
+    part.id = fmt::format("tiny-{}", task);
+    part.task = task;
+    part.columns = {part.columns.front()};
+    std::erase_if(part.comparisons, [](const TableComparison& c) { return c.metric != "ocr_reward"; });
+    parts.push_back(std::move(part));
+  }
+  parts[1].columns[0].title = "PickScore";
+  parts[1].comparisons[0].values.p_value = 0.03;
+  parts[1].notes = {"Of the second alone."};
+  TableModel whole;
+  whole.id = "tiny";
+  whole.title = "two tasks";
+  whole.backbone = "glyph";
+  whole.scale = "smoke";
+  whole.split = "test";
+  whole.baseline = "ratio-norm";
+  whole.columns = {{.key = "Score", .title = "Score"}};
+  whole.notes = {"Of both."};
+  put_together(whole, std::move(parts));
+  return whole;
+}
+
+TEST(TableOfTasks, HasTheirRowsBelowOneAnotherUnderItsOwnHeadings) {
+  EXPECT_THAT(table_markdown(fixture_of_tasks()), HasSubstr(R"(## tiny: two tasks
+
+Backbone glyph · scale smoke · test split · n = 40 · seed 42
+
+| Task      | Method            | Ckpt | Score ↑ |
+|:----------|:------------------|-----:|--------:|
+| ocr       | base              |    0 |  0.7350 |
+| ocr       | ratio-norm        |   40 |  0.8900 |
+| ocr       | lambda-controlled |   80 |  0.9012 |
+|           | ↳ paper           |   80 |  0.5831 |
+| pickscore | base              |    0 |  0.7350 |
+)"));
+  const auto latex = table_latex(fixture_of_tasks());
+  EXPECT_THAT(latex, HasSubstr("{ocr} & {lambda-controlled} & {OCR reward}"));
+  EXPECT_THAT(latex, HasSubstr("\\midrule\n{pickscore} & {base}"));
+  EXPECT_THAT(table_csv(fixture_of_tasks()), HasSubstr(",pickscore\n"));
+}
+
+TEST(TableOfTasks, SaysOnceWhatIsTrueOfAllAndOfTheOthersWhichTaskIsMeant) {
+  const auto notes = table_view(fixture_of_tasks()).all_notes();
+  const auto count = [&](const std::string& text) { return std::ranges::count(notes, text); };
+  EXPECT_EQ(count("pickscore: Of the second alone."), 1);
+  EXPECT_EQ(count("Of both."), 1);
+  EXPECT_EQ(count("Score: OCR reward for ocr, PickScore for pickscore."), 1);
+  EXPECT_EQ(
+      std::ranges::count_if(notes, [](const auto& note) { return note.starts_with("Differences are"); }), 1);
+}
+
+TEST(TableOfTasks, AdjustsOverTheDifferencesOfAllTasks) {
+  const auto whole = fixture_of_tasks();
+  ASSERT_EQ(whole.parts.size(), 2u);
+  EXPECT_DOUBLE_EQ(whole.parts[0].comparisons[0].adjusted_p.value(), 2 * 0.0167);
+  EXPECT_DOUBLE_EQ(whole.parts[1].comparisons[0].adjusted_p.value(), 2 * 0.0167) << "Holm's never fall";
+  EXPECT_THAT(table_markdown(whole), HasSubstr("over all 2 differences of the table"));
+  const auto document = table_json(whole);
+  EXPECT_EQ(document.at("parts").at(1).at("table"), "tiny-pickscore");
+  EXPECT_EQ(document.at("comparisons").at(1).at("task"), "pickscore");
+  EXPECT_EQ(document.at("rows").size(), 4u);
+}
+
+TEST_F(TableInPdflatex, ATableOfSeveralTasksCompiles) {
+  const auto whole = fixture_of_tasks();
+  EXPECT_THAT(latex_says("tasks", whole, table_latex(whole)), StartsWith("This is"));
 }
 
 }  // namespace

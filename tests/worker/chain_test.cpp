@@ -351,11 +351,12 @@ TEST_F(Chain, KilledWorkersAndOrchestratorsLeaveTheSameRowsWhenTheCommandIsRepea
   EXPECT_EQ(table("whole"), table("killed"));
 }
 
-/// The embedded weights with those numbers of the decoder replaced (F16) whose names begin with `tensors`.
-void copy_weights_with(const fs::path& folder, const std::string& tensors, std::uint16_t number) {
+/// The embedded weights with those numbers of a part replaced (F16) whose names begin with `tensors`.
+void copy_weights_with(const fs::path& folder, const std::string& part, const std::string& tensors,
+                       std::uint16_t number) {
   fs::remove_all(folder);
   fs::copy(kTree / "models/backbones/glyph", folder, fs::copy_options::recursive);
-  const auto file = folder / "vae/diffusion_pytorch_model.safetensors";
+  const auto file = folder / part / "diffusion_pytorch_model.safetensors";
   auto bytes = read_file(file);
   std::uint64_t header_size = 0;
   std::memcpy(&header_size, bytes.data(), sizeof header_size);
@@ -375,13 +376,12 @@ void copy_weights_with(const fs::path& folder, const std::string& tensors, std::
 
 constexpr std::uint16_t kNan = 0x7e00, kInfinity = 0x7c00, kMinusInfinity = 0xfc00, kLargestHalf = 0x7bff;
 
-TEST_F(Chain, AnImageThatIsNotFiniteStopsTheRunAndGetsNoScore) {
-  copy_weights_with(root_ / "weights", "", kNan);
+TEST_F(Chain, LatentsThatAreNotFiniteStopTheRunAndGetNoScore) {
+  copy_weights_with(root_ / "weights", "transformer", "", kNan);
   const auto run =
       shell(reproduce("nan", "--methods ratio-norm --weights " + (root_ / "weights").string()) + " 2>&1");
   EXPECT_EQ(run.status, 1) << run.out;
-  EXPECT_PROBLEM(run.out, "the image decoder (vae), prompt ");
-  EXPECT_PROBLEM(run.out, "gave pixels that are not finite");
+  EXPECT_PROBLEM(run.out, "what was drawn is not finite");
   EXPECT_EQ(
       query("nan", "SELECT (SELECT count(*) FROM metrics) AS m, (SELECT count(*) FROM train_stats) AS t"),
       "m,t\n0,0\n");
@@ -469,20 +469,19 @@ TEST_F(SampleCommand, DrawsTheSameImageForTheSameSeed) {
       shell(fmt::format("{} sample 'no quotes' -o {} 2>&1", kHarness, (root_ / "d.png").string())).status, 2);
 }
 
-TEST_F(SampleCommand, WritesNoPictureOfWhatIsNotFinite) {
+TEST_F(SampleCommand, RefusesWeightsThatAreNotFiniteAndWritesNoPictureOfThem) {
   const auto image = root_ / "image.png";
   const auto draw = [&](const std::string& tensors, std::uint16_t number) {
-    copy_weights_with(root_ / "weights", tensors, number);
+    copy_weights_with(root_ / "weights", "vae", tensors, number);
     return shell(fmt::format("{} sample 'a sign reading \"OPEN\"' -o {} --weights {} 2>&1", kHarness,
                              image.string(), (root_ / "weights").string()));
   };
   for (const auto& [tensors, number] : std::vector<std::pair<std::string, std::uint16_t>>{
            {"", kNan}, {"decoder.conv_out.bias", kInfinity}, {"decoder.conv_out.bias", kMinusInfinity}}) {
     const auto answer = draw(tensors, number);
-    EXPECT_EQ(answer.status, 1) << answer.out;
-    EXPECT_PROBLEM(answer.out,
-                   "the image decoder (vae), prompt \"a sign reading \\\"OPEN\\\"\", sample 0: gave "
-                   "pixels that are not finite");
+    EXPECT_EQ(answer.status, 2) << answer.out;
+    EXPECT_PROBLEM(answer.out, "vae/diffusion_pytorch_model.safetensors: tensor ");
+    EXPECT_PROBLEM(answer.out, "(F16) holds values that are not finite");
     EXPECT_FALSE(fs::exists(image));
   }
   EXPECT_EQ(draw("decoder.conv_out.bias", kLargestHalf).status, 0) << "white, and finite";

@@ -1,0 +1,184 @@
+#include "harness/plan/collection.h"
+
+#include "results/verdict/multiplicity.h"
+#include "tests/harness/workplace.h"
+
+namespace harness::test {
+namespace {
+
+/// A collection of two tables: both.json joins reading.json and writing.json, of which the first is trained
+/// for "ocr", the second for "glyph-clip".
+class CollectionTest : public SmokeTest {
+ protected:
+  CollectionTest() {
+    const Json clipped = {
+        {"name", "clipped"}, {"stat", "clip_fraction"}, {"title", "Clipped"}, {"decimals", 3}};
+    place.write("reading.json", {{"extends", "sd35-ocr"},
+                                 {"id", "reading"},
+                                 {"methods", {"ratio-norm", "dual"}},
+                                 {"window", {{"last", 4}}},
+                                 {"columns", {{{"name", "ocr_reward"}, {"paper", "ocr"}}, clipped}}});
+    place.write("writing.json", {{"extends", "./reading.json"},
+                                 {"id", "writing"},
+                                 {"task", "glyph-clip"},
+                                 {"reproduces", ""},
+                                 {"selection", {{"metric", "exact_match"}}},
+                                 {"columns", {{{"name", "exact_match"}}, clipped, {{"name", "cer"}}}}});
+    place.write("both.json", whole_);
+  }
+
+  Words both(const Words& more = {}) const {
+    return with({"reproduce", "--table", "both.json", "--scale", "smoke"}, more);
+  }
+
+  const Json whole_ = {
+      {"id", "both"},
+      {"title", "reading and writing"},
+      {"tables", {"./reading.json", "./writing.json"}},
+      {"columns",
+       {{{"title", "Score"}, {"of", {{"reading", "ocr_reward"}, {"writing", "exact_match"}}}},
+        {{"title", "Clipped"}, {"of", "clipped"}}}},
+      {"notes", {"Two tasks."}}};
+};
+
+/// Without what says where and when it was made.
+Json lasting(Json table) {
+  table.erase("artifacts");
+  table.erase("wall_seconds");
+  return table;
+}
+
+TEST_F(CollectionTest, IsOneTableOfOneReproduce) {
+  const auto table = place.json(both({"--json"}));
+  EXPECT_EQ(table.at("table"), "both");
+  ASSERT_EQ(table.at("rows").size(), 4U);
+  EXPECT_EQ(table.at("reference").size(), 2U);
+  for (const auto& row : table.at("rows")) {
+    const bool reads = row.at("task") == "ocr";
+    EXPECT_TRUE(row.at("metrics").contains(reads ? "ocr_reward" : "exact_match")) << row;
+    EXPECT_FALSE(row.at("metrics").contains("cer")) << "the collection has no column for it";
+    EXPECT_EQ(row.at("paper").contains("ocr_reward"), reads) << row;
+  }
+  // One method against the baseline and two against the starting weights, in each task.
+  EXPECT_EQ(table.at("comparisons").size(), 6U);
+  for (const auto& [name, path] : table.at("artifacts").items())
+    EXPECT_GT(fs::file_size(place.folder() / path.get<std::string>()), 0u) << name;
+  EXPECT_TRUE(table.at("artifacts").contains("writing/grid.png"));
+  ok({"table", "both.json"},
+     {"| Task ", "| glyph-clip |", "Score: OCR reward for ocr, Exact for glyph-clip.", "- Two tasks."});
+  for (const char* format : {"latex", "csv", "html"})
+    ok({"table", "both.json", "--format", format}, {"glyph-clip"});
+
+  place.environment["HARNESS_WORKER"] = "/nonexistent";
+  EXPECT_EQ(lasting(place.json(both({"--json"}))), lasting(table)) << "nothing is left to run";
+  EXPECT_EQ(lasting(place.json({"table", "both.json", "--format", "json"})), lasting(table));
+}
+
+TEST_F(CollectionTest, ItsClaimsAreOneFamily) {
+  const auto comparisons = place.json(both({"--json"})).at("comparisons");
+  std::vector<std::optional<double>> p_values;
+  for (const auto& c : comparisons)
+    p_values.push_back(c.at("p_value").is_null() ? std::nullopt : std::optional<double>(c.at("p_value")));
+  const auto adjusted = holm(p_values);
+  int judged = 0;
+  for (std::size_t i = 0; i < adjusted.size(); ++i) {
+    if (!adjusted[i]) continue;
+    EXPECT_DOUBLE_EQ(comparisons[i].at("p_holm"), *adjusted[i]) << comparisons[i];
+    ++judged;
+  }
+  EXPECT_GT(judged, 3);
+}
+
+TEST_F(CollectionTest, AColumnOfATrainingStatisticIsItsMeanOverTheWindow) {
+  ok(both());
+  const auto table = place.json({"table", "reading", "--format", "json"});
+  for (const auto& row : table.at("rows")) {
+    const auto expected =
+        place
+            .rows(
+                "SELECT avg(value) AS v FROM train_stats JOIN runs ON runs.id = run_id WHERE task = 'ocr' "
+                "AND method = '" +
+                row.at("method").get<std::string>() +
+                "' AND name = 'clip_fraction' AND timestep IS NULL "
+                "AND on_policy = 0 AND update_index > 2")
+            .at(0)
+            .at("v");
+    ASSERT_TRUE(expected.is_number()) << row;
+    EXPECT_DOUBLE_EQ(row.at("metrics").at("clipped").at("mean"), expected) << row;
+  }
+  EXPECT_FALSE(table.at("reference").at(0).at("metrics").contains("clipped"));
+}
+
+TEST_F(CollectionTest, CommandsLookAtEachOfItsTables) {
+  ok(both());
+  const auto checked = place.json({"check", "both.json", "--json"});
+  EXPECT_EQ(checked.at("parts").size(), 2U);
+  EXPECT_EQ(entry(checked.at("rules"), {{"table", "writing"}, {"name", "split"}}).at("passed"), true);
+  ok({"check", "both.json"}, {"reading, experiment 1", "writing, experiment 2"});
+  ok({"grid", "both.json", "-n", "2", "-o", "pictures"});
+  ok({"report", "both.json", "-o", "pages"});
+  for (const char* file : {"pictures/reading/grid.png", "pictures/writing/grid.png",
+                           "pages/reading/report.html", "pages/writing/report.html"})
+    EXPECT_TRUE(fs::exists(place.folder() / file)) << file;
+  ok({"verify", "--table", "both.json", "--images", "2"}, {"dual"});
+  fails(2, {"compare", "ratio-norm", "dual", "--table", "both.json"},
+        {"joins several tables", "name one of them: reading, writing"});
+  fails(2, {"table", "both.json", "--experiment", "1"}, {"--experiment", "reading, writing"});
+}
+
+TEST_F(CollectionTest, IsPlannedAsAWhole) {
+  const auto plan = place.json(both({"--dry-run", "--json"}));
+  ASSERT_EQ(plan.at("parts").size(), 2U);
+  double seconds = 0;
+  for (const auto& part : plan.at("parts")) seconds += part.at("estimate").at("seconds").get<double>();
+  EXPECT_DOUBLE_EQ(plan.at("estimate").at("seconds"), seconds);
+  // What the second table lacks is said before the first one runs.
+  auto needy = read_json(place.folder() / "writing.json");
+  needy["metrics"] = {{"required", {"exact_match", "pickscore"}}, {"optional", Json::array()}};
+  place.write("writing.json", needy);
+  fails(2, both(), {"table writing needs the metric pickscore"});
+  EXPECT_FALSE(fs::exists(runs));
+}
+
+TEST_F(CollectionTest, ATableThatHasNoExperimentIsNamed) {
+  ok({"reproduce", "--table", "reading.json", "--scale", "smoke"});
+  fails(2, {"table", "both.json"},
+        {"holds no completed experiment of writing", "harness reproduce --table both"});
+}
+
+TEST_F(CollectionTest, WhatDoesNotGoTogetherIsRefused) {
+  const auto refuses = [&](const Json& patch, const Words& said) {
+    auto document = whole_;
+    document.merge_patch(patch);
+    place.write("both.json", document);
+    fails(2, both(), said);
+  };
+  refuses({{"tables", {"./reading.json"}}}, {"needs two tables or more"});
+  refuses({{"tables", {"./reading.json", "./reading.json"}}}, {"names the table reading twice"});
+  refuses({{"tables", {"./reading.json", "sd35-ocr"}}}, {"two tables have the task ocr"});
+  refuses({{"tables", {"./reading.json", "sd35-pickscore"}}}, {"different methods"});
+  refuses({{"tables", {"./reading.json", "tiny-sd3-zclip"}}}, {"one of training statistics"});
+  refuses({{"tables", {"./reading.json", "flux"}}}, {"joins several tables"});
+  refuses({{"tables", {"./reading.json", "sd35-orc"}}}, {"did you mean \"sd35-ocr\"?"});
+  refuses({{"columns", {{{"title", "Score"}, {"of", "ocr_reward"}}}}},
+          {"unknown column of writing \"ocr_reward\""});
+  refuses({{"columns", {{{"title", "Score"}, {"of", {{"reading", "ocr_reward"}}}}}}}, {"\"writing\""});
+  refuses({{"titel", "x"}}, {"unknown key \"titel\"", "did you mean \"title\"?"});
+  refuses({{"id", "reading"}}, {"the collection's own id"});
+}
+
+TEST(Collections, ThePapersFluxTableHasItsTasks) {
+  const auto flux = find_collection("flux").value();
+  EXPECT_EQ(flux.table_ids(), (std::vector<std::string>{"flux-ocr", "flux-pickscore"}));
+  for (const auto& table : flux.tables) {
+    EXPECT_EQ(table.methods, (std::vector<std::string>{"flow-grpo", "ratio-norm", "lambda-controlled"}));
+    EXPECT_EQ(table.reproduces, "flux");
+    EXPECT_EQ(table.checkpoints, (std::vector<int>{40, 60, 80}));
+    EXPECT_EQ(table.window.last, 50);
+  }
+  EXPECT_FALSE(find_collection("sd35-ocr").has_value());
+  EXPECT_FALSE(find_collection("nobody-knows").has_value());
+}
+
+}  // namespace
+}  // namespace harness::test
