@@ -31,7 +31,9 @@ struct BackboneSource {
   ModelChoices choices = {};
   std::filesystem::path text_cache = {};  ///< of encoded prompts, for backbones with large text encoders
   std::string weights_sha256 = {};        ///< in the keys of that cache
-  bool headers_only = false;              ///< check the folder of a large model without reading its weights
+  /// That will be encoded: large text encoders read them before the velocity network is in memory.
+  std::vector<PromptText> prompts = {};
+  bool headers_only = false;  ///< check the folder of a large model without reading its weights
 };
 
 /// One job's work on a backbone, as far as its memory goes.
@@ -72,8 +74,6 @@ class Backbone {
 
   /// What the prompts become for the velocity network, without gradient.
   virtual TextCondition encode(const std::vector<PromptText>& prompts) = 0;
-  /// Announces prompts that will be encoded, so that large text encoders are in memory only now.
-  virtual void prepare(const std::vector<PromptText>& /*prompts*/) {}
 
   /// Velocity at flow time sigma, float32 like the latents [B,C,h,w], with gradient. What guidance is, is the
   /// model's own: classifier-free guidance by the unconditional prompt, or an input of the network.

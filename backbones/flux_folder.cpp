@@ -75,6 +75,7 @@ std::unique_ptr<FluxBackbone> load_flux_folder(const BackboneSource& source) {
                {"text_encoder", "CLIPTextModel"},
                {"text_encoder_2", "T5EncoderModel"}});
   auto encoder = std::make_shared<FluxPromptEncoder>(text_source(source));
+  if (!source.headers_only) encoder->prepare(source.prompts);
   auto vae = load_autoencoder(folder / "vae", {.device = source.device, .read = !source.headers_only});
   auto transformer = load_flux_transformer(folder / "transformer", large_placement(source));
   transformer->set_recompute(source.choices.recompute);

@@ -26,7 +26,6 @@ class LatentBackbone : public Backbone {
   }
 
   TextCondition encode(const std::vector<PromptText>& prompts) override { return encoder_->encode(prompts); }
-  void prepare(const std::vector<PromptText>& prompts) override { encoder_->prepare(prompts); }
   /// The unconditional prompt, `count` times.
   TextCondition encode_empty(std::int64_t count) { return encoder_->encode_empty(count); }
 

@@ -69,8 +69,8 @@ Json folder_resources(Backbone& backbone, const FolderCosts& costs, const Worklo
              decoder = weight_bytes(*costs.vae, torch::kFloat32), trained = trained_bytes(backbone);
   const auto training = workload.training_images > 0 ? trained * kOptimiserCopies : 0;
   const auto activations = std::max(costs.training_kept, decoding(vae, pixels, images));
-  // Prompts are encoded before anything is drawn.
-  const auto total = network + decoder + std::max(costs.largest_encoder, training + activations);
+  // Prompts are encoded before anything else is read.
+  const auto total = std::max(costs.largest_encoder, network + decoder + training + activations);
   return {
       {"memory",
        {{"velocity_network", network},

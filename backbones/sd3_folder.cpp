@@ -96,6 +96,7 @@ std::unique_ptr<Sd3Backbone> load_sd3_folder(const BackboneSource& source) {
                {"text_encoder_2", "CLIPTextModelWithProjection"},
                {"text_encoder_3", "T5EncoderModel"}});
   auto encoder = std::make_shared<Sd3PromptEncoder>(text_source(source));
+  if (!source.headers_only) encoder->prepare(source.prompts);
   auto vae = load_autoencoder(folder / "vae", {.device = source.device, .read = !source.headers_only});
   auto transformer = load_sd3_transformer(folder / "transformer", large_placement(source));
   transformer->set_recompute(source.choices.recompute);

@@ -100,6 +100,11 @@ std::vector<double> loss_weights(const TrainSettings& settings, const SdeSampler
   return weights;
 }
 
+std::vector<int> prompts_of_epoch(const TrainJob& job, std::int64_t epoch) {
+  return epoch_prompts(job.seed, epoch, job.settings.prompts_per_epoch,
+                       static_cast<std::int64_t>(job.prompts.size()));
+}
+
 class GrpoLoop {
  public:
   GrpoLoop(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool, const TrainHooks& hooks)
@@ -125,7 +130,6 @@ class GrpoLoop {
   TrainOutcome run() {
     go_on_from_resume_point();
     hooks_.on_resume(update_);
-    announce_prompts();
     while (update_ < settings_.updates) {
       if (hooks_.should_stop()) {
         save_resume_point();
@@ -144,25 +148,9 @@ class GrpoLoop {
   }
 
  private:
-  /// The prompts of all epochs to come.
-  void announce_prompts() {
-    std::vector<PromptText> texts;
-    const auto per_epoch = settings_.updates_of_an_epoch();
-    for (auto epoch = update_ / per_epoch + 1; (epoch - 1) * per_epoch < settings_.updates; ++epoch) {
-      for (const auto i : prompts_of(epoch))
-        texts.push_back(job_.prompts[static_cast<std::size_t>(i)].prompt);
-    }
-    backbone_.prepare(texts);
-  }
-
-  std::vector<int> prompts_of(std::int64_t epoch) const {
-    return epoch_prompts(job_.seed, epoch, settings_.prompts_per_epoch,
-                         static_cast<std::int64_t>(job_.prompts.size()));
-  }
-
   Epoch sample(std::int64_t number) {
     const auto per_shard = settings_.shard_prompts;
-    const auto chosen = prompts_of(number);
+    const auto chosen = prompts_of_epoch(job_, number);
     const auto shards = static_cast<std::size_t>(settings_.prompts_per_epoch / per_shard);
     Epoch epoch;
     epoch.shards.resize(shards);
@@ -585,6 +573,16 @@ class GrpoLoop {
 };
 
 }  // namespace
+
+std::vector<PromptText> prompts_of_all_epochs(const TrainJob& job) {
+  std::vector<PromptText> texts;
+  const auto per_epoch = job.settings.updates_of_an_epoch();
+  for (std::int64_t epoch = 1; (epoch - 1) * per_epoch < job.settings.updates; ++epoch) {
+    for (const auto i : prompts_of_epoch(job, epoch))
+      texts.push_back(job.prompts[static_cast<std::size_t>(i)].prompt);
+  }
+  return texts;
+}
 
 TrainOutcome train(const TrainJob& job, Backbone& backbone, Method& method, WorkerPool& pool,
                    const TrainHooks& hooks) {

@@ -69,6 +69,9 @@ struct TrainJob {
   std::string resume_key;        ///< must be equal for a resume point to be taken: build and CPU features
 };
 
+/// The prompts of all epochs, in their order.
+std::vector<PromptText> prompts_of_all_epochs(const TrainJob& job);
+
 /// Whether all updates are done, and what the log-ratios say of the path-variance law.
 struct TrainOutcome {
   bool done = false;

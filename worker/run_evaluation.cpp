@@ -44,6 +44,12 @@ void load_checkpoint(const WorkerJob& job, Backbone& backbone, bool ema) {
   if (auto* adapter = backbone.adapter()) adapter->merge();
 }
 
+BackboneSource source_of(const WorkerJob& job, const std::vector<Prompt>& prompts) {
+  auto source = backbone_source(job);
+  for (const auto& prompt : prompts) source.prompts.push_back({prompt.text, prompt.target});
+  return source;
+}
+
 /// One image that waits for its score.
 struct Pending {
   const Prompt* prompt;
@@ -64,13 +70,12 @@ class Evaluation {
         prompts_(prompts_of(job)),
         recorded_(scored_images(job.folder / "events.log")),
         weights_(hold_weights(job)),
-        backbone_(Backbone::load(backbone_source(job))),
+        backbone_(Backbone::load(source_of(job, prompts_))),
         schedule_(schedule_for(*backbone_, settings_.grid, settings_.steps, settings_.shift)),
         scoring_(open_scorers(job)),
         pool_(job.threads, use_one_thread),
         shown_metric_(job.get<std::vector<std::string>>("metrics").at(0)) {
     load_checkpoint(job, *backbone_, settings_.use_ema);
-    announce_prompts();
     weights_.expect_unchanged();
     make_folder(job.folder / "images");
     restore_scorers();
@@ -119,14 +124,6 @@ class Evaluation {
             {"scorers_replaced", scoring_.replaced()},
             {"drawn_by_fallback", changed},
             {"table_notes", std::move(notes)}};
-  }
-
-  void announce_prompts() {
-    std::vector<PromptText> texts;
-    for (std::size_t i = 0; i < prompts_.size(); ++i) {
-      if (!shard_is_done(i - i % shard_size_)) texts.push_back({prompts_[i].text, prompts_[i].target});
-    }
-    backbone_->prepare(texts);
   }
 
   /// Images are recorded in the prompts' order: the last one before the first shard that is drawn again.

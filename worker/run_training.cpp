@@ -63,6 +63,7 @@ bool run_training(const WorkerJob& job, Reporter& reporter) {
                     .folder = job.folder,
                     .source = backbone_source(job),
                     .resume_key = worker_build() + " " + build_info().cpu_features};
+  training.source.prompts = prompts_of_all_epochs(training);
   const auto weights = hold_weights(job);
   const auto backbone = Backbone::load(training.source);
   weights.expect_unchanged();

@@ -54,6 +54,7 @@ SampleRequest read_request(const Json& request) {
   r.source.name = fields.required<std::string>("backbone");
   if (backbone_type(r.source.name).needs_target || r.prompt.text.find('"') != std::string::npos)
     r.prompt.target = ocr_target(r.prompt.text);
+  r.source.prompts = {r.prompt};
   r.source.folder = fields.required<std::string>("weights");
   r.source.seed = r.seed;
   Json choices = Json::object();

@@ -139,7 +139,7 @@ void print_memory(const Json& memory) {
   }
   for (auto& part : parts) std::replace(part.begin(), part.end(), '_', ' ');
   put("A worker: {}{}.\n", join(parts, ", "),
-      memory.contains("largest_text_encoder") ? "; the text encoder is gone before anything is drawn" : "");
+      memory.contains("largest_text_encoder") ? "; the text encoder is gone before the network is read" : "");
 }
 
 /// A line a scorer: its name, folder and files with their checksums.

@@ -134,7 +134,7 @@ TEST_F(CollectionTest, IsPlannedAsAWhole) {
   EXPECT_DOUBLE_EQ(plan.at("estimate").at("seconds"), seconds);
   // What the second table lacks is said before the first one runs.
   auto needy = read_json(place.folder() / "writing.json");
-  needy["metrics"] = {{"required", {"exact_match", "pickscore"}}, {"optional", Json::array()}};
+  needy["metrics"] = {{"required", {"exact_match", "cer", "pickscore"}}, {"optional", Json::array()}};
   place.write("writing.json", needy);
   fails(2, both(), {"table writing needs the metric pickscore"});
   EXPECT_FALSE(fs::exists(runs));
