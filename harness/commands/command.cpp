@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 
 #include "core/error.h"
@@ -70,7 +71,11 @@ void add_filter_options(Command& command, DbOptions& options, bool with_table) {
 ChosenExperiments chosen_experiments(Store& store, const DbOptions& options) {
   auto filter = options.filter;
   filter.seeds = parse_seeds(options.seeds);
-  ChosenExperiments chosen{.collection = find_collection(filter.table)};
+  ChosenExperiments chosen;
+  // What the DB knows needs no file.
+  const auto records = store.reproductions();
+  if (std::ranges::find(records, filter.table, &StoredReproduction::table_id) == records.end())
+    chosen.collection = find_collection(filter.table);
   if (chosen.collection) {
     chosen.experiments = find_collected(store, *chosen.collection, filter);
   } else {
@@ -81,11 +86,12 @@ ChosenExperiments chosen_experiments(Store& store, const DbOptions& options) {
 }
 
 Experiment chosen_experiment(Store& store, const DbOptions& options) {
-  if (const auto collection = find_collection(options.filter.table)) {
-    throw Error(fmt::format("{} joins several tables, and this looks at one", collection->id), "--table",
-                "name one of them: " + join(collection->table_ids(), ", "));
+  auto chosen = chosen_experiments(store, options);
+  if (chosen.collection) {
+    throw Error(fmt::format("{} joins several tables, and this looks at one", chosen.name()), "--table",
+                "name one of them: " + join(chosen.collection->table_ids(), ", "));
   }
-  return std::move(chosen_experiments(store, options).experiments.front());
+  return std::move(chosen.experiments.front());
 }
 
 std::string ChosenExperiments::name() const {

@@ -200,8 +200,11 @@ Rows list_settings(const ListOptions& options) {
   }
   Rows rows;
   for (const auto& spec : registry.settings) {
-    if (backbone.empty() || spec.belongs_to(backbone))
-      rows.push_back(setting_row("", spec, settings.loop.at(spec.name)));
+    if (!backbone.empty() && !spec.belongs_to(backbone)) continue;
+    // Two backbones may have a setting of one name with a default each.
+    const SettingValue usual{
+        .requested = {}, .effective = spec.default_value, .origin = "default", .is_silent = false};
+    rows.push_back(setting_row("", spec, options.table.empty() ? usual : settings.loop.at(spec.name)));
   }
   for (const auto& arm : arms) {
     for (const auto& spec : registry.method(arm.method, "methods").settings)
@@ -233,11 +236,11 @@ std::optional<Store> open_workspace(const ListOptions& options) {
 template <class Record>
 std::vector<Record> of_table(std::vector<Record> records, const ListOptions& options) {
   if (options.table.empty()) return records;
+  const auto collection = find_collection(options.table);
   const auto built_in = known_tables();
   std::set<std::string> known(built_in.begin(), built_in.end());
   for (const auto& record : records) known.insert(record.table_id);
-  require_choice(options.table, {known.begin(), known.end()}, "table", "--table");
-  const auto collection = find_collection(options.table);
+  if (!collection) require_choice(options.table, {known.begin(), known.end()}, "table", "--table");
   const auto wanted = collection ? collection->table_ids() : std::vector{options.table};
   std::erase_if(records,
                 [&](const Record& record) { return std::ranges::count(wanted, record.table_id) == 0; });

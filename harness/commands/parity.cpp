@@ -7,6 +7,7 @@
 #include "core/streams.h"
 #include "core/weights/parity_report.h"
 #include "datasets/python_random_parity.h"
+#include "evaluators/geneval/rule_parity.h"
 #include "evaluators/text_metrics_parity.h"
 #include "harness/commands/command.h"
 #include "harness/plan/worker_request.h"
@@ -25,6 +26,7 @@ std::optional<ParityReport> check_here(const fs::path& folder, const Json& case_
       {"python_random_sample", python_random_outputs}, {"ocr_text_metrics", text_metrics_outputs}};
   try {
     if (kind == "statistics") return check_statistics_case(folder);
+    if (kind == "geneval_rule") return check_geneval_rule_case(folder);
     const auto compute = computed_here.find(kind);
     if (compute == computed_here.end()) return std::nullopt;
     return compare_outputs(folder, compute->second(case_json, (folder / "case.json").string()));

@@ -125,6 +125,7 @@ void carry_out(const Plan& plan, Store& store, int jobs, Progress& progress) {
   settings.worker = worker_program();
   settings.jobs = jobs;
   runner.require_same_build(settings.worker);
+  expect_jobs(plan, store, threads, progress);
   const auto say_notes = [&] {
     for (const auto& note : runner.take_notes()) {
       if (note.level != "info") progress.say(fmt::format("{}: {}", note.level, note.message));
@@ -286,18 +287,24 @@ Experiment finish(const ReproduceOptions& options, const Plan& plan, Store& stor
 /// What can go wrong with any plan is found before the first job of the first one runs.
 void prepare(const ReproduceOptions& options, const std::vector<Plan>& plans, Store& store,
              Progress& progress) {
+  std::vector<const Plan*> unfinished;
   for (const auto& plan : plans) {
-    if (!options.fresh && finished_evaluations(plan, store)) continue;
-    const int threads = threads_of(plan, jobs_of(options, plan));
-    check_plan(plan, threads);
-    try_scorers(plan);
-    wait_for_left_workers(plan, progress);
-    require_own_folders(plan, store);
+    if (options.fresh || !finished_evaluations(plan, store)) unfinished.push_back(&plan);
+  }
+  for (const auto* plan : unfinished) {
+    check_plan(*plan, threads_of(*plan, jobs_of(options, *plan)));
+    try_scorers(*plan);
+    wait_for_left_workers(*plan, progress);
+    require_own_folders(*plan, store);
+  }
+  for (const auto* plan : unfinished) {
     if (options.fresh) {
-      warn_of_experiments_lost(plan, store, progress);
-      forget_runs(plan, store, progress);
+      warn_of_experiments_lost(*plan, store, progress);
+      forget_runs(*plan, store, progress);
     }
-    expect_jobs(plan, store, threads, progress);
+    // Those of the first one are, once its logs were read.
+    if (plan != unfinished.front())
+      expect_jobs(*plan, store, threads_of(*plan, jobs_of(options, *plan)), progress);
   }
 }
 
@@ -354,10 +361,11 @@ void add_inputs(Command& command, InputOptions& inputs) {
   command.add("--prompts", &inputs.prompts,
               "folder with ocr/test.txt or pickscore/test.txt, by task; unset: the generated prompts",
               {.is_path = true});
-  command.add("--train-prompts", &inputs.train_prompts,
-              "folder with train.txt, one prompt a line, for training; for OCR each with its target in "
-              "double quotes; unset: the generated training prompts",
-              {.is_path = true});
+  command.add(
+      "--train-prompts", &inputs.train_prompts,
+      "folder with train.txt, or with TASK/train.txt for each task, one prompt a line, for training; for "
+      "OCR each with its target in double quotes; unset: the generated training prompts",
+      {.is_path = true});
   command.add(
       "--scorers", &inputs.scorers,
       "folder with one folder a scorer: a model folder by name (`harness list evaluators`), or a program of "

@@ -25,12 +25,11 @@ void require_alike(const Collection& whole, const std::string& where) {
     require(same, fmt::format("{} and {} have different {}", first.id, table.id, what), where,
             "tables of one collection agree in kind, backbone, methods, baseline and seeds");
   };
-  std::set<std::string> ids, tasks;
+  std::set<std::string> ids, backbones = {first.backbone};
   for (const auto& table : whole.tables) {
     require(table.id != whole.id, fmt::format("table {} has the collection's own id", table.id), where);
     require(ids.insert(table.id).second, fmt::format("names the table {} twice", table.id), where);
-    require(tasks.insert(table.task).second, fmt::format("two tables have the task {}", table.task), where,
-            "rows are told apart by their task");
+    for (const auto& [name, _] : table.backbones) backbones.insert(name);
     require(!table.is_training(), fmt::format("table {} is one of training statistics", table.id), where,
             "a collection joins tables of evaluations");
     require_same(table, table.backbone == first.backbone, "backbones");
@@ -38,6 +37,14 @@ void require_alike(const Collection& whole, const std::string& where) {
     require_same(table, table.baseline == first.baseline, "baselines");
     require_same(table, table.seeds == first.seeds, "seeds");
     require_same(table, table.shown.split == first.shown.split, "splits");
+  }
+  for (const auto& backbone : backbones) {
+    std::set<std::string> tasks;
+    for (const auto& table : whole.tables) {
+      const auto task = for_backbone(table, backbone).task;
+      require(tasks.insert(task).second, fmt::format("two tables have the task {}", task), where,
+              "rows are told apart by their task");
+    }
   }
 }
 

@@ -492,7 +492,9 @@ void check_whole(const TableSpec& spec) {
     const auto place = fmt::format("{}: columns[{}]", where, i);
     const auto& column = spec.columns[i];
     if (column.is_statistic()) {
-      require(std::ranges::count(column_names, column.name) == 0 && !is_metric(spec, column.name),
+      const bool is_checkpoints_own = column.name == "clip_fraction" || of_checkpoint(column.name) != nullptr;
+      require(!is_checkpoints_own && std::ranges::count(column_names, column.name) == 0 &&
+                  !is_metric(spec, column.name),
               fmt::format("\"{}\" is the name of a column of its own", column.name), place + ": name");
     } else if (column.std_of.empty()) {
       if (std::ranges::count(column_names, column.name) == 0) require_no_misspelling_of(spec, column.name);
@@ -510,6 +512,8 @@ void check_whole(const TableSpec& spec) {
     }
   }
   require_distinct(names_of(spec.columns), "names of columns", where + ": columns");
+  require(!spec.document.contains("window") || std::ranges::any_of(spec.columns, &ColumnSpec::is_statistic),
+          "no column of this table is a training statistic", where + ": window", "leave it out");
 }
 
 /// The only rule takes the checkpoint of the highest mean.
@@ -632,8 +636,11 @@ Json resolved(Json document, const fs::path& file, std::vector<std::string> abov
 /// What every table states itself, or has from the table that it extends.
 void require_head(const Fields& fields) {
   if (fields.has(kTablesKey)) {
-    throw Error("joins several tables and is none itself", fields.where(),
-                "name one of its tables: " + fields.raw().at(kTablesKey).dump());
+    const Json& tables = fields.raw().at(kTablesKey);
+    const bool has_names = tables.is_array() && std::ranges::all_of(tables, &Json::is_string);
+    throw Error(
+        "joins several tables, and one is asked for here", fields.where(),
+        "name one of them" + (has_names ? ": " + join(tables.get<std::vector<std::string>>(), ", ") : ""));
   }
   for (const char* key : {"id", "task", "backbone"}) {
     require(fields.has(key), fmt::format("\"{}\" is missing", key), fields.where(),

@@ -1,8 +1,10 @@
 #include "harness/show/experiments.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "core/error.h"
@@ -92,6 +94,25 @@ std::string description_of(const ExperimentFilter& filter) {
               "there are: " + join(known, "; "));
 }
 
+/// The last experiment of another table with the same backbone and weights, scale, methods, seeds and --set.
+std::optional<Experiment> made_alike(const std::vector<StoredReproduction>& records, const std::string& table,
+                                     const Experiment& first) {
+  for (const auto& r : records) {
+    if (r.table_id != table || r.backbone != first.backbone || r.scale != first.scale ||
+        r.seeds != first.seeds || r.methods != first.methods)
+      continue;
+    Experiment other(r);
+    if (other.effective.weights_sha256 == first.effective.weights_sha256 &&
+        other.effective.set == first.effective.set)
+      return other;
+  }
+  return std::nullopt;
+}
+
+bool is_known_table(const std::string& id) {
+  return std::ranges::count(known_tables(), id) > 0;
+}
+
 }  // namespace
 
 Effective Effective::from_json(const Json& effective) try {
@@ -152,29 +173,29 @@ Experiment find_experiment(Store& store, const ExperimentFilter& filter) {
 }
 
 std::vector<Experiment> find_collected(Store& store, const Collection& collection, ExperimentFilter filter) {
-  if (filter.experiment) {
-    throw Error(fmt::format("{} joins the experiments of several tables", collection.id), "--experiment",
+  if (filter.experiment || !filter.prompts.empty()) {
+    throw Error(fmt::format("{} joins the experiments of several tables", collection.id),
+                filter.experiment ? "--experiment" : "--prompts",
                 "leave it out, or name one of the tables: " + join(collection.table_ids(), ", "));
   }
   filter.table = collection.tables.front().id;
-  std::vector<Experiment> found;
-  found.push_back(find_experiment(store, filter));
-  const auto& first = found.front();
-  for (std::size_t i = 1; i < collection.tables.size(); ++i) {
-    const auto& table = collection.tables[i].id;
-    auto records = store.reproductions();
-    const auto record = std::ranges::find_if(records, [&](const StoredReproduction& r) {
-      return r.table_id == table && r.backbone == first.backbone && r.scale == first.scale &&
-             r.seeds == first.seeds && r.methods == first.methods;
-    });
-    if (record == records.end()) {
-      throw Error(fmt::format("holds no completed experiment of {} beside {}", table, in_words(first)),
-                  store.path().string(),
-                  fmt::format("`harness reproduce --table {}` runs what is left", collection.id));
+  const auto newest = find_experiment(store, filter);
+  const auto records = store.reproductions();
+  for (const auto& record : records) {
+    if (!fits(record, filter)) continue;
+    std::vector<Experiment> found;
+    found.emplace_back(record);
+    for (std::size_t i = 1; i < collection.tables.size(); ++i) {
+      if (auto other = made_alike(records, collection.tables[i].id, found.front()))
+        found.push_back(std::move(*other));
     }
-    found.emplace_back(std::move(*record));
+    if (found.size() == collection.tables.size()) return found;
   }
-  return found;
+  throw Error(fmt::format("holds no completed experiment of {} beside {}",
+                          fmt::join(collection.table_ids() | std::views::drop(1), ", "), in_words(newest)),
+              store.path().string(),
+              fmt::format("`harness reproduce --table {}` runs what is left",
+                          is_known_table(collection.id) ? collection.id : collection.file.string()));
 }
 
 }  // namespace harness

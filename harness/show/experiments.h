@@ -74,8 +74,8 @@ std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment);
 /// The last experiment that fits. Throws Error (status 2) with the nearest table, or what there is.
 Experiment find_experiment(Store& store, const ExperimentFilter& filter);
 
-/// The last experiment that fits of the collection's first table, and those of the others with the same
-/// backbone, scale, methods and seeds. Throws Error naming the table that has none.
+/// The last experiment that fits of the collection's first table for which every other table has one with the
+/// same backbone and weights, scale, methods, seeds and --set. Throws Error where there is none.
 std::vector<Experiment> find_collected(Store& store, const Collection& collection, ExperimentFilter filter);
 
 }  // namespace harness

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "core/error.h"
 #include "core/score_limit.h"
 #include "core/text.h"
 #include "evaluators/ocr.h"
@@ -186,11 +187,11 @@ void fill_training_table(Store& store, const Experiment& experiment, const std::
   }
 }
 
-/// Where the paper's printed figures of this table contradict one another.
+/// Where the paper's printed figures of this table, or of its task there, contradict one another.
 void add_audit_notes(const std::string& paper_table, TableModel& model) {
+  const auto subject = paper_table + ": " + model.paper_task;
   for (const auto& finding : audit_paper()) {
-    if (finding.verdict != PaperVerdict::kDoesNotAddUp || !finding.name.starts_with(paper_table + ": "))
-      continue;
+    if (finding.verdict != PaperVerdict::kDoesNotAddUp || !finding.name.starts_with(subject)) continue;
     model.notes.push_back(fmt::format(
         "The paper's own figures, {}: printed {}, computed from its cells {} "
         "({}; `harness check --paper`).",
@@ -199,20 +200,19 @@ void add_audit_notes(const std::string& paper_table, TableModel& model) {
 }
 
 void load_paper(const TableSpec& spec, TableModel& model) {
-  if (!spec.reproduces.empty()) {
-    model.paper = load_paper_table(spec.reproduces);
-    add_audit_notes(spec.reproduces, model);
-  }
+  if (!spec.reproduces.empty()) model.paper = load_paper_table(spec.reproduces);
   model.levels_compare = spec.levels_compare;
   model.paper_rows = spec.paper_rows;
   const bool of_several_tasks =
       model.paper && !model.paper->rows.empty() && !model.paper->rows.front().task.empty();
   if (of_several_tasks) model.paper_task = spec.paper_task;
+  if (model.paper) add_audit_notes(spec.reproduces, model);
 }
 
-/// What the paper says, decided by the comparisons as they are now.
-void decide(const Experiment& experiment, TableModel& model) {
-  model.claims = decide_claims(experiment, model);
+/// What the paper says: `stated` by the table's file and decided already, and its printed differences,
+/// decided by the comparisons as they are now.
+void decide(std::vector<TableClaim> stated, TableModel& model) {
+  model.claims = std::move(stated);
   for (auto& claim : printed_differences(model)) model.claims.push_back(std::move(claim));
   if (model.scale_warning.empty()) return;
   for (auto& claim : model.claims) {
@@ -222,19 +222,24 @@ void decide(const Experiment& experiment, TableModel& model) {
 }
 
 /// The column that the table of several tasks shows under one of its headings.
-const TableColumn& collected(const TableModel& model, const std::string& name) {
+const TableColumn& collected(const Experiment& experiment, const TableModel& model, const std::string& name) {
   // Its own file's name for it, whatever stands in there.
-  return *std::ranges::find_if(model.columns, [&](const TableColumn& column) {
+  const auto found = std::ranges::find_if(model.columns, [&](const TableColumn& column) {
     return (column.stands_for.empty() ? column.key : column.stands_for) == name;
   });
+  if (found != model.columns.end()) return *found;
+  throw Error(fmt::format("experiment {} of {} has no column {}", experiment.id, model.id, name),
+              "the collection that joins it", "repeat `harness reproduce` with the tables as they are now");
 }
 
 /// Leaves out what the table of several tasks does not show of one of them.
-void keep_collected(const Collection& collection, TableModel& model) {
+void keep_collected(const Collection& collection, const Experiment& experiment, TableModel& model) {
   std::vector<TableColumn> columns;
-  for (const auto& column : collection.columns) columns.push_back(collected(model, column.of.at(model.id)));
+  for (const auto& column : collection.columns)
+    columns.push_back(collected(experiment, model, column.of.at(model.id)));
   const auto shown = [&](const std::string& metric) {
-    return std::ranges::count(columns, metric, &TableColumn::key) > 0;
+    return std::ranges::any_of(
+        columns, [&](const TableColumn& column) { return column.key == metric || column.std_of == metric; });
   };
   std::erase_if(model.comparisons, [&](const TableComparison& c) { return !shown(c.metric); });
   for (const auto& column : model.columns) {
@@ -247,12 +252,40 @@ void keep_collected(const Collection& collection, TableModel& model) {
   model.columns = std::move(columns);
 }
 
-/// A heading has the direction that all columns below it have.
+/// A heading has the direction and the unit that all columns below it have.
 TableColumn heading(const CollectedColumn& column, const std::vector<TableModel>& parts, std::size_t i) {
-  const auto better = parts.front().columns.at(i).better;
-  const bool all =
-      std::ranges::all_of(parts, [&](const auto& part) { return part.columns.at(i).better == better; });
-  return {.key = column.title, .title = column.title, .better = all ? better : Better::kNone};
+  const auto& first = parts.front().columns.at(i);
+  const auto agrees = [&](auto field) {
+    return std::ranges::all_of(
+        parts, [&](const TableModel& part) { return part.columns.at(i).*field == first.*field; });
+  };
+  return {.key = column.title,
+          .title = column.title,
+          .unit = agrees(&TableColumn::unit) ? first.unit : Unit::kFraction,
+          .better = agrees(&TableColumn::better) ? first.better : Better::kNone};
+}
+
+/// Why a scale shows nothing, of all parts or of those that say so.
+std::string warning_of(const std::vector<TableModel>& parts) {
+  std::vector<std::string> warnings;
+  const auto& first = parts.front().scale_warning;
+  if (std::ranges::all_of(parts, [&](const TableModel& part) { return part.scale_warning == first; }))
+    return first;
+  for (const auto& part : parts) {
+    if (!part.scale_warning.empty()) warnings.push_back(fmt::format("{}: {}", part.task, part.scale_warning));
+  }
+  return join(warnings, " ");
+}
+
+/// Says of each column of a training statistic what it is the mean of.
+void describe_statistics(const Experiment& experiment, TableModel& model) {
+  for (std::size_t i = 0; i < model.columns.size(); ++i) {
+    if (!experiment.table.columns[i].is_statistic()) continue;
+    auto& note = model.columns[i].note;
+    note += fmt::format(
+        "{}mean over {} of each run{}", note.empty() ? "" : ", ", window_text(experiment),
+        experiment.table.columns[i].statistic.on_policy_too ? "" : ", on-policy updates left out");
+  }
 }
 
 }  // namespace
@@ -291,6 +324,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   if (spec.is_training()) {
     fill_training_table(store, experiment, window_unit, model);
   } else {
+    describe_statistics(experiment, model);
     fill_evaluation_table(store, experiment, split, model);
     complete_comparisons(store, experiment, split, model.comparisons);
     // All comparisons guard; the table itself shows those of the metrics that it names.
@@ -308,7 +342,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
            store, "SELECT name, path FROM artifacts WHERE reproduction_id = ?1", experiment.id))
     model.artifacts[name] = path;
   model.wall_seconds = experiment.wall_seconds;
-  decide(experiment, model);
+  decide(decide_claims(experiment, model), model);
   return model;
 }
 
@@ -316,8 +350,11 @@ TableModel make_collection_model(Store& store, const Collection& collection,
                                  const std::vector<Experiment>& experiments) {
   std::vector<TableModel> parts;
   std::vector<std::string> commands;
+  std::vector<std::vector<TableClaim>> stated;
   for (const auto& experiment : experiments) {
-    keep_collected(collection, parts.emplace_back(make_table_model(store, experiment)));
+    auto& part = parts.emplace_back(make_table_model(store, experiment));
+    stated.push_back(decide_claims(experiment, part));
+    keep_collected(collection, experiment, part);
     commands.push_back(fmt::format("`harness table {}`", experiment.table_id));
   }
   const auto& first = parts.front();
@@ -328,7 +365,10 @@ TableModel make_collection_model(Store& store, const Collection& collection,
   whole.scale = first.scale;
   whole.split = first.split;
   whole.baseline = first.baseline;
-  whole.scale_warning = first.scale_warning;
+  whole.scale_warning = warning_of(parts);
+  for (const auto& part : parts) {
+    for (const auto& [name, path] : part.artifacts) whole.artifacts[part.id + "/" + name] = path;
+  }
   for (std::size_t i = 0; i < collection.columns.size(); ++i)
     whole.columns.push_back(heading(collection.columns[i], parts, i));
   whole.notes = collection.notes;
@@ -336,7 +376,7 @@ TableModel make_collection_model(Store& store, const Collection& collection,
       "Further metrics, comparisons and guardrails of each task: {}. There Holm's p is over that table alone.",
       join(commands, ", ")));
   put_together(whole, std::move(parts));
-  for (std::size_t i = 0; i < experiments.size(); ++i) decide(experiments[i], whole.parts[i]);
+  for (std::size_t i = 0; i < experiments.size(); ++i) decide(std::move(stated[i]), whole.parts[i]);
   return whole;
 }
 

@@ -225,6 +225,13 @@ std::vector<TableRow> training_rows(Store& store, const Experiment& experiment,
   return rows;
 }
 
+std::string window_text(const Experiment& experiment) {
+  const auto window = window_of(experiment, {});
+  const auto updates = experiment.effective.settings.value("updates", window.updates);
+  if (updates <= window.updates) return fmt::format("all {} updates", updates);
+  return fmt::format("the last {} updates", window.updates);
+}
+
 std::string window_note(const Experiment& experiment, const std::string& window_unit) {
   const auto window = window_of(experiment, window_unit);
   const bool by_epoch = window.unit == "epochs";

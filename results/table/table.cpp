@@ -61,10 +61,10 @@ Better better_from_name(std::string_view name) {
 }
 
 std::vector<TableQuestion> questions_of(const std::vector<TableComparison>& comparisons,
-                                        const std::string& task) {
+                                        const std::string& table) {
   std::vector<TableQuestion> questions;
   for (const auto& c : comparisons)
-    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.values), c.restates, task});
+    questions.push_back({c.baseline, c.method, c.metric, p_value_of(c.values), c.restates, table});
   return questions;
 }
 
@@ -76,7 +76,7 @@ void adjust_comparisons(std::vector<TableComparison>& comparisons, double confid
 void put_together(TableModel& whole, std::vector<TableModel> parts) {
   std::vector<TableQuestion> family;
   for (const auto& part : parts)
-    std::ranges::move(questions_of(part.comparisons, part.task), std::back_inserter(family));
+    std::ranges::move(questions_of(part.comparisons, part.id), std::back_inserter(family));
   auto adjusted = holm_over_table(family);
   auto next = adjusted.begin();
   for (auto& part : parts) {

@@ -83,9 +83,9 @@ struct TableComparison {
 /// of the same two rows that restate one another count once.
 void adjust_comparisons(std::vector<TableComparison>& comparisons, double confidence);
 
-/// What the comparisons ask, for holm_over_table; `task`: of a part of a table of several tasks.
+/// What the comparisons ask, for holm_over_table; `table`: of which part of a table of several tasks.
 std::vector<TableQuestion> questions_of(const std::vector<TableComparison>& comparisons,
-                                        const std::string& task = {});
+                                        const std::string& table = {});
 
 /// A statement of the paper, decided on this table's own figures.
 struct TableClaim {

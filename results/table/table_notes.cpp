@@ -421,7 +421,7 @@ Notes heading_notes(const TableModel& model) {
   Notes notes;
   for (std::size_t i = 0; i < model.columns.size(); ++i) {
     const auto titles =
-        texts_of(model.parts, [&](const TableModel& part) { return part.columns.at(i).title; });
+        texts_of(model.parts, [&](const TableModel& part) { return title_of(part.columns.at(i)); });
     if (std::ranges::count(titles, titles.front()) == std::ssize(titles)) continue;
     std::size_t next = 0;
     const auto each = texts_of(model.parts, [&](const TableModel& part) {

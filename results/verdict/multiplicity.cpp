@@ -50,7 +50,7 @@ std::vector<std::optional<double>> holm_over_table(std::span<const TableQuestion
   for (const auto& question : questions) {
     p_values.push_back(question.p_value);
     const std::string separator(1, '\0');  // occurs in no name
-    hypotheses.push_back(question.task + separator + question.baseline + separator + question.method +
+    hypotheses.push_back(question.table + separator + question.baseline + separator + question.method +
                          separator + question.hypothesis());
   }
   return holm(p_values, hypotheses);
@@ -59,7 +59,7 @@ std::vector<std::optional<double>> holm_over_table(std::span<const TableQuestion
 std::size_t family_size(std::span<const TableQuestion> questions) {
   std::set<std::tuple<std::string, std::string, std::string, std::string_view>> hypotheses;
   for (const auto& q : questions) {
-    if (q.p_value) hypotheses.emplace(q.task, q.baseline, q.method, q.hypothesis());
+    if (q.p_value) hypotheses.emplace(q.table, q.baseline, q.method, q.hypothesis());
   }
   return hypotheses.size();
 }

@@ -22,7 +22,7 @@ struct TableQuestion {
   std::string baseline, method, metric;
   std::optional<double> p_value;
   std::string restates = {};  ///< the metric whose differences these are but for their sign; empty: none
-  std::string task = {};      ///< of a table of several tasks, which one it is about
+  std::string table = {};     ///< of a table that joins several, which one it is of
 
   /// The metric that the question is about.
   const std::string& hypothesis() const { return restates.empty() ? metric : restates; }

@@ -45,13 +45,13 @@ std::vector<std::string> words_of(const std::string& text) {
 /// The rooms, of each house the lower ones first: of its own house a room includes itself and those before
 /// it.
 const std::vector<std::string> kRooms = words_of(R"(
-core core/command_line core/keeper core/processes core/settings core/source_sums core/weights
+core core/command_line core/geneval core/keeper core/processes core/settings core/source_sums core/weights
 datasets
 models/configs models/tokenizers models/nn models/encoders models/diffusion models models/parity
 embedded
 backbones
 trainers/law trainers/optimisation trainers/sampling trainers trainers/methods
-evaluators/metrics evaluators evaluators/built_in evaluators/clip evaluators/scorer
+evaluators/metrics evaluators evaluators/geneval evaluators/built_in evaluators/clip evaluators/scorer
 worker
 results/schema results/statistics results/store results/verdict results/paper
 results/table results/table/formats results/report results/grid results/query

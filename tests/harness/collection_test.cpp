@@ -65,7 +65,7 @@ TEST_F(CollectionTest, IsOneTableOfOneReproduce) {
     EXPECT_GT(fs::file_size(place.folder() / path.get<std::string>()), 0u) << name;
   EXPECT_TRUE(table.at("artifacts").contains("writing/grid.png"));
   ok({"table", "both.json"},
-     {"| Task ", "| glyph-clip |", "Score: OCR reward for ocr, Exact for glyph-clip.", "- Two tasks."});
+     {"| Task ", "| glyph-clip |", "Score: OCR reward for ocr, Exact (%) for glyph-clip.", "- Two tasks."});
   for (const char* format : {"latex", "csv", "html"})
     ok({"table", "both.json", "--format", format}, {"glyph-clip"});
 
@@ -120,7 +120,9 @@ TEST_F(CollectionTest, CommandsLookAtEachOfItsTables) {
   for (const char* file : {"pictures/reading/grid.png", "pictures/writing/grid.png",
                            "pages/reading/report.html", "pages/writing/report.html"})
     EXPECT_TRUE(fs::exists(place.folder() / file)) << file;
-  ok({"verify", "--table", "both.json", "--images", "2"}, {"dual"});
+  // The base and two methods of each table.
+  EXPECT_EQ(place.json({"verify", "--table", "both.json", "--images", "2", "--json"}).at("jobs").size(), 6U);
+  EXPECT_EQ(place.json({"list", "runs", "--table", "both.json", "--json"}).size(), 6U);
   fails(2, {"compare", "ratio-norm", "dual", "--table", "both.json"},
         {"joins several tables", "name one of them: reading, writing"});
   fails(2, {"table", "both.json", "--experiment", "1"}, {"--experiment", "reading, writing"});
@@ -140,13 +142,41 @@ TEST_F(CollectionTest, IsPlannedAsAWhole) {
   EXPECT_FALSE(fs::exists(runs));
 }
 
+TEST_F(CollectionTest, FreshThrowsNothingAwayBeforeEveryTableWasChecked) {
+  ok(both());
+  place.environment["HARNESS_WORKER"] = "/nonexistent";
+  place.run(both({"--fresh"}));
+  place.environment.erase("HARNESS_WORKER");
+  EXPECT_EQ(place.rows("SELECT count(*) AS n FROM reproductions").at(0).at("n"), 2);
+}
+
+TEST_F(CollectionTest, SeveralSeedsArePooledByTask) {
+  const auto table = place.json(both({"--seeds", "1..3", "--json"}));
+  EXPECT_EQ(table.at("rows").size(), 12U);
+  for (const auto& c : table.at("comparisons")) EXPECT_EQ(c.at("runs").at("n"), 3) << c;
+  for (const auto& apart : table.at("discriminability")) EXPECT_TRUE(apart.contains("task")) << apart;
+  ok({"table", "both.json", "--seeds", "1..3"}, {"| ocr        | dual       | mean |", "Holm's p, over"});
+}
+
+TEST_F(CollectionTest, TablesOfDifferentSettingsAreNotPutTogether) {
+  ok(both());
+  const auto before = lasting(place.json({"table", "both.json", "--format", "json"}));
+  ok({"reproduce", "--table", "reading.json", "--scale", "smoke", "--set", "lr=1e-5"});
+  EXPECT_EQ(lasting(place.json({"table", "both.json", "--format", "json"})), before);
+}
+
 TEST_F(CollectionTest, ATableThatHasNoExperimentIsNamed) {
   ok({"reproduce", "--table", "reading.json", "--scale", "smoke"});
   fails(2, {"table", "both.json"},
-        {"holds no completed experiment of writing", "harness reproduce --table both"});
+        {"holds no completed experiment of writing", "harness reproduce --table both.json"});
 }
 
 TEST_F(CollectionTest, WhatDoesNotGoTogetherIsRefused) {
+  // Another task in the file, and the same one with the backbone.
+  place.write("clip.json", {{"extends", "./writing.json"},
+                            {"id", "clip"},
+                            {"task", "pickscore"},
+                            {"backbones", {{"glyph", {{"task", "ocr"}}}}}});
   const auto refuses = [&](const Json& patch, const Words& said) {
     auto document = whole_;
     document.merge_patch(patch);
@@ -155,7 +185,7 @@ TEST_F(CollectionTest, WhatDoesNotGoTogetherIsRefused) {
   };
   refuses({{"tables", {"./reading.json"}}}, {"needs two tables or more"});
   refuses({{"tables", {"./reading.json", "./reading.json"}}}, {"names the table reading twice"});
-  refuses({{"tables", {"./reading.json", "sd35-ocr"}}}, {"two tables have the task ocr"});
+  refuses({{"tables", {"./reading.json", "sd35-ocr"}}}, {"different methods"});
   refuses({{"tables", {"./reading.json", "sd35-pickscore"}}}, {"different methods"});
   refuses({{"tables", {"./reading.json", "tiny-sd3-zclip"}}}, {"one of training statistics"});
   refuses({{"tables", {"./reading.json", "flux"}}}, {"joins several tables"});
@@ -163,6 +193,7 @@ TEST_F(CollectionTest, WhatDoesNotGoTogetherIsRefused) {
   refuses({{"columns", {{{"title", "Score"}, {"of", "ocr_reward"}}}}},
           {"unknown column of writing \"ocr_reward\""});
   refuses({{"columns", {{{"title", "Score"}, {"of", {{"reading", "ocr_reward"}}}}}}}, {"\"writing\""});
+  refuses({{"tables", {"./reading.json", "./clip.json"}}}, {"two tables have the task ocr"});
   refuses({{"titel", "x"}}, {"unknown key \"titel\"", "did you mean \"title\"?"});
   refuses({{"id", "reading"}}, {"the collection's own id"});
 }

@@ -100,6 +100,7 @@ void add_entries(const TableModel& model, bool is_part, Json& document) {
   for (const auto& column : model.columns) {
     if (!column.stands_for.empty()) document["stands_in"][column.stands_for] = column.key;
   }
+  for (const auto& apart : discriminability_json(model)) add("discriminability", apart);
   for (const auto& row : model.reference) add("reference", row_json(model, row));
   for (const auto& row : model.rows) add("rows", row_json(model, row));
   for (const auto& item : model.comparisons) add("comparisons", comparison_json(model, item));
@@ -114,8 +115,11 @@ void add_entries(const TableModel& model, bool is_part, Json& document) {
 /// The parts of a table of several tasks, by name.
 Json parts_json(const TableModel& model) {
   Json parts = Json::array();
-  for (const auto& part : model.parts)
-    parts.push_back({{"table", part.id}, {"task", part.task}, {"signature", part.signature}});
+  for (const auto& part : model.parts) {
+    Json entry = {{"table", part.id}, {"task", part.task}, {"signature", part.signature}};
+    if (part.guardrails) entry["guardrails"] = guardrails_json(*part.guardrails);
+    parts.push_back(std::move(entry));
+  }
   return parts;
 }
 
@@ -133,7 +137,6 @@ Json table_json(const TableModel& model) {
                    {"wall_seconds", model.wall_seconds}};
   for (const auto& part : parts_of(model)) add_entries(part, !model.parts.empty(), document);
   if (!model.parts.empty()) document["parts"] = parts_json(model);
-  if (const auto apart = discriminability_json(model); !apart.empty()) document["discriminability"] = apart;
   if (model.yardstick) document["yardstick"] = yardstick_json(*model.yardstick);
   if (model.calibration) document["calibration"] = calibration_json(*model.calibration);
   if (model.guardrails) document["guardrails"] = guardrails_json(*model.guardrails);

@@ -1,0 +1,185 @@
+#include "core/geneval/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+
+namespace harness {
+
+const std::array<std::string_view, 80> kGenevalClasses = {"person",
+                                                          "bicycle",
+                                                          "car",
+                                                          "motorcycle",
+                                                          "airplane",
+                                                          "bus",
+                                                          "train",
+                                                          "truck",
+                                                          "boat",
+                                                          "traffic light",
+                                                          "fire hydrant",
+                                                          "stop sign",
+                                                          "parking meter",
+                                                          "bench",
+                                                          "bird",
+                                                          "cat",
+                                                          "dog",
+                                                          "horse",
+                                                          "sheep",
+                                                          "cow",
+                                                          "elephant",
+                                                          "bear",
+                                                          "zebra",
+                                                          "giraffe",
+                                                          "backpack",
+                                                          "umbrella",
+                                                          "handbag",
+                                                          "tie",
+                                                          "suitcase",
+                                                          "frisbee",
+                                                          "skis",
+                                                          "snowboard",
+                                                          "sports ball",
+                                                          "kite",
+                                                          "baseball bat",
+                                                          "baseball glove",
+                                                          "skateboard",
+                                                          "surfboard",
+                                                          "tennis racket",
+                                                          "bottle",
+                                                          "wine glass",
+                                                          "cup",
+                                                          "fork",
+                                                          "knife",
+                                                          "spoon",
+                                                          "bowl",
+                                                          "banana",
+                                                          "apple",
+                                                          "sandwich",
+                                                          "orange",
+                                                          "broccoli",
+                                                          "carrot",
+                                                          "hot dog",
+                                                          "pizza",
+                                                          "donut",
+                                                          "cake",
+                                                          "chair",
+                                                          "couch",
+                                                          "potted plant",
+                                                          "bed",
+                                                          "dining table",
+                                                          "toilet",
+                                                          "tv",
+                                                          "laptop",
+                                                          "computer mouse",
+                                                          "tv remote",
+                                                          "computer keyboard",
+                                                          "cell phone",
+                                                          "microwave",
+                                                          "oven",
+                                                          "toaster",
+                                                          "sink",
+                                                          "refrigerator",
+                                                          "book",
+                                                          "clock",
+                                                          "vase",
+                                                          "scissors",
+                                                          "teddy bear",
+                                                          "hair drier",
+                                                          "toothbrush"};
+const std::array<std::string_view, 10> kGenevalColours = {"red",    "orange", "yellow", "green", "blue",
+                                                          "purple", "pink",   "brown",  "black", "white"};
+const std::array<std::string_view, 6> kGenevalTags = {"single_object", "two_object", "counting",
+                                                      "colors",        "position",   "color_attr"};
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kRelations = {"left of", "right of", "above", "below"};
+
+/// The place of a field's text among names; Error with the nearest.
+template <std::size_t N>
+int index_of(Fields& fields, const std::string& key, const std::array<std::string_view, N>& names) {
+  const auto text = fields.required<std::string>(key);
+  const auto found = std::ranges::find(names, text);
+  if (found == names.end()) {
+    throw Error(fmt::format("unknown {} \"{}\"", key, text), fields.where() + "." + key,
+                suggestion(text, std::vector<std::string>(names.begin(), names.end())));
+  }
+  return static_cast<int>(found - names.begin());
+}
+
+/// ["right of", 0]
+GenevalClause::Position read_position(const Json& value, std::size_t clause, const std::string& where) {
+  if (!value.is_array() || value.size() != 2 || !value[0].is_string() || !value[1].is_number_integer())
+    throw Error("must be [relation, index of an earlier clause]", where);
+  const auto text = value[0].get<std::string>();
+  const auto relation = std::ranges::find(kRelations, text);
+  if (relation == kRelations.end()) {
+    throw Error(fmt::format("unknown relation \"{}\"", text), where,
+                suggestion(text, std::vector<std::string>(kRelations.begin(), kRelations.end())));
+  }
+  const auto other = value[1].get<std::int64_t>();
+  if (other < 0 || other >= static_cast<std::int64_t>(clause))
+    throw Error(
+        fmt::format("points at clause {}, and only those before clause {} can be meant", other, clause),
+        where);
+  return {static_cast<GenevalRelation>(relation - kRelations.begin()), static_cast<std::size_t>(other)};
+}
+
+GenevalClause read_clause(const Json& value, std::size_t index, bool is_included, const std::string& where) {
+  Fields fields(value, where);
+  GenevalClause clause{.label = index_of(fields, "class", kGenevalClasses),
+                       .count = fields.required<int>("count")};
+  if (clause.count < 1) throw Error(fmt::format("is {}", clause.count), where + ".count", "give 1 or more");
+  if (is_included && fields.has("color")) clause.colour = index_of(fields, "color", kGenevalColours);
+  if (is_included && fields.has("position"))
+    clause.position = read_position(fields.get("position"), index, where + ".position");
+  fields.finish();
+  return clause;
+}
+
+std::vector<GenevalClause> read_clauses(Fields& fields, const char* key) {
+  const Json& list = fields.get(key);
+  if (!list.is_array()) throw Error("must be a list of clauses", fields.where() + ": " + key);
+  std::vector<GenevalClause> clauses;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    clauses.push_back(read_clause(list[i], i, std::string_view(key) == "include",
+                                  fmt::format("{}: {}[{}]", fields.where(), key, i)));
+  return clauses;
+}
+
+}  // namespace
+
+std::string_view name_of(GenevalRelation relation) {
+  return kRelations.at(static_cast<std::size_t>(relation));
+}
+
+GenevalRecord read_geneval_record(const Json& document, const std::string& where) {
+  if (!document.is_object()) throw Error("is not a JSON object", where);
+  Fields fields(document, where);
+  GenevalRecord record;
+  record.tag = kGenevalTags.at(static_cast<std::size_t>(index_of(fields, "tag", kGenevalTags)));
+  record.prompt = fields.required<std::string>("prompt");
+  record.include = read_clauses(fields, "include");
+  if (fields.has("exclude")) record.exclude = read_clauses(fields, "exclude");
+  fields.finish();
+  if (record.include.empty()) throw Error("names no object", where + ": include");
+  return record;
+}
+
+std::vector<GenevalRecord> load_geneval_records(const std::filesystem::path& file) {
+  std::vector<GenevalRecord> records;
+  std::size_t number = 0;
+  for (const auto& line : split(read_file(file), '\n')) {
+    const auto where = fmt::format("{}: line {}", file.string(), ++number);
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    records.push_back(read_geneval_record(parse_json(line, where), where));
+  }
+  if (records.empty()) throw Error("holds no record", file.string());
+  return records;
+}
+
+}  // namespace harness
