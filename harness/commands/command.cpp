@@ -76,6 +76,9 @@ ChosenExperiments chosen_experiments(Store& store, const DbOptions& options) {
   const auto records = store.reproductions();
   if (std::ranges::find(records, filter.table, &StoredReproduction::table_id) == records.end())
     chosen.collection = find_collection(filter.table);
+  const bool is_unknown = !filter.table.empty() && !is_table_file(filter.table) && !chosen.collection;
+  if (is_unknown && std::ranges::find(records, filter.table, &StoredReproduction::table_id) == records.end())
+    chosen.collection = kept_collection(store.path().parent_path() / filter.table);
   if (chosen.collection) {
     chosen.experiments = find_collected(store, *chosen.collection, filter);
   } else {

@@ -44,7 +44,8 @@ bool write_report(Store& store, const Experiment& experiment, const fs::path& fi
     tell("made the folder {}\n", file.parent_path().string());
   }
   write_file_atomically(file, page);
-  tell("{:.1f} MB, one file that needs no network\n", static_cast<double>(page.size()) / 1e6);
+  tell("{}: {:.1f} MB, one file that needs no network\n", file.string(),
+       static_cast<double>(page.size()) / 1e6);
   if (made.images_missing == 0) return true;
   tell("error: the page is not whole: {} {} names the files\n", join(made.missing, " "),
        with_place("`harness db check`", options.db.place.options()));
@@ -56,7 +57,8 @@ int report(const ReportOptions& options) {
   Store store(find_workspace(options.db.place).db, OpenMode::kReadOnly);
   const auto chosen = chosen_experiments(store, options.db);
   const bool several = chosen.collection.has_value();
-  if (several && !options.out.empty() && fs::exists(options.out) && !fs::is_directory(options.out)) {
+  const bool is_file = fs::is_regular_file(options.out) || fs::path(options.out).extension() == ".html";
+  if (several && is_file) {
     throw Error(fmt::format("{} has a report a table, and this is a file", chosen.name()),
                 "-o " + options.out, "name a folder");
   }

@@ -204,12 +204,10 @@ void try_scorers(const Plan& plan) {
   try_external_scorers(plan.external_scorers, used);
 }
 
-/// Says what one table takes, and returns the document of --json.
-Json dry_run(const ReproduceOptions& options, const Plan& plan, Store* known) {
+/// Says what one table takes, by what check_plan said of it, and returns the document of --json.
+Json dry_run(const ReproduceOptions& options, const Plan& plan, const Json& resources, Store* known) {
   const int parallel = jobs_of(options, plan);
   const int threads = threads_of(plan, parallel);
-  const auto resources = check_plan(plan, threads);
-  try_scorers(plan);
   const auto rates = measured_rates(known, plan.backbone.name, threads, resources);
   const auto jobs = planned_jobs(plan, options.fresh ? nullptr : known, rates);
   if (!options.json) print_dry_run(plan, jobs, rates, parallel);
@@ -237,10 +235,14 @@ int dry_run(const ReproduceOptions& options, const Plans& plans) {
   const auto& db = plans.all.front().workspace.db;
   std::optional<Store> store;
   if (fs::exists(db)) store.emplace(db, OpenMode::kReadOnly);
-  std::vector<Json> documents;
+  std::vector<Json> resources, documents;
   for (const auto& plan : plans.all) {
+    resources.push_back(check_plan(plan, threads_of(plan, jobs_of(options, plan))));
+    try_scorers(plan);
+  }
+  for (std::size_t i = 0; i < plans.all.size(); ++i) {
     if (!documents.empty() && !options.json) put("\n");
-    documents.push_back(dry_run(options, plan, store ? &*store : nullptr));
+    documents.push_back(dry_run(options, plans.all[i], resources[i], store ? &*store : nullptr));
   }
   const auto document = plans.collection ? together(*plans.collection, documents) : documents.front();
   if (options.json) {
@@ -342,6 +344,7 @@ int reproduce(const ReproduceOptions& options) {
   if (plans.collection) {
     auto whole = make_collection_model(store, *plans.collection, experiments);
     write_tables(workspace.table_folder(whole.id), models, whole);
+    keep_collection(*plans.collection, workspace.table_folder(whole.id));
     print_result(options, whole);
   } else {
     print_result(options, models.front());

@@ -14,6 +14,8 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr const char* kKept = "collection.json";
+
 void require(bool holds, const std::string& what, const std::string& where, const std::string& hint = {}) {
   if (!holds) throw Error(what, where, hint);
 }
@@ -78,7 +80,8 @@ Collection read_collection(const Json& document, const fs::path& file) {
   whole.notes = fields.optional<std::vector<std::string>>("notes", {});
   const auto where = fields.where() + ": tables";
   for (const auto& name : fields.required<std::vector<std::string>>("tables")) {
-    whole.names.push_back(is_table_file(name) ? (file.parent_path() / name).string() : name);
+    whole.names.push_back(is_table_file(name) ? (file.parent_path() / name).lexically_normal().string()
+                                              : name);
     whole.tables.push_back(load_table_spec(whole.names.back(), where));
   }
   require(whole.tables.size() >= 2, "needs two tables or more", where);
@@ -110,6 +113,20 @@ std::optional<Collection> find_collection(const std::string& id_or_file) {
   const auto document = read_table_document(file);
   if (!document.is_object() || !document.contains(kTablesKey)) return std::nullopt;
   return read_collection(document, file);
+}
+
+void keep_collection(const Collection& collection, const fs::path& folder) {
+  auto document = read_table_document(collection.file);
+  document[kTablesKey] = Json::array();
+  for (const auto& name : collection.names)
+    document[kTablesKey].push_back(is_table_file(name) ? fs::absolute(name).lexically_normal().string()
+                                                       : name);
+  write_file_atomically(folder / kKept, document.dump(2) + "\n");
+}
+
+std::optional<Collection> kept_collection(const fs::path& folder) {
+  const auto file = folder / kKept;
+  return fs::is_regular_file(file) ? find_collection(file.string()) : std::nullopt;
 }
 
 }  // namespace harness

@@ -33,4 +33,8 @@ struct Collection {
 /// Error: an unknown key, tables that do not go together, a column that a table does not have.
 std::optional<Collection> find_collection(const std::string& id_or_file);
 
+/// Keeps a collection of somebody's own in the folder of its tables, and finds it there again by its id.
+void keep_collection(const Collection& collection, const std::filesystem::path& folder);
+std::optional<Collection> kept_collection(const std::filesystem::path& folder);
+
 }  // namespace harness

@@ -78,7 +78,9 @@ std::string description_of(const ExperimentFilter& filter) {
                          const ExperimentFilter& filter) {
   const auto place = store.path().string();
   if (records.empty()) {
-    throw Error("holds no completed reproduction", place, "run `harness reproduce --table sd35-ocr`");
+    throw Error(
+        "holds no completed reproduction", place,
+        fmt::format("run `harness reproduce --table {}`", filter.table.empty() ? "sd35-ocr" : filter.table));
   }
   std::vector<std::string> tables, known;
   for (const auto& r : records) {

@@ -117,7 +117,8 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
   const auto& spec = experiment.table;
   const auto split = experiment.shown_split(), metric = spec.selection.metric;
   Grid grid;
-  grid.title = spec.title;
+  const auto scale = experiment.scale == "default" ? "" : ", scale " + experiment.scale;
+  grid.title = fmt::format("{} ({}{})", spec.title, experiment.backbone, scale);
   grid.signature = experiment.signature;
   grid.split = split;
   grid.baseline = experiment.effective.baseline;

@@ -282,9 +282,9 @@ void describe_statistics(const Experiment& experiment, TableModel& model) {
   for (std::size_t i = 0; i < model.columns.size(); ++i) {
     if (!experiment.table.columns[i].is_statistic()) continue;
     auto& note = model.columns[i].note;
-    note += fmt::format(
-        "{}mean over {} of each run{}", note.empty() ? "" : ", ", window_text(experiment),
-        experiment.table.columns[i].statistic.on_policy_too ? "" : ", on-policy updates left out");
+    const bool all = experiment.table.columns[i].statistic.on_policy_too;
+    note += fmt::format("{}mean over {}{}", note.empty() ? "" : ", ", all ? "" : "the off-policy ones of ",
+                        window_text(experiment));
   }
 }
 

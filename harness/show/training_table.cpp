@@ -228,8 +228,8 @@ std::vector<TableRow> training_rows(Store& store, const Experiment& experiment,
 std::string window_text(const Experiment& experiment) {
   const auto window = window_of(experiment, {});
   const auto updates = experiment.effective.settings.value("updates", window.updates);
-  if (updates <= window.updates) return fmt::format("all {} updates", updates);
-  return fmt::format("the last {} updates", window.updates);
+  if (updates <= window.updates) return fmt::format("the run's {} updates", updates);
+  return fmt::format("the run's last {} updates", window.updates);
 }
 
 std::string window_note(const Experiment& experiment, const std::string& window_unit) {

@@ -19,7 +19,7 @@ std::map<std::string, Summary> training_columns(Store& store, const Experiment& 
                                                 const ExperimentRun& run,
                                                 const std::string& window_unit = {});
 
-/// What the window came to: "the last 50 updates", or all of a run that has fewer.
+/// What the window came to: "the run's last 50 updates", or all of a run that has fewer.
 std::string window_text(const Experiment& experiment);
 
 /// The same, as a sentence for the notes.

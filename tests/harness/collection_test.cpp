@@ -125,6 +125,8 @@ TEST_F(CollectionTest, CommandsLookAtEachOfItsTables) {
   EXPECT_EQ(place.json({"list", "runs", "--table", "both.json", "--json"}).size(), 6U);
   fails(2, {"compare", "ratio-norm", "dual", "--table", "both.json"},
         {"joins several tables", "name one of them: reading, writing"});
+  ok({"table", "both"}, {"| Task "});
+  fails(2, {"report", "both.json", "-o", "both.html"}, {"name a folder"});
   fails(2, {"table", "both.json", "--experiment", "1"}, {"--experiment", "reading, writing"});
 }
 
@@ -138,6 +140,8 @@ TEST_F(CollectionTest, IsPlannedAsAWhole) {
   auto needy = read_json(place.folder() / "writing.json");
   needy["metrics"] = {{"required", {"exact_match", "cer", "pickscore"}}, {"optional", Json::array()}};
   place.write("writing.json", needy);
+  const auto refused = fails(2, both({"--dry-run"}), {"table writing needs the metric pickscore"});
+  EXPECT_EQ(refused.out, "");
   fails(2, both(), {"table writing needs the metric pickscore"});
   EXPECT_FALSE(fs::exists(runs));
 }
