@@ -16,8 +16,7 @@ FluxBackbone::FluxBackbone(FluxTransformer transformer, AutoencoderKl vae,
       steps_(steps) {}
 
 std::optional<UsualSampler> FluxBackbone::usual_sampler() const {
-  constexpr std::int64_t kPatch = 2;  // latent pixels a token's side
-  const double shift = scheduler_.shift_for(latent().rows / kPatch * (latent().columns / kPatch));
+  const double shift = scheduler_.shift_for(image_tokens());
   if (!transformer()->config().guidance_embeds) return UsualSampler{.steps = 4, .shift = shift};
   return UsualSampler{.steps = steps_, .guidance = 3.5, .shift = shift};
 }

@@ -9,9 +9,14 @@ namespace harness {
 /// FLUX.1, put together.
 class FluxBackbone : public LatentBackbone<FluxTransformer> {
  public:
+  static constexpr std::int64_t kPatch = 2;  ///< latent pixels a token's side
+
   /// `steps` of a usual image, at guidance 3.5; of FLUX.1-schnell 4, without any.
   FluxBackbone(FluxTransformer transformer, AutoencoderKl vae, std::shared_ptr<PromptEncoder> encoder,
                LatentShape latent, torch::Device device, const SchedulerConfig& scheduler, int steps);
+
+  /// Of the image: latents in squares of kPatch a side.
+  std::int64_t image_tokens() const { return latent().rows / kPatch * (latent().columns / kPatch); }
 
   /// The shift is that of the image's size.
   std::optional<UsualSampler> usual_sampler() const override;

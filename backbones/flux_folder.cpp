@@ -17,8 +17,6 @@
 namespace harness {
 namespace {
 
-constexpr std::int64_t kPatch = 2;  // latent pixels a token's side
-
 void check_encoders(const FluxConfig& transformer, const std::filesystem::path& folder) {
   const auto clip_file = folder / "text_encoder/config.json", t5_file = folder / "text_encoder_2/config.json";
   const auto clip = ClipTextConfig::from_json(read_json(clip_file), clip_file.string());
@@ -33,7 +31,7 @@ void check_encoders(const FluxConfig& transformer, const std::filesystem::path& 
 std::int64_t latent_size(const ModelChoices& choices, std::int64_t reduction) {
   constexpr std::int64_t kUsual = 512;
   const auto size = choices.image_size > 0 ? choices.image_size : kUsual;
-  const auto unit = kPatch * reduction;
+  const auto unit = FluxBackbone::kPatch * reduction;
   if (size % unit != 0) {
     throw Error(fmt::format("images of {} x {} pixels do not suit this model", size, size),
                 "setting image_size", fmt::format("give a multiple of {}", unit));
@@ -100,9 +98,8 @@ Json flux_folder_resources(const BackboneSource& source, const Workload& workloa
   const auto dtype = large_model_dtype(source.device);
   const auto transformer = backbone->transformer();
   const auto& config = transformer->config();
-  const auto& latent = backbone->latent();
   const auto text_tokens = source.choices.text_tokens;
-  const StreamSize stream{.tokens = latent.rows / kPatch * (latent.columns / kPatch) + text_tokens,
+  const StreamSize stream{.tokens = backbone->image_tokens() + text_tokens,
                           .width = config.width(),
                           .heads = config.num_attention_heads,
                           .dtype = dtype,

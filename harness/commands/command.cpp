@@ -35,6 +35,16 @@ std::vector<std::string> experiment_numbers(const WorkspaceChoice& choice) {
   return numbers;
 }
 
+/// What the DB has an experiment of is a table, and needs no file.
+std::optional<Collection> collection_named(Store& store, const std::string& table) {
+  const auto records = store.reproductions();
+  const bool is_recorded = std::ranges::count(records, table, &StoredReproduction::table_id) > 0;
+  if (table.empty() || is_recorded) return std::nullopt;
+  if (auto collection = find_collection(table)) return collection;
+  if (is_table_file(table)) return std::nullopt;
+  return kept_collection(store.path().parent_path() / table);
+}
+
 }  // namespace
 
 void add_workspace_options(Command& command, WorkspaceChoice& choice, const std::string& help) {
@@ -71,14 +81,7 @@ void add_filter_options(Command& command, DbOptions& options, bool with_table) {
 ChosenExperiments chosen_experiments(Store& store, const DbOptions& options) {
   auto filter = options.filter;
   filter.seeds = parse_seeds(options.seeds);
-  ChosenExperiments chosen;
-  // What the DB knows needs no file.
-  const auto records = store.reproductions();
-  if (std::ranges::find(records, filter.table, &StoredReproduction::table_id) == records.end())
-    chosen.collection = find_collection(filter.table);
-  const bool is_unknown = !filter.table.empty() && !is_table_file(filter.table) && !chosen.collection;
-  if (is_unknown && std::ranges::find(records, filter.table, &StoredReproduction::table_id) == records.end())
-    chosen.collection = kept_collection(store.path().parent_path() / filter.table);
+  ChosenExperiments chosen{.collection = collection_named(store, filter.table)};
   if (chosen.collection) {
     chosen.experiments = find_collected(store, *chosen.collection, filter);
   } else {

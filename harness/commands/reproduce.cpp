@@ -264,10 +264,13 @@ void say_unknown_prompts(const Plan& plan, Progress& progress) {
                            prompts.sha256.substr(0, kDigitsShown), prompts.name));
 }
 
+/// Evaluations of a plan whose jobs are all done; nothing where some are left.
+using Finished = std::optional<std::vector<std::string>>;
+
 /// Runs what is left of a plan, records it as an experiment, and returns that.
-Experiment finish(const ReproduceOptions& options, const Plan& plan, Store& store, Progress& progress) {
+Experiment finish(const ReproduceOptions& options, const Plan& plan, Finished evaluations, Store& store,
+                  Progress& progress) {
   const auto begin = Clock::now();
-  auto evaluations = options.fresh ? std::nullopt : finished_evaluations(plan, store);
   say_unknown_prompts(plan, progress);
   if (!evaluations) {
     write_input_files(plan.inputs);
@@ -286,12 +289,15 @@ Experiment finish(const ReproduceOptions& options, const Plan& plan, Store& stor
   return record_plan(plan, store, *evaluations, code, wall_seconds);
 }
 
-/// What can go wrong with any plan is found before the first job of the first one runs.
-void prepare(const ReproduceOptions& options, const std::vector<Plan>& plans, Store& store,
-             Progress& progress) {
+/// What is finished already, by plan. What can go wrong with any other plan is found before the first job
+/// runs.
+std::vector<Finished> prepare(const ReproduceOptions& options, const std::vector<Plan>& plans, Store& store,
+                              Progress& progress) {
+  std::vector<Finished> finished;
   std::vector<const Plan*> unfinished;
   for (const auto& plan : plans) {
-    if (options.fresh || !finished_evaluations(plan, store)) unfinished.push_back(&plan);
+    finished.push_back(options.fresh ? std::nullopt : finished_evaluations(plan, store));
+    if (!finished.back()) unfinished.push_back(&plan);
   }
   for (const auto* plan : unfinished) {
     check_plan(*plan, threads_of(*plan, jobs_of(options, *plan)));
@@ -308,6 +314,7 @@ void prepare(const ReproduceOptions& options, const std::vector<Plan>& plans, St
     if (plan != unfinished.front())
       expect_jobs(*plan, store, threads_of(*plan, jobs_of(options, *plan)), progress);
   }
+  return finished;
 }
 
 /// The tables, grid and figures of one experiment.
@@ -335,15 +342,16 @@ int reproduce(const ReproduceOptions& options) {
   Progress progress;
   auto store = open_workspace(workspace, [&](const std::string& text) { progress.say(text); });
   if (!store.notice().empty()) progress.say("note: " + store.notice());
-  prepare(options, plans.all, store, progress);
+  auto finished = prepare(options, plans.all, store, progress);
   std::vector<Experiment> experiments;
-  for (const auto& plan : plans.all) experiments.push_back(finish(options, plan, store, progress));
+  for (std::size_t i = 0; i < plans.all.size(); ++i)
+    experiments.push_back(finish(options, plans.all[i], std::move(finished[i]), store, progress));
   std::vector<TableModel> models;
   for (std::size_t i = 0; i < plans.all.size(); ++i)
     models.push_back(write_table(plans.all[i], store, experiments[i], progress));
   if (plans.collection) {
-    auto whole = make_collection_model(store, *plans.collection, experiments);
-    write_tables(workspace.table_folder(whole.id), models, whole);
+    auto whole = make_collection_model(*plans.collection, experiments, std::move(models));
+    write_tables(workspace.table_folder(whole.id), whole);
     keep_collection(*plans.collection, workspace.table_folder(whole.id));
     print_result(options, whole);
   } else {

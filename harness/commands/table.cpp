@@ -34,9 +34,11 @@ int table(const Options& o) {
                 "--window",
                 "leave it out; it belongs to tables of training statistics such as tiny-sd3-zclip");
   }
-  const auto text =
-      format.render(chosen.collection ? make_collection_model(store, *chosen.collection, chosen.experiments)
-                                      : make_table_model(store, experiment, o.window));
+  std::vector<TableModel> models;
+  for (const auto& one : chosen.experiments) models.push_back(make_table_model(store, one, o.window));
+  const auto text = format.render(
+      chosen.collection ? make_collection_model(*chosen.collection, chosen.experiments, std::move(models))
+                        : models.front());
   format.is_read ? put_text(text) : put_exactly(text);
   return 0;
 }

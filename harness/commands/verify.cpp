@@ -344,9 +344,8 @@ std::vector<RecordedJob> jobs_of_run(Store& store, const std::string& run, bool 
     throw Error(fmt::format("{} run of this workspace begins with {}", ids.empty() ? "no" : "more than one",
                             in_quotes(run)),
                 store.path().string(),
-                std::ranges::count(known_tables(), run) > 0
-                    ? fmt::format("it is a table: `harness verify --table {}`", run)
-                    : "`harness list runs` shows them");
+                is_known_table(run) ? fmt::format("it is a table: `harness verify --table {}`", run)
+                                    : "`harness list runs` shows them");
   }
   auto jobs = done_jobs(store, "r.id = ?1 ORDER BY j.kind = 'evaluate', c.step, e.split", ids[0], trainings);
   if (jobs.empty())

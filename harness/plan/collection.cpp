@@ -107,7 +107,7 @@ std::optional<Collection> find_collection(const std::string& id_or_file) {
   if (id_or_file.empty()) return std::nullopt;
   fs::path file = id_or_file;
   if (!is_table_file(id_or_file)) {
-    if (std::ranges::count(known_tables(), id_or_file) == 0) return std::nullopt;
+    if (!is_known_table(id_or_file)) return std::nullopt;
     file = find_data_file("tables/" + id_or_file + ".json");
   }
   const auto document = read_table_document(file);

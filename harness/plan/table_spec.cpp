@@ -800,6 +800,10 @@ std::vector<std::string> known_tables() {
   return {ids.begin(), ids.end()};
 }
 
+bool is_known_table(const std::string& id) {
+  return std::ranges::count(known_tables(), id) > 0;
+}
+
 TableSpec load_table_spec(const std::string& id_or_file, const std::string& where) {
   if (is_table_file(id_or_file)) return read_table_spec(id_or_file);
   const auto known = known_tables();

@@ -182,5 +182,6 @@ void check_timesteps(const TableSpec& spec, std::int64_t steps);
 
 /// Ids of all tables found in $HARNESS_PATH, the share folder and the source tree, sorted.
 std::vector<std::string> known_tables();
+bool is_known_table(const std::string& id);
 
 }  // namespace harness

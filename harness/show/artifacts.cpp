@@ -43,11 +43,8 @@ void write_formats(const fs::path& folder, TableModel& model) {
 
 }  // namespace
 
-void write_tables(const fs::path& folder, const std::vector<TableModel>& parts, TableModel& whole) {
+void write_tables(const fs::path& folder, TableModel& whole) {
   make_folder(folder);
-  for (const auto& part : parts) {
-    for (const auto& [name, path] : part.artifacts) whole.artifacts[part.id + "/" + name] = path;
-  }
   write_formats(folder, whole);
 }
 

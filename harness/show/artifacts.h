@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <vector>
 
 #include "harness/show/experiments.h"
 #include "results/table/table.h"
@@ -14,10 +13,8 @@ namespace harness {
 void write_artifacts(Store& store, const Experiment& experiment, const std::filesystem::path& folder,
                      TableModel& model);
 
-/// Writes the tables of a collection, and fills `whole.artifacts` with their paths and with those of `parts`,
-/// by table and name.
-void write_tables(const std::filesystem::path& folder, const std::vector<TableModel>& parts,
-                  TableModel& whole);
+/// Writes the tables of a collection and adds their paths to `whole.artifacts`.
+void write_tables(const std::filesystem::path& folder, TableModel& whole);
 
 /// The experiment whose table.json lies in `folder`, if it is one of this DB.
 std::optional<std::int64_t> experiment_in(Store& store, const std::filesystem::path& folder);

@@ -111,10 +111,6 @@ std::optional<Experiment> made_alike(const std::vector<StoredReproduction>& reco
   return std::nullopt;
 }
 
-bool is_known_table(const std::string& id) {
-  return std::ranges::count(known_tables(), id) > 0;
-}
-
 }  // namespace
 
 Effective Effective::from_json(const Json& effective) try {

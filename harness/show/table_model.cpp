@@ -141,7 +141,9 @@ void fill_evaluation_table(Store& store, const Experiment& experiment, const std
                            TableModel& model) {
   const bool with_budget = std::ranges::count(model.columns, "tau_share", &TableColumn::key) > 0;
   std::map<std::string, ExperimentRun> runs;
-  for (auto& run : runs_of(store, experiment)) runs[run.id] = std::move(run);
+  if (std::ranges::any_of(experiment.table.columns, &ColumnSpec::is_statistic)) {
+    for (auto& run : runs_of(store, experiment)) runs[run.id] = std::move(run);
+  }
   for (const auto& checkpoint : evaluated_checkpoints(store, experiment)) {
     const Json not_run = store.evaluation(checkpoint.evaluation_id)->not_run;
     for (const auto& [metric, reason] : not_run.items()) model.not_run[metric] = reason;
@@ -346,16 +348,14 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   return model;
 }
 
-TableModel make_collection_model(Store& store, const Collection& collection,
-                                 const std::vector<Experiment>& experiments) {
-  std::vector<TableModel> parts;
+TableModel make_collection_model(const Collection& collection, const std::vector<Experiment>& experiments,
+                                 std::vector<TableModel> parts) {
   std::vector<std::string> commands;
   std::vector<std::vector<TableClaim>> stated;
-  for (const auto& experiment : experiments) {
-    auto& part = parts.emplace_back(make_table_model(store, experiment));
-    stated.push_back(decide_claims(experiment, part));
-    keep_collected(collection, experiment, part);
-    commands.push_back(fmt::format("`harness table {}`", experiment.table_id));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    stated.push_back(decide_claims(experiments[i], parts[i]));
+    keep_collected(collection, experiments[i], parts[i]);
+    commands.push_back(fmt::format("`harness table {}`", parts[i].id));
   }
   const auto& first = parts.front();
   TableModel whole;

@@ -12,9 +12,9 @@ namespace harness {
 /// A table from the DB alone. `window_unit`: training_rows. Throws Error if the DB's rows do not make one.
 TableModel make_table_model(Store& store, const Experiment& experiment, const std::string& window_unit = {});
 
-/// A table of several tasks from the last experiments of its tables, one each in their order.
-TableModel make_collection_model(Store& store, const Collection& collection,
-                                 const std::vector<Experiment>& experiments);
+/// A table of several tasks from those of its tables, `models` made of `experiments`, in their order.
+TableModel make_collection_model(const Collection& collection, const std::vector<Experiment>& experiments,
+                                 std::vector<TableModel> models);
 
 /// The note of a scale that judges nothing, as tables print it; empty for any other scale.
 std::string scale_warning_of(const Experiment& experiment);
