@@ -128,18 +128,18 @@ void ClipScorer::score(const Batch& batch) {
 std::vector<double> ClipScorer::scores_of(const Batch& batch) {
   const torch::NoGradGuard no_grad;
   const OneThread one_thread;
-  std::vector<Tensor> pixels, texts;
-  for (std::size_t i = 0; i < kBatch; ++i) {
-    const auto& ticket = *batch[std::min(i, batch.size() - 1)];
-    pixels.push_back(ticket.pixels);
-    texts.push_back(ticket.text);
-  }
+  std::vector<Tensor> pixels;
+  for (const auto& ticket : batch) pixels.push_back(ticket->pixels);
+  if (!device_.is_cpu()) pixels.resize(kBatch, pixels.back());
   std::unique_lock lock(device_mutex_, std::defer_lock);
   if (device_.is_cuda()) lock.lock();
-  const auto images = unit_rows(clip_.model->image_embeds(torch::stack(pixels).to(device_)).to(torch::kCPU));
-  const auto values = (images * torch::stack(texts)).sum(-1) * scale_ / profile_.divisor;
-  const auto* first = values.const_data_ptr<float>();
-  return {first, first + batch.size()};
+  const auto embeds = clip_.model->image_embeds(torch::stack(pixels).to(device_)).to(torch::kCPU);
+  std::vector<double> values;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto image = unit_rows(embeds.narrow(0, static_cast<std::int64_t>(i), 1))[0];
+    values.push_back(((image * batch[i]->text).sum() * scale_ / profile_.divisor).item<double>());
+  }
+  return values;
 }
 
 SampleScore ClipScorer::as_sample(const Ticket& ticket) const {

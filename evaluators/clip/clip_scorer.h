@@ -17,9 +17,9 @@
 namespace harness {
 
 /// Scores pairs of a text and an image with one CLIP model in float32. Images are scored kBatch at a time by
-/// whichever thread completes a batch; a batch that somebody waits for is filled up, so that every forward
-/// pass has the same shape and, on the CPU, a score depends on neither neighbours nor threads. Safe to use
-/// from several threads.
+/// whichever thread completes a batch. On the CPU the model sees them one after the other, so that a score
+/// depends on neither neighbours nor threads; on a GPU a batch that somebody waits for is filled up, so that
+/// every forward pass has the same shape. Safe to use from several threads.
 class ClipScorer {
  public:
   static constexpr std::size_t kBatch = 8;

@@ -10,7 +10,7 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kVersion = "1";
+constexpr const char* kVersion = "2";  // 1: images of a batch in one product
 
 }  // namespace
 

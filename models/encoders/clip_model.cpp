@@ -1,6 +1,7 @@
 #include "models/encoders/clip_model.h"
 
 #include <cmath>
+#include <vector>
 
 #include "models/nn/random_weights.h"
 #include "models/nn/weights_io.h"
@@ -44,7 +45,10 @@ ClipModelImpl::ClipModelImpl(const ClipConfig& config) : config_(config) {
 }
 
 Tensor ClipModelImpl::image_embeds(const Tensor& pixel_values) {
-  return embeds_of_states(image_states(pixel_values));
+  if (!pixel_values.is_cpu()) return embeds_of_states(image_states(pixel_values));
+  std::vector<Tensor> embeds;
+  for (const auto& image : pixel_values.split(1)) embeds.push_back(embeds_of_states(image_states(image)));
+  return torch::cat(embeds);
 }
 
 Tensor ClipModelImpl::embeds_of_states(const Tensor& image_states) {

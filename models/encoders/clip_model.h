@@ -19,7 +19,8 @@ class ClipModelImpl : public torch::nn::Module {
  public:
   explicit ClipModelImpl(const ClipConfig& config);
 
-  /// pixel_values [B,3,S,S], normalised -> [B,P], of any length.
+  /// pixel_values [B,3,S,S], normalised -> [B,P], of any length. On the CPU one image at a time: there a row
+  /// of a product may depend on how many rows there are and on its place among them.
   torch::Tensor image_embeds(const torch::Tensor& pixel_values);
   /// The hidden states of the image tower and their embedding, for a loss that reads patches.
   torch::Tensor image_states(const torch::Tensor& pixel_values) {
