@@ -92,6 +92,8 @@ const std::array<std::string_view, 80> kGenevalClasses = {"person",
                                                           "toothbrush"};
 const std::array<std::string_view, 10> kGenevalColours = {"red",    "orange", "yellow", "green", "blue",
                                                           "purple", "pink",   "brown",  "black", "white"};
+const std::array<std::string_view, 8> kShapeClasses = {"circle", "square", "triangle", "star",
+                                                       "heart",  "cross",  "ring",     "diamond"};
 const std::array<std::string_view, 6> kGenevalTags = {"single_object", "two_object", "counting",
                                                       "colors",        "position",   "color_attr"};
 
@@ -99,16 +101,36 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kRelations = {"left of", "right of", "above", "below"};
 
+using Names = std::span<const std::string_view>;
+
+[[noreturn]] void refuse_name(const Fields& fields, const std::string& key, const std::string& text,
+                              Names known) {
+  throw Error(fmt::format("unknown {} \"{}\"", key, text), fields.where() + "." + key,
+              suggestion(text, std::vector<std::string>(known.begin(), known.end())));
+}
+
 /// The place of a field's text among names; Error with the nearest.
-template <std::size_t N>
-int index_of(Fields& fields, const std::string& key, const std::array<std::string_view, N>& names) {
+int index_of(Fields& fields, const std::string& key, Names names) {
   const auto text = fields.required<std::string>(key);
   const auto found = std::ranges::find(names, text);
-  if (found == names.end()) {
-    throw Error(fmt::format("unknown {} \"{}\"", key, text), fields.where() + "." + key,
-                suggestion(text, std::vector<std::string>(names.begin(), names.end())));
-  }
+  if (found == names.end()) refuse_name(fields, key, text, names);
   return static_cast<int>(found - names.begin());
+}
+
+/// Label and vocabulary of a clause's class.
+void read_class(Fields& fields, GenevalClause& clause) {
+  const auto text = fields.required<std::string>("class");
+  std::vector<std::string_view> known;
+  for (const auto* vocabulary : {&benchmark_vocabulary(), &shapes_vocabulary()}) {
+    const auto& classes = vocabulary->classes;
+    if (const auto found = std::ranges::find(classes, text); found != classes.end()) {
+      clause.vocabulary = vocabulary;
+      clause.label = static_cast<int>(found - classes.begin());
+      return;
+    }
+    known.insert(known.end(), classes.begin(), classes.end());
+  }
+  refuse_name(fields, "class", text, known);
 }
 
 /// ["right of", 0]
@@ -131,14 +153,35 @@ GenevalClause::Position read_position(const Json& value, std::size_t clause, con
 
 GenevalClause read_clause(const Json& value, std::size_t index, bool is_included, const std::string& where) {
   Fields fields(value, where);
-  GenevalClause clause{.label = index_of(fields, "class", kGenevalClasses),
-                       .count = fields.required<int>("count")};
+  GenevalClause clause;
+  read_class(fields, clause);
+  clause.count = fields.required<int>("count");
   if (clause.count < 1) throw Error(fmt::format("is {}", clause.count), where + ".count", "give 1 or more");
   if (is_included && fields.has("color")) clause.colour = index_of(fields, "color", kGenevalColours);
   if (is_included && fields.has("position"))
     clause.position = read_position(fields.get("position"), index, where + ".position");
   fields.finish();
   return clause;
+}
+
+void expect_one_vocabulary(const GenevalRecord& record, const std::string& where) {
+  const auto check = [&](const std::vector<GenevalClause>& clauses) {
+    for (const auto& clause : clauses) {
+      if (clause.vocabulary == &record.vocabulary()) continue;
+      throw Error(fmt::format("names a {} beside a {}, and no detector knows both", clause.name(),
+                              record.include.front().name()),
+                  where);
+    }
+  };
+  check(record.include);
+  check(record.exclude);
+}
+
+Json to_json(const GenevalClause& clause) {
+  Json json = {{"class", clause.name()}, {"count", clause.count}};
+  if (clause.colour) json["color"] = kGenevalColours.at(static_cast<std::size_t>(*clause.colour));
+  if (clause.position) json["position"] = {name_of(clause.position->relation), clause.position->other};
+  return json;
 }
 
 std::vector<GenevalClause> read_clauses(Fields& fields, const char* key) {
@@ -152,6 +195,16 @@ std::vector<GenevalClause> read_clauses(Fields& fields, const char* key) {
 }
 
 }  // namespace
+
+const GenevalVocabulary& benchmark_vocabulary() {
+  static const GenevalVocabulary vocabulary{"geneval", kGenevalClasses};
+  return vocabulary;
+}
+
+const GenevalVocabulary& shapes_vocabulary() {
+  static const GenevalVocabulary vocabulary{"shapes", kShapeClasses};
+  return vocabulary;
+}
 
 std::string_view name_of(GenevalRelation relation) {
   return kRelations.at(static_cast<std::size_t>(relation));
@@ -167,7 +220,29 @@ GenevalRecord read_geneval_record(const Json& document, const std::string& where
   if (fields.has("exclude")) record.exclude = read_clauses(fields, "exclude");
   fields.finish();
   if (record.include.empty()) throw Error("names no object", where + ": include");
+  expect_one_vocabulary(record, where);
   return record;
+}
+
+Json to_json(const GenevalRecord& record) {
+  Json json = {{"tag", record.tag}, {"prompt", record.prompt}, {"include", Json::array()}};
+  for (const auto& clause : record.include) json["include"].push_back(to_json(clause));
+  for (const auto& clause : record.exclude) json["exclude"].push_back(to_json(clause));
+  return json;
+}
+
+std::string geneval_target(const GenevalRecord& record) {
+  auto json = to_json(record);
+  json.erase("prompt");
+  return json.dump();
+}
+
+GenevalRecord record_of_target(const std::string& prompt, const std::string& target,
+                               const std::string& where) {
+  auto json = parse_json(target, where);
+  if (!json.is_object()) throw Error("is not what a GenEval record asks for", where);
+  json["prompt"] = prompt;
+  return read_geneval_record(json, where);
 }
 
 std::vector<GenevalRecord> load_geneval_records(const std::filesystem::path& file) {

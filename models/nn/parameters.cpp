@@ -45,10 +45,10 @@ LayerNormImpl::LayerNormImpl(std::int64_t width, double eps) : eps_(eps) {
 }
 
 ConvImpl::ConvImpl(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride,
-                   std::int64_t padding)
+                   std::int64_t padding, bool with_bias)
     : stride_(stride), padding_(padding) {
   weight = register_parameter("weight", new_parameter({out, in, size, size}));
-  bias = register_parameter("bias", new_parameter({out}));
+  if (with_bias) bias = register_parameter("bias", new_parameter({out}));
 }
 
 GroupNormImpl::GroupNormImpl(std::int64_t groups, std::int64_t channels, double eps)

@@ -80,14 +80,14 @@ struct LayerNormImpl : torch::nn::Module {
 };
 TORCH_MODULE(LayerNorm);
 
-/// Two-dimensional convolution with a bias: [B,in,H,W] -> [B,out,H',W'].
+/// Two-dimensional convolution: [B,in,H,W] -> [B,out,H',W'].
 struct ConvImpl : torch::nn::Module {
   ConvImpl(std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t stride = 1,
-           std::int64_t padding = 0);
+           std::int64_t padding = 0, bool with_bias = true);
   torch::Tensor forward(const torch::Tensor& x) { return torch::conv2d(x, weight, bias, stride_, padding_); }
 
   torch::Tensor weight;  ///< [out,in,size,size]
-  torch::Tensor bias;    ///< [out]
+  torch::Tensor bias;    ///< [out], undefined without one
 
  private:
   std::int64_t stride_, padding_;

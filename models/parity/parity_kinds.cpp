@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "models/detection/detection_images.h"
 #include "models/encoders/clip_image_processor.h"
 #include "models/folder_prompt_encoder.h"
 #include "models/loading.h"
@@ -163,6 +164,34 @@ TensorMap run_clip_image_processor(const ParityCase& c) {
   return tensors;
 }
 
+TensorMap run_mask2former(const ParityCase& c) {
+  const torch::NoGradGuard no_grad;
+  auto params = c.param_fields();
+  const auto found = load_mask2former(c.model())->forward(c.input("pixel_values"));
+  TensorMap out{{"class_queries_logits", found.classes}, {"masks_queries_logits", found.masks}};
+  const auto threshold = params.required<double>("threshold");
+  const auto sizes = params.required<std::vector<std::array<std::int64_t, 2>>>("target_sizes");
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    const auto image = static_cast<std::int64_t>(i);
+    std::vector<float> scores;
+    std::vector<std::int64_t> labels, boxes;
+    std::vector<Tensor> masks = {torch::zeros({0, sizes[i][0], sizes[i][1]}, torch::kUInt8)};
+    for (const auto& object : objects_as_transformers(found.classes[image], found.masks[image], sizes[i][1],
+                                                      sizes[i][0], threshold)) {
+      scores.push_back(object.score);
+      labels.push_back(object.label);
+      boxes.insert(boxes.end(), object.box.begin(), object.box.end());
+      masks.push_back(object.mask.to(torch::kUInt8).unsqueeze(0));
+    }
+    const auto name = [i](const char* what) { return fmt::format("{}.{}", i, what); };
+    out[name("scores")] = torch::tensor(scores);
+    out[name("labels")] = torch::tensor(labels, torch::kInt64);
+    out[name("boxes")] = torch::tensor(boxes, torch::kInt64).view({-1, 4});
+    out[name("masks")] = torch::cat(masks);
+  }
+  return out;
+}
+
 /// Everything that a case of either class may hold.
 TensorMap run_clip_text(const ParityCase& c) {
   const torch::NoGradGuard no_grad;
@@ -218,17 +247,13 @@ TensorMap run_tokenizer(const ParityCase& c) {
 }  // namespace
 
 const ParityKinds& model_parity_kinds() {
-  static const ParityKinds kinds = {{"autoencoder_kl", run_autoencoder_kl},
-                                    {"autoencoder_kl_tiled", run_autoencoder_kl_tiled},
-                                    {"encode_prompt", run_encode_prompt},
-                                    {"clip_image_processor", run_clip_image_processor},
-                                    {"clip_model", run_clip_model},
-                                    {"clip_text", run_clip_text},
-                                    {"clip_text_projection", run_clip_text},
-                                    {"sd3_transformer", run_sd3_transformer},
-                                    {"flux_transformer", run_flux_transformer},
-                                    {"t5_encoder", run_t5_encoder},
-                                    {"tokenizer", run_tokenizer}};
+  static const ParityKinds kinds = {
+      {"autoencoder_kl", run_autoencoder_kl},   {"autoencoder_kl_tiled", run_autoencoder_kl_tiled},
+      {"encode_prompt", run_encode_prompt},     {"clip_image_processor", run_clip_image_processor},
+      {"clip_model", run_clip_model},           {"clip_text", run_clip_text},
+      {"clip_text_projection", run_clip_text},  {"mask2former", run_mask2former},
+      {"sd3_transformer", run_sd3_transformer}, {"flux_transformer", run_flux_transformer},
+      {"t5_encoder", run_t5_encoder},           {"tokenizer", run_tokenizer}};
   return kinds;
 }
 

@@ -42,6 +42,30 @@ TEST(GenevalRecord, NamesAreAllDifferent) {
   EXPECT_EQ(std::set(kGenevalColours.begin(), kGenevalColours.end()).size(), 10u);
 }
 
+TEST(GenevalRecord, OfShapesHasTheirLabelsAndNoClassOfTheBenchmarkBeside) {
+  const auto record = record_of(
+      R"({"tag": "two_object", "prompt": "a star and a ring",
+          "include": [{"class": "star", "count": 1}, {"class": "ring", "count": 1, "color": "red"}]})");
+  EXPECT_EQ(&record.vocabulary(), &shapes_vocabulary());
+  EXPECT_EQ(record.include[0].label, 3);
+  EXPECT_EQ(record.include[1].name(), "ring");
+  EXPECT_EQ(&record_of(kPosition).vocabulary(), &benchmark_vocabulary());
+  EXPECT_PROBLEM(message_of([] {
+                   record_of(R"({"tag": "two_object", "prompt": "a star and a dog",
+                      "include": [{"class": "star", "count": 1}, {"class": "dog", "count": 1}]})");
+                 }),
+                 "names a dog beside a star");
+}
+
+TEST(GenevalRecord, TravelsAsTheTargetOfItsPrompt) {
+  const auto record = record_of(kPosition);
+  const auto target = geneval_target(record);
+  EXPECT_EQ(target.find("photo"), std::string::npos);
+  EXPECT_EQ(target.find('\n'), std::string::npos);
+  EXPECT_EQ(to_json(record_of_target(record.prompt, target, "target")), to_json(record));
+  EXPECT_PROBLEM(message_of([] { record_of_target("a dog", "OPEN", "target"); }), "target");
+}
+
 TEST(GenevalRecord, WhatIsWrongIsRefusedWhereItStandsWithTheNearestName) {
   const auto problem_with = [](const Json& patch) {
     auto document = parse_json(kPosition, "text");
