@@ -29,8 +29,10 @@ constexpr ConfigInteger<Mask2FormerConfig> kMask2Former[] = {
 /// Of training, and what of the backbone no forward pass of this class reads.
 constexpr auto kTraining =
     "class_weight mask_weight dice_weight no_object_weight train_num_points oversample_ratio "
-    "importance_sample_ratio ignore_value use_auxiliary_loss output_auxiliary_logits init_std init_xavier_std";
-constexpr auto kBackboneTraining = "drop_path_rate encoder_stride image_size hidden_size num_layers";
+    "is_encoder_decoder importance_sample_ratio ignore_value use_auxiliary_loss output_auxiliary_logits init_std init_xavier_std";
+constexpr auto kBackboneTraining =
+    "attention_probs_dropout_prob hidden_dropout_prob drop_path_rate encoder_stride image_size hidden_size is_encoder_decoder "
+    "num_layers";
 
 void expect_multiple(const ConfigFields& fields, const char* key, std::int64_t value, std::int64_t of) {
   if (value % of == 0) return;
