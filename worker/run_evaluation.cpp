@@ -50,6 +50,16 @@ BackboneSource source_of(const WorkerJob& job, const std::vector<Prompt>& prompt
   return source;
 }
 
+Json to_json(const std::vector<Detection>& detections) {
+  Json list = Json::array();
+  for (const auto& found : detections) {
+    list.push_back(
+        {{"name", found.name}, {"score", found.score}, {"box", found.box}, {"counted", found.counted}});
+    if (found.colour) list.back()["colour"] = *found.colour;
+  }
+  return list;
+}
+
 /// One image that waits for its score.
 struct Pending {
   const Prompt* prompt;
@@ -184,6 +194,8 @@ class Evaluation {
                     {"transcript_raw", or_null(score.transcript_raw)},
                     {"metrics", metrics},
                     {"reasons", score.reasons}};
+      if (!score.detections.empty()) event["detections"] = to_json(score.detections);
+      if (score.judgement) event["judgement"] = *score.judgement;
       auto state = scoring_.state();
       if (!state.empty()) event["scorers"] = state;
       reporter_.event(std::move(event));

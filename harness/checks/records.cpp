@@ -113,6 +113,8 @@ constexpr RowsOfJob kOfTraining[] = {
 constexpr RowsOfJob kOfEvaluation[] = {
     {"samples", "evaluation_id", "'prompt ' || position || ', sample ' || sample"},
     {"metrics", "evaluation_id", "'prompt ' || position || ', sample ' || sample || ', ' || name"},
+    {"detections", "evaluation_id",
+     "'prompt ' || position || ', sample ' || sample || ', detection ' || rank"},
     {"events", "job_id", kEventName}};
 
 /// What the logs of an experiment say, as a DB of its own.

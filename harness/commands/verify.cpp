@@ -186,27 +186,56 @@ void compare_metrics(Store& store, const Json& event, const std::string& image, 
   }
 }
 
-void compare_image(Store& store, const Json& event, Verification& out) {
+/// What was found in the images of an evaluation, by position and sample, as events say it.
+using FoundObjects = std::map<std::pair<std::int64_t, std::int64_t>, Json>;
+
+FoundObjects recorded_objects(Store& store, const std::string& evaluation) {
+  FoundObjects objects;
+  for (const auto& found : store.detections(evaluation)) {
+    Json object = {{"name", found.name},
+                   {"score", found.score},
+                   {"box", {found.x0, found.y0, found.x1, found.y1}},
+                   {"counted", found.counted}};
+    if (found.colour) object["colour"] = *found.colour;
+    objects[{found.position, found.sample}].push_back(std::move(object));
+  }
+  return objects;
+}
+
+void compare_detections(const std::string& image, const Json& recorded, const Json& now, Verification& out) {
+  const auto at = [](const Json& list, std::size_t i) { return i < list.size() ? list[i] : Json(); };
+  for (std::size_t i = 0; i < std::max(recorded.size(), now.size()); ++i)
+    expect(out, fmt::format("{}, detection {}", image, i), at(recorded, i), at(now, i));
+}
+
+void compare_image(Store& store, const Json& event, const FoundObjects& objects, Verification& out) {
   const auto position = event.at("position").get<std::int64_t>();
   const auto name = fmt::format("prompt {}", position);
   constexpr auto kSql = R"sql(
-    SELECT s.sha256, s.path, s.transcript, s.transcript_raw FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
+    SELECT s.sha256, s.path, s.transcript, s.transcript_raw, s.judgement
+    FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
     WHERE s.evaluation_id = ?1 AND p.position = ?2 AND s.sample = ?3)sql";
-  const auto samples = rows_of<std::string, std::string, Text, Text>(store, kSql, out.job.id, position,
-                                                                     event.at("sample").get<std::int64_t>());
+  const auto sample = event.at("sample").get<std::int64_t>();
+  const auto samples =
+      rows_of<std::string, std::string, Text, Text, Text>(store, kSql, out.job.id, position, sample);
   if (samples.empty()) return add_difference(out, name, Json(), "an image");
-  const auto& [sha256, path, transcript, raw] = samples.front();
+  const auto& [sha256, path, transcript, raw, judgement] = samples.front();
   compare_file(name, sha256, out.job.folder / path, out);
   expect(out, name + ", SHA-256 of the image", sha256, event.at("sha256"));
   expect(out, name + ", transcript", or_null(transcript), event.at("transcript"));
   expect(out, name + ", raw transcript", or_null(raw), event.at("transcript_raw"));
+  expect(out, name + ", judgement", or_null(judgement), event.value("judgement", Json()));
+  const auto found = objects.find({position, sample});
+  compare_detections(name, found == objects.end() ? Json::array() : found->second,
+                     event.value("detections", Json::array()), out);
   compare_metrics(store, event, name, out);
 }
 
 void compare_evaluation(Store& store, Events events, Verification& out) {
+  const auto objects = recorded_objects(store, out.job.id);
   for (const auto& event : events) {
     if (event.value("type", "") != "sample") continue;
-    compare_image(store, event, out);
+    compare_image(store, event, objects, out);
     ++out.compared;
   }
 }
@@ -440,7 +469,7 @@ Command make_verify() {
   Command command{"verify", "Run a part of what is recorded again and compare bit for bit", R"(
 Without RUN: some images of every tested checkpoint of the last completed reproduce (--table and the like choose
 another). With RUN, an id of `harness list runs` or its first digits: some images of each of its evaluations.
-Images, transcripts and scores are drawn and read again and compared with the DB; --training also trains again
+Images, transcripts, detections and scores are drawn and read again and compared with the DB; --training also trains again
 and compares every statistic and checkpoint; stored image files are held against their checksums. Nothing that is stored changes. Exit status 1 at any difference; where
 build or processor differ from those that recorded the run, the difference is named.
 Examples:

@@ -119,6 +119,35 @@ SELECT *, NULL AS claim, NULL AS runs, NULL AS runs_se, NULL AS runs_df, NULL AS
 FROM main.comparisons;
 )sql";
 
+// Version 9. What a detector found in an image, and what the rule over it found wrong.
+constexpr const char* kSchemaVersion9 = R"sql(
+ALTER TABLE samples ADD COLUMN judgement TEXT;
+
+CREATE TABLE detections (
+  evaluation_id  TEXT    NOT NULL,
+  prompt_id      INTEGER NOT NULL,
+  sample         INTEGER NOT NULL,
+  rank           INTEGER NOT NULL CHECK (rank >= 0),
+  name           TEXT    NOT NULL,
+  score          REAL    NOT NULL,
+  x0             REAL    NOT NULL,
+  y0             REAL    NOT NULL,
+  x1             REAL    NOT NULL,
+  y1             REAL    NOT NULL,
+  colour         TEXT,
+  counted        INTEGER NOT NULL CHECK (counted IN (0, 1)),
+  PRIMARY KEY (evaluation_id, prompt_id, sample, rank),
+  FOREIGN KEY (evaluation_id, prompt_id, sample) REFERENCES samples (evaluation_id, prompt_id, sample)
+) STRICT, WITHOUT ROWID;
+)sql";
+
+constexpr const char* kReadBeforeVersion9 = R"sql(
+CREATE TEMP VIEW samples AS SELECT *, NULL AS judgement FROM main.samples;
+CREATE TEMP TABLE detections (
+  evaluation_id TEXT, prompt_id INTEGER, sample INTEGER, rank INTEGER, name TEXT, score REAL, x0 REAL, y0 REAL,
+  x1 REAL, y1 REAL, colour TEXT, counted INTEGER);
+)sql";
+
 // Versions 4 and 6 changed v_results, v_paired and the law audit's standard errors, 8 added the estimators of
 // lambda to v_law_audit: views are made anew with every step.
 constexpr const char* kViewsAlone = "";
@@ -130,7 +159,8 @@ constexpr Migration kMigrations[] = {{1, kSchemaVersion1},
                                      {5, kSchemaVersion5, kReadBeforeVersion5},
                                      {6, kViewsAlone},
                                      {7, kSchemaVersion7, kReadBeforeVersion7},
-                                     {8, kViewsAlone}};
+                                     {8, kViewsAlone},
+                                     {9, kSchemaVersion9, kReadBeforeVersion9}};
 constexpr Schema kCurrent{.migrations = kMigrations, .views = kViews};
 
 void drop_views(SQLite::Database& db) {

@@ -28,7 +28,11 @@ BOOST_DESCRIBE_STRUCT(EvaluationRecord, (),
                        seed, settings, config, selection_id, peek))
 BOOST_DESCRIBE_STRUCT(StoredEvaluation, (EvaluationRecord), (state, not_run, finished))
 BOOST_DESCRIBE_STRUCT(SampleRow, (),
-                      (evaluation_id, prompt_id, sample, seed, path, sha256, transcript, transcript_raw))
+                      (evaluation_id, prompt_id, sample, seed, path, sha256, transcript, transcript_raw,
+                       judgement))
+BOOST_DESCRIBE_STRUCT(DetectionRow, (),
+                      (evaluation_id, prompt_id, sample, rank, name, score, x0, y0, x1, y1, colour, counted))
+BOOST_DESCRIBE_STRUCT(StoredDetection, (DetectionRow), (position))
 BOOST_DESCRIBE_STRUCT(MetricRow, (), (evaluation_id, name, prompt_id, sample, value, reason))
 BOOST_DESCRIBE_STRUCT(MetricValue, (), (prompt_id, position, sample, value, reason))
 BOOST_DESCRIBE_STRUCT(SelectionRecord, (),

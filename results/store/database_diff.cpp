@@ -12,20 +12,24 @@
 namespace harness {
 namespace {
 
+// What names a table of either DB. The store's own stand for themselves, so that one of an older version is
+// read through the TEMP views that stand before its tables.
+constexpr const char *kHere = "", *kOther = "other.";
+
 struct Rows {
   const char* table;
   std::string columns;
-  std::string own;        ///< which of these rows belong to the runs ?1 (a JSON list); {0}: name of the DB
+  std::string own;        ///< which of these rows belong to the runs ?1 (a JSON list); {0}: kHere or kOther
   std::string from = {};  ///< likewise; empty: the table
 };
 
 constexpr auto kOwnRun = "run_id IN (SELECT value FROM json_each(?1))";
 constexpr auto kOwnEvaluation = R"sql(evaluation_id IN (
-  SELECT e.id FROM {0}.evaluations AS e JOIN {0}.checkpoints AS c ON c.id = e.checkpoint_id
+  SELECT e.id FROM {0}evaluations AS e JOIN {0}checkpoints AS c ON c.id = e.checkpoint_id
   WHERE c.run_id IN (SELECT value FROM json_each(?1))))sql";
 constexpr auto kExperiments = R"sql( IN (
-  SELECT r.id FROM {0}.reproductions AS r WHERE NOT EXISTS (
-    SELECT 1 FROM {0}.reproduction_runs AS m
+  SELECT r.id FROM {0}reproductions AS r WHERE NOT EXISTS (
+    SELECT 1 FROM {0}reproduction_runs AS m
     WHERE m.reproduction_id = r.id AND m.run_id NOT IN (SELECT value FROM json_each(?1)))))sql";
 
 /// What the rows of each table say, without the ids of this DB.
@@ -37,7 +41,7 @@ const std::vector<Rows>& all_rows() {
       {"prompt_sets", select_list<PromptSet>(), "sha256 IN (SELECT sha256 FROM other.prompt_sets)"},
       {"prompts", "s.sha256 AS prompt_set, " + select_list<Prompt>(),
        "prompt_set IN (SELECT sha256 FROM other.prompt_sets)",
-       "{0}.prompts AS p JOIN {0}.prompt_sets AS s ON s.id = p.prompt_set_id"},
+       "{0}prompts AS p JOIN {0}prompt_sets AS s ON s.id = p.prompt_set_id"},
       {"runs", select_list<StoredRun>({{"arm", ""}, {"created", ""}, {"finished", ""}}),
        "id IN (SELECT value FROM json_each(?1))"},
       {"table_runs", "table_id, run_id, scale, arm", kOwnRun},
@@ -57,20 +61,22 @@ const std::vector<Rows>& all_rows() {
                                       {"finished", ""}}) +
            ", s.rule AS selection_rule, s.metric AS selection_metric, s.candidates AS selection_candidates",
        kOwnRun,
-       R"sql({0}.evaluations AS e JOIN {0}.checkpoints AS c ON c.id = e.checkpoint_id
-             JOIN {0}.prompt_sets AS p ON p.id = e.prompt_set_id
-             LEFT JOIN {0}.selections AS s ON s.id = e.selection_id)sql"},
+       R"sql({0}evaluations AS e JOIN {0}checkpoints AS c ON c.id = e.checkpoint_id
+             JOIN {0}prompt_sets AS p ON p.id = e.prompt_set_id
+             LEFT JOIN {0}selections AS s ON s.id = e.selection_id)sql"},
       {"table_evaluations", "table_id, evaluation_id, scale", kOwnEvaluation},
       {"samples", select_list<SampleRow>({{"prompt_id", "position"}}), kOwnEvaluation,
-       "{0}.samples AS s JOIN {0}.prompts AS p ON p.id = s.prompt_id"},
+       "{0}samples AS s JOIN {0}prompts AS p ON p.id = s.prompt_id"},
       {"metrics", select_list<MetricRow>({{"prompt_id", "position"}}), kOwnEvaluation,
-       "{0}.metrics AS m JOIN {0}.prompts AS p ON p.id = m.prompt_id"},
+       "{0}metrics AS m JOIN {0}prompts AS p ON p.id = m.prompt_id"},
+      {"detections", select_list<DetectionRow>({{"prompt_id", "position"}}), kOwnEvaluation,
+       "{0}detections AS d JOIN {0}prompts AS p ON p.id = d.prompt_id"},
       {"selections", select_list<SelectionRecord>({{"run_id", "s.run_id"}}), kOwnRun,
-       "{0}.selections AS s JOIN {0}.checkpoints AS c ON c.id = s.checkpoint_id"},
+       "{0}selections AS s JOIN {0}checkpoints AS c ON c.id = s.checkpoint_id"},
       {"jobs", select_list<JobRecord>({{"folder", ""}}) + ", " + select_list<JobStatus>() + ", folder",
        kOwnRun},
       {"events", select_list<EventRow>() + nth,
-       "job_id IN (SELECT j.id FROM {0}.jobs AS j WHERE j.run_id IN (SELECT value FROM json_each(?1)))"},
+       "job_id IN (SELECT j.id FROM {0}jobs AS j WHERE j.run_id IN (SELECT value FROM json_each(?1)))"},
       {"reproductions",
        "id, " + select_list<ReproductionRecord>({{"evaluations", ""}, {"runs", ""}}) + ", finished, digest",
        std::string("id") + kExperiments},
@@ -84,7 +90,7 @@ const std::vector<Rows>& all_rows() {
 /// The rows of one DB: all, or those that belong to the runs.
 std::string select_of(const Rows& rows, const char* db, bool only_own = false) {
   const auto from =
-      rows.from.empty() ? fmt::format("{}.{}", db, rows.table) : fmt::format(fmt::runtime(rows.from), db);
+      rows.from.empty() ? fmt::format("{}{}", db, rows.table) : fmt::format(fmt::runtime(rows.from), db);
   const auto all = fmt::format("SELECT {} FROM {}", rows.columns, from);
   if (!only_own) return all;
   return fmt::format("SELECT * FROM ({}) WHERE {}", all, fmt::format(fmt::runtime(rows.own), db));
@@ -157,8 +163,8 @@ std::vector<std::string> RowDiff::summary(const std::string& name_of_other,
   return guarded(store_.path(), [&] {
     std::vector<std::string> found;
     for (const auto& rows : all_rows()) {
-      compare_side(store_.database(), rows, "main", "other", list, "the DB", found);
-      compare_side(store_.database(), rows, "other", "main", list, name_of_other, found);
+      compare_side(store_.database(), rows, kHere, kOther, list, "the DB", found);
+      compare_side(store_.database(), rows, kOther, kHere, list, name_of_other, found);
     }
     return found;
   });
@@ -178,8 +184,8 @@ std::vector<DifferentRow> RowDiff::rows(const RowsOfJob& of, const std::string& 
     }
   };
   guarded(store_.path(), [&] {
-    collect("main", "other", &DifferentRow::here);
-    collect("other", "main", &DifferentRow::other);
+    collect(kHere, kOther, &DifferentRow::here);
+    collect(kOther, kHere, &DifferentRow::other);
   });
   std::vector<DifferentRow> list;
   for (auto& [name, row] : different) list.push_back(std::move(row));
@@ -187,7 +193,7 @@ std::vector<DifferentRow> RowDiff::rows(const RowsOfJob& of, const std::string& 
 }
 
 std::int64_t RowDiff::count(const RowsOfJob& of, const std::string& id) {
-  const auto sql = fmt::format("SELECT count(*) FROM ({})", select_of(of, "main"));
+  const auto sql = fmt::format("SELECT count(*) FROM ({})", select_of(of, kHere));
   return rows_of<std::int64_t>(store_, sql.c_str(), id).front();
 }
 

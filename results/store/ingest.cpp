@@ -22,6 +22,10 @@ std::optional<std::string> text_or_null(Fields& event, const std::string& key) {
   return event.get(key).is_null() ? std::nullopt : std::optional(event.required<std::string>(key));
 }
 
+std::optional<std::string> text_if_any(Fields& event, const std::string& key) {
+  return event.has(key) ? std::optional(event.required<std::string>(key)) : std::nullopt;
+}
+
 const Json& object_field(Fields& event, const std::string& key) {
   const Json& value = event.get(key);
   if (!value.is_object())
@@ -111,7 +115,8 @@ class Ingestion {
     static const auto kSample = insert_sql<SampleRow>("samples") + R"sql(
       ON CONFLICT (evaluation_id, prompt_id, sample) DO UPDATE SET
         seed = excluded.seed, path = excluded.path, sha256 = excluded.sha256,
-        transcript = excluded.transcript, transcript_raw = excluded.transcript_raw)sql";
+        transcript = excluded.transcript, transcript_raw = excluded.transcript_raw,
+        judgement = excluded.judgement)sql";
     const SampleRow sample{.evaluation_id = evaluation_id(event),
                            .prompt_id = prompt_id(event.required<std::int64_t>("position"), event),
                            .sample = event.required<std::int64_t>("sample"),
@@ -119,9 +124,11 @@ class Ingestion {
                            .path = event.required<std::string>("path"),
                            .sha256 = event.required<std::string>("sha256"),
                            .transcript = text_or_null(event, "transcript"),
-                           .transcript_raw = text_or_null(event, "transcript_raw")};
+                           .transcript_raw = text_or_null(event, "transcript_raw"),
+                           .judgement = text_if_any(event, "judgement")};
     put_record(sql_, kSample, sample);
     put_metrics(event, sample);
+    put_detections(event, sample);
   }
 
   void not_run(Fields& event) {
@@ -194,6 +201,34 @@ class Ingestion {
         metric.reason = found->get<std::string>();
       }
       put_record(sql_, kMetric, metric);
+    }
+  }
+
+  /// Those of an earlier recording go.
+  void put_detections(Fields& event, const SampleRow& of) {
+    static const auto kDetection = insert_sql<DetectionRow>("detections");
+    sql_.run("DELETE FROM detections WHERE evaluation_id = ?1 AND prompt_id = ?2 AND sample = ?3",
+             of.evaluation_id, of.prompt_id, of.sample);
+    const Json none = Json::array();
+    const Json& list = event.has("detections") ? event.get("detections") : none;
+    if (!list.is_array()) refuse("detections must be a list", event);
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      Fields found(list[i], fmt::format("{}: detections[{}]", event.where(), i));
+      const auto box = found.required<std::vector<double>>("box");
+      if (box.size() != 4) refuse("box must be [x0, y0, x1, y1]", found);
+      put_record(sql_, kDetection,
+                 DetectionRow{.evaluation_id = of.evaluation_id,
+                              .prompt_id = of.prompt_id,
+                              .sample = of.sample,
+                              .rank = static_cast<std::int64_t>(i),
+                              .name = found.required<std::string>("name"),
+                              .score = found.required<double>("score"),
+                              .x0 = box[0],
+                              .y0 = box[1],
+                              .x1 = box[2],
+                              .y1 = box[3],
+                              .colour = text_if_any(found, "colour"),
+                              .counted = found.required<bool>("counted")});
     }
   }
 

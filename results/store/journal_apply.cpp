@@ -199,7 +199,7 @@ void forget(Store::Impl& store, const Json& record, const std::string&) {
   }
   run("DELETE FROM events WHERE job_id IN (SELECT id FROM jobs WHERE run_id = ?1)");
   run("DELETE FROM jobs WHERE run_id = ?1");
-  for (const auto* table : {"table_evaluations", "metrics", "samples"}) {
+  for (const auto* table : {"table_evaluations", "metrics", "detections", "samples"}) {
     run(fmt::format("DELETE FROM {} WHERE evaluation_id IN {}", table, kEvaluations));
   }
   run(fmt::format("DELETE FROM evaluations WHERE id IN {}", kEvaluations));

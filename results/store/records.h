@@ -129,6 +129,23 @@ struct SampleRow {
   std::int64_t prompt_id = 0, sample = 0, seed = 0;
   std::string path = {}, sha256 = {};
   std::optional<std::string> transcript = {}, transcript_raw = {};
+  std::optional<std::string> judgement = {};  ///< a line for each thing wrong with it; nothing: not judged
+};
+
+/// An object that a scorer found in it.
+struct DetectionRow {
+  std::string evaluation_id = {};
+  std::int64_t prompt_id = 0, sample = 0;
+  std::int64_t rank = 0;  ///< from 0, in the scorer's order
+  std::string name = {};  ///< of its class
+  double score = 0;
+  double x0 = 0, y0 = 0, x1 = 0, y1 = 0;  ///< pixels of the image, y down; the ends lie outside
+  std::optional<std::string> colour = {};
+  bool counted = false;  ///< by the rule that judged the image
+};
+
+struct StoredDetection : DetectionRow {
+  std::int64_t position = 0;  ///< of the prompt in its whole set
 };
 
 /// One of its values.

@@ -139,6 +139,9 @@ class Store {
   /// By position and sample; empty if the metric was not run.
   std::vector<MetricValue> metric_values(const std::string& evaluation_id, const std::string& metric);
 
+  /// By position, sample and rank.
+  std::vector<StoredDetection> detections(const std::string& evaluation_id);
+
   /// In order of recording.
   std::vector<ComparisonRow> comparisons(std::int64_t reproduction_id);
   std::vector<AlarmRecord> alarms(std::int64_t reproduction_id);

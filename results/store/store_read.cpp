@@ -124,6 +124,15 @@ std::vector<MetricValue> Store::metric_values(const std::string& evaluation_id, 
   return read<MetricValue>(*impl_, "metrics", kSql, evaluation_id, metric);
 }
 
+std::vector<StoredDetection> Store::detections(const std::string& evaluation_id) {
+  constexpr auto kSql = R"sql(
+    SELECT detections.*, position
+    FROM detections JOIN prompts ON prompts.id = prompt_id
+    WHERE evaluation_id = ?1
+    ORDER BY position, sample, rank)sql";
+  return read<StoredDetection>(*impl_, "detections", kSql, evaluation_id);
+}
+
 std::vector<ComparisonRow> Store::comparisons(std::int64_t reproduction_id) {
   constexpr auto kSql = "SELECT * FROM comparisons WHERE reproduction_id = ?1 ORDER BY id";
   return read<ComparisonRow>(*impl_, "comparisons", kSql, reproduction_id);

@@ -85,9 +85,48 @@ TEST_F(Ingest, EvaluationEventsBecomeRows) {
   EXPECT_EQ(store().run("r1")->state, JobState::kPlanned) << "an evaluation is not the run";
 }
 
+TEST_F(Ingest, DetectionsAndTheJudgementComeWithTheirImage) {
+  bring_in(evaluation(), {started("e1"), sample_event(0, {{"geneval_score", 1}}),
+                          judged_event(1, {{"geneval_score", 0}}, "expected star>=2, found 1"),
+                          judged_event(2, {{"geneval_score", 1}}, "")});
+  const auto found = store().detections("e1");
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(found[0].position, 1);
+  EXPECT_EQ(found[0].rank, 0);
+  EXPECT_EQ(found[0].name, "star");
+  EXPECT_EQ(found[0].score, 0.9375);
+  EXPECT_EQ(std::vector({found[0].x0, found[0].y0, found[0].x1, found[0].y1}),
+            (std::vector{1.5, 2.0, 40.0, 30.25}));
+  EXPECT_EQ(found[0].colour, "red");
+  EXPECT_TRUE(found[0].counted);
+  EXPECT_EQ(found[1].rank, 1);
+  EXPECT_EQ(found[1].colour, std::nullopt);
+  EXPECT_FALSE(found[1].counted);
+  EXPECT_EQ(value("SELECT group_concat(ifnull(judgement, 'not judged'), ';') FROM "
+                  "(SELECT judgement FROM samples ORDER BY prompt_id)"),
+            "not judged;expected star>=2, found 1;");
+}
+
+TEST_F(Ingest, DetectionsOfASampleThatIsRecordedAgainReplaceTheEarlierOnes) {
+  const auto first = judged_event(1, {{"geneval_score", 0}}, "expected star>=2, found 1");
+  bring_in(evaluation(), {started("e1"), judged_event(0, {{"geneval_score", 1}}, ""), first});
+  auto again = first;
+  again["detections"].erase(0);
+  again["judgement"] = "expected star>=2, found 0";
+  bring_in(evaluation(), {again});
+  EXPECT_EQ(row("SELECT count(*), max(name), max(rank) FROM detections WHERE prompt_id = 2"), "1 ring 0");
+  EXPECT_EQ(value("SELECT count(*) FROM detections WHERE prompt_id = 1"), "2") << "of another image";
+  EXPECT_EQ(value("SELECT judgement FROM samples WHERE prompt_id = 2"), "expected star>=2, found 0");
+  bring_in(evaluation(), {sample_event(1, {{"geneval_score", 0}})});
+  EXPECT_EQ(value("SELECT count(*) FROM detections WHERE prompt_id = 2"), "0");
+  EXPECT_EQ(value("SELECT judgement IS NULL FROM samples WHERE prompt_id = 2"), "1");
+}
+
 TEST_F(Ingest, IngestingAgainAddsNothing) {
   bring_in(train(), training_events());
-  bring_in(evaluation(), evaluation_events());
+  auto events = evaluation_events();
+  events[1] = judged_event(0, {{"ocr_reward", 1}, {"cer", 0}}, "");
+  bring_in(evaluation(), events);
   const auto before = dump();
   store().ingest(train());
   store().ingest(evaluation());
@@ -172,6 +211,23 @@ TEST_F(Ingest, WrongTypesAreRefused) {
     EXPECT_EQ(refusal(train(), {started("r1"), event}).where(), (train().folder / "events.log").string())
         << event;
     EXPECT_EQ(value("SELECT count(*) FROM events"), "0") << event;
+  }
+}
+
+TEST_F(Ingest, DetectionsThatAreNoneAreRefused) {
+  const auto changed = [](const char* key, const Json& value) {
+    auto event = judged_event(0, {{"ocr_reward", 1}}, "");
+    event["detections"][1][key] = value;
+    return event;
+  };
+  auto no_list = changed("name", "ring"), no_text = no_list;
+  no_list["detections"] = Json::object();
+  no_text["judgement"] = 1;
+  for (const auto& event : {changed("box", {0, 0, 8}), changed("score", "high"), changed("counted", 1),
+                            changed("colour", 3), changed("name", nullptr), no_list, no_text}) {
+    std::filesystem::remove_all(evaluation().folder);
+    refusal(evaluation(), {started("e1"), event});
+    EXPECT_EQ(value("SELECT count(*) FROM samples"), "0") << event;
   }
 }
 

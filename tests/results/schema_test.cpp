@@ -41,7 +41,7 @@ class Schemas : public testing::Test {
 TEST_F(Schemas, MigrationsAreNumberedFromOneWithoutGap) {
   int expected = 0;
   for (const auto& step : current_schema().migrations) EXPECT_EQ(step.version, ++expected);
-  EXPECT_EQ(current_schema().version(), 8);
+  EXPECT_EQ(current_schema().version(), 9);
 }
 
 TEST_F(Schemas, NewDatabaseIsMarkedAsOursStrictAndOfTheCurrentVersion) {
@@ -71,7 +71,8 @@ TEST_F(Schemas, TablesAndViewsHaveTheColumnsThatQueriesRelyOn) {
       {"prompt_sets", "id name sha256"},
       {"prompts", "id prompt_set_id position text target"},
       {"evaluations", "id checkpoint_id split n not_run"},
-      {"samples", "id evaluation_id prompt_id sample seed path sha256 transcript transcript_raw"},
+      {"samples", "id evaluation_id prompt_id sample seed path sha256 transcript transcript_raw judgement"},
+      {"detections", "evaluation_id prompt_id sample rank name score x0 y0 x1 y1 colour counted"},
       {"metrics", "evaluation_id prompt_id sample name value reason"},
       {"train_stats", "run_id update_index timestep name value fresh on_policy"},
       {"selections", "id run_id checkpoint_id split metric rule value"},
@@ -168,7 +169,7 @@ TEST_F(Refused, WhatIsNoResultsDatabaseOrANewerOneAndSqliteNeverComesNearIt) {
       {"a text", "", "these are my notes, please do not overwrite them\n" + std::string(200, 'x'),
        "is not an SQLite database"},
       {"shorter than a header", "", "SQLite format 3", "is not an SQLite database"},
-      {"newer", "", "", "has schema version 99, this program knows 8"}};
+      {"newer", "", "", "has schema version 99, this program knows 9"}};
   for (const auto& [name, sql, bytes, problem] : cases) {
     SCOPED_TRACE(name);
     std::filesystem::remove(path());
@@ -279,6 +280,38 @@ TEST_F(Schemas, Version5KeepsTheOrderOfExperimentsAndAReaderOfVersion4SeesIt) {
   }
   EXPECT_EQ(sha256_file(path()), bytes);
   EXPECT_EQ(order(*open_database(path(), OpenMode::kReadWrite).db), "9,7,8");
+}
+
+TEST_F(Schemas, Version9AddsDetectionsAndJudgementsAndAReaderOfVersion8SeesNone) {
+  const auto seen = [](SQLite::Database& db) {
+    return db
+        .execAndGet(
+            "SELECT transcript || ifnull(judgement, ' not judged') || (SELECT count(*) FROM detections) "
+            "FROM samples")
+        .getString();
+  };
+  {
+    auto old = schema_until(current_schema(), 8);
+    old.views = "";
+    auto opened = open(old);
+    for (const char* row :
+         {"prompt_sets VALUES (1, 'p', 's', 1, 'o')", "prompts VALUES (1, 1, 0, 'a sign', 'OPEN')",
+          "runs VALUES ('r', 't', 'dual', 'glyph', 'ocr', 'default', 42, '{}', 'f', 'w', NULL, 'done', '{}', "
+          "'{}', 1, 'now', NULL)",
+          "checkpoints VALUES (1, 'r', 80, NULL, NULL, NULL, NULL, NULL)",
+          "evaluations VALUES ('e', 1, 'test', 1, '{}', 'done', 'f', 1, 's', 42, '{}', '{}', NULL, 0, 'now', "
+          "NULL)",
+          "samples VALUES (1, 'e', 1, 0, 42, 'p', 's', 'OPEN', 'OPEN')"})
+      opened.db->exec(std::string("INSERT INTO ") + row);
+  }
+  const auto bytes = sha256_file(path());
+  EXPECT_EQ(seen(*open_database(path(), OpenMode::kReadOnly).db), "OPEN not judged0");
+  EXPECT_EQ(sha256_file(path()), bytes);
+  auto opened = open_database(path(), OpenMode::kReadWrite);
+  EXPECT_EQ(seen(*opened.db), "OPEN not judged0");
+  opened.db->exec("UPDATE samples SET judgement = ' right'");
+  opened.db->exec("INSERT INTO detections VALUES ('e', 1, 0, 0, 'star', 0.5, 0, 0, 8, 4, NULL, 1)");
+  EXPECT_EQ(seen(*opened.db), "OPEN right1");
 }
 
 constexpr Migration kSameTables[] = {kOld[0], {2, ""}};

@@ -54,6 +54,21 @@ inline Json sample_event(int position, const std::map<std::string, std::optional
   return event;
 }
 
+/// The sample as a scorer gives it that finds objects: a star that counts and a ring that does not.
+inline Json judged_event(int position, const std::map<std::string, std::optional<double>>& metrics,
+                         const std::string& judgement) {
+  Json event = sample_event(position, metrics);
+  event["transcript"] = event["transcript_raw"] = nullptr;
+  event["judgement"] = judgement;
+  event["detections"] = {{{"name", "star"},
+                          {"score", 0.9375},
+                          {"box", {1.5, 2, 40, 30.25}},
+                          {"colour", "red"},
+                          {"counted", true}},
+                         {{"name", "ring"}, {"score", 0.125}, {"box", {0, 0, 8, 4}}, {"counted", false}}};
+  return event;
+}
+
 inline Json update_event(int index, bool on_policy, const Json& stats, const Json& per_step) {
   return {{"type", "update"},       {"update_index", index}, {"epoch", (index - 1) / 2 + 1}, {"fresh", true},
           {"on_policy", on_policy}, {"stats", stats},        {"per_step", per_step}};
@@ -200,16 +215,18 @@ class StoreTest : public testing::Test {
   /// All rows of all tables but times, as one text.
   std::string dump() {
     std::string text;
-    for (const char* sql :
-         {"SELECT run_id, update_index, timestep, name, value, fresh, on_policy FROM train_stats ORDER BY 1, "
-          "2, 4, 3",
-          "SELECT run_id, step, path, sha256, lambda_late FROM checkpoints ORDER BY 1, 2",
-          "SELECT evaluation_id, prompt_id, sample, seed, path, sha256, transcript, transcript_raw FROM "
-          "samples ORDER BY 1, 2, 3",
-          "SELECT evaluation_id, name, prompt_id, sample, value, reason FROM metrics ORDER BY 1, 2, 3, 4",
-          "SELECT id, state, n, not_run FROM evaluations ORDER BY 1",
-          "SELECT id, state, log_offset FROM jobs ORDER BY 1",
-          "SELECT job_id, type, level, message FROM events ORDER BY id"}) {
+    for (
+        const char* sql :
+        {"SELECT run_id, update_index, timestep, name, value, fresh, on_policy FROM train_stats ORDER BY 1, "
+         "2, 4, 3",
+         "SELECT run_id, step, path, sha256, lambda_late FROM checkpoints ORDER BY 1, 2",
+         "SELECT evaluation_id, prompt_id, sample, seed, path, sha256, transcript, transcript_raw, judgement FROM "
+         "samples ORDER BY 1, 2, 3",
+         "SELECT * FROM detections ORDER BY 1, 2, 3, 4",
+         "SELECT evaluation_id, name, prompt_id, sample, value, reason FROM metrics ORDER BY 1, 2, 3, 4",
+         "SELECT id, state, n, not_run FROM evaluations ORDER BY 1",
+         "SELECT id, state, log_offset FROM jobs ORDER BY 1",
+         "SELECT job_id, type, level, message FROM events ORDER BY id"}) {
       SQLite::Statement rows(store().database(), sql);
       while (rows.executeStep()) {
         for (int i = 0; i < rows.getColumnCount(); ++i) text += rows.getColumn(i).getString() + "|";

@@ -198,6 +198,8 @@ TEST_F(StoreTest, ForgettingARunRemovesItsRowsAndNoOthers) {
     with_checkpoint(run, "base");
     tested("t-" + run, run, 0, {1, 1, 1, 1});
     evaluated(an_evaluation("v-" + run, run, 0), {1, 1, 1, 1});
+    log(evaluation_job("v-" + run, run), {judged_event(0, {{"ocr_reward", 1}}, "")});
+    store().ingest(evaluation_job("v-" + run, run));
     store().record_selection(best_on_validation(run, 0, "v-" + run, {"v-" + run}));
     const auto id = store().record_reproduction(an_experiment({"t-" + run}));
     const ComparisonRecord comparison;
@@ -214,6 +216,7 @@ TEST_F(StoreTest, ForgettingARunRemovesItsRowsAndNoOthers) {
     EXPECT_EQ(value(std::string("SELECT count(*) FROM ") + table), "1") << table;
   }
   EXPECT_EQ(value("SELECT count(*) FROM metrics"), "8");
+  EXPECT_EQ(value("SELECT count(*) FROM detections"), "2");
   EXPECT_EQ(value("SELECT count(*) FROM evaluations"), "2");
   EXPECT_EQ(value("SELECT count(*) FROM selections"), "2");
   EXPECT_EQ(value("SELECT count(*) FROM jobs"), "2");
