@@ -5,5 +5,9 @@ namespace harness {
 // The project's own prompts, a line each: datasets/prompts, embedded by the build.
 extern const char* const kGeneratedPrompts;
 extern const char* const kGeneratedTrainingPrompts;
+// Records of GenEval, of shapes and of the benchmark's classes.
+extern const char* const kShapesRecords;
+extern const char* const kShapesTrainingRecords;
+extern const char* const kGenevalTrainingRecords;
 
 }  // namespace harness

@@ -11,8 +11,11 @@
 #include "core/sha256.h"
 #include "core/text.h"
 #include "datasets/generated_prompts.h"
+#include "datasets/geneval_prompts.h"
+#include "datasets/prompt_line.h"
 
 namespace harness {
+namespace fs = std::filesystem;
 namespace {
 
 struct KnownSet {
@@ -34,41 +37,44 @@ constexpr std::array kKnownSets{
     KnownSet{"4c117771158b44c85dea52596cef16b813745f8c355217537b0303336228870a", "pickscore-train-disjoint",
              "dataset/pickscore/train.txt of the repository X-GenGroup/Flow-Factory without its line 10431, "
              "which is line 889 of test.txt (sed 10431d)"},
+    KnownSet{"5c48e0813e812e3c373fa5c8ed07a8f0a483be30272b4427b0559c8048e67c13", "geneval-public",
+             "prompts/evaluation_metadata.jsonl of the repository djghosh13/geneval"},
+    KnownSet{"cec4b24b9fee7bac21c8f787054ecc8dc9ff831674037713a4cd35e0f0a74a28", "geneval-flow-grpo",
+             "dataset/geneval/test_metadata.jsonl of the repository yifan123/flow_grpo"},
+    KnownSet{"1be3a388a88474444dfb800b4e74db8b50411a037c9f3d37a22d1d096cf21720", "geneval-shapes"},
+    KnownSet{"4f8ad4c259b7acde18ca6bdd03e73776b795b1c530499b43d6ac75abbf6532f9", "geneval-shapes-train"},
+    KnownSet{"e130a1044918adc9ee4d385b6785e7bb3a84b0d99904cfb8504ce5575854bfc7", "geneval-train-generated"},
 };
+
+/// A set that travels inside the program.
+struct OwnSet {
+  const char* name;
+  const char* const* bytes;
+};
+constexpr std::array kOwnSets{
+    OwnSet{"ocr-generated", &kGeneratedPrompts},
+    OwnSet{"ocr-train-generated", &kGeneratedTrainingPrompts},
+    OwnSet{"geneval-shapes", &kShapesRecords},
+    OwnSet{"geneval-shapes-train", &kShapesTrainingRecords},
+    OwnSet{"geneval-train-generated", &kGenevalTrainingRecords},
+};
+
+/// Where the prompts of a task lie in a folder, the first that is there.
+struct PromptFiles {
+  std::vector<std::string> evaluation, training;
+};
+const PromptFiles& files_of(const std::string& task) {
+  static const PromptFiles lines{.evaluation = {"test.txt"}, .training = {"train.txt"}};
+  static const PromptFiles records{
+      .evaluation = {"test_metadata.jsonl", "test.jsonl", "evaluation_metadata.jsonl"},
+      .training = {"train.jsonl", "train_metadata.jsonl"}};
+  return task == kGenevalPrompts ? records : lines;
+}
 
 void require_task(const std::string& task) {
   const auto& tasks = prompt_tasks();
   if (std::find(tasks.begin(), tasks.end(), task) != tasks.end()) return;
   throw Error(fmt::format("no prompt sets for task \"{}\"", task), "task", suggestion(task, tasks));
-}
-
-bool is_control_character(char32_t c) {
-  return c < 0x20 || (c >= 0x7f && c < 0xa0);
-}
-
-void check_line(const std::string& line, const std::string& where) {
-  if (line.find_first_not_of(' ') == std::string::npos) {
-    throw Error("empty line", where, "write one prompt on each line");
-  }
-  if (line.size() > kLongestPrompt) {
-    throw Error(fmt::format("the prompt has {} bytes", line.size()), where,
-                fmt::format("a prompt has at most {}", kLongestPrompt));
-  }
-  if (line.back() == '\r') {
-    throw Error("the line ends with a carriage return", where,
-                "save the file with Unix line ends (dos2unix)");
-  }
-  if (const auto byte = invalid_utf8_at(line)) {
-    throw Error(fmt::format("invalid UTF-8 at byte {} of the line", *byte), where, "save the file as UTF-8");
-  }
-  const std::u32string text = utf8_to_utf32(line, where);
-  if (text.front() == 0xfeff) {
-    throw Error("the line starts with a byte order mark", where, "save the file as UTF-8 without it");
-  }
-  if (const auto control = std::ranges::find_if(text, is_control_character); control != text.end()) {
-    throw Error(fmt::format("control character U+{:04X}", static_cast<unsigned>(*control)), where,
-                "a prompt is one line of plain text");
-  }
 }
 
 PromptSet identified(std::string_view bytes, const std::string& task, std::string origin,
@@ -81,13 +87,6 @@ PromptSet identified(std::string_view bytes, const std::string& task, std::strin
     set.known = true;
   }
   return set;
-}
-
-PromptSet from_text(const std::string& text) {
-  std::vector<Prompt> prompts;
-  for (const std::string& line : split(text, '\n'))
-    prompts.push_back({static_cast<int>(prompts.size()), line, ocr_target(line)});
-  return identified(text, kOcrPrompts, "generated", std::move(prompts));
 }
 
 /// A target as it is compared between sets: without U+0020, lower case.
@@ -124,6 +123,43 @@ std::string target_of(const std::string& line, const std::string& task, const st
   }
 }
 
+/// Prompts of each line.
+std::vector<Prompt> read_prompts(const std::vector<std::string>& lines, const std::string& task,
+                                 const std::string& file) {
+  std::vector<Prompt> prompts;
+  for (const std::string& line : lines) {
+    const auto where = fmt::format("{}:{}", file, prompts.size() + 1);
+    check_prompt_line(line, where);
+    prompts.push_back({static_cast<int>(prompts.size()), line, target_of(line, task, where)});
+  }
+  return prompts;
+}
+
+/// The set of a file's bytes. A GenEval set is its records, however their JSON is laid out.
+PromptSet set_of(const std::string& bytes, const std::string& task, const std::string& origin) {
+  if (bytes.empty()) throw Error("the file is empty", origin, "write one prompt on each line");
+  std::vector<std::string> lines = split(bytes, '\n');
+  const bool ends_with_newline = bytes.back() == '\n';
+  if (ends_with_newline) lines.pop_back();
+  if (task != kGenevalPrompts) return identified(bytes, task, origin, read_prompts(lines, task, origin));
+  auto prompts = read_geneval_prompts(lines, origin);
+  const auto records = geneval_file(geneval_records(prompts)) + (ends_with_newline ? "\n" : "");
+  return identified(records, task, origin, std::move(prompts));
+}
+
+constexpr const char* kRecords = ".jsonl";
+
+/// Records and lines of text are told apart by the file's name.
+void expect_form(const fs::path& file, const std::string& task) {
+  const bool is_records = file.extension() == kRecords;
+  if (is_records == (task == kGenevalPrompts)) return;
+  if (is_records)
+    throw Error(fmt::format("holds records of GenEval, and the task is {}", task), file.string(),
+                "choose the task geneval, or give a file of text with a prompt a line");
+  throw Error("the prompts of GenEval are records, one JSON object a line, in a file that ends in .jsonl",
+              file.string(), "give such a file, or choose another task");
+}
+
 }  // namespace
 
 std::string public_source_of(const std::string& set) {
@@ -134,53 +170,100 @@ std::string public_source_of(const std::string& set) {
 }
 
 const std::vector<std::string>& prompt_tasks() {
-  static const std::vector<std::string> tasks{kOcrPrompts, kPickscorePrompts};
+  static const std::vector<std::string> tasks{kOcrPrompts, kPickscorePrompts, kGenevalPrompts};
   return tasks;
 }
 
-PromptSet load_prompt_set(const std::filesystem::path& file, const std::string& task) {
-  require_task(task);
-  const std::string bytes = read_file(file);
-  if (bytes.empty()) throw Error("the file is empty", file.string(), "write one prompt on each line");
-  std::vector<std::string> lines = split(bytes, '\n');
-  if (bytes.back() == '\n') lines.pop_back();
-  std::vector<Prompt> prompts;
-  for (const std::string& line : lines) {
-    const std::string where = fmt::format("{}:{}", file.string(), prompts.size() + 1);
-    check_line(line, where);
-    prompts.push_back({static_cast<int>(prompts.size()), line, target_of(line, task, where)});
-  }
-  return identified(bytes, task, file.string(), std::move(prompts));
+std::string task_of_file(const fs::path& file) {
+  return file.extension() == kRecords ? kGenevalPrompts : kPickscorePrompts;
 }
 
-std::filesystem::path find_prompt_file(const std::filesystem::path& folder, const std::string& task) {
-  require_task(task);
-  const auto file = folder / task / "test.txt";
-  if (!std::filesystem::is_regular_file(file)) {
-    throw Error("no such file", file.string(),
-                fmt::format("--prompts takes the folder that holds {}/test.txt", task));
-  }
-  return file;
+std::string task_of_set(const std::string& name) {
+  return name.substr(0, name.find('-'));
 }
 
-std::filesystem::path find_training_file(const std::filesystem::path& folder, const std::string& task) {
+PromptSet load_prompt_set(const fs::path& file, const std::string& task) {
   require_task(task);
-  for (const auto& file : {folder / "train.txt", folder / task / "train.txt"}) {
-    if (std::filesystem::is_regular_file(file)) return file;
+  expect_form(file, task);
+  return set_of(read_file(file), task, file.string());
+}
+
+fs::path find_prompt_file(const fs::path& folder, const std::string& task) {
+  require_task(task);
+  const auto& names = files_of(task).evaluation;
+  for (const auto& name : names) {
+    if (fs::is_regular_file(folder / task / name)) return folder / task / name;
   }
-  throw Error("no such file", (folder / "train.txt").string(),
-              fmt::format("--train-prompts takes the folder that holds train.txt or {}/train.txt", task));
+  throw Error("no such file", (folder / task / names.front()).string(),
+              fmt::format("--prompts takes the folder that holds {}/{}", task, fmt::join(names, " or ")));
+}
+
+bool has_prompt_file(const fs::path& folder, const std::string& task) {
+  return std::ranges::any_of(files_of(task).evaluation, [&](const std::string& name) {
+    return fs::is_regular_file(folder / task / name);
+  });
+}
+
+fs::path find_training_file(const fs::path& folder, const std::string& task) {
+  require_task(task);
+  const auto& names = files_of(task).training;
+  for (const auto& place : {folder, folder / task}) {
+    for (const auto& name : names) {
+      if (fs::is_regular_file(place / name)) return place / name;
+    }
+  }
+  const auto& name = names.front();
+  throw Error("no such file", (folder / name).string(),
+              fmt::format("--train-prompts takes the folder that holds {} or {}/{}", name, task, name));
+}
+
+std::string kept_file_name(const std::string& task) {
+  return task == kGenevalPrompts ? "test.jsonl" : "test.txt";
+}
+
+const std::vector<std::string>& own_prompt_sets() {
+  static const auto names = [] {
+    std::vector<std::string> all;
+    for (const OwnSet& own : kOwnSets) all.emplace_back(own.name);
+    return all;
+  }();
+  return names;
+}
+
+PromptSet own_prompt_set(const std::string& name) {
+  const auto own = std::ranges::find(kOwnSets, name, &OwnSet::name);
+  if (own == kOwnSets.end())
+    throw Error(fmt::format("no prompt set \"{}\" is part of this program", name), "prompts",
+                suggestion(name, own_prompt_sets()));
+  return set_of(*own->bytes, task_of_set(name), "generated");
+}
+
+std::string own_file_name(const std::string& name) {
+  return name + (task_of_set(name) == kGenevalPrompts ? kRecords : ".txt");
+}
+
+PromptSet own_training_set(const std::string& task, std::string_view vocabulary) {
+  if (task != kGenevalPrompts) return generated_training_set();
+  const bool of_shapes = vocabulary == shapes_vocabulary().name;
+  return own_prompt_set(of_shapes ? "geneval-shapes-train" : "geneval-train-generated");
+}
+
+std::string vocabulary_of(const PromptSet& set) {
+  if (task_of_set(set.name) != kGenevalPrompts) return {};
+  const auto& first = set.prompts.front();
+  return std::string(record_of_target(first.text, first.target, set.origin).vocabulary().name);
 }
 
 PromptSet generated_prompt_set() {
-  return from_text(kGeneratedPrompts);
+  return own_prompt_set("ocr-generated");
 }
 
 PromptSet generated_training_set() {
-  return from_text(kGeneratedTrainingPrompts);
+  return own_prompt_set("ocr-train-generated");
 }
 
 std::string prompt_set_bytes(const PromptSet& set) {
+  if (task_of_set(set.name) == kGenevalPrompts) return geneval_file(geneval_records(set.prompts));
   std::string bytes;
   for (const Prompt& prompt : set.prompts) {
     if (!bytes.empty()) bytes += '\n';

@@ -12,52 +12,82 @@ namespace harness {
 struct Prompt {
   int position;        ///< from 0, in the whole set; what a split, a noise address and a stored row refer to
   std::string text;    ///< one line, UTF-8
-  std::string target;  ///< what the image shall say (ocr_target); empty where the prompt quotes nothing
+  std::string target;  ///< what the image shall say (ocr_target), or of GenEval hold (geneval_target); empty
+                       ///< where the prompt quotes nothing
 };
 
 /// Prompts in the order of their file, with the checksum that identifies them.
 struct PromptSet {
-  std::string name;    ///< "ocr-generated", "ocr-train-generated", "ocr-flow-grpo", "pickscore-public", or
-                       ///< TASK-user- and its first 8 digits for an unknown checksum
-  std::string sha256;  ///< of the file's bytes
+  std::string name;    ///< "ocr-generated", "pickscore-public", "geneval-shapes", ..., or TASK-user- and the
+                       ///< checksum's first 8 digits for an unknown one; it begins with the task in any case
+  std::string sha256;  ///< of the file's bytes; of GenEval's records as the benchmark writes them
   bool known;          ///< the checksum is one of those listed in prompt_set.cpp
   std::string origin;  ///< where the prompts came from: a path, or "generated"
   std::vector<Prompt> prompts;
 };
 
-/// The tasks that prompt sets are made for: of "ocr" every prompt quotes a target, of "pickscore" few do.
+/// The tasks that prompt sets are made for: of "ocr" every prompt quotes a target, of "pickscore" few do, and
+/// those of "geneval" are records of what the image must hold.
 inline constexpr const char* kOcrPrompts = "ocr";
 inline constexpr const char* kPickscorePrompts = "pickscore";
+inline constexpr const char* kGenevalPrompts = "geneval";
 const std::vector<std::string>& prompt_tasks();
+
+/// What a file can be read as where nothing says its task: records of GenEval (.jsonl), else prompts that
+/// need quote nothing.
+std::string task_of_file(const std::filesystem::path& file);
+/// The task that a set's name begins with.
+std::string task_of_set(const std::string& name);
 
 /// Bytes of a prompt, at most. The longest public one has 1.7 kB; scoring a text takes time with the square
 /// of its length.
 inline constexpr std::size_t kLongestPrompt = 10'000;
 
-/// Reads one prompt a line; a newline at the end of the file begins none. Throws Error at FILE:LINE for a
-/// line that is empty, longer than kLongestPrompt, no UTF-8, with control characters or, for the task "ocr",
-/// without a quoted target, and at FILE for an empty or unreadable file. `task`: one of prompt_tasks().
+/// Reads one prompt a line, of "geneval" one record a line (core/geneval/record.h); a newline at the end of
+/// the file begins none. Throws Error at FILE:LINE for a line that is empty, longer than kLongestPrompt, no
+/// UTF-8, with control characters, for the task "ocr" without a quoted target, for "geneval" no record or of
+/// another vocabulary than those before it, and at FILE for an empty or unreadable file, or one of another
+/// form than the task's. `task`: one of prompt_tasks().
 PromptSet load_prompt_set(const std::filesystem::path& file, const std::string& task);
 
-/// The evaluation prompts of `task` in a folder laid out like the public repositories: FOLDER/TASK/test.txt.
-/// Throws Error if the file is not there.
+/// The evaluation prompts of `task` in a folder laid out like the public repositories: FOLDER/TASK/test.txt;
+/// of "geneval" FOLDER/geneval/test_metadata.jsonl, test.jsonl or evaluation_metadata.jsonl. Throws Error if
+/// there is none.
 std::filesystem::path find_prompt_file(const std::filesystem::path& folder, const std::string& task);
+bool has_prompt_file(const std::filesystem::path& folder, const std::string& task);
 
 /// The training prompts in a folder: FOLDER/train.txt, or FOLDER/TASK/train.txt as in the public
-/// repositories. Throws Error if neither is there.
+/// repositories; of "geneval" train.jsonl or train_metadata.jsonl. Throws Error if there is none.
 std::filesystem::path find_training_file(const std::filesystem::path& folder, const std::string& task);
+
+/// The name under which a set is kept in a folder of its task: "test.txt", of "geneval" "test.jsonl".
+std::string kept_file_name(const std::string& task);
 
 /// Where a public set can be had, for people: "dataset/ocr/test.txt of the repository ..."; empty for a set
 /// that is not public.
 std::string public_source_of(const std::string& set);
 
-/// The project's own 1018 evaluation prompts (prompts/ocr-generated.txt).
-PromptSet generated_prompt_set();
+/// The project's own sets, which travel inside the program: "ocr-generated", "ocr-train-generated",
+/// "geneval-shapes", "geneval-shapes-train", "geneval-train-generated" (datasets/README.md).
+const std::vector<std::string>& own_prompt_sets();
+/// One of these.
+PromptSet own_prompt_set(const std::string& name);
+/// The file that a set of the project is written to: its name with .txt or .jsonl.
+std::string own_file_name(const std::string& name);
 
-/// The project's own 2048 training prompts; none of their texts or targets is in the evaluation set.
+/// The own set that a training takes whose evaluation is of this task: of GenEval one of the vocabulary
+/// ("geneval", "shapes"; else unused).
+PromptSet own_training_set(const std::string& task, std::string_view vocabulary);
+
+/// The vocabulary of a set of GenEval records; of any other set empty.
+std::string vocabulary_of(const PromptSet& set);
+
+/// The project's own 1018 OCR prompts for evaluation, and the 2048 for training, none of whose texts or
+/// targets is in the former.
+PromptSet generated_prompt_set();
 PromptSet generated_training_set();
 
-/// The file of a set: the texts joined by '\n', no newline at the end.
+/// The file of a set, as its checksum is taken: the lines joined by '\n', no newline at the end.
 std::string prompt_set_bytes(const PromptSet& set);
 
 /// What stands between the first two U+0022 of a prompt, or from a single one to the end (E60, the public

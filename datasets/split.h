@@ -1,7 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
+
+#include "datasets/prompt_set.h"
 
 namespace harness {
 
@@ -11,8 +16,27 @@ struct Split {
   std::vector<int> test;        ///< all others, ascending
 };
 
-/// validation = random.Random(seed).sample(range(of), take) of CPython, test = the sorted complement.
-/// Throws Error unless of >= 1 and 0 <= take <= of.
-Split make_split(std::uint64_t seed, int of, int take);
+/// What the first prompts of a set are divided by. With a seed, validation =
+/// random.Random(seed).sample(range(of), take) of CPython; without one, the first `take`.
+struct SplitRule {
+  std::optional<std::uint64_t> seed;
+  int take = 0;  ///< size of the validation split
+
+  bool operator==(const SplitRule&) const = default;
+};
+
+/// Of the first `of` prompts; test = all that are not in validation. Throws Error unless of >= 1 and
+/// 0 <= take <= of.
+Split make_split(const SplitRule& rule, int of);
+
+/// "seed 20260501", "first".
+std::string text_of(const SplitRule& rule);
+
+/// How many different texts the prompts at these positions have.
+std::size_t different_texts(const PromptSet& set, const std::vector<int>& positions);
+
+/// Those of `positions` whose prompt has the text of none of `others`.
+std::vector<int> without_texts_of(const PromptSet& set, const std::vector<int>& positions,
+                                  const std::vector<int>& others);
 
 }  // namespace harness

@@ -30,7 +30,7 @@ BackboneSource backbone_source(const WorkerJob& job) {
 
 std::vector<Prompt> planned_prompts(const WorkerJob& job, const std::string& name, const char* what) {
   // Whether each must quote a target was decided in the plan.
-  auto set = load_prompt_set(job.path(name), kPickscorePrompts);
+  auto set = load_prompt_set(job.path(name), task_of_file(job.path(name)));
   if (set.sha256 != job.get<std::string>(name + "_sha256")) {
     throw Error(fmt::format("was changed since the {} was planned", what), job.path(name).string(),
                 "repeat the command");

@@ -184,6 +184,23 @@ Json to_json(const GenevalClause& clause) {
   return json;
 }
 
+/// As Python's json.dumps writes it, with a blank after each comma and colon.
+std::string clause_line(const GenevalClause& clause) {
+  auto line = fmt::format(R"({{"class": "{}", "count": {})", clause.name(), clause.count);
+  if (clause.colour)
+    line += fmt::format(R"(, "color": "{}")", kGenevalColours.at(static_cast<std::size_t>(*clause.colour)));
+  if (clause.position)
+    line += fmt::format(R"(, "position": ["{}", {}])", name_of(clause.position->relation),
+                        clause.position->other);
+  return line + "}";
+}
+
+std::string clauses_line(const std::vector<GenevalClause>& clauses) {
+  std::vector<std::string> lines;
+  for (const auto& clause : clauses) lines.push_back(clause_line(clause));
+  return "[" + join(lines, ", ") + "]";
+}
+
 std::vector<GenevalClause> read_clauses(Fields& fields, const char* key) {
   const Json& list = fields.get(key);
   if (!list.is_array()) throw Error("must be a list of clauses", fields.where() + ": " + key);
@@ -235,6 +252,14 @@ std::string geneval_target(const GenevalRecord& record) {
   auto json = to_json(record);
   json.erase("prompt");
   return json.dump();
+}
+
+std::string geneval_line(const GenevalRecord& record) {
+  const bool to_ascii = true;
+  const auto exclude =
+      record.exclude.empty() ? "" : fmt::format(R"("exclude": {}, )", clauses_line(record.exclude));
+  return fmt::format(R"({{"tag": "{}", "include": {}, {}"prompt": {}}})", record.tag,
+                     clauses_line(record.include), exclude, Json(record.prompt).dump(-1, ' ', to_ascii));
 }
 
 GenevalRecord record_of_target(const std::string& prompt, const std::string& target,

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/files.h"
+#include "core/geneval/record.h"
 #include "core/sha256.h"
 #include "datasets/prompt_set.h"
 #include "datasets/split.h"
@@ -39,6 +40,16 @@ std::vector<std::string> sets_of(const CheckedExperiment& experiment) {
   return sums;
 }
 
+/// Of a GenEval set a target is what its record asks for, of others what the prompt quotes.
+bool is_target_of(const Prompt& prompt, const std::string& set) {
+  if (task_of_set(set) != kGenevalPrompts) return prompt.target == target_or_nothing(prompt.text);
+  try {
+    return geneval_target(record_of_target(prompt.text, prompt.target, "target")) == prompt.target;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 void check_set(const std::string& name, const std::string& sha256, std::vector<Prompt> prompts,
                Findings& findings) {
   int expected = 0;
@@ -47,12 +58,14 @@ void check_set(const std::string& name, const std::string& sha256, std::vector<P
       return findings.add("prompt set {}: prompt {} is missing, or there twice", name, expected);
     }
     ++expected;
-    if (prompt.target != target_or_nothing(prompt.text)) {
-      findings.add("prompt set {}: the target of prompt {} is not what its text quotes", name,
-                   prompt.position);
+    if (!is_target_of(prompt, name)) {
+      findings.add("prompt set {}: the target of prompt {} is not {}", name, prompt.position,
+                   task_of_set(name) == kGenevalPrompts ? "a record" : "what its text quotes");
+      if (task_of_set(name) == kGenevalPrompts) return;
     }
   }
   PromptSet whole;
+  whole.name = name;
   whole.prompts = std::move(prompts);
   const auto bytes = prompt_set_bytes(whole);
   if (sha256_hex(bytes) == sha256 || sha256_hex(bytes + "\n") == sha256) return;
@@ -61,13 +74,24 @@ void check_set(const std::string& name, const std::string& sha256, std::vector<P
 }
 
 struct SplitParameters {
-  std::uint64_t seed;
-  int of, take;
+  SplitRule rule;
+  int of;
 };
+
+/// What the rule file asks for, else the table's own.
+SplitParameters split_parameters(Fields& rule, const TableSpec& table) {
+  SplitParameters parameters{.rule = table.split, .of = rule.optional<int>("of", table.prompts_first)};
+  if (rule.has("first")) {
+    parameters.rule = {.seed = std::nullopt, .take = rule.required<int>("first")};
+  } else if (rule.has("seed")) {
+    parameters.rule = {.seed = rule.required<std::uint64_t>("seed"), .take = rule.required<int>("take")};
+  }
+  return parameters;
+}
 
 std::vector<int> positions_of(const CheckedExperiment& experiment, const SplitParameters& parameters,
                               const std::string& split) {
-  const auto whole = make_split(parameters.seed, parameters.of, parameters.take);
+  const auto whole = make_split(parameters.rule, parameters.of);
   const auto& scale = experiment.table.scale(experiment.scale);
   const bool is_test = split == "test";
   auto positions = is_test ? whole.test : whole.validation;
@@ -132,21 +156,18 @@ Findings check_prompts(const CheckedExperiment& experiment, Fields&) {
 }
 
 Findings check_split(const CheckedExperiment& experiment, Fields& rule) {
-  const auto& spec = experiment.table;
-  const SplitParameters parameters{.seed = rule.optional<std::uint64_t>("seed", spec.split_seed),
-                                   .of = rule.optional<int>("of", spec.prompts_first),
-                                   .take = rule.optional<int>("take", spec.split_take)};
+  const auto parameters = split_parameters(rule, experiment.table);
+  const auto& [divided_by, of] = parameters;
   Findings findings{
       .hint = "only results on the table's own split belong in it: repeat the reproduce with --fresh"};
-  const Json sizes = {parameters.take, parameters.of - parameters.take};
+  const Json sizes = {divided_by.take, of - divided_by.take}, seed = or_null(divided_by.seed);
   std::map<std::string, std::vector<int>> positions;
   for (const std::string split : {"validation", "test"})
     positions[split] = positions_of(experiment, parameters, split);
   for (const auto& e : experiment.evaluations) {
-    if (e.config.value("split_seed", Json()) != parameters.seed ||
-        e.config.value("split_sizes", Json()) != sizes) {
+    if (e.config.value("split_seed", Json()) != seed || e.config.value("split_sizes", Json()) != sizes) {
       findings.add("{}: split {} {} instead of {} {}", e.name, e.config.value("split_seed", Json()).dump(),
-                   e.config.value("split_sizes", Json()).dump(), parameters.seed, sizes.dump());
+                   e.config.value("split_sizes", Json()).dump(), seed.dump(), sizes.dump());
     }
     const auto known = positions.find(e.split);
     if (known == positions.end()) {
@@ -155,10 +176,9 @@ Findings check_split(const CheckedExperiment& experiment, Fields& rule) {
       check_positions(experiment, e, known->second, findings);
     }
   }
-  findings.summary =
-      fmt::format("seed {} divides {} prompts in {} and {}; {} and {} of them are used", parameters.seed,
-                  parameters.of, parameters.take, parameters.of - parameters.take,
-                  positions["validation"].size(), positions["test"].size());
+  findings.summary = fmt::format("{} divides {} prompts in {} and {}; {} and {} of them are used",
+                                 text_of(divided_by), of, divided_by.take, of - divided_by.take,
+                                 positions["validation"].size(), positions["test"].size());
   return findings;
 }
 

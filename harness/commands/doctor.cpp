@@ -223,7 +223,7 @@ std::vector<Finding> prompts(const std::string& folder) {
                                     .detail = fmt::format("{} prompts, sha256 {}", generated.prompts.size(),
                                                           generated.sha256.substr(0, 12))}};
   for (const auto& task : prompt_tasks()) {
-    if (folder.empty() || !fs::exists(fs::path(folder) / task / "test.txt")) continue;
+    if (folder.empty() || !has_prompt_file(folder, task)) continue;
     const auto set = load_prompt_set(find_prompt_file(folder, task), task);
     findings.push_back({.name = "public prompts",
                         .found = true,
@@ -232,10 +232,10 @@ std::vector<Finding> prompts(const std::string& folder) {
   }
   if (findings.size() > 1) return findings;
   if (!folder.empty()) find_prompt_file(folder, kOcrPrompts);  // says what is missing
-  findings.push_back(
-      {.name = "public prompts",
-       .hint = "only for --prompts DIR: a folder with ocr/test.txt or pickscore/test.txt (`harness "
-               "doctor --prompts DIR` checks one)"});
+  findings.push_back({.name = "public prompts",
+                      .hint = "only for --prompts DIR: a folder with ocr/test.txt, pickscore/test.txt or "
+                              "geneval/test_metadata.jsonl (`harness "
+                              "doctor --prompts DIR` checks one)"});
   return findings;
 }
 
@@ -472,7 +472,8 @@ Examples:
   harness doctor --json)"};
   add_workspace_options(command, o->place);
   command.add("--weights", &o->weights, "a model folder to look at too", {.is_path = true});
-  command.add("--prompts", &o->prompts, "a folder with ocr/test.txt or pickscore/test.txt to look at too",
+  command.add("--prompts", &o->prompts,
+              "a folder with ocr/test.txt, pickscore/test.txt or geneval/test_metadata.jsonl to look at too",
               {.is_path = true});
   command.add("--scorers", &o->scorers,
               "a folder with one folder a scorer to look at too; external ones score a test image",

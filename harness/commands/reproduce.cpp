@@ -369,13 +369,16 @@ int run(ReproduceOptions options) {
 
 void add_inputs(Command& command, InputOptions& inputs) {
   command.add("--weights", &inputs.weights, "model folder; unset: the backbone's own", {.is_path = true});
-  command.add("--prompts", &inputs.prompts,
-              "folder with ocr/test.txt or pickscore/test.txt, by task; unset: the generated prompts",
-              {.is_path = true});
+  command.add(
+      "--prompts", &inputs.prompts,
+      "folder with ocr/test.txt, pickscore/test.txt or geneval/test_metadata.jsonl, by task; unset: the "
+      "generated prompts",
+      {.is_path = true});
   command.add(
       "--train-prompts", &inputs.train_prompts,
       "folder with train.txt, or with TASK/train.txt for each task, one prompt a line, for training; for "
-      "OCR each with its target in double quotes; unset: the generated training prompts",
+      "OCR each with its target in double quotes, for GenEval train.jsonl with a record a line; unset: the "
+      "generated training prompts",
       {.is_path = true});
   command.add(
       "--scorers", &inputs.scorers,

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/geneval/record.h"
 #include "core/sha256.h"
 #include "core/weights/weights_folder.h"
 #include "datasets/split.h"
@@ -43,13 +44,33 @@ std::vector<int> first_of(std::vector<int> positions, std::optional<int> limit) 
   return positions;
 }
 
-/// The task whose prompts of a --prompts folder are read: the table's own. A backbone that draws quoted texts
-/// alone takes those that all quote one, where the folder has them.
+/// The one backbone kind whose own vocabulary of objects is that of the generated records.
+bool draws_shapes(const BackboneInfo& backbone) {
+  return backbone.images == shapes_vocabulary().name;
+}
+
+/// The task whose prompts are read: the table's own. A backbone that draws shapes alone takes records of
+/// them; one that draws quoted texts alone takes prompts that all quote one, where the folder (empty: none)
+/// has them.
 std::string prompt_task(const TableSpec& spec, const BackboneInfo& backbone, const std::string& folder) {
-  const bool has_ocr = fs::exists(fs::path(folder) / kOcrPrompts / "test.txt");
-  const bool has_pickscore = fs::exists(fs::path(folder) / kPickscorePrompts / "test.txt");
-  if (backbone.needs_target) return !has_ocr && has_pickscore ? kPickscorePrompts : kOcrPrompts;
-  return spec.task == kPickscorePrompts ? kPickscorePrompts : kOcrPrompts;
+  if (draws_shapes(backbone)) return kGenevalPrompts;
+  const auto has = [&](const char* task) { return !folder.empty() && has_prompt_file(folder, task); };
+  if (backbone.needs_target)
+    return !has(kOcrPrompts) && has(kPickscorePrompts) ? kPickscorePrompts : kOcrPrompts;
+  return std::ranges::count(prompt_tasks(), spec.task) > 0 ? spec.task : kOcrPrompts;
+}
+
+/// Records ask for objects of one vocabulary, and a backbone that draws shapes draws nothing else.
+void expect_known_objects(const PromptSet& set, const BackboneInfo& backbone) {
+  const auto vocabulary = vocabulary_of(set);
+  if (vocabulary.empty() || (vocabulary == shapes_vocabulary().name) == draws_shapes(backbone)) return;
+  if (draws_shapes(backbone))
+    throw Error(fmt::format("backbone {} draws shapes, and the prompts of {} ask for the benchmark's objects",
+                            backbone.name, set.name),
+                set.origin, "leave the option out for the generated records of shapes");
+  throw Error(
+      fmt::format("the prompts of {} ask for shapes, and backbone {} draws scenes", set.name, backbone.name),
+      set.origin, "give records of the benchmark's objects");
 }
 
 /// A prompt without a quoted text would be drawn empty: of the first `used` none may be without.
@@ -68,12 +89,24 @@ void expect_drawable(const PromptSet& set, std::size_t used, const BackboneInfo&
               set.origin, hint);
 }
 
+/// Where --prompts is not given.
+PromptSet own_evaluation_set(const TableSpec& spec, const BackboneInfo& backbone) {
+  if (prompt_task(spec, backbone, "") != kGenevalPrompts) return generated_prompt_set();
+  if (draws_shapes(backbone)) return own_prompt_set("geneval-shapes");
+  throw Error(
+      fmt::format("table {} on backbone {} needs GenEval's prompts, which are not part of this program",
+                  spec.id, backbone.name),
+      "--prompts",
+      fmt::format("give the folder that holds geneval/test_metadata.jsonl: {}",
+                  public_source_of("geneval-flow-grpo")));
+}
+
 void gather_evaluation_prompts(Inputs& inputs, const TableSpec& spec, const ScaleSpec& scale,
                                const BackboneInfo& backbone, const InputOptions& options,
                                const Workspace& workspace) {
   if (options.prompts.empty()) {
-    inputs.evaluation = generated_prompt_set();
-    inputs.evaluation_file = workspace.prompts_folder() / "ocr-generated.txt";
+    inputs.evaluation = own_evaluation_set(spec, backbone);
+    inputs.evaluation_file = workspace.prompts_folder() / own_file_name(inputs.evaluation.name);
     inputs.evaluation_file_is_ours = true;
   } else {
     const auto task = prompt_task(spec, backbone, options.prompts);
@@ -82,9 +115,10 @@ void gather_evaluation_prompts(Inputs& inputs, const TableSpec& spec, const Scal
     expect_drawable(inputs.evaluation, static_cast<std::size_t>(spec.prompts_first), backbone,
                     "leave out --prompts for the generated prompts, or choose a --backbone with --weights "
                     "that draws scenes");
+    expect_known_objects(inputs.evaluation, backbone);
   }
   check_prompt_set(spec, scale, inputs.evaluation);
-  const auto split = make_split(spec.split_seed, spec.prompts_first, spec.split_take);
+  const auto split = make_split(spec.split, spec.prompts_first);
   inputs.validation_size = static_cast<int>(split.validation.size());
   inputs.test_size = static_cast<int>(split.test.size());
   inputs.validation = first_of(split.validation, scale.validation_limit);
@@ -126,22 +160,30 @@ void expect_disjoint(const Inputs& inputs, const TableSpec& spec, bool by_target
       inputs.training_file.string(), "leave these lines out of the training set");
 }
 
+/// The task whose training prompts are read: each quotes a target where the task is about it.
+std::string training_task(const TableSpec& spec, const BackboneInfo& backbone) {
+  if (prompt_task(spec, backbone, "") == kGenevalPrompts) return kGenevalPrompts;
+  return spec.task == kOcrPrompts ? kOcrPrompts : kPickscorePrompts;
+}
+
 void gather_training_prompts(Inputs& inputs, const TableSpec& spec, const ScaleSpec& scale,
                              const BackboneInfo& backbone, const InputOptions& options,
                              const Workspace& workspace) {
+  const auto task = training_task(spec, backbone);
   if (options.train_prompts.empty()) {
-    inputs.training = generated_training_set();
-    inputs.training_file = workspace.prompts_folder() / "ocr-train-generated.txt";
+    const bool of_shapes = draws_shapes(backbone);
+    inputs.training =
+        own_training_set(task, of_shapes ? shapes_vocabulary().name : benchmark_vocabulary().name);
+    inputs.training_file = workspace.prompts_folder() / own_file_name(inputs.training.name);
     inputs.training_file_is_ours = true;
     return check_training_set(spec, scale, inputs.training, options);
   }
-  // Training prompts quote a target each where the task is about it.
-  const auto task = spec.task == kOcrPrompts ? kOcrPrompts : kPickscorePrompts;
   inputs.training_file = find_training_file(options.train_prompts, task);
   inputs.training = load_prompt_set(inputs.training_file, task);
   expect_drawable(inputs.training, inputs.training.prompts.size(), backbone,
                   "leave the others out (their texts stand between double quotes), or choose a --backbone "
                   "that draws scenes");
+  expect_known_objects(inputs.training, backbone);
   expect_disjoint(inputs, spec, task == kOcrPrompts || backbone.needs_target);
   check_training_set(spec, scale, inputs.training, options);
 }

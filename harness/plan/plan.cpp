@@ -274,7 +274,8 @@ Job Plan::evaluation(const RunPlan& run, int step, const std::string& split) con
   job.identity["step"] = step;
   job.identity["split"] = split;
   job.identity["prompts_sha256"] = inputs.evaluation.sha256;
-  job.identity["split_seed"] = spec.split_seed;
+  // A rule without a seed takes the first prompts.
+  if (spec.split.seed) job.identity["split_seed"] = *spec.split.seed;
   job.identity["split_sizes"] = {inputs.validation_size, inputs.test_size};
   job.identity["positions_sha256"] = positions_checksum(positions(split));
   job.identity["settings"] = settings.effective_loop(registry, "evaluate");

@@ -58,6 +58,7 @@ BackboneInfo read_backbone(const Json& value, const std::string& where) {
           .threads = fields.optional<int>("threads", 0),
           .needs_target = fields.optional<bool>("needs_target", false),
           .is_default = fields.optional<bool>("default", false),
+          .images = fields.optional<std::string>("images", ""),
           .note = fields.optional<std::string>("note", ""),
           .random_weights = fields.has("random_weights") ? fields.get("random_weights") : Json()};
 }

@@ -32,6 +32,7 @@ struct BackboneInfo {
   int threads = 0;            ///< that a worker makes good use of; 0: as many as there are
   bool needs_target = false;  ///< it draws the quoted text of a prompt and nothing else
   bool is_default = false;    ///< where nothing is chosen
+  std::string images = {};    ///< their kind (core/image.h)
   std::string note = {};      ///< what a table says of its numbers, without a full stop
   Json random_weights = {};   ///< what they follow from besides the seed; null with trained ones
 

@@ -242,20 +242,32 @@ ScaleSpec read_scale(const std::string& name, Fields fields) {
   return scale;
 }
 
-void read_prompts(TableSpec& spec, Fields fields) {
-  spec.prompts_first = fields.required<int>("first");
-  read(fields, "set", spec.prompt_set);
-  fields.finish();
-  require(spec.prompts_first > 1, "must be at least 2", fields.where() + ": first");
+int read_prompts_first(Fields& fields) {
+  const int first = fields.required<int>("first");
+  require(first > 1, "must be at least 2", fields.where() + ": first");
+  return first;
 }
 
-void read_split(TableSpec& spec, Fields fields) {
-  spec.split_seed = fields.required<std::uint64_t>("seed");
-  spec.split_take = fields.required<int>("take");
+void read_prompts(TableSpec& spec, Fields fields) {
+  spec.prompts_first = read_prompts_first(fields);
+  read(fields, "set", spec.prompt_set);
   fields.finish();
-  require(spec.split_take > 0 && spec.split_take < spec.prompts_first,
-          fmt::format("must be between 1 and {}, so that both splits hold prompts", spec.prompts_first - 1),
-          fields.where() + ": take");
+}
+
+/// {"seed": S, "take": K} or {"first": K}
+SplitRule read_split(Fields fields) {
+  SplitRule rule;
+  const bool is_drawn = !fields.has("first");
+  if (is_drawn) rule.seed = fields.required<std::uint64_t>("seed");
+  rule.take = fields.required<int>(is_drawn ? "take" : "first");
+  fields.finish();
+  return rule;
+}
+
+void require_two_splits(const SplitRule& rule, int prompts, const std::string& where) {
+  require(rule.take > 0 && rule.take < prompts,
+          fmt::format("must be between 1 and {}, so that both splits hold prompts", prompts - 1),
+          where + (rule.seed ? ": take" : ": first"));
 }
 
 void read_selection(TableSpec& spec, Fields fields) {
@@ -275,6 +287,19 @@ void read_metrics(TableSpec& spec, Fields fields) {
   require_distinct(spec.metrics(), "metrics", fields.where());
 }
 
+void read_backbone_prompts(const TableSpec& spec, Fields& fields, BackboneSpec& changes) {
+  if (!fields.has("prompts") && !fields.has("split")) return;
+  require(!spec.is_training(), "a training table evaluates no prompts", fields.where());
+  if (fields.has("prompts")) {
+    auto prompts = fields.object("prompts");
+    changes.prompts_first = read_prompts_first(prompts);
+    prompts.finish();
+  }
+  if (fields.has("split")) changes.split = read_split(fields.object("split"));
+  require_two_splits(changes.split.value_or(spec.split), changes.prompts_first.value_or(spec.prompts_first),
+                     fields.where() + ": split");
+}
+
 BackboneSpec read_backbone_changes(const TableSpec& spec, Fields& fields) {
   BackboneSpec changes;
   read(fields, "title", changes.title);
@@ -282,6 +307,7 @@ BackboneSpec read_backbone_changes(const TableSpec& spec, Fields& fields) {
   read(fields, "notes", changes.notes);
   require(!spec.is_training() || !(fields.has("stands_in") || fields.has("metrics")),
           "a training table has no metrics", fields.where());
+  read_backbone_prompts(spec, fields, changes);
   if (fields.has("stands_in")) {
     Fields stands_in = fields.object("stands_in");
     for (const auto& metric : stands_in.keys()) {
@@ -666,6 +692,8 @@ TableSpec for_backbone(TableSpec spec, const std::string& backbone) {
   if (changes.required_metrics) spec.required_metrics = *changes.required_metrics;
   if (changes.optional_metrics) spec.optional_metrics = *changes.optional_metrics;
   if (!changes.title.empty()) spec.title = changes.title;
+  spec.prompts_first = changes.prompts_first.value_or(spec.prompts_first);
+  spec.split = changes.split.value_or(spec.split);
   spec.notes.insert(spec.notes.end(), changes.notes.begin(), changes.notes.end());
   check_whole(spec);
   return spec;
@@ -756,7 +784,8 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
   read(fields, "levels_compare", spec.levels_compare);
   if (!spec.is_training()) {
     read_prompts(spec, fields.object("prompts"));
-    read_split(spec, fields.object("split"));
+    spec.split = read_split(fields.object("split"));
+    require_two_splits(spec.split, spec.prompts_first, fields.where() + ": split");
     read_metrics(spec, fields.object("metrics"));
     read_selection(spec, fields.object("selection"));
     if (fields.has("shows")) read_shown(spec, fields.object("shows"));

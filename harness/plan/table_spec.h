@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "datasets/split.h"
 #include "harness/plan/metric_catalogue.h"
 #include "harness/plan/registry.h"
 
@@ -80,6 +81,8 @@ struct BackboneSpec {
   std::string title, task;
   std::map<std::string, std::string> stands_in;  ///< metric of the table -> what is measured in its place
   std::optional<std::vector<std::string>> required_metrics, optional_metrics;
+  std::optional<int> prompts_first;
+  std::optional<SplitRule> split;
   std::vector<std::string> notes;  ///< after the table's own
 };
 
@@ -113,8 +116,7 @@ struct TableSpec {
   std::vector<std::int64_t> seeds;
   int prompts_first = 0;   ///< evaluation uses the first so many prompts of the set
   std::string prompt_set;  ///< required prompt set, empty for any
-  std::uint64_t split_seed = 0;
-  int split_take = 0;  ///< size of the validation split; the rest is the test split
+  SplitRule split;         ///< which of them are for validation; the rest is the test split
   std::vector<int> checkpoints;
   SelectionSpec selection;
   std::vector<std::string> required_metrics, optional_metrics;

@@ -58,9 +58,9 @@ std::string inputs_text(const Plan& plan) {
   const auto trained_on =
       fmt::format(" | training prompts {} {}", inputs.training.name, short_hash(inputs.training.sha256));
   if (!inputs.has_evaluation()) return weights + trained_on;
-  return fmt::format("{} | {} {}{} | split seed {} {}/{} of {}, used {}/{}", weights, inputs.evaluation.name,
+  return fmt::format("{} | {} {}{} | split {} {}/{} of {}, used {}/{}", weights, inputs.evaluation.name,
                      short_hash(inputs.evaluation.sha256),
-                     inputs.training_file_is_ours ? std::string() : trained_on, plan.spec.split_seed,
+                     inputs.training_file_is_ours ? std::string() : trained_on, text_of(plan.spec.split),
                      inputs.validation_size, inputs.test_size, plan.spec.prompts_first,
                      inputs.validation.size(), inputs.test.size());
 }
@@ -112,6 +112,23 @@ void add_training_note(const Plan& plan, std::vector<std::string>& notes) {
   }
 }
 
+/// What training has seen of the evaluation. Records of a small vocabulary ask for the same things.
+void add_overlap_note(const Inputs& inputs, std::vector<std::string>& notes) {
+  const auto shared = overlap(inputs.evaluation, inputs.training);
+  if (shared.empty()) return;
+  if (shared.texts.empty() && !vocabulary_of(inputs.evaluation).empty()) {
+    notes.push_back(
+        fmt::format("No prompt of the evaluation was trained on; {} of its {} ask in other words for what a "
+                    "training prompt asks for.",
+                    shared.targets.size(), inputs.evaluation.prompts.size()));
+    return;
+  }
+  notes.push_back(
+      fmt::format("Training has seen {} of the evaluation's prompts and {} of its targets (`harness "
+                  "datasets verify` lists them).",
+                  shared.texts.size(), shared.targets.size()));
+}
+
 std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::string>& other_code) {
   std::vector<std::string> notes;
   if (!plan.scale.note.empty()) notes.push_back(scale_note(plan.scale));
@@ -129,13 +146,7 @@ std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::str
   if (const auto set = assignments(plan.settings.requested("--set")); !set.empty())
     notes.push_back(fmt::format("Settings changed on the command line: {}.", set));
   if (plan.inputs.has_evaluation()) {
-    const auto shared = overlap(plan.inputs.evaluation, plan.inputs.training);
-    if (!shared.empty()) {
-      notes.push_back(
-          fmt::format("Training has seen {} of the evaluation's prompts and {} of its targets (`harness "
-                      "datasets verify` lists them).",
-                      shared.texts.size(), shared.targets.size()));
-    }
+    add_overlap_note(plan.inputs, notes);
   }
   notes.insert(notes.end(), plan.scorers_unused.begin(), plan.scorers_unused.end());
   const auto tolerance = plan.settings.loop.find("on_policy_tolerance");

@@ -44,20 +44,30 @@ Job read_job(const fs::path& folder, const std::string& id) {
   return job;
 }
 
+/// The prompt set of a file, if it has this checksum. A set of records has that of the records.
+std::optional<PromptSet> set_in(const fs::path& file, const std::string& sha256, const fs::path& recorded) {
+  std::error_code absent;
+  if (!fs::is_regular_file(file, absent)) return std::nullopt;
+  if (task_of_file(file) == kGenevalPrompts) {
+    auto set = load_prompt_set(file, kGenevalPrompts);
+    return set.sha256 == sha256 ? std::optional(std::move(set)) : std::nullopt;
+  }
+  if (sha256_file(file) != sha256) return std::nullopt;
+  const auto folder = recorded.parent_path().filename().string();
+  return load_prompt_set(file, folder == kPickscorePrompts ? kPickscorePrompts : kOcrPrompts);
+}
+
 /// The prompt set of a checksum, as this program makes it or as a file here holds it.
 PromptSet find_prompt_set(const std::string& sha256, const fs::path& recorded, const Workspace& workspace) {
-  for (auto set : {generated_prompt_set(), generated_training_set()}) {
-    if (set.sha256 == sha256) return set;
+  for (const auto& name : own_prompt_sets()) {
+    if (auto set = own_prompt_set(name); set.sha256 == sha256) return set;
   }
   std::vector<fs::path> files = {recorded};
   std::error_code absent;
   for (fs::directory_iterator at(workspace.prompts_folder(), absent), end; !absent && at != end; ++at)
     files.push_back(at->path());
   for (const auto& file : files) {
-    if (!fs::is_regular_file(file, absent) || sha256_file(file) != sha256) continue;
-    const auto folder = recorded.parent_path().filename().string();
-    const bool is_named = std::ranges::find(prompt_tasks(), folder) != prompt_tasks().end();
-    return load_prompt_set(file, is_named ? folder : kOcrPrompts);
+    if (auto set = set_in(file, sha256, recorded)) return *set;
   }
   throw Error(fmt::format("its prompts (SHA-256 {:.12}) are not known here", sha256), recorded.string(),
               fmt::format("copy that file into {}", workspace.prompts_folder().string()));

@@ -128,7 +128,7 @@ Json conditions_of(const Experiment& experiment) {
   Json conditions = {{"backbone", experiment.backbone},
                      {"scale", experiment.scale},
                      {"task", spec.task},
-                     {"split_seed", spec.split_seed},
+                     {"split", text_of(spec.split)},
                      {"selection", {spec.selection.split, spec.selection.metric, spec.selection.rule}}};
   const Json effective = experiment.effective.to_json();
   for (const char* key :

@@ -18,7 +18,7 @@ std::string checksum(const std::vector<int>& positions) {
 //   t = sorted(set(range(1018)) - set(v)); print(v[:6], *(hashlib.sha256(",".join(map(str,
 //   x)).encode()).hexdigest() for x in (v, t)))'
 TEST(Split, OfThePaperEqualsCPython) {
-  const Split split = make_split(20260501, 1018, 256);
+  const Split split = make_split({20260501, 256}, 1018);
   ASSERT_EQ(split.validation.size(), 256u);
   ASSERT_EQ(split.test.size(), 762u);
   EXPECT_EQ(std::vector<int>(split.validation.begin(), split.validation.begin() + 6),
@@ -28,19 +28,19 @@ TEST(Split, OfThePaperEqualsCPython) {
 }
 
 TEST(Split, TakesNothingOrEverything) {
-  EXPECT_TRUE(make_split(1, 5, 0).validation.empty());
-  EXPECT_EQ(make_split(1, 5, 0).test, (std::vector<int>{0, 1, 2, 3, 4}));
-  EXPECT_TRUE(make_split(1, 5, 5).test.empty());
+  EXPECT_TRUE(make_split({1, 0}, 5).validation.empty());
+  EXPECT_EQ(make_split({1, 0}, 5).test, (std::vector<int>{0, 1, 2, 3, 4}));
+  EXPECT_TRUE(make_split({1, 5}, 5).test.empty());
 }
 
 TEST(Split, AcceptsSeedsAboveTheSignedRange) {
-  EXPECT_NE(make_split(~0ull, 100, 10).validation, make_split(1, 100, 10).validation);
+  EXPECT_NE(make_split({~0ull, 10}, 100).validation, make_split({1, 10}, 100).validation);
 }
 
 TEST(Split, RefusesSizesThatDoNotFit) {
-  EXPECT_THROW(make_split(1, 10, 11), Error);
-  EXPECT_THROW(make_split(1, 10, -1), Error);
-  EXPECT_THROW(make_split(1, 0, 0), Error);
+  EXPECT_THROW(make_split({1, 11}, 10), Error);
+  EXPECT_THROW(make_split({1, -1}, 10), Error);
+  EXPECT_THROW(make_split({1, 0}, 0), Error);
 }
 
 }  // namespace

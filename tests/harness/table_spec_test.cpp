@@ -72,9 +72,9 @@ Json mine(const char* extended, Json changes) {
 // Printed in the paper: 256 validation prompts, checkpoints 40 to 80, RatioNorm as the baseline.
 TEST(TableSpec, TheShippedTableIsThePapers) {
   const auto spec = read_table_spec(kShipped);
-  EXPECT_EQ(spec.split_seed, 20260501u);
-  EXPECT_EQ(spec.split_take, 256);
-  EXPECT_EQ(spec.prompts_first - spec.split_take, 762);
+  EXPECT_EQ(spec.split.seed, 20260501u);
+  EXPECT_EQ(spec.split.take, 256);
+  EXPECT_EQ(spec.prompts_first - spec.split.take, 762);
   EXPECT_EQ(spec.checkpoints, (std::vector<int>{40, 60, 80}));
   EXPECT_EQ(spec.baseline, "ratio-norm");
   EXPECT_EQ(spec.scale("smoke").validation_limit, 24);
@@ -298,8 +298,8 @@ TEST(TableOfABackbone, ThePickScoreTablesAreThePapers) {
     const auto spec = load_table_spec(id);
     EXPECT_EQ(spec.methods, (std::vector<std::string>{"ratio-norm", "lambda-controlled"}));
     EXPECT_EQ(spec.checkpoints, (std::vector<int>{40, 60, 80}));
-    EXPECT_EQ(spec.split_seed, 20260501u);
-    EXPECT_EQ(spec.split_take, 256);
+    EXPECT_EQ(spec.split.seed, 20260501u);
+    EXPECT_EQ(spec.split.take, 256);
     EXPECT_EQ(spec.prompts_first, 1018);
     EXPECT_EQ(spec.selection.metric, "pickscore");
     EXPECT_EQ(spec.scale("paper").prompt_set, "pickscore-public");

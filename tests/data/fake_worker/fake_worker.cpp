@@ -252,7 +252,7 @@ class Job {
   bool evaluate() {
     start_external_scorers();
     const auto positions = read_json(path_of("positions")).get<std::vector<int>>();
-    prompts_ = load_prompt_set(path_of("prompts"), kPickscorePrompts);
+    prompts_ = load_prompt_set(path_of("prompts"), task_of_file(path_of("prompts")));
     make_folder(folder_ / "images");
     for (std::size_t i = 0; i < positions.size(); ++i) {
       if (!step(i, positions.size(), "images")) return false;

@@ -1,0 +1,62 @@
+#include "datasets/geneval_prompts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "datasets/prompt_line.h"
+
+namespace harness {
+namespace {
+
+void expect_vocabulary(const GenevalRecord& record, const GenevalVocabulary& of_first,
+                       const std::string& where) {
+  if (&record.vocabulary() == &of_first) return;
+  throw Error(fmt::format("asks for a {}, and the records before it are of the vocabulary \"{}\"",
+                          record.include.front().name(), of_first.name),
+              where + ": include", "keep records of different vocabularies in different files");
+}
+
+}  // namespace
+
+std::vector<Prompt> read_geneval_prompts(const std::vector<std::string>& lines, const std::string& file) {
+  std::vector<Prompt> prompts;
+  const GenevalVocabulary* vocabulary = nullptr;
+  for (const auto& line : lines) {
+    const auto where = fmt::format("{}:{}", file, prompts.size() + 1);
+    check_prompt_line(line, where);
+    const auto record = read_geneval_record(parse_json(line, where), where);
+    check_prompt_line(record.prompt, where + ": prompt");
+    if (vocabulary == nullptr) vocabulary = &record.vocabulary();
+    expect_vocabulary(record, *vocabulary, where);
+    prompts.push_back({static_cast<int>(prompts.size()), record.prompt, geneval_target(record)});
+  }
+  return prompts;
+}
+
+std::vector<GenevalRecord> geneval_records(const std::vector<Prompt>& prompts) {
+  std::vector<GenevalRecord> records;
+  for (const auto& prompt : prompts)
+    records.push_back(
+        record_of_target(prompt.text, prompt.target, fmt::format("target of prompt {}", prompt.position)));
+  return records;
+}
+
+std::string geneval_file(const std::vector<GenevalRecord>& records) {
+  std::vector<std::string> lines;
+  for (const auto& record : records) lines.push_back(geneval_line(record));
+  return join(lines, "\n");
+}
+
+std::vector<std::pair<std::string, int>> tag_counts(const std::vector<GenevalRecord>& records) {
+  std::vector<std::pair<std::string, int>> counts;
+  for (const auto tag : kGenevalTags) {
+    const auto count = std::ranges::count(records, tag, &GenevalRecord::tag);
+    if (count > 0) counts.emplace_back(tag, static_cast<int>(count));
+  }
+  return counts;
+}
+
+}  // namespace harness
