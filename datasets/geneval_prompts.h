@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/geneval/record.h"
-#include "datasets/prompt_set.h"
+#include "datasets/prompt.h"
 
 namespace harness {
 

@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "datasets/prompt_set.h"
+#include "datasets/prompt.h"
 
 namespace harness {
 namespace {

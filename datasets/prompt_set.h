@@ -1,20 +1,14 @@
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-namespace harness {
+#include "datasets/prompt.h"
 
-struct Prompt {
-  int position;        ///< from 0, in the whole set; what a split, a noise address and a stored row refer to
-  std::string text;    ///< one line, UTF-8
-  std::string target;  ///< what the image shall say (ocr_target), or of GenEval hold (geneval_target); empty
-                       ///< where the prompt quotes nothing
-};
+namespace harness {
 
 /// Prompts in the order of their file, with the checksum that identifies them.
 struct PromptSet {
@@ -38,10 +32,6 @@ const std::vector<std::string>& prompt_tasks();
 std::string task_of_file(const std::filesystem::path& file);
 /// The task that a set's name begins with.
 std::string task_of_set(const std::string& name);
-
-/// Bytes of a prompt, at most. The longest public one has 1.7 kB; scoring a text takes time with the square
-/// of its length.
-inline constexpr std::size_t kLongestPrompt = 10'000;
 
 /// Reads one prompt a line, of "geneval" one record a line (core/geneval/record.h); a newline at the end of
 /// the file begins none. Throws Error at FILE:LINE for a line that is empty, longer than kLongestPrompt, no

@@ -68,6 +68,7 @@ Json described(const Evaluator& evaluator) {
   if (evaluator.guardrail) json["guardrail"] = true;
   if (!evaluator.folder) return json;
   json["folder"] = {{"class", evaluator.folder->model_class}, {"model", evaluator.folder->model}};
+  if (!evaluator.folder->parts.empty()) json["folder"]["parts"] = evaluator.folder->parts;
   for (const auto& profile : evaluator.profiles) json["folder"]["profiles"][profile.name] = profile.formula;
   return json;
 }

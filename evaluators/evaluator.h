@@ -73,6 +73,7 @@ struct ScorerProfile {
 /// The public model folder that --scorers holds for an evaluator.
 struct ModelFolder {
   std::string model_class, model;
+  std::vector<std::string> parts = {};  ///< its subfolders, a model each; empty: it is a model itself
 };
 
 /// An evaluator of this build: all that is known of it, and how it scores. One file registers it

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace harness {
 namespace {
 
@@ -12,6 +15,8 @@ SampleScore merged_scores(std::vector<std::future<SampleScore>> parts) {
     auto one = part.get();
     if (one.transcript) all.transcript = std::move(one.transcript);
     if (one.transcript_raw) all.transcript_raw = std::move(one.transcript_raw);
+    if (one.judgement) all.judgement = std::move(one.judgement);
+    std::ranges::move(one.detections, std::back_inserter(all.detections));
     all.metrics.merge(one.metrics);
     all.reasons.merge(one.reasons);
   }

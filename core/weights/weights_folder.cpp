@@ -12,6 +12,7 @@
 #include "core/file_checksums.h"
 #include "core/json.h"
 #include "core/sha256.h"
+#include "core/text.h"
 #include "core/weights/safetensors.h"
 
 namespace harness {
@@ -108,6 +109,17 @@ std::vector<fs::path> single_model_files(const fs::path& folder) {
     if (is_model_file(entry, {"model"})) files.push_back(entry.path().filename());
   }
   std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::vector<fs::path> files_of_parts(const fs::path& folder, const std::vector<std::string>& parts) {
+  std::vector<fs::path> files;
+  for (const auto& part : parts) {
+    if (!fs::is_directory(folder / part))
+      throw Error("lacks the folder " + part, folder.string(),
+                  "it holds a model in each of: " + join(parts, ", "));
+    for (const auto& file : single_model_files(folder / part)) files.push_back(part / file);
+  }
   return files;
 }
 

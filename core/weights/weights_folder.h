@@ -14,6 +14,11 @@ std::vector<std::filesystem::path> model_files(const std::filesystem::path& fold
 /// Those of one model as transformers saves it, which lie in the folder itself; empty where there are none.
 std::vector<std::filesystem::path> single_model_files(const std::filesystem::path& folder);
 
+/// Those of several models, each in a subfolder, relative to the folder above. Throws Error naming a
+/// subfolder that is not there.
+std::vector<std::filesystem::path> files_of_parts(const std::filesystem::path& folder,
+                                                  const std::vector<std::string>& parts);
+
 /// SHA-256 over the model files of a folder, by relative path and content. The headers of the safetensors
 /// files are checked on the way. Throws Error naming a broken file or an empty folder.
 std::string weights_checksum(const std::filesystem::path& folder);

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include "core/file_checksums.h"
 #include "core/sha256.h"
 #include "core/weights/weights_folder.h"
 #include "evaluators/clip/clip_scorer.h"
 #include "evaluators/evaluator.h"
+#include "evaluators/planned_files.h"
 #include "models/nn/device.h"
 
 namespace harness {
@@ -28,19 +28,9 @@ class ClipOfJob : public Scorer {
 std::unique_ptr<Scorer> open(const ClipScorerInfo& scorer, const ScorerSetup& setup) {
   const auto shipped = scorer.embedded_folder();
   const auto folder = shipped ? *shipped : setup.path("scorer:" + setup.name);
-  const auto where = setup.where + ": identity.scorers." + setup.name;
-  Fields fields(setup.identity, where);
-  const auto& profile = scorer.profile(fields.required<std::string>("profile"), where);
-  const auto& planned = fields.get("files");
-  std::vector<fs::path> files;
-  for (const auto& [file, _] : planned.items()) files.push_back(folder / file);
-  const HeldFiles held(files);
-  Json found = clip_identity(scorer, profile);
-  for (const auto& [file, _] : planned.items()) found["files"][file] = remembered_sha256(folder / file);
-  require_planned(setup, found, folder.string());
-  auto opened = std::make_unique<ClipOfJob>(folder, scorer, profile, setup.device);
-  held.expect_unchanged();
-  return opened;
+  const auto& profile = scorer.profile(planned_profile(setup), planned_where(setup));
+  return open_planned(setup, folder, clip_identity(scorer, profile),
+                      [&] { return std::make_unique<ClipOfJob>(folder, scorer, profile, setup.device); });
 }
 
 /// Of an embedded scorer with the files that are shipped; null where they are not.

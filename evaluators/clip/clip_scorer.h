@@ -1,16 +1,15 @@
 #pragma once
 
-#include <condition_variable>
 #include <filesystem>
 #include <future>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "core/image.h"
 #include "evaluators/clip/clip_folder.h"
+#include "evaluators/image_batches.h"
 #include "evaluators/sample_score.h"
 #include "models/nn/torch.h"
 
@@ -35,14 +34,15 @@ class ClipScorer {
   std::future<SampleScore> submit(const std::string& text, const Image& image);
 
  private:
-  struct Ticket;
-  using Batch = std::vector<std::shared_ptr<Ticket>>;
+  struct Pair {
+    torch::Tensor pixels;  ///< [3,S,S]
+    torch::Tensor text;    ///< [P], of length 1
+  };
 
   torch::Tensor unit_text(const std::string& text);
-  SampleScore wait_for(Ticket& ticket);
-  void score(const Batch& batch);
-  std::vector<double> scores_of(const Batch& batch);
-  SampleScore as_sample(const Ticket& ticket) const;
+  std::vector<SampleScore> scores_of(const std::vector<Pair>& pairs);
+  SampleScore as_sample(double score) const;
+  SampleScore without_score(const std::string& reason) const;
 
   const ClipScorerInfo& scorer_;
   ClipProfile profile_;
@@ -50,11 +50,10 @@ class ClipScorer {
   ClipFolder clip_;
   float scale_;  ///< of a cosine, before the division
 
-  std::mutex device_mutex_;  ///< one forward pass at a time on a GPU
-  std::mutex mutex_;         ///< of what follows
-  std::condition_variable done_;
-  Batch waiting_;                               ///< fewer than kBatch
+  std::mutex device_mutex_;                     ///< one forward pass at a time on a GPU
+  std::mutex mutex_;                            ///< of what follows
   std::map<std::string, torch::Tensor> texts_;  ///< unit embeddings [P] on the CPU
+  ImageBatches<Pair> batches_;
 };
 
 }  // namespace harness

@@ -248,7 +248,7 @@ std::vector<Finding> scorers(const Registry& registry, const std::string& chosen
     const auto folder = folders.find(evaluator.name);
     const auto look = [&]() -> Detail {
       if (!folder) return std::nullopt;
-      const auto files = scorer_files(*folder);
+      const auto files = scorer_files(*folder, evaluator.folder_parts);
       return fmt::format("{}, {} files {}", folder->string(), files.size(),
                          sha256_hex(canonical_json(Json(files))).substr(0, 12));
     };

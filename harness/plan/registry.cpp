@@ -80,6 +80,7 @@ EvaluatorInfo read_evaluator(const Json& value, const std::string& where) {
     auto folder = fields.object("folder");
     evaluator.folder_class = folder.required<std::string>("class");
     evaluator.folder_model = folder.optional<std::string>("model", "");
+    evaluator.folder_parts = folder.optional<std::vector<std::string>>("parts", {});
   }
   evaluator.source = read_source(fields);
   return evaluator;

@@ -47,7 +47,8 @@ struct EvaluatorInfo {
   bool guardrail = false;         ///< every evaluation computes its metrics, named by its table or not
   std::string folder_class = {};  ///< of the model that its folder holds; empty: it needs no folder
   std::string folder_model = {};  ///< whose public files the folder takes
-  std::vector<std::string> backbones = {};  ///< whose images it is for; empty: all
+  std::vector<std::string> folder_parts = {};  ///< its subfolders, a model each; empty: it is one itself
+  std::vector<std::string> backbones = {};     ///< whose images it is for; empty: all
   SourceInfo source = {};
 
   bool belongs_to(const std::string& backbone) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 #include "core/error.h"
 #include "core/file_checksums.h"
@@ -96,7 +97,7 @@ Json identity_of_folder(const EvaluatorInfo& evaluator, const ScorerFolders& fol
   }
   Json identity = evaluator.identity.is_object() ? evaluator.identity : Json::object();
   if (!identity.contains("name")) identity["name"] = evaluator.name;
-  identity["files"] = scorer_files(*folder);
+  identity["files"] = scorer_files(*folder, evaluator.folder_parts);
   return identity;
 }
 
@@ -169,18 +170,20 @@ Json reward_identities(const Registry& registry, const ScorerFolders& folders, c
   return {{evaluator.name, identity_of(evaluator, folders)}};
 }
 
-std::map<std::string, std::string> scorer_files(const fs::path& folder) {
+std::map<std::string, std::string> scorer_files(const fs::path& folder,
+                                                const std::vector<std::string>& parts) {
   std::map<std::string, std::string> files;
-  bool has_weights = false;
-  for (const auto& name : single_model_files(folder)) {
+  std::set<fs::path> with_weights;
+  for (const auto& name : parts.empty() ? single_model_files(folder) : files_of_parts(folder, parts)) {
     if (name.extension() == ".safetensors") {
       SafetensorsFile check(folder / name);
-      has_weights = true;
+      with_weights.insert(name.parent_path());
     }
     files[name.string()] = remembered_sha256(folder / name);
   }
-  if (!has_weights) {
-    throw Error("holds no model.safetensors, whole or in shards", folder.string(),
+  for (const fs::path part : parts.empty() ? std::vector<std::string>{""} : parts) {
+    if (with_weights.contains(part)) continue;
+    throw Error("holds no model.safetensors, whole or in shards", (folder / part).string(),
                 "give the model's public folder as transformers saves it; pytorch_model.bin is not read");
   }
   return files;

@@ -51,7 +51,8 @@ Json reward_identities(const Registry& registry, const ScorerFolders& folders, c
 
 /// SHA-256 of each file of a model folder that a scorer may read, by its name: weights (whole or in shards),
 /// configurations and tokenizer. The headers of the weights are checked on the way. Throws Error (status 2).
-std::map<std::string, std::string> scorer_files(const std::filesystem::path& folder);
+std::map<std::string, std::string> scorer_files(const std::filesystem::path& folder,
+                                                const std::vector<std::string>& parts = {});
 
 /// Absolute folders of the evaluators among `identities` that have one, by name.
 std::map<std::string, std::string> folders_of(const Json& identities, const ScorerFolders& folders);

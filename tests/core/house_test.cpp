@@ -51,7 +51,7 @@ models/configs models/tokenizers models/nn models/encoders models/diffusion mode
 embedded
 backbones
 trainers/law trainers/optimisation trainers/sampling trainers trainers/methods
-evaluators/metrics evaluators evaluators/geneval evaluators/built_in evaluators/clip evaluators/scorer
+evaluators/metrics evaluators evaluators/geneval evaluators/built_in evaluators/clip evaluators/detection evaluators/scorer
 worker
 results/schema results/statistics results/store results/verdict results/paper
 results/table results/table/formats results/report results/grid results/query
