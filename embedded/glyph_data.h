@@ -1,24 +1,19 @@
 #pragma once
 
-#include <boost/random/mersenne_twister.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "embedded/engine.h"
 #include "embedded/glyph_layout.h"
 #include "embedded/glyph_renderer.h"
 #include "models/nn/torch.h"
 
 namespace harness {
 
-// Boost's engine and distributions, unlike the standard library's, are the same everywhere.
-using GlyphEngine = boost::random::mt19937_64;
-int uniform_int(GlyphEngine& engine, int low, int high);
-double uniform(GlyphEngine& engine, double low = 0, double high = 1);
-
 /// Invented phrases that fit the grid, of random letters: no test target is learned by heart.
 std::vector<std::string> glyph_phrases(std::uint64_t seed);
-const std::string& any_phrase(const std::vector<std::string>& phrases, GlyphEngine& engine);
+const std::string& any_phrase(const std::vector<std::string>& phrases, DataEngine& engine);
 
 /// The ink of a training image: with probability `share` a strength uniform in low..high, else 1.
 struct GlyphFading {
