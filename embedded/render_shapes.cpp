@@ -86,7 +86,9 @@ void records(const std::string& file, std::uint64_t times, std::uint64_t seed, c
 }
 
 int run(const std::vector<std::string>& words) {
-  const auto is = [&](const char* mode, std::size_t size) { return words.size() == size && words[0] == mode; };
+  const auto is = [&](const char* mode, std::size_t size) {
+    return words.size() == size && words[0] == mode;
+  };
   if (is("scenes", 4) || is("scenes", 5)) {
     scenes(number(words[1]), number(words[2]), words[3], words.size() == 5 ? std::stod(words[4]) : .5);
   } else if (is("records", 5)) {

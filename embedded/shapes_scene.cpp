@@ -40,7 +40,8 @@ constexpr std::array<Rgb, 10> kFills = {{{.86F, .13F, .13F},
 
 Rgb shade_of(int colour, DataEngine& engine) {
   auto fill = kFills.at(static_cast<std::size_t>(colour));
-  for (auto& value : fill) value = std::clamp(value + static_cast<float>(uniform(engine, -.04, .04)), 0.F, 1.F);
+  for (auto& value : fill)
+    value = std::clamp(value + static_cast<float>(uniform(engine, -.04, .04)), 0.F, 1.F);
   return fill;
 }
 
@@ -51,7 +52,7 @@ void choose_background(ShapesScene& scene, DataEngine& engine) {
   const double tint = chance(engine, 0.4) ? 0 : uniform(engine, 0, .07);
   const double slope = uniform(engine, -.05, .05);
   for (std::size_t c = 0; c < 3; ++c) {
-    const double value = level + uniform(engine, -tint, tint);
+    const double value = level + tint * uniform(engine, -1, 1);
     scene.top[c] = static_cast<float>(value + slope);
     scene.bottom[c] = static_cast<float>(value - slope);
   }
@@ -127,9 +128,10 @@ class Canvas {
     const auto last = [reach](double centre) {
       return std::min(kShapesSide - 1, static_cast<int>(centre + reach));
     };
+    const Frame frame(object);
     const Tear tear{uniform(engine_, 0, 9), uniform(engine_, 0, 9), uniform(engine_, .7, 1.3)};
     for (int y = first(object.y); y <= last(object.y); ++y) {
-      for (int x = first(object.x); x <= last(object.x); ++x) paint(index, x, y, tear);
+      for (int x = first(object.x); x <= last(object.x); ++x) paint(index, x, y, frame, tear);
     }
   }
 
@@ -157,14 +159,29 @@ class Canvas {
   std::size_t index_of(int x, int y) const { return static_cast<std::size_t>(y) * kShapesSide + x; }
   Rgb& at(int x, int y) { return pixels_[index_of(x, y)]; }
 
-  /// Variance 1, from three uniform numbers.
-  double noise() { return 2 * (uniform(engine_) + uniform(engine_) + uniform(engine_) - 1.5); }
-
-  static Point in_shape(const ShapeObject& object, double x, double y) {
-    const double cosine = std::cos(object.angle), sine = std::sin(object.angle), radius = object.size / 2;
-    const double dx = (x - object.x) / radius, dy = (y - object.y) / radius;
-    return {cosine * dx + sine * dy, cosine * dy - sine * dx};
+  /// Variance 1, from the four quarters of a random word.
+  double noise() {
+    constexpr std::uint64_t kQuarter = 0xFFFF;
+    const auto word = engine_();
+    const auto sum = (word & kQuarter) + (word >> 16 & kQuarter) + (word >> 32 & kQuarter) + (word >> 48);
+    return (static_cast<double>(sum) / kQuarter - 2) * std::numbers::sqrt3;
   }
+
+  /// From pixels to the unit circle.
+  struct Frame {
+    explicit Frame(const ShapeObject& object)
+        : x(object.x),
+          y(object.y),
+          cosine(std::cos(object.angle) * 2 / object.size),
+          sine(std::sin(object.angle) * 2 / object.size) {}
+
+    Point at(double px, double py) const {
+      const double dx = px - x, dy = py - y;
+      return {cosine * dx + sine * dy, cosine * dy - sine * dx};
+    }
+
+    double x, y, cosine, sine;
+  };
 
   /// Ink of a flawed shape at a point, 0..1.
   static double ink(const ShapeObject& object, Point p, const Tear& tear) {
@@ -177,7 +194,8 @@ class Canvas {
       case ShapeFlaw::kHalf:
         return in && p.x * std::cos(tear.x) + p.y * std::sin(tear.x) > 0 ? 1 : 0;
       case ShapeFlaw::kMixed:
-        return p.x * std::cos(tear.x) + p.y * std::sin(tear.x) > 0 ? in : inside(object.other_label, p);
+        return (p.x * std::cos(tear.x) + p.y * std::sin(tear.x) > 0 ? in : inside(object.other_label, p)) ? 1
+                                                                                                          : 0;
       case ShapeFlaw::kTorn:
         return in && std::sin(4 * tear.scale * p.x + tear.x) * std::sin(4 * tear.scale * p.y + tear.y) > -.05
                    ? .9
@@ -186,17 +204,17 @@ class Canvas {
     return 0;
   }
 
-  void paint(std::size_t index, int x, int y, const Tear& tear) {
+  void paint(std::size_t index, int x, int y, const Frame& frame, const Tear& tear) {
     const auto& object = scene_.objects[index];
     double cover = 0, edge = 0;
     for (int i = 0; i < kSamples * kSamples; ++i) {
       const double px = x + (i % kSamples + .5) / kSamples, py = y + (i / kSamples + .5) / kSamples;
-      const auto p = in_shape(object, px, py);
+      const auto p = frame.at(px, py);
       if (object.flaw) {
         cover += ink(object, p, tear);
       } else if (inside(object.label, p)) {
         cover += 1;
-        edge += scene_.outlined && is_edge(object, px, py) ? 1 : 0;
+        edge += scene_.outlined && is_edge(object.label, frame, px, py) ? 1 : 0;
       }
     }
     if (cover == 0) return;
@@ -213,11 +231,9 @@ class Canvas {
     if (cover > kAll / 2) owner_[index_of(x, y)] = object.flaw ? 0 : static_cast<std::uint8_t>(index + 1);
   }
 
-  static bool is_edge(const ShapeObject& object, double x, double y) {
+  static bool is_edge(int label, const Frame& frame, double x, double y) {
     constexpr double kLine = .8;  // pixels
-    const auto out = [&](double dx, double dy) {
-      return !inside(object.label, in_shape(object, x + dx, y + dy));
-    };
+    const auto out = [&](double dx, double dy) { return !inside(label, frame.at(x + dx, y + dy)); };
     return out(kLine, 0) || out(-kLine, 0) || out(0, kLine) || out(0, -kLine);
   }
 
@@ -436,11 +452,14 @@ ShapesScene random_scene(DataEngine& engine, double flawed) {
   const int one_label = chance(engine, .3) ? any_of(engine, 8) : -1;
   for (int i = 0; i < good + bad; ++i) {
     const auto sizes = sizes_for(static_cast<std::size_t>(good + bad));
-    auto object =
-        any_object(engine, one_label >= 0 ? one_label : any_of(engine, static_cast<int>(kShapeClasses.size())),
-                   any_of(engine, static_cast<int>(kGenevalColours.size())), uniform(engine, 12, sizes[1]));
+    auto object = any_object(
+        engine, one_label >= 0 ? one_label : any_of(engine, static_cast<int>(kShapeClasses.size())),
+        any_of(engine, static_cast<int>(kGenevalColours.size())), uniform(engine, 12, sizes[1]));
     if (i >= good) {
       object.flaw = static_cast<ShapeFlaw>(any_of(engine, kShapeFlaws));
+      // Half a square, triangle or diamond may be a triangle.
+      const bool is_cut_to_triangle = object.label == 1 || object.label == 2 || object.label == 7;
+      if (object.flaw == ShapeFlaw::kHalf && is_cut_to_triangle) object.flaw = ShapeFlaw::kTorn;
       object.other_label = any_other(engine, static_cast<int>(kShapeClasses.size()), object.label);
     }
     for (int tries = 0; tries < 40; ++tries) {
