@@ -78,12 +78,12 @@ const std::string& any_phrase(const std::vector<std::string>& phrases, DataEngin
   return phrases[static_cast<std::size_t>(uniform_int(engine, 0, static_cast<int>(phrases.size()) - 1))];
 }
 
-GlyphBatch glyph_batch(const GlyphRenderer& renderer, const std::vector<std::string>& phrases,
-                       const GlyphFading& fading, std::int64_t size, std::uint64_t seed) {
+PromptedImages glyph_batch(const GlyphRenderer& renderer, const std::vector<std::string>& phrases,
+                           const GlyphFading& fading, std::int64_t size, std::uint64_t seed) {
   constexpr std::size_t kImage = 3 * kGlyphHeight * kGlyphWidth;
   DataEngine engine(seed);
-  GlyphBatch batch{torch::empty({size, 3, kGlyphHeight, kGlyphWidth}),
-                   torch::empty({size, kGlyphCells}, torch::kInt64), torch::empty({size}, torch::kInt64)};
+  PromptedImages batch{torch::empty({size, 3, kGlyphHeight, kGlyphWidth}),
+                       torch::empty({size, kGlyphCells}, torch::kInt64), torch::empty({size}, torch::kInt64)};
   auto* pixels = batch.images.mutable_data_ptr<float>();
   auto* tokens = batch.tokens.mutable_data_ptr<std::int64_t>();
   auto* styles = batch.styles.mutable_data_ptr<std::int64_t>();

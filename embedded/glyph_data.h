@@ -7,7 +7,7 @@
 #include "embedded/engine.h"
 #include "embedded/glyph_layout.h"
 #include "embedded/glyph_renderer.h"
-#include "models/nn/torch.h"
+#include "embedded/prompted_images.h"
 
 namespace harness {
 
@@ -20,14 +20,8 @@ struct GlyphFading {
   double share = 0, low = 0, high = 1;
 };
 
-struct GlyphBatch {
-  torch::Tensor images;  ///< [B,3,48,96] in -1..1
-  torch::Tensor tokens;  ///< [B,36] int64
-  torch::Tensor styles;  ///< [B] int64, 1..16
-};
-
-/// `size` random phrases, fonts, styles and strengths.
-GlyphBatch glyph_batch(const GlyphRenderer& renderer, const std::vector<std::string>& phrases,
-                       const GlyphFading& fading, std::int64_t size, std::uint64_t seed);
+/// `size` random phrases, fonts, styles (1..16) and strengths: images [B,3,48,96], tokens [B,36].
+PromptedImages glyph_batch(const GlyphRenderer& renderer, const std::vector<std::string>& phrases,
+                           const GlyphFading& fading, std::int64_t size, std::uint64_t seed);
 
 }  // namespace harness
