@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Trains the colour classifier of the embedded shapes: a small CLIPModel on crops of renderings.
 
     render-shapes scenes 60000 1 train; render-shapes scenes 2000 2 held
