@@ -40,15 +40,20 @@ std::optional<Fallback> glyph_fallback(const std::string& backbone, const Prompt
       .drawn = fmt::format("\"{}\"{}", squeeze_white_space(layout.cells), loss_text(prompt.target))};
 }
 
-LatentShape glyph_latent(const AutoencoderConfig& vae, const std::filesystem::path& folder) {
+LatentShape embedded_latent(const AutoencoderConfig& vae, std::int64_t width, std::int64_t height,
+                            const std::filesystem::path& folder) {
   const auto reduction = vae.reduction();
-  const LatentShape latent{vae.latent_channels, kGlyphHeight / reduction, kGlyphWidth / reduction};
-  if (latent.rows * reduction != kGlyphHeight || latent.columns * reduction != kGlyphWidth) {
+  const LatentShape latent{vae.latent_channels, height / reduction, width / reduction};
+  if (latent.rows * reduction != height || latent.columns * reduction != width) {
     throw Error(fmt::format("components do not fit each other: the VAE cannot cut an image of {} x {} by {}",
-                            kGlyphWidth, kGlyphHeight, reduction),
+                            width, height, reduction),
                 folder.string(), "fetch the folder again");
   }
   return latent;
+}
+
+LatentShape glyph_latent(const AutoencoderConfig& vae, const std::filesystem::path& folder) {
+  return embedded_latent(vae, kGlyphWidth, kGlyphHeight, folder);
 }
 
 void check_glyph_text(std::int64_t joint, std::int64_t pooled, const GlyphTextEncoder& encoder,

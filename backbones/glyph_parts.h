@@ -11,7 +11,7 @@
 
 namespace harness {
 
-// What the embedded models glyph and glyph-flux have in common.
+// What the embedded models have in common.
 
 /// What the text table is given for prompts.
 TableInputs glyph_inputs(const std::vector<PromptText>& prompts);
@@ -19,7 +19,9 @@ TableInputs glyph_inputs(const std::vector<PromptText>& prompts);
 /// What is drawn of a text that does not fit the grid.
 std::optional<Fallback> glyph_fallback(const std::string& backbone, const PromptText& prompt);
 
-/// Throws Error for an autoencoder that does not divide the image.
+/// Throws Error for an autoencoder that does not divide an image of so many pixels.
+LatentShape embedded_latent(const AutoencoderConfig& vae, std::int64_t width, std::int64_t height,
+                            const std::filesystem::path& folder);
 LatentShape glyph_latent(const AutoencoderConfig& vae, const std::filesystem::path& folder);
 
 /// Throws Error where the text table is not as wide as the transformer asks.

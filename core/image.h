@@ -10,6 +10,7 @@ namespace harness {
 
 // Kinds of images: backbones draw one, and some evaluators are made for one.
 inline constexpr const char* kGlyphImages = "glyphs";  ///< a few lines of letters on 96 x 48 pixels
+inline constexpr const char* kShapeImages = "shapes";  ///< coloured shapes on 64 x 64 pixels
 inline constexpr const char* kSceneImages = "scenes";  ///< pictures of whatever a prompt says
 inline constexpr const char* kShapeImages = "shapes";  ///< coloured shapes on 64 x 64 pixels
 

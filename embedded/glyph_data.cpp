@@ -3,8 +3,6 @@
 #include <array>
 #include <boost/random/discrete_distribution.hpp>
 #include <boost/random/gamma_distribution.hpp>
-#include <boost/random/uniform_int_distribution.hpp>
-#include <boost/random/uniform_real_distribution.hpp>
 #include <cmath>
 
 namespace harness {
@@ -15,7 +13,7 @@ constexpr std::array<double, 26> kEnglish = {8.2,  1.5,  2.8, 4.3,  12.7, 2.2,  
                                              0.15, 0.77, 4.0, 2.4,  6.7,  7.5,  1.9, 0.095, 6.0,
                                              6.3,  9.1,  2.8, 0.98, 2.4,  0.15, 2.0, 0.074};
 
-std::string random_word(GlyphEngine& engine) {
+std::string random_word(DataEngine& engine) {
   static const auto letters = [] {
     std::array<double, 26> weights;
     for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = 0.7 * kEnglish[i] / 100 + 0.3 / 26;
@@ -41,7 +39,7 @@ std::string random_word(GlyphEngine& engine) {
   return word;
 }
 
-std::string random_phrase(GlyphEngine& engine) {
+std::string random_phrase(DataEngine& engine) {
   static constexpr std::array<double, 5> kWords = {.10, .25, .38, .21, .06};
   static constexpr std::string_view kMarks = "!?.,:;'&%$#@*+-=/()\"";
   const int words =
@@ -65,17 +63,9 @@ std::string random_phrase(GlyphEngine& engine) {
 
 }  // namespace
 
-int uniform_int(GlyphEngine& engine, int low, int high) {
-  return boost::random::uniform_int_distribution<int>(low, high)(engine);
-}
-
-double uniform(GlyphEngine& engine, double low, double high) {
-  return boost::random::uniform_real_distribution<double>(low, high)(engine);
-}
-
 std::vector<std::string> glyph_phrases(std::uint64_t seed) {
   constexpr std::size_t kCount = 50'000, kLongest = 30;
-  GlyphEngine engine(seed);
+  DataEngine engine(seed);
   std::vector<std::string> phrases;
   while (phrases.size() < kCount) {
     auto phrase = random_phrase(engine);
@@ -84,16 +74,16 @@ std::vector<std::string> glyph_phrases(std::uint64_t seed) {
   return phrases;
 }
 
-const std::string& any_phrase(const std::vector<std::string>& phrases, GlyphEngine& engine) {
+const std::string& any_phrase(const std::vector<std::string>& phrases, DataEngine& engine) {
   return phrases[static_cast<std::size_t>(uniform_int(engine, 0, static_cast<int>(phrases.size()) - 1))];
 }
 
-GlyphBatch glyph_batch(const GlyphRenderer& renderer, const std::vector<std::string>& phrases,
-                       const GlyphFading& fading, std::int64_t size, std::uint64_t seed) {
+PromptedImages glyph_batch(const GlyphRenderer& renderer, const std::vector<std::string>& phrases,
+                           const GlyphFading& fading, std::int64_t size, std::uint64_t seed) {
   constexpr std::size_t kImage = 3 * kGlyphHeight * kGlyphWidth;
-  GlyphEngine engine(seed);
-  GlyphBatch batch{torch::empty({size, 3, kGlyphHeight, kGlyphWidth}),
-                   torch::empty({size, kGlyphCells}, torch::kInt64), torch::empty({size}, torch::kInt64)};
+  DataEngine engine(seed);
+  PromptedImages batch{torch::empty({size, 3, kGlyphHeight, kGlyphWidth}),
+                       torch::empty({size, kGlyphCells}, torch::kInt64), torch::empty({size}, torch::kInt64)};
   auto* pixels = batch.images.mutable_data_ptr<float>();
   auto* tokens = batch.tokens.mutable_data_ptr<std::int64_t>();
   auto* styles = batch.styles.mutable_data_ptr<std::int64_t>();

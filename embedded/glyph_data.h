@@ -1,38 +1,27 @@
 #pragma once
 
-#include <boost/random/mersenne_twister.hpp>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "embedded/engine.h"
 #include "embedded/glyph_layout.h"
 #include "embedded/glyph_renderer.h"
-#include "models/nn/torch.h"
+#include "embedded/prompted_images.h"
 
 namespace harness {
 
-// Boost's engine and distributions, unlike the standard library's, are the same everywhere.
-using GlyphEngine = boost::random::mt19937_64;
-int uniform_int(GlyphEngine& engine, int low, int high);
-double uniform(GlyphEngine& engine, double low = 0, double high = 1);
-
 /// Invented phrases that fit the grid, of random letters: no test target is learned by heart.
 std::vector<std::string> glyph_phrases(std::uint64_t seed);
-const std::string& any_phrase(const std::vector<std::string>& phrases, GlyphEngine& engine);
+const std::string& any_phrase(const std::vector<std::string>& phrases, DataEngine& engine);
 
 /// The ink of a training image: with probability `share` a strength uniform in low..high, else 1.
 struct GlyphFading {
   double share = 0, low = 0, high = 1;
 };
 
-struct GlyphBatch {
-  torch::Tensor images;  ///< [B,3,48,96] in -1..1
-  torch::Tensor tokens;  ///< [B,36] int64
-  torch::Tensor styles;  ///< [B] int64, 1..16
-};
-
-/// `size` random phrases, fonts, styles and strengths.
-GlyphBatch glyph_batch(const GlyphRenderer& renderer, const std::vector<std::string>& phrases,
-                       const GlyphFading& fading, std::int64_t size, std::uint64_t seed);
+/// `size` random phrases, fonts, styles (1..16) and strengths: images [B,3,48,96], tokens [B,36].
+PromptedImages glyph_batch(const GlyphRenderer& renderer, const std::vector<std::string>& phrases,
+                           const GlyphFading& fading, std::int64_t size, std::uint64_t seed);
 
 }  // namespace harness

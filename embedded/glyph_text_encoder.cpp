@@ -1,14 +1,16 @@
 #include "embedded/glyph_text_encoder.h"
 
+#include <algorithm>
+
 #include "models/nn/component.h"
 #include "models/nn/parameters.h"
 
 namespace harness {
 
-GlyphTextEncoderImpl::GlyphTextEncoderImpl(std::int64_t width, std::int64_t pooled_width) {
-  token_ = register_module("token", Embedding(kGlyphVocabulary, width))->weight;
-  cell_ = register_module("cell", Embedding(kGlyphCells, width))->weight;
-  style_ = register_module("style", Embedding(kGlyphStyles + 1, pooled_width))->weight;
+GlyphTextEncoderImpl::GlyphTextEncoderImpl(const GlyphTextConfig& config) {
+  token_ = register_module("token", Embedding(config.tokens, config.width))->weight;
+  cell_ = register_module("cell", Embedding(config.places, config.width))->weight;
+  style_ = register_module("style", Embedding(config.styles, config.pooled_width))->weight;
 }
 
 TextCondition GlyphTextEncoderImpl::forward(const torch::Tensor& tokens, const torch::Tensor& style) {
@@ -21,7 +23,9 @@ GlyphTextEncoder load_glyph_text_encoder(const std::filesystem::path& folder) {
 
 TableInputs table_inputs(const std::vector<std::int64_t>& tokens, const std::vector<std::int64_t>& styles) {
   const auto n = static_cast<std::int64_t>(styles.size());
-  return {torch::tensor(tokens, torch::kInt64).view({n, kGlyphCells}), torch::tensor(styles, torch::kInt64)};
+  return {torch::tensor(tokens, torch::kInt64)
+              .view({n, static_cast<std::int64_t>(tokens.size()) / std::max<std::int64_t>(n, 1)}),
+          torch::tensor(styles, torch::kInt64)};
 }
 
 TablePromptEncoder::TablePromptEncoder(GlyphTextEncoder table, Inputs inputs, torch::Device device)
@@ -38,7 +42,7 @@ TextCondition TablePromptEncoder::encode(const std::vector<PromptText>& prompts)
 TextCondition TablePromptEncoder::encode_empty(std::int64_t count) {
   const torch::NoGradGuard no_grad;
   const auto options = torch::TensorOptions(torch::kInt64).device(device_);
-  return table_->forward(torch::zeros({count, kGlyphCells}, options), torch::zeros({count}, options));
+  return table_->forward(torch::zeros({count, table_->places()}, options), torch::zeros({count}, options));
 }
 
 }  // namespace harness

@@ -11,19 +11,24 @@
 
 namespace harness {
 
-/// Byte-level text table: token plus cell embedding, no layers, and a style embedding as the pooled
-/// projection. Keys: token.weight [131,C], cell.weight [36,C], style.weight [17,P].
+/// Text table: token plus place embedding, no layers, and a style embedding as the pooled projection. Keys:
+/// token.weight [tokens,C], cell.weight [places,C], style.weight [styles,P]; glyph has 131 bytes, 36 cells
+/// and 17 styles.
 class GlyphTextEncoderImpl : public torch::nn::Module {
  public:
-  GlyphTextEncoderImpl(std::int64_t width, std::int64_t pooled_width);
-  explicit GlyphTextEncoderImpl(const GlyphTextConfig& config)
-      : GlyphTextEncoderImpl(config.width, config.pooled_width) {}
+  explicit GlyphTextEncoderImpl(const GlyphTextConfig& config);
+  /// Of glyph's sizes.
+  GlyphTextEncoderImpl(std::int64_t width, std::int64_t pooled_width)
+      : GlyphTextEncoderImpl(GlyphTextConfig{.width = width, .pooled_width = pooled_width}) {}
 
-  /// tokens [B,36] int64, style [B] int64.
+  /// tokens [B,places] int64, style [B] int64.
   TextCondition forward(const torch::Tensor& tokens, const torch::Tensor& style);
 
   std::int64_t width() const { return token_.size(1); }
   std::int64_t pooled_width() const { return style_.size(1); }
+  std::int64_t tokens() const { return token_.size(0); }
+  std::int64_t places() const { return cell_.size(0); }
+  std::int64_t styles() const { return style_.size(0); }
 
  private:
   torch::Tensor token_, cell_, style_;
@@ -33,7 +38,7 @@ TORCH_MODULE(GlyphTextEncoder);
 /// From a folder: config.json and model.safetensors. Throws Error like load_sd3_transformer.
 GlyphTextEncoder load_glyph_text_encoder(const std::filesystem::path& folder);
 
-/// Token ids [B,36] and styles [B] of prompts.
+/// Token ids [B,places] and styles [B] of prompts.
 using TableInputs = std::pair<torch::Tensor, torch::Tensor>;
 TableInputs table_inputs(const std::vector<std::int64_t>& tokens, const std::vector<std::int64_t>& styles);
 

@@ -1,6 +1,6 @@
 #include "embedded/pretrain_glyph.h"
 
-#include "embedded/glyph_stages.h"
+#include "embedded/glyph_source.h"
 #include "models/loading.h"
 #include "models/nn/random_weights.h"
 
@@ -16,8 +16,8 @@ Sd3Config transformer_config() {
   c.patch_size = 1;
   c.num_layers = 4;
   c.num_attention_heads = 2;
-  c.joint_attention_dim = c.caption_projection_dim = GlyphStages::kWidth;
-  c.pooled_projection_dim = GlyphStages::kPooledWidth;
+  c.joint_attention_dim = c.caption_projection_dim = FlowStages::kWidth;
+  c.pooled_projection_dim = FlowStages::kPooledWidth;
   c.pos_embed_max_size = 12;
   return c;
 }
@@ -36,12 +36,13 @@ void initialise(Sd3Transformer& transformer, std::uint64_t seed) {
 }  // namespace
 
 void pretrain_glyph(const PretrainOptions& options) {
-  GlyphStages stages(options);
+  FlowStages stages(options, glyph_source(options));
   Sd3Transformer transformer(transformer_config());
   initialise(transformer, mixed_seed({options.seed, 102}));
   const auto train = [&](const StagePlan& plan, const GlyphFading& fading) {
+    const auto images = glyph_images(options, fading);
     stages.train_flow(plan, *transformer, true, [&](std::uint64_t seed) {
-      const auto flow = stages.flow(fading, plan.micro_size, seed, true);
+      const auto flow = stages.flow(images, plan.micro_size, seed, true);
       const auto v =
           transformer->forward(flow.x, flow.condition.text, flow.condition.pooled, 1000 * flow.sigma);
       return torch::mse_loss(v, flow.target);
@@ -54,7 +55,7 @@ void pretrain_glyph(const PretrainOptions& options) {
   save_sd3_transformer(options.out / "transformer", transformer, torch::kFloat16);
   stages.save(
       "glyph", {{"_class_name", "GlyphPipeline"}, {"transformer", {"diffusers", "SD3Transformer2DModel"}}},
-      {{"steps", {{"A", GlyphStages::kStepsA}, {"B", kStepsB}, {"C", kStepsC}, {"D", GlyphStages::kStepsD}}},
+      {{"steps", {{"A", FlowStages::kStepsA}, {"B", kStepsB}, {"C", kStepsC}, {"D", FlowStages::kStepsD}}},
        {"faded_share", kFadedShare}});
 }
 

@@ -48,7 +48,7 @@ struct Wish {
 };
 
 /// One letter or up to four are others, or the style is.
-Wish near_miss(Wish wish, GlyphEngine& engine, bool one_letter = false) {
+Wish near_miss(Wish wish, DataEngine& engine, bool one_letter = false) {
   constexpr double kOtherStyle = 0.15, kOneLetter = 0.6;
   const double kind = one_letter ? 1 : uniform(engine);
   if (kind < kOtherStyle) {
@@ -88,7 +88,7 @@ class PairSource {
       : renderer_(atlas), phrases_(glyph_phrases(seed)) {}
 
   PairBatch draw(const PairPlan& plan, std::uint64_t seed) const {
-    GlyphEngine engine(seed);
+    DataEngine engine(seed);
     const auto wishes = draw_wishes(plan, engine);
     PairBatch batch{torch::empty({plan.texts + plan.faded, 3, kGlyphHeight, kGlyphWidth}), tokens_of(wishes)};
     for (std::int64_t i = 0; i < plan.texts; ++i)
@@ -104,11 +104,11 @@ class PairSource {
     return batch;
   }
 
-  Wish wish(GlyphEngine& engine, int style) const {
+  Wish wish(DataEngine& engine, int style) const {
     return {glyph_layout(any_phrase(phrases_, engine)), style};
   }
 
-  void render(const Wish& wish, double strength, GlyphEngine& engine, const Tensor& image) const {
+  void render(const Wish& wish, double strength, DataEngine& engine, const Tensor& image) const {
     const GlyphLook look{.font = uniform_int(engine, 0, renderer_.fonts() - 1),
                          .style = wish.style,
                          .strength = static_cast<float>(strength)};
@@ -123,7 +123,7 @@ class PairSource {
   }
 
  private:
-  std::vector<Wish> draw_wishes(const PairPlan& plan, GlyphEngine& engine) const {
+  std::vector<Wish> draw_wishes(const PairPlan& plan, DataEngine& engine) const {
     std::vector<int> styles;
     for (int i = 0; i < plan.styles; ++i) styles.push_back(uniform_int(engine, 0, kGlyphStyles - 1));
     std::vector<Wish> wishes;
@@ -244,7 +244,7 @@ class ClipPretraining {
     constexpr int kTexts = 512;
     const torch::NoGradGuard no_grad;
     const PairSource held_out(options_.atlas, mixed_seed({options_.seed, 204}));
-    GlyphEngine engine(mixed_seed({options_.seed, 205}));
+    DataEngine engine(mixed_seed({options_.seed, 205}));
     std::vector<Wish> wishes, misses;
     const auto images = torch::empty({kTexts, 3, kGlyphHeight, kGlyphWidth}),
                faded = torch::empty_like(images);

@@ -1,123 +1,21 @@
 #include "embedded/pretrain_glyph_flux.h"
 
-#include "core/files.h"
-#include "embedded/glyph_stages.h"
-#include "models/loading.h"
-#include "models/nn/random_weights.h"
+#include "embedded/glyph_source.h"
+#include "embedded/pretrain_flux.h"
 
 namespace harness {
-namespace {
-
-using torch::Tensor;
-
-constexpr int kStepsB = 2000, kStepsC = 400, kStepsE = 900;
-constexpr double kFadedShare = 0.75;  // of the data of stages C and E
-constexpr double kMostGuidance = 6;   // least: 1
-
-/// FLUX.1-dev's own.
-const Json kScheduler = {{"_class_name", "FlowMatchEulerDiscreteScheduler"},
-                         {"num_train_timesteps", 1000},
-                         {"shift", 3.0},
-                         {"use_dynamic_shifting", true},
-                         {"base_shift", 0.5},
-                         {"max_shift", 1.15},
-                         {"base_image_seq_len", 256},
-                         {"max_image_seq_len", 4096}};
-
-FluxConfig transformer_config(bool guidance) {
-  FluxConfig c;
-  c.num_layers = 2;
-  c.num_single_layers = 3;
-  c.attention_head_dim = 64;
-  c.num_attention_heads = 2;
-  c.joint_attention_dim = GlyphStages::kWidth;
-  c.pooled_projection_dim = GlyphStages::kPooledWidth;
-  c.guidance_embeds = guidance;
-  c.axes_dims_rope = {16, 24, 24};
-  return c;
-}
-
-void initialise(FluxTransformer& transformer, std::uint64_t seed) {
-  initialise_uniform(*transformer, seed);
-  const torch::NoGradGuard no_grad;
-  for (const auto& item : transformer->named_parameters()) {
-    const auto& name = item.key();
-    auto weights = item.value();
-    const bool modulates =
-        name.find("norm1") != std::string::npos || name.find(".norm.") != std::string::npos;
-    if (modulates) open_gates(weights, transformer->config().width());
-    if (name.starts_with("norm_out") || name.starts_with("proj_out")) weights.zero_();
-  }
-}
-
-/// The second network begins as the first: its guidance embedding adds nothing.
-void continue_from(const FluxTransformer& first, FluxTransformer& second) {
-  const torch::NoGradGuard no_grad;
-  const auto from = first->named_parameters();
-  for (const auto& item : second->named_parameters()) {
-    auto weights = item.value();
-    if (const auto* same = from.find(item.key()); same != nullptr) {
-      weights.copy_(*same);
-    } else if (item.key().find("linear_2") != std::string::npos) {
-      weights.zero_();
-    }
-  }
-}
-
-Tensor velocity(FluxTransformer& transformer, const GlyphFlow& flow, const TextCondition& condition,
-                const Tensor& guidance = {}) {
-  return transformer->velocity(flow.x, condition.text, condition.pooled, flow.sigma, guidance);
-}
-
-}  // namespace
 
 void pretrain_glyph_flux(const PretrainOptions& options) {
-  GlyphStages stages(options);
-  FluxTransformer teacher(transformer_config(false)), student(transformer_config(true));
-  initialise(teacher, mixed_seed({options.seed, 105}));
-  initialise_uniform(*student, mixed_seed({options.seed, 106}));
-  const GlyphFading faded{kFadedShare, 0.1, 0.5};
-  const auto train = [&](const StagePlan& plan, const GlyphFading& fading) {
-    stages.train_flow(plan, *teacher, true, [&](std::uint64_t seed) {
-      const auto flow = stages.flow(fading, plan.micro_size, seed, true);
-      return torch::mse_loss(velocity(teacher, flow, flow.condition), flow.target);
-    });
-  };
-  stages.train_autoencoder();
-  train({"B", 2, kStepsB, 4, 16, 200, 1e-3, false, 0.01, true}, {});
-  train({"C", 3, kStepsC, 4, 16, 50, 6e-4, false, 0.01, true}, faded);
-  continue_from(teacher, student);
-  const StagePlan distil{"E", 5, kStepsE, 4, 16, 50, 5e-4, false, 0.01, true};
-  stages.train_flow(distil, *student, false, [&](std::uint64_t seed) {
-    GlyphFlow flow;
-    Tensor guidance, target;
-    {
-      const torch::NoGradGuard no_grad;
-      flow = stages.flow(faded, distil.micro_size, seed, false);
-      auto random = seeded_generator(mixed_seed({seed, 1}));
-      guidance = 1 + (kMostGuidance - 1) * torch::rand({distil.micro_size}, random);
-      const auto free = velocity(teacher, flow, stages.empty(distil.micro_size));
-      const auto bound = velocity(teacher, flow, flow.condition);
-      target = free + guidance.view({-1, 1, 1, 1}) * (bound - free);
-    }
-    return torch::mse_loss(velocity(student, flow, flow.condition, guidance), target);
-  });
-  stages.train_decoder();
-  save_flux_transformer(options.out / "transformer", student, torch::kFloat16);
-  make_folder(options.out / "scheduler");
-  stages.save_json("scheduler/scheduler_config.json", kScheduler);
-  stages.save("glyph-flux",
-              {{"_class_name", "GlyphFluxPipeline"},
-               {"scheduler", {"diffusers", "FlowMatchEulerDiscreteScheduler"}},
-               {"transformer", {"diffusers", "FluxTransformer2DModel"}}},
-              {{"steps",
-                {{"A", GlyphStages::kStepsA},
-                 {"B", kStepsB},
-                 {"C", kStepsC},
-                 {"E", kStepsE},
-                 {"D", GlyphStages::kStepsD}}},
-               {"faded_share", kFadedShare},
-               {"guidance", {1, kMostGuidance}}});
+  constexpr double kFadedShare = 0.75;  // of the data of stages C and E
+  FlowStages stages(options, glyph_source(options));
+  pretrain_flux(stages, {.name = "glyph-flux",
+                         .pipeline = "GlyphFluxPipeline",
+                         .steps_b = 2000,
+                         .steps_c = 400,
+                         .steps_e = 900,
+                         .clear = glyph_images(options, {}),
+                         .flawed = glyph_images(options, {kFadedShare, 0.1, 0.5}),
+                         .facts = {{"faded_share", kFadedShare}}});
 }
 
 }  // namespace harness

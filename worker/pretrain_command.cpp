@@ -8,6 +8,7 @@
 #include "embedded/pretrain_glyph.h"
 #include "embedded/pretrain_glyph_clip.h"
 #include "embedded/pretrain_glyph_flux.h"
+#include "embedded/pretrain_shapes_flux.h"
 #include "worker/commands.h"
 
 namespace harness {
@@ -38,6 +39,8 @@ int pretrain_command(const Json& request) {
   make_folder(options.out);
   if (what == "glyph-clip") {
     pretrain_glyph_clip(options);
+  } else if (what == "shapes-flux") {
+    pretrain_shapes_flux(options);
   } else {
     (what == "glyph-flux" ? pretrain_glyph_flux : pretrain_glyph)(options);
     write_file_atomically(options.out / "atlas.png", read_file(options.atlas));

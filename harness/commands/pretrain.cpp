@@ -8,7 +8,7 @@
 namespace harness {
 namespace {
 
-const std::vector<std::string> kModels = {"glyph", "glyph-flux", "glyph-clip"};
+const std::vector<std::string> kModels = {"glyph", "glyph-flux", "shapes-flux", "glyph-clip"};
 
 struct Options {
   std::string model, out;
@@ -33,9 +33,10 @@ Command make_pretrain() {
 Examples:
   harness pretrain glyph -o my-glyph            about 25 minutes on two cores
   harness pretrain glyph-flux -o my-flux        FLUX's classes in the same size, about 35 minutes
+  harness pretrain shapes-flux -o my-shapes     the same, of coloured shapes, about 30 minutes
   harness pretrain glyph-clip -o my-clip        the scorer of `--table sd35-pickscore` there, about 15 minutes
   harness reproduce --table sd35-ocr --weights my-glyph)"};
-  command.add("backbone", &o->model, "glyph, glyph-flux or glyph-clip",
+  command.add("backbone", &o->model, "glyph, glyph-flux, shapes-flux or glyph-clip",
               {.required = true, .offers = choices(kModels)});
   command.add("--seed", &o->seed, "seed of weights and data");
   command.add("-o,--output", &o->out, "model folder to write; unset: NAME-weights", {.is_path = true});

@@ -140,7 +140,7 @@ TEST_F(CompleteWords, CommandsAndOptionsComeWithTheirHelp) {
 
 TEST_F(CompleteWords, ChoicesAreThoseOfTheOption) {
   using Words = std::vector<std::string>;
-  EXPECT_EQ(offered(place, {"pretrain", ""}), (Words{"glyph", "glyph-flux", "glyph-clip"}));
+  EXPECT_EQ(offered(place, {"pretrain", ""}), (Words{"glyph", "glyph-flux", "shapes-flux", "glyph-clip"}));
   EXPECT_EQ(offered(place, {"query", "--format", "js"}), (Words{"json", "jsonl"}));
   EXPECT_EQ(offered(place, {"table", "--format", "js"}), Words{"json"});
   EXPECT_EQ(offered(place, {"compare", "--interval=b"}), Words{"--interval=bca"});

@@ -2,30 +2,38 @@
 
 #include <functional>
 #include <string>
-#include <vector>
 
-#include "embedded/glyph_data.h"
 #include "embedded/glyph_text_encoder.h"
 #include "embedded/pretrain_stage.h"
+#include "embedded/prompted_images.h"
 #include "models/diffusion/autoencoder_kl.h"
 
 namespace harness {
 
 /// A point on the way from data to noise, and what it is conditioned by.
-struct GlyphFlow {
-  torch::Tensor x;       ///< [B,16,6,12], (1 - sigma) data + sigma noise
+struct FlowPoint {
+  torch::Tensor x;       ///< [B,C,h,w], (1 - sigma) data + sigma noise
   torch::Tensor sigma;   ///< [B]
   torch::Tensor target;  ///< noise - data, the velocity
   TextCondition condition;
 };
 
+/// What an embedded model learns from, and the sizes of its text table.
+struct FlowSource {
+  std::int64_t sample_size = 0;  ///< of the autoencoder's images, for its configuration
+  GlyphTextConfig table;
+  DrawImages clear;        ///< as images shall be: latents are scaled by them
+  DrawImages autoencoder;  ///< of stage A
+  DrawImages decoder;      ///< of stage D
+};
+
 /// What the pretrainings of the embedded flow models have in common: autoencoder, text table and data.
-class GlyphStages {
+class FlowStages {
  public:
-  static constexpr std::int64_t kWidth = 128, kPooledWidth = 32;  ///< of the text table
+  static constexpr std::int64_t kWidth = 128, kPooledWidth = 32;  ///< of the text tables
   static constexpr int kStepsA = 2650, kStepsD = 3000;
 
-  explicit GlyphStages(const PretrainOptions& options);
+  FlowStages(const PretrainOptions& options, FlowSource source);
 
   /// Stage A; then scale and shift that give the latents mean 0 and standard deviation 1.
   void train_autoencoder();
@@ -38,7 +46,7 @@ class GlyphStages {
 
   /// Random flow times and noise on encoded images. `dropout`: texts and styles are left out of one image in
   /// ten, as guidance needs it.
-  GlyphFlow flow(const GlyphFading& fading, std::int64_t size, std::uint64_t seed, bool dropout);
+  FlowPoint flow(const DrawImages& images, std::int64_t size, std::uint64_t seed, bool dropout);
   /// The unconditional prompt.
   TextCondition empty(std::int64_t count);
 
@@ -49,13 +57,11 @@ class GlyphStages {
   const PretrainOptions& options() const { return options_; }
 
  private:
-  GlyphBatch batch(const GlyphFading& fading, std::int64_t size, std::uint64_t seed) const;
   void measure_latents();
 
   const PretrainOptions& options_;
   Pretraining common_;
-  GlyphRenderer renderer_;
-  std::vector<std::string> phrases_;
+  FlowSource source_;
   AutoencoderKl vae_;
   GlyphTextEncoder encoder_;
   double latent_std_ = 1;

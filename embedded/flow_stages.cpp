@@ -1,4 +1,4 @@
-#include "embedded/glyph_stages.h"
+#include "embedded/flow_stages.h"
 
 #include "core/files.h"
 #include "models/loading.h"
@@ -9,12 +9,12 @@ namespace {
 
 using torch::Tensor;
 
-AutoencoderConfig autoencoder_config() {
+AutoencoderConfig autoencoder_config(std::int64_t sample_size) {
   AutoencoderConfig c;
   c.block_out_channels = {8, 16, 32, 64};
   c.layers_per_block = 1;
   c.norm_num_groups = 4;
-  c.sample_size = 96;
+  c.sample_size = sample_size;
   c.scaling_factor = 1;
   c.shift_factor = 0;
   c.mid_block_add_attention = false;
@@ -24,13 +24,12 @@ AutoencoderConfig autoencoder_config() {
 
 }  // namespace
 
-GlyphStages::GlyphStages(const PretrainOptions& options)
+FlowStages::FlowStages(const PretrainOptions& options, FlowSource source)
     : options_(options),
       common_(options),
-      renderer_(options.atlas),
-      phrases_(glyph_phrases(mixed_seed({options.seed, 100}))),
-      vae_(autoencoder_config()),
-      encoder_(kWidth, kPooledWidth) {
+      source_(std::move(source)),
+      vae_(autoencoder_config(source_.sample_size)),
+      encoder_(source_.table) {
   initialise_uniform(*vae_, mixed_seed({options.seed, 101}));
   const torch::NoGradGuard no_grad;
   auto random = seeded_generator(mixed_seed({options.seed, 103}));
@@ -38,14 +37,10 @@ GlyphStages::GlyphStages(const PretrainOptions& options)
     item.value().normal_(0, item.key() == "style.weight" ? 1.0 : 0.5, random);
 }
 
-GlyphBatch GlyphStages::batch(const GlyphFading& fading, std::int64_t size, std::uint64_t seed) const {
-  return glyph_batch(renderer_, phrases_, fading, size, seed);
-}
-
-void GlyphStages::train_autoencoder() {
+void FlowStages::train_autoencoder() {
   const StagePlan plan{"A", 1, kStepsA, 2, 8, 100, 3e-3, true, 1e-4, false};
   common_.train(plan, vae_->parameters(), [&](std::uint64_t seed) {
-    const auto images = batch({0.2, 0, 1}, plan.micro_size, seed).images;
+    const auto images = source_.autoencoder(plan.micro_size, seed).images;
     const auto [mean, logvar] = vae_->encode(images);
     const auto noise = torch::randn(mean.sizes(), seeded_generator(seed));
     const auto out = vae_->decode(mean + (logvar / 2).exp() * noise);
@@ -55,18 +50,18 @@ void GlyphStages::train_autoencoder() {
   measure_latents();
 }
 
-void GlyphStages::measure_latents() {
+void FlowStages::measure_latents() {
   const torch::NoGradGuard no_grad;
   std::vector<Tensor> means;
   for (std::uint64_t i = 0; i < 16; ++i)
-    means.push_back(vae_->encode(batch({}, 32, mixed_seed({options_.seed, 104, i})).images).first);
+    means.push_back(vae_->encode(source_.clear(32, mixed_seed({options_.seed, 104, i})).images).first);
   const auto all = torch::cat(means);
   latent_std_ = all.std().item<double>();
   vae_->set_scaling(1 / latent_std_, all.mean().item<double>());
 }
 
-void GlyphStages::train_flow(const StagePlan& plan, const torch::nn::Module& network, bool with_table,
-                             const Pretraining::Loss& loss) {
+void FlowStages::train_flow(const StagePlan& plan, const torch::nn::Module& network, bool with_table,
+                            const Pretraining::Loss& loss) {
   auto parameters = network.parameters();
   if (with_table) {
     for (const auto& p : encoder_->parameters()) parameters.push_back(p);
@@ -74,8 +69,8 @@ void GlyphStages::train_flow(const StagePlan& plan, const torch::nn::Module& net
   common_.train(plan, parameters, loss);
 }
 
-GlyphFlow GlyphStages::flow(const GlyphFading& fading, std::int64_t size, std::uint64_t seed, bool dropout) {
-  auto data = batch(fading, size, seed);
+FlowPoint FlowStages::flow(const DrawImages& images, std::int64_t size, std::uint64_t seed, bool dropout) {
+  auto data = images(size, seed);
   auto random = seeded_generator(seed);
   Tensor x0;
   {
@@ -93,15 +88,15 @@ GlyphFlow GlyphStages::flow(const GlyphFading& fading, std::int64_t size, std::u
   return {(1 - s) * x0 + s * noise, sigma, noise - x0, encoder_->forward(data.tokens, data.styles)};
 }
 
-TextCondition GlyphStages::empty(std::int64_t count) {
-  return encoder_->forward(torch::zeros({count, kGlyphCells}, torch::kInt64),
+TextCondition FlowStages::empty(std::int64_t count) {
+  return encoder_->forward(torch::zeros({count, source_.table.places}, torch::kInt64),
                            torch::zeros({count}, torch::kInt64));
 }
 
-void GlyphStages::train_decoder() {
+void FlowStages::train_decoder() {
   const StagePlan plan{"D", 4, kStepsD, 2, 8, 50, 2e-3, true, 1e-4, false};
   common_.train(plan, vae_->decoder_parameters(), [&](std::uint64_t seed) {
-    const auto images = batch({0.3, 0, 1}, plan.micro_size, seed).images;
+    const auto images = source_.decoder(plan.micro_size, seed).images;
     Tensor latents;
     {
       const torch::NoGradGuard no_grad;
@@ -115,15 +110,14 @@ void GlyphStages::train_decoder() {
   });
 }
 
-void GlyphStages::save(const std::string& what, Json index, Json facts) {
+void FlowStages::save(const std::string& what, Json index, Json facts) {
   const auto& out = options_.out;
   make_folder(out / "text_encoder");
   save_autoencoder(out / "vae", vae_, torch::kFloat16);
   TensorMap table;
   for (const auto& [name, tensor] : state_of(*encoder_)) table[name] = tensor.detach().to(torch::kFloat16);
   save_tensors(out / "text_encoder/model.safetensors", table, {{"format", "pt"}});
-  common_.save_json("text_encoder/config.json",
-                    {{"_class_name", "GlyphTextEncoder"}, {"width", kWidth}, {"pooled_width", kPooledWidth}});
+  common_.save_json("text_encoder/config.json", source_.table.to_json());
   index["vae"] = {"diffusers", "AutoencoderKL"};
   index["text_encoder"] = {"harness", "GlyphTextEncoder"};
   common_.save_json("model_index.json", index);
