@@ -5,8 +5,7 @@ with transformers: fused qkv and the checkpoint's own index of relative position
 deformable attention by grid_sample, masked attention from low to high resolution. B images; S places, Q queries, C channels.
 """
 import collections
-import contextlib
-import functools
+import dataclasses
 import math
 import os
 import pathlib
@@ -45,8 +44,8 @@ class Source:
         return F.group_norm(x, GROUPS, self[f"{name}.weight"], self[f"{name}.bias"], 1e-5)
 
     def feed_forward(self, x, name, activation):
-        """mmcv's FFN with its residual."""
-        return x + self.linear(activation(self.linear(x, f"{name}.layers.0.0")), f"{name}.layers.1")
+        """mmcv's FFN without its residual."""
+        return self.linear(activation(self.linear(x, f"{name}.layers.0.0")), f"{name}.layers.1")
 
 
 def filled(x, of):
@@ -110,7 +109,7 @@ def backbone(m, pixels):
         for i in range(m.count(rf"{name}\.stages\.{stage}\.blocks\.(\d+)\.")):
             block = f"{name}.stages.{stage}.blocks.{i}"
             x = x + window_attention(m, m.norm(x, f"{block}.norm1"), f"{block}.attn", heads, m.window // 2 if i % 2 else 0)
-            x = x + m.feed_forward(m.norm(x, f"{block}.norm2"), f"{block}.ffn", F.gelu) - m.norm(x, f"{block}.norm2")
+            x = x + m.feed_forward(m.norm(x, f"{block}.norm2"), f"{block}.ffn", F.gelu)
         maps.append(m.norm(x, f"{name}.norm{stage}").permute(0, 3, 1, 2))
         if stage + 1 < len(m.swin_heads):
             below = f"{name}.stages.{stage}.downsample"
@@ -143,9 +142,7 @@ def deformable_attention(m, x, positions, grids, name):
     values = m.linear(x, f"{name}.value_proj").unflatten(-1, (h, -1))
     offsets = m.linear(query, f"{name}.sampling_offsets").view(b, s, h, LEVELS, POINTS, 2)
     weights = m.linear(query, f"{name}.attention_weights").view(b, s, h, LEVELS * POINTS).softmax(-1).view(b, s, h, LEVELS, POINTS)
-    middles = torch.cat([torch.stack(torch.meshgrid((torch.arange(rows) + 0.5) / rows, (torch.arange(columns) + 0.5) / columns, indexing="ij")[::-1], -1)
-                         .flatten(0, 1) for rows, columns in grids]).double()  # fmt: skip
-    middles = torch.cat([place for place in exact_middles(grids)])
+    middles = torch.cat([middles_of(*grid) for grid in grids])
     mixed, first = 0, 0
     for level, (rows, columns) in enumerate(grids):
         places = middles[None, :, None, None] + offsets[:, :, :, level] / torch.tensor([columns, rows]).double()
@@ -156,11 +153,10 @@ def deformable_attention(m, x, positions, grids, name):
     return m.linear(mixed.flatten(1, 2).transpose(1, 2), f"{name}.output_proj")
 
 
-def exact_middles(grids):
-    """x, y in 0..1 of each place, level by level: [rows columns,2]."""
-    for rows, columns in grids:
-        y, x = ((torch.arange(n).double() + 0.5) / n for n in (rows, columns))
-        yield torch.stack([x.repeat(rows), y.repeat_interleave(columns)], -1)
+def middles_of(rows, columns):
+    """x, y in 0..1 of each place: [rows columns,2]."""
+    y, x = ((torch.arange(n).double() + 0.5) / n for n in (rows, columns))
+    return torch.stack([x.repeat(rows), y.repeat_interleave(columns)], -1)
 
 
 def pixel_decoder(m, maps, name):
@@ -175,7 +171,7 @@ def pixel_decoder(m, maps, name):
     for i in range(m.count(rf"{re.escape(name)}\.encoder\.layers\.(\d+)\.")):
         layer = f"{name}.encoder.layers.{i}"
         x = m.norm(x + deformable_attention(m, x, position, grids, f"{layer}.attentions.0"), f"{layer}.norms.0")
-        x = m.norm(m.feed_forward(x, f"{layer}.ffns.0", F.relu), f"{layer}.norms.1")
+        x = m.norm(x + m.feed_forward(x, f"{layer}.ffns.0", F.relu), f"{layer}.norms.1")
     parts = x.split([rows * columns for rows, columns in grids], 1)
     levels = [part.transpose(1, 2).unflatten(2, grid) for part, grid in zip(parts, grids)]
     finest = m.group_norm(m.conv(maps[0], f"{name}.lateral_convs.0.conv"), f"{name}.lateral_convs.0.gn")
@@ -224,6 +220,172 @@ def forward(m, pixels):
         bias = not_allowed(masks, grids[at])
         x = m.norm(x + multi_head(m, x + position, inputs[at] + places[at], inputs[at], f"{layer}.attentions.0.attn", bias), f"{layer}.norms.0")
         x = m.norm(x + multi_head(m, x + position, x + position, x, f"{layer}.attentions.1.attn"), f"{layer}.norms.1")
-        x = m.norm(m.feed_forward(x, f"{layer}.ffns.0", F.relu), f"{layer}.norms.2")
+        x = m.norm(x + m.feed_forward(x, f"{layer}.ffns.0", F.relu), f"{layer}.norms.2")
         classes, masks = predictions(m, x, features, name)
     return classes, masks
+
+
+# ---- The check -------------------------------------------------------------------------------------------------------------------------------
+
+FORMATS = {True: "zip", False: "before torch 1.6"}
+LIMIT = 1e-4  # of the largest difference over the largest logit; float64 leaves far less
+
+
+@dataclasses.dataclass
+class Sizes:
+    """As the converter finds them out."""
+
+    embed: int
+    depths: list
+    heads: list
+    window: int
+    queries: int
+    classes: int
+    decoder_layers: int
+    encoder_layers: int
+    features: int
+    encoder_ffn: int
+    decoder_ffn: int
+    attention_heads: int = 8
+    mlp_ratio: float = 4.0
+    patch: int = 4
+
+    @property
+    def mask_features(self):
+        return self.features
+
+    @property
+    def hidden(self):
+        return self.features
+
+    def channels(self, stage):
+        return self.embed << stage
+
+
+CASES = {
+    "small": (Sizes(embed=16, depths=[1, 2, 3, 2], heads=[1, 2, 4, 4], window=5, queries=9, classes=6, decoder_layers=4, encoder_layers=2, features=64,
+                    encoder_ffn=48, decoder_ffn=40, attention_heads=4, mlp_ratio=3.0), (108, 148)),
+    "Swin-S": (Sizes(embed=96, depths=[2, 2, 18, 2], heads=[3, 6, 12, 24], window=7, queries=100, classes=80, decoder_layers=9, encoder_layers=6, features=256,
+                     encoder_ffn=1024, decoder_ffn=2048), (128, 160)),
+}  # fmt: skip
+
+
+def random_tensor(name, shape, generator):
+    """Weights of which every part moves the result."""
+    noise = torch.randn(shape, generator=generator)
+    if name.endswith("sampling_offsets.bias"):
+        return 2 * noise
+    if "bias_table" in name or "level_e" in name or "query_" in name:
+        return noise
+    if len(shape) == 1:  # norms' weights lie about 1
+        return 0.3 * noise + (name.endswith("weight"))
+    return noise * (1.5 if "qkv" in name or "in_proj" in name else 0.7) / math.sqrt(math.prod(shape[1:]))
+
+
+def random_state(converter, sizes, seed):
+    key_map, generator = converter.KeyMap(sizes), torch.Generator().manual_seed(seed)
+    state = collections.OrderedDict((name, random_tensor(name, shape, generator)) for name, (shape, _) in sorted(key_map.entries.items()))
+    for name, w in key_map.indices.items():  # as mmdetection counts: sums of two sequences, read backwards
+        steps = ((2 * w - 1) * torch.arange(w)[:, None] + torch.arange(w)).flatten()
+        state[name] = (steps[:, None] + steps[None, :]).flip(1).contiguous()
+    return state
+
+
+class Effect:
+    """What a pickle must not do when it is read."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def transformers_logits(folder, pixels):
+    from transformers import Mask2FormerForUniversalSegmentation, logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    model, info = Mask2FormerForUniversalSegmentation.from_pretrained(folder, output_loading_info=True)
+    unused = ("criterion.empty_weight", "swin.layernorm.weight", "swin.layernorm.bias")
+    wrong = [name for name in info["missing_keys"] if not name.endswith(unused)] + list(info["unexpected_keys"]) + list(info["mismatched_keys"])
+    if wrong:
+        raise SystemExit(f"transformers does not know what to do with {wrong}")
+    with torch.no_grad():
+        out = model.double().eval()(pixel_values=pixels.double())
+    return out.class_queries_logits, out.masks_queries_logits
+
+
+def difference(ours, theirs):
+    return [((a - b).abs().max() / b.abs().max()).item() for a, b in zip(ours, theirs)]
+
+
+class Report:
+    passed = True
+
+    def line(self, what, good, detail=""):
+        self.passed &= good
+        print(f"{'ok    ' if good else 'FAILED'}  {what}{': ' if detail else ''}{detail}", flush=True)
+
+
+def check_numbers(converter, report, name, work, seed):
+    sizes, (rows, columns) = CASES[name]
+    state = random_state(converter, sizes, seed)
+    pixels = torch.randn(2, 3, rows, columns, generator=torch.Generator().manual_seed(seed + 1))
+    path, effect = work / f"{name}.pth", work / f"{name}-effect"
+    meta = {"CLASSES": tuple("abc"), "effect": Effect(effect), "report": Report()}
+    torch.save({"meta": meta, "state_dict": state}, path, _use_new_zipfile_serialization=name == "small")
+    found = converter.convert(path, work / name)
+    wrong = [f"{field.name} {getattr(found, field.name)}" for field in dataclasses.fields(sizes) if getattr(found, field.name) != getattr(sizes, field.name)]
+    report.line(f"{name}: sizes are those of the tensors, and the pickle did nothing", not wrong and not effect.exists(), ", ".join(wrong))
+    source = Source(state, sizes.heads, sizes.window, sizes.attention_heads)
+    expected = forward(source, pixels)
+    kept = (expected[1] > 0).double().mean().item()
+    classes, masks = difference(transformers_logits(work / name, pixels), expected)
+    report.line(f"{name}: mmdetection's logits and transformers'", max(classes, masks) < LIMIT,
+                f"largest relative difference {classes:.1e} of classes, {masks:.1e} of masks (limit {LIMIT:.0e}; {kept:.0%} of mask logits above 0)")  # fmt: skip
+    if name == "small":
+        converter.convert(path, work / "wrong", neighbours=(0, 1, 2, 3))
+        classes, masks = difference(transformers_logits(work / "wrong", pixels), expected)
+        report.line("small: patch merging in a wrong order is seen", min(classes, masks) > LIMIT, f"{classes:.1e} of classes, {masks:.1e} of masks")
+
+
+def check_errors(converter, report, work, seed):
+    """Each wrong checkpoint is refused, and the message names what is wrong."""
+    state = random_state(converter, CASES["small"][0], seed)
+    proj, norm = "backbone.stages.2.blocks.1.attn.w_msa.proj.weight", "backbone.norm3.bias"
+    without = {name: x for name, x in state.items() if name != norm}
+    index = "backbone.stages.0.blocks.0.attn.w_msa.relative_position_index"
+    wrong = {
+        "a missing tensor": (without, norm), "an extra tensor": (state | {"ema_decay": torch.ones(1)}, "ema_decay"),
+        "a tensor of another shape": (state | {proj: state[proj][:-1]}, proj), "an object among the tensors": (state | {norm: Report()}, "Report"),
+        "another numbering of places": (state | {index: state[index].t()}, index), "a network of another kind": ({"fc.weight": torch.ones(2, 2)}, "no tensor")}  # fmt: skip
+    for what, (tensors, named) in wrong.items():
+        for zipped in (True, False):
+            path = work / "wrong.pth"
+            torch.save({"state_dict": tensors}, path, _use_new_zipfile_serialization=zipped)
+            report.line(f"{what} is named ({FORMATS[zipped]})", *refused(converter, path, work, named))
+    for keep in (0.9, 0.5, 0.001):
+        for zipped in (True, False):
+            torch.save({"state_dict": state}, path, _use_new_zipfile_serialization=zipped)
+            os.truncate(path, int(path.stat().st_size * keep))
+            report.line(f"{keep:.1%} of a checkpoint are refused ({FORMATS[zipped]})", *refused(converter, path, work, "wrong.pth"))
+
+
+def refused(converter, path, work, named):
+    try:
+        converter.convert(path, work / "refused")
+    except converter.WrongInput as error:
+        return named in str(error), "" if named in str(error) else str(error)
+    return False, "it was converted"
+
+
+def check(converter, seed):
+    """Status 0 if all is as it should be."""
+    report = Report()
+    with tempfile.TemporaryDirectory() as work:
+        for name in CASES:
+            check_numbers(converter, report, name, pathlib.Path(work), seed)
+        check_errors(converter, report, pathlib.Path(work), seed)
+    print("self check passed" if report.passed else "self check FAILED")
+    return 0 if report.passed else 1
