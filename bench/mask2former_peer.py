@@ -31,7 +31,7 @@ def picture():
     """Coarse noise, so that it has areas: uint8 [512,512,3]."""
     noise = torch.randn(1, 3, 16, 16, generator=torch.Generator().manual_seed(1))
     smooth = F.interpolate(noise, (SIDE, SIDE), mode="bicubic")[0].permute(1, 2, 0)
-    return (128 + 60 * smooth).clamp(0, 255).to(torch.uint8)
+    return (128 + 60 * smooth).clamp(0, 255).to(torch.uint8).contiguous()
 
 
 def pixel_values(image):
