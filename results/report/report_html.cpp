@@ -120,7 +120,7 @@ std::string beneath_html(const Report& report) {
   });
   if (is_judged)
     return "what a rule over the objects found in it finds wrong with it, and the score. Solid boxes are "
-           "objects that the rule counts, dashed ones have too low a score.";
+           "objects that the rule counts, dashed ones those that it does not.";
   return "what was read, and the score. <span class=\"wrong\">Marked</span> characters are not in the target, "
          "<span class=\"gap\">\u2038</span> stands where some are missing; case and blanks do not count.";
 }

@@ -184,7 +184,7 @@
     return make('label', {}, label, select);
   }
   const plain = (values) => values.map((value) => [value, value]);
-  const search = make('input', {type: 'search', placeholder: 'words in prompt, target, transcript', name: 'text'});
+  const search = make('input', {type: 'search', placeholder: `words in prompt, target, ${isJudged ? 'judgement' : 'transcript'}`, name: 'text'});
   let waiting = 0;
   search.addEventListener('input', () => {
     clearTimeout(waiting);
