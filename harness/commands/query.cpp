@@ -72,8 +72,9 @@ Command make_query() {
   auto o = std::make_shared<QueryOptions>();
   Command command{"query", "SQL over the results DB, read-only whatever the SQL",
                   fmt::format(R"(
---format: table and md cut a cell to {} columns, which ends in "…"; csv, json, jsonl and latex have it whole. csv is
-exact: cells that begin with = + - or @ are written as they are, so import them into a spreadsheet as text.
+--format: table and md cut a cell to {} columns, which ends in "…", and show the target of a GenEval prompt in words;
+csv, json, jsonl and latex have both whole. csv is exact: cells that begin with = + - or @ are written as they are,
+so import them into a spreadsheet as text.
 Examples:
   harness query "SELECT table_id, scale, method, seed, checkpoint, split, metric, mean, n FROM v_results"
   harness query --list

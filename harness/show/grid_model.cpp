@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/geneval/shown_target.h"
 #include "core/sha256.h"
 #include "harness/plan/workspace.h"
 #include "harness/show/evaluated_checkpoints.h"
@@ -29,7 +30,7 @@ using Samples = std::map<int, Sample>;
 
 Samples read_samples(Store& store, const std::string& evaluation_id, const std::string& metric) {
   constexpr auto kSql = R"sql(
-    SELECT p.position, p.text, p.target, s.path, s.sha256, s.transcript, m.value,
+    SELECT p.position, p.text, p.target, s.path, s.sha256, s.transcript, s.judgement, m.value,
            coalesce(m.reason, (
              SELECT min(any_of.reason) FROM metrics AS any_of
              WHERE any_of.evaluation_id = s.evaluation_id AND any_of.prompt_id = s.prompt_id
@@ -42,10 +43,10 @@ Samples read_samples(Store& store, const std::string& evaluation_id, const std::
   const auto folder = evaluation_folder(store, *store.evaluation(evaluation_id));
   using Text = std::string;
   Samples samples;
-  for (const auto& [position, prompt, target, path, sha256, transcript, score, reason] :
-       rows_of<int, Text, Text, Text, Text, std::optional<Text>, std::optional<double>, Text>(
-           store, kSql, evaluation_id, metric))
-    samples[position] = {prompt, target, {folder / path, transcript, score, reason, sha256}};
+  for (const auto& [position, prompt, target, path, sha256, transcript, judgement, score, reason] :
+       rows_of<int, Text, Text, Text, Text, std::optional<Text>, std::optional<Text>, std::optional<double>,
+               Text>(store, kSql, evaluation_id, metric))
+    samples[position] = {prompt, target, {folder / path, transcript, score, reason, sha256, judgement}};
   return samples;
 }
 
@@ -158,8 +159,11 @@ Grid make_grid(Store& store, const Experiment& experiment, const GridChoice& cho
   rule.rows = choice.rows.value_or(paper_alone ? rule.paper.size() : rule.rows);
   for (const auto& pick : pick_grid_rows(scores_by_prompt(columns), rule)) {
     const auto& sample = columns.front().at(pick.position);
-    GridRow row{
-        .position = pick.position, .target = sample.target, .prompt = sample.prompt, .group = pick.group};
+    GridRow row{.position = pick.position,
+                .target = shown_target(sample.target),
+                .prompt = sample.prompt,
+                .group = pick.group,
+                .is_judged = !tag_of_target(sample.target).empty()};
     for (const auto& samples : columns) row.cells.push_back(samples.at(pick.position).cell);
     grid.rows.push_back(std::move(row));
   }

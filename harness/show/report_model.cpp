@@ -9,6 +9,7 @@
 
 #include "core/base64.h"
 #include "core/error.h"
+#include "core/geneval/shown_target.h"
 #include "core/image.h"
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
@@ -59,38 +60,62 @@ Image shrunk(const Image& image, int longest) {
   return canvas.finish(width, height);
 }
 
-/// A scored image as a data URI: the file's own bytes (PNG), or shrunk to `longest` pixels and as JPEG.
+/// A scored image for the page, and its own size.
+struct EmbeddedImage {
+  std::string uri;
+  int width = 0, height = 0;
+};
+
+/// The data URI is of the file's own bytes (PNG), or shrunk to `longest` pixels and as JPEG.
 /// Throws Error if it cannot be read, has another checksum, is no PNG, or is larger than its pixels can need.
-std::string image_data_uri(const std::filesystem::path& file, const std::string& sha256, int longest) {
+EmbeddedImage embedded_image(const std::filesystem::path& file, const std::string& sha256, int longest) {
   const auto bytes = read_stored_image(file, sha256);
   const auto image = decode_png(bytes, file);
   if (std::max(image.width, image.height) <= longest) {
     require_small(bytes.size(), image, file);
-    return "data:image/png;base64," + base64(bytes);
+    return {"data:image/png;base64," + base64(bytes), image.width, image.height};
   }
-  return "data:image/jpeg;base64," + base64(jpeg_bytes(shrunk(image, longest), kQuality));
+  return {"data:image/jpeg;base64," + base64(jpeg_bytes(shrunk(image, longest), kQuality)), image.width,
+          image.height};
 }
 
 void read_samples(Store& store, const std::string& evaluation_id, std::size_t column, int longest,
                   Prompts& prompts) {
   constexpr auto kSql = R"sql(
-    SELECT p.position, s.sample, p.text, p.target, s.path, s.sha256, s.transcript
+    SELECT p.position, s.sample, p.text, p.target, s.path, s.sha256, s.transcript, s.judgement
     FROM samples AS s JOIN prompts AS p ON p.id = s.prompt_id
     WHERE s.evaluation_id = ?1)sql";
   const auto folder = evaluation_folder(store, *store.evaluation(evaluation_id));
   using Text = std::string;
-  for (const auto& [position, sample, text, target, path, sha256, transcript] :
-       rows_of<int, std::int64_t, Text, Text, Text, Text, std::optional<Text>>(store, kSql, evaluation_id)) {
+  for (const auto& [position, sample, text, target, path, sha256, transcript, judgement] :
+       rows_of<int, std::int64_t, Text, Text, Text, Text, std::optional<Text>, std::optional<Text>>(
+           store, kSql, evaluation_id)) {
     auto& prompt = prompt_with(column, prompts, position, sample);
     auto& cell = prompt.cells[column];
     prompt.prompt = text;
-    prompt.target = target;
+    prompt.target = shown_target(target);
+    prompt.tag = tag_of_target(target);
     cell.transcript = transcript;
+    cell.judgement = judgement;
     try {
-      cell.image = image_data_uri(folder / path, sha256, longest);
+      auto image = embedded_image(folder / path, sha256, longest);
+      cell.image = std::move(image.uri);
+      cell.width = image.width;
+      cell.height = image.height;
     } catch (const Error& error) {
       cell.image_note = fmt::format("no image: {}", error.problem());
     }
+  }
+}
+
+void read_objects(Store& store, const std::string& evaluation_id, std::size_t column, Prompts& prompts) {
+  for (auto& found : store.detections(evaluation_id)) {
+    auto& cell = prompt_with(column, prompts, static_cast<int>(found.position), found.sample).cells[column];
+    cell.objects.push_back({.name = std::move(found.name),
+                            .score = found.score,
+                            .box = {found.x0, found.y0, found.x1, found.y1},
+                            .colour = std::move(found.colour),
+                            .counted = found.counted});
   }
 }
 
@@ -119,6 +144,7 @@ void fill_prompts(Store& store, const Experiment& experiment,
                               .checkpoint = checkpoint.step,
                               .is_base = checkpoint.method == kBaseMethod});
     read_samples(store, checkpoint.evaluation_id, column, longest, prompts);
+    read_objects(store, checkpoint.evaluation_id, column, prompts);
     read_values(store, checkpoint.evaluation_id, column, prompts);
   }
   for (auto& [key, prompt] : prompts) {

@@ -48,28 +48,54 @@ GroupText grid_group_text(GridGroup group, const Grid& grid) {
   }
 }
 
+namespace {
+
+std::string marked(const char* mark, const TranscriptMarks& marks, const std::string& text) {
+  return fmt::format(fmt::runtime(mark), marks.escaped(text));
+}
+
 std::string transcript_text(const GridCell& cell, const std::string& target, const TranscriptMarks& marks) {
-  const auto marked = [&](const char* mark, const std::string& text) {
-    return fmt::format(fmt::runtime(mark), marks.escaped(text));
-  };
   std::string out;
   const bool was_read = cell.transcript || !cell.reason.empty();
   if (!target.empty() && was_read) {
-    if (!cell.transcript) return marked(marks.failed, "no transcript: " + cell.reason);
-    if (cell.transcript->empty()) return marked(marks.failed, "nothing read");
+    if (!cell.transcript) return marked(marks.failed, marks, "no transcript: " + cell.reason);
+    if (cell.transcript->empty()) return marked(marks.failed, marks, "nothing read");
     const char* const by_kind[] = {"{}", marks.wrong, marks.missing};
     for (const auto& run : text_diff(*cell.transcript, target))
-      out += marked(by_kind[static_cast<int>(run.kind)], run.text);
+      out += marked(by_kind[static_cast<int>(run.kind)], marks, run.text);
   }
   return fmt::format(fmt::runtime(marks.whole), out);
+}
+
+std::string judgement_text(const GridCell& cell, const TranscriptMarks& marks) {
+  if (!cell.judgement)
+    return cell.reason.empty() ? fmt::format(fmt::runtime(marks.whole), "")
+                               : marked(marks.failed, marks, "not judged: " + cell.reason);
+  const auto text = cell.judgement->empty()
+                        ? std::string("right")
+                        : marked(marks.wrong, marks, "wrong") +
+                              marks.escaped(": " + join(split(*cell.judgement, '\n'), "; "));
+  return fmt::format(fmt::runtime(marks.whole), text);
+}
+
+}  // namespace
+
+std::string text_beneath(const GridCell& cell, const GridRow& row, const TranscriptMarks& marks) {
+  return row.is_judged ? judgement_text(cell, marks) : transcript_text(cell, row.target, marks);
 }
 
 namespace {
 
 /// What stands beneath the images.
 std::string legend(const Grid& grid) {
-  const bool has_targets =
-      std::ranges::any_of(grid.rows, [](const GridRow& row) { return !row.target.empty(); });
+  const auto has_judgement = [](const GridRow& row) {
+    return std::ranges::any_of(row.cells, [](const GridCell& cell) { return cell.judgement.has_value(); });
+  };
+  if (std::ranges::any_of(grid.rows, has_judgement))
+    return fmt::format("what a rule over the objects found in it finds wrong with it, and the image's {}.",
+                       grid.score_title);
+  const bool has_targets = std::ranges::any_of(
+      grid.rows, [](const GridRow& row) { return !row.is_judged && !row.target.empty(); });
   if (!has_targets) return fmt::format("the image's {}.", grid.score_title);
   return fmt::format(
       "the text as the OCR engine read it, and the image's {}; red characters are not in the target, \u2038 "

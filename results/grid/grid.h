@@ -65,13 +65,16 @@ struct GridCell {
   std::optional<double> score;
   std::string reason = {};  ///< why there is no transcript or score
   std::string sha256 = {};  ///< of the image's bytes when it was scored
+  /// What a rule found wrong with it, a line each; empty: nothing. Unset: it was not judged.
+  std::optional<std::string> judgement = {};
 };
 
 struct GridRow {
   int position = 0;
-  std::string target, prompt;
+  std::string target, prompt;  ///< the target as a person reads it
   GridGroup group = GridGroup::kWins;
   std::vector<GridCell> cells = {};  ///< one a column
+  bool is_judged = false;  ///< the target is for a rule to judge by; else a text to be read in the images
 };
 
 struct Grid {
@@ -98,8 +101,9 @@ struct TranscriptMarks {
   const char *whole, *wrong, *missing, *failed;
 };
 
-/// What stands beneath an image: the transcript against the target, or why there is none.
-std::string transcript_text(const GridCell& cell, const std::string& target, const TranscriptMarks& marks);
+/// What stands beneath an image: the transcript against the target, or what the rule found wrong with it, or
+/// why there is neither.
+std::string text_beneath(const GridCell& cell, const GridRow& row, const TranscriptMarks& marks);
 
 /// What the figure shows and how its rows were chosen, in sentences.
 std::string grid_caption(const Grid& grid);

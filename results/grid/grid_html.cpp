@@ -40,8 +40,7 @@ std::string url_path(const std::filesystem::path& image, const std::filesystem::
 std::string cell_html(const Grid& grid, const GridCell& cell, const GridRow& row,
                       const std::filesystem::path& folder) {
   return fmt::format("<td><img src=\"{}\" alt=\"{}\"><div class=\"read\">{}<span>{}</span></div></td>",
-                     url_path(cell.image, folder), html_text(row.target),
-                     transcript_text(cell, row.target, kMarks),
+                     url_path(cell.image, folder), html_text(row.target), text_beneath(cell, row, kMarks),
                      cell.score ? fmt::format("{:.{}f}", *cell.score, grid.score_decimals) : "\u2014");
 }
 

@@ -23,6 +23,7 @@ constexpr TextStyle kGroup{.size = 18, .bold = true, .color = kInk};
 constexpr TextStyle kTarget{.size = 18, .bold = true, .color = kInk, .max_lines = 2};
 constexpr TextStyle kPrompt{.size = 14, .color = kGrey, .max_lines = 5};
 constexpr TextStyle kTranscript{.size = 16, .color = kInk};
+constexpr TextStyle kJudgement{.size = 14, .color = kInk, .max_lines = 3};
 constexpr TextStyle kScore{.size = 16, .color = kInk, .align = PANGO_ALIGN_RIGHT};
 constexpr TextStyle kCaption{.size = 15, .color = kInk, .max_lines = 0};
 constexpr TextStyle kSignature{.size = 12, .color = kGrey, .max_lines = 0};
@@ -82,14 +83,15 @@ double draw_group(GridCanvas& canvas, const Grid& grid, GridGroup group, double 
 double draw_label(GridCanvas& canvas, const GridRow& row, double y) {
   double used = 0;
   if (!row.target.empty()) {
-    used = canvas.text(markup_text("\u201c" + row.target + "\u201d"), kMargin, y, kLabelWidth, kTarget) + 4;
+    const auto target = row.is_judged ? row.target : "\u201c" + row.target + "\u201d";
+    used = canvas.text(markup_text(target), kMargin, y, kLabelWidth, kTarget) + 4;
   }
   const auto prompt = fmt::format("#{}  {}", row.position, row.prompt);
   return used + canvas.text(markup_text(prompt), kMargin, y + used, kLabelWidth, kPrompt);
 }
 
-double draw_cell(GridCanvas& canvas, const Grid& grid, const GridCell& cell, const std::string& target,
-                 double x, double y) {
+double draw_cell(GridCanvas& canvas, const Grid& grid, const GridCell& cell, const GridRow& row, double x,
+                 double y) {
   const Image image = decode_png(read_stored_image(cell.image, cell.sha256), cell.image);
   const auto [width, height] = place(image);
   const double left = x + std::floor((kCellWidth - width) / 2);
@@ -97,8 +99,8 @@ double draw_cell(GridCanvas& canvas, const Grid& grid, const GridCell& cell, con
   canvas.frame(left, y, width, height, kRule);
   const double below = y + height + 5;
   const double room = score_width(grid);
-  const double used =
-      canvas.text(transcript_text(cell, target, kMarks), x, below, kCellWidth - room, kTranscript);
+  const double used = canvas.text(text_beneath(cell, row, kMarks), x, below, kCellWidth - room,
+                                  row.is_judged ? kJudgement : kTranscript);
   const auto score = cell.score ? fmt::format("{:.{}f}", *cell.score, grid.score_decimals) : "\u2014";
   const double of_score = canvas.text(score, x + kCellWidth - room, below, room, kScore);
   return height + 5 + std::max(used, of_score);
@@ -112,7 +114,7 @@ double draw_row(GridCanvas& canvas, const Grid& grid, const GridRow& row, double
   }
   double height = draw_label(canvas, row, y);
   for (std::size_t i = 0; i < row.cells.size(); ++i) {
-    height = std::max(height, draw_cell(canvas, grid, row.cells[i], row.target, column_x(i), y));
+    height = std::max(height, draw_cell(canvas, grid, row.cells[i], row, column_x(i), y));
   }
   return y + height + kRowGap;
 }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/geneval/shown_target.h"
 #include "core/text.h"
 #include "results/table/markup.h"
 
@@ -74,8 +75,8 @@ void in_pieces(const SqlValue& value, Digits digits, const std::function<void(st
 
 using Shown = std::string (*)(std::string_view);
 
-/// What `table` and `md` show of a value or a heading, as `shown` writes it: a text that takes more than
-/// kWidestCell columns is cut and ends in "…".
+/// What `table` and `md` show of a value or a heading, as `shown` writes it: a GenEval target in words, and a
+/// text that takes more than kWidestCell columns cut, with "…" at its end.
 std::string short_cell(const SqlValue& value, Shown shown) {
   std::string made;
   if (const auto* blob = std::get_if<Blob>(&value)) {
@@ -83,8 +84,8 @@ std::string short_cell(const SqlValue& value, Shown shown) {
   } else if (!std::holds_alternative<std::string>(value)) {
     in_pieces(value, Digits::kShort, [&](std::string_view text) { made = text; });
   }
-  const auto* stored = std::get_if<std::string>(&value);
-  const std::string_view text = stored == nullptr ? made : *stored;
+  if (const auto* stored = std::get_if<std::string>(&value)) made = shown_target(*stored);
+  const std::string_view text = made;
   if (beginning_within(text, kWidestCell).size() == text.size()) return shown(text);
   return shown(beginning_within(text, kWidestCell - 1)) + "\u2026";
 }

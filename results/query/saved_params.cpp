@@ -153,7 +153,8 @@ class SavedValuesMaker {
   void check(const SavedParam& param, const std::string& text) const {
     const auto name = param.name;
     if (text.empty() && param.fallback == "") return;
-    if ((name == "n" || name == "seed" || name == "experiment") && !is_whole_number(text)) {
+    if ((name == "n" || name == "seed" || name == "experiment" || name == "position") &&
+        !is_whole_number(text)) {
       throw Error(fmt::format("{} must be a whole number, not \"{}\"", name, text),
                   fmt::format("{}, -p {}", where_, name), std::string(param.help));
     }

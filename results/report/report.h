@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -20,6 +21,15 @@ struct ReportColumn {
   bool is_base = false;
 };
 
+/// An object that a scorer found in an image.
+struct ReportObject {
+  std::string name;  ///< of its class
+  double score = 0;
+  std::array<double, 4> box{};  ///< x0, y0, x1, y1 in pixels of the scored image, y down
+  std::optional<std::string> colour = {};
+  bool counted = false;
+};
+
 /// One image of a prompt with what the scorers made of it.
 struct ReportCell {
   std::string image = {};                                    ///< data URI; empty: there is none
@@ -27,12 +37,16 @@ struct ReportCell {
   std::optional<std::string> transcript = {};                ///< nothing where no scorer read one
   std::map<std::string, std::optional<double>> values = {};  ///< by metric; no entry: not measured
   std::map<std::string, std::string> reasons = {};           ///< by metric: why a scorer failed
+  std::optional<std::string> judgement = {};  ///< what is wrong with it, a line each; empty: nothing
+  std::vector<ReportObject> objects = {};
+  int width = 0, height = 0;  ///< pixels of the scored image; 0: it cannot be read
 };
 
 struct ReportPrompt {
   int position = 0;  ///< in the whole prompt set
   std::int64_t sample = 0;
-  std::string prompt, target;
+  std::string prompt, target;          ///< the target as a person reads it
+  std::string tag = {};                ///< of a GenEval prompt; else the target is a text to be read
   std::vector<ReportCell> cells = {};  ///< one a column
 };
 

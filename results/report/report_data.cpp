@@ -60,11 +60,31 @@ Json values_json(const ReportCell& cell, const std::vector<TableColumn>& metrics
   return values;
 }
 
-/// {"v": values by metric, "d": diff of the transcript, "r": {metric: why it has no value}, "n": why there is
-/// no image}; what is empty is left out.
+/// [[class, score, x0, y0, x1, y1, colour or null, counted], ...]
+Json objects_json(const ReportCell& cell) {
+  Json objects = Json::array();
+  for (const auto& object : cell.objects) {
+    const auto& [x0, y0, x1, y1] = object.box;
+    objects.push_back({object.name, object.score, x0, y0, x1, y1,
+                       object.colour ? Json(*object.colour) : Json(), object.counted});
+  }
+  return objects;
+}
+
+/// {"v": values by metric, "d": diff of the transcript, "j": judgement, "o": objects, "z": [width, height] of
+/// the image that their boxes are in, "r": {metric: why it has no value}, "n": why there is no image}; what
+/// is empty or unset is left out.
 Json cell_json(const ReportCell& cell, const ReportPrompt& prompt, const std::vector<TableColumn>& metrics) {
   Json out = {{"v", values_json(cell, metrics)}};
-  if (cell.transcript) out["d"] = diff_json(*cell.transcript, prompt.target);
+  if (cell.transcript) {
+    out["d"] = prompt.tag.empty() ? diff_json(*cell.transcript, prompt.target)
+                                  : Json::array({Json::array({0, *cell.transcript})});
+  }
+  if (cell.judgement) out["j"] = *cell.judgement;
+  if (!cell.objects.empty() && cell.width > 0) {
+    out["o"] = objects_json(cell);
+    out["z"] = {cell.width, cell.height};
+  }
   if (!cell.reasons.empty()) out["r"] = cell.reasons;
   if (!cell.image_note.empty()) out["n"] = cell.image_note;
   return out;
@@ -73,11 +93,13 @@ Json cell_json(const ReportCell& cell, const ReportPrompt& prompt, const std::ve
 Json prompt_json(const ReportPrompt& prompt, const std::vector<TableColumn>& metrics) {
   Json cells = Json::array();
   for (const auto& cell : prompt.cells) cells.push_back(cell_json(cell, prompt, metrics));
-  return {{"p", prompt.position},
-          {"s", prompt.sample},
-          {"t", prompt.target},
-          {"x", prompt.prompt},
-          {"c", std::move(cells)}};
+  Json out = {{"p", prompt.position},
+              {"s", prompt.sample},
+              {"t", prompt.target},
+              {"x", prompt.prompt},
+              {"c", std::move(cells)}};
+  if (!prompt.tag.empty()) out["g"] = prompt.tag;
+  return out;
 }
 
 /// In the order in which the page shows them.

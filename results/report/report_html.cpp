@@ -112,17 +112,29 @@ std::string charts_html(const std::vector<ChartGroup>& groups, std::size_t& next
   return out;
 }
 
+/// What stands beneath the images.
+std::string beneath_html(const Report& report) {
+  const bool is_judged = std::ranges::any_of(report.prompts, [](const ReportPrompt& prompt) {
+    return std::ranges::any_of(prompt.cells,
+                               [](const ReportCell& cell) { return cell.judgement.has_value(); });
+  });
+  if (is_judged)
+    return "what a rule over the objects found in it finds wrong with it, and the score. Solid boxes are "
+           "objects that the rule counts, dashed ones those that it does not.";
+  return "what was read, and the score. <span class=\"wrong\">Marked</span> characters are not in the target, "
+         "<span class=\"gap\">\u2038</span> stands where some are missing; case and blanks do not count.";
+}
+
 /// The list itself is made by the script; without one the page says so.
 std::string prompts_html(const Report& report) {
   if (report.prompts.empty()) return {};
   return fmt::format(
       "<p>{} prompts of the {} split, every image of a row made from the same noise. Beneath each image: "
-      "what was read, and the score. <span class=\"wrong\">Marked</span> characters are not in the target, "
-      "<span class=\"gap\">\u2038</span> stands where some are missing; case and blanks do not count. "
-      "{}</p>\n"
+      "{} {}</p>\n"
       "<noscript><p class=\"none\">The list of prompts needs JavaScript, which runs inside this file "
       "alone.</p></noscript>\n<div id=\"browser\"></div>\n",
-      report.prompts.size(), html_text(report.table.split), html_text(report.image_note));
+      report.prompts.size(), html_text(report.table.split), beneath_html(report),
+      html_text(report.image_note));
 }
 
 ViewTable runs_view(const Report& report) {

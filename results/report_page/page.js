@@ -71,7 +71,7 @@
   const trained = [...new Set(report.columns.filter((column) => !column.base).map((column) => column.method))];
   const start = {
     text: '', seed: String(seeds[0]), metric: report.metric, method: report.hero, against: report.baseline,
-    outcome: 'all', sort: 'position', descending: false,
+    outcome: 'all', sort: 'position', descending: false, tag: '', verdict: '', boxes: true,
   };
   const state = {...start};
 
@@ -123,8 +123,16 @@
     return (value < 0 && !zero ? '\u2212' : signed && !zero ? '+' : '') + text;
   };
 
-  // Searching is for a text anywhere in target, prompt or transcripts, whatever its case.
+  // What a rule made of images: only where some were judged.
+  const tags = [...new Set(prompts.flatMap((prompt) => prompt.g ?? []))].sort();
+  const isJudged = prompts.some((prompt) => prompt.c.some((cell) => cell.j !== undefined));
+  const hasObjects = prompts.some((prompt) => prompt.c.some((cell) => cell.o));
+  const verdictOf = (cell) => cell?.j === undefined ? 'none' : cell.j === '' ? 'right' : 'wrong';
+  const verdictTitles = {right: 'right', wrong: 'wrong', none: 'not judged'};
+
+  // Searching is for a text anywhere in target, prompt, transcripts or judgements, whatever its case.
   const haystacks = prompts.map((prompt) => [`#${prompt.p}`, prompt.t, prompt.x,
+    ...prompt.c.map((cell) => cell.j ?? ''),
     ...prompt.c.map((cell) => (cell.d ?? []).filter(([kind]) => kind !== 2).map(([, text]) => text).join(''))]
     .join('\n').toLowerCase());
 
@@ -159,7 +167,9 @@
   const allRows = prompts.map((_, row) => row);
   function searched() {
     const words = state.text.toLowerCase().split(/\s+/).filter(Boolean);
-    return allRows.filter((row) => words.every((word) => haystacks[row].includes(word)));
+    return allRows.filter((row) => words.every((word) => haystacks[row].includes(word)) &&
+      (!state.tag || prompts[row].g === state.tag) &&
+      (!state.verdict || verdictOf(prompts[row].c[columnOf(state.method)]) === state.verdict));
   }
 
   // ---- controls ----
@@ -174,7 +184,7 @@
     return make('label', {}, label, select);
   }
   const plain = (values) => values.map((value) => [value, value]);
-  const search = make('input', {type: 'search', placeholder: 'words in prompt, target, transcript', name: 'text'});
+  const search = make('input', {type: 'search', placeholder: `words in prompt, target, ${isJudged ? 'judgement' : 'transcript'}`, name: 'text'});
   let waiting = 0;
   search.addEventListener('input', () => {
     clearTimeout(waiting);
@@ -206,11 +216,23 @@
     search.value = '';
     refresh();
   });
+  const boxes = make('input', {type: 'checkbox', name: 'boxes'});
+  boxes.addEventListener('change', () => {
+    state.boxes = boxes.checked;
+    showBoxes();
+  });
+  function showBoxes() {
+    boxes.checked = state.boxes;
+    document.body.classList.toggle('without-boxes', !state.boxes);
+  }
   const controls = make('div', {className: 'controls'}, make('label', {}, 'Search ( / )', search),
     choice('Metric', 'metric', report.metrics.map((one) => [one.key, one.title])),
     choice('Method', 'method', plain(methods)), choice('Against', 'against', plain(methods)),
     ...seeds.length > 1 ? [choice('Seed', 'seed', plain(seeds.map(String)))] : [],
+    ...tags.length > 0 ? [choice('Tag', 'tag', [['', 'all'], ...plain(tags)])] : [],
+    ...isJudged ? [choice('Method is', 'verdict', [['', 'right or wrong'], ...Object.entries(verdictTitles)])] : [],
     choice('Sort by', 'sort', sorts), direction, reset,
+    ...hasObjects ? [make('label', {className: 'switch'}, boxes, 'Boxes of objects')] : [],
     make('div', {className: 'outcomes', role: 'group', ariaLabel: 'Show'}, ...outcomeButtons));
   const status = make('p', {className: 'status', role: 'status'});
   const head = make('tr'), body = make('tbody');
@@ -225,7 +247,14 @@
 
   // ---- rows ----
 
+  function judgementOf(cell) {
+    if (cell.j === '') return make('span', {className: 'right'}, 'right');
+    return make('span', {}, make('span', {className: 'wrong'}, 'wrong'),
+      ...cell.j.split('\n').map((line) => make('span', {className: 'reason'}, line)));
+  }
+
   function transcriptOf(cell) {
+    if (cell.j !== undefined) return judgementOf(cell);
     const reason = cell.r?.[state.metric];
     if (!cell.d) return make('span', {className: reason ? 'none' : ''}, reason ? `no score: ${reason}` : '');
     if (cell.d.length === 0 || cell.d.every(([kind]) => kind === 2)) return make('span', {className: 'none'}, 'nothing read');
@@ -234,6 +263,44 @@
       if (kind === 1) return make('span', {className: 'wrong'}, text);
       return make('span', {className: 'gap', title: `missing: ${text}`}, '\u2038');
     }));
+  }
+
+  // Boxes are drawn in per cent of the image and in pixels of the screen, so that they are sharp at any size.
+  const svgOf = (tag, attributes, ...children) => {
+    const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+    element.append(...children);
+    return element;
+  };
+  const objectName = ([name, score, , , , , colour]) => `${name} ${score.toFixed(2)}${colour ? ` ${colour}` : ''}`;
+
+  function boxOf(object, [width, height]) {
+    const shareOf = (pixels, side) => 100 * Math.min(Math.max(pixels, 0), side) / side;
+    const left = shareOf(object[2], width), right = shareOf(object[4], width);
+    const top = shareOf(object[3], height), bottom = shareOf(object[5], height);
+    const at = {x: `${left}%`, y: `${top}%`, width: `${right - left}%`, height: `${bottom - top}%`};
+    const atRight = left > 50, atTop = top < 12;
+    return svgOf('g', {class: object[7] ? 'counted' : 'uncounted'}, svgOf('rect', {...at, class: 'halo'}),
+      svgOf('rect', {...at, class: 'box'}),
+      svgOf('text', {
+        x: `${atRight ? right : left}%`, y: `${top}%`, dx: atRight ? -3 : 3, dy: atTop ? 12 : -4,
+        'text-anchor': atRight ? 'end' : 'start',
+      }, objectName(object)));
+  }
+
+  /** The image with the boxes of what was found in it; those that do not count lie beneath. */
+  function withObjects(image, cell) {
+    if (!cell.o || image.tagName !== 'IMG') return image;
+    image.style.aspectRatio = cell.z[0] / cell.z[1];
+    const drawn = [...cell.o].sort((a, b) => a[7] - b[7]);
+    return make('span', {className: 'shot'}, image,
+      svgOf('svg', {class: 'objects', 'aria-hidden': 'true'}, ...drawn.map((object) => boxOf(object, cell.z))));
+  }
+
+  function objectsTable(cell) {
+    if (!cell.o) return '';
+    return make('table', {className: 'found-objects'}, ...cell.o.map((object) => make('tr', {},
+      make('td', {}, objectName(object)), make('td', {className: 'num'}, object[7] ? 'counted' : 'not counted'))));
   }
 
   // An image is given its source when it comes near, so that long lists stay light.
@@ -260,7 +327,7 @@
     const cell = prompts[row].c[column], method = report.columns[column].method;
     const picture = pictureOf(row, column);
     const shown = picture.tagName !== 'IMG' ? picture : make('button',
-      {type: 'button', className: 'picture', ariaLabel: `Enlarge ${numberOf(row)}, ${method}`}, picture);
+      {type: 'button', className: 'picture', ariaLabel: `Enlarge ${numberOf(row)}, ${method}`}, withObjects(picture, cell));
     if (shown !== picture) shown.addEventListener('click', () => enlarge(row));
     return make('td', {}, make('span', {className: 'method'}, method), shown,
       make('div', {className: 'read'}, transcriptOf(cell), make('b', {}, format(valueOf(row, column)))));
@@ -324,6 +391,7 @@
       button.lastChild.textContent = button.disabled ? '' : found.filter(outcome.holds).length;
     }
     for (const select of controls.querySelectorAll('select')) select.value = state[select.name];
+    showBoxes();
     direction.textContent = state.descending ? 'Descending \u25be' : 'Ascending \u25b4';
     head.replaceChildren(headingOf('position', 'Prompt', '', 'text'),
       ...shownColumns().map((column) => {
@@ -340,6 +408,8 @@
     refreshControls(found);
     view = sorted(found.filter(outcomes[state.outcome].holds));
     status.textContent = `${view.length} of ${prompts.length} prompts: ${helpOf()[state.outcome]}` +
+      (state.tag ? `, ${state.tag}` : '') +
+      (state.verdict ? `, ${state.method} ${verdictTitles[state.verdict]}` : '') +
       (state.text.trim() ? `, with \u201c${state.text.trim()}\u201d` : '') + '.';
     body.replaceChildren();
     made = 0;
@@ -377,8 +447,9 @@
           button('Close', 'Close', () => dialog.close()))),
       make('p', {}, prompt.x),
       make('div', {className: 'large'}, ...shownColumns().map((column) => make('div', {},
-        make('b', {}, report.columns[column].method), pictureOf(row, column),
-        make('div', {className: 'read'}, transcriptOf(prompt.c[column])), metricsOf(column)))));
+        make('b', {}, report.columns[column].method), withObjects(pictureOf(row, column), prompt.c[column]),
+        make('div', {className: 'read'}, transcriptOf(prompt.c[column])), metricsOf(column),
+        objectsTable(prompt.c[column])))));
     if (!dialog.open) dialog.showModal();
   }
   dialog.addEventListener('click', (event) => {

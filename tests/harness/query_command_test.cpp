@@ -46,7 +46,8 @@ TEST_F(QueryOfARun, HostileSqlEndsWithAStatusAndLeavesEveryFile) {
 }
 
 TEST_F(QueryCommand, ListsEverySavedQueryWithItsParameters) {
-  ok({"query", "--list"}, {"by-prompt", "spend", "law", "failures", "comparisons", "easiest", "hardest"});
+  ok({"query", "--list"}, {"by-prompt", "spend", "law", "failures", "comparisons", "easiest", "hardest",
+                           "geneval-tags", "geneval-reasons", "detections"});
 }
 
 /// A workspace of three seeds, evaluated again with a scorer more and with another sampler, and trained again

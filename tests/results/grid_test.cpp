@@ -221,6 +221,43 @@ TEST_F(GridFigure, FailedScorersAndEmptyTranscriptsAreDrawn) {
   EXPECT_NO_THROW(render_grid(failed));
 }
 
+TEST_F(GridFigure, JudgedImagesHaveTheirJudgementInPlaceOfATranscript) {
+  auto judged = grid();
+  auto& row = judged.rows[0];
+  row.target = "counting: 3 star";
+  row.is_judged = true;
+  for (auto& cell : row.cells) cell.transcript = std::nullopt;
+  row.cells[0].judgement = "expected star>=3, found 1\nexpected <b><1, found 2";
+  row.cells[1].judgement = "";
+  const auto page = grid_html(judged, folder_);
+  EXPECT_THAT(page, HasSubstr("<b>counting: 3 star</b>"));
+  EXPECT_THAT(page, HasSubstr("<span class=\"wrong\">wrong</span>: expected star&gt;=3, found 1; expected "
+                              "&lt;b&gt;&lt;1, found 2</span>"));
+  EXPECT_THAT(page, HasSubstr("<span>right</span>"));
+  EXPECT_THAT(grid_caption(judged),
+              HasSubstr("what a rule over the objects found in it finds wrong with it"));
+  EXPECT_THAT(grid_caption(judged), testing::Not(HasSubstr("OCR")));
+  EXPECT_NE(png_bytes(render_grid(judged)), png_bytes(render_grid(grid())));
+}
+
+TEST_F(GridFigure, ALongJudgementIsCutAndLeavesTheColumnsWhereTheyWere) {
+  auto judged = grid();
+  judged.rows[0].is_judged = true;
+  judged.rows[0].cells[0].judgement = judged.rows[0].cells[1].judgement = "expected star>=3, found 1";
+  const auto of_short = render_grid(judged);
+  for (int i = 0; i < 40; ++i) *judged.rows[0].cells[0].judgement += "\nexpected star>=3, found 1";
+  const auto of_long = render_grid(judged);
+  EXPECT_EQ(of_long.width, of_short.width);
+  EXPECT_LT(of_long.height, of_short.height + 40);
+}
+
+TEST_F(GridFigure, AnImageThatCouldNotBeJudgedSaysWhy) {
+  auto failed = grid();
+  failed.rows[0].is_judged = true;
+  failed.rows[0].cells[0].reason = "no detector";
+  EXPECT_THAT(grid_html(failed, folder_), HasSubstr("<span class=\"none\">not judged: no detector</span>"));
+}
+
 TEST_F(GridFigure, AnImageThatIsMissingOrIsNotTheOneThatWasScoredIsNamed) {
   auto broken = grid();
   write_image("b.png", 96, 48, {10, 20, 251});

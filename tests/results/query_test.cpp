@@ -569,6 +569,15 @@ TEST_F(Queries, TableAndMarkdownCutLongCells) {
     EXPECT_THAT(text(sql, format), HasSubstr(std::string(5000, 'a')));
 }
 
+TEST_F(Queries, GenevalTargetsAreInWordsForReadersAndWholeAsData) {
+  const std::string target = R"({"include":[{"class":"star","count":3}],"tag":"counting"})";
+  const auto sql = "SELECT '" + target + "' AS target";
+  EXPECT_EQ(text(sql, QueryFormat::kTable), "target\n----------------\ncounting: 3 star\n");
+  EXPECT_THAT(text(sql, QueryFormat::kMarkdown), HasSubstr("| counting: 3 star |"));
+  EXPECT_EQ(text(sql, QueryFormat::kCsv), "target\n" + csv_field(target) + "\n");
+  EXPECT_EQ(parse_json(text(sql, QueryFormat::kJson), "json")[0]["target"], target);
+}
+
 TEST_F(Queries, LongValuesAreWrittenInPiecesAndWhole) {
   const std::string sql = "SELECT replace(printf('%.*c', 100000, 'a'), 'a', 'é\"--\n') AS t";
   const auto value = std::get<std::string>(query(sql).rows[0][0]);

@@ -64,6 +64,10 @@ TEST(ReportPage, TextsOfStrangersStayTextsWhateverTheyHold) {
   report.prompts[0].cells[0].transcript = kHostile;
   report.prompts[0].cells[2].reasons["ocr_reward"] = kHostile;
   report.prompts[0].cells[2].image_note = kHostile;
+  report.prompts[0].tag = kHostile;
+  report.prompts[0].cells[1].judgement = kHostile;
+  report.prompts[0].cells[1].objects = {{.name = kHostile, .colour = kHostile}};
+  report.prompts[0].cells[1].width = report.prompts[0].cells[1].height = 8;
   report.missing = {kHostile};
   report.image_note = kHostile;
   report.table.title = kHostile;
@@ -112,6 +116,55 @@ TEST(ReportPage, HoldsScoresTranscriptsAndReasonsOfEveryCell) {
   EXPECT_EQ(cells.at(2).at("r").at("ocr_reward"), "timed out");
   EXPECT_EQ(cells.at(2).at("n"), "no image: is missing");
   EXPECT_FALSE(cells.at(2).contains("d"));
+}
+
+/// The prompt of the fixture as one of GenEval: wrong at the first method, right at the second, not judged at
+/// the third.
+Report judged_report() {
+  auto report = fixture_report();
+  auto& prompt = report.prompts[0];
+  prompt.target = "counting: 3 star";
+  prompt.tag = "counting";
+  for (auto& cell : prompt.cells) cell.transcript = std::nullopt;
+  auto& wrong = prompt.cells[0];
+  wrong.judgement = "expected star>=3, found 1\nexpected ring<1, found 1";
+  wrong.objects = {
+      {.name = "star", .score = 0.9375, .box = {1.5, 2, 40, 30.25}, .colour = "red", .counted = true},
+      {.name = "ring", .score = 0.125, .box = {0, 0, 8, 4}}};
+  wrong.width = 64;
+  wrong.height = 48;
+  prompt.cells[1].judgement = "";
+  return report;
+}
+
+TEST(ReportPage, HoldsTagJudgementAndObjectsOfJudgedImages) {
+  const auto prompt = data_of(report_html(judged_report())).at("prompts").at(0);
+  EXPECT_EQ(prompt.at("g"), "counting");
+  EXPECT_EQ(prompt.at("t"), "counting: 3 star");
+  const auto& cells = prompt.at("c");
+  EXPECT_EQ(cells.at(0).at("j"), "expected star>=3, found 1\nexpected ring<1, found 1");
+  EXPECT_EQ(cells.at(0).at("o"), Json::parse(R"([["star", 0.9375, 1.5, 2.0, 40.0, 30.25, "red", true],
+                                                 ["ring", 0.125, 0.0, 0.0, 8.0, 4.0, null, false]])"));
+  EXPECT_EQ(cells.at(0).at("z"), Json::parse("[64, 48]"));
+  EXPECT_EQ(cells.at(1).at("j"), "");
+  EXPECT_FALSE(cells.at(1).contains("o"));
+  EXPECT_FALSE(cells.at(2).contains("j"));
+}
+
+TEST(ReportPage, SaysWhatStandsBeneathJudgedImagesAndBeneathReadOnes) {
+  EXPECT_THAT(report_html(judged_report()),
+              HasSubstr("what a rule over the objects found in it finds wrong"));
+  EXPECT_THAT(report_html(judged_report()), Not(HasSubstr("what was read")));
+  EXPECT_THAT(report_html(fixture_report()), HasSubstr("what was read, and the score."));
+  const auto read = data_of(report_html(fixture_report())).at("prompts").at(0);
+  EXPECT_FALSE(read.contains("g"));
+  for (const auto& cell : read.at("c")) EXPECT_FALSE(cell.contains("j") || cell.contains("o"));
+}
+
+TEST(ReportPage, BoxesOfAnImageThatCannotBeReadAreLeftOut) {
+  auto report = judged_report();
+  report.prompts[0].cells[0].width = report.prompts[0].cells[0].height = 0;
+  EXPECT_FALSE(data_of(report_html(report)).at("prompts").at(0).at("c").at(0).contains("o"));
 }
 
 TEST(ReportPage, ImagesStandInABlockAColumn) {

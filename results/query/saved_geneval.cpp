@@ -1,0 +1,129 @@
+#include "results/query/saved_geneval.h"
+
+namespace harness {
+namespace {
+
+const SavedParam kMethod{"method", "", "a method, or base; all where unset"};
+const SavedParam kItsSplit{"split", "", "unset: test, or what the experiment has in its place"};
+const SavedParam kExperiment{"experiment", "", "its number; unset: the last one finished that fits"};
+const SavedParam kTable{"table", "", "unset: that of the experiment"};
+
+// An image whose scorer failed is one of `images` and not of `judged`. The benchmark's overall score weighs
+// its tags alike.
+constexpr auto kTags = R"sql(
+WITH image AS (
+  SELECT samples.evaluation_id, CASE WHEN json_valid(prompts.target) THEN json_extract(prompts.target, '$.tag') END AS tag,
+         samples.judgement = '' AS correct, graded.value AS graded, strict.value AS strict
+  FROM reproduction_evaluations AS member
+  JOIN evaluations ON evaluations.id = member.evaluation_id AND evaluations.state = 'done'
+  JOIN samples ON samples.evaluation_id = evaluations.id
+  JOIN prompts ON prompts.id = samples.prompt_id
+  LEFT JOIN metrics AS graded
+    ON graded.evaluation_id = samples.evaluation_id AND graded.prompt_id = samples.prompt_id
+    AND graded.sample = samples.sample AND graded.name = 'geneval_score'
+  LEFT JOIN metrics AS strict
+    ON strict.evaluation_id = samples.evaluation_id AND strict.prompt_id = samples.prompt_id
+    AND strict.sample = samples.sample AND strict.name = 'geneval_strict'
+  WHERE member.reproduction_id = :experiment AND evaluations.split = :split
+), by_tag AS (
+  SELECT evaluation_id, tag, count(*) AS images, count(correct) AS judged, avg(correct) AS correct, avg(graded) AS graded,
+         avg(strict) AS strict, 0 AS is_overall
+  FROM image WHERE tag IS NOT NULL
+  GROUP BY evaluation_id, tag
+), shown AS (
+  SELECT * FROM by_tag
+  UNION ALL
+  SELECT evaluation_id, 'overall', sum(images), sum(judged), avg(correct), avg(graded), avg(strict), 1
+  FROM by_tag
+  GROUP BY evaluation_id
+)
+SELECT part.reproduction_id AS experiment, runs.table_id, runs.scale, evaluations.split, part.arm AS method, runs.seed,
+       checkpoints.step AS checkpoint, shown.tag, shown.images, shown.judged, shown.correct, shown.graded, shown.strict,
+       runs.id AS run_id
+FROM shown
+JOIN evaluations ON evaluations.id = shown.evaluation_id
+JOIN checkpoints ON checkpoints.id = evaluations.checkpoint_id
+JOIN runs ON runs.id = checkpoints.run_id
+JOIN reproduction_runs AS part ON part.run_id = runs.id AND part.reproduction_id = :experiment
+WHERE :method IN ('', part.arm) AND EXISTS (
+  SELECT 1 FROM by_tag WHERE by_tag.evaluation_id = shown.evaluation_id AND judged > 0)
+ORDER BY part.arm = 'base' DESC, part.arm, runs.seed, checkpoint, shown.is_overall, shown.tag
+)sql";
+
+// A line of a judgement at a time goes from `rest` to `reason`. `share`: of the judged images.
+constexpr auto kReasons = R"sql(
+WITH RECURSIVE judgement AS (
+  SELECT part.arm AS method, samples.judgement, count(*) AS images
+  FROM reproduction_evaluations AS member
+  JOIN evaluations ON evaluations.id = member.evaluation_id AND evaluations.state = 'done'
+  JOIN checkpoints ON checkpoints.id = evaluations.checkpoint_id
+  JOIN reproduction_runs AS part
+    ON part.run_id = checkpoints.run_id AND part.reproduction_id = member.reproduction_id
+  JOIN samples ON samples.evaluation_id = evaluations.id AND samples.judgement IS NOT NULL
+  WHERE member.reproduction_id = :experiment AND evaluations.split = :split AND :method IN ('', part.arm)
+  GROUP BY part.arm, samples.judgement
+), judged AS (
+  SELECT method, sum(images) AS images FROM judgement GROUP BY method
+), line (method, images, reason, rest) AS (
+  SELECT method, images, NULL, judgement || char(10) FROM judgement WHERE judgement <> ''
+  UNION ALL
+  SELECT method, images, substr(rest, 1, instr(rest, char(10)) - 1), substr(rest, instr(rest, char(10)) + 1)
+  FROM line WHERE rest <> ''
+), reason AS (
+  SELECT method, reason, sum(images) AS images FROM line WHERE reason IS NOT NULL GROUP BY method, reason
+), ranked AS (
+  SELECT *, row_number() OVER (PARTITION BY method ORDER BY images DESC, reason) AS place FROM reason
+)
+SELECT experiment.id AS experiment, experiment.table_id, experiment.scale, :split AS split, ranked.method, ranked.place,
+       ranked.reason, ranked.images, 1.0 * ranked.images / judged.images AS share
+FROM ranked
+JOIN judged USING (method)
+JOIN reproductions AS experiment ON experiment.id = :experiment
+WHERE place <= :n
+ORDER BY ranked.method = 'base' DESC, ranked.method, place
+)sql";
+
+constexpr auto kFound = R"sql(
+SELECT runs.table_id, runs.scale, runs.method, runs.seed, checkpoints.step AS checkpoint, evaluations.split,
+       prompts.position, detections.sample, detections.rank, detections.name AS class, detections.score, detections.x0,
+       detections.y0, detections.x1, detections.y1, detections.colour, detections.counted, runs.id AS run_id
+FROM runs
+JOIN checkpoints ON checkpoints.run_id = runs.id
+JOIN evaluations ON evaluations.checkpoint_id = checkpoints.id
+JOIN detections ON detections.evaluation_id = evaluations.id
+JOIN prompts ON prompts.id = detections.prompt_id
+WHERE substr(runs.id, 1, length(:run)) = CAST(:run AS TEXT) AND :method IN ('', runs.method)
+  AND :split IN ('', evaluations.split) AND :position IN ('', prompts.position)
+ORDER BY runs.method = 'base' DESC, runs.method, runs.seed, runs.id, checkpoint, evaluations.split, evaluations.id,
+         prompts.position, detections.sample, detections.rank
+)sql";
+
+}  // namespace
+
+const SavedQuery kFoundObjects{
+    .name = "detections",
+    .summary = "objects found in images: class, score, box in pixels, colour, whether it counts",
+    .params = {{"run", "", "its id or the beginning of it; all where unset"},
+               {"method", "", "all where unset"},
+               {"split", "", "validation or test; both where unset"},
+               {"position", "", "number of the prompt in its set; all where unset"}},
+    .sql = kFound,
+    .nothing = "no detection is stored"};
+
+const SavedQuery kGenevalByReason{
+    .name = "geneval-reasons",
+    .summary = "what is most often wrong with the images of each method, by the judgements of GenEval's rule",
+    .params = {kMethod, kItsSplit, {"n", "10", "how many of each method"}, kExperiment, kTable},
+    .sql = kReasons,
+    .of_one_experiment = true,
+    .nothing = "no judgement finds fault"};
+
+const SavedQuery kGenevalByTag{
+    .name = "geneval-tags",
+    .summary = "share correct, graded mean and strict share by run and tag; overall: unweighted mean of tags",
+    .params = {kMethod, kItsSplit, kExperiment, kTable},
+    .sql = kTags,
+    .of_one_experiment = true,
+    .nothing = "no image is judged"};
+
+}  // namespace harness

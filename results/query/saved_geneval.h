@@ -1,0 +1,10 @@
+#pragma once
+
+#include "results/query/saved_queries.h"
+
+namespace harness {
+
+/// Over the detections and judgements of images (evaluators/sample_score.h), by name.
+extern const SavedQuery kFoundObjects, kGenevalByReason, kGenevalByTag;
+
+}  // namespace harness
