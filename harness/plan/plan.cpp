@@ -70,21 +70,28 @@ Json load_guardrail_rule(const MetricCatalogue& metrics) {
   return document;
 }
 
+/// What to do where a required metric cannot run: give its folder, or take another backbone.
+std::string hint_for(const Plan& plan, const std::string& metric) {
+  if (const auto* evaluator = plan.registry.evaluator_of(metric, plan.backbone.name)) {
+    return fmt::format("DIR/{} is the public folder of the scorer's model; `harness list evaluators` says which",
+                       evaluator->name);
+  }
+  return "choose another --backbone, or another table";
+}
+
 /// Optional metrics that cannot run are left out, with the reason that the table prints.
 void choose_metrics(Plan& plan, const ScorerFolders& folders) {
   plan.metrics = plan.spec.required_metrics;
   for (const auto& metric : plan.metrics) {
-    if (const auto reason = reason_not_to_run(plan.registry, folders, metric)) {
+    if (const auto reason = reason_not_to_run(plan.registry, folders, metric, plan.backbone.name)) {
       throw Error(fmt::format("table {} needs the metric {} with backbone {}, and {}", plan.spec.id, metric,
                               plan.backbone.name, *reason),
-                  "--scorers",
-                  fmt::format("DIR/{} is the public folder of the scorer's model; `harness list evaluators` "
-                              "says which",
-                              plan.registry.evaluator_of(metric)->name));
+                  plan.registry.evaluator_of(metric, plan.backbone.name) ? "--scorers" : "--backbone",
+                  hint_for(plan, metric));
     }
   }
   for (const auto& metric : plan.spec.optional_metrics) {
-    if (const auto reason = reason_not_to_run(plan.registry, folders, metric)) {
+    if (const auto reason = reason_not_to_run(plan.registry, folders, metric, plan.backbone.name)) {
       plan.metrics_not_run.emplace_back(metric, *reason);
     } else {
       plan.metrics.push_back(metric);
