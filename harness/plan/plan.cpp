@@ -73,8 +73,9 @@ Json load_guardrail_rule(const MetricCatalogue& metrics) {
 /// What to do where a required metric cannot run: give its folder, or take another backbone.
 std::string hint_for(const Plan& plan, const std::string& metric) {
   if (const auto* evaluator = plan.registry.evaluator_of(metric, plan.backbone.name)) {
-    return fmt::format("DIR/{} is the public folder of the scorer's model; `harness list evaluators` says which",
-                       evaluator->name);
+    return fmt::format(
+        "DIR/{} is the public folder of the scorer's model; `harness list evaluators` says which",
+        evaluator->name);
   }
   return "choose another --backbone, or another table";
 }
@@ -206,6 +207,13 @@ std::string backbone_of(const TableSpec& spec, const PlanRequest& request) {
   return spec.backbone;
 }
 
+/// With what the settings say of inputs.
+InputOptions input_options(const Plan& plan, const PlanRequest& request) {
+  auto options = request.inputs;
+  options.leaves_out_validation_prompts = plan.settings.loop_value(kLeaveOutValidationPrompts).get<bool>();
+  return options;
+}
+
 /// Steps of a trajectory that an update trains on.
 std::int64_t trained_steps(const ResolvedSettings& settings) {
   const auto all = settings.loop_value("sampling_steps").get<std::int64_t>();
@@ -329,7 +337,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   fit_updates(plan.settings, plan.checkpoints);
   check_timesteps(plan.spec, trained_steps(plan.settings));
   choose_scorers(plan, scorer_folders);
-  plan.inputs = gather_inputs(plan.spec, plan.scale, plan.backbone, request.inputs, workspace);
+  plan.inputs = gather_inputs(plan.spec, plan.scale, plan.backbone, input_options(plan, request), workspace);
   expect_prompts_for_an_epoch(plan);
   add_runs(plan);
   return plan;
