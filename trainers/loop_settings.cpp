@@ -112,6 +112,10 @@ const SettingRows<Evaluate>& evaluate_rows() {
           "which weights of a checkpoint are evaluated", {.used_by = "evaluate"}),
       Row("eval_shard", 16, {1, 4096}, &Evaluate::shard_size,
           "images of an evaluation shard, a unit of fixed size", {.used_by = "evaluate"}),
+      Row("leave_out_validation_prompts", false, SettingRange{}, &Evaluate::leaves_out_validation_prompts,
+          "true: prompts of the test split whose text is also one of validation are left out; false: kept, as "
+          "in the paper",
+          {.silent_default = true, .used_by = "evaluate"}),
   };
   return rows;
 }

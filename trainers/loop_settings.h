@@ -64,6 +64,7 @@ struct EvaluateSettings {
   double shift = 0;
   std::int64_t shard_size = 0;
   bool use_ema = false;
+  bool leaves_out_validation_prompts = false;  ///< already done in the positions that an evaluation is given
 };
 
 /// Throw Error (`where`: the job file) for values that do not fit together.

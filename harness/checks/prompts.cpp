@@ -76,11 +76,16 @@ void check_set(const std::string& name, const std::string& sha256, std::vector<P
 struct SplitParameters {
   SplitRule rule;
   int of;
+  bool leaves_out = false;
 };
 
 /// What the rule file asks for, else the table's own.
-SplitParameters split_parameters(Fields& rule, const TableSpec& table) {
-  SplitParameters parameters{.rule = table.split, .of = rule.optional<int>("of", table.prompts_first)};
+SplitParameters split_parameters(Fields& rule, const CheckedExperiment& experiment) {
+  const auto& table = experiment.table;
+  SplitParameters parameters{
+      .rule = table.split,
+      .of = rule.optional<int>("of", table.prompts_first),
+      .leaves_out = experiment.effective.evaluation_settings.value(kLeaveOutValidationPrompts, false)};
   if (rule.has("first")) {
     parameters.rule = {.seed = std::nullopt, .take = rule.required<int>("first")};
   } else if (rule.has("seed")) {
@@ -89,9 +94,24 @@ SplitParameters split_parameters(Fields& rule, const TableSpec& table) {
   return parameters;
 }
 
-std::vector<int> positions_of(const CheckedExperiment& experiment, const SplitParameters& parameters,
+/// The prompts that the experiment was evaluated on, as the DB has them.
+PromptSet evaluation_set(const CheckedExperiment& experiment) {
+  PromptSet set{
+      .name = experiment.effective.prompt_set, .sha256 = {}, .known = false, .origin = {}, .prompts = {}};
+  for (const auto id : rows_of<std::int64_t>(experiment.store, "SELECT id FROM prompt_sets WHERE sha256 = ?1",
+                                             experiment.effective.prompt_set_sha256))
+    set.prompts = stored_prompts(experiment.store, id);
+  return set;
+}
+
+/// Both parts, before the scale's cut.
+Split whole_split(const CheckedExperiment& experiment, const SplitParameters& parameters) {
+  const auto& [rule, of, leaves_out] = parameters;
+  return leaves_out ? split_of(evaluation_set(experiment), rule, of, true) : make_split(rule, of);
+}
+
+std::vector<int> positions_of(const CheckedExperiment& experiment, const Split& whole,
                               const std::string& split) {
-  const auto whole = make_split(parameters.rule, parameters.of);
   const auto& scale = experiment.table.scale(experiment.scale);
   const bool is_test = split == "test";
   auto positions = is_test ? whole.test : whole.validation;
@@ -104,7 +124,7 @@ std::vector<int> positions_of(const CheckedExperiment& experiment, const SplitPa
 void check_positions(const CheckedExperiment& experiment, const CheckedEvaluation& e,
                      const std::vector<int>& positions, Findings& findings) {
   if (e.split_sha256 != positions_checksum(positions)) {
-    findings.add("{}: its prompts are not those that the split's seed gives", e.name);
+    findings.add("{}: its prompts are not those that the split gives", e.name);
   }
   if (const auto file = e.place / "positions.json"; !std::filesystem::exists(file)) {
     findings.add("{}: {} is not there", e.name, file.string());
@@ -156,14 +176,15 @@ Findings check_prompts(const CheckedExperiment& experiment, Fields&) {
 }
 
 Findings check_split(const CheckedExperiment& experiment, Fields& rule) {
-  const auto parameters = split_parameters(rule, experiment.table);
-  const auto& [divided_by, of] = parameters;
+  const auto parameters = split_parameters(rule, experiment);
+  const auto& [divided_by, of, leaves_out] = parameters;
+  const auto whole = whole_split(experiment, parameters);
   Findings findings{
       .hint = "only results on the table's own split belong in it: repeat the reproduce with --fresh"};
-  const Json sizes = {divided_by.take, of - divided_by.take}, seed = or_null(divided_by.seed);
+  const Json sizes = {whole.validation.size(), whole.test.size()}, seed = or_null(divided_by.seed);
   std::map<std::string, std::vector<int>> positions;
   for (const std::string split : {"validation", "test"})
-    positions[split] = positions_of(experiment, parameters, split);
+    positions[split] = positions_of(experiment, whole, split);
   for (const auto& e : experiment.evaluations) {
     if (e.config.value("split_seed", Json()) != seed || e.config.value("split_sizes", Json()) != sizes) {
       findings.add("{}: split {} {} instead of {} {}", e.name, e.config.value("split_seed", Json()).dump(),
@@ -176,8 +197,9 @@ Findings check_split(const CheckedExperiment& experiment, Fields& rule) {
       check_positions(experiment, e, known->second, findings);
     }
   }
-  findings.summary = fmt::format("{} divides {} prompts in {} and {}; {} and {} of them are used",
-                                 text_of(divided_by), of, divided_by.take, of - divided_by.take,
+  findings.summary = fmt::format("{} divides {} prompts in {} and {}{}; {} and {} of them are used",
+                                 text_of(divided_by), of, whole.validation.size(), whole.test.size(),
+                                 leaves_out ? " without those of validation" : "",
                                  positions["validation"].size(), positions["test"].size());
   return findings;
 }

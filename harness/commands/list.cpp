@@ -56,7 +56,7 @@ Json collection_row(const Collection& collection) {
           {"title", collection.title},
           {"version", collection.version},
           {"task", join(tasks, ", ")},
-          {"backbone", first.backbone},
+          {"backbone", join(collection.backbones(), ", ")},
           {"methods", join(first.methods, ", ")},
           {"scales", scales},
           {"reproduces", join(papers, ", ")},

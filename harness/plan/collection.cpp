@@ -20,34 +20,40 @@ void require(bool holds, const std::string& what, const std::string& where, cons
   if (!holds) throw Error(what, where, hint);
 }
 
-/// Under one heading stands what can be compared: rows of the same names, seeds and starting weights.
+/// Rows are told apart by their task. `backbone_of`: the backbone that a table is made with.
+void require_different_tasks(const Collection& whole, const auto& backbone_of, const std::string& where) {
+  std::set<std::string> tasks;
+  for (const auto& table : whole.tables) {
+    const auto task = for_backbone(table, backbone_of(table)).task;
+    require(tasks.insert(task).second, fmt::format("two tables have the task {}", task), where,
+            "rows are told apart by their task");
+  }
+}
+
+/// Under one heading stands what can be compared: rows of the same names and seeds.
 void require_alike(const Collection& whole, const std::string& where) {
   const auto& first = whole.tables.front();
   const auto require_same = [&](const TableSpec& table, bool same, const char* what) {
     require(same, fmt::format("{} and {} have different {}", first.id, table.id, what), where,
-            "tables of one collection agree in kind, backbone, methods, baseline and seeds");
+            "tables of one collection agree in kind, methods, baseline and seeds");
   };
-  std::set<std::string> ids, backbones = {first.backbone};
+  std::set<std::string> ids, backbones;
   for (const auto& table : whole.tables) {
     require(table.id != whole.id, fmt::format("table {} has the collection's own id", table.id), where);
     require(ids.insert(table.id).second, fmt::format("names the table {} twice", table.id), where);
     for (const auto& [name, _] : table.backbones) backbones.insert(name);
     require(!table.is_training(), fmt::format("table {} is one of training statistics", table.id), where,
             "a collection joins tables of evaluations");
-    require_same(table, table.backbone == first.backbone, "backbones");
     require_same(table, table.methods == first.methods, "methods");
     require_same(table, table.baseline == first.baseline, "baselines");
     require_same(table, table.seeds == first.seeds, "seeds");
     require_same(table, table.shown.split == first.shown.split, "splits");
   }
-  for (const auto& backbone : backbones) {
-    std::set<std::string> tasks;
-    for (const auto& table : whole.tables) {
-      const auto task = for_backbone(table, backbone).task;
-      require(tasks.insert(task).second, fmt::format("two tables have the task {}", task), where,
-              "rows are told apart by their task");
-    }
-  }
+  require_different_tasks(
+      whole, [](const TableSpec& table) { return table.backbone; }, where);
+  for (const auto& backbone : backbones)
+    require_different_tasks(
+        whole, [&](const TableSpec&) { return backbone; }, where);
 }
 
 CollectedColumn read_column(const Collection& whole, const Json& value, const std::string& where) {
@@ -101,6 +107,18 @@ std::vector<std::string> Collection::table_ids() const {
   std::vector<std::string> ids;
   for (const auto& table : tables) ids.push_back(table.id);
   return ids;
+}
+
+std::string Collection::backbone_beside(const TableSpec& table, const std::string& of_first) const {
+  return of_first == tables.front().backbone ? table.backbone : of_first;
+}
+
+std::vector<std::string> Collection::backbones() const {
+  std::vector<std::string> names;
+  for (const auto& table : tables) {
+    if (std::ranges::find(names, table.backbone) == names.end()) names.push_back(table.backbone);
+  }
+  return names;
 }
 
 std::optional<Collection> find_collection(const std::string& id_or_file) {

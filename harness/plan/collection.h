@@ -21,12 +21,16 @@ struct Collection {
   std::string id, title;
   int version = 1;
   std::vector<std::string> names;  ///< what each table is known by: an id, or a file
-  std::vector<TableSpec> tables;   ///< of the same methods, baseline, seeds and backbone
+  std::vector<TableSpec> tables;   ///< of the same methods, baseline and seeds, each with its own backbone
   std::vector<CollectedColumn> columns;
   std::vector<std::string> notes;
   std::filesystem::path file;
 
   std::vector<std::string> table_ids() const;
+  /// The backbone that a table has where the first one was made with `of_first`: its own beside the first
+  /// one's own, else the same.
+  std::string backbone_beside(const TableSpec& table, const std::string& of_first) const;
+  std::vector<std::string> backbones() const;  ///< the tables' own, each once
 };
 
 /// The collection that an id or FILE.json names; nothing for a table, and for an id that nobody knows. Throws

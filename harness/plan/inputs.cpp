@@ -11,7 +11,6 @@
 #include "core/geneval/record.h"
 #include "core/sha256.h"
 #include "core/weights/weights_folder.h"
-#include "datasets/split.h"
 #include "harness/plan/model_folder.h"
 
 namespace harness {
@@ -118,9 +117,11 @@ void gather_evaluation_prompts(Inputs& inputs, const TableSpec& spec, const Scal
     expect_known_objects(inputs.evaluation, backbone);
   }
   check_prompt_set(spec, scale, inputs.evaluation);
-  const auto split = make_split(spec.split, spec.prompts_first);
+  const auto split =
+      split_of(inputs.evaluation, spec.split, spec.prompts_first, options.leaves_out_validation_prompts);
   inputs.validation_size = static_cast<int>(split.validation.size());
   inputs.test_size = static_cast<int>(split.test.size());
+  inputs.left_out = spec.prompts_first - inputs.validation_size - inputs.test_size;
   inputs.validation = first_of(split.validation, scale.validation_limit);
   inputs.test = first_of(split.test, scale.test_limit);
 }
@@ -198,6 +199,15 @@ void write_if_absent(const fs::path& file, const PromptSet& set) {
 
 std::string Inputs::weights_path() const {
   return weights.empty() ? std::string() : fs::absolute(weights).string();
+}
+
+Split split_of(const PromptSet& set, const SplitRule& rule, int of, bool leaves_out) {
+  auto split = make_split(rule, of);
+  if (!leaves_out) return split;
+  split.test = without_texts_of(set, split.test, split.validation);
+  if (!split.test.empty()) return split;
+  throw Error(fmt::format("every test prompt of {} is also one of validation", set.name),
+              std::string("setting ") + kLeaveOutValidationPrompts, "leave it at false");
 }
 
 Inputs gather_inputs(const TableSpec& spec, const ScaleSpec& scale, const BackboneInfo& backbone,

@@ -5,16 +5,24 @@
 #include <vector>
 
 #include "datasets/prompt_set.h"
+#include "datasets/split.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/table_spec.h"
 #include "harness/plan/workspace.h"
 
 namespace harness {
 
-/// What the user chose on the command line; empty: the default.
+/// What the user chose on the command line, by options and settings; empty: the default.
 struct InputOptions {
   std::string weights, prompts, train_prompts, scorers;
+  bool leaves_out_validation_prompts = false;  ///< of the test split, whole before a scale's cut
 };
+
+inline constexpr const char* kLeaveOutValidationPrompts = "leave_out_validation_prompts";
+
+/// The first `of` prompts of a set by the rule; `leaves_out`: test without the prompts whose text is one of
+/// validation's. Throws Error where that leaves none.
+Split split_of(const PromptSet& set, const SplitRule& rule, int of, bool leaves_out);
 
 /// Everything that jobs read, with the checksums that identify it.
 struct Inputs {
@@ -23,6 +31,7 @@ struct Inputs {
   bool evaluation_file_is_ours = false, training_file_is_ours = false;  ///< written by write_input_files
   std::vector<int> validation, test;       ///< positions in the whole evaluation set
   int validation_size = 0, test_size = 0;  ///< before the scale's cut
+  int left_out = 0;                        ///< of test, as validation has their text
   std::filesystem::path weights;           ///< empty for a backbone with random weights
   std::string weights_sha256;              ///< or of the recipe of the random ones
   bool weights_are_given = false;          ///< by --weights, rather than the backbone's own

@@ -70,21 +70,29 @@ Json load_guardrail_rule(const MetricCatalogue& metrics) {
   return document;
 }
 
+/// What to do where a required metric cannot run: give its folder, or take another backbone.
+std::string hint_for(const Plan& plan, const std::string& metric) {
+  if (const auto* evaluator = plan.registry.evaluator_of(metric, plan.backbone.name)) {
+    return fmt::format(
+        "DIR/{} is the public folder of the scorer's model; `harness list evaluators` says which",
+        evaluator->name);
+  }
+  return "choose another --backbone, or another table";
+}
+
 /// Optional metrics that cannot run are left out, with the reason that the table prints.
 void choose_metrics(Plan& plan, const ScorerFolders& folders) {
   plan.metrics = plan.spec.required_metrics;
   for (const auto& metric : plan.metrics) {
-    if (const auto reason = reason_not_to_run(plan.registry, folders, metric)) {
+    if (const auto reason = reason_not_to_run(plan.registry, folders, metric, plan.backbone.name)) {
       throw Error(fmt::format("table {} needs the metric {} with backbone {}, and {}", plan.spec.id, metric,
                               plan.backbone.name, *reason),
-                  "--scorers",
-                  fmt::format("DIR/{} is the public folder of the scorer's model; `harness list evaluators` "
-                              "says which",
-                              plan.registry.evaluator_of(metric)->name));
+                  plan.registry.evaluator_of(metric, plan.backbone.name) ? "--scorers" : "--backbone",
+                  hint_for(plan, metric));
     }
   }
   for (const auto& metric : plan.spec.optional_metrics) {
-    if (const auto reason = reason_not_to_run(plan.registry, folders, metric)) {
+    if (const auto reason = reason_not_to_run(plan.registry, folders, metric, plan.backbone.name)) {
       plan.metrics_not_run.emplace_back(metric, *reason);
     } else {
       plan.metrics.push_back(metric);
@@ -197,6 +205,13 @@ std::string backbone_of(const TableSpec& spec, const PlanRequest& request) {
   const auto index = fs::path(request.inputs.weights) / "model_index.json";
   if (!request.inputs.weights.empty() && fs::exists(index)) return backbone_of_folder(request.inputs.weights);
   return spec.backbone;
+}
+
+/// With what the settings say of inputs.
+InputOptions input_options(const Plan& plan, const PlanRequest& request) {
+  auto options = request.inputs;
+  options.leaves_out_validation_prompts = plan.settings.loop_value(kLeaveOutValidationPrompts).get<bool>();
+  return options;
 }
 
 /// Steps of a trajectory that an update trains on.
@@ -322,7 +337,7 @@ Plan make_plan(const PlanRequest& request, const Workspace& workspace) {
   fit_updates(plan.settings, plan.checkpoints);
   check_timesteps(plan.spec, trained_steps(plan.settings));
   choose_scorers(plan, scorer_folders);
-  plan.inputs = gather_inputs(plan.spec, plan.scale, plan.backbone, request.inputs, workspace);
+  plan.inputs = gather_inputs(plan.spec, plan.scale, plan.backbone, input_options(plan, request), workspace);
   expect_prompts_for_an_epoch(plan);
   add_runs(plan);
   return plan;

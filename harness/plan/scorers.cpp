@@ -143,9 +143,10 @@ std::string ScorerFolders::looked_for(const std::string& evaluator) const {
 }
 
 std::optional<std::string> reason_not_to_run(const Registry& registry, const ScorerFolders& folders,
-                                             const std::string& metric) {
-  const auto* evaluator = registry.evaluator_of(metric);
+                                             const std::string& metric, const std::string& backbone) {
+  const auto* evaluator = registry.evaluator_of(metric, backbone);
   if (evaluator == nullptr) {
+    if (registry.evaluator_of(metric) != nullptr) return "no evaluator gives it of this backbone's images";
     const bool is_reserved = std::ranges::count(reserved_metrics(), metric) > 0;
     return is_reserved ? "this build has no evaluator for it" : "no scorer under --scorers DIR gives it";
   }

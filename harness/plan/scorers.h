@@ -36,9 +36,10 @@ class ScorerFolders {
   std::map<std::string, std::filesystem::path> found_;
 };
 
-/// Why a metric cannot be computed here, as the table's footnote says it; nothing if it can.
+/// Why a metric of a backbone's images cannot be computed here, as the table's footnote says it; nothing if it
+/// can.
 std::optional<std::string> reason_not_to_run(const Registry& registry, const ScorerFolders& folders,
-                                             const std::string& metric);
+                                             const std::string& metric, const std::string& backbone);
 
 /// {evaluator: what identities hold of it} of those that give `metrics` of a backbone's images; of one with a
 /// folder {"name", "version", "profile", "files": {name: SHA-256}}. Throws Error (status 2) naming a folder.

@@ -563,6 +563,7 @@ void stand_in(TableSpec& spec, const std::string& metric, const std::string& oth
   const auto old_title = spec.metric_catalogue.title(metric), new_title = spec.metric_catalogue.title(other);
   const auto* info = spec.metric_catalogue.find(other);
   if (spec.selection.metric == metric) spec.selection.metric = other;
+  if (spec.by_tag == metric) spec.by_tag = other;
   boost::replace_all(spec.title, old_title, new_title);
   for (auto& column : spec.columns) {
     if (column.name != metric && column.std_of != metric) continue;
@@ -789,6 +790,10 @@ TableSpec parse_table_spec(Json document, const fs::path& file, const MetricCata
     read_metrics(spec, fields.object("metrics"));
     read_selection(spec, fields.object("selection"));
     if (fields.has("shows")) read_shown(spec, fields.object("shows"));
+    if (fields.has("by_tag")) {
+      spec.by_tag = fields.required<std::string>("by_tag");
+      require_choice(spec.by_tag, spec.metrics(), "metric of this table", fields.where() + ": by_tag");
+    }
     if (fields.has("grid")) read_grid(spec, fields.object("grid"));
   }
   if (fields.has("window")) read_window(spec, fields.object("window"));

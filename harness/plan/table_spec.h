@@ -128,6 +128,7 @@ struct TableSpec {
   std::map<std::string, Json> backbone_settings;
   std::map<std::string, BackboneSpec> backbones;
   ShownSpec shown;
+  std::string by_tag;  ///< the metric that is also shown by tag of GenEval's prompts; empty: none
   GridSpec grid;
   std::map<std::string, ScaleSpec> scales;
   MetricCatalogue metric_catalogue;  ///< what the metrics are that a table of this build can name

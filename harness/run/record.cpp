@@ -8,6 +8,7 @@
 #include "core/sha256.h"
 #include "core/source_sums/build_info.h"
 #include "core/text.h"
+#include "datasets/split.h"
 #include "harness/show/comparisons.h"
 #include "harness/show/guardrails.h"
 #include "results/store/rows.h"
@@ -129,6 +130,31 @@ void add_overlap_note(const Inputs& inputs, std::vector<std::string>& notes) {
                   shared.texts.size(), shared.targets.size()));
 }
 
+/// Prompts of equal text: whether validation's are in test, and what intervals are over.
+void add_repeat_notes(const Plan& plan, std::vector<std::string>& notes) {
+  const auto& inputs = plan.inputs;
+  if (!plan.spec.tests()) return;
+  const auto repeated =
+      inputs.test.size() - without_texts_of(inputs.evaluation, inputs.test, inputs.validation).size();
+  if (repeated > 0) {
+    notes.push_back(fmt::format(
+        "{} of the {} test prompts have the text of a validation prompt, which chose the checkpoints; --set "
+        "{}=true leaves them out.",
+        repeated, inputs.test.size(), kLeaveOutValidationPrompts));
+  }
+  if (inputs.left_out > 0) {
+    notes.push_back(
+        fmt::format("Left out of the test split: {} prompts that have the text of a validation prompt.",
+                    inputs.left_out));
+  }
+  const auto different = different_texts(inputs.evaluation, inputs.test);
+  if (different < inputs.test.size()) {
+    notes.push_back(fmt::format(
+        "The {} test prompts are {} different texts; intervals draw texts, with all their images.",
+        inputs.test.size(), different));
+  }
+}
+
 std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::string>& other_code) {
   std::vector<std::string> notes;
   if (!plan.scale.note.empty()) notes.push_back(scale_note(plan.scale));
@@ -147,6 +173,7 @@ std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::str
     notes.push_back(fmt::format("Settings changed on the command line: {}.", set));
   if (plan.inputs.has_evaluation()) {
     add_overlap_note(plan.inputs, notes);
+    add_repeat_notes(plan, notes);
   }
   notes.insert(notes.end(), plan.scorers_unused.begin(), plan.scorers_unused.end());
   const auto tolerance = plan.settings.loop.find("on_policy_tolerance");

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <tuple>
 
 #include "core/error.h"
@@ -19,18 +18,6 @@ std::size_t rank(const Experiment& experiment, const std::string& method) {
   return 1 + static_cast<std::size_t>(found - experiment.methods.begin());
 }
 
-/// Texts of the prompts as cluster numbers: equal texts are one cluster.
-std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std::string& evaluation_id) {
-  constexpr auto kSql = R"sql(
-    SELECT prompts.id, min(prompts.id) OVER (PARTITION BY prompts.text)
-    FROM prompts JOIN evaluations ON evaluations.prompt_set_id = prompts.prompt_set_id
-    WHERE evaluations.id = ?1)sql";
-  std::map<std::int64_t, std::int64_t> clusters;
-  for (const auto& [prompt, cluster] : rows_of<std::int64_t, std::int64_t>(store, kSql, evaluation_id))
-    clusters[prompt] = cluster;
-  return clusters;
-}
-
 const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint>& checkpoints,
                                            const std::string& method, std::int64_t seed,
                                            const std::string& split) {
@@ -41,6 +28,17 @@ const EvaluatedCheckpoint* find_checkpoint(const std::vector<EvaluatedCheckpoint
 }
 
 }  // namespace
+
+std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std::string& evaluation_id) {
+  constexpr auto kSql = R"sql(
+    SELECT prompts.id, min(prompts.id) OVER (PARTITION BY prompts.text)
+    FROM prompts JOIN evaluations ON evaluations.prompt_set_id = prompts.prompt_set_id
+    WHERE evaluations.id = ?1)sql";
+  std::map<std::int64_t, std::int64_t> clusters;
+  for (const auto& [prompt, cluster] : rows_of<std::int64_t, std::int64_t>(store, kSql, evaluation_id))
+    clusters[prompt] = cluster;
+  return clusters;
+}
 
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Experiment& experiment) {
   // Selected: a test evaluation that a selection allowed; elsewhere the checkpoint that it came from.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Exper
 
 /// Names of the metrics that the evaluations hold: the table's in its order, then the guardrails.
 std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints);
+
+/// By prompt of the evaluation's set the number of its cluster: prompts of equal text are one.
+std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std::string& evaluation_id);
 
 /// Pairs of one metric on one split at the selected checkpoints, seeds pooled, clustered by prompt text. A
 /// seed that the baseline lacks gives pairs that lack a side.

@@ -96,17 +96,18 @@ std::string description_of(const ExperimentFilter& filter) {
               "there are: " + join(known, "; "));
 }
 
-/// The last experiment of another table with the same backbone and weights, scale, methods, seeds and --set.
+/// The last experiment of another table with this backbone and the same scale, methods, seeds and --set, and
+/// with the same weights where the backbone is the same.
 std::optional<Experiment> made_alike(const std::vector<StoredReproduction>& records, const std::string& table,
-                                     const Experiment& first) {
+                                     const std::string& backbone, const Experiment& first) {
   for (const auto& r : records) {
-    if (r.table_id != table || r.backbone != first.backbone || r.scale != first.scale ||
-        r.seeds != first.seeds || r.methods != first.methods)
+    if (r.table_id != table || r.backbone != backbone || r.scale != first.scale || r.seeds != first.seeds ||
+        r.methods != first.methods)
       continue;
     Experiment other(r);
-    if (other.effective.weights_sha256 == first.effective.weights_sha256 &&
-        other.effective.set == first.effective.set)
-      return other;
+    const bool same_weights =
+        backbone != first.backbone || other.effective.weights_sha256 == first.effective.weights_sha256;
+    if (same_weights && other.effective.set == first.effective.set) return other;
   }
   return std::nullopt;
 }
@@ -184,7 +185,9 @@ std::vector<Experiment> find_collected(Store& store, const Collection& collectio
     std::vector<Experiment> found;
     found.emplace_back(record);
     for (std::size_t i = 1; i < collection.tables.size(); ++i) {
-      if (auto other = made_alike(records, collection.tables[i].id, found.front()))
+      const auto& table = collection.tables[i];
+      const auto backbone = collection.backbone_beside(table, found.front().backbone);
+      if (auto other = made_alike(records, table.id, backbone, found.front()))
         found.push_back(std::move(*other));
     }
     if (found.size() == collection.tables.size()) return found;

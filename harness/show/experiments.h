@@ -75,7 +75,8 @@ std::vector<ExperimentRun> runs_of(Store& store, const Experiment& experiment);
 Experiment find_experiment(Store& store, const ExperimentFilter& filter);
 
 /// The last experiment that fits of the collection's first table for which every other table has one with the
-/// same backbone and weights, scale, methods, seeds and --set. Throws Error where there is none.
+/// backbone that belongs beside it (Collection::backbone_beside), the same weights of it, scale, methods,
+/// seeds and --set. Throws Error where there is none.
 std::vector<Experiment> find_collected(Store& store, const Collection& collection, ExperimentFilter filter);
 
 }  // namespace harness

@@ -74,6 +74,13 @@ void find_paper_prompts(const Experiment& experiment, const Samples& samples, Gr
     throw Error(fmt::format("the paper has no gallery of task {}", task), "--pick paper",
                 "choose of wins, mixed, near-ties, losses and failures");
   }
+  if (!gallery->other_sets && gallery->prompt_set != prompts_of(experiment)) {
+    throw Error(
+        fmt::format("the paper's gallery of task {} shows prompts of {}, and this experiment has {}, where "
+                    "the same places hold records of other tags",
+                    task, gallery->prompt_set, prompts_of(experiment)),
+        "--pick paper", "choose of wins, mixed, near-ties, losses and failures");
+  }
   std::vector<int> test;
   for (const auto& [position, sample] : samples) test.push_back(position);
   bool same_texts = gallery->prompt_set.empty() || gallery->prompt_set == prompts_of(experiment);

@@ -106,8 +106,9 @@ std::optional<ChartPoint> checkpoint_point(Store& store, const Checkpoints& chec
   ChartPoint point{.x = static_cast<double>(checkpoints.front()->step)};
   std::vector<std::string> selected;
   for (const auto* checkpoint : checkpoints) {
+    const auto clusters = clusters_by_prompt(store, checkpoint->evaluation_id);
     for (const auto& value : store.metric_values(checkpoint->evaluation_id, metric)) {
-      values.push_back({.baseline = 0, .method = value.value, .cluster = value.prompt_id});
+      values.push_back({.baseline = 0, .method = value.value, .cluster = clusters.at(value.prompt_id)});
     }
     if (checkpoint->selected) selected.push_back(fmt::format("{}", checkpoint->seed));
   }

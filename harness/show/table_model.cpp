@@ -18,6 +18,7 @@
 #include "harness/show/yardstick.h"
 #include "results/paper/paper_audit.h"
 #include "results/store/rows.h"
+#include "results/table/table_view.h"
 #include "results/verdict/multiplicity.h"
 
 namespace harness {
@@ -88,7 +89,23 @@ void add_training(Store& store, const EvaluatedCheckpoint& evaluated, const Json
   if (!lags.empty()) row.ema_lag = lags.front();
 }
 
-TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
+/// Values of a metric by the tag of their prompt's record; a prompt without one does not count.
+std::map<std::string, Summary> tag_summaries(Store& store, const std::string& evaluation_id,
+                                             const std::string& metric) {
+  constexpr auto kSql = R"sql(
+    SELECT CASE WHEN json_valid(prompts.target) THEN json_extract(prompts.target, '$.tag') END, value
+    FROM metrics JOIN prompts ON prompts.id = prompt_id WHERE evaluation_id = ?1 AND name = ?2)sql";
+  std::map<std::string, std::vector<std::optional<double>>> values;
+  for (const auto& [tag, value] :
+       rows_of<std::optional<std::string>, std::optional<double>>(store, kSql, evaluation_id, metric)) {
+    if (tag) values[*tag].push_back(value);
+  }
+  std::map<std::string, Summary> summaries;
+  for (const auto& [tag, of_tag] : values) summaries[tag] = summarize(of_tag);
+  return summaries;
+}
+
+TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated, const std::string& by_tag) {
   TableRow row;
   row.method = evaluated.method;
   row.seed = evaluated.seed;
@@ -110,6 +127,7 @@ TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated) {
     }
     row.metrics[metric] = summarize(values);
   }
+  if (!by_tag.empty()) row.by_tag = tag_summaries(store, evaluated.evaluation_id, by_tag);
   row.n_missing = static_cast<std::int64_t>(missing.size());
   for (const auto& checkpoint : store.checkpoints(evaluated.run_id)) {
     if (checkpoint.step != evaluated.step) continue;
@@ -152,7 +170,7 @@ void fill_evaluation_table(Store& store, const Experiment& experiment, const std
     const bool shown = is_base || split == "test" || checkpoint.selected || model.every_checkpoint;
     if (!shown) continue;
     auto& rows = is_base ? model.reference : model.rows;
-    rows.push_back(table_row(store, checkpoint));
+    rows.push_back(table_row(store, checkpoint, model.by_tag));
     rows.back().selected = checkpoint.selected || !model.every_checkpoint;
     if (with_budget && !is_base) rows.back().tau = tau_of(store, checkpoint.run_id);
     if (const auto run = runs.find(checkpoint.run_id); run != runs.end() && !is_base)
@@ -318,6 +336,7 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
   model.signature = experiment.signature;
   model.columns = columns_of(spec);
   model.metrics = metrics_without_column(spec);
+  model.by_tag = spec.by_tag;
   model.every_checkpoint = spec.shown.every_checkpoint;
   model.baseline = experiment.effective.baseline;
   model.notes = experiment.effective.notes;
@@ -361,7 +380,7 @@ TableModel make_collection_model(const Collection& collection, const std::vector
   TableModel whole;
   whole.id = collection.id;
   whole.title = collection.title;
-  whole.backbone = first.backbone;
+  whole.backbone = join(distinct_of(parts, &TableModel::backbone), ", ");
   whole.scale = first.scale;
   whole.split = first.split;
   whole.baseline = first.baseline;

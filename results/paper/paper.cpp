@@ -165,7 +165,7 @@ double paper_value_in_db_unit(const PaperColumn& column, const PaperValue& value
 }
 
 std::optional<PaperGallery> load_paper_gallery(const std::string& task) {
-  if (task != "ocr" && task != "pickscore") return std::nullopt;
+  if (task != "ocr" && task != "pickscore" && task != "geneval") return std::nullopt;
   const auto file = find_data_file("paper/galleries/" + task + ".json");
   const auto document = read_json(file);
   Fields fields(document, file.string());
@@ -178,7 +178,8 @@ std::optional<PaperGallery> load_paper_gallery(const std::string& task) {
     throw Error(fmt::format("unknown index \"{}\"", index), fields.where() + ": index",
                 suggestion(index, indices));
   PaperGallery gallery{.index = static_cast<GalleryIndex>(known - indices.begin()),
-                       .prompt_set = fields.optional<std::string>("prompt_set", "")};
+                       .prompt_set = fields.optional<std::string>("prompt_set", ""),
+                       .other_sets = fields.optional<bool>("other_sets", true)};
   gallery.prompts = read_list(fields, "prompts", read_prompt);
   fields.finish();
   return gallery;

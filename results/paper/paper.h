@@ -79,6 +79,7 @@ enum class GalleryIndex { kPromptSetFrom0, kTestSplitFrom1 };
 struct PaperGallery {
   GalleryIndex index = GalleryIndex::kPromptSetFrom0;
   std::string prompt_set = {};  ///< that the indices were found to count; empty: told by the targets
+  bool other_sets = true;       ///< the same places of another set say something
   std::vector<GalleryPrompt> prompts = {};  ///< in the paper's order
 };
 

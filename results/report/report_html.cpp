@@ -70,6 +70,7 @@ std::string comparisons_html(const Report& report, const TableView& view) {
                      has_printed ? " A hollow diamond is the paper's printed difference." : "") +
          forest + "<details><summary>The same as a table, with wins, ties, losses and p</summary>\n" +
          view_table_html(view.comparisons) + "</details>\n" +
+         (view.by_tag.rows.empty() ? "" : view_table_html(view.by_tag)) +
          (view.yardstick.rows.empty() ? "" : view_table_html(view.yardstick)) +
          notes_html(view.difference_notes);
 }

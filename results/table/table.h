@@ -62,6 +62,7 @@ struct TableRow {
   bool selected = true;              ///< false: shown beside the selected checkpoint of its run
   /// By metric: samples without a value because their prompt quotes no text, which is no failure.
   std::map<std::string, std::int64_t> without_target = {};
+  std::map<std::string, Summary> by_tag = {};  ///< of the metric TableModel::by_tag, by tag of the prompts
 };
 
 /// A paired comparison, the seeds pooled and clustered by prompt.
@@ -129,7 +130,8 @@ struct TableModel {
   bool over_training = false;                   ///< rows are statistics of the training, paired by seed
   std::uint32_t resamples = 10000;
   double confidence = 0.95;
-  std::string task = {};  ///< what is trained for; of a table of several nothing
+  std::string task = {};    ///< what is trained for; of a table of several nothing
+  std::string by_tag = {};  ///< the metric that is also shown by tag of the prompts; empty: none
   /// The tables of single tasks that this one stands for, with what it shows of them; `rows`, `reference` and
   /// `comparisons` are all of theirs then, and of `columns` the headings alone count.
   std::vector<TableModel> parts = {};

@@ -9,6 +9,7 @@
 #include "results/statistics/verdict.h"
 #include "results/table/table_format.h"
 #include "results/table/table_view.h"
+#include "results/table/tag_shares.h"
 #include "results/verdict/multiplicity.h"
 
 // A function that has nothing to say gives an empty text, or none.
@@ -443,7 +444,7 @@ std::vector<std::string> result_notes(const TableModel& model) {
                 texts_of(model.columns, stand_in_note),
                 {selected_note(model)},
                 column_notes(model),
-                {budget_note(model)},
+                {by_tag_note(model), budget_note(model)},
                 emphasis_notes(model),
                 not_run,
                 missing_notes(model),

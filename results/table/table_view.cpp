@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "results/statistics/verdict.h"
 #include "results/table/table_format.h"
+#include "results/table/tag_shares.h"
 
 namespace harness {
 namespace {
@@ -108,12 +109,14 @@ ViewRow ratio_row(const TableModel& model, const std::string& method) {
   return row;
 }
 
-/// What `view` makes of a table, or of each of its parts, one below another with the task in front.
+/// What `view` makes of a table, or of each of its parts that it shows something of, one below another with
+/// the task in front.
 ViewTable by_task(const TableModel& model, ViewTable (*view)(const TableModel&)) {
   if (model.parts.empty()) return view(model);
   ViewTable table;
   for (const auto& part : model.parts) {
     auto one = view(part);
+    if (one.columns.empty()) continue;
     if (table.columns.empty()) {
       table.columns = std::move(one.columns);
       table.columns.insert(table.columns.begin(), {"Task", false});
@@ -260,11 +263,24 @@ ViewTable comparisons_view(const TableModel& model) {
   return table;
 }
 
+/// "Backbone glyph-flux"; of parts on different ones "Backbones glyph-flux (ocr), shapes-flux (geneval)".
+std::string backbone_text(const TableModel& model) {
+  const auto names = distinct_of(parts_of(model), &TableModel::backbone);
+  if (names.size() <= 1) return "Backbone " + model.backbone;
+  const auto with_tasks = [&](const std::string& name) {
+    const auto tasks = texts_of(model.parts, [&](const TableModel& part) {
+      return part.backbone == name ? part.task : std::string();
+    });
+    return fmt::format("{} ({})", name, join(tasks, ", "));
+  };
+  return "Backbones " + join(texts_of(names, with_tasks), ", ");
+}
+
 std::string subtitle(const TableModel& model) {
   const auto seeds = seeds_of(model);
   const auto counts = values_of(model, &TableRow::n);
   const bool several = seeds.size() > 1;
-  std::vector<std::string> parts{"Backbone " + model.backbone, "scale " + model.scale};
+  std::vector<std::string> parts{backbone_text(model), "scale " + model.scale};
   if (model.over_training) {
     parts.push_back("statistics of the training");
   } else if (!model.split.empty()) {
@@ -439,6 +455,7 @@ TableView table_view(const TableModel& model) {
           .subtitle = subtitle(model),
           .warning = model.scale_warning,
           .results = results_view(model),
+          .by_tag = by_task(model, by_tag_view),
           .comparisons = comparisons_view(model),
           .claims = claims_view(model),
           .yardstick = yardstick_view(model),

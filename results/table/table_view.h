@@ -59,6 +59,7 @@ struct TableView {
   std::string heading, subtitle;
   std::string warning;  ///< that the scale shows nothing about the methods; it stands above the table
   ViewTable results;
+  ViewTable by_tag;       ///< without rows where nothing is shown by tag
   ViewTable comparisons;  ///< without rows where nothing was compared
   ViewTable claims;       ///< without rows where the table decides none
   ViewTable yardstick;    ///< a row a metric; without rows where the table has no equal rows of its own

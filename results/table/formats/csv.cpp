@@ -4,6 +4,7 @@
 #include "results/statistics/verdict.h"
 #include "results/table/markup.h"
 #include "results/table/table_view.h"
+#include "results/table/tag_shares.h"
 
 namespace harness {
 namespace {
@@ -36,13 +37,16 @@ std::string row_lines(const TableModel& model, const TableRow& row, const char* 
     values.update(common);
     out += line(values);
   };
-  for (const auto& [metric, summary] : row.metrics) {
+  const auto add_summary = [&](const std::string& metric, const Summary& summary) {
     add({{"metric", metric},
          {"n", summary.n},
          {"n_missing", summary.n_missing},
          {"value", or_null(summary.mean)},
          {"std", or_null(summary.std)}});
-  }
+  };
+  for (const auto& [metric, summary] : row.metrics) add_summary(metric, summary);
+  for (const auto& [tag, summary] : row.by_tag) add_summary(fmt::format("{}:{}", model.by_tag, tag), summary);
+  if (const auto overall = overall_of(row)) add({{"metric", model.by_tag + ":overall"}, {"value", *overall}});
   for (const auto& [name, value] : {std::pair{"lambda_late", row.lambda_late},
                                     {"clip_fraction", row.clip_fraction},
                                     {"tau", row.tau},

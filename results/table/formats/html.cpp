@@ -82,7 +82,7 @@ std::string guardrail_panel_html(const GuardrailView& guardrails) {
 std::string table_html(const TableModel& model) {
   const auto view = table_view(model);
   auto body = heading_html(view) + view_table_html(view.results);
-  for (const auto* table : {&view.comparisons, &view.claims, &view.yardstick}) {
+  for (const auto* table : {&view.by_tag, &view.comparisons, &view.claims, &view.yardstick}) {
     if (!table->rows.empty()) body += view_table_html(*table);
   }
   body += list_html(view.all_notes(), "");

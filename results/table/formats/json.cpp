@@ -4,9 +4,18 @@
 
 #include "results/table/table.h"
 #include "results/table/table_view.h"
+#include "results/table/tag_shares.h"
 
 namespace harness {
 namespace {
+
+/// {"metric", "tags": {TAG: {"mean", "n", "n_missing"}}, "overall"}
+Json by_tag_json(const TableModel& model, const TableRow& row) {
+  Json tags = Json::object();
+  for (const auto& [tag, summary] : row.by_tag)
+    tags[tag] = {{"mean", or_null(summary.mean)}, {"n", summary.n}, {"n_missing", summary.n_missing}};
+  return {{"metric", model.by_tag}, {"tags", std::move(tags)}, {"overall", or_null(overall_of(row))}};
+}
 
 Json row_json(const TableModel& model, const TableRow& row) {
   Json metrics = Json::object();
@@ -27,6 +36,7 @@ Json row_json(const TableModel& model, const TableRow& row) {
                    {"paper", Json(paper)}};
   if (model.every_checkpoint) document["selected"] = row.selected;
   if (row.tau) document["tau"] = *row.tau;
+  if (!row.by_tag.empty()) document["by_tag"] = by_tag_json(model, row);
   return document;
 }
 
@@ -116,7 +126,8 @@ void add_entries(const TableModel& model, bool is_part, Json& document) {
 Json parts_json(const TableModel& model) {
   Json parts = Json::array();
   for (const auto& part : model.parts) {
-    Json entry = {{"table", part.id}, {"task", part.task}, {"signature", part.signature}};
+    Json entry = {
+        {"table", part.id}, {"task", part.task}, {"backbone", part.backbone}, {"signature", part.signature}};
     if (part.guardrails) entry["guardrails"] = guardrails_json(*part.guardrails);
     parts.push_back(std::move(entry));
   }

@@ -275,10 +275,11 @@ constexpr const char* kFloatCommands =
 std::string table_latex(const TableModel& model) {
   const auto view = table_view(model);
   std::vector<Float> floats{results_float(model, view)};
-  std::ranges::move(difference_floats(model, view), std::back_inserter(floats));
   const auto add = [&](const ViewTable& table, const char* what, const char* label) {
     if (!table.rows.empty()) floats.push_back(float_of(model, what, warning_text(view), label, table));
   };
+  add(view.by_tag, "results by tag of the prompts", "tags");
+  std::ranges::move(difference_floats(model, view), std::back_inserter(floats));
   add(view.claims, "what the paper says, and what is found here", "paper");
   add(view.yardstick, "what runs of one method differ by", "yardstick");
   std::ranges::move(guardrail_floats(model, view.guardrails), std::back_inserter(floats));

@@ -71,7 +71,7 @@ std::string table_markdown(const TableModel& model) {
   if (!view.warning.empty()) out += fmt::format("> **{}**\n\n", view.warning);
   for (const auto& alarm : view.guardrails.alarms) out += fmt::format("> **{}**\n\n", alarm);
   out += layout(view.results);
-  for (const auto* table : {&view.comparisons, &view.claims, &view.yardstick}) {
+  for (const auto* table : {&view.by_tag, &view.comparisons, &view.claims, &view.yardstick}) {
     if (!table->rows.empty()) out += "\n" + layout(*table);
   }
   out += note_list(view.all_notes());
