@@ -114,11 +114,11 @@ std::string Collection::backbone_beside(const TableSpec& table, const std::strin
 }
 
 std::vector<std::string> Collection::backbones() const {
-  std::vector<std::string> names;
+  std::vector<std::string> own;
   for (const auto& table : tables) {
-    if (std::ranges::find(names, table.backbone) == names.end()) names.push_back(table.backbone);
+    if (std::ranges::find(own, table.backbone) == own.end()) own.push_back(table.backbone);
   }
-  return names;
+  return own;
 }
 
 std::optional<Collection> find_collection(const std::string& id_or_file) {

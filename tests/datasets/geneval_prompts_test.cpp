@@ -6,6 +6,7 @@
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/text.h"
+#include "datasets/geneval_generator.h"
 #include "datasets/split.h"
 #include "tests/error_of.h"
 #include "tests/recorded_cases.h"
@@ -122,6 +123,29 @@ TEST_F(GenevalFile, PromptsThatRepeatAreCountedAndLeftOutByText) {
   EXPECT_EQ(split.test, (std::vector<int>{2, 3, 4}));
   EXPECT_EQ(different_texts(set, split.test), 2u);
   EXPECT_EQ(without_texts_of(set, split.test, split.validation), (std::vector<int>{3, 4}));
+}
+
+// The public list is four times the same 553 records in another order; its first 64 have these counts.
+TEST_F(GenevalFile, TheFirstRecordsAreTheValidationSplitWithTheTagsTheyHappenToHave) {
+  const std::vector<std::pair<std::string, int>> counts = {{"single_object", 7}, {"two_object", 11},
+                                                           {"counting", 11},     {"colors", 10},
+                                                           {"position", 8},      {"color_attr", 17}};
+  GenevalGenerator generator(benchmark_vocabulary(), {"a photo of"}, "7");
+  std::vector<GenevalRecord> first;
+  for (const auto& [tag, count] : counts) {
+    for (int i = 0; i < count; ++i) first.push_back(generator.draw(tag));
+  }
+  generator.random().shuffle(first);
+  auto all = first;
+  for (int copy = 0; copy < 3; ++copy) all.insert(all.end(), first.begin(), first.end());
+  const auto set = load(geneval_file(all));
+  const auto split = make_split({.seed = std::nullopt, .take = 64}, 256);
+  EXPECT_EQ(split.validation.back(), 63);
+  EXPECT_EQ(split.test.front(), 64);
+  auto validation = set.prompts;
+  validation.resize(64);
+  EXPECT_EQ(tag_counts(geneval_records(validation)), counts);
+  EXPECT_TRUE(without_texts_of(set, split.test, split.validation).empty()) << "all of them repeat";
 }
 
 }  // namespace

@@ -202,9 +202,62 @@ TEST_F(CollectionTest, WhatDoesNotGoTogetherIsRefused) {
   refuses({{"id", "reading"}}, {"the collection's own id"});
 }
 
+/// drawing.json, trained for GenEval on a backbone of its own, beside reading.json.
+class MixedCollection : public CollectionTest {
+ protected:
+  MixedCollection() {
+    place.write("drawing.json", {{"extends", "flux-geneval"},
+                                 {"id", "drawing"},
+                                 {"methods", {"ratio-norm", "dual"}},
+                                 {"reproduces", ""},
+                                 {"window", {{"last", 4}}}});
+    auto whole = whole_;
+    whole["tables"] = {"./reading.json", "./drawing.json"};
+    whole["columns"] = {
+        {{"title", "Score"}, {"of", {{"reading", "ocr_reward"}, {"drawing", "geneval_score"}}}}};
+    place.write("both.json", whole);
+  }
+};
+
+TEST_F(MixedCollection, EachTableIsMadeWithItsOwnBackbone) {
+  const auto table = place.json(both({"--json"}));
+  EXPECT_EQ(table.at("backbone"), "glyph, shapes-flux");
+  EXPECT_EQ(table.at("parts").at(0).at("backbone"), "glyph");
+  EXPECT_EQ(table.at("parts").at(1).at("backbone"), "shapes-flux");
+  ok({"table", "both.json"}, {"Backbones glyph (ocr), shapes-flux (geneval)", "GenEval correct (%) by tag"});
+  EXPECT_EQ(lasting(place.json({"table", "both.json", "--format", "json"})), lasting(table));
+  ok({"check", "both.json"});
+  ok({"list", "tables"});
+}
+
+TEST_F(MixedCollection, GenevalIsShownByTagAndComparedAsAWhole) {
+  const auto table = place.json(smoke_of("drawing.json", {"--json"}));
+  for (const auto& row : table.at("rows")) {
+    double images = 0;
+    for (const auto& [tag, share] : row.at("by_tag").at("tags").items())
+      images += share.at("n").get<double>() + share.at("n_missing").get<double>();
+    EXPECT_EQ(images, row.at("n")) << row;
+  }
+  const auto tags = place.rows(
+      "SELECT count(DISTINCT json_extract(target, '$.tag')) AS n FROM prompts JOIN samples ON prompt_id = prompts.id");
+  EXPECT_EQ(tags.at(0).at("n"), 6);
+  fails(2, {"grid", "drawing", "--pick", "paper"},
+        {"shows prompts of geneval-flow-grpo", "records of other tags"});
+  ok({"check", "drawing"});
+}
+
+TEST_F(MixedCollection, ABackboneWhoseImagesNoEvaluatorScoresIsRefused) {
+  fails(2, smoke_of("drawing.json", {"--backbone", "glyph"}),
+        {"needs the metric geneval_correct with backbone glyph",
+         "no evaluator gives it of this backbone's images", "choose another --backbone"});
+}
+
 TEST(Collections, ThePapersFluxTableHasItsTasks) {
   const auto flux = find_collection("flux").value();
-  EXPECT_EQ(flux.table_ids(), (std::vector<std::string>{"flux-ocr", "flux-pickscore"}));
+  EXPECT_EQ(flux.table_ids(), (std::vector<std::string>{"flux-ocr", "flux-pickscore", "flux-geneval"}));
+  EXPECT_EQ(flux.backbones(), (std::vector<std::string>{"glyph-flux", "shapes-flux"}));
+  EXPECT_EQ(flux.backbone_beside(flux.tables[2], "glyph-flux"), "shapes-flux");
+  EXPECT_EQ(flux.backbone_beside(flux.tables[2], "flux-dev"), "flux-dev") << "asked for, it is that of all";
   for (const auto& table : flux.tables) {
     EXPECT_EQ(table.methods, (std::vector<std::string>{"flow-grpo", "ratio-norm", "lambda-controlled"}));
     EXPECT_EQ(table.reproduces, "flux");

@@ -292,6 +292,32 @@ TEST(TableOfABackbone, PutsAnotherMetricWhereTheTablesOwnStood) {
   EXPECT_EQ(real.columns[0].stands_for, "");
 }
 
+// The paper: 2148 test images; the indices of its gallery count records after the first 64.
+TEST(TableOfABackbone, GenevalDividesThePublicRecordsByOrderAndThoseOfShapesLikewise) {
+  const auto whole = load_table_spec("flux-geneval");
+  EXPECT_EQ(whole.split, (SplitRule{.seed = std::nullopt, .take = 64}));
+  EXPECT_EQ(whole.prompts_first - whole.split.take, 2148);
+  EXPECT_EQ(whole.scale("paper").prompt_set, "geneval-flow-grpo");
+  EXPECT_EQ(whole.backbone, "shapes-flux");
+  const auto shapes = for_backbone(whole, whole.backbone);
+  EXPECT_EQ(shapes.split, (SplitRule{.seed = std::nullopt, .take = 128}));
+  EXPECT_EQ(shapes.prompts_first, 512);
+  EXPECT_EQ(for_backbone(whole, "flux-dev").prompts_first, 2212);
+  EXPECT_EQ(whole.methods, load_table_spec("flux-ocr").methods);
+  EXPECT_EQ(whole.by_tag, "geneval_correct");
+  EXPECT_EQ(whole.columns[1].name, "geneval_score");
+  EXPECT_EQ(whole.columns[1].paper, "primary") << "the paper prints the mean of the graded score";
+  EXPECT_NO_THROW(check_against_registry(whole, registry()));
+}
+
+TEST(TableSpec, ASplitIsDrawnByASeedOrTakenInOrderAndNotBoth) {
+  expect_said({{"/split", {{"first", 64}}, "accepted"},
+               {"/split", {{"first", 64}, {"seed", 1}}, "unknown key \"seed\""},
+               {"/split", {{"first", 1018}}, "split: first: must be between 1 and 1017"},
+               {"/split", {{"take", 64}}, "seed"},
+               {"/by_tag", "exact", "did you mean \"exact_match\"?"}});
+}
+
 // The paper: saved checkpoints 40, 60, 80; mean PickScore on 256 validation prompts selects.
 TEST(TableOfABackbone, ThePickScoreTablesAreThePapers) {
   for (const char* id : {"sd35-pickscore", "sd35-pickscore-val"}) {

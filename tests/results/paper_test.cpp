@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <numeric>
 #include <set>
 
 #include "tests/error_of.h"
@@ -88,6 +89,15 @@ TEST(PaperGallery, EveryTranscribedGalleryReads) {
   EXPECT_EQ(ocr->prompts.size(), 20u);
   EXPECT_EQ(pickscore->prompts.size(), 19u);
   EXPECT_FALSE(load_paper_gallery("compressibility").has_value());
+  const auto geneval = load_paper_gallery("geneval");
+  ASSERT_TRUE(geneval);
+  EXPECT_EQ(geneval->prompts.size(), 12u);
+  EXPECT_EQ(geneval->prompt_set, "geneval-flow-grpo");
+  EXPECT_FALSE(geneval->other_sets) << "its places hold other tags in another set";
+  // Printed number 1 is the first record after the 64 of validation.
+  std::vector<int> test(2148);
+  std::iota(test.begin(), test.end(), 64);
+  EXPECT_EQ(gallery_position(*geneval, geneval->prompts.front(), test), 63 + 117);
   std::set<int> indices;
   for (const auto& prompt : ocr->prompts) {
     EXPECT_EQ(prompt.target_sha256.size(), 16u);

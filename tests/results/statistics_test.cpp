@@ -364,5 +364,53 @@ TEST(StudentisedInterval, IsAbsentWhereTooManyResamplesHaveNoSpread) {
   EXPECT_FALSE(compare_paired(pairs, Better::kUp, golden(IntervalKind::kStudentised)).ci.has_value());
 }
 
+/// Every prompt four times, as in GenEval's public list; the copies of a prompt differ little.
+std::vector<PairedValue> repeated_pairs(bool as_one_prompt) {
+  std::vector<PairedValue> pairs;
+  for (int i = 0; i < 4 * kCount; ++i) {
+    const int prompt = i % kCount;
+    const double noise = 0.01 * (i / kCount);
+    pairs.push_back({arm_a(prompt), arm_b(prompt) + noise, as_one_prompt ? prompt : i});
+  }
+  return pairs;
+}
+
+double width(const std::optional<Interval>& interval) {
+  return interval.value().high - interval.value().low;
+}
+
+// Four copies that say the same have the standard error of one: twice that of 160 prompts.
+TEST(RepeatedPrompts, AreOneUnitOfEveryInterval) {
+  const auto clustered = repeated_pairs(true), naive = repeated_pairs(false);
+  for (const auto kind : kKinds) {
+    const auto by_prompt = compare_paired(clustered, Better::kUp, golden(kind));
+    const auto by_record = compare_paired(naive, Better::kUp, golden(kind));
+    EXPECT_DOUBLE_EQ(*by_prompt.delta, *by_record.delta);
+    EXPECT_EQ(by_prompt.clusters, kCount);
+    EXPECT_EQ(by_record.clusters, 4 * kCount);
+    EXPECT_NEAR(width(by_prompt.ci) / width(by_record.ci), 2, 0.15) << interval_name(kind);
+    EXPECT_NEAR(*by_prompt.standard_error / *by_record.standard_error, 2, 0.05);
+    EXPECT_GT(width(by_prompt.win_rate->ci), width(by_record.win_rate->ci));
+    EXPECT_EQ(by_prompt.test, "paired-t-clustered");
+  }
+}
+
+TEST(RepeatedPrompts, AreOneUnitOfTheIntervalOverRunsToo) {
+  const auto over_runs_of = [](bool as_one_prompt) {
+    std::vector<PairedValue> pairs;
+    for (int seed = 0; seed < 3; ++seed) {
+      for (auto pair : repeated_pairs(as_one_prompt)) {
+        *pair.method += 0.02 * std::sin(seed + 3.0 * static_cast<double>(pair.cluster % kCount));
+        pair.seed = seed;
+        pairs.push_back(pair);
+      }
+    }
+    return crossed(pairs).value();
+  };
+  EXPECT_EQ(over_runs_of(true).clusters, kCount);
+  EXPECT_EQ(over_runs_of(false).clusters, 4 * kCount);
+  EXPECT_GT(width(over_runs_of(true).ci), 1.5 * width(over_runs_of(false).ci));
+}
+
 }  // namespace
 }  // namespace harness

@@ -19,6 +19,7 @@
 namespace harness {
 namespace {
 
+using testing::ContainsRegex;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -837,6 +838,76 @@ TEST(TableOfTasks, AdjustsOverTheDifferencesOfAllTasks) {
 TEST_F(TableInPdflatex, ATableOfSeveralTasksCompiles) {
   const auto whole = fixture_of_tasks();
   EXPECT_THAT(latex_says("tasks", whole, table_latex(whole)), StartsWith("This is"));
+}
+
+/// A table with figures by tag: two tags, of 10 and 30 images.
+TableModel fixture_by_tag() {
+  auto model = fixture_table();
+  model.by_tag = "exact_match";
+  const auto share = [](double mean, std::int64_t n) { return Summary{.n = n, .mean = mean, .std = 0.5}; };
+  model.reference[0].by_tag = {{"counting", share(0.1, 10)}, {"single_object", share(0.5, 30)}};
+  model.rows[0].by_tag = {{"counting", share(0.3, 10)}, {"single_object", share(0.6, 30)}};
+  model.rows[1].by_tag = {{"counting", share(0.2, 10)}, {"single_object", share(0.7, 30)}};
+  return model;
+}
+
+TEST(TableByTag, StandsBelowTheResultsInTheBenchmarksOrder) {
+  const auto markdown = table_markdown(fixture_by_tag());
+  EXPECT_THAT(markdown, HasSubstr(R"(
+| Exact (%) by tag  | single_object (30) | counting (10) | overall of 2 tags |
+|:------------------|-------------------:|--------------:|------------------:|
+| base              |              50.00 |         10.00 |             30.00 |
+| ratio-norm        |              60.00 |         30.00 |             45.00 |
+| lambda-controlled |              70.00 |         20.00 |             45.00 |
+
+| Comparison )"));
+  EXPECT_THAT(markdown, HasSubstr("The paper prints no figures by tag."));
+  EXPECT_THAT(table_markdown(fixture_table()), Not(HasSubstr("by tag")));
+}
+
+TEST(TableByTag, IsInEveryFormat) {
+  const auto model = fixture_by_tag();
+  EXPECT_THAT(table_latex(model), HasSubstr("results by tag of the prompts"));
+  EXPECT_THAT(table_latex(model), HasSubstr("{$60.00$} & {$30.00$} & {$45.00$}"));
+  EXPECT_THAT(table_html(model), HasSubstr("<th class=\"num\">single_object (30)</th>"));
+  EXPECT_THAT(table_csv(model), HasSubstr("exact_match:counting,10,0,0.3,0.5"));
+  EXPECT_THAT(table_csv(model), HasSubstr("exact_match:overall,,,0.45"));
+  const auto row = table_json(model).at("rows").at(0).at("by_tag");
+  EXPECT_EQ(row.at("metric"), "exact_match");
+  EXPECT_EQ(row.at("tags").at("counting"), (Json{{"mean", 0.3}, {"n", 10}, {"n_missing", 0}}));
+  EXPECT_DOUBLE_EQ(row.at("overall"), 0.45) << "the tags count alike, whatever their number of images";
+}
+
+TEST(TableByTag, ATagWithoutAValueLeavesNoOverallFigure) {
+  auto model = fixture_by_tag();
+  model.rows[0].by_tag["counting"] = {.n = 0, .n_missing = 10};
+  EXPECT_THAT(table_markdown(model), ContainsRegex("ratio-norm +\\| +60.00 \\| +– \\| +– \\|"));
+  EXPECT_TRUE(table_json(model).at("rows").at(0).at("by_tag").at("overall").is_null());
+}
+
+TEST(TableByTag, PoolsTheSeedsOfAMethod) {
+  auto model = fixture_by_tag();
+  auto second = model.rows[0];
+  second.seed = 43;
+  second.by_tag["counting"].mean = 0.5;
+  model.rows.insert(model.rows.begin() + 1, second);
+  const auto view = table_view(model).by_tag;
+  ASSERT_EQ(view.rows.size(), 3u);
+  EXPECT_EQ(view.rows[1].cells[2].text, "40.00");
+}
+
+TEST(TableOfTasks, NamesTheBackboneOfEachTask) {
+  auto whole = fixture_of_tasks();
+  whole.parts[1].backbone = "shapes";
+  EXPECT_THAT(table_markdown(whole), HasSubstr("Backbones glyph (ocr), shapes (pickscore) ·"));
+  EXPECT_EQ(table_json(whole).at("parts").at(1).at("backbone"), "shapes");
+}
+
+TEST(TableOfTasks, ShowsByTagWhatOneOfThemHas) {
+  auto whole = fixture_of_tasks();
+  whole.parts[1].by_tag = "ocr_reward";
+  for (auto& row : whole.parts[1].rows) row.by_tag = {{"colors", fixture_summary(0.25)}};
+  EXPECT_THAT(table_markdown(whole), HasSubstr("| pickscore | ratio-norm        |      0.2500 |"));
 }
 
 }  // namespace
