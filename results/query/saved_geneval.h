@@ -1,6 +1,6 @@
 #pragma once
 
-#include "results/query/saved_queries.h"
+#include "results/query/saved_query.h"
 
 namespace harness {
 

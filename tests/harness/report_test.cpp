@@ -45,6 +45,18 @@ class ReportCommand : public MadeTest {
     update.bind(3, file.parent_path().parent_path().filename().string());
     EXPECT_EQ(update.exec(), 1);
   }
+
+  /// As if the prompts were GenEval's and a rule had judged every image: those of the starting weights wrong.
+  void judge_images() {
+    SQLite::Database database(db.string(), SQLite::OPEN_READWRITE);
+    database.exec(R"sql(
+      UPDATE prompts SET target = '{"include":[{"class":"star","count":3}],"tag":"counting"}';
+      UPDATE samples SET transcript = NULL, transcript_raw = NULL, judgement = CASE WHEN evaluation_id IN (
+        SELECT e.id FROM evaluations e JOIN checkpoints c ON c.id = e.checkpoint_id JOIN runs r ON r.id = c.run_id
+        WHERE r.method = 'base') THEN 'expected star>=3, found 1' ELSE '' END;
+      INSERT INTO detections
+      SELECT evaluation_id, prompt_id, sample, 0, 'star', 0.9375, 1, 2, 8, 4, 'red', 1 FROM samples;)sql");
+  }
 };
 
 TEST_F(ReportCommand, StandsInTheTablesFolderAndHoldsEveryPromptAndImage) {
@@ -184,6 +196,31 @@ TEST_F(ReportCommand, PromptsOfStrangersStayText) {
   EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
   EXPECT_THAT(block(page, "report-data").at("prompts").at(0).at("x").get<std::string>(),
               HasSubstr("</script><script>alert(1)</script> & a sign"));
+}
+
+TEST_F(ReportCommand, JudgedImagesHaveTheirTagJudgementAndObjects) {
+  judge_images();
+  const auto data = block(report(), "report-data");
+  const auto& prompt = data.at("prompts").at(0);
+  EXPECT_EQ(prompt.at("g"), "counting");
+  EXPECT_EQ(prompt.at("t"), "counting: 3 star");
+  for (std::size_t i = 0; i < data.at("columns").size(); ++i) {
+    const auto& cell = prompt.at("c").at(i);
+    EXPECT_EQ(cell.at("j"), data.at("columns").at(i).at("base") ? "expected star>=3, found 1" : "");
+    EXPECT_EQ(cell.at("o"), Json::parse(R"([["star", 0.9375, 1.0, 2.0, 8.0, 4.0, "red", true]])"));
+    EXPECT_GT(cell.at("z").at(0), 0);
+  }
+}
+
+TEST_F(ReportCommand, AGridOfJudgedImagesHasTargetsInWordsAndJudgements) {
+  judge_images();
+  ok({"grid", "-o", "judged"});
+  const auto page = read_file(place.folder() / "judged/grid.html");
+  EXPECT_THAT(page, HasSubstr("<b>counting: 3 star</b>"));
+  EXPECT_THAT(page, HasSubstr("<span class=\"wrong\">wrong</span>: expected star&gt;=3, found 1"));
+  EXPECT_THAT(page, HasSubstr("<span>right</span>"));
+  EXPECT_THAT(place.csv("SELECT target FROM prompts LIMIT 1"), HasSubstr("include"))
+      << "data keep the record";
 }
 
 TEST_F(ReportCommand, AnUnknownTableIsAnErrorWithTheNearestOne) {

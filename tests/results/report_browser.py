@@ -3,6 +3,7 @@
 import argparse
 import json
 import pathlib
+import re
 import sys
 
 from playwright.sync_api import sync_playwright
@@ -59,7 +60,8 @@ def check_filters(page, check, data):
     row = page.locator("#comparisons details tr").filter(has_text=f"{data['hero']} \u2212 {data['baseline']}").filter(has_text=title).first
     if row.count() and len({column["seed"] for column in data["columns"]}) == 1:
         page.evaluate("document.querySelector('#comparisons details').open = true")
-        printed = [int(part) for part in row.locator("td").nth(4).text_content().split(" / ")]
+        cells = row.locator("td").filter(has_text=re.compile(r"^\s*\d+ / \d+ / \d+\s*$"))
+        printed = [int(part) for part in cells.first.text_content().split(" / ")]
         check(printed == outcomes, f"they are the table's: {printed}")
         page.evaluate("document.querySelector('#comparisons details').open = false")
     for name, kind in (("wins", "win"), ("losses", "loss"), ("ties", "tie")):
@@ -76,6 +78,35 @@ def check_filters(page, check, data):
     page.wait_for_timeout(300)
     check(len(rows(page)) == 0 and "0 of" in page.locator(".status").text_content(), "a search without results says so")
     page.locator("button[name=reset]").click()
+
+
+def check_judgements(page, check, data):
+    """Of a report whose images a rule has judged."""
+    judged = [prompt for prompt in data["prompts"] if any("j" in cell for cell in prompt["c"])]
+    if not judged:
+        check(page.locator("select[name=tag], select[name=verdict], input[name=boxes]").count() == 0, "without judgements there is nothing to choose of them")
+        return
+    column = next(i for i, each in enumerate(data["columns"]) if each["method"] == data["hero"])
+    for name, holds in (("right", lambda cell: cell.get("j") == ""), ("wrong", lambda cell: cell.get("j")), ("none", lambda cell: "j" not in cell)):
+        page.locator("select[name=verdict]").select_option(name)
+        expected = sum(bool(holds(prompt["c"][column])) for prompt in data["prompts"])
+        check(len(show_all(page)) == expected, f"filter {name} leaves {expected} rows")
+    page.locator("button[name=reset]").click()
+    tag = judged[0]["g"]
+    page.locator("select[name=tag]").select_option(tag)
+    expected = sum(prompt.get("g") == tag for prompt in data["prompts"])
+    check(len(show_all(page)) == expected, f"filter {tag} leaves {expected} rows")
+    page.locator("button[name=reset]").click()
+    if not any("o" in cell for prompt in judged for cell in prompt["c"]):
+        return
+    boxes = page.locator(".objects").first
+    page.locator(".shot img[src]").first.wait_for(state="attached")
+    fits = "(() => { const a = document.querySelector('.shot img').getBoundingClientRect(), b = document.querySelector('.objects').getBoundingClientRect(); return Math.max(Math.abs(a.x - b.x), Math.abs(a.y - b.y), Math.abs(a.width - b.width), Math.abs(a.height - b.height)); })()"
+    check(boxes.is_visible() and page.evaluate(fits) < 1, "the boxes lie on their image")
+    page.locator("input[name=boxes]").uncheck()
+    check(not boxes.is_visible(), "the switch takes the boxes away")
+    page.locator("input[name=boxes]").check()
+    check(boxes.is_visible(), "and brings them back")
 
 
 def check_sorting(page, check):
@@ -133,6 +164,7 @@ def check_page(context, url, width, scheme, arguments, check):
     if data["prompts"]:
         check_images(page, check)
         check_filters(page, check, data)
+        check_judgements(page, check, data)
         check_sorting(page, check)
         check_links_and_keys(page, check, data, url)
         if arguments.screenshots:

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace harness {
+
+struct SavedParam {
+  std::string_view name;                     ///< says what a value is checked against (saved_params.cpp)
+  std::optional<std::string_view> fallback;  ///< nothing: the user must give a value; "" stands for "any"
+  std::string_view help;
+  std::vector<std::string_view> choices = {};  ///< empty: any value
+};
+
+/// A query that `harness query NAME` runs.
+struct SavedQuery {
+  std::string_view name, summary;
+  std::vector<SavedParam> params;
+  std::string_view sql;
+  bool of_one_experiment = false;        ///< :experiment, :split and :metric are always set (saved_values)
+  std::string_view nothing = "no rows";  ///< what an answer without rows says
+};
+
+}  // namespace harness
