@@ -12,7 +12,6 @@ namespace harness {
 inline constexpr const char* kGlyphImages = "glyphs";  ///< a few lines of letters on 96 x 48 pixels
 inline constexpr const char* kShapeImages = "shapes";  ///< coloured shapes on 64 x 64 pixels
 inline constexpr const char* kSceneImages = "scenes";  ///< pictures of whatever a prompt says
-inline constexpr const char* kShapeImages = "shapes";  ///< coloured shapes on 64 x 64 pixels
 
 /// 8-bit RGB, rows from the top, three bytes a pixel.
 struct Image {

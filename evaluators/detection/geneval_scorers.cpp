@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/files.h"
 #include "core/image.h"
@@ -88,7 +90,10 @@ ClipScorerInfo GenevalScorerInfo::clip() const {
 std::optional<fs::path> GenevalScorerInfo::embedded_folder() const {
   if (!embedded) return std::nullopt;
   try {
-    return find_data_file(fs::path("scorers") / name);
+    auto folder = find_data_file(fs::path("scorers") / name);
+    const bool is_whole = std::ranges::all_of(
+        kGenevalParts, [&](const auto& part) { return fs::exists(folder / part / "model.safetensors"); });
+    return is_whole ? std::optional(std::move(folder)) : std::nullopt;
   } catch (const Error&) {
     return std::nullopt;
   }
