@@ -871,7 +871,7 @@ TEST(TableByTag, IsInEveryFormat) {
   EXPECT_THAT(table_latex(model), HasSubstr("{$60.00$} & {$30.00$} & {$45.00$}"));
   EXPECT_THAT(table_html(model), HasSubstr("<th class=\"num\">single_object (30)</th>"));
   EXPECT_THAT(table_csv(model), HasSubstr("exact_match:counting,10,0,0.3,0.5"));
-  EXPECT_THAT(table_csv(model), HasSubstr("exact_match:overall,,,0.45"));
+  EXPECT_THAT(table_csv(model), HasSubstr("base,42,0,test,exact_match:overall,,,0.3,"));
   const auto row = table_json(model).at("rows").at(0).at("by_tag");
   EXPECT_EQ(row.at("metric"), "exact_match");
   EXPECT_EQ(row.at("tags").at("counting"), (Json{{"mean", 0.3}, {"n", 10}, {"n_missing", 0}}));
@@ -881,7 +881,7 @@ TEST(TableByTag, IsInEveryFormat) {
 TEST(TableByTag, ATagWithoutAValueLeavesNoOverallFigure) {
   auto model = fixture_by_tag();
   model.rows[0].by_tag["counting"] = {.n = 0, .n_missing = 10};
-  EXPECT_THAT(table_markdown(model), ContainsRegex("ratio-norm +\\| +60.00 \\| +– \\| +– \\|"));
+  EXPECT_THAT(table_markdown(model), ContainsRegex("ratio-norm +\\| +60.00 \\| +— \\| +— \\|"));
   EXPECT_TRUE(table_json(model).at("rows").at(0).at("by_tag").at("overall").is_null());
 }
 
