@@ -19,7 +19,7 @@ namespace harness {
 namespace {
 
 constexpr auto kUsage =
-    "usage: render-shapes scenes COUNT SEED OUT [SHARE of pictures with flawed shapes]\n"
+    "usage: render-shapes scenes COUNT SEED OUT [SHARE of pictures with flawed shapes [MOST objects]]\n"
     "       render-shapes records FILE TIMES SEED OUT    right pictures and such with a mistake\n";
 
 std::uint64_t number(const std::string& text) {
@@ -66,10 +66,10 @@ class Output {
   std::ofstream images_, owners_, lines_;
 };
 
-void scenes(std::uint64_t count, std::uint64_t seed, const std::string& folder, double flawed) {
+void scenes(std::uint64_t count, std::uint64_t seed, const std::string& folder, double flawed, int most) {
   Output output(folder);
   DataEngine engine(seed);
-  for (std::uint64_t i = 0; i < count; ++i) output.add(random_scene(engine, flawed), Json::object());
+  for (std::uint64_t i = 0; i < count; ++i) output.add(random_scene(engine, flawed, most), Json::object());
 }
 
 void records(const std::string& file, std::uint64_t times, std::uint64_t seed, const std::string& folder) {
@@ -89,8 +89,9 @@ int run(const std::vector<std::string>& words) {
   const auto is = [&](const char* mode, std::size_t size) {
     return words.size() == size && words[0] == mode;
   };
-  if (is("scenes", 4) || is("scenes", 5)) {
-    scenes(number(words[1]), number(words[2]), words[3], words.size() == 5 ? std::stod(words[4]) : .5);
+  if (is("scenes", 4) || is("scenes", 5) || is("scenes", 6)) {
+    scenes(number(words[1]), number(words[2]), words[3], words.size() > 4 ? std::stod(words[4]) : .5,
+           words.size() > 5 ? std::stoi(words[5]) : 6);
   } else if (is("records", 5)) {
     records(words[1], number(words[2]), number(words[3]), words[4]);
   } else {

@@ -442,11 +442,11 @@ ShapesScene imperfect(const GenevalRecord& record, DataEngine& engine) {
   return scene_of(with_mistake(record, engine), engine);
 }
 
-ShapesScene random_scene(DataEngine& engine, double flawed) {
+ShapesScene random_scene(DataEngine& engine, double flawed, int most) {
   ShapesScene scene;
   choose_background(scene, engine);
   if (chance(engine, .3)) scene.blur = uniform(engine, .3, .8);
-  const int good = uniform_int(engine, 0, 6);
+  const int good = uniform_int(engine, 0, most);
   const int bad = chance(engine, flawed) ? uniform_int(engine, 1, 3) : 0;
   const double apart = chance(engine, .4) ? .72 : 1;  // of the radii: shapes may overlap, or not
   const int one_label = chance(engine, .3) ? any_of(engine, 8) : -1;

@@ -75,8 +75,8 @@ GenevalRecord with_mistake(const GenevalRecord& record, DataEngine& engine);
 /// A scene of the record or, with the share of its tag, of the record with a mistake.
 ShapesScene imperfect(const GenevalRecord& record, DataEngine& engine);
 
-/// 0 to 6 objects of any class, which may overlap a little, and with probability `flawed` up to three flawed
-/// shapes among them.
-ShapesScene random_scene(DataEngine& engine, double flawed);
+/// 0 to `most` objects of any class, which may overlap a little, and with probability `flawed` up to three
+/// flawed shapes among them. Those that find no room are left out.
+ShapesScene random_scene(DataEngine& engine, double flawed, int most = 6);
 
 }  // namespace harness

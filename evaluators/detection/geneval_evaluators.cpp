@@ -37,7 +37,7 @@ Json known_identity(const GenevalScorerInfo& scorer) {
   if (!scorer.embedded) return identity;
   const auto folder = scorer.embedded_folder();
   if (!folder) return nullptr;
-  for (const auto& file : files_of_parts(*folder, kGenevalParts))
+  for (const auto& file : files_of_parts(*folder, geneval_parts()))
     identity["files"][file.string()] = sha256_file(*folder / file);
   return identity;
 }
@@ -61,7 +61,7 @@ bool register_geneval(const GenevalScorerInfo& scorer, int place) {
   for (const auto& profile : scorer.profiles) evaluator.profiles.push_back({profile.name, profile.formula});
   if (scorer.embedded) return register_evaluator(std::move(evaluator));
   evaluator.folder = {
-      .model_class = "Mask2FormerForUniversalSegmentation", .model = scorer.model, .parts = kGenevalParts};
+      .model_class = "Mask2FormerForUniversalSegmentation", .model = scorer.model, .parts = geneval_parts()};
   evaluator.tasks = {{.name = "geneval",
                       .summary = "draw what a prompt asks for: objects, their number, colours and places; "
                                  "rewarded by geneval_score",

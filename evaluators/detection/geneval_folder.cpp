@@ -13,7 +13,7 @@ constexpr const char* kPictures = "preprocessor_config.json";
 
 /// A folder that lacks a file altogether is more often an incomplete download than a broken one.
 void expect_files(const fs::path& folder, const GenevalScorerInfo& scorer) {
-  for (const auto& part : kGenevalParts) {
+  for (const auto& part : geneval_parts()) {
     if (!fs::is_directory(folder / part))
       throw Error(fmt::format("lacks the folder {}", part), folder.string(),
                   fmt::format("scorer {} needs {}", scorer.name, scorer.model));

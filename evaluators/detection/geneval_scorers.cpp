@@ -19,7 +19,10 @@ constexpr GenevalRule kSinglePosition{.single_position = true};
 
 }  // namespace
 
-const std::vector<std::string> kGenevalParts = {"detector", "clip"};
+const std::vector<std::string>& geneval_parts() {
+  static const std::vector<std::string> parts = {"detector", "clip"};
+  return parts;
+}
 
 const std::vector<GenevalScorerInfo>& geneval_scorers() {
   static const std::vector<GenevalScorerInfo> scorers = {
@@ -92,7 +95,7 @@ std::optional<fs::path> GenevalScorerInfo::embedded_folder() const {
   try {
     auto folder = find_data_file(fs::path("scorers") / name);
     const bool is_whole = std::ranges::all_of(
-        kGenevalParts, [&](const auto& part) { return fs::exists(folder / part / "model.safetensors"); });
+        geneval_parts(), [&](const auto& part) { return fs::exists(folder / part / "model.safetensors"); });
     return is_whole ? std::optional(std::move(folder)) : std::nullopt;
   } catch (const Error&) {
     return std::nullopt;

@@ -51,7 +51,7 @@ const std::vector<GenevalScorerInfo>& geneval_scorers();
 std::vector<MetricInfo> geneval_metrics();
 
 /// The parts of a scorer's folder: "detector", "clip".
-extern const std::vector<std::string> kGenevalParts;
+const std::vector<std::string>& geneval_parts();
 
 /// {"name", "version", "profile"}: what can change a value beside the files.
 Json geneval_identity(const GenevalScorerInfo& scorer, const GenevalProfile& profile);

@@ -1,9 +1,11 @@
 #include "models/detection/pixel_decoder.h"
 
+#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <numbers>
 
+#include "models/nn/kernels.h"
 #include "models/nn/module_path.h"
 
 namespace harness {
@@ -34,9 +36,58 @@ Tensor reference_points(const std::vector<Grid>& grids, torch::Device device) {
   return torch::cat(points);
 }
 
-/// Bilinear samples outside of which is nothing. values [N,d,H,W]; places [N,Q,P,2] in -1..1 -> [N,d,Q,P].
-Tensor sampled(const Tensor& values, const Tensor& places) {
-  return torch::grid_sampler(values, places, /*bilinear*/ 0, /*zeros*/ 0, /*align_corners=*/false);
+/// What the heads of S places find, as kernels::deformable_attention says. values, result [B,S,C].
+Tensor looked_up(const Tensor& values, const Tensor& reference, const Tensor& offsets, const Tensor& weights,
+                 const std::vector<Grid>& grids) {
+  std::vector<kernels::PyramidLevel> pyramid;
+  std::int64_t first = 0;
+  for (const auto& grid : grids) {
+    pyramid.push_back({grid.rows, grid.columns, first});
+    first += grid.size();
+  }
+  const auto b = values.size(0), s = values.size(1), heads = weights.size(2);
+  const auto out = torch::empty_like(values);
+  const auto* in = values.const_data_ptr<float>();
+  const auto* at = reference.const_data_ptr<float>();
+  const auto* by = offsets.const_data_ptr<float>();
+  const auto* weigh = weights.const_data_ptr<float>();
+  auto* to = out.mutable_data_ptr<float>();
+  const auto c = values.size(2), looks = heads * kLevels * kPoints;
+  constexpr std::int64_t kGrain = 256;
+  for (std::int64_t image = 0; image < b; ++image) {
+    at::parallel_for(0, s, kGrain, [&](std::int64_t begin, std::int64_t end) {
+      const auto row = image * s + begin;
+      kernels::deformable_attention(in + image * s * c, at + 2 * begin, by + 2 * row * looks,
+                                    weigh + row * looks, to + row * c, pyramid.data(), kLevels, kPoints,
+                                    end - begin, heads, c / heads);
+    });
+  }
+  return out;
+}
+
+/// The same by LibTorch's operators, for other devices and dtypes.
+Tensor sampled(const Tensor& values, const Tensor& reference, const Tensor& offsets, const Tensor& weights,
+               const std::vector<Grid>& grids) {
+  const auto b = values.size(0), s = values.size(1), heads = weights.size(2);
+  const auto of_heads = values.view({b, s, heads, -1}).permute({0, 2, 3, 1}).flatten(0, 1);  // [B H,d,S]
+  const auto here = 2 * reference.view({1, s, 1, 1, 2}) - 1;
+  Tensor sum;
+  std::int64_t first = 0;
+  for (std::int64_t level = 0; level < kLevels; ++level) {
+    const auto& grid = grids[static_cast<std::size_t>(level)];
+    const auto step = 2 / torch::tensor({static_cast<float>(grid.columns), static_cast<float>(grid.rows)},
+                                        values.options());
+    const auto places = here + offsets.select(3, level) * step;  // [B,S,H,P,2]
+    const auto of_level =
+        of_heads.narrow(2, first, grid.size()).unflatten(2, {grid.rows, grid.columns}).contiguous();
+    const auto looked = torch::grid_sampler(of_level, places.permute({0, 2, 1, 3, 4}).flatten(0, 1),
+                                            /*bilinear*/ 0, /*zeros*/ 0, /*align_corners=*/false);
+    const auto weight = weights.select(3, level).permute({0, 2, 1, 3}).flatten(0, 1).unsqueeze(1);
+    const auto part = (looked * weight).sum(-1);  // [B H,d,S]
+    sum = sum.defined() ? sum + part : part;
+    first += grid.size();
+  }
+  return sum.view({b, -1, s}).transpose(1, 2);
 }
 
 /// Each place looks at a few places of every level, whose offsets and weights it says itself.
@@ -60,25 +111,10 @@ class DeformableAttention : public torch::nn::Module {
                              .view({b, s, heads_, kLevels * kPoints})
                              .softmax(-1)
                              .view({b, s, heads_, kLevels, kPoints});
-    // [B H,d,S]
-    const auto values = value_(x).view({b, s, heads_, -1}).permute({0, 2, 3, 1}).flatten(0, 1);
-    const auto here = 2 * reference.view({1, s, 1, 1, 2}) - 1;
-    Tensor sum;
-    std::int64_t first = 0;
-    for (std::int64_t level = 0; level < kLevels; ++level) {
-      const auto& grid = grids[static_cast<std::size_t>(level)];
-      const auto step =
-          2 / torch::tensor({static_cast<float>(grid.columns), static_cast<float>(grid.rows)}, x.options());
-      const auto places = here + offsets.select(3, level) * step;  // [B,S,H,P,2]
-      const auto of_level =
-          values.narrow(2, first, grid.size()).unflatten(2, {grid.rows, grid.columns}).contiguous();
-      const auto looked = sampled(of_level, places.permute({0, 2, 1, 3, 4}).flatten(0, 1));  // [B H,d,S,P]
-      const auto weight = weights.select(3, level).permute({0, 2, 1, 3}).flatten(0, 1).unsqueeze(1);
-      const auto part = (looked * weight).sum(-1);  // [B H,d,S]
-      sum = sum.defined() ? sum + part : part;
-      first += grid.size();
-    }
-    return out_(sum.view({b, -1, s}).transpose(1, 2));
+    const auto values = value_(x);
+    const bool takes_own_kernel = values.is_cpu() && values.scalar_type() == torch::kFloat32;
+    return out_(takes_own_kernel ? looked_up(values, reference, offsets, weights, grids)
+                                 : sampled(values, reference, offsets, weights, grids));
   }
 
  private:

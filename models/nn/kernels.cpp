@@ -41,6 +41,20 @@ HARNESS_INLINE float gate_of(float x) {
   return 1.0F / (1.0F + exp_fast(-2.0F * u));
 }
 
+/// Two neighbours along an axis of `size` tokens and their shares; a neighbour outside has none.
+struct Neighbours {
+  std::int64_t first, second;
+  float first_share, second_share;
+};
+
+HARNESS_INLINE Neighbours neighbours_of(float place, std::int64_t size) {
+  const float floor = std::floor(place), share = place - floor;
+  const auto first = static_cast<std::int64_t>(floor);
+  const bool has_first = first >= 0, has_second = first + 1 < size;
+  return {has_first ? first : 0, has_second ? first + 1 : first, has_first ? 1.0F - share : 0.0F,
+          has_second ? share : 0.0F};
+}
+
 }  // namespace
 
 HARNESS_CLONES void gelu_tanh(const float* __restrict x, float* __restrict y, std::int64_t count) {
@@ -209,6 +223,38 @@ HARNESS_CLONES void scaled_softmax_backward(const float* __restrict p, float* __
     float dot = 0;
     for (std::int64_t j = 0; j < width; ++j) dot += q[j] * d[j];
     for (std::int64_t j = 0; j < width; ++j) d[j] = scale * q[j] * (d[j] - dot);
+  }
+}
+
+HARNESS_CLONES void deformable_attention(const float* __restrict values, const float* __restrict reference,
+                                         const float* __restrict offsets, const float* __restrict weights,
+                                         float* __restrict out, const PyramidLevel* __restrict pyramid,
+                                         std::int64_t levels, std::int64_t points, std::int64_t n,
+                                         std::int64_t heads, std::int64_t width) {
+  const auto token = heads * width;
+  for (std::int64_t i = 0; i < n * heads; ++i, out += width) {
+    for (std::int64_t c = 0; c < width; ++c) out[c] = 0;
+    const float* at = reference + 2 * (i / heads);
+    for (std::int64_t l = 0; l < levels; ++l) {
+      const auto& level = pyramid[l];
+      const float* here = values + level.first * token + i % heads * width;
+      const auto columns = static_cast<float>(level.columns), rows = static_cast<float>(level.rows);
+      for (std::int64_t p = 0; p < points; ++p, offsets += 2, ++weights) {
+        const float x = at[0] * columns + offsets[0] - 0.5F, y = at[1] * rows + offsets[1] - 0.5F;
+        if (!(x > -1.0F && x < columns && y > -1.0F && y < rows)) continue;
+        const auto across = neighbours_of(x, level.columns), down = neighbours_of(y, level.rows);
+        const float* above = here + down.first * level.columns * token;
+        const float* below = here + down.second * level.columns * token;
+        const float* __restrict a = above + across.first * token;
+        const float* __restrict b = above + across.second * token;
+        const float* __restrict d = below + across.first * token;
+        const float* __restrict e = below + across.second * token;
+        const float top = down.first_share * *weights, bottom = down.second_share * *weights;
+        const float wa = top * across.first_share, wb = top * across.second_share,
+                    wd = bottom * across.first_share, we = bottom * across.second_share;
+        for (std::int64_t c = 0; c < width; ++c) out[c] += wa * a[c] + wb * b[c] + wd * d[c] + we * e[c];
+      }
+    }
   }
 }
 

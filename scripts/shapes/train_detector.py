@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Trains the detector of the embedded shapes: a small Mask2Former on renderings (embedded/shapes_scene.h).
 
+    render-shapes scenes 20000 11 crowd 0.3 14
     render-shapes scenes 60000 1 train; render-shapes scenes 2000 2 held
     render-shapes records datasets/prompts/geneval-shapes.jsonl 4 3 records
-    train_detector.py --train train --held held --records records --out detector
+    train_detector.py --crowd crowd --train train --held held --records records --out detector
 """
 
 import argparse
-import csv
 import json
 import math
 import pathlib
@@ -113,20 +113,17 @@ def batch_of(pictures, chosen, random):
 
 
 class DenseHeads(torch.nn.Module):
-    """Of training alone: at every place of the pixel decoder's maps, which class is there and where its centre is.
+    """Of training alone: at every place of some maps, which class is there and where its centre is.
 
-    Without them the queries take many times as long to tell classes.
+    Without them the network takes many times as long to tell classes.
     """
 
-    def __init__(self, pixel_decoder, width):
+    def __init__(self, widths):
         super().__init__()
-        self.heads = torch.nn.ModuleList(torch.nn.Conv2d(width, len(judge.CLASSES) + 3, 1) for _ in range(2))
-        pixel_decoder.register_forward_hook(self.keep)
+        self.heads = torch.nn.ModuleList(torch.nn.Conv2d(width, len(judge.CLASSES) + 3, 1) for width in widths)
 
-    def keep(self, _, inputs, out):
-        self.maps = [out.multi_scale_features[-1], out.mask_features]
-
-    def loss(self, masks, labels):
+    def loss(self, maps, masks, labels):
+        """And the share of the objects' places whose class is right."""
         classes = torch.zeros(len(masks), judge.SIDE, judge.SIDE, dtype=torch.int64)
         offsets = torch.zeros(len(masks), 2, judge.SIDE, judge.SIDE)
         places = torch.arange(judge.SIDE) + 0.5
@@ -136,8 +133,8 @@ class DenseHeads(torch.nn.Module):
                 rows, columns = mask.nonzero(as_tuple=True)
                 offsets[i, 0][mask] = (places[rows].mean() - places[rows]) / 8
                 offsets[i, 1][mask] = (places[columns].mean() - places[columns]) / 8
-        total = 0
-        for head, features in zip(self.heads, self.maps):
+        total, right = 0, 0
+        for head, features in zip(self.heads, maps):
             step = judge.SIDE // features.shape[-1]
             at = (..., slice(step // 2, None, step), slice(step // 2, None, step))
             out = head(features)
@@ -147,7 +144,9 @@ class DenseHeads(torch.nn.Module):
             total = total + F.cross_entropy(out[:, :split], classes[at], weights)
             inside = (classes[at] > 0).unsqueeze(1)
             total = total + ((out[:, split:] - offsets[at]).abs() * inside).sum() / (2 * inside.sum() + 1)
-        return total
+            hits = (out[:, 1:split].argmax(1) + 1 == classes[at]) & inside[:, 0]
+            right = right + hits.sum().item() / max(inside.sum().item(), 1) / len(self.heads)
+        return total, right
 
 
 def rate(done, peak):
@@ -155,48 +154,83 @@ def rate(done, peak):
     return peak * warm * (0.51 + 0.49 * math.cos(math.pi * done))
 
 
-def train(args, model, out):
-    pictures = judge.Pictures(args.train)
-    random = torch.Generator().manual_seed(args.seed)
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    dense = DenseHeads(model.model.pixel_level_module.decoder, model.config.feature_size)
-    optimiser = torch.optim.AdamW(parameters + list(dense.parameters()), lr=args.rate, weight_decay=0.02, betas=(0.9, 0.99))
-    start, sums, order, average = time.time(), [], [], None
-    with open(out / "curve.csv", "w", newline="") as file:
-        curve = csv.writer(file)
-        curve.writerow(["step", "loss", "images_per_second"])
-        for step in range(1, args.steps + 1):
-            if len(order) < args.batch:
-                order = torch.randperm(len(pictures), generator=random).tolist()
-            chosen, order = order[: args.batch], order[args.batch :]
-            first = step <= args.dense_steps  # without queries
-            done = (step - 1) / args.dense_steps / 2 if first else (step - 1 - args.dense_steps) / (args.steps - args.dense_steps)
-            for group in optimiser.param_groups:
-                group["lr"] = rate(done, args.rate)
-            pixels, masks, labels = batch_of(pictures, chosen, random)
-            if first:
-                model.model.pixel_level_module(pixels)
-                loss = dense.loss(masks, labels)
-            else:
-                loss = model(pixel_values=pixels, mask_labels=masks, class_labels=labels).loss + dense.loss(masks, labels)
-            optimiser.zero_grad()
+class Stage:
+    """Steps of AdamW with a warm-up and a cosine, and their lines of curve.csv."""
+
+    def __init__(self, name, parameters, steps, peak, batch, pictures, random, curve):
+        self.name, self.parameters, self.steps, self.peak, self.batch = name, parameters, steps, peak, batch
+        self.pictures, self.random, self.curve = pictures, random, curve
+        self.optimiser = torch.optim.AdamW(parameters, lr=peak, weight_decay=0.02, betas=(0.9, 0.99))
+
+    def run(self, loss_of, after=lambda step: None):
+        start, sums, rights, order = time.time(), [], [], []
+        for step in range(1, self.steps + 1):
+            if len(order) < self.batch:
+                order = torch.randperm(len(self.pictures), generator=self.random).tolist()
+            chosen, order = order[: self.batch], order[self.batch :]
+            for group in self.optimiser.param_groups:
+                group["lr"] = rate((step - 1) / self.steps, self.peak)
+            loss, right = loss_of(*batch_of(self.pictures, chosen, self.random))
+            self.optimiser.zero_grad()
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(parameters, 2.0)
-            optimiser.step()
-            with torch.no_grad():
-                decay = min(0.997, step / (step + 10))
-                if average is None:
-                    average = [p.detach().clone() for p in parameters]
-                torch._foreach_lerp_(average, parameters, 1 - decay)
+            torch.nn.utils.clip_grad_norm_(self.parameters, 2.0)
+            self.optimiser.step()
+            after(step)
             sums.append(loss.item())
-            if step % 50 == 0 or step == args.steps:
-                speed = step * args.batch / (time.time() - start)
-                curve.writerow([step, round(sum(sums) / len(sums), 4), round(speed, 1)])
-                file.flush()
-                print(f"step {step} of {args.steps}: loss {sum(sums) / len(sums):.3f}, {speed:.1f} images/s", flush=True)
-                sums = []
-            if args.keep and step % args.keep == 0:
+            rights.append(right)
+            if step % 50 == 0 or step == self.steps:
+                speed = step * self.batch / (time.time() - start)
+                loss, right = sum(sums) / len(sums), sum(rights) / len(rights)
+                self.curve.write(f"{self.name},{step},{loss:.4f},{right:.4f}\n")
+                self.curve.flush()
+                print(f"{self.name} {step} of {self.steps}: loss {loss:.3f}, {right:.3f} of places right, {speed:.1f} images/s", flush=True)
+                sums, rights = [], []
+
+
+def train(args, model, out):
+    random = torch.Generator().manual_seed(args.seed)
+    start = time.time()
+    level = model.model.pixel_level_module
+    with open(out / "curve.csv", "w") as curve:
+        curve.write("stage,step,loss,places_right\n")
+
+        # As others begin with a backbone from ImageNet.
+        dense = DenseHeads([2 * args.embed, 4 * args.embed])
+        parameters = [*level.encoder.parameters(), *dense.parameters()]
+        stage = Stage("backbone", parameters, args.backbone_steps, args.backbone_rate, args.batch, judge.Pictures(args.crowd), random, curve)
+
+        def of_backbone(pixels, masks, labels):
+            return dense.loss(level.encoder(pixels).feature_maps[1:3], masks, labels)
+
+        def keep_backbone(step):
+            if step % 200 == 0:
+                torch.save(model.state_dict(), out / "backbone.pt")
+
+        if args.backbone:
+            model.load_state_dict(torch.load(args.backbone))
+        else:
+            stage.run(of_backbone, keep_backbone)
+
+        heads = DenseHeads([model.config.feature_size] * 2)
+        parameters = [p for p in model.parameters() if p.requires_grad]
+        maps, average = [], [p.detach().clone() for p in parameters]
+        hook = level.decoder.register_forward_hook(lambda _, __, made: maps.extend([made.multi_scale_features[-1], made.mask_features]))
+        stage = Stage("detector", parameters + list(heads.parameters()), args.steps, args.rate, args.batch, judge.Pictures(args.train), random, curve)
+
+        def of_detector(pixels, masks, labels):
+            maps.clear()
+            loss = model(pixel_values=pixels, mask_labels=masks, class_labels=labels).loss
+            extra, right = heads.loss(maps, masks, labels)
+            return loss + extra, right
+
+        @torch.no_grad()
+        def follow(step):
+            torch._foreach_lerp_(average, parameters, 1 - min(0.995, step / (step + 10)))
+            if step % 200 == 0:
                 torch.save({"model": model.state_dict(), "average": average}, out / "state.pt")
+
+        stage.run(of_detector, follow)
+        hook.remove()
     with torch.no_grad():
         for p, mean in zip(parameters, average):
             p.copy_(mean)
@@ -328,7 +362,7 @@ def save(model, args, out, seconds, held_out):
     facts = {
         "command": "train_detector.py " + " ".join(f"--{k.replace('_', '-')} {v}" for k, v in shown(args)),
         "seed": args.seed,
-        "steps": args.steps,
+        "steps": {"backbone": args.backbone_steps, "detector": args.steps},
         "batch": args.batch,
         "seconds": round(seconds),
         "mask_sharpening": args.sharpen,
@@ -345,25 +379,26 @@ def save(model, args, out, seconds, held_out):
 
 
 def shown(args):
-    return [(k, " ".join(map(str, v)) if isinstance(v, list) else v) for k, v in vars(args).items() if k not in ("train", "held", "records", "out", "keep", "resume")]
+    return [(k, " ".join(map(str, v)) if isinstance(v, list) else v) for k, v in vars(args).items() if k not in ("train", "held", "records", "out", "crowd", "resume", "backbone")]
 
 
 def main():
     parser = argparse.ArgumentParser()
-    for name in ("train", "held", "records", "out"):
+    for name in ("crowd", "train", "held", "records", "out"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=3200)
-    parser.add_argument("--dense-steps", type=int, default=700, help="of the steps, those before the queries are trained")
+    parser.add_argument("--steps", type=int, default=1800)
+    parser.add_argument("--backbone-steps", type=int, default=1800)
+    parser.add_argument("--backbone-rate", type=float, default=1.2e-3)
+    parser.add_argument("--backbone", help="backbone.pt to begin the detector with")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--rate", type=float, default=7e-4)
-    parser.add_argument("--embed", type=int, default=24)
+    parser.add_argument("--embed", type=int, default=32)
     parser.add_argument("--depths", type=int, nargs=4, default=[2, 2, 2, 1])
     parser.add_argument("--encoder", type=int, default=1)
     parser.add_argument("--decoder", type=int, default=3)
     parser.add_argument("--points", type=int, default=384)
     parser.add_argument("--sharpen", type=float, default=1.0)
-    parser.add_argument("--keep", type=int, default=500, help="steps between state.pt; 0: none")
     parser.add_argument("--resume", help="state.pt whose averaged weights are measured and saved, without training")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
