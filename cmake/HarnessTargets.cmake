@@ -44,7 +44,7 @@ function(harness_tests folder)
   target_link_libraries(${folder}_test_objects PUBLIC ${ARGN} GTest::gtest_main GTest::gmock PRIVATE harness_warnings)
   target_compile_definitions(${folder}_test_objects PRIVATE HARNESS_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                                             HARNESS_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  set(with_torch harness_models harness_embedded harness_backbones harness_clip_scorers harness_trainers harness_worker)
+  set(with_torch harness_models harness_embedded harness_backbones harness_clip_scorers harness_geneval_scorers harness_trainers harness_worker)
   set(without_torch ${ARGN})
   list(REMOVE_ITEM without_torch ${with_torch})
   if(NOT "${without_torch}" STREQUAL "${ARGN}")

@@ -1,5 +1,6 @@
 #include "evaluators/detection/geneval_scorer.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -118,6 +119,7 @@ TEST_F(GenevalScorers, GiveAPictureItsScoreWhateverItsNeighboursOrderAndThreads)
 TEST_F(GenevalScorers, ListEveryObjectAboveTheLowThresholdInsideThePicture) {
   const auto score = scorer()->submit({kPrompt, kTarget}, picture(2)).get();
   ASSERT_TRUE(score.judgement);
+  ASSERT_FALSE(score.detections.empty());
   for (const auto& found : score.detections) {
     EXPECT_GT(found.score, 0.3F);
     EXPECT_TRUE(found.counted) << "0.3 is the threshold of all tags but counting";
