@@ -1,6 +1,6 @@
 // bench-mask2former: a detector's folder timed on a picture; the counterpart of mask2former_peer.py, whose
-// `make` wrote both. Prints one JSON line: medians of seconds for a picture's way in, the network, the objects'
-// way out, and all of them. "cpu": seconds of all threads together.
+// `make` wrote both. Prints one JSON line: medians of seconds for a picture's way in, the network, the
+// objects' way out, and all of them. "cpu": seconds of all threads together.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -25,7 +25,8 @@ struct Options {
 
 Image image_of(const Tensor& pixels) {
   const auto* first = pixels.data_ptr<std::uint8_t>();
-  return {static_cast<int>(pixels.size(1)), static_cast<int>(pixels.size(0)), {first, first + pixels.numel()}};
+  return {
+      static_cast<int>(pixels.size(1)), static_cast<int>(pixels.size(0)), {first, first + pixels.numel()}};
 }
 
 struct Seconds {

@@ -54,10 +54,10 @@ struct PyramidLevel {
   std::int64_t rows = 0, columns = 0, first = 0;
 };
 
-/// Multi-scale deformable attention (arXiv:2010.04159, Eq. 3): each head of each token adds up what it finds at
-/// `points` places of every level, bilinearly between tokens, zeros outside. values [S,heads,width] of the
-/// pyramid's tokens; for N tokens, reference [N,2] as x, y in 0..1, offsets [N,heads,levels,points,2] in tokens of
-/// the level, weights [N,heads,levels,points]; out [N,heads,width].
+/// Multi-scale deformable attention (arXiv:2010.04159, Eq. 3): each head of each token adds up what it finds
+/// at `points` places of every level, bilinearly between tokens, zeros outside. values [S,heads,width] of the
+/// pyramid's tokens; for N tokens, reference [N,2] as x, y in 0..1, offsets [N,heads,levels,points,2] in
+/// tokens of the level, weights [N,heads,levels,points]; out [N,heads,width].
 void deformable_attention(const float* values, const float* reference, const float* offsets,
                           const float* weights, float* out, const PyramidLevel* pyramid, std::int64_t levels,
                           std::int64_t points, std::int64_t n, std::int64_t heads, std::int64_t width);

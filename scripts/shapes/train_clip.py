@@ -198,7 +198,7 @@ def main():
     for name in ("train", "held", "out"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--steps", type=int, default=1200)
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--rate", type=float, default=2e-3)
     args = parser.parse_args()

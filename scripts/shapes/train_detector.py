@@ -157,10 +157,12 @@ def rate(done, peak):
 class Stage:
     """Steps of AdamW with a warm-up and a cosine, and their lines of curve.csv."""
 
-    def __init__(self, name, parameters, steps, peak, batch, pictures, random, curve):
-        self.name, self.parameters, self.steps, self.peak, self.batch = name, parameters, steps, peak, batch
-        self.pictures, self.random, self.curve = pictures, random, curve
-        self.optimiser = torch.optim.AdamW(parameters, lr=peak, weight_decay=0.02, betas=(0.9, 0.99))
+    def __init__(self, name, parameters, steps, peak, batch, pictures, random, curve, slow=()):
+        """slow: parameters that learn at a tenth of the rate, and in the last third alone."""
+        self.name, self.parameters, self.steps, self.peak, self.batch = name, [*parameters, *slow], steps, peak, batch
+        self.pictures, self.random, self.curve, self.slow = pictures, random, curve, slow
+        groups = [{"params": parameters, "share": 1}] + ([{"params": slow, "share": 0.1}] if slow else [])
+        self.optimiser = torch.optim.AdamW(groups, lr=peak, weight_decay=0.02, betas=(0.9, 0.99))
 
     def run(self, loss_of, after=lambda step: None):
         start, sums, rights, order = time.time(), [], [], []
@@ -169,7 +171,9 @@ class Stage:
                 order = torch.randperm(len(self.pictures), generator=self.random).tolist()
             chosen, order = order[: self.batch], order[self.batch :]
             for group in self.optimiser.param_groups:
-                group["lr"] = rate((step - 1) / self.steps, self.peak)
+                group["lr"] = rate((step - 1) / self.steps, self.peak) * group["share"]
+            for p in self.slow:
+                p.requires_grad_(step > self.steps * 2 / 3)
             loss, right = loss_of(*batch_of(self.pictures, chosen, self.random))
             self.optimiser.zero_grad()
             loss.backward()
@@ -202,20 +206,31 @@ def train(args, model, out):
         def of_backbone(pixels, masks, labels):
             return dense.loss(level.encoder(pixels).feature_maps[1:3], masks, labels)
 
-        def keep_backbone(step):
-            if step % 200 == 0:
-                torch.save(model.state_dict(), out / "backbone.pt")
-
-        if args.backbone:
-            model.load_state_dict(torch.load(args.backbone))
+        if args.backbone:  # of an earlier run, which goes on as that would have
+            earlier = pathlib.Path(args.backbone)
+            model.load_state_dict(torch.load(earlier / "backbone.pt"))
+            seconds = float((earlier / "backbone.seconds").read_text())
+            curve.writelines(line for line in open(earlier / "curve.csv") if line.startswith("backbone"))
         else:
-            stage.run(of_backbone, keep_backbone)
+            stage.run(of_backbone)
+            seconds = time.time() - start
+            torch.save(model.state_dict(), out / "backbone.pt")
+            (out / "backbone.seconds").write_text(str(seconds))
 
+        # What the backbone knows is soon forgotten where it learns as fast as the rest.
+        torch.manual_seed(args.seed + 1)
+        random.manual_seed(args.seed + 1)
+        start = time.time()
         heads = DenseHeads([model.config.feature_size] * 2)
-        parameters = [p for p in model.parameters() if p.requires_grad]
-        maps, average = [], [p.detach().clone() for p in parameters]
+        slow = list(level.encoder.parameters())
+        known = {id(p) for p in slow}
+        parameters = [p for p in model.parameters() if id(p) not in known]
+        followed = parameters + slow
+        maps, average = [], [p.detach().clone() for p in followed]
         hook = level.decoder.register_forward_hook(lambda _, __, made: maps.extend([made.multi_scale_features[-1], made.mask_features]))
-        stage = Stage("detector", parameters + list(heads.parameters()), args.steps, args.rate, args.batch, judge.Pictures(args.train), random, curve)
+        stage = Stage(
+            "detector", parameters + list(heads.parameters()), args.steps, args.rate, args.batch, judge.Pictures(args.train), random, curve, slow
+        )
 
         def of_detector(pixels, masks, labels):
             maps.clear()
@@ -223,18 +238,21 @@ def train(args, model, out):
             extra, right = heads.loss(maps, masks, labels)
             return loss + extra, right
 
+        names = {id(p): name for name, p in model.named_parameters()}
+        names = [names[id(p)] for p in followed]
+
         @torch.no_grad()
         def follow(step):
-            torch._foreach_lerp_(average, parameters, 1 - min(0.995, step / (step + 10)))
+            torch._foreach_lerp_(average, followed, 1 - min(0.995, step / (step + 10)))
             if step % 200 == 0:
-                torch.save({"model": model.state_dict(), "average": average}, out / "state.pt")
+                torch.save({"model": model.state_dict(), "average": dict(zip(names, average))}, out / "state.pt")
 
         stage.run(of_detector, follow)
         hook.remove()
     with torch.no_grad():
-        for p, mean in zip(parameters, average):
+        for p, mean in zip(followed, average):
             p.copy_(mean)
-    return time.time() - start
+    return seconds + time.time() - start
 
 
 @torch.no_grad()
@@ -387,10 +405,10 @@ def main():
     for name in ("crowd", "train", "held", "records", "out"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=1800)
+    parser.add_argument("--steps", type=int, default=1500)
     parser.add_argument("--backbone-steps", type=int, default=1800)
     parser.add_argument("--backbone-rate", type=float, default=1.2e-3)
-    parser.add_argument("--backbone", help="backbone.pt to begin the detector with")
+    parser.add_argument("--backbone", help="folder of an earlier run whose backbone is taken")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--rate", type=float, default=7e-4)
     parser.add_argument("--embed", type=int, default=32)
@@ -412,8 +430,8 @@ def main():
         state = torch.load(args.resume)
         model.load_state_dict(state["model"])
         with torch.no_grad():
-            for p, mean in zip([p for p in model.parameters() if p.requires_grad], state["average"]):
-                p.copy_(mean)
+            for name, p in model.named_parameters():
+                p.copy_(state["average"][name])
     else:
         seconds = train(args, model, out)
     model.eval()

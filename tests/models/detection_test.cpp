@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "core/files.h"
 #include "models/detection/detection_images.h"
+#include "models/nn/kernels.h"
 #include "tests/recorded_cases.h"
 
 namespace harness {
@@ -54,6 +57,27 @@ TEST(DetectorImages, AreNormalisedAfterFillingUpWithRedAndBlueExchangedOnDemand)
   EXPECT_NEAR(usual[2][31][31].item<double>(), (128 - 103.53) / 57.375, 1e-5);
   const auto exchanged = detector_pixel_values(config, image, true);
   EXPECT_NEAR(exchanged[0][3][4].item<double>(), (7 * 4 + 3 * 3 - 123.675) / 58.395, 1e-5);
+}
+
+/// What one head of one token finds that looks from the middle of two levels, 2 x 2 and 1 x 2, of one
+/// channel.
+float found(const std::vector<float>& offsets, const std::vector<float>& weights) {
+  const std::vector<kernels::PyramidLevel> pyramid = {{2, 2, 0}, {1, 2, 4}};
+  const std::vector<float> values = {1, 2, 3, 4, 100, 200}, middle = {0.5F, 0.5F};
+  float sum = 0;
+  kernels::deformable_attention(values.data(), middle.data(), offsets.data(), weights.data(), &sum,
+                                pyramid.data(), 2, 1, 1, 1, 1);
+  return sum;
+}
+
+TEST(DeformableAttention, AddsUpTheTokensBetweenWhichItsPlacesLieAndNothingOutside) {
+  EXPECT_FLOAT_EQ(found({0, 0, 0, 0}, {1, 0}), 2.5F);        // the mean of four
+  EXPECT_FLOAT_EQ(found({0.5F, -0.5F, 0, 0}, {1, 0}), 2);    // a token's middle: x moves by columns
+  EXPECT_FLOAT_EQ(found({0, 0, 0.25F, 0}, {0, 1}), 175);     // three quarters of the right one
+  EXPECT_FLOAT_EQ(found({1, 0.5F, 0, 0}, {1, 0}), 2);        // half a token beyond the edge
+  EXPECT_FLOAT_EQ(found({9, 0, -1e30F, 1e30F}, {1, 1}), 0);  // far outside
+  EXPECT_FLOAT_EQ(found({NAN, 0, 0, 0}, {1, 0.5F}), 75);     // nowhere
+  EXPECT_FLOAT_EQ(found({0, 0, 0, 0}, {0.5F, 0.01F}), 0.5F * 2.5F + 1.5F);  // both levels
 }
 
 /// One query that is sure of class 1 on the left half of a picture of 8 x 8, seen at half its size.

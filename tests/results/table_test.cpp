@@ -880,7 +880,9 @@ TEST(TableByTag, IsInEveryFormat) {
 
 TEST(TableByTag, ATagWithoutAValueLeavesNoOverallFigure) {
   auto model = fixture_by_tag();
-  model.rows[0].by_tag["counting"] = {.n = 0, .n_missing = 10};
+  Summary nothing;
+  nothing.n_missing = 10;
+  model.rows[0].by_tag["counting"] = nothing;
   EXPECT_THAT(table_markdown(model), ContainsRegex("ratio-norm +\\| +60.00 \\| +— \\| +— \\|"));
   EXPECT_TRUE(table_json(model).at("rows").at(0).at("by_tag").at("overall").is_null());
 }
