@@ -45,8 +45,8 @@ std::vector<std::string> MetricCatalogue::names() const {
 }
 
 const std::vector<std::string>& reserved_metrics() {
-  static const std::vector<std::string> names = {"geneval_correct", "geneval_score",
-                                                 "geneval_strict", "glyph_clip"};
+  static const std::vector<std::string> names = {"geneval_correct", "geneval_score", "geneval_strict",
+                                                 "glyph_clip"};
   return names;
 }
 

@@ -36,8 +36,8 @@ class ScorerFolders {
   std::map<std::string, std::filesystem::path> found_;
 };
 
-/// Why a metric of a backbone's images cannot be computed here, as the table's footnote says it; nothing if it
-/// can.
+/// Why a metric of a backbone's images cannot be computed here, as the table's footnote says it; nothing if
+/// it can.
 std::optional<std::string> reason_not_to_run(const Registry& registry, const ScorerFolders& folders,
                                              const std::string& metric, const std::string& backbone);
 
