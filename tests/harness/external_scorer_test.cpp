@@ -419,7 +419,7 @@ TEST(ExternalScorer, TwoMetricsOfOneNameAreRefused) {
   EXPECT_THAT(place.run(kReproduce).err, HasSubstr("\"cer\" is already a metric of ocr"));
   place.add_scorer({"good"}, {{"metrics", {{"level", nullptr}, {"geneval_score", {{"better", "higher"}}}}}},
                    "other");
-  place.fails(2, kReproduce, {"\"geneval_score\" means something else in tables"});
+  place.fails(2, kReproduce, {"\"geneval_score\" is already a metric of geneval"});
 }
 
 TEST(ExternalScorer, MayBeATrainingRewardOfATable) {
