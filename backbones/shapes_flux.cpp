@@ -5,8 +5,8 @@
 #include "backbones/glyph_parts.h"
 #include "core/error.h"
 #include "core/text.h"
-#include "embedded/shapes_scene.h"
-#include "embedded/shapes_words.h"
+#include "embedded/pictures/shapes_scene.h"
+#include "embedded/pictures/shapes_words.h"
 #include "models/loading.h"
 
 // The embedded model of FLUX's classes that draws coloured shapes, with a table of words as text side
@@ -39,7 +39,7 @@ class ShapesFluxBackbone : public FluxBackbone {
     if (lost.empty()) return std::nullopt;
     return Fallback{.limit = fmt::format("the shapes-flux backbone's {} words, {} at a time",
                                          shapes_vocabulary_words().size(), kShapesPlaces),
-                    .rule = "embedded/shapes_words.h",
+                    .rule = "embedded/pictures/shapes_words.h",
                     .drawn = fmt::format("\"{}\", without {}", join(text.kept, " "), join(lost, " and "))};
   }
 };

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "embedded/engine.h"
+#include "embedded/pictures/engine.h"
 #include "embedded/glyph_layout.h"
 #include "embedded/glyph_renderer.h"
 #include "embedded/prompted_images.h"

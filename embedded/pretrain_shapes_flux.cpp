@@ -2,10 +2,10 @@
 
 #include <memory>
 
+#include "embedded/pictures/shapes_records.h"
+#include "embedded/pictures/shapes_scene.h"
+#include "embedded/pictures/shapes_words.h"
 #include "embedded/pretrain_flux.h"
-#include "embedded/shapes_records.h"
-#include "embedded/shapes_scene.h"
-#include "embedded/shapes_words.h"
 #include "models/nn/random_weights.h"
 
 namespace harness {

@@ -9,7 +9,6 @@
 #include "results/statistics/verdict.h"
 #include "results/table/table_format.h"
 #include "results/table/table_view.h"
-#include "results/table/tag_shares.h"
 #include "results/verdict/multiplicity.h"
 
 // A function that has nothing to say gives an empty text, or none.

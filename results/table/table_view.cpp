@@ -8,7 +8,6 @@
 #include "core/text.h"
 #include "results/statistics/verdict.h"
 #include "results/table/table_format.h"
-#include "results/table/tag_shares.h"
 
 namespace harness {
 namespace {

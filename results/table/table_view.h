@@ -74,6 +74,16 @@ struct TableView {
 TableView table_view(const TableModel& model);
 ViewTable claims_view(const TableModel& model);
 
+/// Means of one metric over the images of each tag of GenEval's prompts, and over the tags
+/// (TableModel::by_tag): a row a method, its seeds pooled. Without rows where nothing is shown by tag.
+ViewTable by_tag_view(const TableModel& model);
+/// The tags that the rows have images of, in the benchmark's order.
+std::vector<std::string> tags_of(const TableModel& model);
+/// The benchmark's overall figure: the unweighted mean of the tags' means. Nothing where a tag has none.
+std::optional<double> overall_of(const TableRow& row);
+/// What the figures by tag are, and that the paper has none; empty where there are none.
+std::string by_tag_note(const TableModel& model);
+
 /// The footnotes, in the order in which tables show them.
 std::vector<std::string> result_notes(const TableModel& model);
 std::vector<std::string> difference_notes(const TableModel& model);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Trains the detector of the embedded shapes: a small Mask2Former on renderings (embedded/shapes_scene.h).
+"""Trains the detector of the embedded shapes: a small Mask2Former on renderings (embedded/pictures/shapes_scene.h).
 
     render-shapes scenes 20000 11 crowd 0.3 14
     render-shapes scenes 60000 1 train; render-shapes scenes 2000 2 held

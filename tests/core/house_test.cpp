@@ -28,7 +28,7 @@ const Names kHouses = {"core",     "datasets",   "models", "embedded", "backbone
 const std::map<std::string, Names> kHouseArrows = {
     {"datasets", {"core"}},
     {"models", {"core", "embedded"}},
-    {"embedded", {"core", "models"}},
+    {"embedded", {"core", "datasets", "models"}},
     {"backbones", {"core", "models", "embedded"}},
     {"evaluators", {"core", "models"}},
     {"trainers", {"core", "models", "backbones"}},
@@ -48,7 +48,7 @@ const std::vector<std::string> kRooms = words_of(R"(
 core core/command_line core/geneval core/keeper core/processes core/settings core/source_sums core/weights
 datasets
 models/configs models/tokenizers models/nn models/encoders models/diffusion models/detection models models/parity
-embedded
+embedded/pictures embedded
 backbones
 trainers/law trainers/optimisation trainers/sampling trainers trainers/methods
 evaluators/metrics evaluators evaluators/geneval evaluators/built_in evaluators/clip evaluators/detection evaluators/scorer

@@ -6,9 +6,9 @@
 
 #include "datasets/geneval_generator.h"
 #include "embedded/glyph_text_config.h"
-#include "embedded/shapes_records.h"
-#include "embedded/shapes_scene.h"
-#include "embedded/shapes_words.h"
+#include "embedded/pictures/shapes_records.h"
+#include "embedded/pictures/shapes_scene.h"
+#include "embedded/pictures/shapes_words.h"
 #include "evaluators/geneval/rule.h"
 
 namespace harness {

@@ -4,7 +4,6 @@
 #include "results/statistics/verdict.h"
 #include "results/table/markup.h"
 #include "results/table/table_view.h"
-#include "results/table/tag_shares.h"
 
 namespace harness {
 namespace {

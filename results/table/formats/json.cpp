@@ -4,7 +4,6 @@
 
 #include "results/table/table.h"
 #include "results/table/table_view.h"
-#include "results/table/tag_shares.h"
 
 namespace harness {
 namespace {

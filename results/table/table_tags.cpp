@@ -1,9 +1,10 @@
-#include "results/table/tag_shares.h"
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "core/geneval/record.h"
 #include "results/table/table_format.h"
+#include "results/table/table_view.h"
 
 namespace harness {
 namespace {

@@ -1,4 +1,4 @@
-#include "embedded/shapes_records.h"
+#include "embedded/pictures/shapes_records.h"
 
 #include <algorithm>
 #include <set>

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/geneval/record.h"
-#include "embedded/engine.h"
+#include "embedded/pictures/engine.h"
 
 namespace harness {
 

@@ -1,4 +1,4 @@
-#include "embedded/engine.h"
+#include "embedded/pictures/engine.h"
 
 #include <boost/random/uniform_int_distribution.hpp>
 #include <boost/random/uniform_real_distribution.hpp>

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "core/json.h"
-#include "embedded/shapes_scene.h"
+#include "embedded/pictures/shapes_scene.h"
 
 // Pictures for training detectors and classifiers: render-shapes scenes|records ... (usage below).
 // OUT/images.bin: bytes [N,64,64,3]; OUT/owners.bin: bytes [N,64,64], 0 the background, else 1 + index of the

@@ -1,4 +1,4 @@
-#include "embedded/shapes_words.h"
+#include "embedded/pictures/shapes_words.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "embedded/shapes_scene.h"
+#include "embedded/pictures/shapes_scene.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 
 #include "core/geneval/record.h"
 #include "core/image.h"
-#include "embedded/engine.h"
+#include "embedded/pictures/engine.h"
 
 namespace harness {
 
