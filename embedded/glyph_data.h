@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "embedded/pictures/engine.h"
 #include "embedded/glyph_layout.h"
 #include "embedded/glyph_renderer.h"
+#include "embedded/pictures/engine.h"
 #include "embedded/prompted_images.h"
 
 namespace harness {
