@@ -157,8 +157,9 @@ def rate(done, peak):
 class Stage:
     """Steps of AdamW with a warm-up and a cosine, and their lines of curve.csv."""
 
-    def __init__(self, name, parameters, steps, peak, batch, pictures, random, curve, slow=()):
-        """slow: parameters that learn at a tenth of the rate, and in the last third alone."""
+    def __init__(self, name, parameters, steps, peak, batch, pictures, random, curve, slow=(), begin=2 / 3):
+        """slow: parameters that learn at a tenth of the rate, after the share `begin` of the steps."""
+        self.begin = begin
         self.name, self.parameters, self.steps, self.peak, self.batch = name, [*parameters, *slow], steps, peak, batch
         self.pictures, self.random, self.curve, self.slow = pictures, random, curve, slow
         groups = [{"params": parameters, "share": 1}] + ([{"params": slow, "share": 0.1}] if slow else [])
@@ -173,7 +174,7 @@ class Stage:
             for group in self.optimiser.param_groups:
                 group["lr"] = rate((step - 1) / self.steps, self.peak) * group["share"]
             for p in self.slow:
-                p.requires_grad_(step > self.steps * 2 / 3)
+                p.requires_grad_(step > self.steps * self.begin)
             loss, right = loss_of(*batch_of(self.pictures, chosen, self.random))
             self.optimiser.zero_grad()
             loss.backward()
@@ -196,7 +197,7 @@ def train(args, model, out):
     start = time.time()
     level = model.model.pixel_level_module
     with open(out / "curve.csv", "w") as curve:
-        curve.write("stage,step,loss,places_right\n")
+        curve.write("stage,step,loss,places_right\n" if not args.start else (pathlib.Path(args.start).parent / "curve.csv").read_text())
 
         # As others begin with a backbone from ImageNet.
         dense = DenseHeads([2 * args.embed, 4 * args.embed])
@@ -211,6 +212,9 @@ def train(args, model, out):
             model.load_state_dict(torch.load(earlier / "backbone.pt"))
             seconds = float((earlier / "backbone.seconds").read_text())
             curve.writelines(line for line in open(earlier / "curve.csv") if line.startswith("backbone"))
+        elif args.start:
+            seconds = 0
+            load_average(model, args.start)
         else:
             stage.run(of_backbone)
             seconds = time.time() - start
@@ -228,9 +232,9 @@ def train(args, model, out):
         followed = parameters + slow
         maps, average = [], [p.detach().clone() for p in followed]
         hook = level.decoder.register_forward_hook(lambda _, __, made: maps.extend([made.multi_scale_features[-1], made.mask_features]))
-        stage = Stage(
-            "detector", parameters + list(heads.parameters()), args.steps, args.rate, args.batch, judge.Pictures(args.train), random, curve, slow
-        )
+        learning = parameters + list(heads.parameters())
+        begin = 0 if args.start else 2 / 3
+        stage = Stage("detector again" if args.start else "detector", learning, args.steps, args.rate, args.batch, judge.Pictures(args.train), random, curve, slow, begin)
 
         def of_detector(pixels, masks, labels):
             maps.clear()
@@ -364,12 +368,22 @@ def measure_records(model, pictures):
     }
 
 
-def sharpen(model, factor):
-    """Scales mask logits: where a mask is does not change, how sure it is does."""
-    with torch.no_grad():
-        embedder = model.model.transformer_module.decoder.mask_predictor.mask_embedder
-        for p in getattr(embedder, "2").parameters():
-            p.mul_(factor)
+@torch.no_grad()
+def load_average(model, file):
+    state = torch.load(file)
+    model.load_state_dict(state["model"])
+    for name, p in model.named_parameters():
+        p.copy_(state["average"][name])
+
+
+@torch.no_grad()
+def sharpen(model, masks, classes):
+    """Scales logits: what is where does not change, how sure the model is of it does."""
+    embedder = model.model.transformer_module.decoder.mask_predictor.mask_embedder
+    for p in getattr(embedder, "2").parameters():
+        p.mul_(masks)
+    for p in model.class_predictor.parameters():
+        p.mul_(classes)
 
 
 def save(model, args, out, seconds, held_out):
@@ -383,7 +397,7 @@ def save(model, args, out, seconds, held_out):
         "steps": {"backbone": args.backbone_steps, "detector": args.steps},
         "batch": args.batch,
         "seconds": round(seconds),
-        "mask_sharpening": args.sharpen,
+        "sharpening": {"masks": args.sharpen, "classes": args.sharpen_classes},
         "parameters": sum(p.numel() for p in model.parameters()),
         "versions": {
             "python": platform.python_version(),
@@ -393,11 +407,15 @@ def save(model, args, out, seconds, held_out):
         },
         "held_out": held_out,
     }
+    if args.start:
+        earlier = json.loads((pathlib.Path(args.start).parent / "train.json").read_text())
+        facts["steps"] = {"detector": args.steps}
+        facts["began_with"] = {key: earlier[key] for key in ("command", "seed", "steps", "seconds")}
     (out / "train.json").write_text(json.dumps(facts, indent=2) + "\n")
 
 
 def shown(args):
-    return [(k, " ".join(map(str, v)) if isinstance(v, list) else v) for k, v in vars(args).items() if k not in ("train", "held", "records", "out", "crowd", "resume", "backbone")]
+    return [(k, " ".join(map(str, v)) if isinstance(v, list) else v) for k, v in vars(args).items() if k not in ("train", "held", "records", "out", "crowd", "resume", "backbone", "start")]
 
 
 def main():
@@ -405,8 +423,8 @@ def main():
     for name in ("crowd", "train", "held", "records", "out"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=1500)
-    parser.add_argument("--backbone-steps", type=int, default=1800)
+    parser.add_argument("--steps", type=int, default=6500)
+    parser.add_argument("--backbone-steps", type=int, default=4000)
     parser.add_argument("--backbone-rate", type=float, default=1.2e-3)
     parser.add_argument("--backbone", help="folder of an earlier run whose backbone is taken")
     parser.add_argument("--batch", type=int, default=16)
@@ -416,7 +434,9 @@ def main():
     parser.add_argument("--encoder", type=int, default=1)
     parser.add_argument("--decoder", type=int, default=3)
     parser.add_argument("--points", type=int, default=384)
-    parser.add_argument("--sharpen", type=float, default=1.0)
+    parser.add_argument("--start", help="state.pt of an earlier run whose averaged weights the detector's stage begins with")
+    parser.add_argument("--sharpen", type=float, default=4.0)
+    parser.add_argument("--sharpen-classes", type=float, default=3.0)
     parser.add_argument("--resume", help="state.pt whose averaged weights are measured and saved, without training")
     args = parser.parse_args()
     torch.manual_seed(args.seed)
@@ -427,15 +447,11 @@ def main():
     print(f"{sum(p.numel() for p in model.parameters())} parameters", flush=True)
     seconds = 0
     if args.resume:
-        state = torch.load(args.resume)
-        model.load_state_dict(state["model"])
-        with torch.no_grad():
-            for name, p in model.named_parameters():
-                p.copy_(state["average"][name])
+        load_average(model, args.resume)
     else:
         seconds = train(args, model, out)
     model.eval()
-    sharpen(model, args.sharpen)
+    sharpen(model, args.sharpen, args.sharpen_classes)
     # What is measured is what is stored: float16.
     model = model.half().float()
     held_out = {
