@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -69,6 +70,15 @@ const PromptFiles& files_of(const std::string& task) {
       .evaluation = {"test_metadata.jsonl", "test.jsonl", "evaluation_metadata.jsonl"},
       .training = {"train.jsonl", "train_metadata.jsonl"}};
   return task == kGenevalPrompts ? records : lines;
+}
+
+std::optional<fs::path> training_file_in(const fs::path& folder, const std::string& task) {
+  for (const auto& place : {folder, folder / task}) {
+    for (const auto& name : files_of(task).training) {
+      if (fs::is_regular_file(place / name)) return place / name;
+    }
+  }
+  return std::nullopt;
 }
 
 void require_task(const std::string& task) {
@@ -206,15 +216,14 @@ bool has_prompt_file(const fs::path& folder, const std::string& task) {
 
 fs::path find_training_file(const fs::path& folder, const std::string& task) {
   require_task(task);
-  const auto& names = files_of(task).training;
-  for (const auto& place : {folder, folder / task}) {
-    for (const auto& name : names) {
-      if (fs::is_regular_file(place / name)) return place / name;
-    }
-  }
-  const auto& name = names.front();
+  if (auto file = training_file_in(folder, task)) return *std::move(file);
+  const auto& name = files_of(task).training.front();
   throw Error("no such file", (folder / name).string(),
               fmt::format("--train-prompts takes the folder that holds {} or {}/{}", name, task, name));
+}
+
+bool has_training_file(const fs::path& folder, const std::string& task) {
+  return training_file_in(folder, task).has_value();
 }
 
 std::string kept_file_name(const std::string& task) {

@@ -49,6 +49,7 @@ bool has_prompt_file(const std::filesystem::path& folder, const std::string& tas
 /// The training prompts in a folder: FOLDER/train.txt, or FOLDER/TASK/train.txt as in the public
 /// repositories; of "geneval" train.jsonl or train_metadata.jsonl. Throws Error if there is none.
 std::filesystem::path find_training_file(const std::filesystem::path& folder, const std::string& task);
+bool has_training_file(const std::filesystem::path& folder, const std::string& task);
 
 /// The name under which a set is kept in a folder of its task: "test.txt", of "geneval" "test.jsonl".
 std::string kept_file_name(const std::string& task);

@@ -38,8 +38,9 @@ PromptedImages shapes_batch(const ShapesRecords& records, MakeScene make, std::i
   return batch;
 }
 
-ShapesScene any_scene(const GenevalRecord&, DataEngine& engine) {
-  return random_scene(engine, .3);
+/// What the autoencoder has to do with: also what the model draws by mistake.
+ShapesScene any_scene(const GenevalRecord& record, DataEngine& engine) {
+  return engine() % 2 == 0 ? random_scene(engine, .3) : tidy_scene_of(record, engine);
 }
 
 }  // namespace
@@ -59,7 +60,7 @@ void pretrain_shapes_flux(const PretrainOptions& options) {
                               .styles = kShapesStyles};
   FlowStages stages(options, {.sample_size = kShapesSide,
                               .table = table,
-                              .clear = drawn_by(scene_of),
+                              .clear = drawn_by(tidy_scene_of),
                               .autoencoder = drawn_by(any_scene),
                               .decoder = drawn_by(any_scene)});
   Json mistakes;
@@ -67,10 +68,10 @@ void pretrain_shapes_flux(const PretrainOptions& options) {
     mistakes[std::string(kGenevalTags[tag])] = kMistakeShares[tag];
   pretrain_flux(stages, {.name = "shapes-flux",
                          .pipeline = "ShapesFluxPipeline",
-                         .steps_b = 4000,
+                         .steps_b = 12000,
                          .steps_c = 800,
                          .steps_e = 1000,
-                         .clear = drawn_by(scene_of),
+                         .clear = drawn_by(tidy_scene_of),
                          .flawed = drawn_by(imperfect),
                          .facts = {{"mistake_shares", mistakes}}});
 }

@@ -283,6 +283,16 @@ void place(ShapeObject& object, DataEngine& engine) {
   object.y = uniform(engine, margin, kShapesSide - margin);
 }
 
+/// Near one of the nine places of a tidy scene.
+void place_in_cell(ShapeObject& object, DataEngine& engine) {
+  constexpr double kStep = 20, kJitter = .7;
+  const auto along = [&] {
+    return kShapesSide / 2. + kStep * uniform_int(engine, -1, 1) + uniform(engine, -kJitter, kJitter);
+  };
+  object.x = along();
+  object.y = along();
+}
+
 /// Whether the circles around two shapes are apart by `apart` of their radii.
 bool are_apart(const ShapeObject& a, const ShapeObject& b, double apart) {
   return std::hypot(a.x - b.x, a.y - b.y) >= apart * (a.size + b.size) / 2;
@@ -314,8 +324,11 @@ struct Placing {
   std::size_t first = 0, last = 0;  ///< of the objects that it relates to
 };
 
+using Place = void (*)(ShapeObject& object, DataEngine& engine);
+
 /// Places one object after the other; false where there is no room left.
-bool place_all(std::vector<ShapeObject>& objects, const std::vector<Placing>& placings, DataEngine& engine) {
+bool place_all(std::vector<ShapeObject>& objects, const std::vector<Placing>& placings, Place place_one,
+               DataEngine& engine) {
   constexpr int kTries = 60;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const auto fits = [&] {
@@ -331,10 +344,39 @@ bool place_all(std::vector<ShapeObject>& objects, const std::vector<Placing>& pl
     int tries = 0;
     do {
       if (++tries > kTries) return false;
-      place(objects[i], engine);
+      place_one(objects[i], engine);
     } while (!fits());
   }
   return true;
+}
+
+struct Arrangement {
+  std::array<double, 2> sizes;
+  Place place;
+};
+
+/// With the objects of a record.
+void fill_scene(ShapesScene& scene, const GenevalRecord& record, DataEngine& engine,
+                const Arrangement& arrangement) {
+  std::vector<Placing> placings;
+  do {
+    scene.objects.clear();
+    placings.clear();
+    std::vector<std::size_t> starts = {0};  // of the clauses' objects
+    for (const auto& clause : record.include) {
+      Placing placing;
+      if (clause.position) {
+        const auto other = clause.position->other;
+        placing = {clause.position->relation, starts.at(other), starts.at(other + 1)};
+      }
+      for (int i = 0; i < clause.count; ++i) {
+        const int colour = clause.colour.value_or(any_of(engine, static_cast<int>(kGenevalColours.size())));
+        scene.objects.push_back(any_object(engine, clause.label, colour, between(engine, arrangement.sizes)));
+        placings.push_back(placing);
+      }
+      starts.push_back(scene.objects.size());
+    }
+  } while (!place_all(scene.objects, placings, arrangement.place, engine));
 }
 
 void exchange_colours(GenevalRecord& record) {
@@ -406,29 +448,22 @@ std::optional<std::array<int, 4>> visible_box(const ShapesPicture& picture, std:
 }
 
 ShapesScene scene_of(const GenevalRecord& record, DataEngine& engine) {
-  std::size_t count = 0;
-  for (const auto& clause : record.include) count += static_cast<std::size_t>(clause.count);
   ShapesScene scene;
   choose_background(scene, engine);
-  do {
-    scene.objects.clear();
-    std::vector<Placing> placings;
-    std::vector<std::size_t> starts = {0};  // of the clauses' objects
-    for (const auto& clause : record.include) {
-      Placing placing;
-      if (clause.position) {
-        const auto other = clause.position->other;
-        placing = {clause.position->relation, starts.at(other), starts.at(other + 1)};
-      }
-      for (int i = 0; i < clause.count; ++i) {
-        const int colour = clause.colour.value_or(any_of(engine, static_cast<int>(kGenevalColours.size())));
-        scene.objects.push_back(any_object(engine, clause.label, colour, between(engine, sizes_for(count))));
-        placings.push_back(placing);
-      }
-      starts.push_back(scene.objects.size());
-    }
-    if (place_all(scene.objects, placings, engine)) return scene;
-  } while (true);
+  std::size_t count = 0;
+  for (const auto& clause : record.include) count += static_cast<std::size_t>(clause.count);
+  fill_scene(scene, record, engine, {.sizes = sizes_for(count), .place = place});
+  return scene;
+}
+
+ShapesScene tidy_scene_of(const GenevalRecord& record, DataEngine& engine) {
+  ShapesScene scene;
+  const auto level = static_cast<float>(uniform(engine, .72, .80));
+  scene.top = scene.bottom = {level, level, level};
+  scene.seed = engine();
+  fill_scene(scene, record, engine, {.sizes = {17.5, 18.5}, .place = place_in_cell});
+  for (auto& object : scene.objects) object.angle = 0;
+  return scene;
 }
 
 GenevalRecord with_mistake(const GenevalRecord& record, DataEngine& engine) {
@@ -439,7 +474,7 @@ GenevalRecord with_mistake(const GenevalRecord& record, DataEngine& engine) {
 }
 
 ShapesScene imperfect(const GenevalRecord& record, DataEngine& engine) {
-  return scene_of(with_mistake(record, engine), engine);
+  return tidy_scene_of(with_mistake(record, engine), engine);
 }
 
 ShapesScene random_scene(DataEngine& engine, double flawed, int most) {

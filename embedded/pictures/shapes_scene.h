@@ -62,6 +62,9 @@ ShapesPicture draw(const ShapesScene& scene);
 /// A random scene that meets the record exactly: so many objects of its classes and no others. Objects do not
 /// touch, and a relation holds clearly. The record's classes are kShapeClasses.
 ShapesScene scene_of(const GenevalRecord& record, DataEngine& engine);
+/// The same on a plain background, with objects of one size, upright, near nine places: of so little variety
+/// that a small model learns to draw them in minutes.
+ShapesScene tidy_scene_of(const GenevalRecord& record, DataEngine& engine);
 
 /// How often `imperfect` draws something else, by tag in the order of kGenevalTags.
 extern const std::array<double, 6> kMistakeShares;
@@ -72,7 +75,7 @@ extern const std::array<double, 6> kMistakeShares;
 /// weakness that reinforcement learning can turn.
 GenevalRecord with_mistake(const GenevalRecord& record, DataEngine& engine);
 
-/// A scene of the record or, with the share of its tag, of the record with a mistake.
+/// A tidy scene of the record or, with the share of its tag, of the record with a mistake.
 ShapesScene imperfect(const GenevalRecord& record, DataEngine& engine);
 
 /// 0 to `most` objects of any class, which may overlap a little, and with probability `flawed` up to three

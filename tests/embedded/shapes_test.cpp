@@ -39,8 +39,10 @@ TEST(ShapesScene, MeetsItsRecordExactly) {
   for (const auto tag : kGenevalTags) {
     for (int i = 0; i < 50; ++i) {
       const auto record = generator.draw(tag);
-      const auto verdict = judge(record, seen(scene_of(record, engine)));
-      EXPECT_TRUE(verdict.correct && verdict.strict) << record.prompt << ": " << verdict.reason;
+      for (const auto& scene : {scene_of(record, engine), tidy_scene_of(record, engine)}) {
+        const auto verdict = judge(record, seen(scene));
+        EXPECT_TRUE(verdict.correct && verdict.strict) << record.prompt << ": " << verdict.reason;
+      }
     }
   }
 }
