@@ -172,6 +172,7 @@ struct Plans {
 Plans make_plans(PlanRequest request, const Workspace& workspace) {
   Plans plans{.collection = find_collection(request.table), .all = {}};
   const auto names = plans.collection ? plans.collection->names : std::vector{request.table};
+  request.inputs.is_of_collection = plans.collection.has_value();
   for (const auto& name : names) {
     request.table = name;
     plans.all.push_back(make_plan(request, workspace));
@@ -271,6 +272,7 @@ using Finished = std::optional<std::vector<std::string>>;
 Experiment finish(const ReproduceOptions& options, const Plan& plan, Finished evaluations, Store& store,
                   Progress& progress) {
   const auto begin = Clock::now();
+  for (const auto& note : plan.inputs.notes) progress.say("note: " + note);
   say_unknown_prompts(plan, progress);
   if (!evaluations) {
     write_input_files(plan.inputs);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <ranges>
 #include <set>
 
@@ -100,21 +101,52 @@ PromptSet own_evaluation_set(const TableSpec& spec, const BackboneInfo& backbone
                   public_source_of("geneval-flow-grpo")));
 }
 
+/// Prompts of somebody's own, and where they are.
+struct GivenPrompts {
+  fs::path file;
+  PromptSet set;
+};
+
+bool may_be_for_others(const BackboneInfo& backbone, const InputOptions& options) {
+  return options.is_of_collection && draws_shapes(backbone);
+}
+
+void note_own_records(Inputs& inputs, const TableSpec& spec, const BackboneInfo& backbone,
+                      const std::string& option) {
+  inputs.notes.push_back(
+      fmt::format("{} holds no records of shapes, and {} draws nothing else: {} uses its "
+                  "own.",
+                  option, backbone.name, spec.id));
+}
+
+/// Nothing where they are for a collection's other tables.
+std::optional<GivenPrompts> given_evaluation(const TableSpec& spec, const BackboneInfo& backbone,
+                                             const InputOptions& options) {
+  if (options.prompts.empty()) return std::nullopt;
+  const auto task = prompt_task(spec, backbone, options.prompts);
+  const bool may_lack = may_be_for_others(backbone, options);
+  if (may_lack && !has_prompt_file(options.prompts, task)) return std::nullopt;
+  const auto file = find_prompt_file(options.prompts, task);
+  auto set = load_prompt_set(file, task);
+  if (may_lack && vocabulary_of(set) != shapes_vocabulary().name) return std::nullopt;
+  expect_drawable(set, static_cast<std::size_t>(spec.prompts_first), backbone,
+                  "leave out --prompts for the generated prompts, or choose a --backbone with --weights "
+                  "that draws scenes");
+  expect_known_objects(set, backbone);
+  return GivenPrompts{file, std::move(set)};
+}
+
 void gather_evaluation_prompts(Inputs& inputs, const TableSpec& spec, const ScaleSpec& scale,
                                const BackboneInfo& backbone, const InputOptions& options,
                                const Workspace& workspace) {
-  if (options.prompts.empty()) {
+  if (auto given = given_evaluation(spec, backbone, options)) {
+    inputs.evaluation_file = std::move(given->file);
+    inputs.evaluation = std::move(given->set);
+  } else {
+    if (!options.prompts.empty()) note_own_records(inputs, spec, backbone, "--prompts");
     inputs.evaluation = own_evaluation_set(spec, backbone);
     inputs.evaluation_file = workspace.prompts_folder() / own_file_name(inputs.evaluation.name);
     inputs.evaluation_file_is_ours = true;
-  } else {
-    const auto task = prompt_task(spec, backbone, options.prompts);
-    inputs.evaluation_file = find_prompt_file(options.prompts, task);
-    inputs.evaluation = load_prompt_set(inputs.evaluation_file, task);
-    expect_drawable(inputs.evaluation, static_cast<std::size_t>(spec.prompts_first), backbone,
-                    "leave out --prompts for the generated prompts, or choose a --backbone with --weights "
-                    "that draws scenes");
-    expect_known_objects(inputs.evaluation, backbone);
   }
   check_prompt_set(spec, scale, inputs.evaluation);
   const auto split =
@@ -167,25 +199,37 @@ std::string training_task(const TableSpec& spec, const BackboneInfo& backbone) {
   return spec.task == kOcrPrompts ? kOcrPrompts : kPickscorePrompts;
 }
 
+/// Nothing where they are for a collection's other tables.
+std::optional<GivenPrompts> given_training(const std::string& task, const BackboneInfo& backbone,
+                                           const InputOptions& options) {
+  if (options.train_prompts.empty()) return std::nullopt;
+  const bool may_lack = may_be_for_others(backbone, options);
+  if (may_lack && !has_training_file(options.train_prompts, task)) return std::nullopt;
+  const auto file = find_training_file(options.train_prompts, task);
+  auto set = load_prompt_set(file, task);
+  if (may_lack && vocabulary_of(set) != shapes_vocabulary().name) return std::nullopt;
+  expect_drawable(set, set.prompts.size(), backbone,
+                  "leave the others out (their texts stand between double quotes), or choose a --backbone "
+                  "that draws scenes");
+  expect_known_objects(set, backbone);
+  return GivenPrompts{file, std::move(set)};
+}
+
 void gather_training_prompts(Inputs& inputs, const TableSpec& spec, const ScaleSpec& scale,
                              const BackboneInfo& backbone, const InputOptions& options,
                              const Workspace& workspace) {
   const auto task = training_task(spec, backbone);
-  if (options.train_prompts.empty()) {
-    const bool of_shapes = draws_shapes(backbone);
-    inputs.training =
-        own_training_set(task, of_shapes ? shapes_vocabulary().name : benchmark_vocabulary().name);
+  if (auto given = given_training(task, backbone, options)) {
+    inputs.training_file = std::move(given->file);
+    inputs.training = std::move(given->set);
+    expect_disjoint(inputs, spec, task == kOcrPrompts || backbone.needs_target);
+  } else {
+    if (!options.train_prompts.empty()) note_own_records(inputs, spec, backbone, "--train-prompts");
+    const auto& vocabulary = draws_shapes(backbone) ? shapes_vocabulary() : benchmark_vocabulary();
+    inputs.training = own_training_set(task, vocabulary.name);
     inputs.training_file = workspace.prompts_folder() / own_file_name(inputs.training.name);
     inputs.training_file_is_ours = true;
-    return check_training_set(spec, scale, inputs.training, options);
   }
-  inputs.training_file = find_training_file(options.train_prompts, task);
-  inputs.training = load_prompt_set(inputs.training_file, task);
-  expect_drawable(inputs.training, inputs.training.prompts.size(), backbone,
-                  "leave the others out (their texts stand between double quotes), or choose a --backbone "
-                  "that draws scenes");
-  expect_known_objects(inputs.training, backbone);
-  expect_disjoint(inputs, spec, task == kOcrPrompts || backbone.needs_target);
   check_training_set(spec, scale, inputs.training, options);
 }
 

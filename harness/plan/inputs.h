@@ -16,6 +16,9 @@ namespace harness {
 struct InputOptions {
   std::string weights, prompts, train_prompts, scorers;
   bool leaves_out_validation_prompts = false;  ///< of the test split, whole before a scale's cut
+  /// The prompts may be for the collection's other tables: a backbone that draws shapes takes its own records
+  /// where a folder has none of them.
+  bool is_of_collection = false;
 };
 
 inline constexpr const char* kLeaveOutValidationPrompts = "leave_out_validation_prompts";
@@ -35,6 +38,7 @@ struct Inputs {
   std::filesystem::path weights;           ///< empty for a backbone with random weights
   std::string weights_sha256;              ///< or of the recipe of the random ones
   bool weights_are_given = false;          ///< by --weights, rather than the backbone's own
+  std::vector<std::string> notes;          ///< sentences on options that were not followed
 
   bool has_evaluation() const { return !evaluation.prompts.empty(); }  ///< not in a training table
   std::string weights_path() const;                                    ///< absolute, or empty

@@ -238,6 +238,7 @@ Json dry_run_json(const Plan& plan, const std::vector<PlannedJob>& jobs, const R
           {"reward_scorers", plan.reward_scorers},
           {"scorer_folders", plan.scorer_folders},
           {"not_run", not_run},
+          {"notes", plan.inputs.notes},
           {"estimate",
            {{"seconds", rates.known() ? Json(seconds_left(jobs, parallel)) : Json()},
             {"memory_mb", rates.peak_memory_mb * parallel},
@@ -270,6 +271,7 @@ void print_dry_run(const Plan& plan, const std::vector<PlannedJob>& jobs, const 
   print_backbone(plan, rates.resources);
   if (!rates.resources.empty()) print_memory(rates.resources.at("memory"));
   print_scorers(plan);
+  for (const auto& note : plan.inputs.notes) put("Note: {}\n", note);
   if (!rates.known()) {
     put("Rates: unknown until a run of this workspace was measured.\n");
     return;

@@ -164,6 +164,7 @@ std::vector<std::string> notes_of(const Plan& plan, const std::optional<std::str
                                 std::filesystem::weakly_canonical(plan.inputs.weights).filename().string(),
                                 plan.inputs.weights_sha256));
   }
+  notes.insert(notes.end(), plan.inputs.notes.begin(), plan.inputs.notes.end());
   add_training_note(plan, notes);
   if (plan.inputs.has_evaluation() && !plan.inputs.evaluation.known) {
     notes.push_back(fmt::format("The evaluation prompts are a set of unknown checksum ({}).",
