@@ -252,10 +252,34 @@ TEST_F(MixedCollection, ABackboneWhoseImagesNoEvaluatorScoresIsRefused) {
          "no evaluator gives it of this backbone's images", "choose another --backbone"});
 }
 
+TEST_F(MixedCollection, PromptsThatOneBackboneCannotDrawAreForTheOtherTables) {
+  std::string quoted;
+  for (int i = 0; i < 1018; ++i) quoted += "a sign \"NUMBER " + std::to_string(i) + "\"\n";
+  place.write_text("prompts/ocr/test.txt", quoted);
+  const Words given = {"--prompts", "prompts"};
+  const auto note =
+      "--prompts holds no records of shapes, and shapes-flux draws nothing else: drawing uses its own.";
+  const auto expect_note = [&] {
+    const auto parts = place.json(both(with(given, {"--dry-run", "--json"}))).at("parts");
+    EXPECT_EQ(parts.at(0).at("notes"), Json::array());
+    EXPECT_EQ(parts.at(1).at("notes"), Json::array({note}));
+  };
+  expect_note();
+  place.write_text("prompts/geneval/test_metadata.jsonl",
+                   R"({"tag": "single_object", "prompt": "a photo of a bench", )"
+                   R"("include": [{"class": "bench", "count": 1}]})");
+  expect_note();
+  const auto table = place.json(both(with(given, {"--json"})));
+  EXPECT_NE(table.at("notes").dump().find(note), std::string::npos) << table.at("notes");
+  fails(2, smoke_of("drawing.json", given), {"backbone shapes-flux draws shapes", "leave the option out"});
+}
+
 TEST(Collections, ThePapersFluxTableHasItsTasks) {
   const auto flux = find_collection("flux").value();
-  EXPECT_EQ(flux.table_ids(), (std::vector<std::string>{"flux-ocr", "flux-pickscore"}));
-  EXPECT_EQ(flux.backbones(), (std::vector<std::string>{"glyph-flux"}));
+  EXPECT_EQ(flux.table_ids(), (std::vector<std::string>{"flux-ocr", "flux-pickscore", "flux-geneval"}));
+  EXPECT_EQ(flux.backbones(), (std::vector<std::string>{"glyph-flux", "shapes-flux"}));
+  EXPECT_EQ(flux.backbone_beside(flux.tables.at(2), "glyph-flux"), "shapes-flux");
+  EXPECT_EQ(flux.backbone_beside(flux.tables.at(2), "flux-dev"), "flux-dev");
   for (const auto& table : flux.tables) {
     EXPECT_EQ(table.methods, (std::vector<std::string>{"flow-grpo", "ratio-norm", "lambda-controlled"}));
     EXPECT_EQ(table.reproduces, "flux");
