@@ -136,7 +136,7 @@ void read_class(Fields& fields, GenevalClause& clause) {
 /// ["right of", 0]
 GenevalClause::Position read_position(const Json& value, std::size_t clause, const std::string& where) {
   if (!value.is_array() || value.size() != 2 || !value[0].is_string() || !value[1].is_number_integer())
-    throw Error("must be [relation, index of an earlier clause]", where);
+    throw Error("must be [relation, index of an earlier clause]", where, R"(for instance ["left of", 0])");
   const auto text = value[0].get<std::string>();
   const auto relation = std::ranges::find(kRelations, text);
   if (relation == kRelations.end()) {
@@ -147,7 +147,7 @@ GenevalClause::Position read_position(const Json& value, std::size_t clause, con
   if (other < 0 || other >= static_cast<std::int64_t>(clause))
     throw Error(
         fmt::format("points at clause {}, and only those before clause {} can be meant", other, clause),
-        where);
+        where, "put the object that the other one is placed by first");
   return {static_cast<GenevalRelation>(relation - kRelations.begin()), static_cast<std::size_t>(other)};
 }
 
@@ -170,7 +170,7 @@ void expect_one_vocabulary(const GenevalRecord& record, const std::string& where
       if (clause.vocabulary == &record.vocabulary()) continue;
       throw Error(fmt::format("names a {} beside a {}, and no detector knows both", clause.name(),
                               record.include.front().name()),
-                  where);
+                  where, "ask for objects of one detector in each record");
     }
   };
   check(record.include);
@@ -203,7 +203,9 @@ std::string clauses_line(const std::vector<GenevalClause>& clauses) {
 
 std::vector<GenevalClause> read_clauses(Fields& fields, const char* key) {
   const Json& list = fields.get(key);
-  if (!list.is_array()) throw Error("must be a list of clauses", fields.where() + ": " + key);
+  if (!list.is_array())
+    throw Error("must be a list of clauses", fields.where() + ": " + key,
+                R"(for instance [{"class": "dog", "count": 1}])");
   std::vector<GenevalClause> clauses;
   for (std::size_t i = 0; i < list.size(); ++i)
     clauses.push_back(read_clause(list[i], i, std::string_view(key) == "include",
@@ -228,7 +230,8 @@ std::string_view name_of(GenevalRelation relation) {
 }
 
 GenevalRecord read_geneval_record(const Json& document, const std::string& where) {
-  if (!document.is_object()) throw Error("is not a JSON object", where);
+  if (!document.is_object())
+    throw Error("is not a JSON object", where, R"(give {"tag", "prompt", "include"} a line)");
   Fields fields(document, where);
   GenevalRecord record;
   record.tag = kGenevalTags.at(static_cast<std::size_t>(index_of(fields, "tag", kGenevalTags)));
@@ -236,7 +239,7 @@ GenevalRecord read_geneval_record(const Json& document, const std::string& where
   record.include = read_clauses(fields, "include");
   if (fields.has("exclude")) record.exclude = read_clauses(fields, "exclude");
   fields.finish();
-  if (record.include.empty()) throw Error("names no object", where + ": include");
+  if (record.include.empty()) throw Error("names no object", where + ": include", "name one or more");
   expect_one_vocabulary(record, where);
   return record;
 }

@@ -24,6 +24,12 @@ Image reward_image(const Image& image) {
   return decode_jpeg(jpeg_bytes(image, kRewardQuality), "image");
 }
 
+/// NaN compares as nothing and would be a verdict like any other.
+void require_finite(const Tensor& numbers, const char* what) {
+  if (!numbers.isfinite().all().item<bool>())
+    throw Error(fmt::format("{} are not finite", what), "geneval", "", Status::kFailed);
+}
+
 /// The picture inside an object's mask, grey around it, cut to the object's box.
 Image masked_crop(const Image& image, const DetectedObject& object) {
   const auto [x0, y0, x1, y1] = object.box;
@@ -124,17 +130,24 @@ std::vector<SampleScore> GenevalScorer::judged(const std::vector<Picture>& pictu
   const auto found = parts_.detector->forward(torch::stack(pixels).to(device_));
   std::vector<SampleScore> scores;
   for (std::size_t i = 0; i < pictures.size(); ++i) {
-    const auto& image = pictures[i].image;
     const auto row = static_cast<std::int64_t>(i);
-    const auto objects = objects_as_mmdetection(found.classes[row], found.masks[row],
-                                                detector_size(parts_.pictures, image.width, image.height),
-                                                image.width, image.height, profile_.rule.threshold);
-    scores.push_back(judged(pictures[i], objects));
+    // One picture's numbers are no reason against those beside it.
+    try {
+      scores.push_back(judged(pictures[i], found.classes[row], found.masks[row]));
+    } catch (const Error& error) {
+      scores.push_back(without_values(geneval_metrics(), error.what()));
+    }
   }
   return scores;
 }
 
-SampleScore GenevalScorer::judged(const Picture& picture, const std::vector<DetectedObject>& objects) {
+SampleScore GenevalScorer::judged(const Picture& picture, const Tensor& classes, const Tensor& masks) {
+  require_finite(classes, "the detector's classes");
+  require_finite(masks, "the detector's masks");
+  const auto& image = picture.image;
+  const auto objects =
+      objects_as_mmdetection(classes, masks, detector_size(parts_.pictures, image.width, image.height),
+                             image.width, image.height, profile_.rule.threshold);
   const auto found = found_objects(objects, profile_.rule);
   auto kept = kept_objects(picture.record, found.detections, profile_.rule);
   for (const auto& [label, count] : objects_to_colour(picture.record, kept)) {
@@ -153,8 +166,11 @@ SampleScore GenevalScorer::judged(const Picture& picture, const std::vector<Dete
 
 int GenevalScorer::colour_of(const Picture& picture, const DetectedObject& object) {
   const auto& texts = colour_texts(static_cast<int>(object.label));
-  const auto pixels = clip_pixel_values(parts_.clip.images, masked_crop(picture.image, object));
+  // open_clip crops with torchvision.
+  const auto pixels =
+      clip_pixel_values(parts_.clip.images, masked_crop(picture.image, object), CropBegin::kEven);
   const auto embed = parts_.clip.model->image_embeds(pixels.unsqueeze(0).to(device_)).to(torch::kCPU);
+  require_finite(embed, "CLIP's numbers of an object");
   return static_cast<int>(texts.mv(unit_rows(embed)[0]).argmax().item<std::int64_t>());
 }
 

@@ -19,11 +19,11 @@
 namespace harness {
 
 /// Judges pictures by GenEval's rules: objects by a Mask2Former as mmdetection runs it, their colours by CLIP
-/// on what lies inside each mask (djghosh13/geneval, evaluate_images.py), both in float32. On the CPU a
-/// picture is judged by the thread that submits it, with one thread of LibTorch, so that its score depends on
-/// neither neighbours nor threads; on a GPU the detector sees kBatch pictures at once, and a batch that
-/// somebody waits for is filled up, so that every forward pass has the same shape. Safe to use from several
-/// threads.
+/// on what lies inside each mask (djghosh13/geneval, evaluate_images.py), both with float32 weights. On the
+/// CPU a picture is judged by the thread that submits it, with one thread of LibTorch, so that its score
+/// depends on neither neighbours nor threads; on a GPU the detector sees kBatch pictures at once, and a batch
+/// that somebody waits for is filled up, so that every forward pass has the same shape. Safe to use from
+/// several threads.
 class GenevalScorer {
  public:
   static constexpr std::size_t kBatch = 8;
@@ -46,7 +46,8 @@ class GenevalScorer {
   };
 
   std::vector<SampleScore> judged(const std::vector<Picture>& pictures);
-  SampleScore judged(const Picture& picture, const std::vector<DetectedObject>& objects);
+  /// classes [Q,L+1], masks [Q,h,w]: the detector's logits. Throws Error where a number is not finite.
+  SampleScore judged(const Picture& picture, const torch::Tensor& classes, const torch::Tensor& masks);
   int colour_of(const Picture& picture, const DetectedObject& object);
   const torch::Tensor& colour_texts(int label);
 

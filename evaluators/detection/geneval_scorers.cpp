@@ -13,7 +13,7 @@ namespace harness {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kVersion = "1";
+constexpr const char* kVersion = "2";
 constexpr const char* kMmdetection = "mmdetection";
 constexpr GenevalRule kSinglePosition{.single_position = true};
 

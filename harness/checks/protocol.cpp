@@ -192,7 +192,9 @@ Findings check_spec(const CheckedExperiment& experiment, Fields& rule) {
   for (const auto& [pointer, expected] : values.items()) {
     const auto place = Json::json_pointer(pointer);
     const Json found = experiment.spec.contains(place) ? experiment.spec.at(place) : Json();
-    if (found != expected)
+    const bool is_any_of = expected.is_object() && expected.contains("any_of");
+    if (is_any_of ? std::ranges::find(expected.at("any_of"), found) == expected.at("any_of").end()
+                  : found != expected)
       findings.add("{} is {}, and the rule asks for {}", pointer, found.dump(), expected.dump());
   }
   findings.summary = fmt::format("{} values of the table are as the rule asks", values.size());

@@ -34,7 +34,11 @@ void check_prompt_set(const TableSpec& spec, const ScaleSpec& scale, const Promp
   if (static_cast<int>(set.prompts.size()) < spec.prompts_first) {
     throw Error(fmt::format("table {} uses the first {} prompts, and this set has {}", spec.id,
                             spec.prompts_first, set.prompts.size()),
-                set.origin);
+                set.origin,
+                set.name == "geneval-public"
+                    ? "give Flow-GRPO's dataset/geneval/test_metadata.jsonl, which holds each of these four "
+                      "times, or a table of your own with prompts.first 553: one image a prompt"
+                    : "give a larger set, or a table of your own with fewer prompts.first");
   }
 }
 

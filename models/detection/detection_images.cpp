@@ -14,7 +14,9 @@ struct Between {
   int first_weight = 0, second_weight = 0;
 };
 
-std::vector<Between> between(int from, int to) {
+/// Beyond the edge along x OpenCV moves a place onto it; along y it keeps the weights and takes the edge's
+/// row twice, which rounds otherwise.
+std::vector<Between> between(int from, int to, bool onto_edge) {
   constexpr int kOne = 1 << 11;
   std::vector<Between> places;
   const double scale = static_cast<double>(from) / to;
@@ -22,10 +24,10 @@ std::vector<Between> between(int from, int to) {
     auto place = static_cast<float>((i + 0.5) * scale - 0.5);
     int first = static_cast<int>(std::floor(place));
     place -= static_cast<float>(first);
-    if (first < 0) first = 0, place = 0;
-    if (first >= from - 1) first = from - 1, place = 0;
+    if (onto_edge && (first < 0 || first >= from - 1)) place = 0;
     const auto weight = [](float share) { return static_cast<int>(std::lrint(share * kOne)); };
-    places.push_back({first, std::min(first + 1, from - 1), weight(1 - place), weight(place)});
+    const auto inside = [from](int at) { return std::clamp(at, 0, from - 1); };
+    places.push_back({inside(first), inside(first + 1), weight(1 - place), weight(place)});
   }
   return places;
 }
@@ -91,7 +93,7 @@ DetectorSize detector_size(const DetectionImageConfig& config, std::int64_t widt
 }
 
 Image opencv_resize(const Image& image, int width, int height) {
-  const auto xs = between(image.width, width), ys = between(image.height, height);
+  const auto xs = between(image.width, width, true), ys = between(image.height, height, false);
   constexpr int kChannels = 3;
   const auto row_size = static_cast<std::size_t>(width) * kChannels;
   // Rows scaled along x, in 1/2048.

@@ -25,12 +25,20 @@ int margin_before(int wanted, int there) {
   return std::max(wanted - there + 1, 0) / 2;
 }
 
-Image centre_crop(const Image& image, ImageSize size) {
+/// torchvision's CenterCrop: margins rounded to even where they are halves.
+std::int64_t even_begin(std::int64_t there, std::int64_t wanted) {
+  return static_cast<std::int64_t>(std::nearbyint(static_cast<double>(there - wanted) / 2));
+}
+
+Image centre_crop(const Image& image, ImageSize size, CropBegin begin) {
   Image crop{size.width, size.height, {}};
   crop.rgb.resize(3 * static_cast<std::size_t>(size.width) * static_cast<std::size_t>(size.height));
   const int top = margin_before(size.height, image.height), left = margin_before(size.width, image.width);
-  const int first_row = std::max(image.height - size.height, 0) / 2,
-            first_column = std::max(image.width - size.width, 0) / 2;
+  const auto first = [begin](int there, int wanted) {
+    if (there <= wanted) return 0;
+    return begin == CropBegin::kEven ? static_cast<int>(even_begin(there, wanted)) : (there - wanted) / 2;
+  };
+  const int first_row = first(image.height, size.height), first_column = first(image.width, size.width);
   const int rows = std::min(image.height, size.height), columns = std::min(image.width, size.width);
   for (int y = 0; y < rows; ++y) {
     const auto from =
@@ -58,11 +66,6 @@ Tensor per_channel(const std::array<double, 3>& values) {
   return torch::tensor({values[0], values[1], values[2]}, torch::kFloat32).view({3, 1, 1});
 }
 
-/// torchvision's CenterCrop: margins rounded to even where they are halves.
-std::int64_t crop_begin(std::int64_t there, std::int64_t wanted) {
-  return static_cast<std::int64_t>(std::nearbyint(static_cast<double>(there - wanted) / 2));
-}
-
 /// [3,h,w] in 0..1.
 Tensor unit_pixels(const Image& image) {
   const auto bytes = torch::tensor(at::ArrayRef<std::uint8_t>(image.rgb), torch::kUInt8);
@@ -71,17 +74,17 @@ Tensor unit_pixels(const Image& image) {
 
 }  // namespace
 
-Image clip_crop(const ClipImageConfig& config, const Image& image) {
+Image clip_crop(const ClipImageConfig& config, const Image& image, CropBegin begin) {
   Image resized = image;
   if (config.resize) {
     const auto size = resized_size(config, image);
     resized = pillow_resize(image, size.width, size.height, config.filter);
   }
-  return config.crop ? centre_crop(resized, config.crop_size) : resized;
+  return config.crop ? centre_crop(resized, config.crop_size, begin) : resized;
 }
 
-Tensor clip_pixel_values(const ClipImageConfig& config, const Image& image) {
-  const auto crop = clip_crop(config, image);
+Tensor clip_pixel_values(const ClipImageConfig& config, const Image& image, CropBegin begin) {
+  const auto crop = clip_crop(config, image, begin);
   auto pixels = torch::empty({3, crop.height, crop.width});
   auto* target = pixels.mutable_data_ptr<float>();
   for (std::size_t channel = 0; channel < 3; ++channel) {
@@ -102,8 +105,8 @@ Tensor clip_pixel_values_without_rounding(const ClipImageConfig& config, const I
     throw Error("the crop is larger than the resized image", "preprocessor_config.json: crop_size");
   const auto resized = at::_upsample_bilinear2d_aa(unit_pixels(image).unsqueeze(0), {size.height, size.width},
                                                    /*align_corners=*/false)[0];
-  const auto cropped = resized.narrow(1, crop_begin(size.height, crop.height), crop.height)
-                           .narrow(2, crop_begin(size.width, crop.width), crop.width);
+  const auto cropped = resized.narrow(1, even_begin(size.height, crop.height), crop.height)
+                           .narrow(2, even_begin(size.width, crop.width), crop.width);
   return ((cropped - per_channel(config.mean)) / per_channel(config.std)).contiguous();
 }
 

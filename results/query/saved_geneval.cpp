@@ -9,10 +9,11 @@ const SavedParam kExperiment{"experiment", "", "its number; unset: the last one 
 const SavedParam kTable{"table", "", "unset: that of the experiment"};
 
 // An image whose scorer failed is one of `images` and not of `judged`. The benchmark's overall score weighs
-// its tags alike.
+// its tags alike; its share of prompts is over all of them.
 constexpr auto kTags = R"sql(
 WITH image AS (
   SELECT samples.evaluation_id, CASE WHEN json_valid(prompts.target) THEN json_extract(prompts.target, '$.tag') END AS tag,
+         prompts.text,
          samples.judgement = '' AS correct, graded.value AS graded, strict.value AS strict
   FROM reproduction_evaluations AS member
   JOIN evaluations ON evaluations.id = member.evaluation_id AND evaluations.state = 'done'
@@ -30,17 +31,27 @@ WITH image AS (
          avg(strict) AS strict, 0 AS is_overall
   FROM image WHERE tag IS NOT NULL
   GROUP BY evaluation_id, tag
+), prompt AS (
+  SELECT evaluation_id, tag, max(correct) AS any_correct FROM image WHERE tag IS NOT NULL
+  GROUP BY evaluation_id, tag, text
+), by_prompt AS (
+  SELECT evaluation_id, tag, count(*) AS prompts, avg(any_correct) AS any_correct FROM prompt
+  GROUP BY evaluation_id, tag
+  UNION ALL
+  SELECT evaluation_id, 'overall', count(*), avg(any_correct) FROM prompt GROUP BY evaluation_id
 ), shown AS (
   SELECT * FROM by_tag
   UNION ALL
-  SELECT evaluation_id, 'overall', sum(images), sum(judged), avg(correct), avg(graded), avg(strict), 1
+  SELECT evaluation_id, 'overall', sum(images), sum(judged), CASE WHEN count(correct) = count(*) THEN avg(correct) END,
+         CASE WHEN count(graded) = count(*) THEN avg(graded) END, CASE WHEN count(strict) = count(*) THEN avg(strict) END, 1
   FROM by_tag
   GROUP BY evaluation_id
 )
 SELECT part.reproduction_id AS experiment, runs.table_id, runs.scale, evaluations.split, part.arm AS method, runs.seed,
        checkpoints.step AS checkpoint, shown.tag, shown.images, shown.judged, shown.correct, shown.graded, shown.strict,
-       runs.id AS run_id
+       by_prompt.prompts, by_prompt.any_correct, runs.id AS run_id
 FROM shown
+JOIN by_prompt USING (evaluation_id, tag)
 JOIN evaluations ON evaluations.id = shown.evaluation_id
 JOIN checkpoints ON checkpoints.id = evaluations.checkpoint_id
 JOIN runs ON runs.id = checkpoints.run_id
@@ -120,7 +131,7 @@ const SavedQuery kGenevalByReason{
 
 const SavedQuery kGenevalByTag{
     .name = "geneval-tags",
-    .summary = "share correct, graded mean and strict share by run and tag; overall: unweighted mean of tags",
+    .summary = "share correct, graded mean, strict share and share of prompts with a right image by run and tag",
     .params = {kMethod, kItsSplit, kExperiment, kTable},
     .sql = kTags,
     .of_one_experiment = true,

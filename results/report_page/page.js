@@ -274,27 +274,38 @@
   };
   const objectName = ([name, score, , , , , colour]) => `${name} ${score.toFixed(2)}${colour ? ` ${colour}` : ''}`;
 
-  function boxOf(object, [width, height]) {
+  /** x, y, right and bottom of an object's box, in per cent of the image. */
+  function placeOf(object, [width, height]) {
     const shareOf = (pixels, side) => 100 * Math.min(Math.max(pixels, 0), side) / side;
-    const left = shareOf(object[2], width), right = shareOf(object[4], width);
-    const top = shareOf(object[3], height), bottom = shareOf(object[5], height);
-    const at = {x: `${left}%`, y: `${top}%`, width: `${right - left}%`, height: `${bottom - top}%`};
-    const atRight = left > 50, atTop = top < 12;
-    return svgOf('g', {class: object[7] ? 'counted' : 'uncounted'}, svgOf('rect', {...at, class: 'halo'}),
-      svgOf('rect', {...at, class: 'box'}),
-      svgOf('text', {
-        x: `${atRight ? right : left}%`, y: `${top}%`, dx: atRight ? -3 : 3, dy: atTop ? 12 : -4,
-        'text-anchor': atRight ? 'end' : 'start',
-      }, objectName(object)));
+    return [shareOf(object[2], width), shareOf(object[3], height), shareOf(object[4], width), shareOf(object[5], height)];
+  }
+
+  /** The name at a corner of the box where it hides no name of `taken`, if there is one. */
+  function labelOf(object, [left, top, right, bottom], taken) {
+    const name = objectName(object), wide = 2.7 * name.length, high = 6;  // per cent of an image as lists show it
+    const atRight = left > 50, x = atRight ? right - wide : left;
+    const heights = [top - high, bottom, top, bottom - high].filter((y) => y >= 0 && y + high <= 100);
+    const isFree = (y) => taken.every((other) => Math.abs(other.y - y) >= high || x >= other.x + other.wide || other.x >= x + wide);
+    const y = heights.find(isFree) ?? heights[0];
+    taken.push({x, y, wide});
+    return svgOf('text', {
+      x: `${atRight ? right : left}%`, y: `${y + high - 1.5}%`, dx: atRight ? -3 : 3, 'text-anchor': atRight ? 'end' : 'start',
+    }, name);
   }
 
   /** The image with the boxes of what was found in it; those that do not count lie beneath. */
   function withObjects(image, cell) {
     if (!cell.o || image.tagName !== 'IMG') return image;
     image.style.aspectRatio = cell.z[0] / cell.z[1];
-    const drawn = [...cell.o].sort((a, b) => a[7] - b[7]);
+    const taken = [];
+    const drawn = [...cell.o].sort((a, b) => b[7] - a[7]).map((object) => {
+      const place = placeOf(object, cell.z), [x, y, right, bottom] = place;
+      const at = {x: `${x}%`, y: `${y}%`, width: `${right - x}%`, height: `${bottom - y}%`};
+      return svgOf('g', {class: object[7] ? 'counted' : 'uncounted'}, svgOf('rect', {...at, class: 'halo'}),
+        svgOf('rect', {...at, class: 'box'}), labelOf(object, place, taken));
+    });
     return make('span', {className: 'shot'}, image,
-      svgOf('svg', {class: 'objects', 'aria-hidden': 'true'}, ...drawn.map((object) => boxOf(object, cell.z))));
+      svgOf('svg', {class: 'objects', 'aria-hidden': 'true'}, ...drawn.reverse()));
   }
 
   function objectsTable(cell) {

@@ -140,6 +140,33 @@ TEST_F(GenevalScorers, GiveAPictureWithoutAnyObjectAScore) {
   EXPECT_EQ(score.metrics.at("geneval_score"), 0.0);
 }
 
+TEST_F(GenevalScorers, GiveNoValueWhereAModelsNumbersAreNotFinite) {
+  const auto found = scorer()->submit({kPrompt, kTarget}, picture(2)).get().detections;
+  ASSERT_FALSE(found.empty());
+  // A colour of what is there, so that CLIP looks at it.
+  const auto target = fmt::format(
+      R"({{"tag": "colors", "include": [{{"class": "{}", "count": 1, "color": "red"}}]}})", found[0].name);
+  const auto reason_with_nan = [&](const std::string& file, const std::string& tensor) {
+    auto state = load_tensors(folder_.path() / file);
+    const auto whole = state.at(tensor).clone();
+    state.at(tensor).flatten()[0] = std::nan("");
+    save_tensors(folder_.path() / file, state);
+    const auto score = scorer()->submit({"a photo of it", target}, picture(2)).get();
+    state.at(tensor).copy_(whole);
+    save_tensors(folder_.path() / file, state);
+    EXPECT_FALSE(score.metrics.at("geneval_score"));
+    EXPECT_FALSE(score.judgement);
+    EXPECT_TRUE(score.detections.empty());
+    return score.reasons.contains("geneval_score") ? score.reasons.at("geneval_score") : "none";
+  };
+  EXPECT_NE(reason_with_nan("detector/model.safetensors", "class_predictor.weight")
+                .find("the detector's classes are not finite"),
+            std::string::npos);
+  EXPECT_NE(reason_with_nan("clip/model.safetensors", "visual_projection.weight")
+                .find("CLIP's numbers of an object are not finite"),
+            std::string::npos);
+}
+
 TEST_F(GenevalScorers, GiveNoValueAndTheReasonForATargetThatIsNoRecordOfTheirClasses) {
   const auto one = scorer();
   const auto reason = [&](const std::string& target) {

@@ -49,6 +49,19 @@ TEST_F(RepeatedPrompts, AreLeftOutWhereThatIsAskedFor) {
   ok({"check", "mine"}, {"first divides 36 prompts in 4 and 24 without those of validation"});
 }
 
+TEST_F(RepeatedPrompts, ARuleMayAllowBothSplits) {
+  ok(made(kLeaveOut));
+  const auto rule = [&](const Json& sizes) {
+    place.write(
+        "rule.json",
+        {{"version", 1}, {"rules", {{{"check", "spec"}, {"values", {{"/effective/split_sizes", sizes}}}}}}});
+    return Words{"check", "mine", "--rules", "rule.json"};
+  };
+  ok(rule({{"any_of", {{4, 32}, {4, 24}}}}));
+  place.fails(1, rule({{"any_of", {{4, 32}, {4, 25}}}}), {}, {"/effective/split_sizes is [4,24]"});
+  place.fails(1, rule({4, 32}), {}, {"/effective/split_sizes is [4,24], and the rule asks for [4,32]"});
+}
+
 TEST_F(RepeatedPrompts, LeavingThemOutTrainsNothingAgain) {
   ok(made());
   const auto trained = job_ids(place, made());

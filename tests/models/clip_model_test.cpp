@@ -194,6 +194,18 @@ TEST(ClipImageProcessor, AHeightAndAWidthDoNotKeepTheProportions) {
   EXPECT_EQ(crop.rgb, pillow_resize(ramp(96, 48), 24, 24, PillowFilter::kBicubic).rgb);
 }
 
+TEST(ClipImageProcessor, TorchvisionsCropBeginsAtTheEvenOneOfTwoMiddles) {
+  // torchvision's CenterCrop begins at int(round(margin / 2)): 3 / 2 is rounded to 2, 1 / 2 to 0 and 5 / 2
+  // to 2.
+  const auto config = config_of(R"({"do_resize": false, "crop_size": 20})");
+  for (const auto& [width, expected] : {std::pair(23, 2), {21, 0}, {25, 2}, {22, 1}}) {
+    const auto image = ramp(width, 20);
+    const auto crop = clip_crop(config, image, CropBegin::kEven);
+    EXPECT_EQ(crop.rgb[0], image.rgb[static_cast<std::size_t>(3 * expected)]) << width;
+    EXPECT_EQ(clip_crop(config, image).rgb[0], image.rgb[static_cast<std::size_t>(3 * ((width - 20) / 2))]);
+  }
+}
+
 TEST(ClipImageProcessor, StepsThatAreSwitchedOffAreLeftOut) {
   const auto config = config_of(
       R"({"do_resize": false, "do_center_crop": false, "do_rescale": false, "do_normalize": false})");

@@ -47,6 +47,19 @@ TEST(DetectorImages, AreResizedBetweenPixelMiddlesAndShrunkWithoutAntialiasing) 
   EXPECT_EQ(opencv_resize(image, 16, 4).rgb, image.rgb);
 }
 
+TEST(DetectorImages, AreResizedAsOpenCvDoesToTheByteAtTheEdgesToo) {
+  // cv2 5.0.0: resize(image, (3, 8), interpolation=INTER_LINEAR) of random bytes. Edge rows that were taken
+  // once would differ in three places.
+  const Image image{
+      2, 3, {78, 39, 248, 185, 251, 31, 108, 241, 181, 41, 163, 225, 204, 92, 230, 130, 195, 142}};
+  const std::vector<std::uint8_t> expected = {
+      78,  39,  248, 131, 145, 139, 185, 251, 31,  80,  52,  244, 128, 148, 143, 176, 245, 43,
+      91,  127, 219, 106, 170, 167, 122, 212, 116, 102, 203, 194, 85,  191, 191, 68,  179, 189,
+      126, 213, 190, 92,  191, 200, 58,  169, 209, 162, 157, 208, 126, 169, 193, 91,  181, 178,
+      198, 101, 227, 161, 147, 187, 124, 193, 147, 204, 92,  230, 167, 143, 186, 130, 195, 142};
+  EXPECT_EQ(opencv_resize(image, 3, 8).rgb, expected);
+}
+
 TEST(DetectorImages, AreNormalisedAfterFillingUpWithRedAndBlueExchangedOnDemand) {
   DetectionImageConfig config;
   config.shortest_edge = 20, config.longest_edge = 40;

@@ -90,6 +90,12 @@ TEST_F(SavedGeneval, TagsAverageTheirImagesAndTheOverallIsTheUnweightedMeanOfTag
                           "ratio-norm colors 1 r2", "ratio-norm counting 0 r2", "ratio-norm overall 0.5 r2"));
 }
 
+TEST_F(SavedGeneval, APromptIsRightWithOneImageAndEqualTextsAreOnePrompt) {
+  EXPECT_THAT(rows("geneval-tags", {}, {"method", "tag", "prompts", "any_correct"}),
+              ElementsAre("dual colors 1 1", "dual counting 1 1", "dual overall 2 1", "ratio-norm colors 1 1",
+                          "ratio-norm counting 1 0", "ratio-norm overall 2 0.5"));
+}
+
 TEST_F(SavedGeneval, ReasonsAreCountedALineEachTheMostFrequentFirst) {
   EXPECT_THAT(rows("geneval-reasons", {}, {"method", "place", "reason", "images", "share"}),
               ElementsAre("dual 1 expected star>=2, found 1 1 0.3333333333333333",
