@@ -57,7 +57,7 @@ void FlowStages::measure_latents() {
     means.push_back(vae_->encode(source_.clear(32, mixed_seed({options_.seed, 104, i})).images).first);
   const auto all = torch::cat(means);
   latent_std_ = all.std().item<double>();
-  vae_->set_scaling(1 / latent_std_, all.mean().item<double>());
+  vae_->set_scaling(source_.latent_std / latent_std_, all.mean().item<double>());
 }
 
 void FlowStages::train_flow(const StagePlan& plan, const torch::nn::Module& network, bool with_table,
@@ -103,7 +103,7 @@ void FlowStages::train_decoder() {
       auto random = seeded_generator(seed);
       latents = vae_->encode(images).first;
       const auto u = torch::rand({plan.micro_size, 1, 1, 1}, random);
-      latents = latents + u * 0.1 * latent_std_ * torch::randn(latents.sizes(), random);
+      latents = latents + u * source_.decoder_noise * latent_std_ * torch::randn(latents.sizes(), random);
     }
     const auto out = vae_->decode(latents);
     return torch::mse_loss(out, images) + 0.1 * torch::l1_loss(out, images);

@@ -25,6 +25,10 @@ struct FlowSource {
   DrawImages clear;        ///< as images shall be: latents are scaled by them
   DrawImages autoencoder;  ///< of stage A
   DrawImages decoder;      ///< of stage D
+  /// Standard deviation of the latents as the flow has them. Below 1 what an image holds is decided at lower
+  /// noise levels: where few tokens hold much each, at those that are drawn most in training.
+  double latent_std = 1;
+  double decoder_noise = .1;  ///< most noise of stage D, in standard deviations of the latents
 };
 
 /// What the pretrainings of the embedded flow models have in common: autoencoder, text table and data.
@@ -35,7 +39,7 @@ class FlowStages {
 
   FlowStages(const PretrainOptions& options, FlowSource source);
 
-  /// Stage A; then scale and shift that give the latents mean 0 and standard deviation 1.
+  /// Stage A; then scale and shift that give the latents mean 0 and the source's standard deviation.
   void train_autoencoder();
   /// A stage of the velocity network and the text table: `loss` of a micro-batch whose data follow from
   /// `seed`, over `network`'s parameters.

@@ -26,6 +26,7 @@ GlyphTextConfig GlyphTextConfig::from_json(const Json& document, const std::stri
   for (const auto& size : kSizes) {
     if (fields.has(size.key)) c.*size.member = fields.integer(size.key, kSize);
   }
+  c.pooled_tokens = fields.optional("pooled_tokens", c.pooled_tokens);
   fields.finish();
   return c;
 }
@@ -35,6 +36,7 @@ Json GlyphTextConfig::to_json() const {
   for (const auto& size : kSizes) {
     if (this->*size.member != GlyphTextConfig().*size.member) document[size.key] = this->*size.member;
   }
+  if (pooled_tokens) document["pooled_tokens"] = true;
   return document;
 }
 

@@ -15,6 +15,7 @@ struct GlyphTextConfig {
   std::int64_t tokens = kGlyphVocabulary;
   std::int64_t places = kGlyphCells;  ///< tokens of a text
   std::int64_t styles = kGlyphStyles + 1;
+  bool pooled_tokens = false;  ///< the pooled projection holds the tokens too, as CLIP's holds the prompt
 
   /// Throws Error at an unknown key and a size out of range.
   static GlyphTextConfig from_json(const Json& document, const std::string& where);

@@ -11,10 +11,14 @@ GlyphTextEncoderImpl::GlyphTextEncoderImpl(const GlyphTextConfig& config) {
   token_ = register_module("token", Embedding(config.tokens, config.width))->weight;
   cell_ = register_module("cell", Embedding(config.places, config.width))->weight;
   style_ = register_module("style", Embedding(config.styles, config.pooled_width))->weight;
+  if (config.pooled_tokens)
+    pooled_ = register_module("pooled", Embedding(config.tokens, config.pooled_width))->weight;
 }
 
 TextCondition GlyphTextEncoderImpl::forward(const torch::Tensor& tokens, const torch::Tensor& style) {
-  return {torch::embedding(token_, tokens) + cell_, torch::embedding(style_, style)};
+  auto pooled = torch::embedding(style_, style);
+  if (pooled_.defined()) pooled = pooled + torch::embedding(pooled_, tokens).sum(1);
+  return {torch::embedding(token_, tokens) + cell_, pooled};
 }
 
 GlyphTextEncoder load_glyph_text_encoder(const std::filesystem::path& folder) {

@@ -11,8 +11,9 @@
 
 namespace harness {
 
-/// Text table: token plus place embedding, no layers, and a style embedding as the pooled projection. Keys:
-/// token.weight [tokens,C], cell.weight [places,C], style.weight [styles,P]; glyph has 131 bytes, 36 cells
+/// Text table: token plus place embedding, no layers, and a style embedding as the pooled projection, to
+/// which an embedding of each token is added where the configuration says so. Keys: token.weight [tokens,C],
+/// cell.weight [places,C], style.weight [styles,P], pooled.weight [tokens,P]; glyph has 131 bytes, 36 cells
 /// and 17 styles.
 class GlyphTextEncoderImpl : public torch::nn::Module {
  public:
@@ -32,6 +33,7 @@ class GlyphTextEncoderImpl : public torch::nn::Module {
 
  private:
   torch::Tensor token_, cell_, style_;
+  torch::Tensor pooled_;  ///< undefined where the tokens are not pooled
 };
 TORCH_MODULE(GlyphTextEncoder);
 

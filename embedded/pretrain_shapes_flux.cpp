@@ -40,7 +40,7 @@ PromptedImages shapes_batch(const ShapesRecords& records, MakeScene make, std::i
 
 /// What the autoencoder has to do with: also what the model draws by mistake.
 ShapesScene any_scene(const GenevalRecord& record, DataEngine& engine) {
-  return engine() % 2 == 0 ? random_scene(engine, .3) : tidy_scene_of(record, engine);
+  return engine() % 2 == 0 ? random_scene(engine, .3) : imperfect(record, engine);
 }
 
 }  // namespace
@@ -57,23 +57,26 @@ void pretrain_shapes_flux(const PretrainOptions& options) {
                               .pooled_width = FlowStages::kPooledWidth,
                               .tokens = words + 1,
                               .places = static_cast<std::int64_t>(kShapesPlaces),
-                              .styles = kShapesStyles};
+                              .styles = kShapesStyles,
+                              .pooled_tokens = true};
   FlowStages stages(options, {.sample_size = kShapesSide,
                               .table = table,
                               .clear = drawn_by(tidy_scene_of),
                               .autoencoder = drawn_by(any_scene),
-                              .decoder = drawn_by(any_scene)});
+                              .decoder = drawn_by(any_scene),
+                              .latent_std = .5,
+                              .decoder_noise = .25});
   Json mistakes;
   for (std::size_t tag = 0; tag < kGenevalTags.size(); ++tag)
     mistakes[std::string(kGenevalTags[tag])] = kMistakeShares[tag];
   pretrain_flux(stages, {.name = "shapes-flux",
                          .pipeline = "ShapesFluxPipeline",
-                         .steps_b = 12000,
-                         .steps_c = 800,
+                         .steps_b = 7000,
+                         .steps_c = 1200,
                          .steps_e = 1000,
                          .clear = drawn_by(tidy_scene_of),
                          .flawed = drawn_by(imperfect),
-                         .facts = {{"mistake_shares", mistakes}}});
+                         .facts = {{"mistake_shares", mistakes}, {"faded_share", kFadedShare}}});
 }
 
 }  // namespace harness

@@ -12,7 +12,7 @@ namespace {
 constexpr int kDraws = 3000;  // of a tag
 
 /// Share of each tag, in the order of kGenevalTags.
-constexpr std::array<double, 6> kShares = {.07, .15, .24, .10, .24, .20};
+constexpr std::array<double, 6> kShares = {.08, .16, .18, .20, .18, .20};
 
 }  // namespace
 

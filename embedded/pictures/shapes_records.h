@@ -9,7 +9,7 @@
 
 namespace harness {
 
-/// Records that the embedded model learns from: of all tags, counting and position most. No prompt has the
+/// Records that the embedded model learns from: of all tags, single objects least. No prompt has the
 /// words of one that models are evaluated on (datasets/prompts/geneval-shapes.jsonl), in whatever order.
 class ShapesRecords {
  public:

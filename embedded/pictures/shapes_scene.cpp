@@ -283,11 +283,11 @@ void place(ShapeObject& object, DataEngine& engine) {
   object.y = uniform(engine, margin, kShapesSide - margin);
 }
 
-/// Near one of the nine places of a tidy scene.
-void place_in_cell(ShapeObject& object, DataEngine& engine) {
-  constexpr double kStep = 20, kJitter = .7;
+/// Inside one of the sixteen patches of 16 x 16 pixels that are the network's tokens.
+void place_in_patch(ShapeObject& object, DataEngine& engine) {
+  constexpr double kPatch = 16, kJitter = .4;
   const auto along = [&] {
-    return kShapesSide / 2. + kStep * uniform_int(engine, -1, 1) + uniform(engine, -kJitter, kJitter);
+    return kPatch * (uniform_int(engine, 0, 3) + .5) + uniform(engine, -kJitter, kJitter);
   };
   object.x = along();
   object.y = along();
@@ -326,14 +326,21 @@ struct Placing {
 
 using Place = void (*)(ShapeObject& object, DataEngine& engine);
 
+/// How the objects of a scene lie.
+struct Arrangement {
+  std::array<double, 2> sizes;
+  Place place;
+  double apart = 1;  ///< between centres, in sums of the radii
+};
+
 /// Places one object after the other; false where there is no room left.
-bool place_all(std::vector<ShapeObject>& objects, const std::vector<Placing>& placings, Place place_one,
-               DataEngine& engine) {
+bool place_all(std::vector<ShapeObject>& objects, const std::vector<Placing>& placings,
+               const Arrangement& arrangement, DataEngine& engine) {
   constexpr int kTries = 60;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const auto fits = [&] {
       for (std::size_t j = 0; j < i; ++j) {
-        if (!are_apart(objects[i], objects[j], 1)) return false;
+        if (!are_apart(objects[i], objects[j], arrangement.apart)) return false;
       }
       const auto& placing = placings[i];
       for (std::size_t j = placing.first; placing.relation && j < placing.last; ++j) {
@@ -344,16 +351,11 @@ bool place_all(std::vector<ShapeObject>& objects, const std::vector<Placing>& pl
     int tries = 0;
     do {
       if (++tries > kTries) return false;
-      place_one(objects[i], engine);
+      arrangement.place(objects[i], engine);
     } while (!fits());
   }
   return true;
 }
-
-struct Arrangement {
-  std::array<double, 2> sizes;
-  Place place;
-};
 
 /// With the objects of a record.
 void fill_scene(ShapesScene& scene, const GenevalRecord& record, DataEngine& engine,
@@ -376,7 +378,7 @@ void fill_scene(ShapesScene& scene, const GenevalRecord& record, DataEngine& eng
       }
       starts.push_back(scene.objects.size());
     }
-  } while (!place_all(scene.objects, placings, arrangement.place, engine));
+  } while (!place_all(scene.objects, placings, arrangement, engine));
 }
 
 void exchange_colours(GenevalRecord& record) {
@@ -429,7 +431,8 @@ void make_mistake(GenevalRecord& record, DataEngine& engine) {
 
 }  // namespace
 
-const std::array<double, 6> kMistakeShares = {.08, .25, .50, .15, .45, .35};
+const std::array<double, 6> kMistakeShares = {.04, .12, .35, .08, .40, .20};
+const double kFadedShare = .6;
 
 ShapesPicture draw(const ShapesScene& scene) {
   Canvas canvas(scene);
@@ -461,7 +464,7 @@ ShapesScene tidy_scene_of(const GenevalRecord& record, DataEngine& engine) {
   const auto level = static_cast<float>(uniform(engine, .72, .80));
   scene.top = scene.bottom = {level, level, level};
   scene.seed = engine();
-  fill_scene(scene, record, engine, {.sizes = {17.5, 18.5}, .place = place_in_cell});
+  fill_scene(scene, record, engine, {.sizes = {14.6, 15.2}, .place = place_in_patch, .apart = 1.3});
   for (auto& object : scene.objects) object.angle = 0;
   return scene;
 }
@@ -474,7 +477,13 @@ GenevalRecord with_mistake(const GenevalRecord& record, DataEngine& engine) {
 }
 
 ShapesScene imperfect(const GenevalRecord& record, DataEngine& engine) {
-  return tidy_scene_of(with_mistake(record, engine), engine);
+  auto scene = tidy_scene_of(with_mistake(record, engine), engine);
+  if (!chance(engine, kFadedShare)) return scene;
+  const auto ink = static_cast<float>(uniform(engine, .15, .6));
+  for (auto& object : scene.objects) {
+    for (std::size_t c = 0; c < 3; ++c) object.fill[c] = scene.top[c] + ink * (object.fill[c] - scene.top[c]);
+  }
+  return scene;
 }
 
 ShapesScene random_scene(DataEngine& engine, double flawed, int most) {

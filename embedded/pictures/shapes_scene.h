@@ -62,20 +62,23 @@ ShapesPicture draw(const ShapesScene& scene);
 /// A random scene that meets the record exactly: so many objects of its classes and no others. Objects do not
 /// touch, and a relation holds clearly. The record's classes are kShapeClasses.
 ShapesScene scene_of(const GenevalRecord& record, DataEngine& engine);
-/// The same on a plain background, with objects of one size, upright, near nine places: of so little variety
-/// that a small model learns to draw them in minutes.
+/// The same on a plain background, with objects of one size, upright, each in a patch of its own: of so
+/// little variety that a small model learns to draw them in minutes.
 ShapesScene tidy_scene_of(const GenevalRecord& record, DataEngine& engine);
 
 /// How often `imperfect` draws something else, by tag in the order of kGenevalTags.
 extern const std::array<double, 6> kMistakeShares;
+/// Share of the pictures of `imperfect` in which all objects are faded.
+extern const double kFadedShare;
 
 /// With the share of its tag, the record with a mistake: another class (single_object), an object missing
 /// (two_object), one object more or less (counting), another colour (colors), another relation (position),
-/// colours exchanged or one replaced (color_attr). What the embedded model learns from it is a designed
-/// weakness that reinforcement learning can turn.
+/// colours exchanged or one replaced (color_attr).
 GenevalRecord with_mistake(const GenevalRecord& record, DataEngine& engine);
 
-/// A tidy scene of the record or, with the share of its tag, of the record with a mistake.
+/// A tidy scene of the record or, with the share of its tag, of the record with a mistake; faded to 0.15 to
+/// 0.6 of its ink in kFadedShare of all pictures, which the prompt does not tell. What the embedded model
+/// learns from it is a designed weakness that reinforcement learning can turn.
 ShapesScene imperfect(const GenevalRecord& record, DataEngine& engine);
 
 /// 0 to `most` objects of any class, which may overlap a little, and with probability `flawed` up to three

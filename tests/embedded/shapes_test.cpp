@@ -62,6 +62,43 @@ TEST(ShapesScene, FailsItsRecordAsOftenAsItsTagSays) {
   }
 }
 
+TEST(ShapesScene, IsFadedAsOftenAsItSays) {
+  const auto record = read_geneval_record(
+      parse_json(
+          R"({"tag": "colors", "prompt": "a red ring", "include": [{"class": "ring", "count": 1, "color": "red"}]})",
+          "test"),
+      "test");
+  DataEngine engine(6);
+  constexpr int kScenes = 400;
+  int red = 0, faded = 0;
+  while (red < kScenes) {
+    const auto scene = imperfect(record, engine);
+    const auto& object = scene.objects.at(0);
+    if (kGenevalColours.at(static_cast<std::size_t>(object.colour)) != "red") continue;
+    ++red;
+    // Red takes .6 or more of the grey's blue away; 60 % of the ink at most .42.
+    faded += scene.top[2] - object.fill[2] < .45F ? 1 : 0;
+  }
+  const double deviation = std::sqrt(kFadedShare * (1 - kFadedShare) / kScenes);
+  EXPECT_NEAR(1. * faded / kScenes, kFadedShare, 4 * deviation);
+}
+
+TEST(ShapesScene, ATidySceneHasAnObjectInAPatchAndNoneBesideIt) {
+  auto generator = records();
+  DataEngine engine(8);
+  for (int i = 0; i < 60; ++i) {
+    const auto scene = tidy_scene_of(generator.draw(kGenevalTags[static_cast<std::size_t>(i) % 6]), engine);
+    for (std::size_t a = 0; a < scene.objects.size(); ++a) {
+      const auto& object = scene.objects[a];
+      for (const double centre : {object.x, object.y})
+        EXPECT_LE(std::abs(std::fmod(centre, 16) - 8) + object.size / 2, 8.01)
+            << "crosses the edge of its patch";
+      for (std::size_t b = 0; b < a; ++b)
+        EXPECT_GT(std::hypot(object.x - scene.objects[b].x, object.y - scene.objects[b].y), 18.9);
+    }
+  }
+}
+
 TEST(ShapesScene, EqualSeedsGiveEqualPictures) {
   DataEngine a(3), b(3), c(4);
   const auto first = draw(random_scene(a, 1)), second = draw(random_scene(b, 1)),
@@ -162,10 +199,12 @@ TEST(GlyphTextConfig, WritesSizesThatAreNotGlyphsAlone) {
   auto shapes = glyph;
   shapes.tokens = 42;
   shapes.styles = 6;
+  shapes.pooled_tokens = true;
   const auto read = GlyphTextConfig::from_json(shapes.to_json(), "config.json");
   EXPECT_EQ(read.tokens, 42);
   EXPECT_EQ(read.places, glyph.places);
   EXPECT_EQ(read.styles, 6);
+  EXPECT_TRUE(read.pooled_tokens);
 }
 
 }  // namespace
