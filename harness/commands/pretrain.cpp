@@ -33,7 +33,7 @@ Command make_pretrain() {
 Examples:
   harness pretrain glyph -o my-glyph            about 25 minutes on two cores
   harness pretrain glyph-flux -o my-flux        FLUX's classes in the same size, about 35 minutes
-  harness pretrain shapes-flux -o my-shapes     the same, of coloured shapes, about 30 minutes
+  harness pretrain shapes-flux -o my-shapes     the same, of coloured shapes, about 40 minutes
   harness pretrain glyph-clip -o my-clip        the scorer of `--table sd35-pickscore` there, about 15 minutes
   harness reproduce --table sd35-ocr --weights my-glyph)"};
   command.add("backbone", &o->model, "glyph, glyph-flux, shapes-flux or glyph-clip",

@@ -131,7 +131,8 @@ const SavedQuery kGenevalByReason{
 
 const SavedQuery kGenevalByTag{
     .name = "geneval-tags",
-    .summary = "share correct, graded mean, strict share and share of prompts with a right image by run and tag",
+    .summary =
+        "share correct, graded mean, strict share and share of prompts with a right image by run and tag",
     .params = {kMethod, kItsSplit, kExperiment, kTable},
     .sql = kTags,
     .of_one_experiment = true,
