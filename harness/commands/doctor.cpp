@@ -249,19 +249,20 @@ std::vector<Finding> scorers(const Registry& registry, const std::string& chosen
     const auto look = [&]() -> Detail {
       if (!folder) return std::nullopt;
       const auto files = scorer_files(*folder, evaluator.folder_parts);
-      return fmt::format("{}, {} files {}", folder->string(), files.size(),
+      return fmt::format("{}, {} files {}, read when a plan uses them", folder->string(), files.size(),
                          sha256_hex(canonical_json(Json(files))).substr(0, 12));
     };
     const auto failed = [&](const Error& error, Finding& missing) {
       missing.hint = error.hint().empty() ? "fetch the folder again" : error.hint();
       missing.detail = fmt::format("{} {}", folder->string(), error.problem());
     };
-    findings.push_back(
-        look_for({.name = "scorer " + evaluator.name,
-                  .hint = fmt::format("only for {}: no folder {}; it takes the public folder of a {}",
-                                      join(names_of(evaluator.metrics), ", "),
-                                      folders.looked_for(evaluator.name), evaluator.folder_class)},
-                 look, failed));
+    findings.push_back(look_for(
+        {.name = "scorer " + evaluator.name,
+         .hint = fmt::format(
+             "only for {}: no folder {}; it takes the files of a {} (`harness list evaluators` shows which)",
+             join(names_of(evaluator.metrics), ", "), folders.looked_for(evaluator.name),
+             evaluator.folder_class)},
+        look, failed));
   }
   return findings;
 }

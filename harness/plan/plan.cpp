@@ -74,7 +74,7 @@ Json load_guardrail_rule(const MetricCatalogue& metrics) {
 std::string hint_for(const Plan& plan, const std::string& metric) {
   if (const auto* evaluator = plan.registry.evaluator_of(metric, plan.backbone.name)) {
     return fmt::format(
-        "DIR/{} is the public folder of the scorer's model; `harness list evaluators` says which",
+        "DIR/{} holds the model of that scorer; `harness list evaluators` shows which files it takes and from where",
         evaluator->name);
   }
   return "choose another --backbone, or another table";

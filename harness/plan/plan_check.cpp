@@ -12,11 +12,23 @@
 namespace harness {
 namespace {
 
+/// Folder and profile of each scorer that has a folder.
+Json scorers_of(const Plan& plan) {
+  Json scorers = Json::object();
+  for (const auto& [name, folder] : plan.scorer_folders) {
+    const Json& identities = plan.scorers.contains(name) ? plan.scorers : plan.reward_scorers;
+    scorers[name] = {{"folder", folder}};
+    if (const auto profile = identities.at(name).value("profile", ""); !profile.empty())
+      scorers[name]["profile"] = profile;
+  }
+  return scorers;
+}
+
 Json request_of(const Plan& plan, int threads) {
   Json request = {{"task", plan.spec.task},          {"json", true},
                   {"backbone", plan.backbone.name},  {"weights", plan.inputs.weights_path()},
                   {"device_kind", plan.device_kind}, {"threads", threads},
-                  {"methods", Json::array()},        {"scorers", plan.scorer_folders}};
+                  {"methods", Json::array()},        {"scorers", scorers_of(plan)}};
   if (!plan.spec.is_training())
     request["evaluation_settings"] = plan.settings.effective_loop(plan.registry, "evaluate");
   for (const auto& name : plan.methods) {

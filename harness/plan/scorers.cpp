@@ -89,11 +89,12 @@ fs::path data_folder(const std::string& name) {
 Json identity_of_folder(const EvaluatorInfo& evaluator, const ScorerFolders& folders) {
   const auto folder = folders.find(evaluator.name);
   if (!folder) {
-    throw Error(fmt::format("scorer {} has no model here: there is no folder {}", evaluator.name,
-                            folders.looked_for(evaluator.name)),
-                "--scorers",
-                fmt::format("it takes the public folder of a {} under the name {}", evaluator.folder_class,
-                            evaluator.name));
+    throw Error(
+        fmt::format("scorer {} has no model here: there is no folder {}", evaluator.name,
+                    folders.looked_for(evaluator.name)),
+        "--scorers",
+        fmt::format("it takes the files of a {} under the name {}; `harness list evaluators` shows which",
+                    evaluator.folder_class, evaluator.name));
   }
   Json identity = evaluator.identity.is_object() ? evaluator.identity : Json::object();
   if (!identity.contains("name")) identity["name"] = evaluator.name;

@@ -103,7 +103,7 @@ ViewTable by_tag_view(const TableModel& model) {
 std::string by_tag_note(const TableModel& model) {
   if (tags_of(model).empty()) return {};
   return fmt::format(
-      "By tag: means over the images of each tag, their number in brackets; overall: the unweighted mean of the "
+      "By tag: means over the images of each tag, their number in each run in brackets; overall: the unweighted mean of the "
       "tags, as GenEval has it. Nothing is compared by tag.{}",
       model.paper ? " The paper prints no figures by tag." : "");
 }

@@ -204,6 +204,13 @@ TEST_F(Scorers, ASettingChoosesTheProfileOfOneThatHasSeveral) {
   fails(2, command({"--set", "clip_score_profile=flow-gpro"}), {"did you mean \"flow-grpo\""});
 }
 
+TEST_F(Scorers, AFolderIsCheckedForTheProfileThatItIsUsedWith) {
+  write_scorer(scorers / "clip_score");
+  write_file(scorers / "clip_score/config.json", R"({"refuses": "clip"})");
+  fails(2, command(), {"clip_score/config.json", "is broken"});
+  ok(command({"--set", "clip_score_profile=flow-grpo"}));
+}
+
 TEST_F(Scorers, AFolderOfTheWrongLevelOrWithoutAnyIsAnError) {
   const auto refused = [&](const std::string& folder, const std::string& text) {
     fails(2, smoke({"--scorers", folder, "--dry-run"}), {text});

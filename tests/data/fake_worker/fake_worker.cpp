@@ -356,9 +356,12 @@ int parity(const fs::path& request_file) {
 /// estimated.
 int check(const fs::path& request_file) {
   const auto scorers = read_json(request_file).value("scorers", Json::object());
-  for (const auto& [name, folder] : scorers.items()) {
-    const auto config = fs::path(folder.get<std::string>()) / "config.json";
-    if (!fs::exists(config) || read_json(config).value("is", "") != "broken") continue;
+  for (const auto& [name, scorer] : scorers.items()) {
+    const auto config = fs::path(scorer.at("folder").get<std::string>()) / "config.json";
+    if (!fs::exists(config)) continue;
+    const auto document = read_json(config);
+    const auto refused = document.value("refuses", "none");
+    if (document.value("is", "") != "broken" && scorer.value("profile", "") != refused) continue;
     say(Json{{"error", {{"what", "is broken"}, {"where", config.string()}, {"hint", "mend it"}}}}.dump());
     return 0;
   }
