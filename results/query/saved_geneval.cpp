@@ -94,6 +94,31 @@ WHERE place <= :n
 ORDER BY ranked.method = 'base' DESC, ranked.method, place
 )sql";
 
+// `correct` is 1 where the rule found nothing wrong; reasons are joined by "; ".
+constexpr auto kJudged = R"sql(
+WITH judged AS (
+  SELECT part.arm AS method, runs.seed, checkpoints.step AS checkpoint, evaluations.split, prompts.position, samples.sample,
+         CASE WHEN json_valid(prompts.target) THEN json_extract(prompts.target, '$.tag') END AS tag, prompts.text AS prompt,
+         samples.judgement = '' AS correct, replace(samples.judgement, char(10), '; ') AS judgement, graded.value AS graded,
+         evaluations.folder || '/' || samples.path AS image, samples.evaluation_id
+  FROM reproduction_evaluations AS member
+  JOIN evaluations ON evaluations.id = member.evaluation_id AND evaluations.state = 'done'
+  JOIN checkpoints ON checkpoints.id = evaluations.checkpoint_id
+  JOIN runs ON runs.id = checkpoints.run_id
+  JOIN reproduction_runs AS part ON part.run_id = runs.id AND part.reproduction_id = member.reproduction_id
+  JOIN samples ON samples.evaluation_id = evaluations.id AND samples.judgement IS NOT NULL
+  JOIN prompts ON prompts.id = samples.prompt_id
+  LEFT JOIN metrics AS graded
+    ON graded.evaluation_id = samples.evaluation_id AND graded.prompt_id = samples.prompt_id
+    AND graded.sample = samples.sample AND graded.name = 'geneval_score'
+  WHERE member.reproduction_id = :experiment AND evaluations.split = :split
+)
+SELECT :experiment AS experiment, judged.*
+FROM judged
+WHERE :method IN ('', method) AND :tag IN ('', tag) AND :position IN ('', position)
+ORDER BY position, sample, method = 'base' DESC, method, seed, checkpoint
+)sql";
+
 constexpr auto kFound = R"sql(
 SELECT runs.table_id, runs.scale, runs.method, runs.seed, checkpoints.step AS checkpoint, evaluations.split,
        prompts.position, detections.sample, detections.rank, detections.name AS class, detections.score, detections.x0,
@@ -120,6 +145,23 @@ const SavedQuery kFoundObjects{
                {"position", "", "number of the prompt in its set; all where unset"}},
     .sql = kFound,
     .nothing = "no detection is stored"};
+
+const SavedQuery kGenevalJudgements{
+    .name = "geneval-judgements",
+    .summary =
+        "each judged image: its prompt, what GenEval's rule found wrong with it, its score and its file",
+    .params = {kMethod,
+               kItsSplit,
+               {"tag",
+                "",
+                "of its record; all where unset",
+                {"single_object", "two_object", "counting", "colors", "position", "color_attr"}},
+               {"position", "", "number of the prompt in its set; all where unset"},
+               kExperiment,
+               kTable},
+    .sql = kJudged,
+    .of_one_experiment = true,
+    .nothing = "no image is judged"};
 
 const SavedQuery kGenevalByReason{
     .name = "geneval-reasons",

@@ -5,6 +5,6 @@
 namespace harness {
 
 /// Over the detections and judgements of images (evaluators/sample_score.h), by name.
-extern const SavedQuery kFoundObjects, kGenevalByReason, kGenevalByTag;
+extern const SavedQuery kFoundObjects, kGenevalByReason, kGenevalByTag, kGenevalJudgements;
 
 }  // namespace harness

@@ -288,10 +288,10 @@ ORDER BY runs.method, runs.seed, runs.id, update_index
 }  // namespace
 
 std::span<const SavedQuery> saved_queries() {
-  static const std::vector<SavedQuery> all = {kAlarms,          kByPrompt,     kByCheckpoint, kComparisons,
-                                              kFoundObjects,    kDifferences,  kEasiest,      kFailures,
-                                              kGenevalByReason, kGenevalByTag, kHardest,      kLawAudit,
-                                              kSelections,      kSpend,        kTraining};
+  static const std::vector<SavedQuery> all = {
+      kAlarms,   kByPrompt,   kByCheckpoint,    kComparisons,  kFoundObjects,      kDifferences,
+      kEasiest,  kFailures,   kGenevalByReason, kGenevalByTag, kGenevalJudgements, kHardest,
+      kLawAudit, kSelections, kSpend,           kTraining};
   return all;
 }
 

@@ -47,7 +47,7 @@ TEST_F(QueryOfARun, HostileSqlEndsWithAStatusAndLeavesEveryFile) {
 
 TEST_F(QueryCommand, ListsEverySavedQueryWithItsParameters) {
   ok({"query", "--list"}, {"by-prompt", "spend", "law", "failures", "comparisons", "easiest", "hardest",
-                           "geneval-tags", "geneval-reasons", "detections"});
+                           "geneval-tags", "geneval-reasons", "geneval-judgements", "detections"});
 }
 
 /// A workspace of three seeds, evaluated again with a scorer more and with another sampler, and trained again

@@ -105,6 +105,22 @@ TEST_F(SavedGeneval, ReasonsAreCountedALineEachTheMostFrequentFirst) {
               ElementsAre("expected star>=2, found 1"));
 }
 
+TEST_F(SavedGeneval, JudgementsNameEachImageWithItsPromptAndWhatIsWrongWithIt) {
+  const std::vector<std::string> columns = {"method",  "position",  "tag",   "prompt",
+                                            "correct", "judgement", "graded"};
+  EXPECT_THAT(
+      rows("geneval-judgements", {{"position", "1"}}, columns),
+      ElementsAre("dual 1 counting stars 0 expected star>=2, found 1 0.25",
+                  "ratio-norm 1 counting stars 0 expected star>=2, found 1; expected ring<1, found 1 0.25"));
+  EXPECT_THAT(rows("geneval-judgements", {{"method", "dual"}, {"tag", "colors"}}, columns),
+              ElementsAre("dual 2 colors stars 1  1"));
+  EXPECT_EQ(rows("geneval-judgements", {}, {"image"}).size(), 6U);
+  EXPECT_THAT(error_of([&] {
+                rows("geneval-judgements", {{"tag", "colours"}}, {});
+              }).what(),
+              HasSubstr("colours"));
+}
+
 TEST_F(SavedGeneval, DetectionsAreThoseOfARunOrOfAnImage) {
   const std::vector<std::string> columns = {"position", "rank", "class", "score",  "x0",
                                             "y0",       "x1",   "y1",    "colour", "counted"};
