@@ -175,8 +175,7 @@ std::int64_t check_scorer_folder(const std::string& name, const Json& request) {
   const auto where = "scorers." + name;
   const auto* evaluator = find_evaluator(name);
   if (evaluator == nullptr || !evaluator->check) throw Error("has no model folder", where);
-  const Json chosen = request.is_object() ? request : Json{{"folder", request}};
-  Fields fields(chosen, where);
+  Fields fields(request, where);
   const auto folder = fields.required<std::string>("folder");
   const auto& profiles = evaluator->profiles;
   const auto profile = fields.optional<std::string>("profile", profiles.empty() ? "" : profiles.front().name);

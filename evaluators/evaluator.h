@@ -143,7 +143,7 @@ std::vector<Setting> profile_settings();
 /// task.
 std::optional<double> task_reward(const std::string& task, const SampleScore& score);
 
-/// Evaluator::check of a folder: `request` is the folder, or {"folder", "profile"}.
+/// Evaluator::check of a folder: `request` is {"folder", "profile"}; without a profile it is the first one.
 std::int64_t check_scorer_folder(const std::string& name, const Json& request);
 
 }  // namespace harness

@@ -46,11 +46,11 @@ class Check {
     }
   }
 
-  /// Folders by the scorer's name. Each is read up to the headers of its weights.
+  /// Folders and profiles by the scorer's name. Each folder is read up to the headers of its weights.
   void scorers() {
     if (!fields_.has("scorers")) return;
-    for (const auto& [name, folder] : fields_.get("scorers").items())
-      scorer_bytes_ += check_scorer_folder(name, folder);
+    for (const auto& [name, scorer] : fields_.get("scorers").items())
+      scorer_bytes_ += check_scorer_folder(name, scorer);
   }
 
   /// The folder is read up to the headers of its weights.

@@ -62,8 +62,8 @@ ShapesPicture draw(const ShapesScene& scene);
 /// A random scene that meets the record exactly: so many objects of its classes and no others. Objects do not
 /// touch, and a relation holds clearly. The record's classes are kShapeClasses.
 ShapesScene scene_of(const GenevalRecord& record, DataEngine& engine);
-/// The same on a plain background, with objects of one size, upright, each in a patch of its own: of so
-/// little variety that a small model learns to draw them in minutes.
+/// The same on a plain background, with objects of one size, upright, each in a patch of its own and none
+/// beside another: of so little variety that a small model learns to draw them in minutes.
 ShapesScene tidy_scene_of(const GenevalRecord& record, DataEngine& engine);
 
 /// How often `imperfect` draws something else, by tag in the order of kGenevalTags.

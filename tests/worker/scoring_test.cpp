@@ -294,7 +294,7 @@ TEST_F(WorkerWithScorers, CheckReadsTheFoldersAndCountsTheirMemoryOnce) {
                                             {"device_kind", "cpu"},
                                             {"threads", 4},
                                             {"methods", Json::array()},
-                                            {"scorers", {{"pickscore", folder.string()}}}}
+                                            {"scorers", {{"pickscore", {{"folder", folder.string()}}}}}}
                                            .dump());
     return shell(worker("check --request " + (root_ / "request.json").string()));
   };
