@@ -35,6 +35,11 @@ bool can_rewrite(std::FILE* out) {
   return is_terminal(out) && (kind == nullptr || std::string_view(kind) != "dumb");
 }
 
+bool has_colours(std::FILE* out) {
+  const char* none = std::getenv("NO_COLOR");
+  return can_rewrite(out) && (none == nullptr || *none == '\0');
+}
+
 int terminal_columns(std::FILE* out) {
   const int columns = size_of(out).ws_col;
   return columns >= kFewestColumns ? columns : from_environment("COLUMNS", kFewestColumns, kColumns);
