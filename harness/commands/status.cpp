@@ -78,6 +78,12 @@ std::string progress_text(const RunStatus& run, bool in_full) {
   return in_full ? fmt::format("{} {} of {}", noun, count, *total) : fmt::format("{}/{}", count, *total);
 }
 
+std::string rate_text(const RunStatus& run) {
+  if (!run.images_per_second) return {};
+  return *run.images_per_second < 1 ? fmt::format("{:.2f}", *run.images_per_second)
+                                    : fmt::format("{:.1f}", *run.images_per_second);
+}
+
 std::string cell(const RunStatus& run, const std::string& column, bool in_full) {
   if (column == "table") return run.table;
   if (column == "run") return run.id;
@@ -86,7 +92,7 @@ std::string cell(const RunStatus& run, const std::string& column, bool in_full) 
   if (column == "doing") return doing_text(run, in_full);
   if (column == "progress") return progress_text(run, in_full);
   if (column == "reward") return run.reward ? fmt::format("{:.3f}", *run.reward) : "";
-  if (column == "images/s") return run.images_per_second ? fmt::format("{:.1f}", *run.images_per_second) : "";
+  if (column == "images/s") return rate_text(run);
   return run.eta_seconds ? duration_text(*run.eta_seconds) : "";
 }
 
@@ -127,19 +133,24 @@ std::vector<std::string> run_lines(const std::vector<RunStatus>& runs, int colum
   return lines;
 }
 
+/// "sd35-ocr (glyph, default)"
+template <class Experiment>
+std::string setting_of(const Experiment& experiment) {
+  return fmt::format("{} ({}, {})", experiment.table, experiment.backbone, experiment.scale);
+}
+
 std::string holder_text(const WorkspaceStatus& status) {
-  if (!status.holder) return "no harness reproduce is at work";
-  return *status.holder > 0 ? fmt::format("harness is at work (pid {})", *status.holder)
-                            : "harness is at work on another machine";
+  if (!status.holder) return "not running";
+  return *status.holder > 0 ? fmt::format("running, pid {}", *status.holder) : "running on another machine";
 }
 
 std::string experiment_line(const ExperimentStatus& experiment, const WorkspaceStatus& status) {
   const bool is_done = experiment.jobs_done == experiment.jobs;
   std::string eta;
   if (status.holder && !is_done)
-    eta = experiment.eta_seconds ? ", ETA " + duration_text(*experiment.eta_seconds) : ", ETA unknown yet";
-  return fmt::format("{} on {}, scale {}: {} of {} jobs done{}; {}", experiment.table, experiment.backbone,
-                     experiment.scale, experiment.jobs_done, experiment.jobs, eta, holder_text(status));
+    eta = ", ETA " + (experiment.eta_seconds ? duration_text(*experiment.eta_seconds) : "unknown");
+  return fmt::format("{}: {} of {} jobs done{}; {}", setting_of(experiment), experiment.jobs_done,
+                     experiment.jobs, eta, holder_text(status));
 }
 
 /// "2026-11-24 23:52 UTC"
@@ -147,12 +158,15 @@ std::string minute_text(const std::string& iso) {
   return iso.size() < 16 ? iso : iso.substr(0, 10) + " " + iso.substr(11, 5) + " UTC";
 }
 
+std::string finished_line(const FinishedExperiment& last) {
+  return fmt::format("experiment {}: {}, finished {}", last.number, setting_of(last),
+                     minute_text(last.finished));
+}
+
 std::string idle_line(const WorkspaceStatus& status) {
   if (!status.last) return "nothing is running; no experiment is finished yet";
-  const auto& last = *status.last;
-  return fmt::format("nothing is running; last finished: experiment {} ({} on {}, scale {}), {} done, {}",
-                     last.number, last.table, last.backbone, last.scale,
-                     counted(std::ssize(last.runs), "run"), minute_text(last.finished));
+  return fmt::format("nothing is running; last finished: experiment {}, {} done", status.last->number,
+                     counted(std::ssize(status.last->runs), "run"));
 }
 
 bool is_running(const WorkspaceStatus& status) {
@@ -169,6 +183,8 @@ std::vector<std::string> last_lines(const WorkspaceStatus& status, const std::st
       lines.push_back(fmt::format("{}, seed {}, failed: {}", run.row, run.seed, printable_line(run.failure)));
   }
   for (const auto& note : status.notes) lines.push_back("note: " + printable_line(note));
+  if (status.holder && status.under_way.empty())
+    lines.push_back(fmt::format("harness is {}; no run of its own is under way", holder_text(status)));
   if (is_running(status)) return lines;
   if (status.under_way.empty()) {
     lines.push_back(idle_line(status));
@@ -183,7 +199,7 @@ std::string block_of(const WorkspaceStatus& status, const std::string& options) 
   const auto columns = is_terminal(stdout) ? terminal_columns(stdout) - 1 : std::numeric_limits<int>::max();
   std::vector<std::string> lines;
   for (const auto& experiment : status.under_way) lines.push_back(experiment_line(experiment, status));
-  if (status.under_way.empty() && status.holder) lines.push_back(holder_text(status) + "; no run has begun");
+  if (status.under_way.empty() && status.last) lines.push_back(finished_line(*status.last));
   if (!status.runs.empty()) {
     const auto runs = run_lines(status.runs, columns);
     lines.insert(lines.end(), runs.begin(), runs.end());

@@ -73,15 +73,18 @@ double seconds_each(const Point& from, const Point& to) {
   return (to.time - from.time) / static_cast<double>(to.count - from.count);
 }
 
-/// Over as many whole epochs as there are updates of, else since the start.
+/// Over as many whole epochs as there are updates of. In the first one the images were drawn before the first
+/// update, and the others cost what those that followed it did.
 std::optional<double> pace_of(const std::vector<Point>& updates, const std::optional<Point>& start,
                               std::int64_t epoch) {
-  if (updates.empty()) return std::nullopt;
-  const auto whole = (std::ssize(updates) - 1) / epoch * epoch;
-  const auto& last = updates.back();
-  if (whole > 0) return seconds_each(*(updates.end() - 1 - whole), last);
-  if (start && start->count < last.count) return seconds_each(*start, last);
-  return std::nullopt;
+  const auto steps = std::ssize(updates) - 1;
+  if (const auto whole = steps / epoch * epoch; steps > 0 && whole > 0)
+    return seconds_each(*(updates.end() - 1 - whole), updates.back());
+  if (steps < 1) return std::nullopt;
+  const double each = seconds_each(updates.front(), updates.back());
+  if (!start) return each;
+  const double drawn_and_first = updates.front().time - start->time;
+  return (drawn_and_first + static_cast<double>(epoch - 1) * each) / static_cast<double>(epoch);
 }
 
 }  // namespace
@@ -109,7 +112,7 @@ TrainingLog read_training_log(const fs::path& log, std::int64_t epoch) {
   return training;
 }
 
-EvaluationLog read_evaluation_log(const fs::path& log, std::int64_t shard) {
+EvaluationLog read_evaluation_log(const fs::path& log) {
   EvaluationLog evaluation;
   read_log(log, tail_of(log, kEndTail), evaluation, [](const std::string&, const Json&) {});
   if (evaluation.state == JobLog::kNotBegun || evaluation.state == JobLog::kDone) return evaluation;
@@ -129,11 +132,7 @@ EvaluationLog read_evaluation_log(const fs::path& log, std::int64_t shard) {
   });
   evaluation.images = std::ssize(images);
   if (times.empty()) return evaluation;
-  // Without the first shard, before which the model was read.
-  const auto first = std::clamp<std::int64_t>(shard, 1, std::ssize(times));
-  const Point from =
-      first < std::ssize(times) ? Point{first, times[static_cast<std::size_t>(first - 1)]} : Point{0, begin};
-  evaluation.seconds_per_image = seconds_each(from, {std::ssize(times), times.back()});
+  evaluation.seconds_per_image = seconds_each({0, begin}, {std::ssize(times), times.back()});
   return evaluation;
 }
 

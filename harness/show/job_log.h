@@ -40,7 +40,7 @@ struct EvaluationLog : JobLog {
 /// since its images are drawn before the first of them. Throws Error for a damaged log.
 TrainingLog read_training_log(const std::filesystem::path& log, std::int64_t epoch);
 
-/// `shard`: images that are drawn together. Throws as above.
-EvaluationLog read_evaluation_log(const std::filesystem::path& log, std::int64_t shard);
+/// Throws as above.
+EvaluationLog read_evaluation_log(const std::filesystem::path& log);
 
 }  // namespace harness

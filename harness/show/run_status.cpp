@@ -263,7 +263,7 @@ class Reading {
       if (job.part == RunPart::kTrain) {
         read_training(log, run, job);
       } else {
-        read_evaluation(log, known, job);
+        read_evaluation(log, job);
       }
       add_failure(job);
       if (job.log.last_event > 0)
@@ -280,12 +280,8 @@ class Reading {
     if (run.shape.updates > 0) run.status.updates = run.shape.updates;
   }
 
-  static void read_evaluation(const fs::path& log, const KnownRun& known, JobOfRun& job) {
-    std::int64_t shard = 1;
-    for (const auto& evaluation : known.evaluations) {
-      if (evaluation.id == job.id) shard = evaluation.settings.value("eval_shard", std::int64_t{1});
-    }
-    const auto evaluation = read_evaluation_log(log, shard);
+  static void read_evaluation(const fs::path& log, JobOfRun& job) {
+    const auto evaluation = read_evaluation_log(log);
     job.log = evaluation;
     job.images = evaluation.state == JobLog::kDone ? job.total.value_or(0) : evaluation.images;
     job.seconds_per_image = evaluation.seconds_per_image;
