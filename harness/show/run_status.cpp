@@ -293,8 +293,8 @@ class Reading {
   void add_failure(JobOfRun& job) const {
     const auto found = records_.failures.find(job.id);
     if (found == records_.failures.end()) return;
-    const bool is_later = found->second.recorded >= utc_text(job.log.last_event);
-    if (!is_later || (job.log.state != JobLog::kStopped && job.log.state != JobLog::kNotBegun)) return;
+    if (job.log.state == JobLog::kRunning || job.log.state == JobLog::kDone) return;
+    if (found->second.recorded < utc_text(job.log.last_event)) return;
     job.log.state = JobLog::kFailed;
     job.log.failure = found->second.what;
   }
@@ -469,17 +469,22 @@ struct StatusReader::Impl {
     const auto file = workspace.journal();
     std::error_code absent;
     const auto size = fs::file_size(file, absent);
-    if (absent || size < offset) {  // written anew
+    if (absent) throw Error("is not there, and it says which runs there are", file.string(), kJournalHint);
+    if (size < offset) {  // written anew
       journal.clear();
       offset = 0;
     }
     const auto before = offset;
-    Events events(file, offset);
-    for (auto& event : events) {
-      offset = events.mark().bytes;
-      if (type_of(event) != "prompt_set") journal.push_back(std::move(event));
+    try {
+      Events events(file, offset);
+      for (auto& event : events) {
+        offset = events.mark().bytes;
+        if (type_of(event) != "prompt_set") journal.push_back(std::move(event));
+      }
+    } catch (const Error& error) {
+      throw Error(error.problem(), error.where(), kJournalHint);
     }
-    if (offset != before || journal.empty()) records = records_of(journal);
+    if (offset != before) records = records_of(journal);
   }
 
   WorkspaceStatus read(StatusScope scope) {
@@ -488,6 +493,7 @@ struct StatusReader::Impl {
     try {
       read_on();
     } catch (const Error& error) {
+      if (records.order.empty()) throw;
       status.notes.emplace_back(error.what());
     }
     const Reading reading(workspace, records, status.holder);

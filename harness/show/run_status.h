@@ -82,6 +82,7 @@ class StatusReader {
   explicit StatusReader(Workspace workspace);
   ~StatusReader();
 
+  /// Throws Error where the journal could not be read even once.
   WorkspaceStatus read(StatusScope scope);
 
  private:
