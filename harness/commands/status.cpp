@@ -271,7 +271,8 @@ Examples:
   harness status
   harness status --watch
   harness status --out runs --json)"};
-  command.add("--watch", &o->watch, "show it again every so many seconds until nothing runs; Ctrl-C ends it",
+  command.add("--watch", &o->watch,
+              "show it again every so many seconds (2 if left out) until nothing runs; Ctrl-C ends it",
               {.may_be_bare = true, .default_text = "2"});
   command.add("--all", &o->all, "all runs of the workspace");
   add_workspace_options(command, o->place);

@@ -34,7 +34,7 @@ TEST_F(MadeStatus, ComesFromJournalAndLogsAlone) {
 }
 
 TEST_F(Status, NamesTheRunThatTrainsWhileItTrains) {
-  const auto busy = place.start_busy(kSmoke, "train", 300'000);
+  const auto busy = place.start_busy(kSmoke, "train", 1'000'000);
   const auto id = busy.folder.filename().string();
   const auto begin = std::chrono::steady_clock::now();
   const auto all = place.json(kStatus);
@@ -55,13 +55,14 @@ TEST_F(Status, NamesTheRunThatTrainsWhileItTrains) {
 }
 
 TEST_F(Status, CountsTheImagesOfAnEvaluationThatRuns) {
-  const auto busy = place.start_busy(kSmoke, "evaluate", 100'000);
+  const auto busy = place.start_busy(kSmoke, "evaluate", 200'000);
   const auto run = entry(place.json(kStatus), {{"method", "base"}});
   EXPECT_EQ(run.at("state"), "running") << run;
   EXPECT_EQ(run.at("doing"), "evaluate");
   EXPECT_GE(run.at("images"), 1);
   EXPECT_EQ(run.at("images_total"), 24);
-  EXPECT_NEAR(run.at("images_per_second"), 10, 5) << run;
+  EXPECT_GT(run.at("images_per_second"), 1) << run;
+  EXPECT_LT(run.at("images_per_second"), 6) << run;
   EXPECT_GT(run.at("eta_seconds"), 0);
   ok({"status"}, {"evaluate base on validation  image "});
   place.end(busy, SIGKILL);
@@ -113,9 +114,9 @@ TEST_F(Status, DisturbsNobody) {
 }
 
 TEST_F(Status, IsWatchedUntilNothingRunsOrCtrlC) {
-  const auto busy = place.start_busy(kSmoke, "train", 300'000);
+  const auto busy = place.start_busy(kSmoke, "train", 1'000'000);
   const auto viewer = place.start({"status", "--watch", "0.1"});
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  std::this_thread::sleep_for(std::chrono::milliseconds(1000));
   ::kill(viewer, SIGINT);
   const auto watched = place.wait(viewer);
   EXPECT_EQ(watched.status, 0);
