@@ -144,13 +144,16 @@ std::string holder_text(const WorkspaceStatus& status) {
   return *status.holder > 0 ? fmt::format("running, pid {}", *status.holder) : "running on another machine";
 }
 
-std::string experiment_line(const ExperimentStatus& experiment, const WorkspaceStatus& status) {
+/// Of the setting the table alone where all of it does not fit.
+std::string experiment_line(const ExperimentStatus& experiment, const WorkspaceStatus& status, int columns) {
   const bool is_done = experiment.jobs_done == experiment.jobs;
   std::string eta;
   if (status.holder && !is_done)
     eta = ", ETA " + (experiment.eta_seconds ? duration_text(*experiment.eta_seconds) : "unknown");
-  return fmt::format("{}: {} of {} jobs done{}; {}", setting_of(experiment), experiment.jobs_done,
-                     experiment.jobs, eta, holder_text(status));
+  const auto state = fmt::format(": {} of {} jobs done{}; {}", experiment.jobs_done, experiment.jobs, eta,
+                                 holder_text(status));
+  const auto whole = setting_of(experiment) + state;
+  return display_width(whole) <= columns ? whole : experiment.table + state;
 }
 
 /// "2026-11-24 23:52 UTC"
@@ -198,7 +201,8 @@ std::vector<std::string> last_lines(const WorkspaceStatus& status, const std::st
 std::string block_of(const WorkspaceStatus& status, const std::string& options) {
   const auto columns = is_terminal(stdout) ? terminal_columns(stdout) - 1 : std::numeric_limits<int>::max();
   std::vector<std::string> lines;
-  for (const auto& experiment : status.under_way) lines.push_back(experiment_line(experiment, status));
+  for (const auto& experiment : status.under_way)
+    lines.push_back(experiment_line(experiment, status, columns));
   if (status.under_way.empty() && status.last) lines.push_back(finished_line(*status.last));
   if (!status.runs.empty()) {
     const auto runs = run_lines(status.runs, columns);

@@ -182,7 +182,7 @@ class Reading {
     run.jobs = jobs_of(known, run.shape);
     try {
       read_logs(known, run);
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {  // damaged, or not ours to read
       notes.emplace_back(error.what());
     }
     settle(run, known.is_finished);
@@ -214,7 +214,9 @@ class Reading {
       const auto& other = records_.runs.at(id);
       if (!other.is_of(run)) continue;
       protocol.evaluates = protocol.evaluates || other.is_base();
-      others_begun = others_begun || (!other.is_base() && fs::exists(workspace_.run_folder(id) / "job.json"));
+      std::error_code absent;
+      others_begun =
+          others_begun || (!other.is_base() && fs::exists(workspace_.run_folder(id) / "job.json", absent));
       for (const auto& evaluation : other.evaluations) {
         protocol.images[evaluation.split] = evaluation.n;
         protocol.tests = protocol.tests || evaluation.split == "test";
