@@ -4,122 +4,19 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
 #include <utility>
 
 #include "core/error.h"
 #include "core/event_log.h"
 #include "core/text.h"
 #include "harness/plan/lock_holder.h"
-#include "harness/plan/table_spec.h"
 #include "harness/show/job_log.h"
-#include "results/store/journal_history.h"
+#include "harness/show/recorded_runs.h"
+#include "results/store/journal.h"
 
 namespace harness {
 namespace fs = std::filesystem;
 namespace {
-
-/// What the journal knows of a run.
-struct KnownRun {
-  RunRecord record;
-  std::string recorded;                       ///< when it or an evaluation was asked for last, UTC
-  std::vector<EvaluationRecord> evaluations;  ///< in order of recording
-  std::vector<std::int64_t> experiments;
-  bool is_finished = false;  ///< an experiment of its table holds it with all evaluations
-
-  bool is_base() const { return record.method == kBaseMethod; }
-  bool is_of(const KnownRun& other) const {
-    return record.table_id == other.record.table_id && record.scale == other.record.scale &&
-           record.backbone == other.record.backbone;
-  }
-};
-
-struct Failure {
-  std::string recorded, what;
-};
-
-/// What the journal knows of a workspace.
-struct Records {
-  std::vector<std::string> order;  ///< of runs
-  std::map<std::string, KnownRun> runs;
-  std::map<std::string, Failure> failures;  ///< by job: what the orchestrator said
-  std::vector<FinishedExperiment> experiments;
-  std::optional<std::size_t> last;  ///< of experiments: recorded or asked for last
-  std::string last_recorded;        ///< when an experiment was recorded last; not: asked for again
-  std::set<std::string> evaluations_held = {};  ///< by experiments
-
-  void add_run(const Json& record, const std::string& at) {
-    auto run = from_journal<RunRecord>(record);
-    if (run.arm.empty()) run.arm = run.method;
-    auto [found, is_new] = runs.try_emplace(run.id);
-    if (is_new) order.push_back(run.id);
-    found->second.recorded = at;
-    found->second.record = std::move(run);
-  }
-
-  void add_experiment(const HistoryEntry& entry, const std::string& at) {
-    const auto record = from_journal<ReproductionRecord>(entry.record);
-    FinishedExperiment experiment{.number = entry.number,
-                                  .table = record.table_id,
-                                  .backbone = record.backbone,
-                                  .scale = record.scale,
-                                  .finished = at,
-                                  .runs = {}};
-    for (const auto& [id, row] : record.runs) {
-      experiment.runs.push_back(id);
-      if (const auto run = runs.find(id); run != runs.end()) run->second.experiments.push_back(entry.number);
-    }
-    evaluations_held.insert(record.evaluations.begin(), record.evaluations.end());
-    last = experiments.size();
-    last_recorded = at;
-    experiments.push_back(std::move(experiment));
-  }
-
-  void add(const HistoryEntry& entry, std::map<std::string, std::size_t>& by_digest) {
-    const auto& record = entry.record;
-    const auto type = type_of(record), at = record.value("at", std::string());
-    if (type == "run") {
-      add_run(record, at);
-    } else if (type == "evaluation") {
-      auto evaluation = from_journal<EvaluationRecord>(record);
-      const auto run = runs.find(evaluation.run_id);
-      if (run == runs.end()) return;
-      run->second.recorded = at;
-      run->second.evaluations.push_back(std::move(evaluation));
-    } else if (type == "job_state") {
-      const auto& failure = record.at("data").at("failure");
-      const auto job = record.at("data").at("id").get<std::string>();
-      if (failure.is_string()) failures[job] = {at, failure.get<std::string>()};
-    } else if (type == "experiment") {
-      by_digest[*entry.experiment] = experiments.size();
-      add_experiment(entry, at);
-    } else if (type == "experiment_again") {
-      const auto found = by_digest.find(entry.experiment.value_or(""));
-      if (found == by_digest.end()) return;
-      last = found->second;
-      experiments[*last].finished = at;
-    }
-  }
-};
-
-Records records_of(const std::vector<Json>& journal) {
-  Records records;
-  std::map<std::string, std::size_t> by_digest;
-  for (const auto& entry : history_of(journal).entries) records.add(entry, by_digest);
-  for (const auto& experiment : records.experiments) {
-    for (const auto& id : experiment.runs) {
-      const auto found = records.runs.find(id);
-      if (found == records.runs.end()) continue;
-      auto& run = found->second;
-      run.is_finished = run.is_finished ||
-                        (run.record.table_id == experiment.table && run.record.scale == experiment.scale &&
-                         std::ranges::all_of(run.evaluations, [&](const auto& evaluation) {
-                           return records.evaluations_held.contains(evaluation.id);
-                         }));
-    }
-  }
-  return records;
-}
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -174,10 +71,10 @@ struct Protocol {
 
 class Reading {
  public:
-  Reading(const Workspace& workspace, const Records& records, std::optional<pid_t> holder)
+  Reading(const Workspace& workspace, const RecordedRuns& records, std::optional<pid_t> holder)
       : workspace_(workspace), records_(records), holder_(holder) {}
 
-  ReadRun read(const KnownRun& known, std::vector<std::string>& notes) const {
+  ReadRun read(const RecordedRun& known, std::vector<std::string>& notes) const {
     ReadRun run{.status = facts_of(known), .jobs = {}, .shape = shape_of(known.record)};
     run.jobs = jobs_of(known, run.shape);
     try {
@@ -190,7 +87,7 @@ class Reading {
   }
 
  private:
-  RunStatus facts_of(const KnownRun& known) const {
+  RunStatus facts_of(const RecordedRun& known) const {
     const auto& record = known.record;
     auto folder = workspace_.run_folder(record.id);
     std::error_code absent;
@@ -207,12 +104,12 @@ class Reading {
   }
 
   /// The starting weights, which come first and are tested at once, show what the table asks for.
-  Protocol protocol_of(const KnownRun& run) const {
+  Protocol protocol_of(const RecordedRun& run) const {
     Protocol protocol;
     bool others_begun = false;
     for (const auto& id : records_.order) {
       const auto& other = records_.runs.at(id);
-      if (!other.is_of(run)) continue;
+      if (!other.is_beside(run)) continue;
       protocol.evaluates = protocol.evaluates || other.is_base();
       std::error_code absent;
       others_begun =
@@ -226,7 +123,7 @@ class Reading {
     return protocol;
   }
 
-  std::vector<JobOfRun> jobs_of(const KnownRun& run, const Shape& shape) const {
+  std::vector<JobOfRun> jobs_of(const RecordedRun& run, const Shape& shape) const {
     std::vector<JobOfRun> jobs;
     if (!run.is_base()) jobs.push_back({.id = run.record.id});
     const auto protocol = protocol_of(run);
@@ -251,14 +148,14 @@ class Reading {
   }
 
   /// `eval-<split>-<step>-<id>`
-  static fs::path folder_of(const ReadRun& run, const KnownRun& known, const JobOfRun& job) {
+  static fs::path folder_of(const ReadRun& run, const RecordedRun& known, const JobOfRun& job) {
     for (const auto& evaluation : known.evaluations) {
       if (evaluation.id == job.id) return run.status.folder / fs::path(evaluation.folder).filename();
     }
     return run.status.folder;
   }
 
-  void read_logs(const KnownRun& known, ReadRun& run) const {
+  void read_logs(const RecordedRun& known, ReadRun& run) const {
     for (auto& job : run.jobs) {
       if (job.id.empty()) continue;
       const auto log = folder_of(run, known, job) / "events.log";
@@ -364,7 +261,7 @@ class Reading {
   }
 
   const Workspace& workspace_;
-  const Records& records_;
+  const RecordedRuns& records_;
   std::optional<pid_t> holder_;
 };
 
@@ -447,7 +344,7 @@ std::vector<ExperimentStatus> under_way_of(const std::vector<const ReadRun*>& ru
 
 /// Whether the experiment that it was begun for may still be finished. What was left before another one was
 /// finished has been given up, unless somebody works on it.
-bool is_current(const RunStatus& run, const KnownRun& known, const Records& records) {
+bool is_current(const RunStatus& run, const RecordedRun& known, const RecordedRuns& records) {
   if (run.state == RunState::kRunning) return true;
   if (known.is_finished) return false;
   const auto last_sign = std::max(known.recorded, utc_text(run.last_event.value_or(0)));
@@ -464,7 +361,7 @@ struct StatusReader::Impl {
   Workspace workspace;
   std::vector<Json> journal = {};  ///< without prompts, which are most of it
   std::uint64_t offset = 0;        ///< how much of it was read
-  Records records = {};
+  RecordedRuns records = {};
 
   /// Reads what was written since the last time.
   void read_on() {
@@ -486,7 +383,7 @@ struct StatusReader::Impl {
     } catch (const Error& error) {
       throw Error(error.problem(), error.where(), kJournalHint);
     }
-    if (offset != before) records = records_of(journal);
+    if (offset != before) records = recorded_runs(journal);
   }
 
   WorkspaceStatus read(StatusScope scope) {

@@ -12,6 +12,7 @@
 
 #include "core/json.h"
 #include "harness/plan/workspace.h"
+#include "harness/show/recorded_runs.h"
 
 namespace harness {
 
@@ -54,13 +55,6 @@ struct ExperimentStatus {
   std::string table, backbone, scale;
   std::int64_t jobs_done = 0, jobs = 0;
   std::optional<double> eta_seconds = {};  ///< nothing until each kind of job was measured
-};
-
-struct FinishedExperiment {
-  std::int64_t number = 0;
-  std::string table, backbone, scale;
-  std::string finished;           ///< UTC, ISO 8601
-  std::vector<std::string> runs;  ///< ids
 };
 
 struct WorkspaceStatus {
