@@ -49,6 +49,7 @@ void declare(CLI::App& app, const Option& option) {
   if (details.by_comma) added->delimiter(',');
   if (details.one_each) added->allow_extra_args(false);
   if (!details.default_text.empty()) added->default_str(details.default_text);
+  if (details.may_be_bare) added->expected(0, 1);
 }
 
 /// What a command says before those below it are added goes for them too.
