@@ -28,7 +28,7 @@ RUN apt-get update \
     && install -d -o harness -g harness /work
 COPY --from=build /opt/libraries /opt/harness-deps
 COPY --from=build /opt/harness /opt/harness
-ENV PATH=/opt/harness/bin:$PATH
+ENV PATH=/opt/harness/bin:$PATH LANG=C.UTF-8
 USER 1000
 WORKDIR /work
 ENTRYPOINT ["harness"]
