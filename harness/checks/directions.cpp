@@ -69,8 +69,9 @@ bool is_counted_right(const CheckedExperiment& experiment, const Judged& judged,
   if (experiment.table.is_training()) return true;  // the rule "comparisons" counts its few seeds
   const auto checkpoints = evaluated_checkpoints(experiment.store, experiment);
   std::int64_t wins = 0, losses = 0;
+  ScoreReader scores(experiment.store);
   for (const auto& pair :
-       paired_values(experiment.store, checkpoints, judged.baseline, judged.method, split, judged.metric)) {
+       paired_values(scores, checkpoints, judged.baseline, judged.method, split, judged.metric)) {
     if (!pair.baseline || !pair.method) continue;
     wins += sign * (*pair.method - *pair.baseline) > 0 ? 1 : 0;
     losses += sign * (*pair.method - *pair.baseline) < 0 ? 1 : 0;

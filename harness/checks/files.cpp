@@ -11,6 +11,7 @@
 #include "harness/checks/check.h"
 #include "harness/plan/inputs.h"
 #include "harness/runs/stored_files.h"
+#include "harness/show/artifacts.h"
 #include "results/store/rows.h"
 
 // Files against the checksums that were taken when they were written.
@@ -118,7 +119,8 @@ Findings check_checkpoints(const CheckedExperiment& experiment, Fields&) {
 Findings check_artifacts(const CheckedExperiment& experiment, Fields&) {
   Findings findings{.hint = "repeat the reproduce: it writes them again from the DB"};
   auto& store = experiment.store;
-  const auto folder = store.path().parent_path() / experiment.table_id;
+  auto folder = experiment_folder(store, experiment);
+  if (!fs::exists(folder)) folder = store.path().parent_path() / experiment.table_id;  // of older versions
   std::map<std::string, std::set<std::string>> sums;
   for (const auto& [name, sum] : rows_of<std::string, std::string>(
            store, "SELECT name, sha256 FROM artifacts WHERE table_id = ?1", experiment.table_id))

@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "harness/plan/registry.h"
 #include "harness/plan/table_spec.h"
+#include "harness/show/artifacts.h"
 #include "harness/show/figures.h"
 #include "harness/terminal/output.h"
 #include "harness/terminal/seeds.h"
@@ -106,8 +107,8 @@ std::string ChosenExperiments::name() const {
 
 std::filesystem::path output_folder(const Store& store, const Experiment& experiment, const std::string& out,
                                     bool is_one_of_several) {
-  const auto folder = out.empty() ? store.path().parent_path() : std::filesystem::path(out);
-  return out.empty() || is_one_of_several ? folder / experiment.table_id : folder;
+  if (out.empty()) return experiment_folder(store, experiment);
+  return is_one_of_several ? std::filesystem::path(out) / experiment.table_id : std::filesystem::path(out);
 }
 
 void print_artifacts(const std::string& table, const std::map<std::string, std::string>& paths, bool json) {

@@ -173,14 +173,14 @@ void require_sensible_effect(const Experiment& experiment, const std::optional<d
 }
 
 /// Every difference of the table, in its order. What Holm's family needs is their p-values: no bootstrap.
-std::vector<ComparisonRecord> table_comparisons(Store& store, const Experiment& experiment,
+std::vector<ComparisonRecord> table_comparisons(ScoreReader& scores, const Experiment& experiment,
                                                 const std::vector<EvaluatedCheckpoint>& checkpoints,
                                                 const std::string& split,
                                                 const std::vector<std::string>& metrics) {
   std::vector<ComparisonRecord> records;
   for (const auto& [baseline, method] : compared_arms(experiment)) {
     std::ranges::move(
-        compare_methods(store, experiment, checkpoints, baseline, method, split, metrics, {.resamples = 0}),
+        compare_methods(scores, experiment, checkpoints, baseline, method, split, metrics, {.resamples = 0}),
         std::back_inserter(records));
   }
   return records;
@@ -290,12 +290,13 @@ int compare(const CompareOptions& options) {
   report.warnings = warnings_of(experiment, report.split);
   if (over_training) report.unit = "seeds";
   report.table = experiment.table_id;
-  auto family = table_comparisons(store, experiment, checkpoints, report.split,
+  ScoreReader scores(store);
+  auto family = table_comparisons(scores, experiment, checkpoints, report.split,
                                   over_training ? directed_columns(experiment) : named);
   std::vector<ComparisonRecord> asked;
   std::vector<Better> better;
   for (const auto& method : without_repeats(options.methods)) {
-    std::ranges::move(compare_methods(store, experiment, checkpoints, options.baseline, method, report.split,
+    std::ranges::move(compare_methods(scores, experiment, checkpoints, options.baseline, method, report.split,
                                       report.metrics, report.bootstrap),
                       std::back_inserter(asked));
   }

@@ -85,7 +85,7 @@ Examples:
               {.offers = method_names});
   command.add("--names", &o->names,
               "JSON file with what methods and metrics are called: {\"dual\": \"Ours\"}", {.is_path = true});
-  command.add("-o,--output", &o->out, "folder to write to (default: the table's folder beside the DB)",
+  command.add("-o,--output", &o->out, "folder to write to (default: the experiment's folder)",
               {.is_path = true});
   add_db_option(command, o->db);
   add_filter_options(command, o->db, true);

@@ -75,7 +75,7 @@ Examples:
   command.add("-n", &o->rows, "rows in all; unset: the table's, or of the paper's gallery alone all of it");
   command.add(
       "-o,--output", &o->out,
-      "folder to write grid.{png,pdf,tex,html} to; unset: the table's folder beside the DB, where a grid of your "
+      "folder to write grid.{png,pdf,tex,html} to; unset: the experiment's folder, where a grid of your "
       "own choice is called after it (grid-paper.png)",
       {.is_path = true});
   add_db_option(command, o->db);

@@ -26,7 +26,7 @@ struct ReportOptions {
   bool json = false;
 };
 
-/// -o FILE, or a folder that is there; of a collection -o FOLDER; unset: in the table's folder beside the DB.
+/// -o FILE, or a folder that is there; of a collection -o FOLDER; unset: in the experiment's folder.
 fs::path output_file(const Store& store, const Experiment& experiment, const std::string& out,
                      bool is_one_of_several) {
   if (out.empty() || is_one_of_several)
@@ -84,7 +84,7 @@ Examples:
   harness report sd35-ocr
   harness report sd35-ocr --seeds 42,43 -o report.html)"};
   add_table_argument(command, o->db);
-  command.add("-o,--output", &o->out, "file to write; unset: report.html in the table's folder beside the DB",
+  command.add("-o,--output", &o->out, "file to write; unset: report.html in the experiment's folder",
               {.is_path = true});
   command.add("--image-size", &o->image_size,
               "pixels of an image's longer side; larger ones are shrunk to it and stored as JPEG");

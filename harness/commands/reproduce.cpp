@@ -326,16 +326,10 @@ std::vector<Finished> prepare(const ReproduceOptions& options, const std::vector
 }
 
 /// The tables, grid and figures of one experiment.
-TableModel write_table(const Plan& plan, Store& store, const Experiment& experiment, Progress& progress) {
+TableModel write_table(Store& store, const Experiment& experiment, Progress& progress) {
   auto model = make_table_model(store, experiment);
-  const auto folder = plan.workspace.table_folder(plan.spec.id);
-  if (const auto other = experiment_in(store, folder); other && *other != experiment.id) {
-    progress.say(
-        fmt::format("note: {} held experiment {}, and now holds experiment {}; --experiment {} of "
-                    "`harness table` and `harness grid` shows the other",
-                    folder.string(), *other, experiment.id, *other));
-  }
-  write_artifacts(store, experiment, folder, model);
+  write_artifacts(store, experiment, experiment_folder(store, experiment), model);
+  if (const auto note = link_table(store, experiment)) progress.say("note: " + *note);
   return model;
 }
 
@@ -356,7 +350,7 @@ int reproduce(const ReproduceOptions& options) {
     experiments.push_back(finish(options, plans.all[i], std::move(finished[i]), store, progress));
   std::vector<TableModel> models;
   for (std::size_t i = 0; i < plans.all.size(); ++i)
-    models.push_back(write_table(plans.all[i], store, experiments[i], progress));
+    models.push_back(write_table(store, experiments[i], progress));
   if (plans.collection) {
     auto whole = make_collection_model(*plans.collection, experiments, std::move(models));
     write_tables(workspace.table_folder(whole.id), whole);

@@ -76,7 +76,7 @@ bool is_database_of(const fs::path& db, const Workspace& workspace) {
 }  // namespace
 
 bool is_taken_in_workspace(const std::string& name) {
-  constexpr std::array<std::string_view, 2> kFolders = {"prompts", "text-cache"};
+  constexpr std::array<std::string_view, 3> kFolders = {"prompts", "text-cache", kExperimentsFolder};
   // With what stands beside them for a time: results.sqlite-wal, results.sqlite.bak-1, journal.log.tmp.
   constexpr std::array<std::string_view, 3> kBeginnings = {kDatabaseName, "journal.log", "."};
   return is_run_id(name) || std::ranges::find(kFolders, name) != kFolders.end() ||

@@ -12,7 +12,11 @@ namespace harness {
 /// A run's folder on its way out is first renamed to this and its id.
 inline constexpr const char* kRemovedPrefix = ".removed-";
 
-/// `--out DIR`: results.sqlite, journal.log, folders of runs and tables, prompts/, text-cache/ and .trash/.
+/// In a workspace: a folder an experiment, N-TABLE.
+inline constexpr const char* kExperimentsFolder = "experiments";
+
+/// `--out DIR`: results.sqlite, journal.log, folders of runs, experiments/, a link a table to one of those,
+/// prompts/, text-cache/ and .trash/.
 struct Workspace {
   std::filesystem::path folder;
   std::filesystem::path db;

@@ -175,6 +175,13 @@ void PlanRunner::catch_up(const JobRecord& job) {
   if (was_read || fs::exists(job.folder / "events.log")) ingest(job);
 }
 
+bool PlanRunner::complete(const Task& task) {
+  if (!is_done(task.id)) return false;
+  std::error_code left;  // what cannot be removed only takes room
+  std::filesystem::remove_all(task.folder / "resume", left);
+  return true;
+}
+
 void PlanRunner::ingest(const JobRecord& job) {
   const auto report = store_.ingest(job);
   notes_.insert(notes_.end(), report.notes.begin(), report.notes.end());

@@ -26,7 +26,8 @@ class PlanRunner {
   // The scheduler's hooks.
   std::optional<Task> next();
   void ingest(const Task& task) { ingest(jobs_.at(task.id)); }
-  bool complete(const Task& task) { return is_done(task.id); }
+  /// Resume points of a finished job go: nothing goes on from them.
+  bool complete(const Task& task);
 
   /// Notes and warnings that came in since the last call.
   std::vector<Note> take_notes() { return std::exchange(notes_, {}); }

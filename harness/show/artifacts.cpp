@@ -1,12 +1,17 @@
 #include "harness/show/artifacts.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <tuple>
 #include <vector>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/sha256.h"
 #include "core/streams.h"
+#include "harness/plan/workspace.h"
 #include "harness/show/figures.h"
 #include "harness/show/grid_model.h"
 #include "results/store/rows.h"
@@ -22,6 +27,50 @@ bool all_intact(const std::map<std::string, std::string>& recorded, const fs::pa
          std::ranges::all_of(recorded, [&](const auto& file) {
            return fs::exists(folder / file.first) && sha256_file(folder / file.first) == file.second;
          });
+}
+
+/// The experiment whose table.json lies in `folder`, if it is one of this DB.
+std::optional<std::int64_t> experiment_in(Store& store, const fs::path& folder) {
+  const auto file = folder / "table.json";
+  if (!fs::exists(file)) return std::nullopt;
+  return rows_of<std::optional<std::int64_t>>(
+             store, "SELECT max(reproduction_id) FROM artifacts WHERE name = 'table.json' AND sha256 = ?1",
+             sha256_file(file))
+      .front();
+}
+
+/// A folder as older versions made it becomes that of its experiment.
+void move_old_folder(Store& store, const std::string& table, const fs::path& folder) {
+  const auto number = experiment_in(store, folder);
+  const auto experiments = folder.parent_path() / kExperimentsFolder;
+  auto place = experiments / fmt::format("{}-{}", number ? fmt::format("{}", *number) : "earlier", table);
+  for (int i = 2; fs::exists(place); ++i) place = experiments / fmt::format("earlier-{}-{}", i, table);
+  make_folder(experiments);
+  fs::rename(folder, place);
+}
+
+/// The experiment that a table's link leads to.
+std::optional<Experiment> linked_experiment(Store& store, const fs::path& link) {
+  if (!fs::is_symlink(link)) return std::nullopt;
+  const auto name = fs::read_symlink(link).filename().string();
+  for (auto& record : store.reproductions()) {
+    if (fmt::format("{}-{}", record.id, record.table_id) == name) return Experiment(std::move(record));
+  }
+  return std::nullopt;
+}
+
+bool holds_all(const auto& more, const auto& fewer) {
+  return std::ranges::all_of(fewer, [&](const auto& one) { return std::ranges::count(more, one) > 0; });
+}
+
+/// True if `fuller` is `other` with more methods or seeds.
+bool is_fuller(const Experiment& fuller, const Experiment& other) {
+  const auto& [a, b] = std::tie(fuller.effective, other.effective);
+  return fuller.table_id == other.table_id && fuller.backbone == other.backbone &&
+         fuller.scale == other.scale && a.prompt_set_sha256 == b.prompt_set_sha256 &&
+         a.weights_sha256 == b.weights_sha256 && a.set == b.set && holds_all(fuller.methods, other.methods) &&
+         holds_all(fuller.seeds, other.seeds) &&
+         (fuller.methods.size() > other.methods.size() || fuller.seeds.size() > other.seeds.size());
 }
 
 /// Paths by name. A result stands without its figure: a run whose policy never moved has none.
@@ -48,19 +97,38 @@ void write_tables(const fs::path& folder, TableModel& whole) {
   write_formats(folder, whole);
 }
 
-std::optional<std::int64_t> experiment_in(Store& store, const fs::path& folder) {
-  const auto file = folder / "table.json";
-  if (!fs::exists(file)) return std::nullopt;
-  return rows_of<std::optional<std::int64_t>>(
-             store, "SELECT max(reproduction_id) FROM artifacts WHERE name = 'table.json' AND sha256 = ?1",
-             sha256_file(file))
-      .front();
+fs::path experiment_folder(const Store& store, const Experiment& experiment) {
+  return store.path().parent_path() / kExperimentsFolder /
+         fmt::format("{}-{}", experiment.id, experiment.table_id);
+}
+
+std::optional<std::string> link_table(Store& store, const Experiment& experiment) {
+  const auto link = store.path().parent_path() / experiment.table_id;
+  if (!fs::is_symlink(link) && fs::is_directory(link)) move_old_folder(store, experiment.table_id, link);
+  const auto linked = linked_experiment(store, link);
+  if (linked && linked->id == experiment.id) return std::nullopt;
+  if (linked && is_fuller(*linked, experiment))
+    return fmt::format("{} still leads to experiment {}, which has more methods or seeds", link.string(),
+                       linked->id);
+  const auto target = fs::path(kExperimentsFolder) / fmt::format("{}-{}", experiment.id, experiment.table_id);
+  auto aside = link;
+  aside += fmt::format(".tmp{}", ::getpid());
+  std::error_code failure;
+  fs::remove(aside, failure);
+  fs::create_directory_symlink(target, aside, failure);
+  if (!failure) fs::rename(aside, link, failure);
+  if (failure)
+    return fmt::format("{} cannot be a link here ({}); the files are in {}", link.string(), failure.message(),
+                       experiment_folder(store, experiment).string());
+  if (!linked) return std::nullopt;
+  return fmt::format("{} now leads to experiment {}; the files of experiment {} are in {}", link.string(),
+                     experiment.id, linked->id, experiment_folder(store, *linked).string());
 }
 
 void write_artifacts(Store& store, const Experiment& experiment, const fs::path& folder, TableModel& model) {
   const bool has_images = !experiment.is_training();
   std::vector<std::string> required;
-  if (has_images) required = {"grid.png", "grid.tex", "grid.html"};
+  if (has_images) required = {"grid.png", "grid.pdf", "grid.tex", "grid.html"};
   for (const auto& format : table_formats()) required.push_back(format.file);
   std::map<std::string, std::string> recorded;  // checksums
   for (const auto& [name, sha256] : rows_of<std::string, std::string>(

@@ -1,22 +1,27 @@
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "harness/show/experiments.h"
 #include "results/table/table.h"
 
 namespace harness {
 
+/// The folder of an experiment's files: WORKSPACE/experiments/N-TABLE.
+std::filesystem::path experiment_folder(const Store& store, const Experiment& experiment);
+
 /// Writes and records tables, grid and figures that are not there yet, and fills model.artifacts.
 void write_artifacts(Store& store, const Experiment& experiment, const std::filesystem::path& folder,
                      TableModel& model);
 
+/// Makes WORKSPACE/TABLE a link to the experiment's folder, unless it leads to one that differs in nothing
+/// but more methods or seeds. A folder that is in its place, as older versions made them, becomes that of its
+/// experiment. Returns what a user should know of it.
+std::optional<std::string> link_table(Store& store, const Experiment& experiment);
+
 /// Writes the tables of a collection and adds their paths to `whole.artifacts`.
 void write_tables(const std::filesystem::path& folder, TableModel& whole);
-
-/// The experiment whose table.json lies in `folder`, if it is one of this DB.
-std::optional<std::int64_t> experiment_in(Store& store, const std::filesystem::path& folder);
 
 }  // namespace harness

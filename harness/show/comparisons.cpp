@@ -104,9 +104,9 @@ void keep_named_metrics(const Experiment& experiment, std::vector<TableCompariso
   std::erase_if(comparisons, [&](const auto& c) { return !experiment.table.names(c.metric); });
 }
 
-void complete_comparisons(Store& store, const Experiment& experiment, const std::string& split,
+void complete_comparisons(ScoreReader& scores, const Experiment& experiment, const std::string& split,
                           std::vector<TableComparison>& shown, bool draws_seeds) {
-  const auto checkpoints = evaluated_checkpoints(store, experiment);
+  const auto checkpoints = evaluated_checkpoints(scores.store(), experiment);
   // The intervals over prompts are in the DB; only those with seeds drawn too are not.
   BootstrapSettings settings;
   if (!draws_seeds || experiment.seeds.size() < 2) settings.resamples = 0;
@@ -116,7 +116,7 @@ void complete_comparisons(Store& store, const Experiment& experiment, const std:
     std::vector<std::string> metrics;
     for (const auto* comparison : comparisons) metrics.push_back(comparison->metric);
     const auto records =
-        compare_methods(store, experiment, checkpoints, arm.first, arm.second, split, metrics, settings);
+        compare_methods(scores, experiment, checkpoints, arm.first, arm.second, split, metrics, settings);
     for (std::size_t i = 0; i < metrics.size(); ++i) {
       auto& values = comparisons[i]->values;
       const auto& computed = records[i].result;
@@ -130,23 +130,23 @@ void complete_comparisons(Store& store, const Experiment& experiment, const std:
   }
 }
 
-std::vector<ComparisonRecord> compare_methods(Store& store, const Experiment& experiment,
+std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experiment& experiment,
                                               const std::vector<EvaluatedCheckpoint>& checkpoints,
                                               const std::string& baseline, const std::string& method,
                                               const std::string& split,
                                               const std::vector<std::string>& metrics,
                                               const BootstrapSettings& settings) {
   const bool over_training = experiment.is_training();
-  const auto rows = over_training ? training_rows(store, experiment) : std::vector<TableRow>{};
+  const auto rows = over_training ? training_rows(scores.store(), experiment) : std::vector<TableRow>{};
   std::vector<PairedMetric> pairs;
   for (const auto& metric : metrics) {
     pairs.push_back({.pairs = over_training
                                   ? seed_pairs(rows, baseline, method, metric)
-                                  : paired_values(store, checkpoints, baseline, method, split, metric),
+                                  : paired_values(scores, checkpoints, baseline, method, split, metric),
                      .better = experiment.better(metric)});
   }
   auto results = compare_paired(pairs, settings);
-  const bool unequal = unequal_movement(store, experiment, baseline, method);
+  const bool unequal = unequal_movement(scores.store(), experiment, baseline, method);
   std::vector<ComparisonRecord> records;
   for (std::size_t i = 0; i < metrics.size(); ++i) {
     records.push_back({.split = split,
@@ -179,11 +179,12 @@ std::vector<ComparisonRecord> compare_all(Store& store, const Experiment& experi
   const auto checkpoints = evaluated_checkpoints(store, experiment);
   const auto metrics = metrics_of(store, checkpoints);
   std::vector<ComparisonRecord> records;
+  ScoreReader scores(store);
   std::vector<std::string> splits = {"validation"};
   if (experiment.table.tests()) splits.insert(splits.begin(), "test");
   for (const auto& split : splits) {
     for (const auto& [first, second] : compared_arms(experiment)) {
-      std::ranges::move(compare_methods(store, experiment, checkpoints, first, second, split, metrics),
+      std::ranges::move(compare_methods(scores, experiment, checkpoints, first, second, split, metrics),
                         std::back_inserter(records));
     }
   }

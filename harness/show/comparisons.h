@@ -20,7 +20,7 @@ bool counts_are_turned(const Experiment& experiment, const std::string& metric);
 std::vector<std::pair<std::string, std::string>> compared_arms(const Experiment& experiment);
 
 /// One comparison a metric, as `compare` and the table make them.
-std::vector<ComparisonRecord> compare_methods(Store& store, const Experiment& experiment,
+std::vector<ComparisonRecord> compare_methods(ScoreReader& scores, const Experiment& experiment,
                                               const std::vector<EvaluatedCheckpoint>& checkpoints,
                                               const std::string& baseline, const std::string& method,
                                               const std::string& split,
@@ -44,7 +44,7 @@ void keep_named_metrics(const Experiment& experiment, std::vector<TableCompariso
 
 /// Adds what the DB does not keep: tests, the runs' own differences, and all that a version without claims
 /// about methods recorded nothing of. `draws_seeds`: also the interval with seeds drawn.
-void complete_comparisons(Store& store, const Experiment& experiment, const std::string& split,
+void complete_comparisons(ScoreReader& scores, const Experiment& experiment, const std::string& split,
                           std::vector<TableComparison>& shown, bool draws_seeds = true);
 
 }  // namespace harness

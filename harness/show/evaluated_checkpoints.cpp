@@ -40,6 +40,20 @@ std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std:
   return clusters;
 }
 
+const std::map<std::int64_t, std::int64_t>& ScoreReader::clusters(const std::string& evaluation_id) {
+  const auto found = clusters_.find(evaluation_id);
+  if (found != clusters_.end()) return found->second;
+  return clusters_[evaluation_id] = clusters_by_prompt(store_, evaluation_id);
+}
+
+const std::vector<MetricValue>& ScoreReader::values(const std::string& evaluation_id,
+                                                    const std::string& metric) {
+  const auto key = std::pair(evaluation_id, metric);
+  const auto found = values_.find(key);
+  if (found != values_.end()) return found->second;
+  return values_[key] = store_.metric_values(evaluation_id, metric);
+}
+
 std::vector<EvaluatedCheckpoint> evaluated_checkpoints(Store& store, const Experiment& experiment) {
   // Selected: a test evaluation that a selection allowed; elsewhere the checkpoint that it came from.
   constexpr auto kSql = R"sql(
@@ -77,28 +91,28 @@ std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedChe
   return names;
 }
 
-std::vector<PairedValue> paired_values(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
+std::vector<PairedValue> paired_values(ScoreReader& scores,
+                                       const std::vector<EvaluatedCheckpoint>& checkpoints,
                                        const std::string& baseline, const std::string& method,
                                        const std::string& split, const std::string& metric) {
   std::vector<PairedValue> pairs;
   for (const auto& checkpoint : checkpoints) {
     if (checkpoint.method != method || checkpoint.split != split || !checkpoint.selected) continue;
     const auto* other = find_checkpoint(checkpoints, baseline, checkpoint.seed, split);
-    const auto clusters = clusters_by_prompt(store, checkpoint.evaluation_id);
-    const auto ours = store.metric_values(checkpoint.evaluation_id, metric);
-    auto theirs = other ? store.metric_values(other->evaluation_id, metric) : ours;
-    if (!other) std::ranges::for_each(theirs, [](auto& value) { value.value.reset(); });
+    const auto& clusters = scores.clusters(checkpoint.evaluation_id);
+    const auto& ours = scores.values(checkpoint.evaluation_id, metric);
+    const auto& theirs = other ? scores.values(other->evaluation_id, metric) : ours;
     if (theirs.size() != ours.size()) {
       throw Error(fmt::format("{} and {} have {} and {} values of {} on the {} split", baseline, method,
                               theirs.size(), ours.size(), metric, split),
-                  store.path().string(), "repeat the run with --fresh", Status::kFailed);
+                  scores.store().path().string(), "repeat the run with --fresh", Status::kFailed);
     }
     for (std::size_t i = 0; i < ours.size(); ++i) {
       if (ours[i].prompt_id != theirs[i].prompt_id || ours[i].sample != theirs[i].sample) {
         throw Error(fmt::format("{} and {} were not measured on the same prompts", baseline, method),
-                    store.path().string(), "repeat the run with --fresh", Status::kFailed);
+                    scores.store().path().string(), "repeat the run with --fresh", Status::kFailed);
       }
-      pairs.push_back({.baseline = theirs[i].value,
+      pairs.push_back({.baseline = other ? theirs[i].value : std::nullopt,
                        .method = ours[i].value,
                        .cluster = clusters.at(ours[i].prompt_id),
                        .seed = checkpoint.seed});

@@ -28,9 +28,25 @@ std::vector<std::string> metrics_of(Store& store, const std::vector<EvaluatedChe
 /// By prompt of the evaluation's set the number of its cluster: prompts of equal text are one.
 std::map<std::int64_t, std::int64_t> clusters_by_prompt(Store& store, const std::string& evaluation_id);
 
+/// The scores of evaluations, each read once: a table compares the same ones many times.
+class ScoreReader {
+ public:
+  explicit ScoreReader(Store& store) : store_(store) {}
+
+  Store& store() { return store_; }
+  const std::map<std::int64_t, std::int64_t>& clusters(const std::string& evaluation_id);
+  const std::vector<MetricValue>& values(const std::string& evaluation_id, const std::string& metric);
+
+ private:
+  Store& store_;
+  std::map<std::string, std::map<std::int64_t, std::int64_t>> clusters_;
+  std::map<std::pair<std::string, std::string>, std::vector<MetricValue>> values_;
+};
+
 /// Pairs of one metric on one split at the selected checkpoints, seeds pooled, clustered by prompt text. A
 /// seed that the baseline lacks gives pairs that lack a side.
-std::vector<PairedValue> paired_values(Store& store, const std::vector<EvaluatedCheckpoint>& checkpoints,
+std::vector<PairedValue> paired_values(ScoreReader& scores,
+                                       const std::vector<EvaluatedCheckpoint>& checkpoints,
                                        const std::string& baseline, const std::string& method,
                                        const std::string& split, const std::string& metric);
 

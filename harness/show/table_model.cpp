@@ -105,7 +105,8 @@ std::map<std::string, Summary> tag_summaries(Store& store, const std::string& ev
   return summaries;
 }
 
-TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated, const std::string& by_tag) {
+TableRow table_row(ScoreReader& scores, const EvaluatedCheckpoint& evaluated, const std::string& by_tag) {
+  auto& store = scores.store();
   TableRow row;
   row.method = evaluated.method;
   row.seed = evaluated.seed;
@@ -117,7 +118,7 @@ TableRow table_row(Store& store, const EvaluatedCheckpoint& evaluated, const std
   std::set<ImageKey> missing;
   for (const auto& metric : metrics_of(store, {evaluated})) {
     std::vector<std::optional<double>> values;
-    for (const auto& value : store.metric_values(evaluated.evaluation_id, metric)) {
+    for (const auto& value : scores.values(evaluated.evaluation_id, metric)) {
       values.push_back(value.value);
       if (!value.value && value.reason == kNoTargetReason) {
         ++row.without_target[metric];
@@ -155,8 +156,9 @@ std::vector<std::string> notes_of_jobs(Store& store, const Experiment& experimen
   return rows_of<std::string>(store, kSql, experiment.id, split);
 }
 
-void fill_evaluation_table(Store& store, const Experiment& experiment, const std::string& split,
+void fill_evaluation_table(ScoreReader& scores, const Experiment& experiment, const std::string& split,
                            TableModel& model) {
+  auto& store = scores.store();
   const bool with_budget = std::ranges::count(model.columns, "tau_share", &TableColumn::key) > 0;
   std::map<std::string, ExperimentRun> runs;
   if (std::ranges::any_of(experiment.table.columns, &ColumnSpec::is_statistic)) {
@@ -170,7 +172,7 @@ void fill_evaluation_table(Store& store, const Experiment& experiment, const std
     const bool shown = is_base || split == "test" || checkpoint.selected || model.every_checkpoint;
     if (!shown) continue;
     auto& rows = is_base ? model.reference : model.rows;
-    rows.push_back(table_row(store, checkpoint, model.by_tag));
+    rows.push_back(table_row(scores, checkpoint, model.by_tag));
     rows.back().selected = checkpoint.selected || !model.every_checkpoint;
     if (with_budget && !is_base) rows.back().tau = tau_of(store, checkpoint.run_id);
     if (const auto run = runs.find(checkpoint.run_id); run != runs.end() && !is_base)
@@ -346,8 +348,9 @@ TableModel make_table_model(Store& store, const Experiment& experiment, const st
     fill_training_table(store, experiment, window_unit, model);
   } else {
     describe_statistics(experiment, model);
-    fill_evaluation_table(store, experiment, split, model);
-    complete_comparisons(store, experiment, split, model.comparisons);
+    ScoreReader scores(store);
+    fill_evaluation_table(scores, experiment, split, model);
+    complete_comparisons(scores, experiment, split, model.comparisons);
     // All comparisons guard; the table itself shows those of the metrics that it names.
     model.guardrails = guardrail_panel_of(experiment, records_of(model.comparisons, model.split));
     if (model.guardrails) keep_named_metrics(experiment, model.comparisons);

@@ -34,6 +34,7 @@ std::vector<EqualPair> equal_pairs(Store& store, const TableSpec& spec, const st
                                    const std::vector<EvaluatedCheckpoint>& checkpoints,
                                    const std::string& split) {
   std::vector<EqualPair> pairs;
+  ScoreReader scores(store);
   const auto metrics = named_by_table(spec, metrics_of(store, checkpoints));
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::size_t j = i + 1; j < rows.size(); ++j) {
@@ -43,7 +44,7 @@ std::vector<EqualPair> equal_pairs(Store& store, const TableSpec& spec, const st
                          .metric = metric,
                          .restates = restated_by(metric),
                          .better = better_from_name(spec.better(metric)),
-                         .pairs = paired_values(store, checkpoints, rows[i], rows[j], split, metric)});
+                         .pairs = paired_values(scores, checkpoints, rows[i], rows[j], split, metric)});
       }
     }
   }
@@ -66,7 +67,8 @@ std::optional<Calibration> calibration_of(Store& store, const Experiment& experi
       .experiment = experiment.id, .table = experiment.table_id, .baseline = experiment.effective.baseline};
   auto comparisons = stored_comparisons(store, experiment, split);
   keep_named_metrics(experiment, comparisons);
-  complete_comparisons(store, experiment, split, comparisons, false);
+  ScoreReader scores(store);
+  complete_comparisons(scores, experiment, split, comparisons, false);
   adjust_comparisons(comparisons, TableModel{}.confidence);
   for (const auto& c : comparisons) {
     if (c.baseline != calibration.baseline || c.claim != Claim::kMethods || !c.restates.empty()) continue;

@@ -448,7 +448,7 @@ Notes heading_notes(const TableModel& model) {
 std::vector<std::string> result_notes(const TableModel& model) {
   if (!model.parts.empty()) return noted({of_parts(model, result_notes), heading_notes(model), model.notes});
   const auto not_run = texts_of(model.not_run, [](const auto& entry) {
-    return fmt::format("{} {}: not run{}.", kDash, entry.first, for_operator(": " + entry.second));
+    return fmt::format("{} {} was not run{}.", kDash, entry.first, for_operator(": " + entry.second));
   });
   return noted({paper_notes(model),
                 texts_of(model.columns, stand_in_note),

@@ -349,6 +349,14 @@ std::string backbone_text(const TableModel& model) {
   return "Backbones " + join(texts_of(names, with_tasks), ", ");
 }
 
+/// "42, 43", "42 to 49".
+std::string seeds_text(const std::vector<std::string>& seeds) {
+  bool consecutive = seeds.size() > 2;
+  for (std::size_t i = 1; i < seeds.size(); ++i)
+    consecutive = consecutive && std::stoll(seeds[i]) == std::stoll(seeds[i - 1]) + 1;
+  return consecutive ? seeds.front() + " to " + seeds.back() : join(seeds, ", ");
+}
+
 std::string subtitle(const TableModel& model) {
   const auto seeds = seeds_of(model);
   const auto counts = values_of(model, &TableRow::n);
@@ -361,7 +369,7 @@ std::string subtitle(const TableModel& model) {
   }
   if (counts.size() == 1 && !model.over_training)
     parts.push_back(fmt::format("n = {}{}", *counts.begin(), several ? " per seed" : ""));
-  if (!seeds.empty()) parts.push_back((several ? "seeds " : "seed ") + join(seeds, ", "));
+  if (!seeds.empty()) parts.push_back((several ? "seeds " : "seed ") + seeds_text(seeds));
   return join(parts, " \u00b7 ");
 }
 

@@ -1,4 +1,4 @@
-#include "results/report/figure.h"
+#include "results/chart/figure.h"
 
 #include <gmock/gmock.h>
 
@@ -6,53 +6,146 @@
 #include "core/files.h"
 #include "core/image.h"
 #include "tests/results/store_fixture.h"
+#include "tests/results/table_fixture.h"
 
 namespace harness {
 namespace {
 
+using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
 Figure small_figure() {
-  const FigureSeries line{.label = "predicted",
-                          .kind = SeriesKind::kLine,
-                          .style = SeriesStyle::kFirst,
-                          .points = {{0, 1e-4, 9e-5, 1.2e-4}, {1, 2e-3, 1e-3, 3e-3}}};
-  const FigureSeries marks{.label = "it's measured",
-                           .kind = SeriesKind::kMarks,
-                           .style = SeriesStyle::kSecond,
-                           .points = {{0, 1.1e-4, 1e-4, 1.3e-4}, {1, 0, 0, 0}}};
-  return {
-      .name = "small",
-      .panels =
-          {{.title = "drift", .x_label = "step", .y_label = "nats", .log_y = true, .series = {line, marks}}},
-      .notes = {"One note that is long enough to need a second line beneath a single panel of this width."}};
+  const ChartSeries line{.label = "predicted",
+                         .color = 0,
+                         .points = {{.x = 0, .y = 1e-4, .low = 9e-5, .high = 1.2e-4},
+                                    {.x = 1, .y = 2e-3, .low = 1e-3, .high = 3e-3}}};
+  const ChartSeries marks{.label = "it's <measured>",
+                          .color = 1,
+                          .look = ChartLook::kMarks,
+                          .points = {{.x = 0, .y = 1.1e-4, .low = 1e-4, .high = 1.3e-4}, {.x = 1, .y = 0}}};
+  return {.name = "small",
+          .title = "Drift of \u03bb_{center}",
+          .charts = {{.title = "drift",
+                      .x_label = "step",
+                      .y_label = "nats^{2}",
+                      .log_y = true,
+                      .series = {line, marks}}},
+          .notes = {"A note on \u039b_{late} & more."}};
 }
 
-TEST(FigureScript, HoldsTheDataAndWhatAReaderNeeds) {
-  const auto script = figure_script(small_figure(), "svg", "out.svg");
-  EXPECT_THAT(script, HasSubstr("1 0.002 0.001 0.003"));
-  EXPECT_THAT(script, HasSubstr("'it''s measured'"));
-  EXPECT_THAT(script, HasSubstr("set xlabel 'step'"));
-  EXPECT_THAT(script, HasSubstr("set label 2 "));
-  EXPECT_THAT(script, Not(HasSubstr("1 0 0 0"))) << "a logarithmic axis has no place for 0";
-  EXPECT_EQ(script, figure_script(small_figure(), "svg", "out.svg"));
+std::vector<std::string> texts_of(const Drawing& drawing) {
+  std::vector<std::string> texts;
+  for (const auto& item : drawing.items) {
+    if (const auto* words = std::get_if<Words>(&item)) texts.push_back(words->text);
+  }
+  return texts;
 }
 
-TEST(FigureScript, WithoutDataIsAnError) {
+std::size_t count_of(const Drawing& drawing, Role role) {
+  std::size_t count = 0;
+  for (const auto& item : drawing.items) {
+    const auto* shape = std::get_if<Shape>(&item);
+    count += shape != nullptr && shape->look.role == role ? 1 : 0;
+  }
+  return count;
+}
+
+TEST(Notation, KnowsSubscriptsAndSuperscriptsInEveryFormat) {
+  EXPECT_EQ(html_notation("\u039b_{late} < 10^{-3}"), "\u039b<sub>late</sub> &lt; 10<sup>-3</sup>");
+  EXPECT_EQ(latex_notation("\u039b_{late}"), "$\\Lambda${$_{\\mathrm{late}}$}");
+  EXPECT_EQ(plain_notation("\u039b_{late}"), "\u039b_late");
+  EXPECT_EQ(plain_notation("a {b} _c"), "a {b} _c") << "braces without a mark are a text";
+}
+
+TEST(DisplayNames, AreTheFieldsUnlessTheReaderHasOwn) {
+  const DisplayNames names({{"dual", "Ours"}, {"OCR reward", "Reward"}});
+  EXPECT_EQ(names.of("lambda-controlled"), "\u03bb-Controlled");
+  EXPECT_EQ(names.of("dual"), "Ours");
+  EXPECT_EQ(names.of("my-method"), "my-method");
+  EXPECT_EQ(names.in_text("dual \u2212 ratio-norm in OCR reward"), "Ours \u2212 RatioNorm in Reward");
+  EXPECT_EQ(names.in_text("individual, dual-beta, the base of it"), "individual, dual-beta, the base of it")
+      << "a part of a longer word is none";
+}
+
+TEST(FigureDrawing, HasTheDataAndWhatAReaderNeeds) {
+  const auto drawing = figure_drawing(small_figure(), figure_width("single"));
+  const auto texts = texts_of(drawing);
+  for (const auto* text : {"drift", "step", "nats^{2}", "predicted", "it's <measured>", "10^{\u22123}"})
+    EXPECT_THAT(texts, Contains(text));
+  EXPECT_EQ(count_of(drawing, Role::kBand), 1U);
+  EXPECT_EQ(count_of(drawing, Role::kBar), 1U) << "a logarithmic axis has no place for 0";
+}
+
+TEST(FigureDrawing, IsAsWideAsAskedForAndItsLettersAreNeverBelowSixPoints) {
+  EXPECT_NEAR(figure_drawing(small_figure(), figure_width("single")).width, 8.25 / 2.54 * 72, 1e-9);
+  EXPECT_NEAR(figure_drawing(small_figure(), figure_width("12.5")).width, 12.5 / 2.54 * 72, 1e-9);
+  for (const auto role : {Role::kTick, Role::kLabel, Role::kTitle, Role::kName, Role::kNumbers, Role::kKey})
+    EXPECT_GE(font_size(role), 6.97) << "a subscript is smaller by 0.86";
+}
+
+TEST(FigureWidth, RefusesWhatIsNone) {
+  for (const auto* text : {"wide", "", "4", "61", "12cm", "-8"})
+    EXPECT_THROW(figure_width(text), Error) << text;
+}
+
+TEST(FigureDrawing, WithoutDataIsAnError) {
   auto figure = small_figure();
-  for (auto& series : figure.panels[0].series) series.points.clear();
-  EXPECT_THROW(figure_script(figure, "svg", "out.svg"), Error);
-  EXPECT_THROW(figure_script(small_figure(), "gif", "out.gif"), Error);
+  for (auto& series : figure.charts[0].series) series.points.clear();
+  EXPECT_THROW(figure_drawing(figure, {}), Error);
 }
 
-TEST(WriteFigure, GivesThreeFilesThatAreWhatTheirNamesSay) {
+TEST(FigureDrawing, ChartsWithOtherSeriesHaveLegendsOfTheirOwn) {
+  auto figure = small_figure();
+  figure.charts.push_back(figure.charts.front());
+  const auto shared = texts_of(figure_drawing(figure, {}));
+  EXPECT_EQ(std::ranges::count(shared, "predicted"), 1);
+  figure.charts.back().series.pop_back();
+  const auto own = texts_of(figure_drawing(figure, {}));
+  EXPECT_EQ(std::ranges::count(own, "predicted"), 2);
+}
+
+TEST(Forests, ColoursAndSidesSpeakOfMethodsAlone) {
+  const auto of_checkpoints = forests_of(fixture_table());
+  ASSERT_EQ(of_checkpoints.size(), 2U);
+  EXPECT_EQ(of_checkpoints[0].rows[0].look, "unresolved") << "one run per method";
+  EXPECT_EQ(of_checkpoints[0].right, "higher");
+  const auto of_methods = forests_of(fixture_of_runs());
+  EXPECT_EQ(of_methods[0].rows[0].look, "better");
+  EXPECT_EQ(of_methods[0].right, "better");
+  EXPECT_EQ(of_methods[1].rows[0].look, "unresolved");
+  ASSERT_TRUE(of_methods[1].rows[0].printed) << "the paper prints 1.44 points";
+  EXPECT_NEAR(*of_methods[1].rows[0].printed, 0.0144, 1e-12);
+}
+
+TEST(WriteFigure, GivesFilesThatAreWhatTheirNamesSay) {
   const TemporaryFolder folder;
-  const auto paths = write_figure(small_figure(), folder.path() / "it's a folder");
-  ASSERT_EQ(paths.size(), 3U);
-  EXPECT_THAT(read_file(paths.at("small.svg")), HasSubstr("<svg"));
-  EXPECT_THAT(read_file(paths.at("small.pdf")).substr(0, 5), "%PDF-");
+  const auto paths = write_figure(small_figure(), figure_width("single"), folder.path() / "it's a folder");
+  ASSERT_EQ(paths.size(), 4U);
+  const auto svg = read_file(paths.at("small.svg"));
+  EXPECT_THAT(svg, HasSubstr(">it&#39;s &lt;measured&gt;<")) << "a text is a text";
+  EXPECT_THAT(svg, HasSubstr("width=\"233.86pt\""));
+  const auto pdf = read_file(paths.at("small.pdf"));
+  EXPECT_THAT(pdf.substr(0, 5), "%PDF-");
+  EXPECT_THAT(pdf, HasSubstr("/FontFile2")) << "letters are embedded, not drawn";
   EXPECT_GT(read_png(paths.at("small.png")).width, 600);
+  const auto tex = read_file(paths.at("small.tex"));
+  EXPECT_THAT(tex, HasSubstr("\\begin{figure}"));
+  EXPECT_THAT(tex, HasSubstr("A note on $\\Lambda${$_{\\mathrm{late}}$} \\& more."));
+}
+
+TEST(WriteFigure, WhatIsTooWideForOneColumnGoesAcrossBoth) {
+  const TemporaryFolder folder;
+  const auto paths = write_figure(small_figure(), figure_width("double"), folder.path());
+  EXPECT_THAT(read_file(paths.at("small.tex")), HasSubstr("\\begin{figure*}"));
+}
+
+TEST(WriteFigure, EqualFiguresGiveEqualBytes) {
+  const auto drawing = figure_drawing(small_figure(), {});
+  EXPECT_EQ(pdf_file(drawing), pdf_file(drawing));
+  EXPECT_EQ(svg_file(drawing), svg_file(drawing));
+  EXPECT_THAT(pdf_file(drawing), Not(HasSubstr("/CreationDate (D:2026")));
 }
 
 }  // namespace

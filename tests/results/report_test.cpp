@@ -316,6 +316,10 @@ Chart line(std::vector<ChartPoint> points, bool log = false) {
           .series = {{.label = "a", .points = std::move(points)}}};
 }
 
+std::string chart_svg(const Chart& chart) {
+  return page_svg(chart_drawing(chart), "chart");
+}
+
 /// The y coordinates of the first line's points, in order.
 std::vector<double> heights(const std::string& svg) {
   std::vector<double> out;
