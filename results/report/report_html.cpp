@@ -52,7 +52,7 @@ std::string results_html(const Report& report, const TableView& view) {
 std::string colours_text(const TableModel& model) {
   if (!has_claim(model, Claim::kMethods)) {
     return fmt::format(
-        "All are grey: with fewer than {} training runs a method these are differences between checkpoints, "
+        "All are grey: with fewer than {} training runs per method these are differences between checkpoints, "
         "not between methods.",
         kFewestRuns);
   }

@@ -46,7 +46,7 @@ std::string report_paper_html(const TableModel& model, const TableView& view) {
     out += "<h3>Verdicts</h3>\n" + warning_html(view) +
            fmt::format(
                "<p>A statement holds where the {} lies on its side; it does not hold where it lies on the "
-               "other, and is undecided otherwise, or with fewer than {} training runs a method.</p>\n",
+               "other, and is undecided otherwise, or with fewer than {} training runs per method.</p>\n",
                model.over_training ? "interval over the training runs"
                                    : "difference between the methods is resolved and",
                kFewestRuns) +

@@ -19,7 +19,7 @@ std::string ours_text(const TableModel& model, const TableColumn& column, const 
   auto text = format_delta(ours.values.delta, column);
   if (interval) text += " " + format_interval(interval, column);
   if (ours.claim == Claim::kCheckpoints) {
-    return fmt::format("these {}: {}; needs at least {} training runs a method, {} here",
+    return fmt::format("these {}: {}; needs at least {} training runs per method, {} here",
                        model.over_training ? "runs" : "checkpoints", text, kFewestRuns, runs_of(ours.values));
   }
   return ours.resolved() ? text : fmt::format("{}, {}", text, verdict_text(model, ours));

@@ -436,7 +436,7 @@ TEST(GuardrailView, AnAlarmStandsAboveTheTableInEveryFormat) {
       "+0.1500] against base, and its Edge density fell by 6.50 points");
   EXPECT_LT(alarm, markdown.find("| Method"));
   EXPECT_THAT(table_html(model), HasSubstr("<p class=\"alarm\" role=\"alert\">Guardrail alarm, ratio-norm"));
-  EXPECT_THAT(table_latex(model), HasSubstr("\\textbf{Guardrail alarm, ratio-norm"));
+  EXPECT_THAT(table_latex(model), HasSubstr("\\textbf{Guardrail alarm, RatioNorm"));
   const auto json = table_json(model).at("guardrails");
   EXPECT_EQ(json.at("alarms").size(), 2u);
   EXPECT_EQ(json.at("alarms").at(0).at("guardrail"), "edge_density");
@@ -460,14 +460,13 @@ TEST(GuardrailView, OneRunAMethodHasASentenceToWatchInsteadOfAnAlarm) {
   const auto model = guarded_table(of_one_run(guarded_records({-0.08, -0.05})));
   const auto view = table_view(model).guardrails;
   EXPECT_THAT(view.alarms, IsEmpty());
-  EXPECT_THAT(
-      view.words,
-      testing::Contains("These checkpoints of ratio-norm: OCR reward rose by 0.1000 [+0.0500, +0.1500] "
-                        "against base, while Edge density fell by 6.50 points [-8.00, -5.00] (minimal "
-                        "effect 4.00 points). Look at the images; a statement about the method needs at "
-                        "least 3 training runs."));
+  EXPECT_THAT(view.words, testing::Contains(
+                              "These checkpoints of ratio-norm: OCR reward rose by 0.1000 [+0.0500, +0.1500] "
+                              "against base, while Edge density fell by 6.50 points [-8.00, -5.00] (minimal "
+                              "effect 4.00 points). Look at the images; statements about the method need at "
+                              "least 3 training runs."));
   EXPECT_THAT(view.words,
-              testing::Contains("No guardrail alarm: one needs at least 3 training runs a method."));
+              testing::Contains("No guardrail alarm: it needs at least 3 training runs per method."));
   EXPECT_THAT(view.words,
               testing::Contains(
                   AllOf(HasSubstr("These checkpoints of lambda-controlled against ratio-norm \u2014 fell: "

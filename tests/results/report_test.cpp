@@ -231,7 +231,7 @@ TEST(ReportPaper, IsEmptyWhereThePaperPrintsNothing) {
   EXPECT_EQ(report_paper_html(model, table_view(model)), "");
 }
 
-/// Three training runs a method.
+/// Three training runs per method.
 Report report_of_runs() {
   auto report = fixture_report();
   report.table = fixture_of_runs();
@@ -265,7 +265,7 @@ TEST(ReportDifferences, OneRunAMethodHasNoColoursAndNoBetterSide) {
   EXPECT_THAT(forest, Not(HasSubstr("interval better")));
   EXPECT_THAT(forest, HasSubstr("higher \u2192"));
   EXPECT_THAT(forest, Not(HasSubstr("better \u2192")));
-  EXPECT_THAT(report_html(report), HasSubstr("All are grey: with fewer than 3 training runs a method"));
+  EXPECT_THAT(report_html(report), HasSubstr("All are grey: with fewer than 3 training runs per method"));
   report.metric = "exact_match";
   EXPECT_THAT(report_verdicts_html(report),
               HasSubstr("against ratio-norm: no difference shown between these checkpoints"));

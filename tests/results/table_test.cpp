@@ -14,6 +14,7 @@
 #include "results/table/table_format.h"
 #include "results/table/table_view.h"
 #include "tests/programs.h"
+#include "tests/error_of.h"
 #include "tests/results/table_fixture.h"
 
 namespace harness {
@@ -111,7 +112,7 @@ CrossedComparison& reward_over_runs(TableModel& model) {
 const std::vector<Shown> kBest = {
     {"bold where the interval excludes 0 alone: of exact matches it does not",
      [](TableModel&) {},
-     {"**0.9012** \u2020", " 57.50 |", "Bold: the best"}},
+     {"**0.9012** \u2020", " 57.50 |", "Bold: best mean"}},
     {"where lower is better the baseline is, if every other method is worse",
      [](TableModel& model) { model.columns[0].better = Better::kDown; },
      {" 0.9012 \u2020 |", "**0.8900** |",
@@ -140,8 +141,8 @@ const std::vector<Shown> kBest = {
      [](TableModel& model) {
        for (auto& comparison : model.comparisons) comparison.values.crossed->runs = 2;
      },
-     {"2 training runs a method (fewer than 3): differences are between these checkpoints, over prompts, the "
-      "runs pooled"},
+     {"2 training runs per method: differences are between these checkpoints",
+      "Intervals: over prompts, runs pooled"},
      {"**"}},
     {"the checkpoints of one run differ, which says nothing of methods",
      [](TableModel& model) { model = fixture_table(); },
@@ -179,13 +180,14 @@ Backbone glyph · scale smoke · test split · n = 40 · seed 42
 | lambda-controlled − ratio-norm | Exact (points) |   +2.50 |    [-5.00, +10.00] | 20 / 8 / 12 | 0.0167 | 0.0334 |  40 | no difference shown      |
 | ↳ paper                        | Exact (points) |   +1.44 |                    |             |        |        | 762 |                          |
 
-- These are the embedded glyph backbone's numbers, not SD3.5's; the paper's rows are for orientation, and levels do not compare.
+- These are the embedded glyph backbone's numbers, not SD3.5's; levels do not compare with the paper's.
 - ↳ paper: as printed in "A Paper" (tab:tiny, sd3.5-medium-lora).
 - — pickscore was not run: its files are absent (--scorers DIR).
-- Damped (weight below 1), share of the off-policy pairs of shard and step: lambda-controlled 12.5 %.
-- Differences are method − baseline, paired by prompt, sample and seed. W / T / L: pairs that the method wins, ties, loses.
-- One training run a method (fewer than 3): differences are between these checkpoints, over prompts (percentile bootstrap, 10000 resamples). They say nothing about the methods: another run may turn them round. A statement about methods needs at least 3 runs (`--seeds 42,43,44`).
-- These checkpoints differ: the interval excludes 0, and Holm's p, over all 2 differences of the table, is below 0.05. p: two-sided paired t; with few pairs it and the interval can disagree near 0.05.
+- Damped (weight below 1), share of off-policy steps by shard: lambda-controlled 12.5 %.
+- Differences are method − baseline, paired by prompt, sample and seed. W / T / L: pairs won, tied, lost by the method.
+- One training run per method: differences are between these checkpoints and say nothing about the methods. Statements about methods need at least 3 runs (`--seeds 42..44`).
+- Intervals: over prompts (percentile bootstrap, 10000 resamples). p: two-sided paired t.
+- These checkpoints differ: the interval excludes 0, and Holm's p, over all 2 differences of the table, is below 0.05.
 
 Signature: `tiny v1; seed 42`
 )");
@@ -242,58 +244,59 @@ TableModel noted_table() {
 }
 
 const std::vector<std::string> kNotes = {
-    "These are the embedded glyph backbone's numbers, not SD3.5's; the paper's rows are for orientation, and "
-    "levels do not compare.",
-    "The paper reads text with PaddleOCR, and here Tesseract reads it; training prompts are this project's own "
-    "unless others were given: compare differences between methods, not levels.",
+    "These are the embedded glyph backbone's numbers, not SD3.5's; levels do not compare with the "
+    "paper's.",
+    "The paper reads text with PaddleOCR, this table with Tesseract, and training prompts are this "
+    "project's own unless given: compare differences between methods, not levels.",
     "\u21b3 paper: as printed in \"A Paper\" (tab:tiny, sd3.5-medium-lora).",
     "OCR reward: one minus the edit rate.",
-    "Bold: the best mean of its column, where its difference to ratio-norm is resolved (for ratio-norm itself: "
-    "where every other method's is). It need not differ from the other methods.",
-    "\u2020 The difference to ratio-norm is resolved: its 95 % interval over training runs and prompts excludes "
-    "0, as does that over prompts alone, and Holm's p is below 0.05.",
+    "\u00b1: standard deviation over training runs; of the starting weights over the noise of each "
+    "seed. One row per run: --per-seed.",
+    "Bold: best mean of its column, whose difference to ratio-norm is resolved (if ratio-norm is best: "
+    "those of all other methods are). It need not differ from the other methods.",
+    "\u2020 The difference to ratio-norm is resolved: its 95 % interval over training runs and prompts "
+    "excludes 0, as does the one over prompts alone, and Holm's p is below 0.05.",
     "\u2014 pickscore was not run: its files are absent (--scorers DIR).",
-    "Missing values of ratio-norm (seed 42): ocr_reward 3 of 40. A scorer failed there; the reasons are in the "
-    "DB.",
-    "Missing values of lambda-controlled (seed 43): exact_match 1 of 38. A scorer failed there; the reasons are "
-    "in the DB.",
-    "Text metrics are of the 38 prompts that quote a text; the other 2 have none to read and are left out.",
-    "\u2021 Tested at a checkpoint that selection did not choose (--allow-test-peek): lambda-controlled (seed "
-    "42).",
-    "Never clipped: ratio-norm (seed 43) (no ratio left the clip range in any off-policy update of the run).",
-    "Damped (weight below 1), share of the off-policy pairs of shard and step: lambda-controlled (seed 42) 12.5 "
-    "%, lambda-controlled (seed 43) 12.5 %.",
+    "Missing values of ratio-norm (seed 42): ocr_reward 3 of 40. A scorer failed there; the reasons "
+    "are in the DB.",
+    "Missing values of lambda-controlled (seed 43): exact_match 1 of 38. A scorer failed there; the "
+    "reasons are in the DB.",
+    "Text metrics: over the 38 prompts that quote a text; the other 2 have none to read.",
+    "\u2021 Tested at a checkpoint that selection did not choose (--allow-test-peek): "
+    "lambda-controlled (seed 42).",
+    "Never clipped: ratio-norm (seed 43) (no ratio left the clip range in any off-policy update of the "
+    "run).",
+    "Damped (weight below 1), share of off-policy steps by shard: lambda-controlled 12.5 % (2 runs).",
     "Norm clip: of 60 damped updates of lambda-controlled, 55 had the same length without the damping.",
-    "The evaluated average lags the policy, in updates at the selected checkpoints: ratio-norm 18.8 to 37.6 (2 "
-    "seeds), lambda-controlled 6.3 (seed 42).",
+    "Lag of the evaluated average (EMA) behind the policy at the selected checkpoints, in updates: "
+    "ratio-norm 18.8 to 37.6 (2 seeds), lambda-controlled 6.3 (seed 42).",
     "A note of a job.",
-    "These prompts also chose the checkpoint of each run that is compared, so its values and differences here "
-    "are optimistic, and intervals and p do not allow for the choice; the table on the test split is the one to "
-    "quote.",
-    "Differences are method \u2212 baseline, paired by prompt, sample and seed. W / T / L: pairs that the method "
-    "wins, ties, loses. \u0394 validation: the same checkpoints on the prompts that chose them.",
-    "Intervals and p: training runs and prompts both drawn (crossed analysis of variance, "
-    "`results/STATISTICS.md`), 3 runs a method. Better, worse: the interval excludes 0, as does that over "
-    "prompts alone, and Holm's p, over all 2 differences of the table (one that restates another counts once), "
-    "is below 0.05.",
-    "One training run a method (fewer than 3): such differences are between these checkpoints, over prompts "
-    "(percentile bootstrap, 10000 resamples). They say nothing about the methods: another run may turn them "
-    "round. A statement about methods needs at least 3 runs (`--seeds 42,43,44`).",
-    "These checkpoints differ: the interval excludes 0, and Holm's p, over all 2 differences of the table (one "
-    "that restates another counts once), is below 0.05. p: two-sided paired t; with few pairs it and the "
-    "interval can disagree near 0.05.",
-    "Rows by method: intraclass correlation 1.00 in OCR reward (1: all runs of a method agree; 0 or less: methods "
-    "differ by no more than runs do); largest difference to ratio-norm 19.4 standard errors over runs "
-    "(lambda-controlled).",
-    "Prompts without a complete pair in every run, which the intervals over training runs leave out. "
+    "These prompts also selected the checkpoints: values and differences are optimistic, and intervals "
+    "and p do not allow for the choice. Quote the table on the test split.",
+    "Differences are method \u2212 baseline, paired by prompt, sample and seed. W / T / L: pairs won, "
+    "tied, lost by the method. \u0394 validation: the same checkpoints on the prompts that selected "
+    "them.",
+    "Intervals and p: over training runs and prompts (crossed analysis of variance, "
+    "`results/STATISTICS.md`), 3 runs per method.",
+    "Better, worse: the interval excludes 0, as does the one over prompts alone, and Holm's p, over "
+    "all 2 differences of the table (one that restates another counts once), is below 0.05.",
+    "One training run per method: such differences are between these checkpoints and say nothing about "
+    "the methods. Statements about methods need at least 3 runs (`--seeds 42..44`).",
+    "Intervals: over prompts (percentile bootstrap, 10000 resamples). p: two-sided paired t.",
+    "These checkpoints differ: the interval excludes 0, and Holm's p, over all 2 differences of the "
+    "table (one that restates another counts once), is below 0.05.",
+    "Rows by method: intraclass correlation 1.00 in OCR reward (1: all runs of a method agree; 0 or "
+    "less: methods differ by no more than runs do); largest difference to ratio-norm 19.4 standard "
+    "errors over runs (lambda-controlled).",
+    "Prompts without a complete pair in every run, left out of the intervals over training runs. "
     "lambda-controlled \u2212 ratio-norm: ocr_reward 4.",
-    "A few prompts carry more than half of a difference: look at them before quoting it. lambda-controlled "
-    "\u2212 ratio-norm, ocr_reward: 4 of 40.",
-    "Tests over prompts lie on both sides of p = 0.05 (not adjusted), so a few large differences may decide. "
+    "A few prompts carry more than half of a difference. lambda-controlled \u2212 ratio-norm, "
+    "ocr_reward: 4 of 40.",
+    "Tests over prompts disagree at p = 0.05 (not adjusted): a few large differences may decide. "
     "lambda-controlled \u2212 ratio-norm, exact_match: t 0.017, sign test 0.21.",
-    "\u00a7 Unequal movement: the mean lambda_center of lambda-controlled and ratio-norm differs by more than a "
-    "factor of 3, so the policies have moved by different amounts.",
-    "Pairs that lack a side and are left out. lambda-controlled \u2212 ratio-norm: ocr_reward 3 of 40."};
+    "\u00a7 Unequal movement: the mean lambda_center of lambda-controlled and ratio-norm differs by "
+    "more than a factor of 3, so the policies have moved by different amounts.",
+    "Incomplete pairs, left out. lambda-controlled \u2212 ratio-norm: ocr_reward 3 of 40."};
 
 TEST(TableNotes, SayWhatTheTableHoldsInThisOrder) {
   EXPECT_THAT(table_view(noted_table()).all_notes(), testing::ElementsAreArray(kNotes));
@@ -312,15 +315,16 @@ const std::vector<Shown> kOtherNotes = {
      {"glyph", "paper", "PaddleOCR"}},
     {"of three runs each nothing is said of checkpoints",
      [](TableModel& model) { model = fixture_of_runs(); },
-     {"3 runs a method. Better, worse: the interval excludes 0, as does that over prompts alone, and Holm's p, "
-      "over all 2 differences of the table, is below 0.05."},
+     {"3 runs per method.",
+      "Better, worse: the interval excludes 0, as does the one over prompts alone, and Holm's p, over all 2 "
+      "differences of the table, is below 0.05."},
      {"checkpoints"}},
     {"in tables of the training intervals are over runs",
      [](TableModel& model) {
        model = fixture_of_runs();
        model.over_training = true;
      },
-     {"Intervals and p: over training runs (Student's t), 3 runs a method.", "paired by seed"}},
+     {"Intervals and p: over training runs (Student's t), 3 runs per method.", "paired by seed"}},
     {"more prompts than five are not few",
      [](TableModel& model) { model.comparisons[0].values.carried_by = 6; },
      {},
@@ -328,18 +332,35 @@ const std::vector<Shown> kOtherNotes = {
     {"three units cannot have a small sign p",
      [](TableModel& model) { model.comparisons[1].values.clusters = 3; },
      {},
-     {"both sides"}}};
+     {"disagree at p"}}};
 
 TEST(TableNotes, AreOfWhatOccursAlone) {
   expect_shown(kOtherNotes, noted_table, notes_of);
 }
 
-TEST(TableView, SeedsGetARowEachAndTheirMeanCarriesTheMarks) {
+/// lambda-controlled has a second run, of 0.9112.
+TableModel table_of_two_seeds() {
   auto model = fixture_of_runs();
   auto other = model.rows[1];
   other.seed = 43;
   other.metrics["ocr_reward"].mean = 0.9112;
   model.rows.push_back(other);
+  return model;
+}
+
+TEST(TableView, HasARowAMethodWithMeanAndStandardDeviationOverItsRuns) {
+  const auto view = table_view(table_of_two_seeds());
+  std::vector<std::string> runs;
+  for (const auto& row : view.results.rows) runs.push_back(row.cells[1].text);
+  EXPECT_THAT(runs, ElementsAre("1", "1", "2", ""));
+  EXPECT_EQ(view.results.rows[2].cells[3].text, "0.9062 \u00b1 0.0071") << "0.01 / sqrt(2)";
+  EXPECT_TRUE(view.results.rows[2].cells[3].strong);
+  EXPECT_EQ(view.results.rows[1].cells[3].text, "0.8900") << "one run has no spread";
+}
+
+TEST(TableView, SeedsGetARowEachWhereAskedForAndTheirMeanCarriesTheMarks) {
+  auto model = table_of_two_seeds();
+  choose({.per_seed = true}, model);
   const auto view = table_view(model);
   std::vector<std::string> seeds;
   for (const auto& row : view.results.rows) seeds.push_back(row.cells[1].text);
@@ -476,15 +497,16 @@ TableModel hostile_table() {
 
 TEST(TableLatex, HasTheShapeOfBooktabsAndAsManyCellsAsColumns) {
   const auto latex = table_latex(fixture_of_runs());
-  EXPECT_THAT(latex, HasSubstr("\\begin{tabular}{lrrrr}"));
+  EXPECT_THAT(latex, HasSubstr("\\begin{tabular}{@{}lrrrr@{}}"));
   EXPECT_THAT(latex, HasSubstr("\\toprule"));
   EXPECT_THAT(latex, HasSubstr("\\bottomrule"));
   EXPECT_THAT(latex, Not(HasSubstr("\\hline")));
-  EXPECT_THAT(latex, HasSubstr("Lambda\\_late"));
+  EXPECT_THAT(latex, HasSubstr("$\\Lambda${$_{\\mathrm{late}}$}"));
+  EXPECT_THAT(latex, HasSubstr("{$\\lambda$-Controlled}"));
   EXPECT_THAT(latex, HasSubstr("$\\mathbf{0.9012}$"));
   EXPECT_THAT(latex, HasSubstr("$3.80\\times10^{-7}$"));
   for (const auto& line : split(latex, '\n')) {
-    EXPECT_TRUE(!line.starts_with("{base}") || std::count(line.begin(), line.end(), '&') == 4) << line;
+    EXPECT_TRUE(!line.starts_with("{Base}") || std::count(line.begin(), line.end(), '&') == 4) << line;
   }
 }
 
@@ -592,17 +614,16 @@ TEST_F(TableInPdflatex, EveryFloatFitsThePageWithThreeSeedsAndThreeScorers) {
   EXPECT_THAT(misfits("a4paper,10pt,twocolumn"), ElementsAre());
 }
 
-TEST(TableLatex, ColumnsWithoutAnyValueAreLeftOutAndNamed) {
+TEST(TableLatex, ColumnsWithoutAnyValueAreLeftOut) {
   const auto latex = table_latex(fixture_table());
-  EXPECT_THAT(latex, HasSubstr("Left out, as no row has a value: PickScore."));
   EXPECT_THAT(latex, Not(HasSubstr("PickScore $\\uparrow$")));
 }
 
 TEST(TableLatex, TheCaptionSaysHowManyTrainingRunsThereAre) {
   EXPECT_THAT(table_latex(fixture_table()),
-              HasSubstr("One training run a method: differences are between these checkpoints, not between "
+              HasSubstr("One training run per method: differences are between these checkpoints, not between "
                         "methods.}"));
-  EXPECT_THAT(table_latex(large_table()), HasSubstr("3 training runs a method.}"));
+  EXPECT_THAT(table_latex(large_table()), HasSubstr("3 training runs per method.}"));
 }
 
 TEST(TableLatex, SignsAreMathematicsInCellsAndSentences) {
@@ -610,6 +631,83 @@ TEST(TableLatex, SignsAreMathematicsInCellsAndSentences) {
   EXPECT_THAT(latex, HasSubstr("with $-6.25$ [$-14.58$, $+0.00$], $3.8\\times10^{-5}$ and "
                                "\\texttt{harness check -{}-paper}."));
   EXPECT_THAT(latex, HasSubstr("{$[{+}0.0021{,}\\,{+}0.0203]$}"));
+}
+
+TEST(TableLatex, SpeaksToReadersAndNotToThoseWhoRunIt) {
+  const auto latex = table_latex(noted_table());
+  for (const auto* hint : {"-seeds", "-scorers", "-per-seed", "allow-test-peek", "in the DB"})
+    EXPECT_THAT(latex, Not(HasSubstr(hint)));
+  EXPECT_THAT(latex, HasSubstr("pickscore was not run."));
+}
+
+TEST(TableLatex, AMetricThatRestatesAnotherIsLeftOutUnlessItIsAskedFor) {
+  auto model = noted_table();
+  model.columns.push_back({"cer_paper", "CER", Unit::kFraction, 4, Better::kDown, ""});
+  for (auto& row : model.rows) row.metrics["cer_paper"] = fixture_summary(0.1);
+  EXPECT_THAT(table_latex(model), Not(HasSubstr("CER")));
+  EXPECT_THAT(table_markdown(model), HasSubstr("| CER"));
+  choose({.columns = {"cer_paper"}}, model);
+  EXPECT_THAT(table_latex(model), HasSubstr("CER"));
+}
+
+TEST(TableShow, PartsColumnsLabelAndNamesAreThoseAskedFor) {
+  auto model = fixture_of_runs();
+  choose({.with_paper = false,
+          .columns = {"exact_match"},
+          .parts = {"results"},
+          .label = "tab:mine",
+          .names = DisplayNames(std::map<std::string, std::string>{{"lambda-controlled", "Ours"}})},
+         model);
+  const auto latex = table_latex(model);
+  EXPECT_THAT(latex, HasSubstr("\\label{tab:mine}"));
+  EXPECT_THAT(latex, HasSubstr("{Ours}"));
+  EXPECT_THAT(latex, Not(HasSubstr("paper")));
+  EXPECT_THAT(latex, Not(HasSubstr("OCR reward")));
+  EXPECT_EQ(latex.find("\\caption"), latex.rfind("\\caption")) << "one float";
+  EXPECT_THAT(table_markdown(model), Not(HasSubstr("| Comparison")));
+}
+
+TEST(TableShow, HolmStaysOverAllDifferencesWhateverIsShown) {
+  auto model = fixture_of_runs();
+  const auto adjusted = model.comparisons[1].adjusted_p;
+  choose({.columns = {"exact_match"}}, model);
+  ASSERT_EQ(model.comparisons.size(), 1U);
+  EXPECT_EQ(model.comparisons[0].adjusted_p, adjusted);
+  EXPECT_THAT(notes_of(model), HasSubstr("over all 2 differences of the table"));
+}
+
+TEST(TableShow, UnknownNamesAreErrorsWithTheNearest) {
+  auto model = fixture_table();
+  const auto unknown_column = error_of([&] { choose({.columns = {"exact"}}, model); });
+  EXPECT_EQ(unknown_column.where(), "--columns");
+  const auto unknown_part = error_of([&] { choose({.parts = {"result"}}, model); });
+  EXPECT_THAT(unknown_part.hint(), HasSubstr("did you mean \"results\"?"));
+}
+
+TEST(TableSummary, FitsTheTerminalAndItsLines) {
+  for (auto make : {fixture_table, fixture_of_runs, noted_table, large_table}) {
+    auto model = make();
+    model.scale_warning =
+        "Scale smoke: it says nothing about the methods, whatever it shows of anything else.";
+    for (const int width : {60, 80, 120}) {
+      const auto lines = split(table_summary(model, {.width = width}), '\n');
+      EXPECT_LE(lines.size(), 26U);  // the last line ends
+      for (const auto& line : lines) EXPECT_LE(display_width(line), width) << line;
+    }
+  }
+}
+
+TEST(TableSummary, HasALineAMethodAndOneAComparisonWithItsVerdict) {
+  const auto text = table_summary(fixture_of_runs(), {});
+  EXPECT_THAT(text, HasSubstr("lambda-controlled    80      0.9012 \u2020"));
+  EXPECT_THAT(text, HasSubstr("OCR reward, difference to ratio-norm"));
+  EXPECT_THAT(text, HasSubstr("lambda-controlled  +0.0112 [+0.0021, +0.0203]  better"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << "no colour was asked for";
+  EXPECT_THAT(text, Not(HasSubstr("PickScore"))) << "no row has a value";
+  EXPECT_THAT(table_summary(fixture_of_runs(), {.colour = true}), HasSubstr("\x1b[32m"));
+  EXPECT_THAT(table_summary(fixture_table(), {.colour = true}), Not(HasSubstr("\x1b[32m")))
+      << "colours speak of methods";
+  EXPECT_THAT(table_summary(fixture_table(), {}), HasSubstr("nothing is said about the methods"));
 }
 
 TEST(TableNames, SpecsNameUnitsAndDirections) {
@@ -644,7 +742,7 @@ TableModel fixture_with_stand_in() {
 TEST(StandInColumn, ThePapersFigureSaysWhatItIsOf) {
   const auto text = table_markdown(fixture_with_stand_in());
   EXPECT_THAT(text, HasSubstr("Exact 14.40"));
-  EXPECT_THAT(text, HasSubstr("glyph-CLIP score stands here in the place of the paper's Exact"));
+  EXPECT_THAT(text, HasSubstr("glyph-CLIP score replaces the paper's Exact here"));
 }
 
 TEST(StandInColumn, IsHeldAgainstNoFigureOfThePapers) {
@@ -718,7 +816,7 @@ TEST(PrintedDifferences, AreUndecidedWithOneRunAMethodAndWhereOnlyTheIntervalExc
   const auto one = claim_on(exact(0.02, 0.01, 0.03));
   EXPECT_STREQ(claim_verdict(one), "undecided");
   EXPECT_EQ(one.detail,
-            "these checkpoints: +2.00 [+1.00, +3.00]; needs at least 3 training runs a method, 1 here");
+            "these checkpoints: +2.00 [+1.00, +3.00]; needs at least 3 training runs per method, 1 here");
   const auto three = claim_on(over_three_runs(exact(-0.02, -0.03, -0.01), {-0.03, -0.01}, 0.36));
   EXPECT_EQ(three.holds, std::nullopt);
   EXPECT_EQ(three.detail, "-2.00 [-3.00, -1.00], not resolved (p 0.72 after Holm)");
@@ -808,8 +906,8 @@ Backbone glyph · scale smoke · test split · n = 40 · seed 42
 | pickscore | base              |    0 |  0.7350 |
 )"));
   const auto latex = table_latex(fixture_of_tasks());
-  EXPECT_THAT(latex, HasSubstr("{ocr} & {lambda-controlled} & {OCR reward}"));
-  EXPECT_THAT(latex, HasSubstr("\\midrule\n{pickscore} & {base}"));
+  EXPECT_THAT(latex, HasSubstr("{ocr} & {$\\lambda$-Controlled} & {OCR reward}"));
+  EXPECT_THAT(latex, HasSubstr("\\midrule\n{pickscore} & {Base}"));
   EXPECT_THAT(table_csv(fixture_of_tasks()), HasSubstr(",pickscore\n"));
 }
 
