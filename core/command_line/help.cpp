@@ -69,7 +69,8 @@ struct DefaultText {
 std::string text_of(const Option& option) {
   const auto& stated = option.details.default_text;
   const auto shown = stated.empty() ? std::visit(DefaultText{}, option.target) : stated;
-  const bool is_shown = !shown.empty() && !option.is_argument() && !option.details.required;
+  const bool is_shown =
+      !shown.empty() && shown != "default" && !option.is_argument() && !option.details.required;
   return option.help + (is_shown ? fmt::format(" (default: {})", shown) : "");
 }
 

@@ -44,7 +44,7 @@ int figure(const FigureOptions& options) {
 
 Command make_figure_command() {
   auto o = std::make_shared<FigureOptions>();
-  Command command{"figure", "A figure as SVG, PDF and PNG, from the results DB", R"(
+  Command command{"figure", "Draw a figure as SVG, PDF and PNG", R"(
 Examples:
   harness figure --list
   harness figure law-audit-baseline
@@ -52,17 +52,17 @@ Examples:
   harness figure law-audit --table sd35-ocr --method ratio-norm)"};
   command.add("name", &o->name, "figure (`harness figure --list`)",
               {.offers = [] { return names_of(known_figures()); }});
-  command.add("--list", &o->list, "the figures");
-  command.add("--method", &o->method, "law-audit of this method; unset: the table's last",
+  command.add("--list", &o->list, "list the figures");
+  command.add("--method", &o->method, "law-audit: this method (default: the table's last)",
               {.offers = method_names});
-  command.add("-o,--output", &o->out, "folder to write to; unset: the table's folder beside the DB",
-              {.is_path = true});
+  command.add("-o,--output", &o->out, "folder to write to (default: the table's, in the workspace)",
+              {.is_path = true, .value = "DIR"});
   add_db_option(command, o->db);
   add_filter_options(command, o->db, true);
   return with_json(std::move(command), o, figure);
 }
 
-const bool kRegistered = register_command(70, make_figure_command);
+const bool kRegistered = register_command(CommandGroup::kLook, 50, make_figure_command);
 
 }  // namespace
 }  // namespace harness

@@ -49,7 +49,7 @@ int grid(const GridOptions& options) {
 
 Command make_grid_command() {
   auto o = std::make_shared<GridOptions>();
-  Command command{"grid", "Images of the same prompts and noise, one column a method", R"(
+  Command command{"grid", "Show images of the same prompts and noise, one column per method", R"(
 Rows are chosen by rule: wins, losses and near-ties of the last method against the baseline, mixed: prompts where methods differ
 otherwise, failures of all methods; paper: the prompts at the printed indices of the paper's own gallery.
 A picture that is not the one that was scored is an error (exit status 1), and nothing is written.
@@ -59,20 +59,20 @@ Examples:
   harness grid sd35-ocr --pick paper)"};
   add_table_argument(command, o->db);
   command.add("--pick", &o->pick,
-              "groups of rows, by comma: wins, mixed, near-ties, losses, failures, paper; unset: the table's",
+              "groups of rows: wins, mixed, near-ties, losses, failures, paper (default: the table's)",
               {.by_comma = true, .offers = grid_group_names});
-  command.add("-n", &o->rows, "rows in all; unset: the table's, or of the paper's gallery alone all of it");
+  command.add("-n", &o->rows, "rows in all (default: the table's; of --pick paper alone, all)");
   command.add(
       "-o,--output", &o->out,
-      "folder to write grid.{png,tex,html} to; unset: the table's folder beside the DB, where a grid of your "
-      "own choice is called after it (grid-paper.png)",
-      {.is_path = true});
+      "folder to write grid.{png,tex,html} to (default: the table's, in the workspace, where a grid of your "
+      "own choice is named after it: grid-paper.png)",
+      {.is_path = true, .value = "DIR"});
   add_db_option(command, o->db);
   add_filter_options(command, o->db, false);
   return with_json(std::move(command), o, grid);
 }
 
-const bool kRegistered = register_command(60, make_grid_command);
+const bool kRegistered = register_command(CommandGroup::kLook, 40, make_grid_command);
 
 }  // namespace
 }  // namespace harness

@@ -45,7 +45,7 @@ int table(const Options& o) {
 
 Command make_table() {
   auto o = std::make_shared<Options>();
-  Command command{"table", "A table from the results DB; nothing is run again", R"(
+  Command command{"table", "Show a finished table; nothing is run again", R"(
 Examples:
   harness table sd35-ocr
   harness table sd35-ocr --format latex > table.tex)"};
@@ -57,15 +57,15 @@ Examples:
               fmt::format("{} or {}", fmt::join(formats.begin(), formats.end() - 1, ", "), formats.back()),
               {.offers = choices(formats)});
   command.add("--window", &o->window,
-              "training tables: average over the last \"updates\" (optimiser steps) or \"epochs\"; "
-              "unset: the table's own",
+              "training tables: average over the last \"updates\" (optimiser steps) or \"epochs\" "
+              "(default: the table's)",
               {.offers = choices(kWindows)});
-  command.add("--json", &o->json, "the same as --format json");
+  command.add("--json", &o->json, "same as --format json");
   command.run = [o] { return table(*o); };
   return command;
 }
 
-const bool kRegistered = register_command(40, make_table);
+const bool kRegistered = register_command(CommandGroup::kLook, 10, make_table);
 
 }  // namespace
 }  // namespace harness
