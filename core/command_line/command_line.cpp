@@ -116,6 +116,15 @@ struct Wanted {
   }
 };
 
+/// Of an option of this kind, `value` being what was typed.
+Error wrong_value(const Option& option, const std::string& name, std::string_view value,
+                  const std::string& where) {
+  auto problem = std::visit(Wanted{}, option.target);
+  if (!value.empty()) problem += ", not " + in_quotes(value);
+  return Error(problem, where + ": " + (option.is_argument() ? value_name(option) : name),
+               fmt::format("see `{} --help`", where));
+}
+
 /// A value of another kind than its option's: "Could not convert: --seed = abc", "--json: ..." of a flag.
 Error wrong_value(const Command& command, std::string message, const std::string& where,
                   const std::string& help) {
@@ -124,10 +133,26 @@ Error wrong_value(const Command& command, std::string message, const std::string
   const auto name = message.substr(0, message.find_first_of(" :="));
   const auto* option = option_named(command, name);
   if (option == nullptr) return Error(message, where, help);
-  auto problem = std::visit(Wanted{}, option->target);
-  if (const auto at = message.find(kMiddle); at != std::string::npos)
-    problem += ", not " + in_quotes(std::string_view(message).substr(at + kMiddle.size()));
-  return Error(problem, where + ": " + (option->is_argument() ? value_name(*option) : name), help);
+  const auto at = message.find(kMiddle);
+  return wrong_value(*option, name, at == std::string::npos ? "" : message.substr(at + kMiddle.size()),
+                     where);
+}
+
+bool is_unsigned(const Option& option) {
+  return std::holds_alternative<std::uint64_t*>(option.target) ||
+         std::holds_alternative<std::optional<std::uint64_t>*>(option.target) ||
+         std::holds_alternative<std::vector<std::uint64_t>*>(option.target);
+}
+
+/// CLI11 takes "-1" for the largest number but none.
+void refuse_negative_counts(const Command& command, const CLI::App& app) {
+  for (const auto& option : command.options) {
+    if (!is_unsigned(option)) continue;
+    const auto name = split(option.names, ',').back();
+    for (const auto& typed : app.get_option(name)->results()) {
+      if (trim(typed).starts_with('-')) throw wrong_value(option, name, typed, full_name(&app));
+    }
+  }
 }
 
 /// An option that needs a value and has none: "--db: 1 required ..."
@@ -284,7 +309,9 @@ std::optional<Parsed> parse_command_line(const Command& program, int argc, char*
   } catch (const CLI::ParseError& error) {
     throw usage_error(program, app, error);
   }
-  return parsed_of(program, app);
+  auto parsed = parsed_of(program, app);
+  refuse_negative_counts(*parsed.command, *deepest(&app));
+  return parsed;
 }
 
 int run_program(const Command& program, int argc, char** argv) {
