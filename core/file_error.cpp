@@ -19,8 +19,7 @@ Error file_error(const std::string& action, const std::filesystem::path& path, i
   switch (reason) {
     case EACCES:
     case EPERM:
-      return Error(problem, path.string(),
-                   permissions_hint(path) + ", or choose a place that you can write to");
+      return Error(problem, path.string(), permissions_hint(path) + ", or choose another place");
     case EROFS:
       return Error(problem, path.string(), "choose a place that you can write to");
     case ENAMETOOLONG:

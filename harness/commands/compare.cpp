@@ -74,7 +74,7 @@ std::string where_else(Store& store, const Experiment& experiment, const std::st
                          wanted.size() == 2 ? "both" : "all", other.id);
   }
   const auto known = compared_methods(experiment);
-  return suggestion(method, known) + (nearest(method, known) ? " " : "; ") +
+  return suggestion(method, known) + (meant_by(method, known).empty() ? "; " : " ") +
          "`harness list experiments` shows the other experiments";
 }
 

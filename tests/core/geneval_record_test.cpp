@@ -103,7 +103,7 @@ TEST(GenevalRecords, ALineThatIsNoneIsNamed) {
   EXPECT_EQ(load_geneval_records(file).size(), 2u);
   write_file(file, line + "\n{\"tag\": \"position\"\n");
   EXPECT_PROBLEM(message_of([&] { load_geneval_records(file); }),
-                 "records.jsonl: line 2: column 20: not valid JSON");
+                 "records.jsonl: line 2: column 19: not valid JSON");
   write_file(file, "\n");
   EXPECT_PROBLEM(message_of([&] { load_geneval_records(file); }), "holds no record");
 }
