@@ -28,6 +28,19 @@ struct Adding {
     return app.add_option_function<T>(option.names, [target](const T& value) { *target = value; });
   }
 
+  /// Splits lists itself: CLI11 would leave out what is empty between two commas.
+  CLI::Option* operator()(std::vector<std::string>* target) const {
+    if (!option.details.by_comma) return app.add_option(option.names, *target);
+    return app.add_option_function<std::vector<std::string>>(option.names,
+                                                             [target](const std::vector<std::string>& words) {
+                                                               target->clear();
+                                                               for (const auto& word : words) {
+                                                                 for (const auto& element : split(word, ','))
+                                                                   target->emplace_back(trim(element));
+                                                               }
+                                                             });
+  }
+
   template <class T>
   CLI::Option* operator()(T* target) const {
     return app.add_option(option.names, *target);
@@ -41,7 +54,6 @@ void declare(CLI::App& app, const Command& command) {
     auto* added = std::visit(Adding{app, option}, option.target);
     const auto& details = option.details;
     added->required(details.required);
-    if (details.by_comma) added->delimiter(',');
     if (details.one_each || (details.by_comma && has_arguments)) added->allow_extra_args(false);
   }
   for (const auto& below : command.commands) declare(*app.add_subcommand(below.name), below);
@@ -210,14 +222,6 @@ Error usage_error(const Command& program, const CLI::App& app, const CLI::ParseE
   return Error(error.what(), where, help);
 }
 
-/// "42, 43" as "42,43".
-std::string without_blanks_at_commas(const std::string& list) {
-  std::string tidy;
-  for (const auto& element : split(list, ',')) tidy += std::string(trim(element)) + ",";
-  tidy.pop_back();
-  return tidy;
-}
-
 /// With each comma-separated list in one word: `--seeds 42, 43` as `--seeds 42,43`.
 std::vector<std::string> with_whole_lists(const Command& program, const std::vector<std::string>& words) {
   std::vector<std::string> whole;
@@ -228,15 +232,13 @@ std::vector<std::string> with_whole_lists(const Command& program, const std::vec
     const auto* option = word.starts_with('-') ? option_named(*command, word.substr(0, equals)) : nullptr;
     if (option != nullptr) {
       at = !option->details.by_comma ? kNoList : equals == std::string::npos ? kBefore : kWithin;
-      whole.push_back(at != kWithin
-                          ? word
-                          : word.substr(0, equals + 1) + without_blanks_at_commas(word.substr(equals + 1)));
+      whole.push_back(word);
     } else if (at == kBefore) {
-      whole.push_back(without_blanks_at_commas(word));
+      whole.push_back(word);
       at = kWithin;
     } else if (at == kWithin && !word.starts_with('-') &&
                (word.starts_with(',') || whole.back().ends_with(','))) {
-      whole.back() += without_blanks_at_commas(word);
+      whole.back() += word;
     } else {
       if (const auto* below = command->find(word)) command = below;
       whole.push_back(word);

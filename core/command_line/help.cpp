@@ -33,9 +33,19 @@ std::string upper(std::string text) {
   return text;
 }
 
+/// Between blanks; what is in backquotes is one, so that it can be copied.
 std::vector<std::string> words_of(const std::string& text) {
-  auto words = split(text, ' ');
-  std::erase(words, "");
+  std::vector<std::string> words;
+  bool is_open = false;
+  for (const auto& word : split(text, ' ')) {
+    if (word.empty()) continue;
+    if (is_open) {
+      words.back() += " " + word;
+    } else {
+      words.push_back(word);
+    }
+    is_open = std::ranges::count(words.back(), '`') % 2 != 0;
+  }
   return words;
 }
 
